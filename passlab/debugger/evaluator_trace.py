@@ -158,7 +158,7 @@ class _TracingEvaluator(Evaluator):
         self.stopped = ""
         self.end = (-1, 0)  # (function, pc) where the run failed or recording stopped
         self.values_written: list[Value] = []
-        self.running = -1
+        self.current = -1
 
     def trace(self, cls: type[T]) -> T:
         """Run the program and return its trace."""
@@ -251,7 +251,7 @@ class _TracingEvaluator(Evaluator):
     def _record_error(self, entry: Activation, error: PasslabError) -> None:
         """Append an instruction that stands for the error, and end the trace before it."""
         codes = list(self.codes.values())
-        code = self.codes[entry.function] if self.running < 0 else codes[self.log.function[self.running]]
+        code = self.codes[entry.function] if self.current < 0 else codes[self.log.function[self.current]]
         text = f"fails: {error.diagnostics[0].message}"
         self.end = code.number, code.pc_of(Var("error", None), "fails", PLAIN, -1, (), text)
 
@@ -280,10 +280,10 @@ class _TracingEvaluator(Evaluator):
 
     def _append_event(self, act: Activation, pc: int, value: Value) -> None:
         frame = self.frames[act]
-        if frame != self.running:
+        if frame != self.current:
             self.log.switched_at.append(len(self.events))
             self.log.switched_to.append(frame)
-            self.running = frame
+            self.current = frame
         self.events.append((self.codes[act.function].number, pc))
         self.log.clock.append(perf_counter())
         self.values_written.append(value)

@@ -1,4 +1,4 @@
-"""The virtual machine: instruction table, compiler, verifier, executables and the machine that runs them."""
+"""The virtual machine: instruction table, compiler, bytecode verifier, executables and the engines that run them."""
 
 from passlab.lazy import lazy_module
 from passlab.vm.benchmarking import BenchmarkResult

@@ -1,4 +1,4 @@
-"""Timing of runs, in Relay's terms: `repeat` measurements, each the mean of `number` runs."""
+"""Timing of runs as in Relay: `repeat` measurements, each the mean of `number` runs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from passlab.errors import RunError, RunTypeError
 
 @dataclass(frozen=True)
 class BenchmarkResult:
-    """The seconds of one run, once for each measurement."""
+    """The seconds of one run in each measurement."""
 
     results: tuple[float, ...]
 
@@ -25,17 +25,17 @@ class BenchmarkResult:
 
     @property
     def median(self) -> float:
-        """The middle one, in seconds."""
+        """The median, in seconds."""
         return median(self.results)
 
     @property
     def min(self) -> float:
-        """The shortest, in seconds."""
+        """The minimum, in seconds."""
         return min(self.results)
 
     @property
     def max(self) -> float:
-        """The longest, in seconds."""
+        """The maximum, in seconds."""
         return max(self.results)
 
     @property
@@ -61,11 +61,11 @@ def benchmark(
     cooldown_interval_ms: float = 0,
     repeats_to_cooldown: int = 1,
 ) -> BenchmarkResult:
-    """Measure `run` `repeat` times, `number` runs each, after one that is not measured.
+    """Time `run` in `repeat` measurements of `number` runs each, after one untimed run.
 
-    With `min_repeat_ms`, `number` grows until a measurement takes so long, or the clock shows no time
-    `limit_zero_time_iterations` times. Between measurements it pauses. Raises `RunError` for numbers below 1, and for
-    times that are negative or without end; `RunTypeError` for what is no number.
+    With `min_repeat_ms`, `number` grows until a measurement takes that long, or the clock shows 0 seconds
+    `limit_zero_time_iterations` times. It sleeps `cooldown_interval_ms` after `repeats_to_cooldown` measurements.
+    Raises `RunError` for counts below 1 and for negative or infinite times; `RunTypeError` for other types.
     """
     counts = {"repeat": repeat, "number": number, "repeats_to_cooldown": repeats_to_cooldown}
     times = {
@@ -75,16 +75,16 @@ def benchmark(
     _check_numbers({**counts, "limit_zero_time_iterations": limit_zero_time_iterations}, (int, Integral))
     _check_numbers(times, (int, float, Real))
     if min(counts.values()) < 1:
-        raise RunError("repeat, number and repeats_to_cooldown are at least 1")
+        raise RunError("`repeat`, `number` and `repeats_to_cooldown` must be at least 1")
     if not all(0 <= t < float("inf") for t in times.values()):
-        raise RunError("min_repeat_ms and cooldown_interval_ms are numbers of milliseconds, and not negative")
+        raise RunError("`min_repeat_ms` and `cooldown_interval_ms` must be finite and not negative")
     run()
     results = []
     for i in range(repeat):
         seconds = _time_calls(run, number)
-        still = 0
-        while min_repeat_ms and seconds * 1e3 < min_repeat_ms and still < limit_zero_time_iterations:
-            still += seconds == 0
+        zeros = 0
+        while min_repeat_ms and seconds * 1e3 < min_repeat_ms and zeros < limit_zero_time_iterations:
+            zeros += seconds == 0
             number = max(number + 1, int(number * min(min_repeat_ms / (seconds * 1e3 or 1e-6), 10)))
             seconds = _time_calls(run, number)
         results.append(seconds / number)
@@ -96,7 +96,7 @@ def benchmark(
 def _check_numbers(numbers: Mapping[str, Any], kinds: tuple[type, ...]) -> None:
     for name, value in numbers.items():
         if isinstance(value, bool) or not isinstance(value, kinds):
-            raise RunTypeError(f"`{name}` is a number, not a {type(value).__name__}")
+            raise RunTypeError(f"`{name}` must be a number, not a {type(value).__name__}")
 
 
 def _time_calls(run: Callable[[], object], number: int) -> float:

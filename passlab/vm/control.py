@@ -1,4 +1,4 @@
-"""Frames and calls, for every engine: what an instruction is decoded to, and which calls reuse their frame."""
+"""Call frames, decoded instructions and tail calls, for all engines."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from passlab.vm.steps import step_of
 
 
 class Frame:
-    """One call of a function: its registers, where it stands, and where its result goes."""
+    """A call frame: the function, its registers, the pc, and the caller's register for the result."""
 
     __slots__ = ("func_index", "registers", "pc", "result_register")
 
@@ -25,14 +25,14 @@ class Frame:
 
 
 def frame_at(func_index: int, registers: list[Any], result_register: int, pc: int) -> Frame:
-    """Return a frame that goes on at an instruction."""
+    """Return a frame whose next instruction is `pc`."""
     frame = Frame(func_index, registers, result_register)
     frame.pc = pc
     return frame
 
 
-class CallWork:
-    """What a call does: `get` gives the function and its arguments, `dst` is where the result goes."""
+class DecodedCall:
+    """A decoded call: `get` returns the function and its arguments, `dst` is the register of the result."""
 
     __slots__ = ("get", "dst", "tail")
 
@@ -43,29 +43,29 @@ class CallWork:
 
 
 def decode_step(environment: Environment, function: VMFunction, index: int) -> tuple[int, Any]:
-    """Return the flow of an instruction, and what carries it out: a step, where a jump leads to, or a call's work."""
+    """Return the flow of an instruction, and its step, the target of its jump, or its decoded call."""
     instruction = function.instructions[index]
     flow = int(instruction.spec.flow)
     if not flow:
         return flow, step_of(environment, instruction)
     if flow == Flow.JUMP:
         return flow, instruction.successors(index)[0]
-    work = CallWork(environment, function, index) if flow == Flow.CALL else step_of(environment, instruction, index)
+    work = DecodedCall(environment, function, index) if flow == Flow.CALL else step_of(environment, instruction, index)
     return flow, work
 
 
-def enter_call(functions: Sequence[VMFunction], work: CallWork, registers: list[Any]) -> tuple[int, Sequence[Any]]:
-    """Return the function that is called and all its arguments. Raises `RunError` for what cannot be called."""
-    func, args = work.get(registers)
+def enter_call(functions: Sequence[VMFunction], call: DecodedCall, registers: list[Any]) -> tuple[int, Sequence[Any]]:
+    """Return the number of the callee and all its arguments. Raises `RunError` for what cannot be called."""
+    func, args = call.get(registers)
     check_count(functions[func], args)
     return func, args
 
 
 def is_tail(function: VMFunction, index: int) -> bool:
-    """Whether a function returns the result of its call at `index` at once: moves of it, jumps and kills follow."""
-    return bool(function.returned[index + 1] == function.instructions[index].dst)
+    """Whether the call at `index` is a tail call: only moves of its result, jumps and kills follow."""
+    return bool(function.returned_register[index + 1] == function.instructions[index].dst)
 
 
 def too_deep(cap: int) -> LimitError:
-    """The error of calls nested deeper than `limits.frames`."""
+    """Return the error for calls nested deeper than `limits.frames`."""
     return LimitError(f"calls are nested deeper than the limit `frames` ({cap:,})")

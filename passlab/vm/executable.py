@@ -1,4 +1,4 @@
-"""A compiled program: functions of instructions, constants, kernels; and how it lists itself."""
+"""A compiled program: functions of instructions, constants, kernels, and their listings."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from passlab.devices import VirtualDevice
-from passlab.errors import Diagnostic, RunError, RunTypeError, did_you_mean
+from passlab.errors import Diagnostic, RunError, RunTypeError, counted, did_you_mean
 from passlab.evaluate.arguments import check_argument
 from passlab.ir.adt import Constructor, TypeData, constructor_numbers
 from passlab.ir.expr import Function, Var
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
     from passlab.vm.files.saving import KernelLibrary
 
 
-def device_of(virtual_device: Any) -> VirtualDevice:
-    """Return where a value lies, whatever the target of the code there; the host when nothing is said."""
+def device_of(virtual_device: VirtualDevice | None) -> VirtualDevice:
+    """Return a virtual device without its target, the host for None."""
     return (
         VirtualDevice(virtual_device.device, None, virtual_device.memory_scope) if virtual_device else VirtualDevice()
     )
 
 
-COLUMN = 40  # where the text of an instruction begins in a listing
+COLUMN = 40  # of a listing: here the text of an instruction begins
 
 
 @dataclass(frozen=True)
@@ -45,22 +45,23 @@ class VMFunction:
     param_device_indexes: tuple[int, ...] = ()
 
     @cached_property
-    def returned(self) -> tuple[int | None, ...]:
-        """For each instruction the register whose value the function returns once it is reached, if only moves of it,
-        kills of others and jumps ahead follow; else None.
+    def returned_register(self) -> tuple[int | None, ...]:
+        """For each instruction the register that is returned if only its moves, kills of others and jumps ahead follow.
+
+        None where other instructions follow.
         """
         count = len(self.instructions)
         targets: list[int | None] = [None] * (count + 1)
-        for at in range(count - 1, -1, -1):
-            i = self.instructions[at]
+        for pc in range(count - 1, -1, -1):
+            i = self.instructions[pc]
             if i.opcode is Opcode.RET:
-                targets[at] = i.operands[0]
-            elif i.opcode is Opcode.GOTO and 0 < i.operands[0] <= count - at:
-                targets[at] = targets[at + i.operands[0]]
-            elif i.opcode is Opcode.MOVE and targets[at + 1] == i.operands[1]:
-                targets[at] = i.operands[0]
-            elif i.opcode is Opcode.KILL_REGISTER and targets[at + 1] != i.operands[0]:
-                targets[at] = targets[at + 1]
+                targets[pc] = i.operands[0]
+            elif i.opcode is Opcode.GOTO and 0 < i.operands[0] <= count - pc:
+                targets[pc] = targets[pc + i.operands[0]]
+            elif i.opcode is Opcode.MOVE and targets[pc + 1] == i.operands[1]:
+                targets[pc] = i.operands[0]
+            elif i.opcode is Opcode.KILL_REGISTER and targets[pc + 1] != i.operands[0]:
+                targets[pc] = targets[pc + 1]
         return tuple(targets)
 
     def listing(self) -> str:
@@ -78,9 +79,9 @@ class VMFunction:
 
 @dataclass(frozen=True, eq=False)
 class Compilation:
-    """What an executable was compiled from, and under which options of a pass context.
+    """The program, parameters, target and pass context options that an executable was compiled from.
 
-    Views compile it again to tell where its instructions come from.
+    Views compile the program again to show where instructions come from.
     """
 
     program: IRModule
@@ -91,13 +92,13 @@ class Compilation:
 
 @dataclass(eq=False)
 class Executable:
-    """Everything a machine needs. Functions and kernels are numbered in the order of their tuples.
+    """A compiled program. Functions, kernels, constants and devices are numbered in the order of their tuples.
 
-    `kernel_functions` are the primitive functions the kernels are made of; `type_definitions` the data types, for
-    values that leave the machine; `entry_types` functions with the parameters of those that may be called from outside.
-    Constants that are kept elsewhere are None, and `late_bound` has their names by number. Devices are numbered too,
-    the host is the first; `const_device_indexes` says where each constant is needed. `providers`, one for each device,
-    compute there; without them NumPy does. `compilation` says how a compiler made it, which files do not.
+    `kernel_functions` are the primitive functions of the kernels; `type_definitions` the data types, for results;
+    `entry_types` the signatures of functions that may be called from outside. A late-bound constant is None, and
+    `late_bound` has its name by number. The first device is the host; `const_device_indexes` has the device of each
+    constant. `providers`, one for each device, have the kernels; NumPy is the default. Executables read from files have
+    no `compilation`.
     """
 
     functions: tuple[VMFunction, ...]
@@ -119,17 +120,17 @@ class Executable:
     @cached_property
     def kernel_devices(self) -> tuple[int, ...]:
         """The number of the device of each kernel."""
-        numbers = {place: i for i, place in enumerate(self.virtual_devices)}
+        numbers = {device: i for i, device in enumerate(self.virtual_devices)}
         return tuple([numbers.get(device_of(f.virtual_device), 0) for f in self.kernel_functions])
 
     @cached_property
     def constructors(self) -> dict[int, Constructor]:
-        """The constructors by the numbers that instructions name: their tags, unless two types share one."""
+        """The constructors by the numbers in instructions: their tags, unless two types share one."""
         return {number: c for c, number in constructor_numbers(self.type_definitions).items()}
 
     @cached_property
     def global_map(self) -> dict[str, int]:
-        """Function name -> number."""
+        """The number of each function by name."""
         return {f.name: i for i, f in enumerate(self.functions)}
 
     @property
@@ -144,38 +145,38 @@ class Executable:
 
     @cached_property
     def kernels(self) -> tuple[Kernel, ...]:
-        """The kernels, made when first needed by the providers of their devices."""
+        """The kernels, made on first use by the providers of their devices."""
         if not self.providers:
             return tuple(make_kernel(f) for f in self.kernel_functions)
         return tuple(
-            make_kernel(f) if f.attrs.get("ShapeFunction") else self.providers[place].kernel(f)
-            for f, place in zip(self.kernel_functions, self.kernel_devices, strict=True)
+            make_kernel(f) if f.attrs.get("ShapeFunction") else self.providers[device].kernel(f)
+            for f, device in zip(self.kernel_functions, self.kernel_devices, strict=True)
         )
 
     def on(self, providers: Sequence[Provider]) -> Executable:
-        """Return the executable with a provider for each device; the constants are brought to their devices."""
+        """Return the executable with a provider for each device, its constants moved to their devices."""
         if all(type(p) is Provider for p in providers):
             return self
-        places = [providers[i] for i in self.const_device_indexes]
-        constants = [None if c is None else p.to_device(c) for c, p in zip(self.constants, places, strict=True)]
+        targets = [providers[i] for i in self.const_device_indexes]
+        constants = [None if c is None else p.to_device(c) for c, p in zip(self.constants, targets, strict=True)]
         return replace(self, constants=tuple(constants), providers=tuple(providers))
 
     def is_native(self, device: int) -> bool:
-        """Whether what lies on a device are NumPy arrays."""
+        """Whether the arrays on a device are NumPy's."""
         return not self.providers or self.providers[device].native
 
-    def copier(self, source: int, goal: int) -> Callable[[Any], Any]:
-        """Return what brings a copy of an array from one device to another."""
+    def copier(self, source: int, target: int) -> Callable[[Any], Any]:
+        """Return the function that copies an array from one device to another."""
         if not self.providers:
             return lambda value: value.copy()
-        here, there = self.providers[source], self.providers[goal]
-        if here.native and there.native:
+        src, dst = self.providers[source], self.providers[target]
+        if src.native and dst.native:
             return lambda value: value.copy()
-        return lambda value: there.to_device(here.to_host(value))
+        return lambda value: dst.to_device(src.to_host(value))
 
     @cached_property
-    def running(self) -> dict[str, Any]:
-        """What engines have made of the functions and constants, for as long as these stay what they are."""
+    def compiled_code(self) -> dict[str, Any]:
+        """A cache of the engines: code compiled from the functions and constants, dropped when constants change."""
         return {}
 
     def function(self, name: Any) -> VMFunction:
@@ -195,7 +196,7 @@ class Executable:
 
     @property
     def bytecode(self) -> str:
-        """All functions, listed."""
+        """The listing of all functions."""
         parts = [
             f"VM Function[{i}]: {f.name}({', '.join(f.params)})\n{f.listing()}\n" for i, f in enumerate(self.functions)
         ]
@@ -203,7 +204,7 @@ class Executable:
 
     @property
     def primitives(self) -> str:
-        """The kernels, listed."""
+        """The listing of the kernels."""
         return "".join(f"VM PackedFunc[{i}]: {name}\n" for i, name in enumerate(self.kernel_names))
 
     @property
@@ -214,7 +215,7 @@ class Executable:
     @property
     def stats(self) -> str:
         """A summary: constants, globals, kernels."""
-        shapes = ", ".join(_shape(c) for c in self.constants)
+        shapes = ", ".join(_shape_text(c) for c in self.constants)
         names = ", ".join(f'("{n}", {i})' for i, n in enumerate(self.globals))
         return "\n".join(
             (
@@ -227,32 +228,33 @@ class Executable:
 
     # ------------------------------------------------------------ files
     def save(self) -> tuple[bytes, KernelLibrary]:
-        """Return the executable as bytes, and its kernels: the same executable always gives the same bytes."""
+        """Return the executable as bytes, and its kernels. Equal executables have equal bytes."""
         from passlab.vm.files.saving import save
 
         return save(self)
 
     @property
     def mod(self) -> Executable:
-        """The executable itself, where programs ask for the module of the runtime: `exe.mod.export_library(path)`."""
+        """The executable itself, for Relay programs that use the runtime module: `exe.mod.export_library(path)`."""
         return self
 
     module = mod
 
-    def __getitem__(self, name: str) -> Any:
-        """Return a function of the executable by its name, as Relay's programs take those of a loaded module."""
+    def __getitem__(self, name: str) -> Callable[..., Any]:
+        """Return a method by its name, as Relay programs get functions of a loaded module. Raises `RunError`."""
         late_bound = ("get_late_bound_consts", "load_late_bound_consts_from_map", "move_late_bound_consts")
-        offered = (*late_bound, "get_function_arity", "load_late_bound_consts", "save")
-        if name not in offered:
-            hint = did_you_mean(name, offered) or f"it has {', '.join(offered)}"
+        names = (*late_bound, "get_function_arity", "load_late_bound_consts", "save")
+        if name not in names:
+            hint = did_you_mean(name, names) or f"it has {', '.join(names)}"
             raise RunError(Diagnostic(f"the executable has no function `{name}`", hint=hint))
-        return getattr(self, name)
+        method: Callable[..., Any] = getattr(self, name)
+        return method
 
     def export_library(self, file_name: str | PathLike[str], *_: Any, **__: Any) -> None:
         """Write the executable and its kernels to one file, which `relay.runtime.load_module` reads.
 
-        Further arguments, about compilers of other languages, are accepted and change nothing. Raises `RunError` when
-        the file cannot be written.
+        Further arguments, about compilers of other languages, are accepted and ignored. Raises `RunError` where the
+        file cannot be written.
         """
         from passlab.vm.files.container import pack
         from passlab.vm.files.disk import write_bytes
@@ -263,47 +265,47 @@ class Executable:
 
     @staticmethod
     def load_exec(bytecode: bytes | bytearray | str, lib: KernelLibrary | str | None = None) -> Executable:
-        """Return the executable of what `save` gave. Raises `VerifyError` for bytes that are none, or do not verify."""
+        """Return the executable that `save` wrote. Raises `VerifyError` for malformed bytes and invalid bytecode."""
         from passlab.vm.files.loading import load
 
         return load(bytecode, lib)
 
     def get_late_bound_consts(self, byte_limit: int) -> dict[str, np.ndarray[Any, Any]]:
-        """Take out the constants of at least so many bytes; return them by name. `save` then leaves them out too."""
+        """Remove the constants of at least `byte_limit` bytes and return them by name. `save` leaves them out, too."""
         if isinstance(byte_limit, bool) or not isinstance(byte_limit, (int, np.integer)):
-            raise RunTypeError(f"the limit is a number of bytes, not a {type(byte_limit).__name__}")
-        taken: dict[str, np.ndarray[Any, Any]] = {}
+            raise RunTypeError(f"`byte_limit` is a number of bytes, not a {type(byte_limit).__name__}")
+        removed: dict[str, np.ndarray[Any, Any]] = {}
         constants = list(self.constants)
         for i, constant in enumerate(constants):
             if constant is not None and constant.nbytes >= byte_limit:
                 self.late_bound[i] = f"const_{i}"
-                taken[f"const_{i}"] = constant
+                removed[f"const_{i}"] = constant
                 constants[i] = None
         self.constants = tuple(constants)
-        self.__dict__.pop("running", None)
-        return taken
+        self.__dict__.pop("compiled_code", None)
+        return removed
 
     def move_late_bound_consts(self, path: str, byte_limit: int) -> None:
-        """Move the constants of at least so many bytes to a file."""
+        """Move the constants of at least `byte_limit` bytes to a file."""
         from passlab.vm.files.constant_files import save_constants
 
-        kept = self.constants, dict(self.late_bound)
+        before = self.constants, dict(self.late_bound)
         try:
             save_constants(path, self.get_late_bound_consts(byte_limit))
         except BaseException:
-            self.constants, self.late_bound = kept
+            self.constants, self.late_bound = before
             raise
 
     def load_late_bound_consts(self, path: str) -> None:
-        """Bring back the constants of a file."""
+        """Restore the late-bound constants from a file."""
         from passlab.vm.files.constant_files import load_constants
 
         self.load_late_bound_consts_from_map(load_constants(path))
 
     def load_late_bound_consts_from_map(self, constants: Mapping[str, Any]) -> None:
-        """Bring back constants by name. Raises `RunError`, changing nothing, for a wrong set of names."""
+        """Restore the late-bound constants by name. Raises `RunError`, changing nothing, for a wrong set of names."""
         if not isinstance(constants, Mapping):
-            raise RunTypeError(f"constants are given by name, not as a {type(constants).__name__}")
+            raise RunTypeError(f"constants are a dict of arrays by name, not a {type(constants).__name__}")
         expected = {name: i for i, name in self.late_bound.items()}
         missing = [n for n in expected if n not in constants]
         unused = [n for n in constants if n not in expected]
@@ -314,19 +316,19 @@ class Executable:
         for name, i in expected.items():
             filled[i] = check_argument(Var(name), constants[name])
             if not isinstance(filled[i], np.ndarray):
-                raise RunTypeError(f"the constant `{name}` is an array, not a {type(filled[i]).__name__}")
+                raise RunTypeError(f"the constant `{name}` must be an array, not a {type(filled[i]).__name__}")
         self.constants = tuple(filled)
-        self.__dict__.pop("running", None)
+        self.__dict__.pop("compiled_code", None)
         self.late_bound = {}
 
     def check_complete(self) -> None:
-        """Raise `RunError` while constants are kept elsewhere."""
+        """Raise `RunError` while late-bound constants are missing."""
         if self.late_bound:
             names = ", ".join(list(self.late_bound.values())[:4])
             raise RunError(
                 Diagnostic(
-                    f"the executable is without {len(self.late_bound)} of its constants: {names}",
-                    hint="bring them back with `load_late_bound_consts`",
+                    f"{counted(len(self.late_bound), 'constant')} of the executable are missing: {names}",
+                    hint="restore them with `load_late_bound_consts`",
                 )
             )
 
@@ -335,7 +337,7 @@ class Executable:
         return f"Executable({len(self.functions)} functions, {count} instructions, {len(self.kernel_names)} kernels)"
 
 
-def _shape(constant: np.ndarray[Any, Any] | None) -> str:
+def _shape_text(constant: np.ndarray[Any, Any] | None) -> str:
     if constant is None:
         return "elsewhere"
     return f"[{', '.join(map(str, constant.shape))}]" if constant.shape else "scalar"

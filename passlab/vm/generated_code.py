@@ -1,8 +1,7 @@
-"""The one place where the virtual machine runs Python that it has written.
+"""The only module in which the virtual machine compiles generated Python.
 
-Its texts are made of the entries of the instruction table and the NumPy texts of operators, of numbers, and of names
-that passlab gives: no name and no string of a program enters them, and the bytecode they are made from has been
-verified.
+Generated texts consist of templates from the instruction table, NumPy texts of operators, numbers, and names chosen by
+passlab. No name and no string of a program enters them, and the bytecode was verified.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from typing import Any
 
 
 def function_of(text: str, name: str, names: dict[str, Any], file: str) -> Callable[..., Any]:
-    """Return the function called `name` that a text defines, with `names` as its globals; tracebacks call it `file`."""
+    """Return the function `name` that a text defines, with the globals `names`; tracebacks call the text `file`."""
     exec(compile(text, file, "exec"), names)  # noqa: S102 - see above
     function: Callable[..., Any] = names[name]
     return function

@@ -1,4 +1,4 @@
-"""How an entry of the instruction table is written: operands, semantics, control flow.
+"""The notation of the instruction table: operands, semantics, control flow.
 
 An operand is declared as `name:kind`, where kind is one of
 
@@ -9,16 +9,16 @@ An operand is declared as `name:kind`, where kind is one of
     reg*    registers that are read           int*    numbers;
             lists are counted by an operand of kind `count(name)` that stands earlier
 
-The semantics is a sentence for people and `code` for the engines: Python with operands in braces, which each engine
-fills in with what its registers are (see `semantics`). In it
+The semantics is a sentence for people and `code` for the engines: a Python template with operands in braces, which each
+engine replaces by its texts for registers (see `semantics`). In it
 
     {x}         the object in a register; a list of registers is its objects with commas: `({args})` is a tuple
-    {x:array}   the same, any number made an array: for what other objects keep
-    {x:tensor}  the same, a scalar of NumPy made an array: for what NumPy takes
+    {x:array}   the same, with any number turned into an array: for fields of other objects
+    {x:tensor}  the same, with a NumPy scalar turned into an array: for arguments of NumPy
     {x:shape}   the numbers in a register's tensor, as a tuple
-    {dst}       the register that is written: exactly one, unless `flow` or a kernel says otherwise
+    {dst}       the register that is written: exactly one, except for control flow and kernels
     {shape}     numbers and lists of numbers as they are, a dtype as NumPy's
-    {name}      what the entry's function of that name makes of the machine and the instruction
+    {name}      the result of the entry's function of that name, on the machine and the instruction
 
 and nothing else but Python and the names of `semantics.NAMES`.
 """
@@ -40,14 +40,14 @@ from passlab.errors import VerifyError
 
 
 class Flow(IntEnum):
-    """Where control goes after an instruction, and what its code is."""
+    """The control flow after an instruction, and the kind of its code."""
 
     NEXT = 0  # to the next instruction; the code is statements
     JUMP = 1  # by its offset; no code
-    TEST = 2  # by its first offset when the code is true, else by its second
-    CALL = 3  # to the function whose number and arguments the code gives; its result is written into `dst`
-    RETURN = 4  # out of the frame; the code is the result
-    STOP = 5  # nowhere; the code raises an error
+    TEST = 2  # by its first offset where the code is true, else by its second
+    CALL = 3  # to a function; the code is its number and arguments; `dst` becomes its result
+    RETURN = 4  # to the caller; the code is the result
+    STOP = 5  # the code raises an error
 
 
 class Effect(Enum):
@@ -61,16 +61,14 @@ class Effect(Enum):
     KERNEL = "it writes into the tensors of its results"
 
 
-Code = str | Callable[[Any], str]  # if it depends on the instruction, a function of it
+Code = str | Callable[[Any], str]  # a template, or a function of the instruction that returns one
 Registers = Callable[[tuple[Any, ...]], tuple[int, ...]]
-Constant = Callable[
-    [Any, Any], Any
-]  # what a name in a code stands for: a function of the `Environment` and the instruction
+Constant = Callable[[Any, Any], Any]  # the object of a name in the code, of the `Environment` and the instruction
 
 
 @dataclass(frozen=True)
 class Operand:
-    """One operand: `kind` as in the module's text; `many` for lists; `counts` names the list this number counts."""
+    """One operand: its `kind`, `many` for lists; `counts` names the list whose length it is."""
 
     name: str
     kind: str
@@ -81,9 +79,9 @@ class Operand:
 
 @dataclass(frozen=True)
 class InstructionSpec:
-    """One instruction: its mnemonic, operands, listing template, and semantics: a sentence, Python, flow and effect.
+    """One entry of the table: mnemonic, operands, template of the listing, sentence, code, flow and effect.
 
-    `code` may depend on the instruction; `constants` are the names in it that are no operands.
+    `constants` are the names in the code that are no operands.
     """
 
     opcode: Any  # an `Opcode`
@@ -98,47 +96,47 @@ class InstructionSpec:
 
     @cached_property
     def stored(self) -> tuple[Operand, ...]:
-        """The operands an `Instruction` holds: all but the counts, which follow from the lists."""
+        """The operands that an `Instruction` has: all but the counts, which follow from the lists."""
         return tuple(o for o in self.operands if not o.counts)
 
     @cached_property
     def lists(self) -> tuple[int, ...]:
-        """Where lists stand among the stored operands."""
-        return tuple(at for at, o in enumerate(self.stored) if o.many)
+        """The indices of lists among the stored operands."""
+        return tuple(index for index, o in enumerate(self.stored) if o.many)
 
     @cached_property
     def reads(self) -> Registers:
-        """What returns the registers that an instruction with some operands reads, in their order."""
-        return _registers([(at, o.many) for at, o in enumerate(self.stored) if o.kind == "reg" and not o.writes])
+        """A function from operands to the registers that the instruction reads, in order."""
+        return _getter([(index, o.many) for index, o in enumerate(self.stored) if o.kind == "reg" and not o.writes])
 
     @cached_property
     def writes(self) -> Registers:
-        """What returns the registers that an instruction with some operands writes."""
-        return _registers([(at, o.many) for at, o in enumerate(self.stored) if o.kind == "reg" and o.writes])
+        """A function from operands to the registers that the instruction writes."""
+        return _getter([(index, o.many) for index, o in enumerate(self.stored) if o.kind == "reg" and o.writes])
 
     @cached_property
     def offsets(self) -> tuple[int, ...]:
-        """Where the offsets of jumps stand among the stored operands."""
-        return tuple(at for at, o in enumerate(self.stored) if o.kind == "offset")
+        """The indices of jump offsets among the stored operands."""
+        return tuple(index for index, o in enumerate(self.stored) if o.kind == "offset")
 
     @cached_property
-    def parts_ways(self) -> bool:
-        """Whether something else may follow inside the function than the next instruction."""
+    def ends_block(self) -> bool:
+        """Whether another instruction of the function than the next, or none, may follow."""
         return bool(self.offsets) or self.flow in (Flow.RETURN, Flow.STOP)
 
     @property
-    def leaves(self) -> bool:
-        """Whether control goes somewhere else than to the next instruction, if only for the time of a call."""
+    def transfers_control(self) -> bool:
+        """Whether control may go elsewhere than to the next instruction, also for the time of a call."""
         return self.flow is not Flow.NEXT
 
     @cached_property
     def sources(self) -> tuple[str, ...]:
-        """The names in the code of which `dst` may become the very object: of a move its operand, else mostly none."""
+        """The names in the code whose object `dst` may become unchanged: of a move its operand, of most others none."""
         return _sources(self.code) if isinstance(self.code, str) else ()
 
     @cached_property
-    def copied(self) -> str:
-        """The name in the code whose object `dst` always becomes; the empty string when something is computed."""
+    def copied_name(self) -> str:
+        """The name in the code whose object `dst` always becomes; "" where something is computed."""
         return self.sources[0] if self.code == f"{{dst}} = {{{''.join(self.sources)}}}" else ""
 
     @cached_property
@@ -147,37 +145,37 @@ class InstructionSpec:
         return {o.name: o for o in self.stored}
 
     @cached_property
-    def makers(self) -> dict[Any, Any]:
-        """What `steps` has written for instructions of this entry, by their form."""
+    def step_makers(self) -> dict[Any, Any]:
+        """A cache of `steps`: the compiled makers of steps, by form of the instruction."""
         return {}
 
     @cached_property
     def is_pair(self) -> bool:
-        """Whether the code of a call writes the function and its arguments side by side."""
+        """Whether the code of a call is a literal pair of function and arguments."""
         first = _syntax_of(str(self.code)).body[:1]
         return any(isinstance(s, ast.Expr) and isinstance(s.value, ast.Tuple) for s in first)
 
     def kind(self, name: str) -> str:
-        """The kind of a stored operand; the empty string for a name that is none."""
+        """Return the kind of a stored operand, "" for any other name."""
         operand = self.by_name.get(name)
         return operand.kind if operand else ""
 
     @cached_property
-    def places(self) -> Mapping[str, int]:
-        """Where the operands of each name stand among those stored."""
-        return {o.name: at for at, o in enumerate(self.stored)}
+    def operand_index(self) -> Mapping[str, int]:
+        """The index of each name among the stored operands."""
+        return {o.name: index for index, o in enumerate(self.stored)}
 
 
-def _registers(places: Sequence[tuple[int, bool]]) -> Registers:
-    """Return what takes the registers at some places, each of one or of a list, out of operands."""
-    if not any(many for _, many in places):
-        ats = [at for at, _ in places]
-        return lambda operands: tuple([operands[at] for at in ats])
-    if len(places) == 1:
-        return itemgetter(places[0][0])
+def _getter(indices: Sequence[tuple[int, bool]]) -> Registers:
+    """Return a function that gets registers from operands; an index with True is that of a list of registers."""
+    if not any(many for _, many in indices):
+        single = [index for index, _ in indices]
+        return lambda operands: tuple([operands[index] for index in single])
+    if len(indices) == 1:
+        return itemgetter(indices[0][0])
 
     def flat(operands: tuple[Any, ...]) -> tuple[int, ...]:
-        parts = [operands[at] if many else (operands[at],) for at, many in places]
+        parts = [operands[index] if many else (operands[index],) for index, many in indices]
         return tuple(chain.from_iterable(parts))
 
     return flat
@@ -185,17 +183,17 @@ def _registers(places: Sequence[tuple[int, bool]]) -> Registers:
 
 @cache
 def parts_of(code: str) -> tuple[tuple[str, str, str], ...]:
-    """Return the parts of a code: some text, the name in the braces behind it, and how it is read there."""
+    """Return the parts of a template: a text, the name in the braces behind it, and its mode after the colon."""
     return tuple((text, name or "", mode or "") for text, name, mode, _ in Formatter().parse(code))
 
 
 def _syntax_of(code: str) -> ast.Module:
-    """Return the Python of a code, with a name for each operand in braces: its own with `_` before it."""
+    """Return the syntax tree of a template, with the variable `_name` for `{name}`."""
     return ast.parse("".join(f"{text}_{name}" if name else text for text, name, _ in parts_of(code)))
 
 
 def _sources(code: str) -> tuple[str, ...]:
-    """Return the operands that an assignment to `{dst}` passes on as they are: itself one, or a choice among them."""
+    """Return the names that an assignment to `{dst}` copies: a bare name, or a conditional choice of names."""
     assigned = [n.value for n in ast.walk(_syntax_of(code)) if isinstance(n, ast.Assign)]
     names: list[str] = []
     while assigned:
@@ -221,7 +219,7 @@ def declare(
     effect: Effect = Effect.NONE,
     **constants: Constant,
 ) -> InstructionSpec:
-    """Return the declaration of an instruction. Raises `VerifyError` for an operand that is none."""
+    """Return the declaration of an instruction. Raises `VerifyError` for a malformed operand."""
     parsed = []
     for part in operands.split():
         match = _OPERAND.match(part)

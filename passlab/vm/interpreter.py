@@ -1,9 +1,8 @@
-"""The machine: frames of registers, and the loop that carries out instructions on them.
+"""The machine: call frames, and the loop that executes instructions on their registers.
 
-Each instruction of a verified executable is turned once into a Python function over the registers of its frame (a
-`Step`, see `steps`); the loop does what its flow says with the result: `step` does one instruction. `run` goes on to
-the end with the running engine (see `running`): the same results, at a fraction of the cost. A call whose result is
-returned at once reuses its frame, so loops written as recursion run in constant memory.
+Each instruction of a verified executable becomes a Python function of the registers of its frame once (a `Step`, see
+`steps`). `step` executes one instruction. `run` executes the rest with the compiled engine (see `running`): the same
+results, at a fraction of the cost. A tail call reuses its frame, so loops written as recursion run in constant memory.
 """
 
 from __future__ import annotations
@@ -18,25 +17,27 @@ import numpy as np
 from passlab import limits
 from passlab.errors import Diagnostic, InterruptedRunError, LimitError, PasslabError, RunTypeError
 from passlab.evaluate.operators import failure
-from passlab.vm.control import CallWork, Frame, decode_step, enter_call, too_deep
+from passlab.evaluate.values import Value
+from passlab.ir.span import Span
+from passlab.vm.control import DecodedCall, Frame, decode_step, enter_call, too_deep
 from passlab.vm.executable import Executable
 from passlab.vm.instruction_spec import Flow
 from passlab.vm.isa import Instruction
 from passlab.vm.kernels.scalars import as_array
 from passlab.vm.objects import Allocator
 from passlab.vm.run_state import State
-from passlab.vm.running.compiled_engine import Engine
+from passlab.vm.running.compiled_engine import CompiledEngine
 from passlab.vm.running.function_source import Call, OutOfFuel
 from passlab.vm.semantics import Environment, check_count
 
 Observer = Callable[[Instruction, Sequence[Any], float], None]
-_LEAVING = (Flow.CALL, Flow.RETURN)  # the frame is another one afterwards
+_CHANGE_FRAMES = (Flow.CALL, Flow.RETURN)
 
 
 class Machine:
     """Runs the functions of one executable. After an error, or an interrupt, it can be used again.
 
-    With `allocator`, tensors live in storages that it gives; without, kernels make their results where they can.
+    With an `allocator` tensors live in its storages; without one kernels allocate their results where they can.
     """
 
     def __init__(self, exe: Executable, allocator: Allocator | None = None) -> None:
@@ -46,15 +47,15 @@ class Machine:
         self.exe = exe
         self.allocator = allocator
         self.frames: list[Frame] = []
-        self.result: Any = None
+        self.result: Value = None
         self.executed = 0
         self._code: dict[int, list[tuple[int, Any]]] = {}
         self.state = State()
-        self._engine: Engine | None = None
+        self._engine: CompiledEngine | None = None
 
     # ------------------------------------------------------------ driving
     def start(self, func_index: int, args: Sequence[Any]) -> None:
-        """Make the entry frame of a function; `step` or `run` go on from there."""
+        """Create the entry frame of a function; `step` and `run` go on from there."""
         self.frames = []
         self.result = None
         self.executed = 0
@@ -63,26 +64,27 @@ class Machine:
         check_count(function, args)
         self._push(func_index, [*args, *[None] * (function.register_file_size - len(args))], -1)
 
-    def invoke(self, func_index: int, args: Sequence[Any]) -> Any:
+    def invoke(self, func_index: int, args: Sequence[Value]) -> Value:
         """Run a function on `args` and return its result."""
         check_count(self.exe.functions[func_index], args)
         self.frames, self.result, self.executed = [], None, 0
         self.state.begin()
         first = Call(func_index, tuple(args))
-        self._step_in_limits(lambda most: self._run_through(most, first), limits.current().instructions)
-        return self._has_finished()
+        self._execute(lambda most: self._run_compiled(most, first), limits.current().instructions)
+        return self._final_result()
 
     def step(self) -> bool:
         """Execute one instruction; return whether the program goes on."""
-        self._step_in_limits(self._step_through, 1)
+        self._execute(self._run_steps, 1)
         return bool(self.frames)
 
-    def run(self) -> Any:
-        """Execute until the entry frame returns; return the result. Raises `RunError` with the machine's stack."""
-        self._step_in_limits(self._run_through, limits.current().instructions)
-        return self._has_finished()
+    def run(self) -> Value:
+        """Execute until the entry frame returns; return the result. Raises `RunError` with the stack as notes."""
+        self._execute(self._run_compiled, limits.current().instructions)
+        return self._final_result()
 
-    def _has_finished(self) -> Any:
+    def _final_result(self) -> Value:
+        """Return the result of the entry frame. Raises `LimitError` where frames are left, since fuel ran out."""
         if self.frames:
             frames, self.frames = self.frames, []
             raise LimitError(
@@ -94,54 +96,54 @@ class Machine:
             )
         return self.result
 
-    def observed_run(self, observe: Observer) -> Any:
-        """Like `run`, instruction by instruction, telling `observe` of each but calls and returns.
+    def run_observed(self, observe: Observer) -> Value:
+        """Run instruction by instruction and call `observe` after each that is no call or return.
 
-        It is given the instruction, the registers of its frame after it and the seconds it took.
+        Its arguments are the instruction, the registers after it, and the seconds it took.
         """
 
-        def go(most: int) -> None:
+        def run(most: int) -> None:
             for _ in range(most):
                 if not self.frames:
                     return
                 frame = self.frames[-1]
                 instruction = self.exe.functions[frame.func_index].instructions[frame.pc]
                 started = perf_counter()
-                self._step_through(1)
+                self._run_steps(1)
                 seconds = perf_counter() - started
-                if instruction.spec.flow not in _LEAVING:
+                if instruction.spec.flow not in _CHANGE_FRAMES:
                     observe(instruction, frame.registers, seconds)
 
-        self._step_in_limits(go, limits.current().instructions)
-        return self._has_finished()
+        self._execute(run, limits.current().instructions)
+        return self._final_result()
 
-    def _step_in_limits(self, go: Callable[[int], None], most: int) -> None:
-        """Execute up to `most` instructions, NumPy's warnings off; an error gets the machine's stack as notes."""
+    def _execute(self, run: Callable[[int], None], most: int) -> None:
+        """Execute up to `most` instructions without NumPy's warnings; an error gets the stack as notes."""
         try:
             with np.errstate(all="ignore"):
-                go(most)
+                run(most)
         except PasslabError as error:
             first, *rest = error.diagnostics
             raise type(error)(self._locate(first), *rest) from error
-        except Exception as error:  # bytecode from elsewhere can ask anything of the objects in its registers
+        except Exception as error:  # verified bytecode may still apply any operation to objects of any kind
             failed = failure(error, "an instruction failed")
             raise type(failed)(self._locate(failed.diagnostics[0])) from error
         except KeyboardInterrupt as error:
-            finding = Diagnostic("the program was interrupted", hint="the machine is ready for the next run")
-            raise InterruptedRunError(self._locate(finding)) from error
+            diagnostic = Diagnostic("the program was interrupted", hint="the machine is ready for the next run")
+            raise InterruptedRunError(self._locate(diagnostic)) from error
         except BaseException:  # re-raised as it is; the machine stays usable
             self.frames = []
             raise
 
-    def _locate(self, finding: Diagnostic) -> Diagnostic:
-        """Return a finding with the place of the instruction and the machine's stack, and give the run up."""
-        place = finding.place or (self._node_span(self.frames[-1]) if self.frames else None)
-        notes = (*finding.notes, *self._stack_notes())
+    def _locate(self, diagnostic: Diagnostic) -> Diagnostic:
+        """Return a diagnostic with the source location of the instruction and the stack; drop the frames."""
+        place = diagnostic.place or (self._node_span(self.frames[-1]) if self.frames else None)
+        notes = (*diagnostic.notes, *self._stack_notes())
         self.frames = []
-        return replace(finding, place=place, notes=notes)
+        return replace(diagnostic, place=place, notes=notes)
 
     # ------------------------------------------------------------ one instruction at a time
-    def _step_through(self, most: int) -> None:
+    def _run_steps(self, most: int) -> None:
         self.state.frames = self.frames
         for _ in range(most):
             if not self.frames:
@@ -161,30 +163,30 @@ class Machine:
             else:
                 self._return(work(frame.registers))
 
-    def _call(self, frame: Frame, work: CallWork) -> None:
-        func, args = enter_call(self.exe.functions, work, frame.registers)
+    def _call(self, frame: Frame, call: DecodedCall) -> None:
+        func, args = enter_call(self.exe.functions, call, frame.registers)
         function = self.exe.functions[func]
         registers = [*args, *[None] * (function.register_file_size - len(args))]
-        if work.tail:
+        if call.tail:
             self.frames.pop()
             self._push(func, registers, frame.result_register)
         else:
-            self._push(func, registers, work.dst)
+            self._push(func, registers, call.dst)
             frame.pc += 1
 
-    # ------------------------------------------------------------ all at once
-    def _run_through(self, most: int, first: Call | None = None) -> None:
-        """Run Python's own functions while `most` instructions last, then single instructions up to there.
+    # ------------------------------------------------------------ compiled functions
+    def _run_compiled(self, most: int, first: Call | None = None) -> None:
+        """Run compiled functions until the fuel does not last for a basic block, then single instructions.
 
         They begin with a call, or go on from the frames.
         """
         frames, self.frames = self.frames, []
-        engine = self._engine = self._engine or Engine(self.exe, self.allocator, self._code_of, self.state)
+        engine = self._engine = self._engine or CompiledEngine(self.exe, self.allocator, self._code_of, self.state)
         try:
             self.result = as_array(engine.run(first or frames, most))
         except OutOfFuel:
             self.frames = engine.frames(whole=True)
-            self._step_through(engine.state.left)
+            self._run_steps(engine.state.left)
         except (Exception, KeyboardInterrupt):
             self.frames = engine.frames()
             raise
@@ -197,8 +199,8 @@ class Machine:
         if code is None:
             function, environment = self.exe.functions[func_index], Environment(self.exe, self.allocator)
             code = self._code[func_index] = []
-            for at, instruction in enumerate(function.instructions):
-                flow, work = decode_step(environment, function, at)
+            for index, instruction in enumerate(function.instructions):
+                flow, work = decode_step(environment, function, index)
                 code.append((flow, self.state.meter(instruction, work)))
         return code
 
@@ -216,18 +218,18 @@ class Machine:
         else:
             self.result = value
 
-    def _node_span(self, frame: Frame) -> Any:
+    def _node_span(self, frame: Frame) -> Span | None:
         code = self.exe.functions[frame.func_index].instructions
         node = code[min(frame.pc, len(code) - 1)].node
         return node.span if node is not None else None
 
-    def _stack_notes(self, most: int = 12) -> list[tuple[str, Any]]:
-        """The machine's stack as notes, innermost first."""
-        notes = []
+    def _stack_notes(self, most: int = 12) -> list[tuple[str, Span | None]]:
+        """Return the stack as notes, innermost frame first."""
+        notes: list[tuple[str, Span | None]] = []
         for frame in list(reversed(self.frames))[:most]:
             function = self.exe.functions[frame.func_index]
-            at = function.instructions[min(frame.pc, len(function.instructions) - 1)]
-            notes.append((f"in @{function.name}, instruction {frame.pc}: {at}", self._node_span(frame)))
+            instruction = function.instructions[min(frame.pc, len(function.instructions) - 1)]
+            notes.append((f"in @{function.name}, instruction {frame.pc}: {instruction}", self._node_span(frame)))
         if len(self.frames) > most:
-            notes.append((f"... and {len(self.frames) - most:,} frames more", None))
+            notes.append((f"... and {len(self.frames) - most:,} more frames", None))
         return notes

@@ -1,10 +1,9 @@
 """The instruction table: operands, semantics and control flow of every instruction, declared once.
 
-Encoder, decoder, disassembler, bytecode verifier, the stepping engine, the running engine, the tracing engine, the
-debugger's "about to write r7, reading r2 r5" and the documentation are derived from `ISA`. Registers hold arrays, data
-values, storages or closures, and belong to a frame. Operands stand in their serialized order, which is also the order
-of a listing.
-`instruction_spec` explains how an entry is written.
+Encoder, decoder, disassembler, bytecode verifier, the three engines (stepping, compiled, tracing), the debugger's lists of
+registers read and written, and the documentation are derived from `ISA`. Registers belong to a call frame and hold
+arrays, ADT values, storages or closures. Operands are declared in their serialized order, which is also that of listings.
+`instruction_spec` explains the notation.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from passlab.vm.instruction_spec import Effect, Flow, InstructionSpec, declare
 
 
 class Opcode(IntEnum):
-    """The operation codes, numbered as Relay's virtual machine numbers them."""
+    """The operation codes, with the numbers of Relay's virtual machine."""
 
     MOVE = 0
     RET = 1
@@ -128,9 +127,7 @@ ISA: dict[int, InstructionSpec] = {
 
 
 class Instruction:
-    """One instruction: an opcode, its stored operands (registers as numbers, lists as tuples, dtypes by name), and the
-    IR node it came from; `spec` is its declaration.
-    """
+    """One instruction: its opcode, operands without counts (dtypes by name), declaration `spec`, and IR node."""
 
     __slots__ = ("node", "opcode", "operands", "spec")
     node: Expr | None
@@ -141,50 +138,50 @@ class Instruction:
             raise VerifyError(f"{self.spec.mnemonic} takes {len(self.spec.stored)} operands, not {len(operands)}")
         self.opcode = opcode
         self.operands: tuple[Any, ...] = operands
-        for at in self.spec.lists:
-            if type(operands[at]) is not tuple:
-                self.operands = (*self.operands[:at], tuple(operands[at]), *operands[at + 1 :])
+        for index in self.spec.lists:
+            if type(operands[index]) is not tuple:
+                self.operands = (*self.operands[:index], tuple(operands[index]), *operands[index + 1 :])
         self.node = node
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        at = self.spec.places.get(name)
-        if at is not None:
-            return self.operands[at]
+        index = self.spec.operand_index.get(name)
+        if index is not None:
+            return self.operands[index]
         raise AttributeError(f"{self.spec.mnemonic} has no operand `{name}`")
 
     @property
     def code(self) -> str:
-        """The Python of its semantics, operands in braces."""
+        """The Python template of its semantics, with operands in braces."""
         code = self.spec.code
         return code if isinstance(code, str) else code(self)
 
     @property
     def inputs(self) -> tuple[int, ...]:
-        """Of a kernel's call the registers that it reads."""
+        """The registers that a kernel call reads."""
         args: tuple[int, ...] = self.args
         return args[: len(args) - self.outputs]
 
     @property
     def results(self) -> tuple[int, ...]:
-        """Of a kernel's call the registers whose tensors it writes into."""
+        """The registers whose tensors a kernel call writes into."""
         args: tuple[int, ...] = self.args
         return args[len(args) - self.outputs :]
 
     def successors(self, index: int) -> tuple[int, ...]:
-        """The instructions that may run next inside the same function, when this one is at `index`."""
+        """Return the instructions of the same function that may run after this one, which is at `index`."""
         spec = self.spec
         if spec.flow in (Flow.RETURN, Flow.STOP):
             return ()
-        return tuple(index + self.operands[at] for at in spec.offsets) or (index + 1,)
+        return tuple(index + self.operands[offset] for offset in spec.offsets) or (index + 1,)
 
     def reads(self) -> tuple[int, ...]:
-        """The registers it reads, in operand order."""
+        """Return the registers that it reads, in the order of the operands."""
         return self.spec.reads(self.operands)
 
     def writes(self) -> tuple[int, ...]:
-        """The registers it writes. (A kernel changes the tensors in its output registers, not the registers.)"""
+        """Return the registers that it writes. A kernel changes the tensors in its result registers, not the registers."""
         return self.spec.writes(self.operands)
 
     def __eq__(self, other: object) -> bool:
@@ -208,15 +205,15 @@ _DTYPE = re.compile(r"(bfloat|float|uint|int)(\d+)(?:x(\d+))?\Z")
 
 
 def dtype_numbers(dtype: str) -> tuple[int, int, int]:
-    """Return (code, bits, lanes) of a dtype; bool is an unsigned integer of one bit."""
+    """Return (code, bits, lanes) of a dtype; bool is an unsigned integer of one bit. Raises `VerifyError`."""
     match = _DTYPE.match("uint1" if dtype == "bool" else dtype)
     if match is None:
-        raise VerifyError(f"{dtype} has no encoding")
+        raise VerifyError(f"the dtype {dtype} has no encoding in bytecode")
     return _KINDS[match[1]], int(match[2]), int(match[3] or 1)
 
 
 def dtype_of_numbers(code: int, bits: int, lanes: int) -> str:
-    """Return the dtype of (code, bits, lanes). Raises `VerifyError` for numbers that mean none."""
+    """Return the dtype of (code, bits, lanes). Raises `VerifyError` for numbers that encode none."""
     if code not in _NAMES or not 0 < bits <= 64 or not 0 < lanes <= 0xFFFF:
         raise VerifyError(f"({code}, {bits}, {lanes}) is not a dtype")
     name = "bool" if (code, bits) == (1, 1) else f"{_NAMES[code]}{bits}"
@@ -225,35 +222,37 @@ def dtype_of_numbers(code: int, bits: int, lanes: int) -> str:
 
 # ---------------------------------------------------------------- encoding
 def encode(instruction: Instruction) -> list[int]:
-    """Return an instruction as numbers: the opcode, then the fields in serialized order."""
-    form = instruction.spec
-    values: dict[str, Any] = dict(zip((o.name for o in form.stored), instruction.operands, strict=True))
-    out = [int(instruction.opcode)]
-    for operand in form.operands:
+    """Return an instruction as numbers: the opcode, then the operands in serialized order."""
+    spec = instruction.spec
+    values: dict[str, Any] = dict(zip((o.name for o in spec.stored), instruction.operands, strict=True))
+    numbers = [int(instruction.opcode)]
+    for operand in spec.operands:
         if operand.counts:
-            out.append(len(values[operand.counts]))
+            numbers.append(len(values[operand.counts]))
         elif operand.many:
-            out.extend(values[operand.name])
+            numbers.extend(values[operand.name])
         elif operand.kind == "dtype":
-            out.extend(dtype_numbers(values[operand.name]))
+            numbers.extend(dtype_numbers(values[operand.name]))
         else:
-            out.append(values[operand.name])
-    return out
+            numbers.append(values[operand.name])
+    return numbers
 
 
 def decode(numbers: Sequence[int]) -> Instruction:
-    """Return the instruction of a list of numbers. Raises `VerifyError` when it is not one."""
+    """Return the instruction that numbers encode. Raises `VerifyError` for malformed ones."""
     try:
-        form = ISA[numbers[0]]
+        spec = ISA[numbers[0]]
     except (KeyError, IndexError):
-        raise VerifyError(f"no instruction has the opcode {numbers[0] if numbers else '(nothing)'}") from None
+        raise VerifyError(
+            f"no instruction has the opcode {numbers[0]}" if numbers else "an opcode is missing"
+        ) from None
     fields = iter(numbers[1:])
     counts: dict[str, int] = {}
     values: list[Any] = []
     try:
-        for operand in form.operands:
+        for operand in spec.operands:
             if operand.counts:
-                counts[operand.counts] = _count(next(fields), len(numbers), form)
+                counts[operand.counts] = _list_length(next(fields), len(numbers), spec)
             elif operand.many:
                 values.append(tuple(next(fields) for _ in range(counts[operand.name])))
             elif operand.kind == "dtype":
@@ -263,44 +262,41 @@ def decode(numbers: Sequence[int]) -> Instruction:
     except VerifyError:
         raise
     except (StopIteration, RuntimeError):  # a generator turns the first into the second
-        raise VerifyError(f"the instruction {form.mnemonic} is cut off") from None
+        raise VerifyError(f"the instruction {spec.mnemonic} is cut off") from None
     if next(fields, None) is not None:
-        raise VerifyError(f"the instruction {form.mnemonic} has fields left over")
-    return Instruction(form.opcode, *values)
+        raise VerifyError(f"the instruction {spec.mnemonic} has fields left over")
+    return Instruction(spec.opcode, *values)
 
 
-def _count(value: int, most: int, form: InstructionSpec) -> int:
+def _list_length(value: int, most: int, spec: InstructionSpec) -> int:
     if not 0 <= value <= most:
-        raise VerifyError(f"the instruction {form.mnemonic} counts {value} operands and has fewer")
+        raise VerifyError(f"the instruction {spec.mnemonic} counts {value} operands and has fewer")
     return value
 
 
 # ---------------------------------------------------------------- listing
 def disassemble(instruction: Instruction) -> str:
     """Return an instruction as text, such as `invoke $3 VMFunc[0]($1,$2)`."""
-    form = instruction.spec
-    shown: dict[str, str] = {}
-    for operand, value in zip(form.stored, instruction.operands, strict=True):
+    spec = instruction.spec
+    texts: dict[str, str] = {}
+    for operand, value in zip(spec.stored, instruction.operands, strict=True):
         if operand.kind == "reg":
-            shown[operand.name] = _registers(value) if operand.many else f"${value}"
+            texts[operand.name] = _register_list(value) if operand.many else f"${value}"
         elif operand.many:
-            shown[operand.name] = ", ".join(map(str, value))
+            texts[operand.name] = ", ".join(map(str, value))
         elif operand.kind == "dtype" and instruction.opcode is not Opcode.ALLOC_STORAGE:
-            shown[operand.name] = "uint1" if value == "bool" else str(value)
+            texts[operand.name] = "uint1" if value == "bool" else str(value)
         else:
-            shown[operand.name] = str(value)
-    text = form.text
+            texts[operand.name] = str(value)
+    text = spec.text
     if instruction.opcode is Opcode.INVOKE_PACKED:
-        shown["inputs"], shown["results"] = _as_list(instruction.inputs), _as_list(instruction.results)
+        texts["inputs"] = ", ".join(f"${r}" for r in instruction.inputs) or "$"
+        texts["results"] = ", ".join(f"${r}" for r in instruction.results) or "$"
     if instruction.opcode is Opcode.ALLOC_STORAGE and instruction.shape:
         text = "{dst} [{shape}] {dtype} {device}"
-    return f"{form.mnemonic} {text.format(**shown)}".rstrip()
+    return f"{spec.mnemonic} {text.format(**texts)}".rstrip()
 
 
-def _registers(registers: Sequence[int]) -> str:
-    """Registers as Relay lists them: an empty list still shows its mark."""
+def _register_list(registers: Sequence[int]) -> str:
+    """Return registers as Relay lists them: an empty list is a bare `$`."""
     return ",".join(f"${r}" for r in registers) or "$"
-
-
-def _as_list(registers: Sequence[int]) -> str:
-    return ", ".join(f"${r}" for r in registers) or "$"

@@ -1,4 +1,4 @@
-"""What registers hold besides arrays, tuples and data values: storages and closures."""
+"""Storages and closures: what registers hold besides arrays, tuples and ADT values."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from passlab.errors import LimitError, RunError
 
 
 class Storage:
-    """A piece of memory: `buffer` is its bytes. Tensors made in it are views and keep it alive."""
+    """A block of memory: `buffer` is its bytes. Tensors in it are views and keep it alive."""
 
     __slots__ = ("buffer", "device")
 
     def __init__(self, size: int, device: int = 0, buffer: np.ndarray[Any, Any] | None = None) -> None:
         if size < 0:
-            raise RunError(f"a storage of {size} bytes was asked for")
+            raise RunError(f"a storage cannot have {size} bytes")
         if buffer is None:
             limits.check("tensor_bytes", size, "a storage")
             try:
@@ -30,7 +30,7 @@ class Storage:
 
     @property
     def size(self) -> int:
-        """Its bytes."""
+        """The number of bytes."""
         return int(self.buffer.size)
 
     @property
@@ -39,12 +39,12 @@ class Storage:
         return self.buffer
 
     def tensor(self, offset: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
-        """Return a tensor inside the storage. Raises `RunError` when it does not fit."""
-        # NumPy takes a negative offset for one inside the buffer, and writes there: this must be checked here
+        """Return a tensor inside the storage. Raises `RunError` where it does not fit."""
+        # NumPy accepts a negative offset and writes before the buffer, so it must be checked here
         if offset >= 0 and (not shape or min(shape) >= 0):
             try:
                 return np.ndarray(shape, dtype, self.buffer, offset)
-            except (TypeError, ValueError):  # the buffer is too small; there are no arrays so large
+            except (TypeError, ValueError):  # the buffer is too small, or NumPy has no such large array
                 pass
         raise RunError(f"a tensor {shape} of {dtype} does not fit a storage of {self.buffer.size} bytes at {offset}")
 
@@ -53,7 +53,7 @@ class Storage:
 
 
 class VMClosure:
-    """A function of the executable with the objects it captured."""
+    """A function of the executable with its captured objects."""
 
     __slots__ = ("func_index", "captured")
 
@@ -66,7 +66,7 @@ class VMClosure:
 
 
 class Allocator:
-    """Gives storages and counts them: every one is new memory (Relay's "naive" allocator)."""
+    """Allocates storages and counts them: each is new memory (Relay's "naive" allocator)."""
 
     def __init__(self) -> None:
         self.allocations = 0
@@ -84,11 +84,11 @@ SMALLEST = 64  # bytes; requests below share one size class
 
 
 class PooledAllocator(Allocator):
-    """Gives memory again once nothing refers to it any more.
+    """Allocates storages from buffers that nothing refers to any more (Relay's "pooled" allocator).
 
-    Sizes are rounded up to classes, four to each power of two. A buffer is given again only when the pool holds the
-    last reference to it: a storage, and any array that looks into it however it was made, is one more. Up to `most`
-    buffers of a class are looked at, and kept. `reused` counts the storages that needed no new memory.
+    Sizes are rounded up to classes, four to each power of two. A buffer is free when the pool holds the only reference
+    to it: storages, and arrays that are views of it, hold others. Up to `most` buffers of a class are kept. `reused`
+    counts the storages that needed no new memory.
     """
 
     def __init__(self, most: int = 32) -> None:
@@ -100,36 +100,36 @@ class PooledAllocator(Allocator):
     def storage(self, size: int, device: int) -> Storage:
         """Return a storage of at least `size` bytes."""
         if size < 0:
-            raise RunError(f"a storage of {size} bytes was asked for")
-        held = self.classes.setdefault(size_class(size), [])
-        for i in range(len(held)):
-            if getrefcount(held[i]) == _UNUSED:
+            raise RunError(f"a storage cannot have {size} bytes")
+        buffers = self.classes.setdefault(size_class(size), [])
+        for i in range(len(buffers)):  # a loop variable would be one more reference
+            if getrefcount(buffers[i]) == _UNUSED:
                 self.reused += 1
-                return Storage(size, device, held[i])
+                return Storage(size, device, buffers[i])
         result = Storage(size_class(size), device)
         self.allocations += 1
         self.bytes += result.buffer.size
-        if len(held) < self.most:
-            held.append(result.buffer)
+        if len(buffers) < self.most:
+            buffers.append(result.buffer)
         return result
 
     def release(self) -> None:
-        """Forget the memory that is not in use."""
-        for size, held in self.classes.items():
-            self.classes[size] = [held[i] for i in range(len(held)) if getrefcount(held[i]) > _UNUSED]
+        """Drop the buffers that are not in use."""
+        for size, buffers in self.classes.items():
+            self.classes[size] = [buffers[i] for i in range(len(buffers)) if getrefcount(buffers[i]) > _UNUSED]
 
 
 def _unused_count() -> int:
-    """How many references Python reports for an array that only a list holds."""
-    held = [np.empty(0)]
-    return getrefcount(held[0])
+    """Return the reference count that Python reports for an array that only a list holds."""
+    arrays = [np.empty(0)]
+    return getrefcount(arrays[0])
 
 
 _UNUSED = _unused_count()
 
 
 def size_class(size: int) -> int:
-    """Return the size of the buffers that requests of `size` bytes are served from, at most a quarter larger."""
+    """Return the buffer size for requests of `size` bytes, at most a quarter larger."""
     if size <= SMALLEST:
         return SMALLEST
     step = 1 << max(0, (size - 1).bit_length() - 3)

@@ -1,4 +1,4 @@
-"""`VirtualMachineProfiler`: the machine one instruction at a time, with a clock."""
+"""`VirtualMachineProfiler`: a virtual machine that times each instruction."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ from passlab.vm.report import Report, describe, marks
 
 WARM_UPS = 3
 DEVICE = "cpu0"
-# Control is the machine's own work; each such instruction is an event, too.
+# All instructions are events, not only kernels: control is work of the machine.
 _NAMES = {opcode: "VM::" + "".join(part.capitalize() for part in opcode.name.split("_")) for opcode in Opcode}
 _NAMES[Opcode.ALLOC_ADT] = "VM::AllocADT"
 
 
 class VirtualMachineProfiler(VirtualMachine):
-    """A virtual machine that tells where the time goes: each kernel by name, each other instruction by kind."""
+    """A virtual machine that reports times: of each kernel by name, of other instructions by opcode."""
 
     def profile(self, *args: Any, func_name: str = "main", collectors: Any = None, **kwargs: Any) -> Report:
-        """Run a function three times unmeasured and once measured; return the report.
+        """Run a function three times untimed, then once instruction by instruction; return the report.
 
-        `collectors` is accepted and ignored: there are no hardware counters here. The measured run goes instruction by
-        instruction, as the listing says, so allocations that the running engine avoids are seen.
+        So the report has allocations that the compiled engine avoids. `collectors` is accepted and ignored: there are
+        no hardware counters here.
         """
         if args or kwargs:
             self.set_input(func_name, *args, **kwargs)
         for _ in range(WARM_UPS):
             self.invoke(func_name)
         calls: list[dict[str, Any]] = []
-        memory = _Memory()
+        memory = _LiveBytes()
 
         def observe(instruction: Instruction, registers: Sequence[Any], seconds: float) -> None:
             calls.append(self._event(instruction, registers, seconds))
@@ -46,7 +46,7 @@ class VirtualMachineProfiler(VirtualMachine):
 
         started = perf_counter()
         self.machine.start(self.exe.global_map[func_name], self._inputs[func_name])
-        self._result = self.machine.observed_run(observe)
+        self._result = self.machine.run_observed(observe)
         total = (perf_counter() - started) * 1e6
         return Report(
             tuple(calls),
@@ -66,7 +66,7 @@ class VirtualMachineProfiler(VirtualMachine):
             event["Bytes"] = sum(a.nbytes for a in arrays if isinstance(a, np.ndarray))
             attrs = self.exe.kernel_functions[instruction.packed].attrs
             event.update(marks(attrs.items()))
-        elif instruction.writes() and instruction.opcode in _MAKING:
+        elif instruction.writes() and instruction.opcode in _ALLOCATING:
             result = registers[instruction.writes()[0]]
             if isinstance(result, Storage):
                 event["Bytes"] = int(result.size)
@@ -75,8 +75,8 @@ class VirtualMachineProfiler(VirtualMachine):
         return {"Name": name, "Duration (us)": seconds * 1e6, "Device": DEVICE, "Argument Shapes": shapes, **event}
 
 
-class _Memory:
-    """The bytes of the storages that something still refers to, over time."""
+class _LiveBytes:
+    """The bytes of referenced storages over time."""
 
     def __init__(self) -> None:
         self.live = 0
@@ -85,20 +85,20 @@ class _Memory:
         self._watched: dict[int, weakref.ref[Any]] = {}
 
     def add(self, storage: Storage) -> None:
-        """Count a new storage until its buffer is gone: tensors keep it alive."""
+        """Count a new storage until its buffer is released: its tensors keep it alive."""
         size, number = int(storage.size), len(self._watched)
 
-        def gone(_: object) -> None:
+        def subtract(_: object) -> None:
             self.live -= size
 
-        self._watched[number] = weakref.ref(storage.held, gone)
+        self._watched[number] = weakref.ref(storage.held, subtract)
         self.live += size
         self.allocated += size
 
     def note(self, event: int) -> None:
-        """Note what is alive after an event, if it changed."""
+        """Record the live bytes after an event, if they changed."""
         if self.live != (self.over_time[-1][1] if self.over_time else 0):
             self.over_time.append((event, self.live))
 
 
-_MAKING = (Opcode.ALLOC_STORAGE, Opcode.ALLOC_TENSOR, Opcode.ALLOC_TENSOR_REG, Opcode.RESHAPE_TENSOR)
+_ALLOCATING = (Opcode.ALLOC_STORAGE, Opcode.ALLOC_TENSOR, Opcode.ALLOC_TENSOR_REG, Opcode.RESHAPE_TENSOR)

@@ -1,7 +1,4 @@
-"""Where the time of a run went: one record for each event, and tables of them.
-
-A `Report` is plain data. Durations are microseconds of wall time.
-"""
+"""`Report`: the events of a profiled run as plain data, and tables of them. Durations are microseconds of wall time."""
 
 from __future__ import annotations
 
@@ -10,6 +7,7 @@ import io
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,10 +23,10 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class Report:
-    """The events of a run in order (`calls`), totals by device, and under what conditions it ran.
+    """The events of a run in order (`calls`), totals by device, and the configuration.
 
-    `memory` tells how many bytes of storage were alive from which event on; `allocated_bytes` are those of all storages
-    together, so `peak_bytes` of them is what the planning of lifetimes left.
+    `memory` are pairs of an event and the live bytes of storages from it on; `allocated_bytes` is the sum over all
+    storages, which would be the peak if none were released.
     """
 
     calls: tuple[Row, ...]
@@ -39,17 +37,17 @@ class Report:
 
     @property
     def peak_bytes(self) -> int:
-        """The most bytes of storage that were alive at once."""
+        """The largest number of live bytes."""
         return max((live for _, live in self.memory), default=0)
 
     def memory_frame(self) -> pd.DataFrame:
-        """Return memory over time as a pandas table: event, its name, live bytes. `.plot()` draws it."""
+        """Return memory over time as a pandas data frame: event, its name, live bytes."""
         rows = [{"Event": i, "Name": self.calls[i]["Name"], "Live bytes": live} for i, live in self.memory]
         table: pd.DataFrame = _pandas().DataFrame(rows, columns=["Event", "Name", "Live bytes"])
         return table
 
     def rows(self, sort: bool = True, aggregate: bool = True) -> list[Row]:
-        """Return the events, those of one name, shapes and device as one row, the longest first."""
+        """Return one row per name, shapes and device, or with `aggregate=False` per event, the longest first."""
         total = sum(c["Duration (us)"] for c in self.calls) or 1.0
         rows = _aggregate(self.calls) if aggregate else [{**c, "Count": 1} for c in self.calls]
         for row in rows:
@@ -57,21 +55,21 @@ class Report:
         return sorted(rows, key=lambda r: -float(r["Duration (us)"])) if sort else rows
 
     def table(self, sort: bool = True, aggregate: bool = True, col_sums: bool = True) -> str:
-        """Return the rows as text, with sums and the configuration below."""
+        """Return the rows as text, followed by sums and the configuration."""
         rows = self.rows(sort, aggregate)
         columns = _columns(rows)
-        lines = [list(columns), *([_shown(row.get(c)) for c in columns] for row in rows)]
+        lines = [list(columns), *([_cell_text(row.get(c)) for c in columns] for row in rows)]
         if col_sums:
             lines.append(["----------", *[""] * (len(columns) - 1)])
-            lines.append([_shown(v) for v in _sums(rows, columns)])
+            lines.append([_cell_text(v) for v in _sums(rows, columns)])
             for device, metrics in self.device_metrics.items():
                 total = {"Name": "Total", "Device": device, **metrics}
-                lines.append([_shown(total.get(c)) for c in columns])
+                lines.append([_cell_text(total.get(c)) for c in columns])
         widths = [max(len(line[i]) for line in lines) for i in range(len(columns))]
-        out = ["  ".join(_position(cell, i, widths[i]) for i, cell in enumerate(line)).rstrip() for line in lines]
+        out = ["  ".join(_align(cell, i, widths[i]) for i, cell in enumerate(line)).rstrip() for line in lines]
         config = [f"{name}: {value}" for name, value in self.configuration.items()]
         if self.memory:
-            config.append(f"Memory: {self.peak_bytes:,} bytes at most at once, of {self.allocated_bytes:,} allocated")
+            config.append(f"Memory: at most {self.peak_bytes:,} bytes live, {self.allocated_bytes:,} allocated")
         return "\n".join([*out, "", "Configuration", "-------------", *config])
 
     def csv(self) -> str:
@@ -97,7 +95,7 @@ class Report:
 
     @staticmethod
     def from_json(text: str) -> Report:
-        """Return the report of a JSON text. Raises `VerifyError` when it is not one."""
+        """Return the report of a JSON text. Raises `VerifyError` for any other text."""
         try:
             data = json.loads(text)
             calls = tuple([{str(k): v for k, v in c.items()} for c in data["calls"]])
@@ -105,14 +103,14 @@ class Report:
                 call["Name"], call["Device"], call["Argument Shapes"], float(call["Duration (us)"])
             memory = tuple([(int(event), int(live)) for event, live in data.get("memory", ())])
             if not all(0 <= event < len(calls) for event, _ in memory):
-                raise ValueError("memory refers to events that are not there")
+                raise ValueError("`memory` refers to unknown events")
             devices, configuration = dict(data["device_metrics"]), dict(data["configuration"])
             return Report(calls, devices, configuration, memory, int(data.get("allocated_bytes", 0)))
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise VerifyError(Diagnostic(f"this is not a report: {type(error).__name__}: {error}")) from None
 
     def frame(self, aggregate: bool = True) -> pd.DataFrame:
-        """Return the rows as a pandas table. Raises `MissingPackageError` without pandas."""
+        """Return the rows as a pandas data frame. Raises `MissingPackageError` without pandas."""
         rows = self.rows(aggregate=aggregate)
         table: pd.DataFrame = _pandas().DataFrame(rows, columns=_columns(rows))
         return table
@@ -122,16 +120,16 @@ class Report:
 
 
 def describe(value: Any) -> str:
-    """Return the dtype and shape of an array as reports have them, "object" for anything else."""
+    """Return the dtype and shape of an array as text, "object" for any other value."""
     return f"{value.dtype.name}[{', '.join(map(str, value.shape))}]" if isinstance(value, np.ndarray) else "object"
 
 
 def marks(attrs: Iterable[tuple[str, Any]]) -> Row:
-    """Return the columns that a report has for what a kernel is marked with: its hash, and layouts."""
+    """Return the report columns of a kernel's attributes: its hash and layouts."""
     return {"Hash" if k == "hash" else k: v for k, v in attrs if k == "hash" or "layout" in k}
 
 
-def _pandas() -> Any:
+def _pandas() -> ModuleType:
     try:
         import pandas as pd
     except ImportError:
@@ -152,13 +150,13 @@ def _aggregate(calls: Iterable[Row]) -> list[Row]:
         if "Bytes" in call:
             row["Bytes"] = row.get("Bytes", 0) + call["Bytes"]
         if row.get("Node") != call.get("Node"):
-            row["Node"] = ""  # of several: `calls` has each
+            row["Node"] = ""  # of several nodes: `calls` has each
     return list(groups.values())
 
 
 def _columns(rows: list[Row]) -> tuple[str, ...]:
-    further = sorted({c for row in rows for c in row} - set(COLUMNS))
-    return (*COLUMNS, *further)
+    others = sorted({c for row in rows for c in row} - set(COLUMNS))
+    return (*COLUMNS, *others)
 
 
 def _sums(rows: list[Row], columns: tuple[str, ...]) -> list[Any]:
@@ -166,12 +164,12 @@ def _sums(rows: list[Row], columns: tuple[str, ...]) -> list[Any]:
     return ["Sum" if c == "Name" else sum(r.get(c, 0) for r in rows) if c in summed else "" for c in columns]
 
 
-def _shown(value: Any) -> str:
+def _cell_text(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:,.2f}"
     return f"{value:,}" if isinstance(value, int) else str(value if value is not None else "")
 
 
-def _position(cell: str, column: int, width: int) -> str:
-    """Numbers to the right, text to the left."""
+def _align(cell: str, column: int, width: int) -> str:
+    """Align numbers to the right and text to the left."""
     return cell.rjust(width) if column in (1, 2, 4) else cell.ljust(width)

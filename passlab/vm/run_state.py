@@ -1,9 +1,9 @@
-"""What the parts of one run share: the instructions that are left, and the memory.
+"""The state that the engines of one run share: fuel and the memory budget.
 
-Counting what is alive each time something is made would cost more than making it. So a run is given room, which what it
-makes uses up; when the room is gone, all that its frames hold is counted, and what is missing to the limit `live_bytes`
-is the new room (at least a `SHARE` of the limit, which is how far it can be exceeded by what is small). Large tensors
-are counted before they are made.
+Counting the live bytes at each allocation would cost more than the allocation. So a run has a budget, which
+allocations use up. When it is empty, the bytes reachable from all frames are counted, and the rest up to the limit
+`live_bytes` is the new budget (at least a `SHARE` of the limit, by which small objects may exceed it). Large tensors
+are counted before they are allocated.
 """
 
 from __future__ import annotations
@@ -21,17 +21,15 @@ from passlab.vm.instruction_spec import Effect
 from passlab.vm.isa import Instruction
 from passlab.vm.objects import Storage, VMClosure
 
-LARGE = 1 << 16  # bytes: tensors from this size on are held against the limits one by one
+LARGE = 1 << 16  # bytes: each tensor of at least this size is checked against the limits
 SHARE = 16
-OBJECT = 64  # bytes of a data value, a tuple or a closure without its fields
-FIELD = 120  # bytes of a field, and the array without dimensions that may stand in it
+OBJECT = 64  # bytes of an ADT value, a tuple or a closure without its fields
+FIELD = 120  # bytes of a field, with the 0-d array that it may hold
 Step = Callable[[list[Any]], None]
 
 
 class State:
-    """The instructions that are left of a run, the bytes that may be made until the living ones are counted again, and
-    what the run holds: frames, and generators that wait for a result.
-    """
+    """The fuel of a run (`left`, instructions), its memory budget (`room`, bytes), frames and waiting generators."""
 
     __slots__ = ("frames", "left", "room", "waiting")
 
@@ -42,51 +40,54 @@ class State:
         self.begin()
 
     def begin(self) -> None:
-        """Give a new run its room."""
+        """Reset the memory budget for a new run."""
         self.room = limits.current().live_bytes
 
-    def sweep(self, needed: int, here: dict[str, Any] | None = None) -> None:
-        """Count what is alive, the variables `here` included. Raises `LimitError` when `needed` more are too many."""
+    def sweep(self, needed: int, local_vars: dict[str, Any] | None = None) -> None:
+        """Count the live bytes, those of `local_vars` too, and renew the budget.
+
+        Raises `LimitError` where `needed` more bytes exceed the limit.
+        """
         cap = limits.current().live_bytes
-        held: list[Any] = [list((here or {}).values()), [f.registers for f in self.frames]]
-        held += [list(g.gi_frame.f_locals.values()) for g in self.waiting if g.gi_frame is not None]
-        alive = bytes_alive(held)
-        if alive + needed > cap:
+        roots: list[Any] = [list((local_vars or {}).values()), [f.registers for f in self.frames]]
+        roots += [list(g.gi_frame.f_locals.values()) for g in self.waiting if g.gi_frame is not None]
+        live = live_bytes(roots)
+        if live + needed > cap:
             raise LimitError(
                 Diagnostic(
-                    f"the program holds {alive:,} bytes, wants {needed:,} more, and the limit `live_bytes` is {cap:,}",
+                    f"the program holds {live:,} bytes and needs {needed:,} more; the limit `live_bytes` is {cap:,}",
                     hint="raise it with `passlab.limits.override(live_bytes=...)`",
                 )
             )
-        self.room = max(cap - alive - needed, cap // SHARE)
+        self.room = max(cap - live - needed, cap // SHARE)
 
     def meter(self, instruction: Instruction, step: Step) -> Step:
-        """Return a step that uses up room for what its instruction makes; the step itself when that is nothing."""
+        """Return a step that also pays for the allocation of its instruction; the step itself where there is none."""
         effect = instruction.spec.effect
         if effect is Effect.STORAGE:
             size = instruction.size
 
-            def storage(r: list[Any]) -> None:
-                expected = int(r[size])
-                if expected >= 0:
-                    self.take(expected, r)
+            def allocate_storage(r: list[Any]) -> None:
+                needed = int(r[size])
+                if needed >= 0:
+                    self.take(needed, r)
                 step(r)
 
-            return storage
+            return allocate_storage
         if effect is not Effect.OBJECT:
             return step
-        result = object_bytes(instruction)
+        needed = object_bytes(instruction)
 
-        def data(r: list[Any]) -> None:
-            self.room -= result
+        def allocate_object(r: list[Any]) -> None:
+            self.room -= needed
             if self.room < 0:
-                self.sweep(result, {"r": r})
+                self.sweep(needed, {"r": r})
             step(r)
 
-        return data
+        return allocate_object
 
     def take(self, needed: int, registers: list[Any]) -> None:
-        """Use up room for a storage."""
+        """Pay for a storage of `needed` bytes. Raises `LimitError`."""
         if needed >= LARGE:
             limits.check("tensor_bytes", needed, "a storage")
         self.room -= needed
@@ -95,12 +96,12 @@ class State:
 
 
 def object_bytes(instruction: Instruction) -> int:
-    """Return about how many bytes a data value, a tuple or a closure takes."""
+    """Estimate the bytes of the ADT value, tuple or closure that an instruction allocates."""
     return OBJECT + FIELD * len(instruction.reads())
 
 
-def bytes_alive(roots: Iterable[Any]) -> int:
-    """Return the bytes of the arrays, storages and data values that are reachable, each counted once."""
+def live_bytes(roots: Iterable[Any]) -> int:
+    """Return the bytes of the arrays, storages and ADT values reachable from some roots, each counted once."""
     total = 0
     seen: set[int] = set()
     stack = list(roots)

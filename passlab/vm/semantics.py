@@ -1,9 +1,9 @@
-"""The code of instructions, filled in: what the three engines share when they turn `ISA` into Python.
+"""The templates of instructions filled in: the code that the three engines share to turn `ISA` into Python.
 
-An entry of the table says in Python what its instruction does, with operands in braces. An `Emitter` replaces these by
-text. What a register is in that text, its subclasses say: an element of a list for single steps (`steps`), a local
-variable where a whole function is compiled (`running.function_source`), a variable assigned once where a basic block is
-traced (`tracing.basic_blocks`). The text consists of numbers and of names from here: no name of a program enters it.
+An entry of the table has a Python template with operands in braces. An `Emitter` replaces these by text. Its
+subclasses decide the text of a register: an element of a list for single steps (`steps`), a local variable where a
+whole function is compiled (`running.function_source`), a variable assigned once where a basic block is traced
+(`tracing.basic_blocks`). The text consists of numbers and of names from here: no name of a program enters it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from passlab.errors import Diagnostic, RunError
+from passlab.errors import Diagnostic, RunError, counted
 from passlab.evaluate.operators import describe
 from passlab.evaluate.values import ADTValue
 from passlab.ir.adt import Constructor
@@ -30,41 +30,40 @@ from passlab.vm.objects import Allocator, Storage, VMClosure
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """What instructions know besides their operands: the executable, and the memory provider (None: the default)."""
+    """The context of instructions besides their operands: the executable, and the allocator (None: new memory)."""
 
     exe: Executable
     allocator: Allocator | None = None
 
     def storage(self, device: int) -> Callable[[int, int], Storage]:
-        """Return what makes storages on a device, given their bytes and its number."""
+        """Return the function that allocates storages on a device, of a number of bytes and the device's number."""
         if self.allocator is not None and self.exe.is_native(device):
             return self.allocator.storage
         return self.exe.providers[device].storage if self.exe.providers else Storage
 
     def constructor(self, tag: int) -> Constructor:
-        """Return the constructor of a tag. Relay's machine takes any: one that the executable lacks is named by it."""
-        cached = self.exe.constructors.get(tag)
-        return cached or Constructor(f"constructor_{tag}", (), GlobalTypeVar("Unknown"), tag)
+        """Return the constructor of a tag. Relay accepts any tag: one unknown to the executable is named after it."""
+        return self.exe.constructors.get(tag) or Constructor(f"constructor_{tag}", (), GlobalTypeVar("Unknown"), tag)
 
 
 class Emitter:
-    """Fills in the code of instructions. `names` are the globals that the text needs."""
+    """Fills in the templates of instructions. `names` are the globals of the text."""
 
     def __init__(self, environment: Environment) -> None:
         self.environment = environment
         self.names: dict[str, Any] = dict(NAMES)
 
-    # ------------------------------------------------------------ what subclasses say
+    # ------------------------------------------------------------ the texts of registers, by subclasses
     def read(self, register: int) -> str:
         """Return the text of the object in a register."""
         raise NotImplementedError
 
     def array(self, register: int) -> str:
-        """Return the text of the object in a register, numbers made arrays."""
+        """Return the text of the object in a register, with numbers turned into arrays."""
         return f"array({self.read(register)})"
 
     def tensor(self, register: int) -> str:
-        """Return the text of the object in a register, scalars of NumPy made arrays."""
+        """Return the text of the object in a register, with NumPy scalars turned into arrays."""
         return self.array(register)
 
     def shape(self, register: int) -> str:
@@ -72,20 +71,20 @@ class Emitter:
         return f"shape({self.read(register)})"
 
     def target(self, register: int) -> str:
-        """Return the text that is assigned to where a register is written."""
+        """Return the text of a register as the target of an assignment."""
         raise NotImplementedError
 
     def constant(self, value: Any, name: str) -> str:
-        """Return the text of an object that is known beforehand; `name` tells what it is."""
+        """Return the text of an object that is known at compile time; `name` is its name in the template."""
         raise NotImplementedError
 
     def items(self, registers: Sequence[int], read: Callable[[int], str]) -> str:
-        """Return the texts of some registers, a comma behind each."""
+        """Return the texts of registers, a comma behind each."""
         return "".join([f"{read(register)}, " for register in registers])
 
     # ------------------------------------------------------------ filling in
     def code(self, instruction: Instruction) -> str:
-        """Return the code of an instruction with its operands filled in."""
+        """Return the template of an instruction with its operands filled in."""
         spec, operands, parts = instruction.spec, instruction.spec.by_name, []
         for text, name, mode in parts_of(instruction.code):
             parts.append(text)
@@ -111,9 +110,9 @@ class Emitter:
         return reader
 
 
-# ---------------------------------------------------------------- what the code of instructions calls
+# ---------------------------------------------------------------- functions that the templates call
 def shape_of(tensor: Any) -> np.ndarray[Any, Any]:
-    """Return the shape of a tensor as a tensor."""
+    """Return the shape of a tensor as an int64 tensor."""
     return np.array(tensor.shape, np.int64)
 
 
@@ -123,7 +122,7 @@ def as_shape(tensor: Any) -> tuple[int, ...]:
 
 
 def equal(a: Any, b: Any) -> bool:
-    """Whether two scalars are the same number, as `if` asks. Raises `RunError` when `a` or `b` is no scalar."""
+    """Whether two scalars are equal, for `if`. Raises `RunError` for anything but scalars."""
     try:
         return bool((a if type(a) is int else a.item()) == (b if type(b) is int else b.item()))
     except (AttributeError, ValueError):
@@ -131,38 +130,38 @@ def equal(a: Any, b: Any) -> bool:
 
 
 def callee(functions: Sequence[VMFunction], closure: Any, args: Sequence[Any]) -> tuple[int, tuple[Any, ...]]:
-    """Return the function that a closure is of, and all its arguments. Raises `RunError` for what cannot be called."""
+    """Return the function of a closure and all its arguments. Raises `RunError` for any other object."""
     if not isinstance(closure, VMClosure):
         raise RunError(f"{describe(closure)} cannot be called")
-    every = (*closure.captured, *args)
-    check_count(functions[closure.func_index], every)
-    return closure.func_index, every
+    all_args = (*closure.captured, *args)
+    check_count(functions[closure.func_index], all_args)
+    return closure.func_index, all_args
 
 
 def check_count(function: VMFunction, args: Sequence[Any]) -> None:
-    """Raise `RunError` unless a function takes so many arguments."""
+    """Raise `RunError` for a wrong number of arguments."""
     if len(args) != len(function.params):
-        raise RunError(f"{function.name} takes {len(function.params)} arguments and was given {len(args)}")
+        raise RunError(f"{function.name} takes {counted(len(function.params), 'argument')}, not {len(args)}")
 
 
 def no_arm(node: Expr | None) -> RunError:
-    """Return the error of a `match` without a fitting arm."""
+    """Return the error of a `match` whose arms do not cover a value."""
     hint = "add the missing case, or a last arm `_ => ...`"
     return RunError(Diagnostic("no arm of the match fits", node.span if node else None, hint=hint))
 
 
 def no_field(value: Any, field: int) -> RunError:
-    """Return the error of an object without a field."""
-    return RunError(f"there is no field {field} in {describe(value)}")
+    """Return the error for a field that an object does not have."""
+    return RunError(f"{describe(value)} has no field {field}")
 
 
 def no_shape(value: Any, shape: tuple[int, ...]) -> RunError:
-    """Return the error of a tensor that has not as many elements as a shape."""
+    """Return the error for a shape with another number of elements than a tensor."""
     return RunError(f"{describe(value)} cannot be reshaped to {shape}")
 
 
 def no_tag(value: Any) -> int:
-    """Return the tag of a data value of another class. Raises `RunError` for any other object."""
+    """Return the tag of an ADT value of a subclass. Raises `RunError` for any other object."""
     if isinstance(value, ADTValue):
         return value.tag
     raise RunError(f"{describe(value)} has no tag")

@@ -1,7 +1,7 @@
-"""Single instructions: the code of each as one Python function of the registers of its frame (a `Step`).
+"""Single instructions as Python functions of the registers of a frame (`Step`).
 
-A step knows its operands and touches nothing but the registers it is given. Its text has no operands in it: they are
-variables of a function around it, so instructions of the same form share one text, which is compiled once.
+Operands are variables of a function around the step, not part of its text. So instructions of the same form share one
+text, which is compiled once.
 """
 
 from __future__ import annotations
@@ -16,30 +16,32 @@ from passlab.vm.isa import Instruction
 from passlab.vm.semantics import NAMES, Emitter, Environment
 
 Step = Callable[[list[Any]], Any]
-SPREAD = 8  # registers: longer lists are read in a loop
+UNROLLED = 8  # registers: longer lists are read in a loop
 
 
 def step_of(environment: Environment, instruction: Instruction, index: int = 0) -> Step:
     """Return the step of an instruction, the one at `index` of its function.
 
-    Its result says what the control flow needs: for `TEST` the instruction to go on at, for `CALL` the number of a
-    function and its arguments, for `RETURN` the result.
+    It returns what control flow needs: for `TEST` the next instruction, for `CALL` the number of a function and its
+    arguments, for `RETURN` the result.
     """
     spec = instruction.spec
     form: Any = None
     if spec.lists or not isinstance(spec.code, str):
         operands = instruction.operands
-        split = instruction.outputs if spec.effect is Effect.KERNEL else instruction.code
-        form = (split, *[len(operands[at]) for at in spec.lists])
-    maker = spec.makers.get(form)
+        variant = instruction.outputs if spec.effect is Effect.KERNEL else instruction.code
+        form = (variant, *[len(operands[index]) for index in spec.lists])
+    maker = spec.step_makers.get(form)
     if maker is None:
-        maker = spec.makers[form] = _maker(environment, instruction)
+        maker = spec.step_makers[form] = _compile_step_maker(environment, instruction)
     step: Step = maker(environment, instruction, index)
     return step
 
 
-def _maker(environment: Environment, instruction: Instruction) -> Callable[[Environment, Instruction, int], Step]:
-    """Write a function that makes the steps of instructions of one form, and compile it."""
+def _compile_step_maker(
+    environment: Environment, instruction: Instruction
+) -> Callable[[Environment, Instruction, int], Step]:
+    """Compile the function that makes the steps of all instructions of one form."""
     emitter = _StepEmitter(environment, instruction)
     spec, body = instruction.spec, emitter.text
     head = [f"{''.join(f'{name}, ' for name in emitter.parameters)} = i.operands"] if emitter.parameters else []
@@ -57,9 +59,9 @@ def _maker(environment: Environment, instruction: Instruction) -> Callable[[Envi
 
 
 class _StepEmitter(Emitter):
-    """The code of the instructions of one form over the list `r`: variables in place of operands.
+    """Emits the code of one form of instructions over the list `r` of registers, with variables for operands.
 
-    `parameters` are these variables, in the order of the operands, lists in brackets; `registers` those of registers.
+    `parameters` are these variables in the order of the operands, lists in brackets; `registers` those of registers.
     """
 
     def __init__(self, environment: Environment, instruction: Instruction) -> None:
@@ -78,15 +80,15 @@ class _StepEmitter(Emitter):
                 self.registers.append(f"{name}_")
                 operands.append(first)
             else:
-                spread = len(value) <= SPREAD
-                items = [f"{name}_{n}" if spread else f"{name}_[{n}]" for n in range(len(value))]
-                self.parameters.append(f"[{', '.join(items)}]" if spread else f"{name}_")
+                unrolled = len(value) <= UNROLLED
+                items = [f"{name}_{n}" if unrolled else f"{name}_[{n}]" for n in range(len(value))]
+                self.parameters.append(f"[{', '.join(items)}]" if unrolled else f"{name}_")
                 self.registers += items
                 operands.append(tuple(range(first, len(self.registers))))
         self.text = self.code(Instruction(instruction.opcode, *operands, node=instruction.node))
 
     def constant(self, value: Any, name: str) -> str:
-        """Return the variable of an object that each instruction has of its own."""
+        """Return the variable of an object that differs between instructions."""
         if name not in self.constants:
             self.constants.append(name)
         return f"{name}_"
@@ -102,13 +104,13 @@ class _StepEmitter(Emitter):
     target = read
 
     def tensor(self, register: int) -> str:
-        """Return an element of the list as it is: no scalar of NumPy stands there."""
+        """Return an element of the list: steps keep no NumPy scalars there."""
         return self.read(register)
 
     def items(self, registers: Sequence[int], read: Callable[[int], str]) -> str:
-        """Return elements of the list, a comma behind each."""
+        """Return elements of the list, a comma behind each; a long list is a comprehension."""
         if not registers or not self.registers[registers[0]].endswith("]"):
             return super().items(registers, read)
         name, first = self.registers[registers[0]].removesuffix("]").split("[")
-        one = "array(r[i])" if read == self.array else "r[i]"
-        return f"*[{one} for i in {name}[{first}:{int(first) + len(registers)}]], "
+        item = "array(r[i])" if read == self.array else "r[i]"
+        return f"*[{item} for i in {name}[{first}:{int(first) + len(registers)}]], "

@@ -1,7 +1,7 @@
-"""Bytecode is verified before it runs: registers exist and were written on every path, jumps land, numbers fit.
+"""The bytecode verifier: registers exist and are written before use on all paths, jumps stay inside, numbers are valid.
 
-The check is iterative. Without loops every instruction is looked at once; with loops, the few times that a set of
-registers shrinks where paths meet.
+It is a forward dataflow analysis with a worklist. Without loops each basic block is visited once; with loops, again
+whenever the set of written registers at its start shrinks.
 """
 
 from __future__ import annotations
@@ -18,16 +18,18 @@ from passlab.vm.executable import Executable, VMFunction, device_of
 from passlab.vm.instruction_spec import Operand
 from passlab.vm.isa import ISA, Instruction, Opcode
 
-PIECE = 1 << 13  # registers in one piece of a set
+CHUNK = 1 << 13  # registers in one bit mask: sets of neighbours share the masks that are equal
 
 
 def verify(exe: Executable) -> None:
     """Raise `VerifyError`, naming function and instruction, unless every instruction can run."""
     if len(exe.kernel_names) != len(exe.kernel_functions):
-        raise VerifyError("the executable names other kernels than it has")
+        raise VerifyError(
+            f"the executable has {len(exe.kernel_functions)} kernels and {len(exe.kernel_names)} names of kernels"
+        )
     _check_devices(exe)
     devices = len(exe.virtual_devices)
-    sizes = {  # of the tables that operands are numbers of
+    sizes = {  # of the tables that operands index
         "func": len(exe.functions),
         "packed": len(exe.kernel_names),
         "const": len(exe.constants),
@@ -44,11 +46,11 @@ def verify(exe: Executable) -> None:
             raise VerifyError(f"{function.name} has no instructions")
         reads = [i.spec.reads(i.operands) for i in function.instructions]
         writes = [i.spec.writes(i.operands) for i in function.instructions]
-        if not _all_fit(function, sizes, (reads, writes)):
+        if not _all_numbers_valid(function, sizes, (reads, writes)):
             for i, instruction in enumerate(function.instructions):
                 _check_numbers(sizes, function, i, instruction)
         for i, instruction in enumerate(function.instructions):
-            check = _FURTHER.get(instruction.opcode)
+            check = _CHECKS.get(instruction.opcode)
             if check is not None:
                 check(exe, function, i, instruction)
         _check_flow(function, reads, writes)
@@ -66,12 +68,14 @@ def _check_devices(exe: Executable) -> None:
             raise VerifyError(f"a parameter of {function.name} is on a device that does not exist")
 
 
-def _fail(function: VMFunction, index: int, what: str) -> VerifyError:
+def _invalid(function: VMFunction, index: int, what: str) -> VerifyError:
     return VerifyError(f"{function.name}, instruction {index} ({function.instructions[index]}): {what}")
 
 
-def _all_fit(function: VMFunction, sizes: dict[str, int], registers: tuple[list[tuple[int, ...]], ...]) -> bool:
-    """Whether all numbers fit, told by the least and the largest of each operand: most functions need no more."""
+def _all_numbers_valid(
+    function: VMFunction, sizes: dict[str, int], registers: tuple[list[tuple[int, ...]], ...]
+) -> bool:
+    """Whether all operands are in range, by the minimum and maximum of each: faster than one by one."""
     registers_used = [*chain.from_iterable(registers[0]), *chain.from_iterable(registers[1])]
     if registers_used and not (0 <= min(registers_used) and max(registers_used) < function.register_file_size):
         return False
@@ -79,8 +83,8 @@ def _all_fit(function: VMFunction, sizes: dict[str, int], registers: tuple[list[
     for instruction in function.instructions:
         rows.setdefault(instruction.opcode, []).append(instruction.operands)
     for opcode, operands in rows.items():
-        for at, operand in _checked(opcode):
-            column = [row[at] for row in operands]
+        for index, operand in _checked_operands(opcode):
+            column = [row[index] for row in operands]
             if operand.kind == "dtype":
                 if not all(map(_is_dtype, set(column))):
                     return False
@@ -96,26 +100,26 @@ def _all_fit(function: VMFunction, sizes: dict[str, int], registers: tuple[list[
 def _check_numbers(sizes: dict[str, int], function: VMFunction, i: int, instruction: Instruction) -> None:
     for register in (*instruction.reads(), *instruction.writes()):
         if not 0 <= register < function.register_file_size:
-            raise _fail(function, i, f"there is no register ${register}")
+            raise _invalid(function, i, f"there is no register ${register}")
     operands = instruction.operands
-    for at, operand in _checked(instruction.opcode):
-        value = operands[at]
+    for index, operand in _checked_operands(instruction.opcode):
+        value = operands[index]
         if operand.kind == "dtype":
             if not _is_dtype(value):
-                raise _fail(function, i, f"there are no arrays of {value}")
+                raise _invalid(function, i, f"{value} is not a dtype of arrays")
         elif operand.kind == "index":
             if not 0 <= value < sizes[operand.name]:
-                raise _fail(function, i, f"there is no {operand.name} {value}")
+                raise _invalid(function, i, f"there is no {operand.name} {value}")
         elif any(n < 0 for n in value) if operand.many else value < 0:
-            raise _fail(function, i, f"{operand.name} is negative")
+            raise _invalid(function, i, f"{operand.name} is negative")
 
 
 @cache
-def _checked(opcode: Opcode) -> tuple[tuple[int, Operand], ...]:
-    """Return the operands of an instruction whose values are checked, with where they stand."""
+def _checked_operands(opcode: Opcode) -> tuple[tuple[int, Operand], ...]:
+    """Return the operands of an instruction whose values need a check, with their indices."""
     return tuple(
-        (at, operand)
-        for at, operand in enumerate(ISA[opcode].stored)
+        (index, operand)
+        for index, operand in enumerate(ISA[opcode].stored)
         if operand.kind in ("index", "dtype")
         or (operand.kind == "int" and operand.name in ("shape", "outputs", "field", "alignment"))
     )
@@ -123,18 +127,19 @@ def _checked(opcode: Opcode) -> tuple[tuple[int, Operand], ...]:
 
 def _check_constant(exe: Executable, function: VMFunction, i: int, instruction: Instruction) -> None:
     if instruction.device != exe.const_device_indexes[instruction.const]:
-        raise _fail(function, i, f"constant {instruction.const} is on another device")
+        device = exe.const_device_indexes[instruction.const]
+        raise _invalid(function, i, f"constant {instruction.const} is on device {device}")
 
 
 def _check_call(exe: Executable, function: VMFunction, i: int, instruction: Instruction) -> None:
     callee = exe.functions[instruction.func]
     if len(instruction.args) != len(callee.params):
-        raise _fail(function, i, f"{callee.name} takes {len(callee.params)} arguments")
+        raise _invalid(function, i, f"{callee.name} takes {len(callee.params)} arguments, not {len(instruction.args)}")
 
 
 def _check_closure(exe: Executable, function: VMFunction, i: int, instruction: Instruction) -> None:
     if len(instruction.captured) > len(exe.functions[instruction.func].params):
-        raise _fail(function, i, "it captures more than the function takes")
+        raise _invalid(function, i, "the closure captures more values than its function has parameters")
 
 
 def _is_dtype(dtype: str) -> bool:
@@ -146,16 +151,16 @@ def _is_dtype(dtype: str) -> bool:
 
 
 def _check_kernel(exe: Executable, function: VMFunction, i: int, instruction: Instruction) -> None:
-    """Check the numbers of inputs and results. A shape function takes one input for each array."""
+    """Check the number of inputs and results. A shape function has one input for each array, not each parameter."""
     kernel = exe.kernel_functions[instruction.packed]
     inputs = len(instruction.args) - instruction.outputs
     if inputs < 0:
-        raise _fail(function, i, "it has more outputs than arguments")
+        raise _invalid(function, i, "the call has more outputs than arguments")
     if not kernel.attrs.get("ShapeFunction") and inputs != len(kernel.params):
-        raise _fail(function, i, f"the kernel takes {len(kernel.params)} inputs, not {inputs}")
+        raise _invalid(function, i, f"the kernel takes {len(kernel.params)} inputs, not {inputs}")
 
 
-_FURTHER = {
+_CHECKS = {
     Opcode.LOAD_CONST: _check_constant,
     Opcode.INVOKE: _check_call,
     Opcode.INVOKE_PACKED: _check_kernel,
@@ -164,76 +169,76 @@ _FURTHER = {
 
 
 def _check_flow(function: VMFunction, reads: list[tuple[int, ...]], writes: list[tuple[int, ...]]) -> None:
-    """Check that every register was written, on all paths, before it is read, and that no path runs off the end.
+    """Check that each register is written before it is read on all paths, and that control stays in the function.
 
-    Blocks are visited in the order of their places, or, where some jump goes back, in reverse postorder: so those of a
-    function without loops once. The registers written before a
-    block are a set in pieces, which neighbours share; it is forgotten once the block was visited for the last time.
+    Basic blocks are visited in the order of the code or, where a jump goes back, in reverse postorder: so those of a
+    function without loops once. A set of written registers is a list of bit masks, which equal sets share; it is
+    dropped after the last visit of its block.
     """
-    code, blocks = function.instructions, _blocks(function)
-    back = any(target <= start for start, (_, following) in blocks.items() for target in following)
-    order = _order(blocks) if back else {start: start for start in blocks}
-    loops = back and any(order[target] <= order[start] for start in order for target in blocks[start][1])
-    written = [0] * (function.register_file_size // PIECE + 1)
+    code, blocks = function.instructions, _basic_blocks(function)
+    goes_back = any(target <= start for start, (_, successors) in blocks.items() for target in successors)
+    order = _reverse_postorder(blocks) if goes_back else {start: start for start in blocks}
+    loops = goes_back and any(order[target] <= order[start] for start in order for target in blocks[start][1])
+    written = [0] * (function.register_file_size // CHUNK + 1)
     for register in range(len(function.params)):
-        written[register // PIECE] |= 1 << register % PIECE
-    starts: dict[int, list[int]] = {0: written}
-    waiting = [(0, 0)]
-    while waiting:
-        _, start = heappop(waiting)
-        if waiting and waiting[0][1] == start:
+        written[register // CHUNK] |= 1 << register % CHUNK
+    written_at: dict[int, list[int]] = {0: written}  # by block: the registers written on all paths to its start
+    worklist = [(0, 0)]
+    while worklist:
+        _, start = heappop(worklist)
+        if worklist and worklist[0][1] == start:
             continue
-        before, here = starts[start] if loops else starts.pop(start), dict[int, bool]()
-        end, following = blocks[start]
+        before, here = written_at[start] if loops else written_at.pop(start), dict[int, bool]()
+        end, successors = blocks[start]
         for i in range(start, end + 1):
             for register in reads[i]:
-                if not (here[register] if register in here else before[register // PIECE] >> register % PIECE & 1):
-                    raise _fail(function, i, f"register ${register} is read before it is written on some path")
+                if not (here[register] if register in here else before[register // CHUNK] >> register % CHUNK & 1):
+                    raise _invalid(function, i, f"register ${register} is read before it is written on some path")
             for register in writes[i]:
                 here[register] = code[i].opcode is not Opcode.KILL_REGISTER
-        after = _join(before, here) if following else []
-        for target in following:
-            met = starts.get(target)
-            if met is None:
-                starts[target] = after
-                heappush(waiting, (order[target], target))
+        after = _after_block(before, here) if successors else []
+        for target in successors:
+            old = written_at.get(target)
+            if old is None:
+                written_at[target] = after
+                heappush(worklist, (order[target], target))
             else:
-                both = [a if a is b else a & b for a, b in zip(met, after, strict=True)]
-                starts[target] = both
-                if loops and both != met:
-                    heappush(waiting, (order[target], target))
+                meet = [a if a is b else a & b for a, b in zip(old, after, strict=True)]
+                written_at[target] = meet
+                if loops and meet != old:
+                    heappush(worklist, (order[target], target))
 
 
-def _blocks(function: VMFunction) -> dict[int, tuple[int, tuple[int, ...]]]:
-    """Return the basic blocks, by head: the last instruction and what follows."""
+def _basic_blocks(function: VMFunction) -> dict[int, tuple[int, tuple[int, ...]]]:
+    """Return the reachable basic blocks by first instruction: the last instruction and the successors."""
     code = function.instructions
-    ways = {i: at.successors(i) for i, at in enumerate(code) if at.spec.parts_ways}
-    heads = {target for targets in ways.values() for target in targets}
-    ends = sorted({*ways, *(head - 1 for head in heads), len(code) - 1})
+    jumps = {i: instruction.successors(i) for i, instruction in enumerate(code) if instruction.spec.ends_block}
+    heads = {target for targets in jumps.values() for target in targets}
+    ends = sorted({*jumps, *(head - 1 for head in heads), len(code) - 1})
     blocks: dict[int, tuple[int, tuple[int, ...]]] = {}
-    waiting = [0]
-    while waiting:
-        start = waiting.pop()
+    worklist = [0]
+    while worklist:
+        start = worklist.pop()
         if start in blocks:
             continue
         end = ends[bisect_left(ends, start)]
-        following = ways.get(end, (end + 1,))
-        for target in following:
+        successors = jumps.get(end, (end + 1,))
+        for target in successors:
             if not 0 <= target < len(code):
-                raise _fail(function, end, f"control leaves the function (to {target})")
-        blocks[start] = end, tuple(dict.fromkeys(following))
-        waiting += following
+                raise _invalid(function, end, f"control leaves the function (to {target})")
+        blocks[start] = end, tuple(dict.fromkeys(successors))
+        worklist += successors
     return blocks
 
 
-def _order(blocks: dict[int, tuple[int, tuple[int, ...]]]) -> dict[int, int]:
-    """Number blocks in reverse postorder: without loops, each after all that lead to it."""
+def _reverse_postorder(blocks: dict[int, tuple[int, tuple[int, ...]]]) -> dict[int, int]:
+    """Number blocks in reverse postorder: without loops, each after its predecessors."""
     done: dict[int, None] = {}
     seen = {0}
     stack = [(0, iter(blocks[0][1]))]
     while stack:
-        start, following = stack[-1]
-        target = next((t for t in following if t not in seen), None)
+        start, successors = stack[-1]
+        target = next((t for t in successors if t not in seen), None)
         if target is None:
             done[start] = None
             stack.pop()
@@ -243,12 +248,12 @@ def _order(blocks: dict[int, tuple[int, tuple[int, ...]]]) -> dict[int, int]:
     return {start: number for number, start in enumerate(reversed(done))}
 
 
-def _join(before: list[int], here: dict[int, bool]) -> list[int]:
-    """Return the set of written registers after a block."""
+def _after_block(before: list[int], here: dict[int, bool]) -> list[int]:
+    """Return the set of written registers after a block that writes or kills those of `here`."""
     after = before.copy()
     for register, is_written in here.items():
-        bit = 1 << register % PIECE
-        piece = after[register // PIECE]
-        if bool(piece & bit) != is_written:
-            after[register // PIECE] = piece ^ bit
+        bit = 1 << register % CHUNK
+        mask = after[register // CHUNK]
+        if bool(mask & bit) != is_written:
+            after[register // CHUNK] = mask ^ bit
     return after

@@ -175,7 +175,7 @@ NEWCOMERS = (
           LISTS, "InferType, FuseOps", "vm", "match|fatal|if|get_tag|get_field|goto"),
     Fault("what is captured stands behind the parameters", "captures", "vm/compiling/codegen.py", "params += body.params\n", "params = [*body.params, *params]\n",
           dataflow("let %u = tanh(%x);\nlet %f = fn (%a: Tensor[(3), float32]) { subtract(%a, %u) };\n(exp(%f(%y)), %f(%u))", _VECTORS), "InferType, FuseOps", "vm", "closure|invoke"),
-    Fault("every call ends its function", "executor", "vm/control.py", "return bool(function.returned[index + 1] == function.instructions[index].dst)", "return bool(function.returned[index + 1] >= 0)", _COUNTDOWN, "InferType, FuseOps", "vm", ""),
+    Fault("every call ends its function", "executor", "vm/control.py", "return bool(function.returned_register[index + 1] == function.instructions[index].dst)", "return bool(function.returned_register[index + 1] >= 0)", _COUNTDOWN, "InferType, FuseOps", "vm", ""),
     Fault("variables of a loop change one after the other", "executor", "executor/aot/program_source.py", "{', '.join(p for p, _ in changed)} = {', '.join(a for _, a in changed)}", "{'; '.join(f'{p} = {a}' for p, a in changed)}",
           _TWO_STATES, "InferType", "aot", "loop|call|if"),
     Fault("a kernel is known by the names of its operators", "cache", "passes/lowering/lower_te.py", "key = outline(primitive)", "key: Hashable = tuple(n.op.name for n in post_order(primitive.body) if is_op_call(n))",

@@ -10,7 +10,7 @@ from passlab import limits, relay
 from passlab.errors import LimitError
 from passlab.vm import Machine, VirtualMachine, compile
 from passlab.vm.objects import Allocator, PooledAllocator, Storage, VMClosure
-from passlab.vm.run_state import bytes_alive
+from passlab.vm.run_state import live_bytes
 from tests.vm.test_engines import outcome
 
 HOARD = """
@@ -134,9 +134,9 @@ def test_memory_is_counted_once_however_often_it_is_held():
     array = np.zeros(1000)
     storage = Storage(500)
     tensor = storage.tensor(0, (10,), np.dtype("float32"))
-    assert bytes_alive([array, array[5:], array.reshape(10, 100)]) == 8000
-    assert bytes_alive([storage, tensor, tensor[2:]]) == 500
+    assert live_bytes([array, array[5:], array.reshape(10, 100)]) == 8000
+    assert live_bytes([storage, tensor, tensor[2:]]) == 500
     deep: object = array
     for _ in range(100_000):
         deep = VMClosure(0, (deep,))
-    assert 8000 < bytes_alive([deep, deep]) < 8000 + 100_000 * 200
+    assert 8000 < live_bytes([deep, deep]) < 8000 + 100_000 * 200

@@ -114,7 +114,7 @@ def test_its_error_comes_from_all_engines():
     error = Trace.record(exe, args).error
     assert isinstance(error, RunError)
     for run in (lambda: Machine(exe).invoke(0, args), stepping.step):
-        with pytest.raises(RunError, match="there is no field 0") as raised:
+        with pytest.raises(RunError, match="has no field 0") as raised:
             run()
         assert str(raised.value) == str(error)
 
@@ -136,7 +136,7 @@ def test_a_number_has_no_parts_on_any_engine(read):
     stepping = Machine(exe)
     stepping.start(0, [np.array(0)])
     stepping.step()
-    message = "has no tag" if read.opcode is Opcode.GET_TAG else "there is no field 0"
+    message = "has no tag" if read.opcode is Opcode.GET_TAG else "has no field 0"
     assert message in str(Trace.record(exe, [np.array(0)]).error)
     for run in (lambda: Machine(exe).invoke(0, [np.array(0)]), stepping.step):
         with pytest.raises(RunError, match=message):

@@ -80,7 +80,7 @@ def test_memory_is_told_over_time(rng):
     assert report.peak_bytes == 2 * 4000  # what is read, and what is written
     assert report.memory[-1][1] == 4000  # the result
     assert [report.calls[i]["Name"] for i, _ in report.memory[:2]] == ["VM::AllocStorage", "VM::AllocStorage"]
-    assert "Memory: 8,000 bytes at most at once, of 28,000 allocated" in str(report)
+    assert "Memory: at most 8,000 bytes live, 28,000 allocated" in str(report)
     again = Report.from_json(report.json())
     assert (again.memory, again.peak_bytes, again.allocated_bytes) == (report.memory, 8000, 28000)
     assert report.memory_frame()["Live bytes"].max() == 8000

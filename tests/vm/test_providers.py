@@ -104,7 +104,7 @@ class TestTorch:
         seen = []
         vm = agree(ARITHMETIC, [rng.random((4, 5), "float32"), rng.random(5, "float32")], "cuda", {"cuda": "torch"})
         vm.machine.start(0, [vm.providers[1].to_device(np.ones(s, "float32")) for s in ((4, 5), (5,))])
-        vm.machine.observed_run(lambda i, registers, s: seen.extend(type(r) for r in registers))
+        vm.machine.run_observed(lambda i, registers, s: seen.extend(type(r) for r in registers))
         assert torch.Tensor in seen
 
     def test_dtypes_that_pytorch_lacks_stay_with_numpy(self):

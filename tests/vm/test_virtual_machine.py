@@ -79,7 +79,7 @@ def test_outputs_set_beforehand_are_those_of_the_next_run(vm):
 
 @pytest.mark.parametrize("outputs", [[np.zeros(2, "float32")], [np.zeros(2, "float32"), np.zeros(2)], [None, None]])
 def test_arrays_that_do_not_fit_stay_as_they_are(vm, outputs):
-    with pytest.raises(RunError, match=r"results and 1 outputs|was given for it"):
+    with pytest.raises(RunError, match=r"results, not 1|does not fit"):
         vm.invoke_with_outputs("main", [X, W], outputs)
     assert not np.any(outputs[0])
 

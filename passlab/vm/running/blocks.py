@@ -1,9 +1,7 @@
-"""What the running engine knows of a function before it is written in Python: its basic blocks, and which kernels make
-their own results.
+"""The analysis of a function before it is compiled: basic blocks, constants, kernels that allocate their results.
 
-The instructions stay what they are. A basic block is a run of instructions that control enters only at its head and
-leaves only at its end. Constants are known beforehand. Where a kernel's results get a fresh storage each, the kernel
-makes them itself: dead storages, offsets and uninitialised tensors are eliminated.
+Where each result of a kernel gets a new storage of its own, the kernel allocates the results itself: the storages,
+offsets and uninitialised tensors are dead and dropped.
 """
 
 from __future__ import annotations
@@ -23,12 +21,12 @@ from passlab.vm.semantics import Environment
 
 
 class FunctionBlocks:
-    """One function, analysed. With `own_memory`, tensors live in storages that an allocator gives.
+    """The analysis of one function. With `own_memory`, tensors live in the storages of an allocator.
 
-    `presets` are the registers that hold constants; `ends` says of each basic block where its last instruction is, or
-    the control that follows it; `entries` how many ways lead to its head; `dropped` the instructions without effect;
-    `makers` the kernels that make their results, by place, and `storages` what would else be made for them: their
-    bytes, and the place of the kernel.
+    `presets` are the registers that hold constants. By first instruction of a basic block, `ends` has its last one, or
+    the head of the block that follows, and `entries` the number of its predecessors. `dropped` are the instructions
+    without effect, `makers` the kernels that allocate their results by pc, and `storages` the dropped allocations for
+    them: the bytes, and the pc of the kernel.
     """
 
     def __init__(self, exe: Executable, function: VMFunction, own_memory: bool = False) -> None:
@@ -36,10 +34,10 @@ class FunctionBlocks:
         self.code = function.instructions
         self.reads = Counter(r for i in self.code for r in i.reads())
         self.writers: dict[int, list[int]] = {}
-        for at, instruction in enumerate(self.code):
+        for pc, instruction in enumerate(self.code):
             if instruction.opcode is not Opcode.KILL_REGISTER:
                 for register in instruction.writes():
-                    self.writers.setdefault(register, []).append(at)
+                    self.writers.setdefault(register, []).append(pc)
         self.params = len(function.params)
         self.presets = self._presets()
         self.entries: Counter[int] = Counter()
@@ -49,73 +47,73 @@ class FunctionBlocks:
         self.storages: dict[int, tuple[int, int]] = {}
         if not own_memory:
             for start, end in self.ends.items():
-                for at in range(start, end):
-                    if self.code[at].spec.effect is Effect.KERNEL:
-                        self._fuse(at, start)
-        self._drop()
+                for pc in range(start, end):
+                    if self.code[pc].spec.effect is Effect.KERNEL:
+                        self._allocate_in_kernel(pc, start)
+        self._drop_dead_code()
 
     def _presets(self) -> dict[int, Any]:
-        out: dict[int, Any] = {}
+        presets: dict[int, Any] = {}
         for register, writers in self.writers.items():
             instruction = self.code[writers[0]]
-            name = instruction.spec.copied
+            name = instruction.spec.copied_name
             if len(writers) > 1 or register < self.params or not name:
                 continue
             if name in instruction.spec.constants:
-                out[register] = instruction.spec.constants[name](Environment(self.exe), instruction)
+                presets[register] = instruction.spec.constants[name](Environment(self.exe), instruction)
             elif type(value := getattr(instruction, name)) is int and instruction.spec.kind(name) == "int":
-                out[register] = value
-        return out
+                presets[register] = value
+        return presets
 
     def _basic_blocks(self) -> dict[int, int]:
-        """Find the heads of basic blocks, count the ways to each, and say where each ends."""
+        """Find the basic blocks, count the predecessors of each, and return their ends by head."""
         heads = {0}
         self.entries[0] = 1
-        for at, instruction in enumerate(self.code):
-            if instruction.spec.leaves:
-                following = instruction.successors(at)
-                heads.update(following)
-                self.entries.update(following)
+        for pc, instruction in enumerate(self.code):
+            if instruction.spec.transfers_control:
+                successors = instruction.successors(pc)
+                heads.update(successors)
+                self.entries.update(successors)
         ends = {}
         for head in sorted(heads):
             end = head
-            while not self.code[end].spec.leaves:
+            while not self.code[end].spec.transfers_control:
                 end += 1
-                if end in heads:  # others come in here: a basic block of its own
+                if end in heads:  # a jump leads here: another basic block
                     self.entries[end] += 1
                     break
             ends[head] = end
         return ends
 
-    # ------------------------------------------------------------ kernels that make their results
-    def _fuse(self, at: int, start: int) -> None:
-        """Let a kernel make its results when the storages of all of them serve nothing else."""
-        call = self.code[at]
+    # ------------------------------------------------------------ kernels that allocate their results
+    def _allocate_in_kernel(self, pc: int, start: int) -> None:
+        """Let a kernel allocate its results where their storages have no other use."""
+        call = self.code[pc]
         outs, ins = call.results, call.inputs
         if not outs or len(set(outs)) < len(outs) or not set(outs).isdisjoint(ins):
             return
-        places: list[int] = []
+        allocations: list[int] = []
         kinds: Kinds = []
         for out in outs:
-            allocation = self._allocation(out, start, at)
+            allocation = self._allocation(out, start, pc)
             if allocation is None:
                 return
-            places += allocation
+            allocations += allocation
             tensor = self.code[allocation[1]]
             kinds.append((tensor.shape, array_dtype(tensor.dtype)))
         try:
             maker = result_maker(self.exe.kernels[call.packed], kinds)
-        except RunError:  # no kernel can be made of it; the instruction says so when it is reached
+        except RunError:  # the instruction raises the error when it is reached
             return
         if maker is not None:
-            self.dropped.update(places)
-            self.makers[at] = maker, kinds
-            for place in places[::2]:
-                self.storages[place] = int(self.presets[self.code[place].size]), at
+            self.dropped.update(allocations)
+            self.makers[pc] = maker, kinds
+            for storage in allocations[::2]:
+                self.storages[storage] = int(self.presets[self.code[storage].size]), pc
 
-    def _allocation(self, out: int, start: int, at: int) -> tuple[int, int] | None:
-        """Return where a tensor's storage and the tensor are made, if only for the call at `at` in the same block."""
-        tensor = self._only_writer(out, Opcode.ALLOC_TENSOR, start, at)
+    def _allocation(self, out: int, start: int, pc: int) -> tuple[int, int] | None:
+        """Return the pcs that allocate a tensor's storage and the tensor, if only for the call at `pc` of the block."""
+        tensor = self._only_writer(out, Opcode.ALLOC_TENSOR, start, pc)
         if tensor is None:
             return None
         storage, offset = tensor[1].operands[:2]
@@ -126,8 +124,8 @@ class FunctionBlocks:
         size = self.presets.get(result[1].size)
         kind = array_dtype(tensor[1].dtype)
         if size is None or np.prod(tensor[1].shape, dtype=np.float64) * kind.itemsize > int(size):
-            return None  # left to the instructions, which say what is wrong
-        if any(out in self.code[i].reads() for i in range(tensor[0] + 1, at)):
+            return None  # the instructions raise the error
+        if any(out in self.code[i].reads() for i in range(tensor[0] + 1, pc)):
             return None
         return result[0], tensor[0]
 
@@ -138,11 +136,11 @@ class FunctionBlocks:
         instruction = self.code[writers[0]]
         return (writers[0], instruction) if instruction.opcode is opcode else None
 
-    def _drop(self) -> None:
-        """Drop what writes or kills constants, and kills of storages that are not made."""
-        unmade = {r for at in self.dropped for r in self.code[at].writes()}
-        unmade -= {r for at in self.makers for r in self.code[at].args}
-        for at, instruction in enumerate(self.code):
+    def _drop_dead_code(self) -> None:
+        """Drop instructions that write or kill constants, and kills of dropped storages."""
+        dead = {r for pc in self.dropped for r in self.code[pc].writes()}
+        dead -= {r for pc in self.makers for r in self.code[pc].args}
+        for pc, instruction in enumerate(self.code):
             written = instruction.writes()
-            if written and (written[0] in self.presets or written[0] in unmade):
-                self.dropped.add(at)
+            if written and (written[0] in self.presets or written[0] in dead):
+                self.dropped.add(pc)

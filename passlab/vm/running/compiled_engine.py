@@ -1,8 +1,8 @@
-"""The running engine: each function of an executable turned once into a Python function, and the driver of their calls.
+"""The compiled engine: each function of an executable compiled to Python once, and the driver of their calls.
 
-A call costs no stack of Python: functions that call in mid-course are generators, and those that wait for a result
-stand in a list. Functions too long to be worth compiling, and frames that stepping has begun, are carried out
-instruction by instruction behind the same protocol, so that both kinds may call each other to any depth (see
+Calls do not use Python's stack: a function with calls that are not in tail position is a generator, and generators that
+wait for a result stand in a list. Functions too long to be worth compiling, and frames that were begun by steps, run
+instruction by instruction as generators of the same protocol, so that both kinds may call each other to any depth (see
 `function_source`).
 """
 
@@ -14,6 +14,7 @@ from typing import Any
 
 from passlab import limits
 from passlab.errors import RunError
+from passlab.evaluate.values import Value
 from passlab.vm.control import Frame, enter_call, too_deep
 from passlab.vm.executable import Executable
 from passlab.vm.generated_code import function_of
@@ -23,91 +24,91 @@ from passlab.vm.objects import Allocator
 from passlab.vm.run_state import LARGE, State
 from passlab.vm.running.function_source import Call, FunctionSource, OutOfFuel
 
-LARGEST = 20_000  # instructions; compiling a longer function takes longer than carrying it out many times
-Calling = Generator[tuple[int, Sequence[Any]], Any, Any]
-Decoded = Callable[[int], list[tuple[int, Any]]]  # number of a function -> flow and work of each instruction
+LARGEST = 20_000  # instructions; compiling a longer function takes longer than interpreting it many times
+Activation = Generator[tuple[int, Sequence[Any]], Any, Any]  # yields calls and is sent their results
+Decoder = Callable[[int], list[tuple[int, Any]]]  # number of a function -> flow and work of each instruction
 
 
-class Entry:
-    """One function, compiled: how it begins, and how its lines are found among the instructions."""
+class CompiledFunction:
+    """One compiled function: `begin` calls it, `pcs` has the instruction of each line."""
 
-    __slots__ = ("begin", "places")
+    __slots__ = ("begin", "pcs")
 
-    def __init__(self, begin: Callable[..., Any], places: Sequence[int]) -> None:
+    def __init__(self, begin: Callable[..., Any], pcs: Sequence[int]) -> None:
         self.begin = begin
-        self.places = places
+        self.pcs = pcs
 
 
-class Compiled:
-    """The functions of an executable that have been compiled so far; `numbers` finds them by their code."""
+class CodeCache:
+    """The compiled functions of an executable by number; `numbers` has their numbers by Python code."""
 
     __slots__ = ("entries", "numbers")
 
     def __init__(self) -> None:
-        self.entries: dict[int, Entry] = {}
+        self.entries: dict[int, CompiledFunction] = {}
         self.numbers: dict[CodeType, int] = {}
 
 
-class Engine:
-    """Runs the functions of one executable. `decoded` gives a function's instructions for carrying them out singly.
+class CompiledEngine:
+    """Runs the functions of one executable. `decode` returns the decoded instructions of a function.
 
-    Without an allocator, what is compiled belongs to the executable, for all machines.
+    Without an allocator, compiled functions are cached in the executable, for all machines.
     """
 
-    def __init__(self, exe: Executable, allocator: Allocator | None, decoded: Decoded, state: State) -> None:
+    def __init__(self, exe: Executable, allocator: Allocator | None, decode: Decoder, state: State) -> None:
         self.exe = exe
         self.allocator = allocator
-        self.decoded = decoded
+        self.decode = decode
         self.state = state
-        self.shared: dict[str, Any] = exe.running if allocator is None else {}
+        self.caches: dict[str, Any] = exe.compiled_code if allocator is None else {}
         self.waiting: list[Any] = []  # generators
-        self.least = -1
-        self._choose()
+        self.least_checked = -1
+        self._choose_cache()
         self.error: BaseException | None = None
 
     def clear(self) -> None:
-        """Forget a run."""
+        """Drop the state of a run."""
         self.waiting = self.state.waiting = []
         self.error = None
 
-    def _choose(self) -> None:
-        """Take the functions that check the sizes of all tensors when the limit is for small ones, else the usual."""
-        least = LARGE if limits.current().tensor_bytes >= LARGE else 0
-        if least == self.least:
+    def _choose_cache(self) -> None:
+        """Use functions that check the sizes of all tensors where the limit is below `LARGE`, else the usual ones."""
+        least_checked = LARGE if limits.current().tensor_bytes >= LARGE else 0
+        if least_checked == self.least_checked:
             return
-        self.least = least
-        compiled = self.shared.setdefault(f"python, sizes from {self.least}", Compiled())
-        self.entries: dict[int, Entry] = compiled.entries
-        self.numbers: dict[CodeType, int] = compiled.numbers
+        self.least_checked = least_checked
+        cache = self.caches.setdefault(f"python, sizes from {least_checked}", CodeCache())
+        self.entries: dict[int, CompiledFunction] = cache.entries
+        self.numbers: dict[CodeType, int] = cache.numbers
 
     def source(self, index: int) -> str:
         """Return the Python text of a function."""
         return FunctionSource(self.exe, index, self.allocator).text
 
-    def _entry(self, index: int) -> Entry:
+    def _entry(self, index: int) -> CompiledFunction:
         result = self.entries.get(index)
         if result is None:
             function = self.exe.functions[index]
             if len(function.instructions) > LARGEST:
-                result = Entry(_beginning_singly(self.exe, self.decoded, index), ())
+                result = CompiledFunction(_interpreted_function(self.exe, self.decode, index), ())
             else:
-                source = FunctionSource(self.exe, index, self.allocator, self.least)
-                # the name is a number: hostile names of programs never reach Python's compiler
+                source = FunctionSource(self.exe, index, self.allocator, self.least_checked)
+                # the file name is a number: hostile names of programs never reach Python's compiler
                 begin = function_of(source.text, "run", source.names, f"<VMFunc[{index}]>")
                 self.numbers[begin.__code__] = index
-                result = Entry(begin, source.places)
+                result = CompiledFunction(begin, source.pcs)
             self.entries[index] = result
         return result
 
     # ------------------------------------------------------------ driving
-    def run(self, first: Call | list[Frame], most: int) -> Any:
-        """Run a call, or frames the last of which is being executed, to the end; `most` instructions may be used.
+    def run(self, first: Call | list[Frame], most: int) -> Value:
+        """Run a call, or frames of which the last is on top, to the end with `most` instructions of fuel.
 
-        Raises `OutOfFuel` when they do not last. After that, and after any other error, `frames` tells where it stood.
+        Raises `OutOfFuel` where these do not last. After that, and after any other error, `frames` returns the stack.
         """
         self.state.left = most
         self.waiting = self.state.waiting = []
-        self._choose()
+        self._choose_cache()
         try:
             return self._drive(first if isinstance(first, Call) else self._resume(first))
         except BaseException as error:
@@ -119,18 +120,19 @@ class Engine:
                 self.state.left = innermost[0].f_locals.get("left", self.state.left)
             raise
 
-    def _resume(self, frames: list[Frame]) -> Call | Calling:
-        """Let frames wait for the results of those above them, and return how the last one goes on."""
+    def _resume(self, frames: list[Frame]) -> Call | Activation:
+        """Let frames wait for the results of those above them; return the call or activation of the last one."""
         *below, top = frames
         for frame, above in zip(below, frames[1:], strict=True):
-            waiting = _single(self.exe, self.decoded, self.state, frame, above.result_register)
+            waiting = _interpret(self.exe, self.decode, self.state, frame, above.result_register)
             next(waiting)
             self.waiting.append(waiting)
         if top.pc:
-            return _single(self.exe, self.decoded, self.state, top)
+            return _interpret(self.exe, self.decode, self.state, top)
         return Call(top.func_index, tuple(top.registers[: len(self.exe.functions[top.func_index].params)]))
 
-    def _drive(self, value: Any) -> Any:
+    def _drive(self, value: Any) -> Value:
+        """Run a call or activation and all that it calls; return the result. The loop replaces Python's recursion."""
         waiting, state, entries = self.waiting, self.state, self.entries
         cap = limits.current().frames
         while True:
@@ -162,9 +164,9 @@ class Engine:
                 waiting.pop()
                 value = done.value
 
-    # ------------------------------------------------------------ where it stood
+    # ------------------------------------------------------------ the stack after an error
     def frames(self, whole: bool = False) -> list[Frame]:
-        """Return the frames at the last error: where each stood and, if they are `whole`, what it held."""
+        """Return the frames at the last error with their pcs and, if they are `whole`, their registers."""
         stack: list[Frame] = []
         result = -1
         for generator in self.waiting:
@@ -181,13 +183,13 @@ class Engine:
         return stack
 
     def _innermost(self) -> tuple[FrameType, int] | None:
-        """Return Python's frame of the function that was running when the error happened, and the line."""
+        """Return the Python frame of the function that raised the error, and the line."""
         frame = None
-        trace: TracebackType | None = self.error.__traceback__ if self.error is not None else None
-        while trace is not None:
-            if trace.tb_frame.f_code in self.numbers or trace.tb_frame.f_code is _SINGLE:
-                frame = trace.tb_frame, trace.tb_lineno
-            trace = trace.tb_next
+        traceback: TracebackType | None = self.error.__traceback__ if self.error is not None else None
+        while traceback is not None:
+            if traceback.tb_frame.f_code in self.numbers or traceback.tb_frame.f_code is _INTERPRET:
+                frame = traceback.tb_frame, traceback.tb_lineno
+            traceback = traceback.tb_next
         return frame
 
     def _result_register(self, frame: Frame) -> int:
@@ -195,12 +197,12 @@ class Engine:
         return int(instruction.dst) if instruction.spec.flow is Flow.CALL else -1
 
     def _frame(self, frame: FrameType, line: int | None, result: int, whole: bool) -> Frame:
-        if frame.f_code is _SINGLE:
-            held = frame.f_locals
-            vm_frame = Frame(held["frame"].func_index, held["r"], result)
-            vm_frame.pc = held["pc"]
-            if held["awaited"] is not None:
-                vm_frame.pc -= 1  # it has not gone on yet: its call is the instruction before
+        if frame.f_code is _INTERPRET:
+            variables = frame.f_locals
+            vm_frame = Frame(variables["frame"].func_index, variables["r"], result)
+            vm_frame.pc = variables["pc"]
+            if variables["awaited"] is not None:
+                vm_frame.pc -= 1  # it still waits: its call is the instruction before
             return vm_frame
         index = self.numbers[frame.f_code]
         error, registers = self.error, []
@@ -211,15 +213,15 @@ class Engine:
             for register, value in FunctionSource(self.exe, index, self.allocator).blocks.presets.items():
                 registers[register] = value
         vm_frame = Frame(index, registers, result)
-        places = self.entries[index].places
-        vm_frame.pc = error.pc if isinstance(error, OutOfFuel) and line is not None else places[line or frame.f_lineno]
+        pcs = self.entries[index].pcs
+        vm_frame.pc = error.pc if isinstance(error, OutOfFuel) and line is not None else pcs[line or frame.f_lineno]
         return vm_frame
 
 
-def _single(exe: Executable, decoded: Decoded, state: State, frame: Frame, awaited: int | None = None) -> Calling:
-    """Carry out a frame instruction by instruction; `awaited` is the register of a result it waits for first."""
+def _interpret(exe: Executable, decode: Decoder, state: State, frame: Frame, awaited: int | None = None) -> Activation:
+    """Run a frame instruction by instruction; `awaited` is the register of the result that it waits for first."""
     r, pc = frame.registers, frame.pc
-    code = decoded(frame.func_index)
+    code = decode(frame.func_index)
     if awaited is not None:
         r[awaited] = as_array((yield 0, ()))
         awaited = None
@@ -245,15 +247,15 @@ def _single(exe: Executable, decoded: Decoded, state: State, frame: Frame, await
             pc += 1
 
 
-_SINGLE = _single.__code__
+_INTERPRET = _interpret.__code__
 
 
-def _beginning_singly(exe: Executable, decoded: Decoded, index: int) -> Callable[..., Calling]:
-    """Return how a function begins that is carried out instruction by instruction."""
+def _interpreted_function(exe: Executable, decode: Decoder, index: int) -> Callable[..., Activation]:
+    """Return a function of the executable as a Python function that runs instruction by instruction."""
     size = exe.functions[index].register_file_size
 
-    def begin(state: State, *args: Any) -> Calling:
+    def begin(state: State, *args: Any) -> Activation:
         registers = [*map(as_array, args), *[None] * (size - len(args))]
-        return _single(exe, decoded, state, Frame(index, registers, -1))
+        return _interpret(exe, decode, state, Frame(index, registers, -1))
 
     return begin

@@ -1,10 +1,10 @@
-"""Basic blocks of scalar arithmetic and of data, run in one Python call each while a run is recorded.
+"""Basic blocks of scalar arithmetic and ADT values, each run by one Python call while a run is recorded.
 
-What such a block writes costs little to compute again, so its recording is the number of the block. A `BasicBlock` is
-a Python function that is made once from its instructions. Between blocks, registers hold what is needed to go on:
-NumPy's scalars in place of arrays without dimensions, and a `DeferredStorage` in place of a storage that serves one of
-them; `settled` makes of these what single instructions would have left. `debugger.replay` runs the instructions one by
-one to get the objects in between.
+The values in such a block are cheap to compute again, so its record in the log is the number of the block. A
+`BasicBlock` is a Python function compiled once from its instructions. Between blocks, registers hold NumPy scalars
+instead of 0-d arrays, and a `DeferredStorage` instead of the storage of one; `materialize` turns these into the
+objects that single instructions would have left. `debugger.replay` runs the instructions one by one for the objects
+in between.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ from passlab.vm.objects import Storage
 from passlab.vm.semantics import Emitter, Environment
 
 LONGEST = 1000  # instructions
-NEXT, ENTER, APPLY, LEAVE = range(4)  # how a block ends: in its function, with a call, of a closure, with a return
-_SIMPLE = (Effect.NONE, Effect.NUMBER, Effect.OBJECT)  # what any block may hold; for tensors see `_Writer`
+NEXT, ENTER, APPLY, LEAVE = range(4)  # the end of a block: a jump, a call, a call of a closure, a return
+_SIMPLE = (Effect.NONE, Effect.NUMBER, Effect.OBJECT)  # allowed in any block; `_RULES` are for tensors
 
 
 class UnsuitedError(Exception):
-    """A block met a value of another kind than its types say; its instructions run one by one."""
+    """A value in a block has another kind than its types; its instructions run one by one."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class BasicBlock:
-    """Some instructions from `point` on as a function of the registers.
+    """The `count` instructions from the program point `point` on as a function of the registers.
 
-    It returns where its function goes on (`NEXT`), the arguments of a call (`ENTER`; with the number of the function
-    before them, `APPLY`), or the result (`LEAVE`). `callee` is the function that is called, -1 when that is not known
-    beforehand; the caller goes on at `after`.
+    It returns the next pc (`NEXT`), the arguments of a call (`ENTER`; `APPLY`: a pair of the function's number and
+    these), or the result (`LEAVE`). `callee` is the called function, -1 where only the run knows it; the caller goes on
+    at the pc `after`.
     """
 
     number: int
@@ -55,7 +55,7 @@ class BasicBlock:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class DeferredStorage:
-    """A storage that was not made, because just one number would stand in it: the one in `register`, if any."""
+    """A storage that is not allocated yet, since it would hold one number: that of `register`, if it is written."""
 
     size: int
     device: int
@@ -63,13 +63,13 @@ class DeferredStorage:
     dtype: np.dtype[Any]
 
 
-def settled(registers: Sequence[Any]) -> list[Any]:
-    """Return registers with arrays in place of scalars, and storages in place of deferred storages."""
+def materialize(registers: Sequence[Any]) -> list[Any]:
+    """Return registers with arrays instead of scalars, and storages instead of deferred ones."""
     result = list(registers)
-    for place, value in enumerate(registers):
+    for index, value in enumerate(registers):
         if type(value) is DeferredStorage:
             storage = Storage(value.size, value.device)
-            result[place] = storage
+            result[index] = storage
             number = registers[value.register]
             if isinstance(number, np.generic) and number.dtype == value.dtype:
                 tensor = storage.tensor(0, (), value.dtype)
@@ -79,95 +79,99 @@ def settled(registers: Sequence[Any]) -> list[Any]:
 
 
 class BasicBlockMaker:
-    """Makes the blocks of an executable. One that reuses the memory of its tensors has none."""
+    """Makes the blocks of an executable. An executable that reuses the memory of tensors has none."""
 
     def __init__(self, exe: Executable) -> None:
         self.exe = exe
-        self.made: list[BasicBlock] = []
-        self._facts = [_Facts(f.instructions) for f in exe.functions]
-        self.suited = all(facts.ordinary for facts in self._facts)
+        self.blocks: list[BasicBlock] = []
+        self._facts = [_RegisterFacts(f.instructions) for f in exe.functions]
+        self._writes_once = all(facts.writes_once for facts in self._facts)
 
     def make(self, func_index: int, start: int, base: int, is_tail: Callable[[int], bool]) -> BasicBlock | None:
-        """Return the block from an instruction on; None where there is more to it than arithmetic and data.
+        """Return the block from an instruction on; None where it has more than arithmetic and ADT values.
 
-        `base` is the point of the function's first instruction; `is_tail` answers, for the place of a call, whether
-        its result is returned at once.
+        `base` is the program point of the function's first instruction; `is_tail` says whether the call at a pc is a
+        tail call.
         """
-        if not self.suited:
+        if not self._writes_once:
             return None
         code, facts = self.exe.functions[func_index].instructions, self._facts[func_index]
         end = start
-        while not code[end].spec.leaves and (end == start or end not in facts.targets) and end - start < LONGEST:
+        while (
+            not code[end].spec.transfers_control
+            and (end == start or end not in facts.targets)
+            and end - start < LONGEST
+        ):
             end += 1
         ending = code[end]
         if ending.spec.flow is Flow.STOP:
             return None
         writer = _Writer(self.exe, code, facts, start)
-        if not all(writer.write(at) for at in range(start, end)) or not writer.settled:
+        if not all(writer.write(pc) for pc in range(start, end)) or not writer.all_tensors_written:
             return None
-        falls, calls = not ending.spec.leaves, ending.spec.flow is Flow.CALL
+        falls_through, calls = not ending.spec.transfers_control, ending.spec.flow is Flow.CALL
         kind = LEAVE if ending.spec.flow is Flow.RETURN else NEXT
         if calls:
             kind = ENTER if ending.spec.is_pair and ending.spec.kind("func") else APPLY
         tail = calls and is_tail(end)
         work = writer.finish(end, kept=kind != LEAVE and not tail)
-        callee, into = ending.func if kind == ENTER else -1, ending.dst if calls else -1
-        count = end - start + (not falls)
-        block = BasicBlock(len(self.made), base + start, count, kind, work, callee, into, end + 1, tail)
-        self.made.append(block)
+        callee, dst = ending.func if kind == ENTER else -1, ending.dst if calls else -1
+        count = end - start + (not falls_through)
+        block = BasicBlock(len(self.blocks), base + start, count, kind, work, callee, dst, end + 1, tail)
+        self.blocks.append(block)
         return block
 
 
-class _Facts:
-    """Facts about a function's registers: their writers, the targets of jumps, whether its memory is on the CPU."""
+class _RegisterFacts:
+    """The writers and readers of a function's registers, its jump targets, and whether tensors are written once."""
 
     def __init__(self, code: Sequence[Instruction]) -> None:
         self.targets: set[int] = set()
         self.writers: dict[int, list[Instruction]] = {}
         self.users: Counter[int] = Counter(r for i in code for r in i.reads())
         results: Counter[int] = Counter()
-        for at, i in enumerate(code):
+        for pc, i in enumerate(code):
             if i.spec.flow in (Flow.TEST, Flow.JUMP):
-                self.targets.update(i.successors(at))
+                self.targets.update(i.successors(pc))
             elif i.spec.effect is Effect.KERNEL:
                 results.update(i.results)
             if i.opcode is not Opcode.KILL_REGISTER:
                 for register in i.writes():
                     self.writers.setdefault(register, []).append(i)
         allocating = (Opcode.ALLOC_TENSOR, Opcode.ALLOC_TENSOR_REG)
-        self.ordinary = all(
+        self.writes_once = all(
             n == 1 and [w.opcode in allocating for w in self.writers.get(r, ())] == [True] for r, n in results.items()
         )
 
 
 class _Writer(Emitter):
-    """Writes one block in Python: values in variables, registers written at its end, and only what they end with.
+    """Emits one block in Python: values are variables, and each register is written once, at the end.
 
-    Of the instructions that touch memory it knows those that compute a number: see `_RULES`.
+    Of the instructions on memory it supports those that compute a number: see `_RULES`.
     """
 
-    def __init__(self, exe: Executable, code: Sequence[Instruction], facts: _Facts, start: int) -> None:
+    def __init__(self, exe: Executable, code: Sequence[Instruction], facts: _RegisterFacts, start: int) -> None:
         super().__init__(Environment(exe))
         self.exe, self.instructions, self.facts, self.start = exe, code, facts, start
         self.lines: list[str] = []
-        self.held: dict[int, str] = {}  # by register: the variable or literal that stands for its value
+        self.held: dict[int, str] = {}  # by register: the variable or literal of its value
         self.changed: dict[int, str] = {}
         self.names["UnsuitedError"] = UnsuitedError
-        self.integers: dict[str, int] = {}  # texts known to be plain numbers
+        self.integers: dict[str, int] = {}  # by text: the value of a constant
         self.bools: set[str] = set()
         self.storages: dict[str, Instruction] = {}
-        self.tensors: dict[int, tuple[str, Instruction]] = {}  # registers of tensors that nothing was written into
+        self.tensors: dict[int, tuple[str, Instruction]] = {}  # by register: tensors that no kernel has written yet
         self.count = 0
         self.written = ""  # the variable of the instruction's result
 
     @property
-    def settled(self) -> bool:
-        """Whether each tensor that was allocated has its value."""
+    def all_tensors_written(self) -> bool:
+        """Whether each tensor that the block allocates has a value."""
         return not self.tensors and all(name + "size" not in self.names for name in self.storages)
 
     # ------------------------------------------------------------ values
     def target(self, register: int) -> str:
-        """Return a new variable for what is written."""
+        """Return a new variable for the value of the register."""
         self.written = self._variable()
         return self.written
 
@@ -176,7 +180,7 @@ class _Writer(Emitter):
         return f"v{self.count}"
 
     def constant(self, value: Any, name: str) -> str:
-        """Return a global that stands for an object."""
+        """Return a global for an object."""
         self.count += 1
         name = f"c{self.count}"
         self.names[name] = value
@@ -185,11 +189,11 @@ class _Writer(Emitter):
         return name
 
     def number(self, name: str, value: Any, kind: str) -> str:
-        """Return a global that stands for an operand."""
+        """Return a global for an operand."""
         return self.constant(value, name) if kind == "int" else super().number(name, value, kind)
 
     def read(self, register: int) -> str:
-        """Return the variable or global that stands for the object in a register."""
+        """Return the variable or global of the object in a register."""
         if register not in self.held:
             self.held[register] = name = self._variable()
             self.lines.append(f"{name} = r[{register}]")
@@ -201,23 +205,23 @@ class _Writer(Emitter):
         return True
 
     # ------------------------------------------------------------ instructions
-    def write(self, at: int) -> bool:
-        """Write what an instruction does; return whether that could be."""
-        i = self.instructions[at]
+    def write(self, pc: int) -> bool:
+        """Emit an instruction; return False for one that blocks do not support."""
+        i = self.instructions[pc]
         if any(r in self.tensors for r in i.reads()) and i.spec.effect is not Effect.KERNEL:
-            return False  # a tensor that has no value yet is seen
+            return False  # it would read a tensor without a value
         if any(self.held.get(r) in self.storages for r in i.reads()) and i.opcode is not Opcode.ALLOC_TENSOR:
             return False
         rule = _RULES.get(i.opcode)
         if rule is not None:
             return rule(self, i)
-        return i.spec.effect in _SIMPLE and self._plain(i)
+        return i.spec.effect in _SIMPLE and self._simple(i)
 
-    def _plain(self, i: Instruction) -> bool:
-        """Write the code of an instruction; no line for one that only copies."""
+    def _simple(self, i: Instruction) -> bool:
+        """Emit the code of an instruction; a copy needs no line."""
         *before, text = self.code(i).split("\n")
         value = text.partition(" = ")[2]
-        if not before and (i.spec.copied or value == "None"):
+        if not before and (i.spec.copied_name or value == "None"):
             return self._write(i.dst, value)
         self.lines += [*before, text]
         return self._write(i.dst, self.written)
@@ -226,7 +230,7 @@ class _Writer(Emitter):
         size = self.integers.get(self.read(i.size), -1)
         if size < 0 or self.facts.users[i.dst] != 1 or len(self.facts.writers[i.dst]) != 1:
             return False
-        name = self.constant(None, "storage")  # the deferred storage is made when its tensor is known
+        name = self.constant(None, "storage")  # becomes a deferred storage when its tensor is known
         self.names[name + "size"] = size
         self.storages[name] = i
         return self._write(i.dst, name)
@@ -260,13 +264,13 @@ class _Writer(Emitter):
 
     # ------------------------------------------------------------ the end
     def finish(self, end: int, kept: bool) -> Callable[[list[Any]], Any]:
-        """Return the function; `kept` says whether anything looks at the registers afterwards."""
-        last = self._last(end)
+        """Return the function of the block; `kept` says whether the registers are used afterwards."""
+        last = self._return_line(end)
         writes = [f"r[{register}] = {text}" for register, text in self.changed.items()] if kept else []
         body = "".join(f"    {line}\n" for line in (*self.lines, *writes, last))
         return function_of(f"def block(r):\n{body}", "block", self.names, f"<block at {self.start}>")
 
-    def _last(self, end: int) -> str:
+    def _return_line(self, end: int) -> str:
         i = self.instructions[end]
         flow = i.spec.flow
         if flow is Flow.NEXT:
@@ -278,11 +282,11 @@ class _Writer(Emitter):
             return f"return {yes} if {self._test(i)} else {no}"
         code = self.code(i)
         if flow is Flow.CALL and i.spec.is_pair and i.spec.kind("func"):
-            code = code.partition(", ")[2]  # the function is known
+            code = code.partition(", ")[2]  # `BasicBlock.callee` has the function
         return f"return {code}"
 
     def _test(self, i: Instruction) -> str:
-        """Return the condition of a branch: cheap where its register holds a truth value and is compared with one."""
+        """Return the condition of a branch; a bool that is compared with a constant needs no call."""
         if i.opcode is Opcode.IF and (test := self.read(i.test)) in self.bools:
             truth = self.integers.get(self.read(i.target))
             if truth in (0, 1):

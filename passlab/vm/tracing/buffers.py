@@ -1,4 +1,4 @@
-"""Memory that tensors look into: whose it is, what stood there at an instant, and values that look elsewhere."""
+"""The buffers of tensors: owners, contents at an instant, and values redirected to other buffers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from passlab.evaluate.values import ADTValue
+from passlab.evaluate.values import ADTValue, Value
 from passlab.vm.objects import Storage, VMClosure
 
 if TYPE_CHECKING:
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 
 def owner(tensor: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Return the array whose memory a tensor looks into: a storage's buffer, or the tensor itself."""
+    """Return the array that owns the memory of a tensor: a storage's buffer, or the tensor itself."""
     while type(tensor.base) is np.ndarray:
         tensor = tensor.base
     return tensor
 
 
 def offset_in(tensor: np.ndarray[Any, Any], buffer: np.ndarray[Any, Any]) -> int:
-    """Return the byte of its buffer at which a tensor begins."""
+    """Return the offset in bytes of a tensor in its buffer."""
     return int(tensor.__array_interface__["data"][0] - buffer.__array_interface__["data"][0])
 
 
@@ -32,7 +32,7 @@ def bytes_of(buffer: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 
 def content_at(log: Log, buffer: np.ndarray[Any, Any], instant: int) -> np.ndarray[Any, Any] | None:
-    """Return a copy of a buffer as it was at an instant, None when it is still as it was."""
+    """Return a copy of a buffer with its content at an instant, None where the content is unchanged since."""
     later = [o for o in log.overwritten.get(id(buffer), ()) if o.event >= instant]
     if not later:
         return None
@@ -44,61 +44,61 @@ def content_at(log: Log, buffer: np.ndarray[Any, Any], instant: int) -> np.ndarr
 
 
 def tensor_at(log: Log, tensor: np.ndarray[Any, Any], instant: int) -> np.ndarray[Any, Any]:
-    """Return a tensor as it was at an instant: itself, or a copy with the old content."""
+    """Return a tensor with its content at an instant: itself, or a copy."""
     buffer = owner(tensor)
     copy = content_at(log, buffer, instant) if log.overwritten else None
-    return tensor if copy is None else looked_into(tensor, buffer, copy)
+    return tensor if copy is None else view_of(tensor, buffer, copy)
 
 
-def looked_into(
+def view_of(
     tensor: np.ndarray[Any, Any], buffer: np.ndarray[Any, Any], other: np.ndarray[Any, Any]
 ) -> np.ndarray[Any, Any]:
-    """Return what a tensor inside `buffer` is inside another buffer of the same size."""
+    """Return the view of another buffer that corresponds to a tensor in `buffer`, which has the same size."""
     if tensor is buffer:
         return other
     return np.ndarray(tensor.shape, tensor.dtype, other, offset_in(tensor, buffer), tensor.strides)
 
 
 class Redirection:
-    """Rebuilds values so that those that look into some buffers look into others. What does not change is shared."""
+    """Rebuilds values with other buffers. Unchanged parts are shared."""
 
     def __init__(self, buffers: dict[int, np.ndarray[Any, Any]]) -> None:
         self.buffers = buffers
-        self.known: dict[int, tuple[Any, Any]] = {}  # by id: the value itself, which keeps the id, and what it became
+        self._rebuilt: dict[
+            int, tuple[Value, Value]
+        ] = {}  # by id: the value, whose life keeps the id valid, and the new one
 
-    def __call__(self, root: Any) -> Any:
-        """Return the rebuilt value. Values may be nested as deep as programs make them."""
+    def __call__(self, root: Value) -> Value:
+        """Return the rebuilt value, which may be nested to any depth."""
         stack = [(root, False)]
         while stack:
             value, ready = stack.pop()
-            if id(value) in self.known:
+            if id(value) in self._rebuilt:
                 continue
             parts = _parts(value)
             if ready or not parts:
-                self.known[id(value)] = (value, self._made(value, parts))
+                self._rebuilt[id(value)] = (value, self._rebuild(value, parts))
             else:
                 stack.append((value, True))
                 stack.extend((part, False) for part in parts)
-        return self.known[id(root)][1]
+        return self._rebuilt[id(root)][1]
 
-    def _made(self, value: Any, parts: Sequence[Any]) -> Any:
+    def _rebuild(self, value: Value, parts: Sequence[Value]) -> Value:
         if isinstance(value, Storage):
             other = self.buffers.get(id(value.buffer))
             return value if other is None else Storage(value.buffer.size, value.device, other)
         if isinstance(value, np.ndarray):
             buffer = owner(value)
             other = self.buffers.get(id(buffer))
-            return value if other is None else looked_into(value, buffer, other)
-        fields = [self.known[id(part)][1] for part in parts]
+            return value if other is None else view_of(value, buffer, other)
+        fields = [self._rebuilt[id(part)][1] for part in parts]
         if all(new is old for new, old in zip(fields, parts, strict=True)):
             return value
         if isinstance(value, tuple):
             return tuple(fields)
-        return (
-            ADTValue(value.constructor, fields)
-            if isinstance(value, ADTValue)
-            else VMClosure(value.func_index, tuple(fields))
-        )
+        if isinstance(value, ADTValue):
+            return ADTValue(value.constructor, fields)
+        return VMClosure(value.func_index, tuple(fields))
 
 
 def _parts(value: Any) -> Sequence[Any]:

@@ -1,15 +1,16 @@
-"""What is written down about a run: columns by event, frames by number, checkpoints, what stood where kernels wrote."""
+"""`Log`: the record of a run: columns by event, frames by number, checkpoints, contents that kernels overwrote."""
 
 from __future__ import annotations
 
 from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
 
-from passlab.vm.tracing.basic_blocks import LEAVE, NEXT, BasicBlock, settled
+from passlab.vm.tracing.basic_blocks import LEAVE, NEXT, BasicBlock, materialize
 
 Column = np.ndarray[Any, Any]
 
@@ -18,8 +19,8 @@ Column = np.ndarray[Any, Any]
 class SavedFrame:
     """A frame at a checkpoint. Frames below it are shared with other checkpoints.
 
-    A `quick` one was saved while blocks of arithmetic ran (see `blocks`): its objects are those that were there
-    in place of arrays and storages, until `objects` makes them.
+    A `quick` one was saved while basic blocks ran: its registers hold scalars and deferred storages until `objects`
+    materializes them.
     """
 
     number: int
@@ -31,15 +32,15 @@ class SavedFrame:
     quick: bool = False
 
     def objects(self) -> tuple[Any, ...]:
-        """Return the objects in its registers, as single instructions leave them."""
+        """Return the objects in its registers as single instructions would have left them."""
         if self.quick:
-            self.registers, self.quick = tuple(settled(self.registers)), False
+            self.registers, self.quick = tuple(materialize(self.registers)), False
         return self.registers
 
 
 @dataclass(frozen=True, eq=False)
 class Overwritten:
-    """What stood in a buffer from byte `start` on until the kernel of event `event` wrote over it."""
+    """The content of a buffer from byte `start` on, until the kernel of event `event` overwrote it."""
 
     event: int
     buffer: np.ndarray[Any, Any]
@@ -49,11 +50,10 @@ class Overwritten:
 
 @dataclass(eq=False)
 class Segment:
-    """A block of the log. `values` are the objects written, by event, or None when they were dropped.
+    """A part of the log from a checkpoint on. `values` are the objects written, by event, None after they were dropped.
 
-    Those of `quick` segments are never kept: running them again is cheaper. `unwritten` are the buffers (by id) that no
-    kernel had written into when it began, `made` those allocated in it, and `writes` the events that wrote into a
-    buffer.
+    A `quick` segment of basic blocks has none: a replay is cheaper. `unwritten` are the ids of buffers that no kernel
+    had written when it began, `created` those allocated in it, and `writes` the events that wrote into a buffer.
     """
 
     start: int
@@ -66,10 +66,10 @@ class Segment:
     quick: bool = False
 
 
-class Path:
-    """The part of a log that is not written out yet: the blocks that were run, by number, and when each ended.
+class BlockPath:
+    """The basic blocks that ran since `Log.write_out`: their numbers and the clock after each.
 
-    `callees` are the functions that closures led to, in order.
+    `callees` are the functions of called closures, in order.
     """
 
     def __init__(self) -> None:
@@ -80,17 +80,17 @@ class Path:
         self.calls = 0
 
     def sizes(self) -> tuple[int, int, int, int]:
-        """Return how much there is, for `cut`."""
+        """Return the lengths, for `cut`."""
         return len(self.blocks), len(self.callees), self.instructions, self.calls
 
     def cut(self, sizes: tuple[int, int, int, int]) -> None:
-        """Forget what came after a moment."""
+        """Drop what was added since `sizes`."""
         blocks, callees, self.instructions, self.calls = sizes
         del self.blocks[blocks:], self.clock[blocks:], self.callees[callees:]
 
 
 class Log:
-    """All that was written down about a run: columns by event, frames by number, segments."""
+    """The record of a run: columns by event, frames by number, segments."""
 
     def __init__(self) -> None:
         self.points = array("i")
@@ -98,7 +98,7 @@ class Log:
         self.started = 0.0
         self.switched_at = array("q")  # events before which the frame changed, and to which
         self.switched_to = array("i")
-        self.parent = array("i")  # by frame: who waits for it, -1 for none
+        self.parent = array("i")  # by frame: the caller, -1 for none
         self.function = array("i")
         self.created = array("q")  # the event of its call, -1 for the entry
         self.result_register = array("i")
@@ -109,26 +109,26 @@ class Log:
         self.end_pc = 0  # of the frame on top when recording ended
         self.dropped = 0  # segments, the oldest, whose objects were dropped
         self.kept = 0  # the bytes of the segments that were not
-        self.path = Path()
-        self.plans: list[BasicBlock] = []  # the blocks that paths speak of
+        self.path = BlockPath()
+        self.blocks: list[BasicBlock] = []  # by the numbers in `path`
 
     def __len__(self) -> int:
         return len(self.points) + self.path.instructions
 
     @property
     def frames(self) -> int:
-        """How many frames there were."""
+        """The number of frames so far."""
         return len(self.parent) + self.path.calls
 
     def write_out(self) -> None:
-        """Turn the path of the blocks that were run into entries for each of their instructions."""
+        """Turn the path of blocks into one entry per instruction."""
         if not self.path.blocks:
             return
-        path, self.path = self.path, Path()
+        path, self.path = self.path, BlockPath()
         numbers = np.frombuffer(path.blocks, np.int32)
-        counts = np.array([p.count for p in self.plans], np.int64)[numbers]
+        counts = np.array([p.count for p in self.blocks], np.int64)[numbers]
         ends = np.cumsum(counts)
-        first = np.array([p.point for p in self.plans], np.int32)[numbers]
+        first = np.array([p.point for p in self.blocks], np.int32)[numbers]
         within = np.arange(int(ends[-1])) - np.repeat(ends - counts, counts)
         events = len(self.points)
         clock = np.array(path.clock)
@@ -138,28 +138,28 @@ class Log:
         shares = np.repeat((clock - before) / counts, counts) * (within + 1)
         self.clock.frombytes((np.repeat(before, counts) + shares).tobytes())
 
-    def _write_frames(self, path: Path, numbers: Column, last: Column) -> None:
-        """Enter the frames of a path and who ran when; `last` are the events its blocks end with.
+    def _write_frames(self, path: BlockPath, numbers: Column, last: Column) -> None:
+        """Add the frames of a path and the switches between them; `last` are the last events of its blocks.
 
-        The frame that runs after a return is the last one created at that depth. So moves are sorted by depth, and
-        each finds the ones before it there; the frames that there were already stand at the head of their depths.
+        A move is a call or a return. The frame that runs after a return is the last one created at that depth. So moves
+        are sorted by depth, and each finds its predecessor there; frames on the stack come first at their depths.
         """
-        kinds = np.array([p.kind for p in self.plans])[numbers]
+        kinds = np.array([p.kind for p in self.blocks])[numbers]
         moves = np.flatnonzero(kinds != NEXT)
         if not moves.size:
             return
-        plans, leaves = numbers[moves], kinds[moves] == LEAVE
-        tails = np.array([p.tail for p in self.plans])[plans] & ~leaves
+        movers, leaves = numbers[moves], kinds[moves] == LEAVE
+        tails = np.array([p.tail for p in self.blocks])[movers] & ~leaves
         running = self.switched_to[-1]
         depth = self.depth[running] + np.cumsum(np.where(leaves, -1, np.where(tails, 0, 1)))
         count = len(moves) - (depth[-1] < 0)  # the return of the entry leads nowhere
-        plans, leaves, tails, depth, events = plans[:count], leaves[:count], tails[:count], depth[:count], last[moves]
+        movers, leaves, tails, depth, events = movers[:count], leaves[:count], tails[:count], depth[:count], last[moves]
         there = self._stack(running, int(depth.min(initial=self.depth[running])))
         head = len(there)
 
         enters = ~leaves
         frames = np.concatenate([there, len(self.parent) - 1 + np.cumsum(enters)])
-        results = np.array([p.result_register for p in self.plans])[plans]
+        results = np.array([p.result_register for p in self.blocks])[movers]
         results = np.concatenate([[self.result_register[f] for f in there], results])
         depths = np.concatenate([[self.depth[f] for f in there], depth]).astype(np.int64)
         order = np.argsort(depths, kind="stable")
@@ -170,7 +170,7 @@ class Log:
         )  # a tail call replaces that frame
         columns = {
             "parent": parents[called],
-            "function": self._callees(path, plans, enters, head),
+            "function": self._callees(path, movers, enters, head),
             "depth": depths,
             "created": np.concatenate([np.zeros(head, np.int64), events[:count]]),
             "result_register": results[called],
@@ -181,20 +181,20 @@ class Log:
         _extend(self.switched_to, tops[head:])
 
     def _stack(self, frame: int, low: int) -> list[int]:
-        """The frames that are on the stack now down to a depth, the one that runs last."""
+        """Return the frames on the stack down to a depth, the current one last."""
         stack = [frame]
         while self.depth[stack[-1]] > low:
             stack.append(self.parent[stack[-1]])
         return stack[::-1]
 
-    def _callees(self, path: Path, plans: Column, created: Column, head: int) -> Column:
-        """For each move the function it leads to; closures' are in the path."""
-        callees = np.array([p.callee for p in self.plans])[plans]
+    def _callees(self, path: BlockPath, movers: Column, created: Column, head: int) -> Column:
+        """Return the function of each move; those of closures are in the path."""
+        callees = np.array([p.callee for p in self.blocks])[movers]
         callees[created & (callees < 0)] = np.array(path.callees)
         return np.concatenate([np.zeros(head, np.int64), callees])
 
     def add_frame(self, parent: int, function: int, created: int, result_register: int) -> int:
-        """Enter a frame and return its number."""
+        """Add a frame and return its number."""
         self.parent.append(parent)
         self.function.append(function)
         self.created.append(created)
@@ -203,19 +203,19 @@ class Log:
         return len(self.parent) - 1
 
     def switch(self, frame: int) -> None:
-        """Note that the next event is one of `frame`."""
+        """Record that the next event belongs to `frame`."""
         self.switched_at.append(len(self.points))
         self.switched_to.append(frame)
 
     def kept_bytes(self) -> int:
-        """What the objects that are still there take, as far as it is counted."""
+        """Return the bytes of the objects and contents that are kept."""
         return self.saved_bytes + self.kept
 
 
 def _latest(order: Column, chosen: Column) -> Column:
-    """For each place the last chosen one before it of the same group, or itself; `order` goes group by group.
+    """Return for each item the last chosen one of its group up to it; `order` lists the items group by group.
 
-    Every group begins with a chosen one.
+    Each group begins with a chosen item.
     """
     within = np.arange(len(order))
     array = np.empty_like(order)
@@ -228,8 +228,5 @@ def _extend(column: array[Any], numbers: Column) -> None:
 
 
 def code_offsets(functions: Sequence[Any]) -> list[int]:
-    """Return for each function the point of its first instruction; at the end the number of all points."""
-    bases = [0]
-    for function in functions:
-        bases.append(bases[-1] + len(function.instructions))
-    return bases
+    """Return the program point of each function's first instruction, and at the end the number of all points."""
+    return list(accumulate((len(function.instructions) for function in functions), initial=0))

@@ -1,16 +1,16 @@
-"""The stepping engine with a log: what each instruction wrote, where and when, so that any instant comes back.
+"""`TracingMachine`: the stepping engine with a log, from which the state at any instant can be restored.
 
-A `Log` has one entry for each instruction executed: its point (number of the instruction in the whole executable), the
-clock after it and the object it wrote. Objects are shared with the run, never copied. A kernel writes into tensors that
-exist already: only when it writes over something written before is the old content saved (`Overwritten`).
+A `Log` has one entry per instruction executed: its program point (number in the whole executable), the clock after it
+and the object it wrote. Objects are shared with the run, not copied. Kernels write into existing tensors: only where
+a kernel overwrites an earlier result is the old content saved (`Overwritten`).
 
-The log is cut into segments. Each begins with a checkpoint: the frames and registers of that moment, shared with those
-before it where nothing changed. Control is kept for ever (some 25 bytes an instruction); objects of old segments are
-dropped when the memory they hold is over the cap, and come back by running their segment again from its checkpoint.
+The log consists of segments. Each begins with a checkpoint: the frames and registers of that moment, shared with the
+previous checkpoint where nothing changed. Control flow is kept for ever (some 25 bytes per instruction); the objects of
+old segments are dropped when they exceed the memory cap, and restored by a replay from the checkpoint.
 
-Where a program computes with numbers and data only, whole blocks of instructions run at once (`blocks`), and the
-log keeps the way the run took: objects come back as dropped ones do, and the instructions of a block share its time
-evenly. This module knows nothing of queries: `debugger.trace` answers them.
+Basic blocks of scalar arithmetic and ADT values run at once (`basic_blocks`), and the log keeps only the path of
+blocks: their objects are restored like dropped ones, and their instructions share the time of the block evenly.
+Queries are in `debugger.trace_data`.
 """
 
 from __future__ import annotations
@@ -22,35 +22,36 @@ from typing import Any
 import numpy as np
 
 from passlab import limits
+from passlab.evaluate.values import Value
 from passlab.vm.control import Frame, enter_call, too_deep
 from passlab.vm.executable import Executable
 from passlab.vm.instruction_spec import Effect, Flow
 from passlab.vm.interpreter import Machine
 from passlab.vm.isa import Instruction
 from passlab.vm.kernels.scalars import as_array
-from passlab.vm.tracing.basic_blocks import APPLY, LEAVE, NEXT, BasicBlock, BasicBlockMaker, settled
+from passlab.vm.tracing.basic_blocks import APPLY, LEAVE, NEXT, BasicBlock, BasicBlockMaker, materialize
 from passlab.vm.tracing.buffers import bytes_of, offset_in, owner
 from passlab.vm.tracing.log import Log, Overwritten, SavedFrame, Segment, code_offsets
 
-SEGMENT = 1 << 11  # instructions from one checkpoint to the next: what a look at dropped objects may have to run again
-FINE = 1 << 9  # the same where blocks lead from a checkpoint to others between it and the next, a look costs less so
-EVENT_BYTES = 40  # what the log of one instruction takes, besides the objects
-OBJECT_BYTES = 400  # what a storage, its tensor and their Python objects take, besides the data
+SEGMENT = 1 << 11  # instructions between checkpoints: a replay of dropped objects runs at most so many
+FINE = 1 << 9  # instructions between the checkpoints that are added when a segment of blocks is replayed
+EVENT_BYTES = 40  # of one log entry, without its object
+OBJECT_BYTES = 400  # of a storage, its tensor and their Python objects, without the data
 KERNEL, STORAGE = 7, 8  # kinds of traced code besides those of `Flow`
 
 
 class QuickFrame(Frame):
-    """A frame whose registers blocks wrote: see `blocks.settled`."""
+    """A frame whose registers were written by basic blocks: `materialize` makes them ordinary."""
 
     __slots__ = ()
 
 
 class TracingMachine(Machine):
-    """A machine that writes a log of what it does.
+    """A machine that records a log.
 
-    `memory` is the number of bytes that objects in the log may take: over it, those of the oldest segments are dropped;
-    when even then it does not suffice, or after `most` instructions, recording stops and `stopped` says why. A machine
-    `like` another of the same executable uses what that has made of its instructions.
+    `memory` is the cap in bytes on the objects in the log: over it, those of the oldest segments are dropped. Where
+    that does not suffice, and after `most` instructions, recording stops and `stopped` says why. A machine `like`
+    another of the same executable shares its decoded instructions and blocks.
     """
 
     def __init__(self, exe: Executable, memory: int, most: int, like: TracingMachine | None = None) -> None:
@@ -63,13 +64,13 @@ class TracingMachine(Machine):
         self.offsets = code_offsets(exe.functions)
         self._traced: dict[int, list[tuple[int, Any, Any]]] = {}
         self._maker: BasicBlockMaker = BasicBlockMaker(exe) if like is None else like._maker
-        self.log.plans = self._maker.made
+        self.log.blocks = self._maker.blocks
         self._blank = [[None] * (f.register_file_size - len(f.params)) for f in exe.functions]
         self._blocks: list[dict[int, BasicBlock | None]] = [{} for _ in exe.functions]
         if like is not None:
             self._code, self._traced, self._blocks = like._code, like._traced, like._blocks
-        self._singly = False  # no blocks: all objects are wanted
-        self._numbers: list[int] = []  # of the frames, as the machine's stack has them
+        self._singly = False  # whether to run without blocks, which keeps all objects
+        self._numbers: list[int] = []  # of the frames on the stack
         self._unwritten: set[int] = set()
         self._lowest = 0  # frames below this one have not run since the last checkpoint
         self._limit = 0
@@ -77,47 +78,47 @@ class TracingMachine(Machine):
         self._bytes = 0
 
     # ------------------------------------------------------------ driving
-    def trace(self, func_index: int, args: Sequence[Any]) -> Any:
-        """Run a function on `args` and return its result, None when recording stopped before the end."""
+    def trace(self, func_index: int, args: Sequence[Any]) -> Value:
+        """Run a function on `args` and return its result, None where recording stopped before the end."""
         self.start(func_index, args)
         self.log.add_frame(-1, func_index, -1, -1)
         self._numbers = [0]
-        return self._go()
+        return self._run_recorded()
 
     def resume(
         self, frames: list[Frame], numbers: list[int], unwritten: Iterable[int], most: int, every_object: bool = False
-    ) -> Any:
-        """Run on from frames, numbered so in a log whose frames this one has too, for `most` instructions.
+    ) -> Value:
+        """Run on from frames for `most` instructions; `numbers` are those of the frames in the log.
 
-        With `every_object`, all that is written is kept.
+        `unwritten` are the ids of buffers that no kernel has written. With `every_object`, all objects are kept.
         """
         self._singly = every_object
         self.frames, self._numbers, self._unwritten = frames, numbers, set(unwritten)
         self.most = most
-        return self._go()
+        return self._run_recorded()
 
-    def _go(self) -> Any:
+    def _run_recorded(self) -> Value:
         self._limit = min(self.most, limits.current().instructions)
         self.log.switch(self._numbers[-1])
         self._checkpoint()
         for number in range(len(self.exe.functions)):
-            self._traced_of(number)  # now, so that the first instruction does not seem to take long
+            self._traced_of(number)  # beforehand, so that the first instruction does not seem slow
         self.log.started = perf_counter()
-        self._step_in_limits(self._trace_through, self._limit)
+        self._execute(self._record_all, self._limit)
         if self.frames and not self.stopped:
-            self.stopped = f"it was recorded for {len(self.log):,} instructions, the cap that was set"
+            self.stopped = f"the cap of {len(self.log):,} recorded instructions was reached"
         return self.result
 
     # ------------------------------------------------------------ the loops
-    def _trace_through(self, most: int) -> None:
+    def _record_all(self, most: int) -> None:
         singly = False
         while self.frames and not self.stopped and len(self.log) < self._limit:
             if singly or self._singly or self._block_at(self.frames[-1]) is None:
                 self.log.write_out()
-                self._write_down()
+                self._record_steps()
                 singly = False
             else:
-                singly = self._follow()
+                singly = self._record_blocks()
 
     def _block_at(self, frame: Frame) -> BasicBlock | None:
         blocks = self._blocks[frame.func_index]
@@ -126,21 +127,21 @@ class TracingMachine(Machine):
                 frame.func_index,
                 frame.pc,
                 self.offsets[frame.func_index],
-                lambda at: bool(self._code_of(frame.func_index)[at][1].tail),
+                lambda pc: bool(self._code_of(frame.func_index)[pc][1].tail),
             )
         return blocks[frame.pc]
 
-    def _follow(self) -> bool:
-        """Run blocks to the end of a segment; return whether the next one must be carried out one by one.
+    def _record_blocks(self) -> bool:
+        """Run blocks to the end of a segment; return whether the next instructions must run one by one.
 
-        What goes wrong in a block goes wrong again one by one, where it can be told what it was.
+        An error in a block is raised again by its single instructions, which know where it is.
         """
         segment, path = self.log.segments[-1], self.log.path
         sizes = path.sizes()
         segment.values, segment.quick = None, True
         try:
             self._run_blocks(self._mark - len(self.log))
-        except Exception:  # noqa: BLE001 - whatever it was, it comes again and is told then
+        except Exception:  # noqa: BLE001 - any error: it is raised again by single instructions
             path.cut(sizes)
             segment.values, segment.quick = [], False
             self._restore(segment.top)
@@ -151,7 +152,7 @@ class TracingMachine(Machine):
         return False
 
     def _run_blocks(self, budget: int) -> None:
-        """Run blocks for `budget` instructions, or to an instruction that is in none; leave the frames ready."""
+        """Run blocks for `budget` instructions, or to an instruction outside of blocks, and update the frames."""
         path, frames, numbers, cap = self.log.path, self.frames, self._numbers, limits.current().frames
         put_block, put_time = path.blocks.append, path.clock.append
         number, done = self.log.frames, 0
@@ -200,7 +201,7 @@ class TracingMachine(Machine):
         path.calls = number - len(self.log.parent)
 
     def _quick_frame(self) -> Frame:
-        """Return the frame on top as one that blocks may write into."""
+        """Return the top frame as one for blocks."""
         top = self.frames[-1]
         if type(top) is not QuickFrame:
             result = QuickFrame(top.func_index, top.registers, top.result_register)
@@ -208,17 +209,17 @@ class TracingMachine(Machine):
             self.frames[-1] = top = result
         return top
 
-    def _settled_frame(self) -> Frame:
-        """Return the frame on top as one that single instructions go on from."""
+    def _ordinary_frame(self) -> Frame:
+        """Return the top frame as one for single instructions."""
         top = self.frames[-1]
         if type(top) is QuickFrame:
-            result = Frame(top.func_index, settled(top.registers), top.result_register)
+            result = Frame(top.func_index, materialize(top.registers), top.result_register)
             result.pc = top.pc
             self.frames[-1] = top = result
         return top
 
     def _restore(self, top: SavedFrame | None) -> None:
-        """Go back to the frames of the last checkpoint."""
+        """Restore the frames of the last checkpoint."""
         frames: list[Frame] = []
         numbers: list[int] = []
         while top is not None:
@@ -230,11 +231,11 @@ class TracingMachine(Machine):
         self.frames, self._numbers = frames[::-1], numbers[::-1]
         self._lowest = len(frames) - 1
 
-    def _write_down(self) -> None:
-        """Carry out instructions one by one, to the end of a segment or of the program."""
+    def _record_steps(self) -> None:
+        """Run instructions one by one, to the end of a segment or of the program."""
         log, frames = self.log, self.frames
         put_point, put_time, put_value = log.points.append, log.clock.append, self._values().append
-        frame = self._settled_frame()
+        frame = self._ordinary_frame()
         r, pc = frame.registers, frame.pc
         code, base = self._traced_of(frame.func_index), self.offsets[frame.func_index]
         try:
@@ -246,10 +247,10 @@ class TracingMachine(Machine):
                 elif kind == STORAGE:
                     work(r)
                     put_value(r[dst])
-                    self._made(r[dst].buffer)
+                    self._count_buffer(r[dst].buffer)
                 elif kind == KERNEL:
                     for out in dst:
-                        self._about_to_write(r[out], len(log.points))
+                        self._save_overwritten(r[out], len(log.points))
                     work(r)
                     put_value(None)
                 elif kind == Flow.TEST:
@@ -275,7 +276,7 @@ class TracingMachine(Machine):
                     if not frames:
                         return
                     log.switch(self._numbers[-1])
-                    frame = frames[-1] if type(frames[-1]) is Frame else self._settled_frame()
+                    frame = frames[-1] if type(frames[-1]) is Frame else self._ordinary_frame()
                     r, pc = frame.registers, frame.pc
                     code, base = self._traced_of(frame.func_index), self.offsets[frame.func_index]
                     if len(log.points) >= self._mark:
@@ -292,8 +293,8 @@ class TracingMachine(Machine):
         finally:
             log.end_pc = pc
 
-    def _control(self, frame: Frame, kind: int, work: Any) -> Any:
-        """Carry out a call or a return on the stack of frames; return what the log keeps of it."""
+    def _control(self, frame: Frame, kind: int, work: Any) -> Value:
+        """Execute a call or return on the stack; return its value in the log: the arguments, or the result."""
         if kind != Flow.CALL:
             value = work(frame.registers)
             self._numbers.pop()
@@ -324,7 +325,7 @@ class TracingMachine(Machine):
         if code is None:
             instructions = self.exe.functions[func_index].instructions
             code = self._traced[func_index] = [
-                _trace_steps(flow, work, instruction)
+                _traced_step(flow, work, instruction)
                 for (flow, work), instruction in zip(self._code_of(func_index), instructions, strict=True)
             ]
         return code
@@ -335,7 +336,7 @@ class TracingMachine(Machine):
         assert values is not None
         return values
 
-    def _made(self, buffer: np.ndarray[Any, Any]) -> None:
+    def _count_buffer(self, buffer: np.ndarray[Any, Any]) -> None:
         key = id(buffer)
         self._unwritten.add(key)
         self._segment.created.add(key)
@@ -343,10 +344,10 @@ class TracingMachine(Machine):
         if self._bytes > self.memory >> 4:
             self._mark = 0
 
-    def _about_to_write(self, tensor: np.ndarray[Any, Any], event: int) -> None:
-        """Before a kernel writes into a tensor: save what stands there, unless nothing does."""
+    def _save_overwritten(self, tensor: np.ndarray[Any, Any], event: int) -> None:
+        """Save the content of a tensor before a kernel overwrites it, unless it was never written."""
         key = id(tensor.base)
-        if key in self._unwritten:  # a tensor made in a storage that is new: nearly all are
+        if key in self._unwritten:  # a tensor in a new storage, as nearly all are
             self._unwritten.discard(key)
             self._segment.writes[key] = [event]
             return
@@ -364,7 +365,7 @@ class TracingMachine(Machine):
         self._segment.writes.setdefault(key, []).append(event)
 
     def _cut(self) -> None:
-        """Begin a new segment at a moment when results are complete, unless recording is at its end."""
+        """Begin a new segment, and drop objects of the oldest ones over the memory cap, unless recording ends."""
         log = self.log
         if len(log) >= self._limit:
             return
@@ -375,7 +376,7 @@ class TracingMachine(Machine):
             log.kept -= segment.bytes
             log.dropped += 1
         if log.kept_bytes() > self.memory:
-            self.stopped = f"what writes in place replaced takes more than the {self.memory:,} bytes that were allowed"
+            self.stopped = f"saved contents of overwritten tensors exceed the cap of {self.memory:,} bytes"
 
     def _checkpoint(self) -> None:
         log = self.log
@@ -402,8 +403,8 @@ class TracingMachine(Machine):
         return self._height if self.log.segments else 0
 
 
-def _trace_steps(flow: int, work: Any, instruction: Instruction) -> tuple[int, Any, Any]:
-    """Return the kind, the work, and the register written (for kernels: the registers whose tensors are)."""
+def _traced_step(flow: int, work: Any, instruction: Instruction) -> tuple[int, Any, Any]:
+    """Return the kind, the work, and the register written (of a kernel: its result registers)."""
     effect = instruction.spec.effect
     if effect is Effect.KERNEL:
         return KERNEL, work, instruction.results
