@@ -92,7 +92,7 @@ MACHINES = (
           "alike = self._alike.setdefault((device, data.shape, data.dtype, flat[:SAMPLE].tobytes()), [])",
           "alike = self._alike.setdefault((device, data.shape, data.dtype), [])",
           dataflow("%0 = nn.dense(%x, ones(shape=[4, 4], dtype=\"float32\"));\nnn.dense(%0, full(0.5f, shape=[4, 4], dtype=\"float32\"))", "%x: Tensor[(3, 4), float32]"), "InferType", "vm", "load_const"),
-    Fault("captured values come last", "captures", "vm/semantics.py", "every = (*closure.captured, *args)", "every = (*args, *closure.captured)",
+    Fault("captured values come last", "captures", "vm/semantics.py", "all_args = (*closure.captured, *args)", "all_args = (*args, *closure.captured)",
           CLOSURES.replace("subtract(multiply(%a, %u), multiply(%b, %y))", "subtract(%a, multiply(%u, subtract(%b, %y)))"),
           "InferType, FuseOps", "vm", "invoke_closure"),
     Fault("the tag of the first constructor", "match order", "vm/compiling/match_code.py",

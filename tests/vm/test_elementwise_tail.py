@@ -104,14 +104,14 @@ def group(text: str):
 
 def test_a_chain_needs_no_memory_besides_its_result(monkeypatch):
     monkeypatch.setattr(tails, "SMALLEST", 0)
-    tail = group("def @main(%x: Tensor[(64, 64), float32]) { exp(nn.relu(%x + %x) * %x) }")._line.tail
+    tail = group("def @main(%x: Tensor[(64, 64), float32]) { exp(nn.relu(%x + %x) * %x) }")._program.tail
     assert tail.temporaries == 0
     assert [o.target for o in tail.operations] == [0, 0, 0, 0]
 
 
 def test_what_is_needed_later_is_kept(monkeypatch):
     monkeypatch.setattr(tails, "SMALLEST", 0)
-    tail = group("def @main(%x: Tensor[(8, 8), float32]) { %0 = exp(%x); tanh(%0) + %0 }")._line.tail
+    tail = group("def @main(%x: Tensor[(8, 8), float32]) { %0 = exp(%x); tanh(%0) + %0 }")._program.tail
     assert tail.temporaries == 1
 
 
@@ -123,9 +123,9 @@ def test_what_is_needed_later_is_kept(monkeypatch):
 ])  # fmt: skip
 def test_other_kernels_have_no_such_end(text, monkeypatch):
     monkeypatch.setattr(tails, "SMALLEST", 0)
-    assert group(text)._line.tail is None
+    assert group(text)._program.tail is None
 
 
 def test_small_results_are_computed_as_a_whole():
-    assert group("def @main(%x: Tensor[(8, 8), float32]) { exp(%x) + %x }")._line.tail is None
-    assert group("def @main(%x: Tensor[(128, 128), float32]) { exp(%x) + %x }")._line.tail is not None
+    assert group("def @main(%x: Tensor[(8, 8), float32]) { exp(%x) + %x }")._program.tail is None
+    assert group("def @main(%x: Tensor[(128, 128), float32]) { exp(%x) + %x }")._program.tail is not None

@@ -28,7 +28,7 @@ class Kernels:
         self.library = library
         self.blocks: list[str] = []
         self.made: dict[str, str] = {}
-        self.places: dict[str, Span | None] = {}  # by line of text: where the operator stands that is written there
+        self.spans: dict[str, Span | None] = {}  # by line of text: where the operator stands that is written there
 
     def call(self, name: str, function: Function, args: Sequence[str]) -> PyExpr:
         """Return the call of a primitive function on named values."""
@@ -42,7 +42,7 @@ class Kernels:
             self.made[name] = self.names.make(name)
             writer = KernelText(function, self.names, self)
             self.blocks.append(writer.text(self.made[name]))
-            self.places = writer.places | self.places
+            self.spans = writer.spans | self.spans
         return PyExpr(f"{self.made[name]}({', '.join(args)})")
 
     def scalar(self, dtype: str, value: Any) -> str:

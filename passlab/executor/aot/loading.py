@@ -139,7 +139,7 @@ class CompiledFunction:
             if any(trace.tb_frame.f_globals is module for module in modules):
                 name, line = trace.tb_frame.f_code.co_name, lines[trace.tb_lineno - 1].strip()
                 notes.append((f"in {name}, line {trace.tb_lineno}: {line}", None))
-                span = self.source.places.get(line) or span
+                span = self.source.spans.get(line) or span
             trace = trace.tb_next
         return span or self.function.span, tuple(reversed(notes[-6:]))
 

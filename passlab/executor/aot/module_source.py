@@ -49,7 +49,7 @@ SUPPORT = ("Call", "Ref", "RunError", "limits", "run")
 class PythonSource:
     """A program as Python: its text, the arrays of its constants file, and the entry functions by Relay's names.
 
-    `support` has the names that the definitions of the prelude go by in the text, by their own names; `places` says of
+    `support` has the names that the definitions of the prelude go by in the text, by their own names; `spans` says of
     lines of the text where in the program they come from.
     """
 
@@ -57,7 +57,7 @@ class PythonSource:
     constants: Mapping[str, np.ndarray[Any, Any]]
     entries: Mapping[str, str]
     support: Mapping[str, str] = field(default_factory=dict)
-    places: Mapping[str, Span | None] = field(default_factory=dict)
+    spans: Mapping[str, Span | None] = field(default_factory=dict)
     stub: str = ""
 
     def with_loops(self, condition: str) -> PythonSource:
@@ -156,12 +156,12 @@ class _Module:
         text = re.sub(r"\n{4,}", "\n\n\n", "\n\n".join(p for p in parts if p)).rstrip() + "\n"
         table = {name: self.library.known.get(id(getattr(prelude, name))) for name in SUPPORT}
         support = {name: result for name, result in table.items() if result}
-        places = program.places | program.kernels.places
+        spans = program.spans | program.kernels.spans
         function = self.mod[self.entry]
         stub = stub_text(
             self.public, self.parameters, [p.checked_type for p in function.params], function.body.checked_type
         )
-        return PythonSource(text, constants.arrays, {self.entry: self.public}, support, places, stub)
+        return PythonSource(text, constants.arrays, {self.entry: self.public}, support, spans, stub)
 
     def _head(self) -> str:
         imports = dict(self.library.imports)

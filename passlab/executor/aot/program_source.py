@@ -67,7 +67,7 @@ class Program:
         self.globals = {n: entry if n == entry and n not in called else names.make(n) for n in self.functions}
         self.constructors: dict[Constructor, str] = {}
         self.blocks: list[str] = []
-        self.places: dict[str, Span | None] = {}  # by line of text: where in the program it comes from
+        self.spans: dict[str, Span | None] = {}  # by line of text: where in the program it comes from
 
     def write(self) -> None:
         """Write all functions."""
@@ -124,7 +124,7 @@ class FunctionText:
     def _line(self, depth: int, text: str, span: Span | None = None) -> None:
         self.lines.append("    " * depth + text)
         if span is not None:
-            self.program.places.setdefault(text, span)
+            self.program.spans.setdefault(text, span)
 
     # ------------------------------------------------------------ functions
     def function(self, name: str, function: Function, depth: int) -> Work:

@@ -1,4 +1,4 @@
-"""From a module to an executable: the pipeline of passes, then code for each function.
+"""The compiler of the virtual machine: the pipeline of passes, then code for each function.
 
 exe = relay.vm.compile(mod, params=params)
 """
@@ -21,7 +21,7 @@ from passlab.passes.lowering.manifest_lifetimes import without_kills
 from passlab.passes.lowering.plan_devices import PlanDevices
 from passlab.rewriting.parameters import bind_params
 from passlab.transform import PassContext, Sequential, parse_pipeline
-from passlab.vm.compiling.codegen import FunctionCode, Pool, is_closure
+from passlab.vm.compiling.codegen import CodePool, FunctionCode, is_closure
 from passlab.vm.executable import Compilation, Executable
 from passlab.vm.verifier import verify
 
@@ -47,7 +47,7 @@ PLACE = """
     FuseOps
     PlaceKernels
 """
-# Kernels get their names first: what follows then has a call where a function literal and its variable would stand.
+# LowerTE names the kernels first, so later passes see calls of names instead of function literals.
 LOWER = """
     LowerTE
     ToANormalForm
@@ -58,36 +58,36 @@ LOWER = """
     ManifestLifetimes
     InferType
 """
-# Passes without which nothing can be run: they run at level 0, too. How far operators are fused is up to the context.
+# Passes that code generation needs: they run at level 0, too.
 NEEDED = ("EtaExpand", "ToGraphNormalForm", "ToANormalForm", "LambdaLift")
 
 
 def pipeline(target: Any = None) -> Sequential:
-    """Return the passes that turn a program into manifest A-normal form, computed on the target's device by default."""
+    """Return the passes that lower a program to manifest A-normal form, on the target's device by default."""
     before, after = parse_pipeline(OPTIMISE), parse_pipeline(PLACE + LOWER)
     plan = PlanDevices(default_device(target))
     return Sequential([*before.passes, plan, *after.passes], name="vm.compile")
 
 
 def compiling() -> AbstractContextManager[PassContext]:
-    """Return the context of a compiler's passes: the current one, with the passes that it cannot do without.
+    """Return the context of the compiler's passes: the current one, with the `NEEDED` passes required.
 
-    The instruments of the current context see the passes, and are neither entered nor left.
+    The instruments of the current context see the passes and are not entered again.
     """
     return PassContext.current().derived(required_pass=NEEDED)
 
 
 def default_device(target: Any) -> VirtualDevice | None:
-    """Return the device that a target names, where the operators go that nothing puts elsewhere; None for the CPU."""
+    """Return the device of a target, the default of operators without `on_device`; None for the CPU."""
     kind = Target.of(target).kind
     if kind not in DEVICE_KINDS and kind not in KIND_ALIASES:
-        return None  # a target of another machine's compiler: all of it means this CPU
+        return None  # a target of another compiler, such as llvm: this CPU
     dev = device(kind)
     return None if dev == Device() else VirtualDevice(dev)
 
 
 def reachable(mod: IRModule, entry: str = "main") -> IRModule:
-    """Return the module without the functions that `entry` never calls; the module itself when it has no such entry.
+    """Return the module with the functions reachable from `entry`; the module itself where it has no such function.
 
     Raises `DiagnosticError` for functions with free variables, and `WellFormedError` for variables that are bound twice
     or used outside their scope: a program may be built so, and the pass of a user may leave it so.
@@ -95,15 +95,15 @@ def reachable(mod: IRModule, entry: str = "main") -> IRModule:
     if entry not in mod:
         return mod
     names: dict[str, None] = {}
-    waiting = [entry]
-    while waiting:
-        name = waiting.pop()
+    worklist = [entry]
+    while worklist:
+        name = worklist.pop()
         if name in names:
             continue
         names[name] = None
         check_closed(name, mod[name])
         check_well_formed(mod[name])
-        waiting += [n.name_hint for n in post_order(mod[name]) if isinstance(n, GlobalVar)]
+        worklist += [n.name_hint for n in post_order(mod[name]) if isinstance(n, GlobalVar)]
     return mod.with_functions({name: None for name, _ in mod.items() if name not in names})
 
 
@@ -114,14 +114,14 @@ def optimize(mod: IRModule, params: Mapping[str, Any] | None = None, target: Any
 
 
 def _without_lifetimes(mod: IRModule) -> IRModule:
-    """Return the module before ManifestLifetimes, which is run again once the compiler's other passes are through."""
+    """Return the module without the kills of ManifestLifetimes, which runs again as the last pass."""
     return mod.with_functions({name: without_kills(f) for name, f in mod.items()})
 
 
 def as_module(program: Any) -> IRModule:
-    """Return a module, the module of a function or expression, or the one at the end of a recording.
+    """Return the module of a program: a module, function, expression, or recording (its output).
 
-    Raises `RunTypeError` for anything else, and what ended a recording that failed.
+    Raises `RunTypeError` for any other object, and the error of a recording that failed.
     """
     if isinstance(program, IRModule):
         return program
@@ -139,8 +139,8 @@ def compile(
 ) -> Executable:
     """Compile a module, or one function, to an executable. Passes run under the current context.
 
-    Operators that no `on_device` puts elsewhere are computed on the device of `target`: "cuda" is `cuda(0)`, "llvm" the
-    CPU. `target_host` is accepted and means this CPU. Raises `VerifyError` for what the machine cannot run.
+    Operators without `on_device` run on the device of `target`: "cuda" is `cuda(0)`, "llvm" the CPU. `target_host` is
+    accepted and ignored. Raises `VerifyError` for programs that the machine cannot run.
     """
     mod = as_module(mod)
     with building():
@@ -158,7 +158,7 @@ def compile(
 
 def generate(mod: IRModule, original: IRModule | None = None) -> Executable:
     """Generate the code of a module in manifest A-normal form."""
-    pool = Pool(mod)
+    pool = CodePool(mod)
     functions = tuple(FunctionCode(pool).generate(name, f) for name, f in mod.items() if not f.is_primitive)
     for kernel in pool.kernels:
         pool.device(pool.primitives[kernel].virtual_device)
@@ -179,20 +179,20 @@ def generate(mod: IRModule, original: IRModule | None = None) -> Executable:
 
 
 class VMCompiler:
-    """Relay's compiler object: set parameters, lower a module, take the executable. For one module only."""
+    """Relay's compiler object for one module: set parameters, lower the module, get the executable."""
 
     def __init__(self) -> None:
         self.params: dict[str, Any] = {}
         self.exe: Executable | None = None
 
     def set_params(self, params: Mapping[str, Any]) -> None:
-        """Give values to parameters of `main` by name."""
+        """Set values of parameters of `main` by name."""
         if not isinstance(params, Mapping):
-            raise RunTypeError(f"parameters are given by name, not as a {type(params).__name__}")
+            raise RunTypeError(f"parameters are a dict of values by name, not a {type(params).__name__}")
         self.params.update(params)
 
     def get_params(self) -> dict[str, Any]:
-        """Return the parameters given, as arrays by name."""
+        """Return the parameters that were set, as arrays by name."""
         constants = {n: value if isinstance(value, Constant) else Constant(value) for n, value in self.params.items()}
         return {name: constant.data for name, constant in constants.items()}
 
@@ -204,9 +204,9 @@ class VMCompiler:
         return optimize(mod, self.params, target), self.get_params()
 
     def lower(self, mod: IRModule, target: Any = None, target_host: Any = None) -> None:
-        """Compile a module. Raises `RunError` when this compiler was used before."""
+        """Compile a module. Raises `RunError` for a second module."""
         if self.exe is not None:
-            raise RunError("a VMCompiler compiles one module; make another one")
+            raise RunError(Diagnostic("a VMCompiler compiles one module", hint="make another one"))
         self.exe = compile(mod, target, target_host, self.params)
 
     def codegen(self) -> None:
@@ -216,5 +216,5 @@ class VMCompiler:
     def get_exec(self) -> Executable:
         """Return the executable. Raises `RunError` before `lower`."""
         if self.exe is None:
-            raise RunError("nothing has been compiled yet: call `lower` first")
+            raise RunError(Diagnostic("nothing has been compiled yet", hint="call `lower` first"))
         return self.exe

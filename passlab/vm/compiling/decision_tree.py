@@ -1,15 +1,15 @@
-"""A `match` as a decision tree: which tag to read next, and which arm is reached when nothing is left to ask.
+"""A `match` as a decision tree: inner nodes read a tag, leaves are arms.
 
-The arms form a matrix of tests. A place of the value that the first arm asks for is taken apart: each constructor named
-there keeps the rows that still fit, the rest goes on without it, so no tag is read twice on a path. Among the places
-that the first arm asks for, the one is taken that most of the first arms ask for without a gap, then the one with the
-fewest branches, then the fewest fields, then the leftmost: the heuristic `pba` of Maranget ("Compiling Pattern Matching
-to Good Decision Trees", 2008, section 8). Equal rest problems are one node, and so is each arm: the tree is an acyclic
-graph, whose nodes code jumps to.
+The arms form a matrix of tests. A place is a part of the matched value. The tree branches on a place that the first
+arm tests: each constructor there keeps the rows that still match, and the default branch the rows without a test
+there, so no tag is read twice on a path. The place is chosen by the heuristic `pba` of Maranget ("Compiling Pattern
+Matching to Good Decision Trees", 2008, section 8): the longest prefix of arms that test it, then the fewest branches,
+then the fewest fields, then the leftmost. Equal submatrices share a node, and so do equal leaves: the tree is an
+acyclic graph.
 
-Trees of patterns that interlock can be exponentially large. So the tree may have `GROWTH` times the tests of the
-patterns and no more; where that is not enough, the arms are tried in order, tags that are known still being read once.
-Cost: near linear in the size of the patterns, and at most `WORK` rows beyond. Knows patterns, not instructions.
+Decision trees can be exponentially large. So the tree may have `GROWTH` times the tests of the patterns; where that
+does not suffice, the arms are tried in order, still without reading a tag twice. Cost: nearly linear in the size of
+the patterns, plus at most `WORK` rows. This module knows patterns, not instructions.
 """
 
 from __future__ import annotations
@@ -27,27 +27,27 @@ from passlab.ir.adt import (
 )
 from passlab.ir.expr import Var
 
-GROWTH = 4  # tests in the tree for each test in the patterns
-SPARE = 64  # tests that any tree may have
-WORK = 1_000_000  # rows looked at for any tree
-ROWS = 64  # rows looked at for each test in the patterns, besides
-CANDIDATES = 8  # places of the first arm that are compared, from the left
+GROWTH = 4  # tests allowed in the tree, per test in the patterns
+SPARE = 64  # tests allowed in any tree
+WORK = 1_000_000  # rows visited for any tree
+ROWS = 64  # rows visited in addition, per test in the patterns
+CANDIDATES = 8  # leftmost places of the first arm that are compared
 
 ROOT = 0  # the place of the value itself
-_Row = tuple[int, tuple[int, ...]]  # an arm, and the numbers of its tests that are still to be made
+_Row = tuple[int, tuple[int, ...]]  # an arm, and the numbers of its open tests
 _Rows = tuple[_Row, ...]
 
 
 @dataclass(eq=False, repr=False, slots=True)
 class Leaf:
-    """Here an arm is known to fit; None: no arm does."""
+    """The leaf of an arm that matches; None: no arm does."""
 
     arm: int | None
 
 
 @dataclass(eq=False, repr=False, slots=True)
 class Switch:
-    """Here the tag at a place is read: it is that of a case, else `otherwise`. None: there is no other constructor."""
+    """A node that reads the tag at a place. `otherwise` is the default, None where the cases have all constructors."""
 
     place: int
     cases: tuple[tuple[Constructor, Node], ...]
@@ -59,10 +59,10 @@ Node = Leaf | Switch
 
 @dataclass(frozen=True, eq=False)
 class DecisionTree:
-    """The tree of a `match`.
+    """The decision tree of a `match`.
 
-    `places` has for each place of the value its whole and its field there, `bound` for each arm its variables with
-    their places. `nodes` are all nodes, each behind those it leads to; the last is the root.
+    `places` has for each place the enclosing place and the field, `bound` for each arm its variables with their places.
+    `nodes` are all nodes in postorder; the last is the root.
     """
 
     places: Sequence[tuple[int, int]]
@@ -71,31 +71,31 @@ class DecisionTree:
 
     @property
     def root(self) -> Node:
-        """Where the decision begins."""
+        """The root of the tree."""
         return self.nodes[-1]
 
 
 def decision_tree(clauses: Sequence[Clause], siblings: Callable[[Constructor], int]) -> DecisionTree:
-    """Return the decision tree of the arms of a `match`: the first that fits is reached.
+    """Return the decision tree of the arms of a `match`, which selects the first arm that matches.
 
-    `siblings` says how many constructors the type of a constructor has, 0 when that is not known. The arms are
-    well-typed. An arm that others leave nothing for is in no leaf.
+    `siblings` returns the number of constructors of a constructor's type, 0 where it is unknown. The arms are
+    well-typed. An unreachable arm has no leaf.
     """
     matrix = _Matrix(clauses, siblings)
     try:
         nodes = matrix.tree()
-    except _InterlockedError:
+    except _TreeTooLargeError:
         nodes = matrix.in_order()
     return DecisionTree(matrix.places, [arm.bound for arm in matrix.arms], nodes)
 
 
-class _InterlockedError(Exception):
-    """The tree would become too large."""
+class _TreeTooLargeError(Exception):
+    """The tree would exceed its budget of tests or rows."""
 
 
 @dataclass(slots=True)
 class _Test:
-    """One constructor in a pattern: its place, and the tests inside it that follow when it fits."""
+    """One constructor in a pattern: its place, and the tests of its fields."""
 
     place: int
     constructor: Constructor
@@ -104,10 +104,10 @@ class _Test:
 
 @dataclass(slots=True)
 class _Arm:
-    """One pattern: its tests, outer before inner and left to right, found also by place; the variables it binds."""
+    """One pattern: its tests, outer before inner and left to right, their numbers by place, and its variables."""
 
     tests: list[_Test] = field(default_factory=list)
-    first: list[int] = field(default_factory=list)  # tests that no other precedes
+    first: list[int] = field(default_factory=list)  # the outermost tests
     at: dict[int, int] = field(default_factory=dict)
     bound: list[tuple[Var, int]] = field(default_factory=list)
 
@@ -125,21 +125,21 @@ class _Matrix:
         self.tests_left = SPARE + GROWTH * count
 
     def _arm(self, pattern: Pattern) -> _Arm:
-        """Read a pattern. Tuples, and types of one constructor, have nothing to be tested themselves."""
+        """Return the tests of a pattern. Tuples, and types of one constructor, need none themselves."""
         arm = _Arm()
         stack = [(pattern, ROOT, arm.first)]
         while stack:
-            at, place, group = stack.pop()
-            if isinstance(at, PatternVar):
-                arm.bound.append((at.var, place))
-            elif isinstance(at, (PatternConstructor, PatternTuple)):
-                if isinstance(at, PatternConstructor) and self.siblings(at.constructor) != 1:
+            part, place, group = stack.pop()
+            if isinstance(part, PatternVar):
+                arm.bound.append((part.var, place))
+            elif isinstance(part, (PatternConstructor, PatternTuple)):
+                if isinstance(part, PatternConstructor) and self.siblings(part.constructor) != 1:
                     group.append(len(arm.tests))
                     arm.at[place] = len(arm.tests)
-                    arm.tests.append(_Test(place, at.constructor))
+                    arm.tests.append(_Test(place, part.constructor))
                     group = arm.tests[-1].inner
-                for i in range(len(at.patterns) - 1, -1, -1):
-                    stack.append((at.patterns[i], self._place(place, i), group))
+                for i in range(len(part.patterns) - 1, -1, -1):
+                    stack.append((part.patterns[i], self._place(place, i), group))
         return arm
 
     def _place(self, whole: int, index: int) -> int:
@@ -150,7 +150,7 @@ class _Matrix:
 
     # ------------------------------------------------------------ the tree
     def tree(self) -> list[Node]:
-        """Return the nodes of the decision tree. Raises `_InterlockedError` when it would become too large."""
+        """Return the nodes of the decision tree. Raises `_TreeTooLargeError`."""
         start: list[_Row] = []
         for number, arm in enumerate(self.arms):
             start.append((number, tuple(arm.first)))
@@ -158,19 +158,19 @@ class _Matrix:
                 break
         result: dict[_Rows, Node] = {}
         split: dict[_Rows, tuple[int, list[tuple[Constructor, _Rows]], _Rows | None]] = {}
-        waiting: list[_Rows] = [tuple(start)]
-        while waiting:
-            rows = waiting[-1]
+        stack: list[_Rows] = [tuple(start)]
+        while stack:
+            rows = stack[-1]
             if rows in result:
-                waiting.pop()
+                stack.pop()
             elif not rows or not rows[0][1]:
                 result[rows] = Leaf(rows[0][0] if rows else None)
             elif rows not in split:
                 place = self._choice(rows)
                 cases, rest = self._split(rows, place)
                 split[rows] = place, cases, rest
-                waiting += [] if rest is None else [rest]
-                waiting += [inner for _, inner in reversed(cases)]
+                stack += [] if rest is None else [rest]
+                stack += [inner for _, inner in reversed(cases)]
             else:
                 place, cases, rest = split.pop(rows)
                 branches = tuple([(constructor, result[inner]) for constructor, inner in cases])
@@ -178,15 +178,15 @@ class _Matrix:
         return list(result.values())
 
     def _choice(self, rows: _Rows) -> int:
-        """Return the place to be looked at next."""
+        """Return the place to test next."""
         first, pending = rows[0]
         places = [self.arms[first].tests[n].place for n in pending[:CANDIDATES]]
         if len(places) == 1:
             return places[0]
         self._spend(len(places) * len(rows))
-        return min(places, key=lambda place: self._badness(rows, place))
+        return min(places, key=lambda place: self._cost(rows, place))
 
-    def _badness(self, rows: _Rows, place: int) -> tuple[int, int, int]:
+    def _cost(self, rows: _Rows, place: int) -> tuple[int, int, int]:
         prefix, unbroken = 0, True
         heads: dict[int, Constructor] = {}
         for number, _ in rows:
@@ -200,12 +200,12 @@ class _Matrix:
         return -prefix, len(heads) + (not complete), sum(len(c.inputs) for c in heads.values())
 
     def _split(self, rows: _Rows, place: int) -> tuple[list[tuple[Constructor, _Rows]], _Rows | None]:
-        """Return the rows that are left for each constructor at a place, and for all others if there are others.
+        """Return the rows that remain for each constructor at a place, and for the default if there is one.
 
-        Rows behind one that has nothing to be tested are out of reach, and left out.
+        Rows behind one without open tests are unreachable and left out.
         """
         cases: dict[int, tuple[Constructor, list[_Row]]] = {}
-        unfinished: dict[int, list[_Row]] = {}  # of these, those that later rows can reach
+        unfinished: dict[int, list[_Row]] = {}  # the cases that later rows can still reach
         rest: list[_Row] = []
         for row in rows:
             number, pending = row
@@ -225,8 +225,8 @@ class _Matrix:
                 unfinished[tag] = cases[tag][1]
                 self._spend(len(rest))
             if tag in unfinished:
-                at = pending.index(test)
-                unfinished[tag].append((number, (*pending[:at], *inner, *pending[at + 1 :])))
+                index = pending.index(test)
+                unfinished[tag].append((number, (*pending[:index], *inner, *pending[index + 1 :])))
                 self._spend(1 + len(pending) // 16)
                 if len(pending) == 1 and not inner:
                     del unfinished[tag]
@@ -238,7 +238,7 @@ class _Matrix:
     def _spend(self, rows: int) -> None:
         self.rows_left -= rows
         if self.rows_left < 0 or self.tests_left < 0:
-            raise _InterlockedError
+            raise _TreeTooLargeError
 
     # ------------------------------------------------------------ without a tree
     def in_order(self) -> list[Node]:

@@ -1,8 +1,8 @@
-"""The instructions of a `match`: its decision tree laid out, every node and every arm once, jumps between them.
+"""The instructions of a `match`: the nodes and arms of its decision tree, each once, with jumps between them.
 
-A place of the matched value has one register, and so has its tag. Both are filled where they are first needed; where
-several ways meet, they count as filled when they are on all of them. So arms that several leaves lead to find their
-variables in the same registers, whichever way was taken. What an arm binds and never reads is not taken out.
+Each part of the matched value has one register, and so has its tag. Both are filled where they are first needed;
+where paths join, a register is filled if it is filled on all of them. So the variables of an arm that several leaves
+lead to are in the same registers on all paths. Variables that an arm binds and never reads get no code.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from passlab.vm.isa import Instruction, Opcode
 if TYPE_CHECKING:
     from passlab.vm.compiling.codegen import FunctionCode
 
-Work = Generator[Any, int, int]  # yields parts to be generated, is sent their registers, returns its own register
-_Label = Leaf | tuple[Switch, int]  # a leaf, or a case of a switch to be tested
+Work = Generator[Any, int, int]  # yields the generators of operands, is sent their registers, returns its register
+_Label = Leaf | tuple[Switch, int]  # a leaf, or the test of one case of a switch
 
 
 class MatchCode:
@@ -33,21 +33,21 @@ class MatchCode:
         self.tags: dict[int, int] = {}
         self.fills, self.reads = self._plan()
         self.starts: dict[_Label, int] = {}
-        self.jumps: list[tuple[int, int, int, _Label, _Label]] = []  # place, tag and what it is compared with; yes, no
+        self.jumps: list[tuple[int, int, int, _Label, _Label]] = []  # pc, registers of tag and expected tag; yes, no
         self.exits: list[int] = []
 
     def generate(self) -> Work:
         """Emit the code; return the register of the result."""
         code, expr = self.code, self.expr
         merged = code.register()
-        waiting = [_label(self.tree.root)]
-        while waiting:
-            label = waiting.pop()
+        worklist = [_label(self.tree.root)]
+        while worklist:
+            label = worklist.pop()
             if label in self.starts:
-                continue  # who goes there jumps
+                continue  # jumps lead there
             self.starts[label] = len(code.code)
             if isinstance(label, tuple):
-                waiting += self._test(*label)
+                worklist += self._test(*label)
             elif label.arm is None:
                 code.emit(Opcode.FATAL, node=expr)
             else:
@@ -56,21 +56,21 @@ class MatchCode:
                 result = yield code.value(rhs)
                 code.emit(Opcode.MOVE, result, merged, node=rhs)
                 self.exits.append(code.later())
-        self._fill()
+        self._emit_jumps()
         return merged
 
-    def _fill(self) -> None:
-        """Put the jumps where room was left for them."""
+    def _emit_jumps(self) -> None:
+        """Emit the jumps into their reserved instructions."""
         code = self.code.code
-        for at, tag, expected, yes, no in self.jumps:
-            offsets = self.starts[yes] - at, self.starts[no] - at
-            code[at] = Instruction(Opcode.IF, tag, expected, *offsets, node=self.expr)
-        for at in self.exits:
-            code[at] = Instruction(Opcode.GOTO, len(code) - at, node=self.expr)
+        for pc, tag, expected, yes, no in self.jumps:
+            offsets = self.starts[yes] - pc, self.starts[no] - pc
+            code[pc] = Instruction(Opcode.IF, tag, expected, *offsets, node=self.expr)
+        for pc in self.exits:
+            code[pc] = Instruction(Opcode.GOTO, len(code) - pc, node=self.expr)
 
     # ------------------------------------------------------------ nodes
     def _test(self, switch: Switch, case: int) -> list[_Label]:
-        """Emit the test of one case; return what comes next, the first last."""
+        """Emit the test of one case; return the labels of both outcomes, the one to emit next last."""
         code, expr, place = self.code, self.expr, switch.place
         if case == 0:
             self._fill_places(switch)
@@ -86,7 +86,7 @@ class MatchCode:
         return [no, yes]
 
     def _bind(self, leaf: Leaf, arm: int) -> None:
-        """Fill the registers of an arm's variables. The whole value is copied: its variable lives on its own."""
+        """Fill the registers of an arm's variables. The whole value is copied: its live range is not the variable's."""
         self._fill_places(leaf)
         for var, place in self.bound[arm]:
             register = self.registers[place]
@@ -102,11 +102,11 @@ class MatchCode:
                 register = self.registers[place] = self.code.register()
             self.code.emit(Opcode.GET_FIELD, self.registers[whole], index, register, node=self.expr)
 
-    # ------------------------------------------------------------ what is filled where
+    # ------------------------------------------------------------ planning which node fills which registers
     def _plan(self) -> tuple[dict[Node, list[int]], set[Node]]:
-        """Return for each node the places it has to fill, the outermost first, and the switches that read their tag.
+        """Return for each node the parts it has to fill, the outermost first, and the switches that read their tag.
 
-        What is filled on all ways to a node is a set of bits: one for each place, and one for its tag.
+        The parts filled on all paths to a node are a set of bits: one for each part, and one for its tag.
         """
         fills: dict[Node, list[int]] = {}
         reads: set[Node] = set()
@@ -128,13 +128,13 @@ class MatchCode:
         return fills, reads
 
     def _note_filled(self, place: int, here: int, needed: list[int]) -> int:
-        """Note the places to be filled before one can be read, itself included; return what is filled then."""
-        slots = []
+        """Append a part that is not filled, and those around it, to `needed`; return the bits filled then."""
+        missing = []
         while not here & _place_bit(place):
             here |= _place_bit(place)
-            slots.append(place)
+            missing.append(place)
             place = self.tree.places[place][0]
-        needed += reversed(slots)
+        needed += reversed(missing)
         return here
 
 
@@ -143,7 +143,7 @@ def _label(node: Node) -> _Label:
 
 
 def _following(switch: Switch, case: int) -> _Label:
-    """Return where control goes when a case is not it. The last one of all constructors needs no test."""
+    """Return the label after a case that does not match. The last of all constructors needs no test."""
     if switch.otherwise is not None:
         return (switch, case + 1) if case + 1 < len(switch.cases) else _label(switch.otherwise)
     return (switch, case + 1) if case + 2 < len(switch.cases) else _label(switch.cases[case + 1][1])

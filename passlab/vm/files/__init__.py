@@ -1,1 +1,1 @@
-"""Executables as bytes and back: nothing in a file is believed before it is checked."""
+"""Executables as bytes and back: all bytes of a file are checked before use."""

@@ -1,4 +1,4 @@
-"""Arrays by name in a file: where executables keep constants that are too large for their code.
+"""Files of arrays by name, for the late-bound constants of executables.
 
 The file holds a magic number, a count, then for each array its name and a record of TVM's binary NDArray, and a CRC-32.
 """
@@ -21,7 +21,7 @@ MAGIC = 0xF7E58D4F05049CB7  # TVM's, for a list of named arrays
 
 
 def save_constants(path: FileName, constants: Mapping[str, np.ndarray[Any, Any]]) -> None:
-    """Write arrays to a file. Raises `RunError` when that is impossible."""
+    """Write arrays to a file. Raises `RunError` where that fails."""
     parts = [number(MAGIC), number(len(constants))]
     for name, array in constants.items():
         record = tensor_record(array)
@@ -31,17 +31,17 @@ def save_constants(path: FileName, constants: Mapping[str, np.ndarray[Any, Any]]
 
 
 def load_constants(path: FileName) -> dict[str, np.ndarray[Any, Any]]:
-    """Read the arrays of a file. Raises `VerifyError` when it is malformed, `RunError` when it cannot be read."""
+    """Read the arrays of a file. Raises `VerifyError` where it is malformed, `RunError` where it cannot be read."""
     data = read_bytes(path, "the constants")
     file = Reader(data[:-4], "constants")
     if len(data) < 4 or zlib.crc32(data[:-4]) != int.from_bytes(data[-4:], "little") or file.number() != MAGIC:
-        raise file.bad("this is no file of constants, or it was damaged")
-    out: dict[str, np.ndarray[Any, Any]] = {}
+        raise file.bad("this is no file of constants, or it is damaged")
+    arrays: dict[str, np.ndarray[Any, Any]] = {}
     for _ in range(file.count(16)):
         name = file.text()
         try:
-            out[name] = tensor_of_record(file.take(file.number()))
+            arrays[name] = tensor_of_record(file.take(file.number()))
         except ValueError as error:
             raise file.bad(str(error)) from None
     file.finish()
-    return out
+    return arrays

@@ -1,9 +1,9 @@
-"""Whatever was built, as one file: a kind, and parts of bytes, each with its length and its checksum.
+"""A library file: its kind, and parts of bytes, each with its length and its checksum.
 
     magic number (8 bytes), version string, the kind as a string
     then each part as: length (8), that many bytes, their CRC-32 (4)
 
-The same parts always give the same bytes. This module knows nothing of what the parts hold.
+The same parts always give the same bytes. This module knows nothing of the contents of parts.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from passlab.vm.files.loading import Reader
 from passlab.vm.files.saving import frame_section, number, text
 
-MAGIC = int.from_bytes(b"PLIB\r\n\x1a\n", "little")  # with line ends that a transfer as text would change
+MAGIC = int.from_bytes(b"PLIB\r\n\x1a\n", "little")  # a transfer as text would change its line ends
 VERSION = "passlab-library 1"
 
 
@@ -23,7 +23,7 @@ def pack(kind: str, parts: Sequence[bytes]) -> bytes:
 
 
 def is_packed(data: bytes) -> bool:
-    """Whether bytes begin as those of a file of parts do."""
+    """Whether bytes begin like those of a library file."""
     return data[:8] == number(MAGIC)
 
 

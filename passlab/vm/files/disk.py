@@ -1,4 +1,4 @@
-"""Bytes from files and to files; whatever a file system can object to ends in a `RunError`."""
+"""Reading and writing bytes of files, with a `RunError` for each error of the file system."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ FileName = str | PathLike[str]
 
 
 def write_bytes(file_name: FileName, data: bytes, what: str) -> None:
-    """Write bytes to a file; `what` names them in errors. Raises `RunError` when that is impossible."""
+    """Write bytes to a file; `what` names them in errors. Raises `RunError` where that fails."""
     path = as_path(file_name)
     try:
         path.write_bytes(data)
@@ -21,7 +21,7 @@ def write_bytes(file_name: FileName, data: bytes, what: str) -> None:
 
 
 def read_bytes(file_name: FileName, what: str) -> bytes:
-    """Return the bytes of a file; `what` names them in errors. Raises `RunError` when it cannot be read."""
+    """Return the bytes of a file; `what` names them in errors. Raises `RunError` where it cannot be read."""
     path = as_path(file_name)
     try:
         return path.read_bytes()
@@ -30,7 +30,7 @@ def read_bytes(file_name: FileName, what: str) -> bytes:
 
 
 def as_path(file_name: Any) -> Path:
-    """Return the path of a file. Raises `RunTypeError` for what is no name of one, `RunError` for impossible ones."""
+    """Return the path of a file. Raises `RunTypeError` for other types, `RunError` for a name with a zero byte."""
     name = fspath(file_name) if isinstance(file_name, (str, PathLike)) else None
     if not isinstance(name, str):
         raise RunTypeError(f"the name of a file is a string or a path, not a {type(file_name).__name__}")

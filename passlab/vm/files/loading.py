@@ -1,4 +1,4 @@
-"""Executables from bytes that may hold anything: every length is checked before it is believed, and the code verified.
+"""Executables from untrusted bytes: each length is checked before use, and the bytecode is verified.
 
 See `saving` for the format.
 """
@@ -29,7 +29,7 @@ REGISTERS_PER_INSTRUCTION = 16  # at most; an instruction writes one
 
 
 class Reader:
-    """Reads the parts of one section, or of a whole file, in order. Raises `VerifyError` where they end too soon."""
+    """Reads a section, or a whole file, from its start. Raises `VerifyError` where the bytes end too early."""
 
     def __init__(self, data: bytes, name: str) -> None:
         self.data = data
@@ -37,22 +37,22 @@ class Reader:
         self.at = 0
 
     def bad(self, why: str) -> VerifyError:
-        """Return the error that says what is wrong with this section."""
+        """Return the error of a malformed section."""
         return VerifyError(Diagnostic(f"Invalid VM file format in the {self.name} section: {why}"))
 
     @property
     def left(self) -> int:
-        """How many bytes are left."""
+        """The number of bytes left."""
         return len(self.data) - self.at
 
     def take(self, count: int) -> bytes:
         """Return the next bytes."""
         if count > self.left:
-            raise self.bad(f"{count:,} bytes are announced and {self.left:,} are there")
+            raise self.bad(f"{count:,} bytes are announced and {self.left:,} are left")
         self.at += count
         return self.data[self.at - count : self.at]
 
-    def small(self) -> int:
+    def number32(self) -> int:
         """Return a number of four bytes."""
         return int.from_bytes(self.take(4), "little")
 
@@ -64,7 +64,7 @@ class Reader:
         """Return the length of a list whose elements take at least `size` bytes each."""
         count = self.number()
         if count * size > self.left:
-            raise self.bad(f"a list of {count:,} is announced and {self.left:,} bytes are there")
+            raise self.bad(f"a list of {count:,} is announced and {self.left:,} bytes are left")
         return count
 
     def text(self) -> str:
@@ -85,7 +85,7 @@ class Reader:
         return list(struct.unpack(f"<{count}q", self.take(8 * count)))
 
     def head(self, magic: int, version: str) -> None:
-        """Read what a file begins with: its magic number and its version."""
+        """Check the magic number and the version at the start of a file."""
         if self.number() != magic:
             raise self.bad("the magic number is wrong")
         text = self.text()
@@ -93,10 +93,10 @@ class Reader:
             raise self.bad(f"the version is {text[:40]!r}, not {version!r}")
 
     def section(self, name: str) -> Reader:
-        """Return the reader of the next section, as `saving.framed` wrote it, if its checksum is right."""
+        """Return the reader of the next section (see `saving.frame_section`), after a check of its checksum."""
         self.name = name
         data = self.take(self.number())
-        if zlib.crc32(data) != self.small():
+        if zlib.crc32(data) != self.number32():
             raise self.bad("its checksum is wrong")
         return Reader(data, name)
 
@@ -119,23 +119,23 @@ def load(bytecode: bytes | bytearray | str, lib: KernelLibrary | str | None) -> 
     sections = {name: file.section(name) for name in SECTIONS}
     file.finish()
     library = lib if isinstance(lib, KernelLibrary) else KernelLibrary(lib or "")
-    if _whole(sections["types"], Reader.number) != library.digest:
+    if _read_whole(sections["types"], Reader.number) != library.digest:
         raise VerifyError("the library is not the one that was saved with this executable")
     return _assemble(sections, _library_module(library.text))
 
 
-def _whole(section: Reader, read: Callable[[Reader], Part]) -> Part:
+def _read_whole(section: Reader, read: Callable[[Reader], Part]) -> Part:
     part = read(section)
     section.finish()
     return part
 
 
 def _assemble(sections: dict[str, Reader], mod: IRModule) -> Executable:
-    devices = _whole(sections["devices"], _devices)
-    names = _whole(sections["globals"], Reader.texts)
-    constants, late, places = _whole(sections["constants"], _constants)
-    kernels = _whole(sections["primitives"], _primitives)
-    functions = _whole(sections["code"], _functions)
+    devices = _read_whole(sections["devices"], _devices)
+    names = _read_whole(sections["globals"], Reader.texts)
+    constants, late_bound, constant_devices = _read_whole(sections["constants"], _constants)
+    kernels = _read_whole(sections["primitives"], _primitives)
+    functions = _read_whole(sections["code"], _functions)
     if tuple(f.name for f in functions) != names or len(set(names)) < len(names):
         raise sections["globals"].bad("the names are not those of the functions")
     exe = Executable(
@@ -145,14 +145,15 @@ def _assemble(sections: dict[str, Reader], mod: IRModule) -> Executable:
         tuple(_kernel(mod, k) for k in kernels),
         tuple(mod.type_definitions.values()),
         {name: f for name, f in mod.items() if f.attrs.get(SIGNATURE)},
-        late,
+        late_bound,
         devices,
-        places,
+        constant_devices,
     )
     for function in functions:
         entry = exe.entry_types.get(function.name)
         if entry is not None and len(entry.params) != len(function.params):
-            raise VerifyError(f"the library gives {function.name} {len(entry.params)} parameters")
+            count = len(function.params)
+            raise VerifyError(f"{function.name} has {count} parameters, and {len(entry.params)} in the library")
     verify(exe)
     return exe
 
@@ -167,7 +168,7 @@ def _library_module(text: str) -> IRModule:
 
 
 def kernel_functions(text: str) -> dict[str, Function]:
-    """Return the primitive functions of a library's text by name. Raises `VerifyError` when it is malformed."""
+    """Return the primitive functions of a library's text by name. Raises `VerifyError` where it is malformed."""
     return {name: f for name, f in _library_module(text).items() if f.is_primitive}
 
 
@@ -183,7 +184,7 @@ def _devices(r: Reader) -> tuple[VirtualDevice, ...]:
     if not devices or r.number() != 0 or devices[0] != VirtualDevice():
         raise r.bad("the host is not the first device")
     if len(set(devices)) < len(devices):
-        raise r.bad("a device is named twice")
+        raise r.bad("a device is listed twice")
     return devices
 
 
@@ -199,7 +200,7 @@ def _constants(r: Reader) -> tuple[tuple[Any, ...], dict[int, str], tuple[int, .
     constants: list[Any] = []
     late: dict[int, str] = {}
     for i in range(r.count(12)):
-        kind = r.small()
+        kind = r.number32()
         if kind == 1:
             late[i] = r.text()
             constants.append(None)
@@ -209,13 +210,13 @@ def _constants(r: Reader) -> tuple[tuple[Any, ...], dict[int, str], tuple[int, .
             except ValueError as error:
                 raise r.bad(str(error)) from None
         else:
-            raise r.bad(f"constant {i} is of the unknown kind {kind}")
-    places = tuple(r.numbers())
-    if len(places) != len(constants):
-        raise r.bad("the devices are not those of the constants")
+            raise r.bad(f"constant {i} has the unknown kind {kind}")
+    devices = tuple(r.numbers())
+    if len(devices) != len(constants):
+        raise r.bad(f"there are {len(constants)} constants and {len(devices)} devices of them")
     if len(set(late.values())) < len(late):
         raise r.bad("two constants share a name")
-    return tuple(constants), late, places
+    return tuple(constants), late, devices
 
 
 def _primitives(r: Reader) -> tuple[str, ...]:

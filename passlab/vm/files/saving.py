@@ -5,9 +5,9 @@
         devices     for each its kind (with its number, if that is not 0: "cpu:1") and memory; then the host's number
         globals     the names of the functions, by number
         constants   for each: 0 and a record of TVM's binary NDArray, or 1 and the name it is kept under elsewhere
-        primitives  the names of the kernels, by number; then for each its attributes that are strings
+        primitives  the names of the kernels, by number; then of each the attributes that are strings
         code        for each function: name, registers, instructions; parameter names; their devices; instructions
-        types       what the outside needs to know: the digest of the library's text
+        types       the digest of the library's text, which has the data types and signatures
 
 An instruction is a list of integers: a checksum of the rest, the opcode, the operands in the order of the listing.
 The kernels themselves, the data types and the signatures of the functions are Relay text: `KernelLibrary`.
@@ -33,13 +33,13 @@ from passlab.vm.isa import encode
 MAGIC = 0xD225DE2F4214151D
 VERSION = "passlab-vm 1"
 SECTIONS = ("devices", "globals", "constants", "primitives", "code", "types")
-EXECUTABLE = "executable"  # the kind of a file of parts with an executable: its bytes, and its library
-SIGNATURE = "Signature"  # the attribute of a function in a library that only says how another one is called
+EXECUTABLE = "executable"  # the kind of a library file whose parts are an executable and its kernels
+SIGNATURE = "Signature"  # the attribute of library functions that only declare the parameters of a function
 
 
 @dataclass(frozen=True)
 class KernelLibrary:
-    """The kernels of an executable, the data types it uses and how its functions are called, as Relay text."""
+    """The kernels of an executable, its data types and the signatures of its functions, as Relay text."""
 
     text: str
 
@@ -48,7 +48,7 @@ class KernelLibrary:
             raise RunTypeError(f"a library is Relay text, not a {type(self.text).__name__}")
 
     def export_library(self, file_name: FileName, *_: Any, **__: Any) -> None:
-        """Write the text to a file. Further arguments, about compilers, are accepted and change nothing."""
+        """Write the text to a file. Further arguments, about compilers, are accepted and ignored."""
         write_bytes(file_name, self.bytes, "the library")
 
     def get_source(self, fmt: str = "") -> str:
@@ -65,12 +65,12 @@ class KernelLibrary:
 
     @staticmethod
     def load(file_name: FileName) -> KernelLibrary:
-        """Read the text from a file. Raises `VerifyError` when it holds no text."""
+        """Read the text from a file. Raises `VerifyError` where it is not UTF-8."""
         return KernelLibrary.of_bytes(read_bytes(file_name, "the library"))
 
     @staticmethod
     def of_bytes(data: bytes) -> KernelLibrary:
-        """Return the library of a text in UTF-8. Raises `VerifyError` when it is not one."""
+        """Return the library of a text in UTF-8. Raises `VerifyError` for other bytes."""
         try:
             return KernelLibrary(data.decode("utf-8", "surrogatepass"))
         except UnicodeDecodeError as error:
@@ -102,12 +102,12 @@ def save(exe: Executable) -> tuple[bytes, KernelLibrary]:
 
 
 def frame_section(section: bytes) -> bytes:
-    """Return a section as it stands in a file: after its length, before its checksum."""
+    """Return a section of a file: its length, its bytes, its checksum."""
     return number(len(section)) + section + struct.pack("<I", zlib.crc32(section))
 
 
 def number(value: int) -> bytes:
-    """Return a count as bytes."""
+    """Return a number as eight bytes."""
     return struct.pack("<Q", value)
 
 
@@ -119,14 +119,14 @@ def text(value: str) -> bytes:
 
 def texts(values: Iterable[str]) -> bytes:
     """Return a list of strings as bytes, after its length."""
-    held = list(values)
-    return number(len(held)) + b"".join(map(text, held))
+    items = list(values)
+    return number(len(items)) + b"".join(map(text, items))
 
 
 def numbers(values: Iterable[int]) -> bytes:
     """Return a list of integers as bytes, after its length."""
-    held = list(values)
-    return number(len(held)) + struct.pack(f"<{len(held)}q", *held)
+    items = list(values)
+    return number(len(items)) + struct.pack(f"<{len(items)}q", *items)
 
 
 def checksum(values: list[int]) -> int:
@@ -136,10 +136,10 @@ def checksum(values: list[int]) -> int:
 
 def _devices(exe: Executable) -> bytes:
     parts = [number(len(exe.virtual_devices))]
-    for place in exe.virtual_devices:
-        where = place.device
-        name = f"{where.kind}:{where.device_id}" if where.device_id else where.kind
-        parts.append(text(name) + text(place.memory_scope))
+    for virtual_device in exe.virtual_devices:
+        device = virtual_device.device
+        name = f"{device.kind}:{device.device_id}" if device.device_id else device.kind
+        parts.append(text(name) + text(virtual_device.memory_scope))
     return b"".join(parts) + number(0)
 
 

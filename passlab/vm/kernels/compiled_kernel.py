@@ -1,7 +1,7 @@
-"""A primitive function compiled by Python: the text of `kernel_text` with its names bound to objects.
+"""A primitive function compiled to Python: the text of `kernel_text` with its names bound to objects.
 
-The text is made of operators in NumPy, numbers, dtypes and identifiers made for it alone; no name and no constant of a
-program stands in it as it came.
+The text consists of NumPy operators, numbers, dtypes and identifiers chosen here; no name and no constant of a program
+enters it.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ Implement = Callable[[Call], Callable[..., Any]]
 
 
 def compiled_kernel(function: Function, implement: Implement | None = None) -> Callable[..., Any]:
-    """Return a primitive function as a Python function of its parameters: one value each, tuples as tuples.
+    """Return a primitive function as a Python function of its parameters; tuples are passed as tuples.
 
-    `implement` gives the function of arrays for an operator that has no text in NumPy; without it that is the kernel.
+    `implement` returns the function on arrays of an operator that has no NumPy text, by default its kernel.
     """
     bound = _Objects(implement or numpy_function)
     name = bound.names.make("kernel")
@@ -32,17 +32,17 @@ def compiled_kernel(function: Function, implement: Implement | None = None) -> C
 
 
 def numpy_function(node: Call) -> Callable[..., Any]:
-    """Return an operator's NumPy function, without its own guard against warnings. Raises `RunError` without one."""
+    """Return the NumPy kernel of an operator without its guard against warnings. Raises `RunError` without one."""
     op = node.op
     assert isinstance(op, Op)
     kernel = op.spec.raw or op.spec.kernel
     if kernel is None:
-        raise RunError(Diagnostic(f"`{op.name}` cannot be run: it only has a meaning to the compiler", node.span))
+        raise RunError(Diagnostic(f"`{op.name}` cannot be run: only the compiler uses it", node.span))
     return kernel
 
 
 class _Objects:
-    """Binds the names of a kernel's text to the objects themselves: the machine's `Binder`."""
+    """The `Binder` of the virtual machine: names of a kernel's text stand for objects in `objects`."""
 
     def __init__(self, implement: Implement) -> None:
         self.implement = implement

@@ -1,12 +1,11 @@
-"""The elementwise end of a fused kernel, computed a block at a time in memory that is used again and again.
+"""The elementwise tail of a fused kernel, computed block by block in reused buffers.
 
-A fused group mostly ends in a chain of elementwise operators: a convolution, then a bias, a residual, an activation.
-Run one after the other over a whole tensor, each would read and write main memory and ask for an array of its own. Here
-the chain is run over one block of the result after the other, small enough to stay in the second-level cache; what an
-operator no longer needs is overwritten by the next one, and what the chain starts from stands in the result already.
-Threads share the blocks.
+A fused group often ends in a chain of elementwise operators: a convolution, then a bias, a residual, an activation.
+Run one by one over a whole tensor, each would read and write main memory and allocate an array. Here the chain runs
+over one block of the result at a time, which stays in the second-level cache; buffers are reused as soon as their
+value is dead, and the anchor, the call before the chain, has written into the result. Threads share the blocks.
 
-This file knows operators by name and arrays; it knows nothing of registers, storages or machines.
+This module knows operators and arrays, not registers, storages or machines.
 """
 
 from __future__ import annotations
@@ -27,9 +26,9 @@ from passlab.ir.walk import children
 from passlab.op.dtypes import array_dtype
 from passlab.threads import share
 
-REFUSING = frozenset(("divide", "power"))  # on integers they may refuse an element, and say where in the whole it is
-SMALLEST = 32 << 10  # bytes of a result; smaller ones stay in cache anyway, and Python's own time counts there
-BLOCK = 256 << 10  # bytes of a block: with two operands and some room it fits a second-level cache
+REPORT_INDEX = frozenset(("divide", "power"))  # errors on integers name the index of the element in the whole
+SMALLEST = 32 << 10  # bytes of a result: smaller ones stay in cache anyway, and Python's own time counts there
+BLOCK = 256 << 10  # bytes of a block: with two operands it fits a second-level cache
 
 Steps = Callable[[list[Any], Any], None]
 Index = tuple[slice, ...]
@@ -37,10 +36,10 @@ _RESULT = 0  # the number of the result among the buffers
 
 
 @dataclass(frozen=True)
-class Operation:
-    """One operator of the tail: its operands (`place`, number), and the buffer it writes.
+class TailOperation:
+    """One operator of the tail: its operands (is_slot, number), and the buffer it writes.
 
-    An operand with `place` true is a slot of the kernel, cut to the block; else it is a buffer.
+    A slot is an operand of the kernel, cut to the block; other operands are buffers.
     """
 
     kernel: Callable[..., Any]
@@ -51,48 +50,48 @@ class Operation:
 
 @dataclass(frozen=True)
 class Tail:
-    """The elementwise end of a kernel. `anchor` is the call whose result it starts from in place, None without one."""
+    """The elementwise tail of a kernel. `anchor` is the call before it, which writes into the result, or None."""
 
     nodes: frozenset[Expr]
     anchor: Call | None
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
-    operations: tuple[Operation, ...]
-    temporaries: int  # how many buffers there are besides the result
+    operations: tuple[TailOperation, ...]
+    temporaries: int  # the number of buffers besides the result
 
     def run(self, values: Sequence[Any], result: Any) -> None:
-        """Compute the result from the slots of the kernel; the anchor's value stands in it."""
-        used = {number for o in self.operations for place, number in o.operands if place}
+        """Compute the result from the slots of the kernel; it has the value of the anchor already."""
+        used = {number for o in self.operations for is_slot, number in o.operands if is_slot}
         blocks = list(_blocks(self.shape, self.dtype.itemsize))
         if len(blocks) == 1:
-            self._block({slot: values[slot] for slot in used}, result, self._room(self.shape))
+            self._run_block({slot: values[slot] for slot in used}, result, self._buffers(self.shape))
             return
         cuts = {slot: _cut_axes(values[slot].shape, self.shape) for slot in used}
 
         def job(numbers: Iterator[int]) -> None:
-            room = self._room(result[blocks[0]].shape)
+            buffers = self._buffers(result[blocks[0]].shape)
             for number in numbers:
                 index = blocks[number]
                 block = result[index]
-                if room and block.shape != room[0].shape:
-                    room = self._room(block.shape)
-                self._block({s: values[s][_within(index, axes)] for s, axes in cuts.items()}, block, room)
+                if buffers and block.shape != buffers[0].shape:
+                    buffers = self._buffers(block.shape)
+                self._run_block({s: values[s][_within(index, axes)] for s, axes in cuts.items()}, block, buffers)
 
         share(job, len(blocks))
 
-    def _room(self, shape: tuple[int, ...]) -> list[Any]:
+    def _buffers(self, shape: tuple[int, ...]) -> list[Any]:
         return [np.empty(shape, self.dtype) for _ in range(self.temporaries)]
 
-    def _block(self, slots: dict[int, Any], block: Any, room: list[Any]) -> None:
-        buffers = [block, *room]
+    def _run_block(self, slots: dict[int, Any], block: Any, temporaries: list[Any]) -> None:
+        buffers = [block, *temporaries]
         for o in self.operations:
-            operands = [slots[number] if place else buffers[number] for place, number in o.operands]
+            operands = [slots[number] if is_slot else buffers[number] for is_slot, number in o.operands]
             o.kernel(o.attrs, *operands, out=buffers[o.target])
 
 
 # ---------------------------------------------------------------- blocks
 def _blocks(shape: tuple[int, ...], itemsize: int) -> Iterator[Index]:
-    """Cut an array into pieces of about `BLOCK` bytes, along its first axes, so that each piece is contiguous."""
+    """Yield the indices of blocks of about `BLOCK` bytes along the first axes, each contiguous."""
     axis, inner = 0, math.prod(shape[1:]) * itemsize
     while inner > BLOCK and axis + 1 < len(shape):
         axis += 1
@@ -105,19 +104,19 @@ def _blocks(shape: tuple[int, ...], itemsize: int) -> Iterator[Index]:
 
 
 def _cut_axes(shape: tuple[int, ...], whole: tuple[int, ...]) -> tuple[tuple[int, bool], ...]:
-    """Return for each axis of an operand the axis of the result it follows, and whether it is as long."""
+    """Return for each axis of an operand the aligned axis of the result, and whether it has the same length."""
     first = len(whole) - len(shape)
     return tuple([(first + i, length == whole[first + i]) for i, length in enumerate(shape)])
 
 
 def _within(index: Index, axes: tuple[tuple[int, bool], ...]) -> Index:
-    """Return the part of an operand that a block of the result is computed from."""
+    """Return the index of the part of an operand that a block of the result needs."""
     return tuple([index[axis] if follows else slice(None) for axis, follows in axes if axis < len(index)])
 
 
 # ---------------------------------------------------------------- planning
 def find_tail(function: Function, order: Sequence[Expr], slots: dict[Expr, int]) -> Tail | None:
-    """Return the elementwise end of a primitive function; None where there is none worth treating so.
+    """Return the elementwise tail of a primitive function; None where there is none, or blocks do not pay.
 
     `order` are the nodes of its body, operands first, and `slots` their numbers.
     """
@@ -130,15 +129,15 @@ def find_tail(function: Function, order: Sequence[Expr], slots: dict[Expr, int])
         return None
     anchor = _anchor(order, nodes, ty)
     if len(nodes) == 1 and anchor is None:
-        return None  # one operator is a loop of NumPy's, which needs no help
-    plan = _Buffers(nodes, anchor, slots)
+        return None  # one operator is one loop of NumPy: blocks save nothing
+    plan = _BufferPlan(nodes, anchor, slots)
     operations = tuple([plan.operation(nodes[node]) for node in order if node in nodes])
     shape: Any = ty.shape
     return Tail(frozenset(nodes), anchor, shape, array_dtype(ty.dtype), operations, plan.count - 1)
 
 
 def _is_large(ty: Any) -> bool:
-    """Whether a type is a tensor of known shape, large enough, of a dtype that NumPy has itself."""
+    """Whether a type is a large tensor of static shape, of a dtype that NumPy has itself."""
     if not isinstance(ty, TensorType) or ty.dynamic:
         return False
     dtype = array_dtype(ty.dtype)
@@ -147,7 +146,7 @@ def _is_large(ty: Any) -> bool:
 
 
 def _end_of(body: Expr, order: Sequence[Expr], shape: Any) -> dict[Expr, Call]:
-    """Return the elementwise operators of the body's shape whose results only others of them use."""
+    """Return the elementwise calls of the body's shape that only other such calls use."""
     users: dict[Expr, list[Expr]] = {}
     for node in order:
         for child in children(node):
@@ -162,17 +161,17 @@ def _end_of(body: Expr, order: Sequence[Expr], shape: Any) -> dict[Expr, Call]:
 
 
 def _in_place(node: Call, shape: Any) -> bool:
-    """Whether a call computes elements of a tensor of this shape, place by place, and may do so in place."""
+    """Whether a call computes a tensor of this shape elementwise and may write over an operand."""
     if not isinstance(node.op, Op) or Trait.IN_PLACE not in node.op.spec.traits:
         return False
     ty = node.checked_type_
     if not isinstance(ty, TensorType) or ty.shape != shape:
         return False
-    return node.op.name not in REFUSING or array_dtype(ty.dtype).kind == "f"
+    return node.op.name not in REPORT_INDEX or array_dtype(ty.dtype).kind == "f"
 
 
 def _anchor(order: Sequence[Expr], nodes: dict[Expr, Call], ty: TensorType) -> Call | None:
-    """Return the call whose result is of the body's type, which only the tail uses: a convolution, a product."""
+    """Return the call of the body's type that only the tail uses: a convolution, a product."""
     used = Counter(child for node in order for child in children(node))
     inside = Counter(child for node in nodes.values() for child in node.args)
     for node in order:
@@ -182,29 +181,29 @@ def _anchor(order: Sequence[Expr], nodes: dict[Expr, Call], ty: TensorType) -> C
     return None
 
 
-class _Buffers:
-    """Says which buffer each operator of a tail writes: the result's where it can, else one that is free."""
+class _BufferPlan:
+    """Assigns a buffer to each operator of a tail: the result where possible, else a free one."""
 
     def __init__(self, nodes: dict[Expr, Call], anchor: Call | None, slots: dict[Expr, int]) -> None:
         self.slots = slots
-        self.left = Counter(child for node in nodes.values() for child in node.args)  # uses to come
-        self.held: dict[Expr, int] = {} if anchor is None else {anchor: _RESULT}
-        self.free = [] if self.held else [_RESULT]
+        self.left = Counter(child for node in nodes.values() for child in node.args)  # uses left
+        self.buffers: dict[Expr, int] = {} if anchor is None else {anchor: _RESULT}
+        self.free = [] if self.buffers else [_RESULT]
         self.count = 1
 
-    def operation(self, node: Call) -> Operation:
-        """Return an operator of the tail with its buffers; they are asked for in the order of execution."""
-        operands = tuple([(a not in self.held, self.held.get(a, self.slots.get(a, 0))) for a in node.args])
+    def operation(self, node: Call) -> TailOperation:
+        """Return an operator of the tail with its buffers. The calls must come in the order of execution."""
+        operands = tuple([(a not in self.buffers, self.buffers.get(a, self.slots.get(a, 0))) for a in node.args])
         for argument in node.args:
             self.left[argument] -= 1
-            if not self.left[argument] and argument in self.held:
-                self.free.append(self.held.pop(argument))
+            if not self.left[argument] and argument in self.buffers:
+                self.free.append(self.buffers.pop(argument))
         if not self.free:
             self.free.append(self.count)
             self.count += 1
-        target = self.held[node] = min(self.free)  # the result's, when nothing is needed of it any more
+        target = self.buffers[node] = min(self.free)  # the result, number 0, if its value is dead
         self.free.remove(target)
         assert isinstance(node.op, Op)
         kernel = node.op.spec.raw or node.op.spec.kernel
         assert kernel is not None
-        return Operation(kernel, node.attrs, operands, target)
+        return TailOperation(kernel, node.attrs, operands, target)

@@ -1,7 +1,7 @@
-"""What follows a convolution or a product of matrices in a kernel, and what is kept of its weight from run to run.
+"""Convolutions and matrix products fused with the bias, sum and ReLU that follow, and a cache of packed weights.
 
-Providers that compute products themselves add a bias for each channel and a tensor, and end in a relu, while the sums
-are at hand; and they bring a weight that cannot change into an order of their own once.
+Providers that compute products themselves apply these while the sums are in registers. They pack a weight that cannot
+change into their own layout once.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from passlab.ir.expr import Call, Constant, Expr, Function, Var
-from passlab.ir.op import op_name
+from passlab.ir.op import Op, Trait, op_name
 from passlab.ir.types import TensorType
 from passlab.ir.walk import children, post_order
 
@@ -25,7 +25,7 @@ CHANNELS = 1  # the axis of the channels, of images and of rows of numbers
 
 @dataclass(frozen=True)
 class FusedProduct:
-    """A product with what follows it. `last` is the call whose value it gives, `inside` are those nobody else needs."""
+    """A product with its bias, summand (`other`) and ReLU. `last` has its value; `inside` are the other calls."""
 
     call: Call
     bias: Expr | None
@@ -36,12 +36,12 @@ class FusedProduct:
 
     @property
     def weights(self) -> tuple[Expr, ...]:
-        """What comes from outside of the kernel and may be kept in another order: the weight and the bias."""
+        """The weight and the bias: inputs of the kernel that a provider may pack."""
         return (self.call.args[1], *([self.bias] if self.bias is not None else []))
 
 
 def users_in(function: Function) -> Users:
-    """Return who uses the values of a function, by node."""
+    """Return the users of each node of a function."""
     users: Users = {}
     for node in post_order(function.body):
         for child in children(node):
@@ -50,21 +50,21 @@ def users_in(function: Function) -> Users:
 
 
 def is_product(call: Call, users: Users) -> bool:
-    """Whether a call computes on float32 of known shapes, with elements, and its weight comes from outside."""
-    return is_float32(call, *call.args) and _is_given(call.args[1], users)
+    """Whether a call computes on non-empty static float32 tensors, and its weight is an input of the kernel."""
+    return is_float32(call, *call.args) and _is_input(call.args[1], users)
 
 
 def fuse(call: Call, users: Users, *, adds: bool = True, relu_after_sum: bool = True) -> FusedProduct:
-    """Return a product with what follows it, as far as its provider goes along.
+    """Return a product fused with the calls that follow, as far as its provider supports them.
 
-    `adds` says whether it adds a tensor to a product, `relu_after_sum` whether a relu may follow that.
+    `adds`: it adds a tensor to a product; `relu_after_sum`: it applies a ReLU after that.
     """
     bias: Expr | None = None
     other: Expr | None = None
     last, inside = call, set[Expr]()
     for user in _following(call, users):
         operands = [a for a in user.args if a is not last]
-        relu = op_name(user) == "nn.relu"
+        relu = _is_relu(user)
         if relu and (other is None or relu_after_sum):
             return FusedProduct(call, bias, other, True, user, frozenset((*inside, last)))
         if not relu and bias is None and _is_bias(user, operands, users):
@@ -79,32 +79,36 @@ def fuse(call: Call, users: Users, *, adds: bool = True, relu_after_sum: bool = 
 
 
 def _following(call: Call, users: Users) -> Iterator[Call]:
-    """Yield the elementwise calls that a value goes through, each of which alone uses the one before."""
-    at: Call = call
-    while len(users.get(at, ())) == 1:
-        (user,) = users[at]
-        if not isinstance(user, Call) or op_name(user) not in ("add", "nn.bias_add", "nn.relu"):
+    """Yield the chain of elementwise calls after a call, each the only user of the one before."""
+    while len(users.get(call, ())) == 1:
+        (user,) = users[call]
+        if not isinstance(user, Call) or not (_is_relu(user) or op_name(user) in ("add", "nn.bias_add")):
             return
-        if user.checked_type_ is not at.checked_type_:
+        if user.checked_type_ is not call.checked_type_:
             return
         yield user
-        at = user
+        call = user
+
+
+def _is_relu(call: Call) -> bool:
+    """Whether a call is a ReLU: the operator that clamps at 0 and commutes with positive factors."""
+    return isinstance(call.op, Op) and Trait.HOMOGENEOUS | Trait.CLAMPS in call.op.spec.traits
 
 
 def is_float32(*nodes: Expr) -> bool:
-    """Whether values are tensors of float32 of known shapes, with elements."""
+    """Whether nodes are non-empty float32 tensors of static shape."""
     types = [node.checked_type_ for node in nodes]
     return all(isinstance(t, TensorType) and t.dtype == "float32" and not t.dynamic and 0 not in t.shape for t in types)
 
 
-def _is_given(node: Expr, users: Users) -> bool:
-    """Whether a value comes from outside of the kernel and is used once."""
+def _is_input(node: Expr, users: Users) -> bool:
+    """Whether a node is a parameter or constant of the kernel with one user."""
     return isinstance(node, (Var, Constant)) and len(users[node]) == 1
 
 
 def _is_bias(user: Call, operands: Sequence[Expr], users: Users) -> bool:
-    """Whether a call adds a number for each channel."""
-    if len(operands) != 1 or not _is_given(operands[0], users) or not is_float32(operands[0]):
+    """Whether a call adds a bias per channel."""
+    if len(operands) != 1 or not _is_input(operands[0], users) or not is_float32(operands[0]):
         return False
     whole, part = user.checked_type_, operands[0].checked_type_
     assert isinstance(whole, TensorType)
@@ -123,7 +127,7 @@ def _is_other(user: Call, operands: Sequence[Expr]) -> bool:
 
 
 def shape_of(node: Expr) -> tuple[int, ...]:
-    """Return the known shape of a tensor."""
+    """Return the static shape of a tensor."""
     ty = node.checked_type
     assert isinstance(ty, TensorType)
     return ty.concrete_shape
@@ -135,9 +139,9 @@ def is_frozen(array: Array) -> bool:
 
 
 class Remembered:
-    """What was made of arrays that cannot change, for as long as they live; of others it is made at every call.
+    """A cache of a function of frozen arrays, for as long as these live; for other arrays the function is called again.
 
-    What is made must not refer to the array, which would then never be put away.
+    Results must not refer to the array, which would then never be freed.
     """
 
     def __init__(self, make: Callable[[Array], Any]) -> None:

@@ -1,8 +1,8 @@
-"""A primitive function as the text of a Python function: straight-line NumPy, one line for each operator.
+"""A primitive function as the text of a Python function: straight-line NumPy, one line per operator.
 
-An intermediate result that only the next operator reads is overwritten by it where shape and dtype stay the same, as
-a hand-written kernel would do. What the text needs besides NumPy - constants, and kernels that have no text - has
-its names from a `Binder`: the ahead-of-time compiler writes such things into its module, the machine binds objects.
+An intermediate result that only the next operator reads is overwritten by it where shape and dtype stay the same. A
+`Binder` chooses the names of constants and of kernels without text: the ahead-of-time compiler writes these into its
+module, the machine binds objects.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ SHORT = 72  # characters of an expression that stands inside another
 
 
 class Binder(Protocol):
-    """Where a text has its names from."""
+    """The source of names in a text."""
 
     def scalar(self, dtype: str, value: Any) -> str:
         """Return the name of a number of a standard dtype."""
@@ -36,14 +36,14 @@ class Binder(Protocol):
         """Return the name of a constant array."""
 
     def replaces(self, call: Call) -> bool:
-        """Whether a kernel is to be called even where NumPy has a text for the operator."""
+        """Whether the binder has another kernel for an operator than its NumPy text."""
 
     def kernel(self, call: Call, args: Sequence[str]) -> str:
-        """Return the call of an operator's kernel on named arrays. Raises `VerifyError` when there is none."""
+        """Return the text of a kernel call on named arrays. Raises `VerifyError` where there is no kernel."""
 
 
 def operator_text(call: Call, args: tuple[str, ...], binder: Binder) -> PyExpr:
-    """Return a typed call of an operator on named values."""
+    """Return the text of a typed operator call on named values."""
     result = call.checked_type_
     if isinstance(result, TensorType) and 0 in result.shape and not result.dynamic:
         shape = ", ".join(map(str, result.shape))
@@ -59,9 +59,9 @@ def operator_text(call: Call, args: tuple[str, ...], binder: Binder) -> PyExpr:
 
 
 def _as_array(text: str, ty: Type | None) -> str:
-    """Kernels expect arrays; results of NumPy without dimensions are scalars.
+    """Return the text of a value as an array, since 0-d results of NumPy are scalars and kernels expect arrays.
 
-    Only marks take tuples in tuples, which they pass on as they are.
+    Nested tuples stay as they are: only annotations take them, and return them unchanged.
     """
     if isinstance(ty, TensorType) and not ty.shape:
         return f"np.asarray({text})"
@@ -72,29 +72,29 @@ def _as_array(text: str, ty: Type | None) -> str:
 
 
 class KernelText:
-    """Writes one primitive function; `names` are those that its own may not hide."""
+    """Emits one primitive function; its identifiers may not hide those of `names`."""
 
     def __init__(self, function: Function, names: Names, binder: Binder) -> None:
         self.function = function
         self.binder = binder
         self.names = Names(names)
         self.texts: dict[Expr, str] = {}
-        self.owned: set[Expr] = set()  # what holds an array of its own, which may be overwritten
+        self.owned: set[Expr] = set()  # nodes whose array is new, so it may be overwritten
         self.lines: list[str] = []
-        self.places: dict[str, Span | None] = {}  # where the operator of each line stands
+        self.spans: dict[str, Span | None] = {}  # by line: the source location of its operator
         order = [n for n in post_order(function.body) if not isinstance(n, Op)]
         self.uses = Counter(c for n in order for c in _parts(n))
         self.order = order
 
     def text(self, name: str) -> str:
-        """Return the definition of the function under a name."""
+        """Return the definition of the function with a name."""
         params = [self.names.make(p.name_hint) for p in self.function.params]
         self.texts.update(zip(self.function.params, params, strict=True))
         for node in self.order:
             if node not in self.texts:
                 self._node(node)
         result = f"return {self.texts[self.function.body]}"
-        self.places.setdefault(result, self.function.body.span)
+        self.spans.setdefault(result, self.function.body.span)
         body = "".join(f"    {line}\n" for line in [*self.lines, result])
         return f"def {name}({', '.join(params)}):\n{body}"
 
@@ -113,7 +113,7 @@ class KernelText:
     def _call(self, node: Call, op: Op) -> None:
         expr = operator_text(node, tuple([self.texts[a] for a in node.args]), self.binder)
         first = node.args[0] if node.args else None
-        in_place = expr.into and first in self.owned and self.uses[first] == 1 and _same_place(first, node)
+        in_place = expr.into and first in self.owned and self.uses[first] == 1 and _has_type_of(first, node)
         if in_place and expr.into:
             target = self.texts[first]  # type: ignore[index]
             self._line(expr.into(target), node)
@@ -131,7 +131,7 @@ class KernelText:
 
     def _line(self, text: str, node: Expr) -> None:
         self.lines.append(text)
-        self.places.setdefault(text, node.span)
+        self.spans.setdefault(text, node.span)
 
 
 def _parts(node: Expr) -> Sequence[Expr]:
@@ -142,8 +142,8 @@ def _parts(node: Expr) -> Sequence[Expr]:
     return (node.tuple_value,) if isinstance(node, TupleGetItem) else ()
 
 
-def _same_place(first: Expr | None, node: Call) -> bool:
-    """Whether a result has the known shape and dtype of the first argument, and dimensions."""
+def _has_type_of(first: Expr | None, node: Call) -> bool:
+    """Whether a result has the static shape and dtype of the first argument, and is not 0-d."""
     ty = node.checked_type_
     if first is None or not isinstance(ty, TensorType) or ty.dynamic or not ty.shape:
         return False

@@ -1,8 +1,8 @@
-"""How operators are written in NumPy, where one expression says what the kernel does.
+"""Operators as NumPy expressions.
 
-`emit` returns the Python text of a call of an operator on named arguments, or None where only its kernel will do.
-Every text computes bit for bit what the kernel does, for the dtypes it is given for; a test holds it to
-that. Results without dimensions may be NumPy scalars, which behave as arrays do.
+`emit` returns the Python text of an operator call on named arguments, or None where the operator needs its kernel.
+Each text computes the bits of the kernel, for the dtypes in its entry; a test checks this. 0-d results may be NumPy
+scalars, which behave like arrays.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ FLOATS = frozenset(("float16", "float32", "float64"))
 BLAS = frozenset(("float32", "float64"))
 NUMBERS = NATIVE - {"bool"}
 LARGE = 1 << 13  # elements
-MANY = 9  # parts of a tensor; so many are not written one by one
+MANY = 9  # parts of a `split`: fewer are emitted as slices
 
 
 @dataclass(frozen=True)
 class PyExpr:
-    """Python text; `atom` when it can stand beside any operator; `fresh` when the array is new.
+    """Python text; `atom` where it needs no parentheses; `fresh` where its array is new.
 
-    `into(target)` writes the result into an argument that nothing else needs, as one statement.
+    `into(target)` is a statement that writes the result into an argument without other uses.
     """
 
     text: str
@@ -45,9 +45,7 @@ class PyExpr:
 
 @dataclass(frozen=True)
 class EmitContext:
-    """A call to be written in NumPy: its arguments as text, their types and those of the results, and a maker of
-    constants.
-    """
+    """A call to emit: its arguments as text, the types of arguments and results; `scalar` names a constant."""
 
     call: Call
     args: tuple[str, ...]
@@ -75,12 +73,12 @@ Emitter = Callable[[EmitContext], PyExpr | None]
 
 
 def wrap(text: str) -> str:
-    """Return an argument so that a method or an operator can stand behind it."""
-    return text if text.replace("_", "").replace(".", "").isalnum() or _closed(text) else f"({text})"
+    """Return a text in parentheses, if it needs them before a method or operator."""
+    return text if text.replace("_", "").replace(".", "").isalnum() or _is_bracketed(text) else f"({text})"
 
 
-def _closed(text: str) -> bool:
-    """Whether a text is one call, subscript or parenthesis, as far as its brackets say."""
+def _is_bracketed(text: str) -> bool:
+    """Whether a text is one call, subscript or parenthesis, judged by its brackets."""
     depth = 0
     for i, char in enumerate(text):
         depth += (char in "([{") - (char in ")]}")
@@ -174,7 +172,7 @@ def _cast(context: EmitContext) -> PyExpr | None:
     if context.dtype not in NATIVE or context.result.dtype not in NATIVE or context.dtype == context.result.dtype:
         return None
     if "float" in context.dtype and "int" in context.result.dtype:
-        return None  # `op.dtypes.convert` says what floats become that the integers cannot hold
+        return None  # `op.dtypes.convert` defines the result for floats outside of the range
     return PyExpr(f"{wrap(context.args[0])}.astype(np.{np.dtype(context.result.dtype).type.__name__})")
 
 
@@ -183,7 +181,7 @@ def _where(context: EmitContext) -> PyExpr | None:
 
 
 def _split(context: EmitContext) -> PyExpr | None:
-    """The parts as slices, where they are few and of known places."""
+    """Return the parts as slices, if they are few and of static size."""
     data = context.types[0]
     if data.dynamic or len(context.results) >= MANY:
         return None
@@ -215,11 +213,11 @@ EMITTERS: dict[str, Emitter] = {
     "split": _split,
     **{name: _function(ufunc, FLOATS) for name, ufunc in _CALCULUS.items()},
 }  # fmt: skip
-VIEWS = (_reshape, _transpose)  # they only look at their argument in another way, and may stand inside an expression
+VIEWS = (_reshape, _transpose)  # they return views of their argument, and may stand inside an expression
 
 
 def emit(call: Call, args: tuple[str, ...], scalar: Callable[[str, Any], str]) -> PyExpr | None:
-    """Return how a typed call of an operator on `args` is written, or None when only its kernel says it.
+    """Return the text of a typed operator call on `args`, None where the operator needs its kernel.
 
     `scalar(dtype, value)` returns the name of a constant.
     """

@@ -1,9 +1,9 @@
-"""Convolutions and products of float32 by oneDNN, which PyTorch carries for processors.
+"""Convolutions and products of float32 by oneDNN, which is part of PyTorch on CPUs.
 
-oneDNN wants a weight in an order of its own. A weight that cannot change - a constant of the program - is brought into
-it once and remembered for as long as the array lives. What follows a product (a bias for each channel, a tensor to be
-added, a relu) is computed while the sums are in registers. Images have their channels last in memory: then nothing is
-turned between one convolution and the next. Their shapes do not tell, so NumPy sees nothing but other strides.
+oneDNN packs weights into its own layout. A weight that cannot change (a constant of the program) is packed once and
+cached for as long as the array lives. The bias, sum and ReLU after a product are computed while the sums are in
+registers. Images have their channels last in memory, so nothing is transposed between convolutions: NumPy only sees
+other strides.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ THERE = torch.backends.mkldnn.is_available() and all(hasattr(ops, name) for name
 
 @dataclass(frozen=True)
 class Product:
-    """A convolution or product with what follows it.
+    """A fused convolution or product.
 
-    `compute` takes the data and what is added as tensors, the weight and the bias as NumPy arrays.
+    `compute` takes the data and the summand as tensors, the weight and the bias as NumPy arrays.
     """
 
     fused: FusedProduct
@@ -64,8 +64,8 @@ def find_products(function: Function) -> dict[Expr, Product]:
 
 # ---------------------------------------------------------------- what oneDNN computes
 @dataclass(frozen=True)
-class Maker:
-    """How a product is computed: whether it adds a tensor, whether a relu may follow that, and the function itself."""
+class ProductMaker:
+    """A kind of product: `finish` makes its function; `adds` a tensor, then `adds_and_ends` in a ReLU."""
 
     finish: Callable[[bool], Compute]
     adds: bool = False
@@ -88,14 +88,14 @@ def _sizes(value: Any) -> list[int]:
     return [int(v) for v in value]
 
 
-def _convolution(call: Call) -> Maker | None:
+def _convolution(call: Call) -> ProductMaker | None:
     attrs: Any = call.attrs
     if (attrs.data_layout, attrs.kernel_layout, attrs.out_layout or "NCHW") != ("NCHW", "OIHW", "NCHW"):
         return None
     data, weight, result = map(shape_of, (*call.args, call))
     groups = int(attrs.groups)
     if weight[:2] != (result[1], data[1] // groups):
-        return None  # depthwise, its weight written by channel and multiplier
+        return None  # depthwise, with the weight's axes channel and multiplier
     top, left, bottom, right = (int(p) for p in full_padding(attrs.padding, 2))
     even = top == bottom and left == right
     pads, size = (
@@ -118,10 +118,10 @@ def _convolution(call: Call) -> Maker | None:
 
         return compute
 
-    return Maker(finish, adds=True, adds_and_ends=True)
+    return ProductMaker(finish, adds=True, adds_and_ends=True)
 
 
-def _transposed_convolution(call: Call) -> Maker | None:
+def _transposed_convolution(call: Call) -> ProductMaker | None:
     attrs: Any = call.attrs
     if (attrs.data_layout, attrs.kernel_layout, attrs.out_layout or "NCHW") != ("NCHW", "IOHW", "NCHW"):
         return None
@@ -142,10 +142,10 @@ def _transposed_convolution(call: Call) -> Maker | None:
 
         return compute
 
-    return Maker(finish)
+    return ProductMaker(finish)
 
 
-def _dense(call: Call) -> Maker | None:
+def _dense(call: Call) -> ProductMaker | None:
     rows = shape_of(call.args[0])
     if len(rows) != 2 or len(call.args) != 2 or rows[0] < FEWEST_ROWS:
         return None
@@ -162,11 +162,11 @@ def _dense(call: Call) -> Maker | None:
 
         return compute
 
-    return Maker(finish, adds=True)
+    return ProductMaker(finish, adds=True)
 
 
-FEWEST_ROWS = 4  # a product of fewer rows reads its weight once, whatever its order is
-MAKERS: dict[str, Callable[[Call], Maker | None]] = {
+FEWEST_ROWS = 4  # a product of fewer rows reads its weight once, so packing does not pay
+MAKERS: dict[str, Callable[[Call], ProductMaker | None]] = {
     "nn.conv2d": _convolution,
     "nn.conv2d_transpose": _transposed_convolution,
     "nn.dense": _dense,

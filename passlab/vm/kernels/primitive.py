@@ -1,8 +1,8 @@
-"""Kernels: a primitive function turned once into a straight line of NumPy calls.
+"""Kernels: a primitive function compiled once to straight-line NumPy calls.
 
-A kernel is run in one of two ways: `into(inputs, results)` writes into given arrays, tuples spread into their fields,
-as `invoke_packed` does; `value(*inputs)` makes its results, which saves the allocations and copies that nothing needs.
-The caller has switched NumPy's warnings off (`np.errstate`), once for a whole run: that costs more than an addition.
+A kernel runs in one of two ways: `into(inputs, results)` writes into existing arrays, with tuples flattened, as for
+`invoke_packed`; `value(*inputs)` allocates its results, which saves allocations and copies. The caller switches NumPy's
+warnings off (`np.errstate`) once for a whole run, since that costs more than an addition.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ from passlab.vm.kernels.scalars import scalar_function
 Array = np.ndarray[Any, Any]
 Step = Callable[[list[Any]], None]
 FindTail = Callable[[Function, Sequence[Expr], dict[Expr, int]], Tail | None]
-SMALL = 4096  # elements of a result that is cheaper to copy than to compute in place
-LONGEST = 1_000  # operators; compiling the text of more takes longer than many runs of them step by step
+SMALL = 4096  # elements: a result of at most so many is cheaper to copy than to compute in place
+LONGEST = 1_000  # operators: compiling the text of more takes longer than many runs step by step
 
 
 class Kernel:
-    """One primitive function, ready to run. Raises `RunError` when it holds what no kernel can."""
+    """One primitive function, ready to run. Raises `RunError` for nodes that a kernel cannot have."""
 
     native = True  # whether its arrays are NumPy's
     implement: Implement = staticmethod(numpy_function)  # an operator's function on arrays
@@ -47,26 +47,26 @@ class Kernel:
         self.shapes = function.attrs.get("ShapeFunction")
 
     @cached_property
-    def _line(self) -> _Line:
-        return _Line(self.function, self.implement, self.find_tail)
+    def _program(self) -> _Program:
+        return _Program(self.function, self.implement, self.find_tail)
 
     @cached_property
     def into(self) -> Callable[[Sequence[Array], Sequence[Array]], None]:
         """Run on flat inputs, writing into flat results."""
-        return shape_kernel(self.function, self.shapes == "data") if self.shapes else self._line.writing()
+        return shape_kernel(self.function, self.shapes == "data") if self.shapes else self._program.writer()
 
     @cached_property
     def value(self) -> Callable[..., Any] | None:
-        """Run on one value for each parameter and return the result; None where only `into` will do."""
-        return None if self.shapes else self._line.making()
+        """Run on one value for each parameter and return the result; None where only `into` is possible."""
+        return None if self.shapes else self._program.maker()
 
     @cached_property
     def scalar(self) -> Callable[..., Any] | None:
-        """Run on NumPy's scalars and return one; None for all but arithmetic on single numbers."""
+        """Run on NumPy scalars and return one; None for kernels that are not scalar arithmetic."""
         return None if self.shapes else scalar_function(self.function)
 
     def runner(self, outputs: int) -> Callable[[list[Any], list[Any]], None]:
-        """Return what carries out a call with so many results: it writes into arrays that are there already."""
+        """Return the function for calls with `outputs` results, which writes into existing arrays."""
         return self._write_one if outputs == 1 and self.native else self._write
 
     def _write(self, inputs: list[Any], results: list[Any]) -> None:
@@ -80,7 +80,7 @@ class Kernel:
             raise
 
     def _write_one(self, inputs: list[Any], results: list[Any]) -> None:
-        """Write one result: a small one is sooner computed and copied than computed in place."""
+        """Write one result; a small one is computed and copied, which is faster than computing in place."""
         (result,) = results
         compute = self.value if 0 < result.size <= SMALL else None
         if compute is None:
@@ -97,17 +97,17 @@ class Kernel:
             self._write(inputs, results)
 
     def explain(self, inputs: Sequence[Any]) -> None:
-        """Run again, slowly, after an error in `value`: raises the error that says what went wrong, and where."""
+        """Run again operator by operator after an error in `value`, to raise the located error of the operator."""
         deque(values_inside(self.function, inputs), maxlen=0)
 
 
 def make_kernel(function: Function) -> Kernel:
-    """Return the kernel of a primitive function, or of a shape function when it is marked as one."""
+    """Return the kernel of a primitive function, or of its shape function where it has the attribute."""
     return Kernel(function)
 
 
-class _Line:
-    """A primitive's body as steps over slots: one slot for each node, the parameters first."""
+class _Program:
+    """The body of a primitive function as steps over slots: one slot per node, the parameters first."""
 
     def __init__(self, function: Function, implement: Implement, find_tail: FindTail) -> None:
         self.function = function
@@ -137,18 +137,18 @@ class _Line:
             raise RunError(Diagnostic(f"a kernel cannot hold a {type(node).__name__}", node.span))
 
     # ------------------------------------------------------------ writing into results
-    def writing(self) -> Callable[[Sequence[Array], Sequence[Array]], None]:
+    def writer(self) -> Callable[[Sequence[Array], Sequence[Array]], None]:
         """Return the steps as one function that writes into its results."""
         if self.tail is not None:
-            return self._writing_tail(self.tail)
+            return self._tail_writer(self.tail)
         body = self.function.body
         if self._is_small():
-            return self._copying()
+            return self._copying_writer()
         last = self.slots[body]
         outputs = [self.slots[f] for f in body.fields] if isinstance(body, Tuple) else [last]
         direct = self._direct(outputs)
         steps = [self._step(node, slot, direct.get(slot)) for node, slot in self.nodes]
-        fill, single = self._filling(), len(direct) == len(outputs) == 1
+        fill, single = self._slot_filler(), len(direct) == len(outputs) == 1
 
         def run(inputs: Sequence[Array], results: Sequence[Array]) -> None:
             values = fill(inputs)
@@ -158,47 +158,46 @@ class _Line:
             if not single or values[last] is not results[0]:
                 outputs_flat = flat_values([values[s] for s in outputs])
                 for value, result in zip(outputs_flat, results, strict=True):
-                    _deliver(value, result)
+                    _copy_result(value, result)
 
         return run
 
     def _is_small(self) -> bool:
-        """Whether the results are sooner copied than written in place by way of the slots."""
+        """Whether copying the results is faster than writing them in place by steps."""
         tensors = tensor_types(self.function.body.checked_type_)
         if len(self.nodes) > LONGEST or not tensors or any(t.dynamic for t in tensors):
             return False
         return sum(math.prod(t.concrete_shape) * array_dtype(t.dtype).itemsize for t in tensors) < SMALLEST
 
-    def _copying(self) -> Callable[[Sequence[Array], Sequence[Array]], None]:
-        make, gather = self.making(), _gathering(self.function.params)
+    def _copying_writer(self) -> Callable[[Sequence[Array], Sequence[Array]], None]:
+        make, gather = self.maker(), _gatherer(self.function.params)
 
         def run(inputs: Sequence[Array], results: Sequence[Array]) -> None:
-            outputs_flat = make(*gather(inputs))
-            for value, result in zip(
-                [outputs_flat] if type(outputs_flat) is not tuple else flat_values(outputs_flat), results, strict=True
-            ):
-                _deliver(value, result)
+            output = make(*gather(inputs))
+            values = flat_values(output) if type(output) is tuple else [output]
+            for value, result in zip(values, results, strict=True):
+                _copy_result(value, result)
 
         return run
 
-    def _filling(self) -> Callable[[Sequence[Array]], list[Any]]:
-        """Return a function of flat inputs that gives the values of all slots."""
-        gather, rest = _gathering(self.function.params), self.preset[len(self.function.params) :]
+    def _slot_filler(self) -> Callable[[Sequence[Array]], list[Any]]:
+        """Return a function from flat inputs to the initial values of all slots."""
+        gather, rest = _gatherer(self.function.params), self.preset[len(self.function.params) :]
         return lambda inputs: [*gather(inputs), *rest]
 
     def _direct(self, outputs: list[int]) -> dict[int, int]:
-        """Return slot -> output for the results that an operator can write into its output itself."""
+        """Return the output of each slot whose operator can write into that output directly."""
         calls = {slot for node, slot in self.nodes if isinstance(node, Call)}
         spread = [s for s in outputs if s in calls]
         single = len(outputs) == len(spread) == len(set(spread))
         tensors = isinstance(self.function.body, Tuple) or not isinstance(self.function.body.checked_type_, TupleType)
         return {slot: i for i, slot in enumerate(outputs)} if single and tensors else {}
 
-    # ------------------------------------------------------------ making results
-    def making(self) -> Callable[..., Any]:
+    # ------------------------------------------------------------ allocating results
+    def maker(self) -> Callable[..., Any]:
         """Return the steps as one function of the parameters that returns its result."""
         if self.tail is not None:
-            return self._making_tail(self.tail)
+            return self._tail_maker(self.tail)
         if len(self.nodes) <= LONGEST:
             return compiled_kernel(self.function, self.implement)
         steps = [self._step(node, slot, None) for node, slot in self.nodes]
@@ -212,13 +211,13 @@ class _Line:
 
         return run
 
-    # ------------------------------------------------------------ with an elementwise end
+    # ------------------------------------------------------------ with an elementwise tail
     def _head(self, tail: Tail) -> list[Step]:
-        """The steps before the tail: the one that it starts from writes into the result."""
+        """Return the steps before the tail; that of its anchor writes into the result."""
         head = [(node, slot) for node, slot in self.nodes if node not in tail.nodes]
         return [self._step(node, slot, 0 if node is tail.anchor else None) for node, slot in head]
 
-    def _making_tail(self, tail: Tail) -> Callable[..., Any]:
+    def _tail_maker(self, tail: Tail) -> Callable[..., Any]:
         steps, preset = self._head(tail), self.preset[len(self.function.params) :]
 
         def run(*inputs: Any) -> Any:
@@ -231,8 +230,8 @@ class _Line:
 
         return run
 
-    def _writing_tail(self, tail: Tail) -> Callable[[Sequence[Array], Sequence[Array]], None]:
-        steps, fill = self._head(tail), self._filling()
+    def _tail_writer(self, tail: Tail) -> Callable[[Sequence[Array], Sequence[Array]], None]:
+        steps, fill = self._head(tail), self._slot_filler()
 
         def run(inputs: Sequence[Array], results: Sequence[Array]) -> None:
             values = fill(inputs)
@@ -262,11 +261,11 @@ class _Line:
             return gather
         kernel = self.implement(node)
         if output is None:
-            return _making_step(kernel, node, parts, slot)
+            return _value_step(kernel, node, parts, slot)
         return _writing_step(kernel, node, parts, slot, output)
 
 
-def _making_step(kernel: Callable[..., Any], node: Call, parts: list[int], slot: int) -> Step:
+def _value_step(kernel: Callable[..., Any], node: Call, parts: list[int], slot: int) -> Step:
     attrs = node.attrs
     if len(parts) == 1:
         (one,) = parts
@@ -298,8 +297,8 @@ def _writing_step(kernel: Callable[..., Any], node: Call, parts: list[int], slot
     return compute
 
 
-def _gathering(params: Sequence[Var]) -> Callable[[Sequence[Array]], Sequence[Any]]:
-    """Return a function of flat inputs that gives one value for each parameter: tuples where a parameter is one."""
+def _gatherer(params: Sequence[Var]) -> Callable[[Sequence[Array]], Sequence[Any]]:
+    """Return a function from flat inputs to one value per parameter, tuples for parameters of tuple type."""
     kinds = [p.type_annotation or NOTHING for p in params]
     if not any(isinstance(ty, TupleType) for ty in kinds):
         return lambda inputs: inputs
@@ -316,7 +315,7 @@ def _gathering(params: Sequence[Var]) -> Callable[[Sequence[Array]], Sequence[An
 
 
 def flat_values(values: Sequence[Any]) -> list[Any]:
-    """Return values with their tuples, at any depth, spread into fields."""
+    """Return values with tuples of any depth flattened."""
     flat: list[Any] = []
     stack = [*reversed(values)]
     while stack:
@@ -328,22 +327,29 @@ def flat_values(values: Sequence[Any]) -> list[Any]:
     return flat
 
 
-def _deliver(value: Any, result: Array) -> None:
-    """Copy what was not written in place into a result."""
+def _copy_result(value: Any, result: Array) -> None:
+    """Copy a value into a result, unless it was computed there."""
     if value is not result:
         if type(value) is not np.ndarray:
             value = np.asarray(value)
         if value.shape != result.shape:
-            raise RunError(f"a kernel gave a result of shape {value.shape} for {result.shape}")
+            raise wrong_shape(value.shape, result.shape)
         np.copyto(result, value, casting="unsafe")
 
 
 def fit(value: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
-    """Return a result as an array of the shape and dtype that were foreseen. Raises `RunError` for another shape."""
+    """Return a value as an array of the expected dtype. Raises `RunError` for another shape."""
     if type(value) is not np.ndarray:
         value = np.asarray(value)
     if value.dtype is not dtype and value.dtype != dtype:
         value = value.astype(dtype)
     if value.shape != shape:
-        raise RunError(f"a kernel gave a result of shape {value.shape} for {shape}")
-    return value  # type: ignore[no-any-return]
+        raise wrong_shape(value.shape, shape)
+    array: Array = value
+    return array
+
+
+def wrong_shape(actual: tuple[int, ...], expected: tuple[int, ...]) -> RunError:
+    """Return the error of a kernel whose result has another shape than its type says."""
+    message = "the result of a kernel has an unexpected shape"
+    return RunError(Diagnostic(message, expected=str(expected), found=str(actual)))

@@ -1,10 +1,10 @@
-"""Providers compute on a device: they make kernels of primitive functions, and bring arrays to the device and back.
+"""Providers of kernels: each makes the kernels of a device, and moves arrays to the device and back.
 
     VirtualMachine(exe, providers={"cuda": "torch"})     # by kind of device, by device, or one name for all
 
-What lies on a device is an array of its provider. On a CPU that is always a NumPy array, whoever computes there; so the
-machine itself, shape functions and values that leave it need not know of providers. `numpy` is always there; the
-others belong to optional packages and are loaded when they are first asked for.
+The arrays on a device are those of its provider, on a CPU always NumPy's. So the machine itself and shape functions
+need not know about providers. `numpy` is always available; the others need optional packages and are loaded on first
+use.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 
 from passlab.devices import Device, device
 from passlab.errors import Diagnostic, MissingPackageError, RunError, RunTypeError, did_you_mean
-from passlab.evaluate.values import ADTValue
+from passlab.evaluate.values import ADTValue, Value
 from passlab.ir.expr import Function
 from passlab.vm.kernels.primitive import Kernel, make_kernel
 from passlab.vm.objects import Storage, VMClosure
@@ -26,17 +26,17 @@ Array = np.ndarray[Any, Any]
 
 
 class Provider:
-    """Computes with NumPy. Every other kind of device stands for this CPU, with arrays of its own."""
+    """The provider `numpy` and the base of the others. Every device is this CPU unless its provider says otherwise."""
 
     name = "numpy"
-    native = True  # whether what lies on the device are NumPy arrays
+    native = True  # whether the arrays on the device are NumPy's
     array_type: type = np.ndarray
 
     def __init__(self, device: Device) -> None:
         self.device = device
 
     def kernel(self, function: Function) -> Kernel:
-        """Return the kernel of a primitive function, which takes and gives this device's arrays."""
+        """Return the kernel of a primitive function on arrays of this device."""
         return make_kernel(function)
 
     def to_device(self, array: Array) -> Any:
@@ -44,15 +44,15 @@ class Provider:
         return array
 
     def to_host(self, value: Any) -> Any:
-        """Return an array of the device as a NumPy array, anything else as it is."""
+        """Return an array of the device as a NumPy array, other values unchanged."""
         return value
 
     def storage(self, size: int, number: int) -> Storage:
-        """Return a piece of the device's memory; `number` is the device's in the executable."""
+        """Return a storage of the device; `number` is that of the device in the executable."""
         return Storage(size, number)
 
 
-# name -> "module:class", the package it needs, and how to get it
+# by name: "module:class", the package that it needs, and how to install it
 PROVIDERS: dict[str, tuple[str, str, str]] = {
     "numpy": ("passlab.vm.kernels.providers:Provider", "numpy", ""),
     "torch": ("passlab.vm.kernels.torch_provider:TorchProvider", "torch", 'pip install "passlab[torch]"'),
@@ -62,13 +62,13 @@ Choice = str | Mapping[Any, str] | None
 
 
 def provider_for(place: Device, choice: Choice) -> Provider:
-    """Return the provider of a device under a choice: a name for all, or names by device, kind of device or "cpu:1".
+    """Return the provider of a device: `choice` is a name for all, or names by device, kind of device or "cpu:1".
 
-    Raises `RunError` for a name that is not known, `MissingPackageError` when its package is not installed.
+    Raises `RunError` for an unknown name, `MissingPackageError` where its package is not installed.
     """
-    name: Any = choice if isinstance(choice, str) else _chosen(place, {} if choice is None else choice)
+    name: Any = choice if isinstance(choice, str) else _choice_for(place, {} if choice is None else choice)
     if not isinstance(name, str) or name not in PROVIDERS:
-        hint = did_you_mean(name, PROVIDERS) or f"there are {', '.join(PROVIDERS)}"
+        hint = did_you_mean(name, PROVIDERS) or f"the providers are {', '.join(PROVIDERS)}"
         raise RunError(Diagnostic(f"there is no provider of kernels `{name}`", hint=hint))
     path, package, hint = PROVIDERS[name]
     module, _, attribute = path.partition(":")
@@ -81,10 +81,10 @@ def provider_for(place: Device, choice: Choice) -> Provider:
     return result(place)
 
 
-def _chosen(place: Device, choice: Mapping[Any, str]) -> str:
-    """Return the name for a device: the most precise key wins."""
+def _choice_for(place: Device, choice: Mapping[Any, str]) -> str:
+    """Return the name for a device: a device as key precedes a kind of device."""
     if not isinstance(choice, Mapping):
-        raise RunTypeError(f"providers are a name or a dict of names, not {type(choice).__name__}")
+        raise RunTypeError(f"`providers` is a name or a dict of names, not {type(choice).__name__}")
     kinds = {key: name for key, name in choice.items() if isinstance(key, str) and ":" not in key}
     exact = {device(key): name for key, name in choice.items() if key not in kinds}
     by_kind = {device(key).kind: name for key, name in kinds.items()}
@@ -92,22 +92,22 @@ def _chosen(place: Device, choice: Mapping[Any, str]) -> str:
 
 
 # ---------------------------------------------------------------- values with arrays inside
-def move_arrays(value: Any, move: Callable[[Any], Any], kind: type | tuple[type, ...]) -> Any:
-    """Return a value with the arrays of a kind inside it moved; the same value when there are none.
+def move_arrays(value: Value, move: Callable[[Any], Any], kind: type | tuple[type, ...]) -> Value:
+    """Return a value with `move` applied to the arrays of a kind in it; the same value where there are none.
 
-    Goes through tuples, data values and what closures captured, however deep, without recursion.
+    Arrays may be in tuples, ADT values and closures of any depth.
     """
-    result: dict[int, Any] = {}  # by identity: what values share stays shared, and is moved once
-    work: list[Any] = [value]
-    while work:
-        at = work[-1]
-        waiting = [p for p in _parts(at) if id(p) not in result] if id(at) not in result else []
-        if waiting:
-            work.extend(waiting)
+    result: dict[int, Any] = {}  # by id: shared parts stay shared, and are moved once
+    stack: list[Any] = [value]
+    while stack:
+        part = stack[-1]
+        missing = [p for p in _parts(part) if id(p) not in result] if id(part) not in result else []
+        if missing:
+            stack.extend(missing)
             continue
-        work.pop()
-        if id(at) not in result:
-            result[id(at)] = move(at) if isinstance(at, kind) else _with_parts(at, result)
+        stack.pop()
+        if id(part) not in result:
+            result[id(part)] = move(part) if isinstance(part, kind) else _with_parts(part, result)
     return result[id(value)]
 
 
@@ -119,7 +119,7 @@ def _parts(value: Any) -> tuple[Any, ...]:
     return value.captured if isinstance(value, VMClosure) else ()
 
 
-def _with_parts(value: Any, new_parts: Mapping[int, Any]) -> Any:
+def _with_parts(value: Value, new_parts: Mapping[int, Value]) -> Value:
     old = _parts(value)
     parts = [new_parts[id(p)] for p in old]
     if all(a is b for a, b in zip(old, parts, strict=True)):

@@ -1,8 +1,8 @@
-"""How text of a program enters Python source: as an identifier made for it, or as a literal. There is no other way.
+"""Text of programs in generated Python: only as identifiers and literals that this module makes.
 
-Generated modules, kernels and functions of the virtual machine are written from templates of passlab. Whatever comes
-from a program (names, strings, attribute values) goes through `identifier` or `literal` first, so it can neither end a
-string or a comment nor begin a statement: the syntax tree of generated source never depends on what things are called.
+Generated modules, kernels and functions are templates of passlab. Names, strings and attribute values of a program pass
+through `identifier` or `literal`, so they can neither end a string or a comment nor begin a statement: the syntax tree
+of generated source never depends on the names in a program.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ from passlab.errors import Diagnostic, VerifyError
 
 RESERVED = frozenset(keyword.kwlist) | frozenset(keyword.softkwlist) | frozenset(dir(builtins)) | {"np", "constants"}
 LONGEST = 60  # characters of one name
-NAME_WIDTH = 6  # characters that a name counts in `width`
+NAME_WIDTH = 6  # characters that `width` counts per name
 _WORD = re.compile(r"[A-Za-z_]\w*")
 
 
 class Names:
-    """The identifiers of one scope; an inner scope may not hide those of its outer ones."""
+    """The identifiers of one scope; inner scopes may not hide those of outer ones."""
 
     def __init__(self, outer: Names | None = None) -> None:
         self.outer = outer
         self.taken: set[str] = set()
-        self.inside: set[str] = set()  # the names of inner scopes, which later names of this one must not be hidden by
+        self.inside: set[str] = set()  # names of inner scopes, which would hide later names of this one
         self.counts: dict[str, int] = {}
 
     def free(self, name: str) -> bool:
-        """Whether nothing is called so yet."""
+        """Whether a name is unused in this scope and those around and inside it."""
         scope: Names | None = self
         while scope is not None:
             if name in scope.taken or name in self.inside:
@@ -55,7 +55,7 @@ class Names:
         return name
 
     def take(self, names: Iterable[str]) -> None:
-        """Note names that are in use."""
+        """Reserve names."""
         self.taken.update(names)
 
 
@@ -71,26 +71,26 @@ def literal(value: Any) -> str:
     The text is printable, on one line, and evaluates to an equal value; infinities and NaN are `float("inf")` and so
     on. Raises `VerifyError` for other objects.
     """
-    out: list[str] = []
-    stack: list[tuple[bool, Any]] = [(True, value)]  # values to be written, and text to be written as it is
+    texts: list[str] = []
+    stack: list[tuple[bool, Any]] = [(True, value)]  # values (True) and finished text (False)
     while stack:
-        is_value, at = stack.pop()
+        is_value, item = stack.pop()
         if not is_value:
-            out.append(at)
-        elif isinstance(at, (tuple, list)):
-            begin, end = "()" if isinstance(at, tuple) else "[]"
-            end = ",)" if isinstance(at, tuple) and len(at) == 1 else end
-            inner = [part for item in at for part in ((False, ", "), (True, item))][1:]
+            texts.append(item)
+        elif isinstance(item, (tuple, list)):
+            begin, end = "()" if isinstance(item, tuple) else "[]"
+            end = ",)" if isinstance(item, tuple) and len(item) == 1 else end
+            inner = [part for field in item for part in ((False, ", "), (True, field))][1:]
             stack += reversed([(False, begin), *inner, (False, end)])
-        elif isinstance(at, dict):
-            pairs = [p for k, v in at.items() for p in ((False, ", "), (True, k), (False, ": "), (True, v))][1:]
+        elif isinstance(item, dict):
+            pairs = [p for k, v in item.items() for p in ((False, ", "), (True, k), (False, ": "), (True, v))][1:]
             stack += reversed([(False, "{"), *pairs, (False, "}")])
         else:
-            out.append(_scalar(at))
-    return "".join(out)
+            texts.append(_scalar_literal(item))
+    return "".join(texts)
 
 
-def _scalar(value: Any) -> str:
+def _scalar_literal(value: Any) -> str:
     if isinstance(value, str):
         text = repr(str(value))  # escapes quotes, line ends, control, bidirectional and surrogate characters
         return text if '"' in text or "'" in text[1:-1] else f'"{text[1:-1]}"'
@@ -101,22 +101,22 @@ def _scalar(value: Any) -> str:
     if isinstance(value, float):
         number = float(value)
         return repr(number) if isfinite(number) else f'float("{number}")'
-    raise VerifyError(Diagnostic(f"an attribute that is a {type(value).__name__} cannot be written in Python"))
+    raise VerifyError(Diagnostic(f"an attribute of type {type(value).__name__} cannot be written in Python"))
 
 
 def docstring(text: str) -> str:
-    """Return a text as the documentation of a definition: Python refuses lone surrogates there, so they are spelled."""
+    """Return the literal of a docstring. Lone surrogates are escaped, since Python rejects them there."""
     return literal(text.encode("utf-8", "backslashreplace").decode())
 
 
 def keyword_argument(name: str, text: str) -> str:
-    """Return an argument by name, `text` its expression. Raises `VerifyError` for what is no parameter's name."""
+    """Return the keyword argument `name=text`. Raises `VerifyError` for a name that is no identifier."""
     if not (name.isascii() and name.isidentifier()) or keyword.iskeyword(name):
         raise VerifyError(Diagnostic(f"an attribute called {name!r} cannot be written in Python"))
     return f"{name}={text}"
 
 
 def width(text: str) -> int:
-    """Return about how long a text is, each name counted alike: the shape of a module never depends on its names."""
+    """Return the length of a text with `NAME_WIDTH` for each name: layout must not depend on a program's names."""
     words = _WORD.findall(text)
     return len(text) - sum(map(len, words)) + NAME_WIDTH * len(words)

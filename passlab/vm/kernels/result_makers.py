@@ -1,4 +1,4 @@
-"""Kernels that make their results, where the storages that the compiler planned for them serve nothing else."""
+"""Kernels that allocate their results, for calls whose planned storages have no other use."""
 
 from __future__ import annotations
 
@@ -7,25 +7,24 @@ from typing import Any
 
 import numpy as np
 
-from passlab.errors import RunError
-from passlab.vm.kernels.primitive import Kernel, fit, flat_values
+from passlab.vm.kernels.primitive import Kernel, fit, flat_values, wrong_shape
 
-Maker = Callable[..., Any]  # of the inputs of a kernel
+Maker = Callable[..., Any]  # from the inputs of a kernel to its result
 Kinds = list[tuple[tuple[int, ...], np.dtype[Any]]]
 Array = np.ndarray
 
 
 def result_maker(kernel: Kernel, kinds: Kinds) -> Maker | None:
-    """Return a function of a kernel's inputs that makes its results, instead of writing into tensors made for it.
+    """Return a function of a kernel's inputs that allocates its results instead of writing into tensors.
 
-    `kinds` are the shapes and dtypes of those tensors. One result is returned as it is, several as a list. None when
-    the kernel needs the tensors.
+    `kinds` are the shapes and dtypes of the results. It returns one result, or a list of several. None where the kernel
+    can only write into tensors.
     """
     compute = kernel.value
     if compute is None:
         return None
     if not kernel.native:
-        return _elsewhere(compute, [shape for shape, _ in kinds])
+        return _foreign_results(compute, [shape for shape, _ in kinds])
     if len(kinds) == 1 and 0 in kinds[0][0]:
         return lambda *inputs: np.empty(*kinds[0])  # nothing to compute
     if len(kinds) == 1:
@@ -33,14 +32,14 @@ def result_maker(kernel: Kernel, kinds: Kinds) -> Maker | None:
     return _several_results(kernel, compute, kinds)
 
 
-def _elsewhere(compute: Callable[..., Any], shapes: list[tuple[int, ...]]) -> Maker:
+def _foreign_results(compute: Callable[..., Any], shapes: list[tuple[int, ...]]) -> Maker:
     """Return the maker of a kernel whose arrays are not NumPy's."""
 
     def make(*inputs: Any) -> Any:
         values = flat_values([compute(*inputs)])
         for value, shape in zip(values, shapes, strict=True):
             if tuple(value.shape) != shape:
-                raise RunError(f"a kernel gave a result of shape {tuple(value.shape)} for {shape}")
+                raise wrong_shape(tuple(value.shape), shape)
         return values[0] if len(values) == 1 else values
 
     return make

@@ -1,7 +1,7 @@
-"""Arithmetic on single numbers: NumPy's scalars with Python's operators, at a tenth of the cost of arrays.
+"""Scalar arithmetic: NumPy scalars with Python operators, at a tenth of the cost of arrays.
 
-A primitive function on tensors without dimensions is one expression on scalars, which computes bit for bit what the
-array kernels do. The running engine keeps such values as scalars between kernels; what leaves it are arrays.
+A primitive function on 0-d tensors becomes one expression on scalars, with the same bits as the array kernels. The
+compiled engine keeps such values as scalars between kernels and returns arrays.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from passlab.evaluate.values import Value
 from passlab.ir.expr import Call, Constant, Expr, Function, Var
 from passlab.ir.op import Op
 from passlab.ir.types import TensorType, TupleType, Type
@@ -24,7 +25,7 @@ NUMBERS = INTEGERS | FLOATS
 BOOL = frozenset(("bool",))
 NATIVE = NUMBERS | BOOL
 
-# operator -> (Python's operation, the dtypes of the first argument it is right for)
+# by operator: Python's operation, and the dtypes of the first argument for which its bits are those of the kernel
 OPERATIONS: dict[str, tuple[Operation, frozenset[str]]] = {
     "add": (operator.add, NUMBERS),
     "subtract": (operator.sub, NUMBERS),
@@ -43,22 +44,22 @@ OPERATIONS: dict[str, tuple[Operation, frozenset[str]]] = {
 }
 
 
-# The operations in Python; those with one argument stand before it
+# The symbols of the operations; those of unary ones are prefixes
 SYMBOLS: dict[Operation, str] = {
     operator.add: "+", operator.sub: "-", operator.mul: "*", operator.truediv: "/", operator.neg: "-",
     operator.eq: "==", operator.ne: "!=", operator.lt: "<", operator.le: "<=", operator.gt: ">", operator.ge: ">=",
     operator.and_: "&", operator.or_: "|", operator.invert: "~",
 }  # fmt: skip
-LONGEST = 4  # operations that are written as one expression
+LONGEST = 4  # operations in one expression
 
 
 def is_scalar(ty: Type | None) -> bool:
-    """Whether a type is a number of a dtype that NumPy has itself."""
+    """Whether a type is a 0-d tensor of a dtype that NumPy has itself."""
     return isinstance(ty, TensorType) and not ty.shape and ty.dtype in NATIVE
 
 
 def scalar_positions(function: Function) -> tuple[int, ...]:
-    """Return the parameters of a kernel that may hold scalars where it expects arrays: numbers, and tuples of them."""
+    """Return the parameters of a kernel whose arguments may be scalars instead of arrays: 0-d tensors and tuples."""
     positions = []
     for i, param in enumerate(function.params):
         ty = param.type_annotation
@@ -68,35 +69,35 @@ def scalar_positions(function: Function) -> tuple[int, ...]:
 
 
 def scalar_function(function: Function) -> Operation | None:
-    """Return a primitive function as a function of scalars, or None when it is more than arithmetic on numbers."""
+    """Return a primitive function as a function of scalars, None where it is not scalar arithmetic."""
     nodes = [n for n in post_order(function.body) if not isinstance(n, Op)]
     if not all(is_scalar(n.checked_type_) for n in (*function.params, *nodes)):
         return None
     slots: dict[Expr, int] = {p: i for i, p in enumerate(function.params)}
-    held: list[Any] = []
+    values: list[Any] = []
     steps: list[tuple[Operation, tuple[int, ...]]] = []
     constants = [n for n in nodes if isinstance(n, Constant)]
     for constant in constants:
-        slots[constant] = len(function.params) + len(held)
-        held.append(constant.data[()])
+        slots[constant] = len(function.params) + len(values)
+        values.append(constant.data[()])
     for node in nodes:
         if isinstance(node, Call):
             operation = _operation(node)
             if operation is None:
                 return None
-            slots[node] = len(function.params) + len(held) + len(steps)
+            slots[node] = len(function.params) + len(values) + len(steps)
             steps.append((operation, tuple([slots[a] for a in node.args])))
         elif not isinstance(node, (Constant, Var)):
             return None
     if not steps:
         return None
-    return _single(*steps[0], len(function.params), held) if len(steps) == 1 else _line(steps, held)
+    return _one_operation(*steps[0], len(function.params), values) if len(steps) == 1 else _sequence(steps, values)
 
 
 def scalar_text(function: Function, args: Sequence[str], constant: Callable[[Any], str]) -> str | None:
-    """Return a primitive function that `scalar_function` can make as a short Python expression over `args`.
+    """Return a primitive function of scalar arithmetic as a short Python expression of `args`.
 
-    `constant` names a NumPy scalar. None when the expression would be long or compute something twice.
+    `constant` returns a name for a NumPy scalar. None where the expression would be long or compute a node twice.
     """
     texts: dict[Expr, str] = dict(zip(function.params, args, strict=True))
     calls = 0
@@ -126,31 +127,31 @@ def _operation(node: Call) -> Operation | None:
     return operation if ty.dtype in dtypes else None
 
 
-def _single(operation: Operation, places: tuple[int, ...], count: int, held: list[Any]) -> Operation | None:
-    """Return one operation on at most two values without any detour."""
-    if places == tuple(range(count)) and count in (1, 2):
+def _one_operation(operation: Operation, slots: tuple[int, ...], count: int, constants: list[Any]) -> Operation:
+    """Return the function of one operation on `count` inputs, without a list of values where possible."""
+    if slots == tuple(range(count)) and count in (1, 2):
         return operation
-    if count == 1 and places == (0, 1):
-        number = held[0]
+    if count == 1 and slots == (0, 1):
+        number = constants[0]
         return lambda a: operation(a, number)
-    if count == 1 and places == (1, 0):
-        number = held[0]
+    if count == 1 and slots == (1, 0):
+        number = constants[0]
         return lambda a: operation(number, a)
-    return _line([(operation, places)], held)
+    return _sequence([(operation, slots)], constants)
 
 
-def _line(steps: list[tuple[Operation, tuple[int, ...]]], held: list[Any]) -> Operation:
+def _sequence(steps: list[tuple[Operation, tuple[int, ...]]], constants: list[Any]) -> Operation:
     def run(*inputs: Any) -> Any:
-        values = [*inputs, *held]
-        for operation, places in steps:
-            values.append(operation(*[values[p] for p in places]))
+        values = [*inputs, *constants]
+        for operation, slots in steps:
+            values.append(operation(*[values[slot] for slot in slots]))
         return values[-1]
 
     return run
 
 
-def as_array(value: Any) -> Any:
-    """Return a scalar, or the number of a `load_consti`, as an array without dimensions; anything else as it is."""
+def as_array(value: Value) -> Value:
+    """Return a NumPy scalar, or the number of a `load_consti`, as a 0-d array; other values unchanged."""
     if isinstance(value, np.generic):
         return np.asarray(value)
     return np.asarray(value, np.int64) if type(value) is int else value
