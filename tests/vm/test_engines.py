@@ -84,7 +84,7 @@ def outcome(machine: Machine, args: list[object], stepping: bool, first: int = 0
         for _ in range(first):
             if not machine.step():
                 return plain(machine.result), machine.executed
-        result = machine._has_finished() if stepping else machine.run()
+        result = machine._final_result() if stepping else machine.run()
         return plain(result), machine.executed
     except PasslabError as error:
         return type(error), str(error)
