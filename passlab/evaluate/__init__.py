@@ -1,4 +1,4 @@
-"""The reference evaluator: small, obvious, the meaning of Relay. Constant folding and every comparison rest on it."""
+"""The reference evaluator: the meaning of Relay, kept small. Constant folding and all comparisons use it."""
 
 from passlab.evaluate.evaluator import Evaluator, evaluate_expr
 from passlab.evaluate.operators import apply_operator

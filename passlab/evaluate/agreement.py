@@ -1,7 +1,7 @@
-"""`disagreement`: whether two results of a program agree, and if not, where and by how much.
+"""`disagreement`: whether two results of a program agree within a bound, and if not, where and by how much.
 
-Passes promise how far they move results: not at all, or by so many units in the last place. This module holds two
-values against such a bound. It knows neither passes nor programs.
+The numeric contract of a pass is such a bound: equal bits, or a number of units in the last place. This module knows
+neither passes nor programs.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from passlab.op.dtypes import float_info, is_float
 
 Array = np.ndarray[Any, Any]
 
-# Sums cancel: an element that is small beside the largest of its tensor is as exact as that one over this number.
+# Sums cancel: a small element is only as exact as the largest of its tensor divided by this number.
 CANCELLATION = 1024.0
-# What a contract counts in units is meant for float32; in shorter floats as many would be larger than the numbers.
+# The units of a contract are meant for float32; as many units of a shorter float would exceed the numbers.
 COARSEST = 1 / 16
-TELLING = 1e6  # units up to which a distance is told: beyond, both numbers say more
+SHOWN_UNITS = 1e6  # a distance of more units is not shown: both numbers say more
 
 
 @dataclass(frozen=True)
 class Disagreement:
     """The first part of two results that differs: its path (`.0`, `[1, 2]`), both sides, how many elements, and `ulps`.
 
-    `ulps` is the largest distance in units in the last place; infinite where it cannot be said in such units.
+    `ulps` is the largest distance in units in the last place, infinite where it is not a number of units.
     """
 
     path: str
@@ -39,16 +39,16 @@ class Disagreement:
     ulps: float = float("inf")
 
     def __str__(self) -> str:
-        many = f"{self.count:,} of {self.size:,} elements differ, the worst " if self.size > 1 else ""
-        far = f" ({self.ulps:,.0f} units in the last place)" if self.ulps < TELLING else ""
-        return f"{many}{self.path or 'the value'}: {self.before} became {self.after}{far}"
+        counts = f"{self.count:,} of {self.size:,} elements differ, the worst " if self.size > 1 else ""
+        distance = f" ({self.ulps:,.0f} units in the last place)" if self.ulps < SHOWN_UNITS else ""
+        return f"{counts}{self.path or 'the value'}: {self.before} became {self.after}{distance}"
 
 
 def disagreement(before: Value, after: Value, ulps: float = 0.0, finite_only: bool = False) -> Disagreement | None:
-    """Return the first part of two values that differs by more than `ulps`, None when they agree.
+    """Return the first part of two values that differs by more than `ulps`, None where they agree.
 
-    With 0 ulps floats agree in their bits, but one NaN is as good as another. With `finite_only`, elements that were
-    not finite before count no longer, nor does the sign of zero. Integers, booleans and constructors must be the same;
+    With 0 ulps floats must have equal bits, but all NaNs are equal. With `finite_only`, elements that were not finite
+    before are ignored, and so is the sign of zero. Integers, booleans and constructors must be the same;
     functions are not compared. A unit is that of the dtype at the larger magnitude, at least 1/1024 of the tensor's
     largest element. Linear in the size of the values.
     """
@@ -72,7 +72,7 @@ def disagreement(before: Value, after: Value, ulps: float = 0.0, finite_only: bo
 
 
 def _parts(a: Value, b: Value) -> list[tuple[Value, Value]] | None:
-    """Return the parts of two values pair by pair; None when they differ as wholes."""
+    """Return the parts of two values as pairs; None where their kinds or lengths differ."""
     if isinstance(a, tuple) and isinstance(b, tuple):
         return list(zip(a, b, strict=True)) if len(a) == len(b) else None
     if isinstance(a, ADTValue) and isinstance(b, ADTValue):
@@ -91,9 +91,9 @@ def _arrays(a: Array, b: Array, path: str, ulps: float, finite_only: bool) -> Di
     if not wrong.any():
         return None
     worst = np.unravel_index(int(np.argmax(np.where(wrong, distance, -1.0))), a.shape) if a.ndim else ()
-    place = f"[{', '.join(str(int(i)) for i in worst)}]" if worst else ""
-    far = float(distance[worst])
-    return Disagreement(path + place, str(a[worst]), str(b[worst]), int(wrong.sum()), a.size, far)
+    index = f"[{', '.join(str(int(i)) for i in worst)}]" if worst else ""
+    ulps_apart = float(distance[worst])
+    return Disagreement(path + index, str(a[worst]), str(b[worst]), int(wrong.sum()), a.size, ulps_apart)
 
 
 def _others(a: Array, b: Array) -> tuple[Array, Array]:
@@ -102,7 +102,7 @@ def _others(a: Array, b: Array) -> tuple[Array, Array]:
 
 
 def _floats(a: Array, b: Array, ulps: float, finite_only: bool) -> tuple[Array, Array]:
-    """Return which elements are wrong, and how far each is off in units in the last place."""
+    """Return the mask of wrong elements, and the distance of each in units in the last place."""
     with np.errstate(all="ignore"):
         x, y = np.asarray(a, np.float64), np.asarray(b, np.float64)
         finite = np.isfinite(x)
@@ -116,21 +116,21 @@ def _floats(a: Array, b: Array, ulps: float, finite_only: bool) -> tuple[Array, 
     return np.asarray(~same & ~close), distance
 
 
-def allowance(x: Array, y: Array, dtype: Any, ulps: float) -> Any:
-    """Return how far each pair of numbers, given as float64, may lie apart under a contract of so many units.
+def allowance(x: Array, y: Array, dtype: Any, ulps: float) -> Array:
+    """Return the allowed distance of each pair of numbers, in float64, under a contract of `ulps` units.
 
-    No further than two different numbers of a short dtype do, and where the largest of the tensor cancelled as far as
-    that one may.
+    In short dtypes a unit is large, so their number is capped. Small elements may differ as much as a sum that
+    cancelled from the largest element of the tensor.
     """
     if not ulps:
-        return 0.0
+        return np.zeros(())
     largest = float(np.abs(x)[np.isfinite(x)].max(initial=0.0))
     least = ulps / CANCELLATION * float(_spacing(np.asarray(largest), dtype))
-    return np.maximum(min(ulps, COARSEST / float(float_info(dtype).eps)) * unit_of(x, y, dtype), least)
+    return np.asarray(np.maximum(min(ulps, COARSEST / float(float_info(dtype).eps)) * unit_of(x, y, dtype), least))
 
 
 def unit_of(x: Array, y: Array, dtype: Any) -> Array:
-    """Return the unit in the last place of a dtype for each pair of numbers, given as float64."""
+    """Return the unit in the last place of a dtype for each pair of numbers in float64."""
     size = np.maximum(np.abs(x), np.abs(y))
     largest = float(size[np.isfinite(size)].max(initial=0.0))
     return _spacing(np.maximum(size, largest / CANCELLATION), dtype)

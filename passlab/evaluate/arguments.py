@@ -1,4 +1,4 @@
-"""Values that come from outside: turned into what programs compute with, and held against the parameter's type."""
+"""Arguments: conversion of Python objects to values of programs, checked against the types of parameters."""
 
 from __future__ import annotations
 
@@ -21,32 +21,32 @@ NO_NUMBERS = "OSUMmc"  # the kinds of NumPy's dtypes for objects, texts, times a
 
 
 def check_argument(param: Var, argument: Any, callables: tuple[type, ...] = ()) -> Value:
-    """Return an argument as a value. Raises `RunError`, naming the parameter, when it does not fit the annotation.
+    """Return an argument as a value. Raises `RunError`, naming the parameter, where it does not fit the annotation.
 
-    Arrays are used without copying, but for those in another byte order. A Python number becomes a scalar of the
-    parameter's dtype; an array must have it. Data values are looked at in depth: O(n) in what they hold. Functions must
-    be of `callables`, the classes of those that the executor can call.
+    Arrays are not copied, unless their byte order is foreign. A Python number becomes a scalar of the parameter's
+    dtype; an array must have that dtype. ADT values are checked in depth, in linear time. Functions must be instances
+    of `callables`, the classes that the executor can call.
     """
     ty = param.type_annotation
     if type(argument) is np.ndarray and type(ty) is TensorType and argument.shape == ty.shape:
         dtype = argument.dtype
         if dtype.isnative and dtype.kind in "fiub" and dtype_name(dtype) == ty.dtype:
-            return argument  # most of the time there is nothing to decide
+            return argument  # fast path: nearly all arguments
     try:
         return _fit(argument, ty, callables)
     except _ArgumentError as refusal:
-        finding = Diagnostic(
+        diagnostic = Diagnostic(
             f"the argument for %{param.name_hint} does not fit: {refusal.what}",
             param.span,
             refusal.expected if ty is not None else None,
             refusal.found,
             hint=refusal.hint,
         )
-    raise RunError(finding)
+    raise RunError(diagnostic)
 
 
 def is_no_number(dtype: np.dtype[Any]) -> bool:
-    """Whether NumPy's arrays of a dtype hold something else than numbers that programs compute with."""
+    """Whether arrays of a NumPy dtype have elements that are no numbers of programs."""
     return dtype.kind in NO_NUMBERS or issubclass(dtype.type, np.void)
 
 
@@ -56,8 +56,8 @@ class _ArgumentError(Exception):
         self.what, self.expected, self.found, self.hint = what, expected, actual, hint
 
 
-class _Whole:
-    """A tuple, a data value or a cell whose parts are being fitted: the parts, their types, and those that are done."""
+class _Aggregate:
+    """A tuple, an ADT value or a reference whose parts are being converted: its parts, their types, and those done."""
 
     __slots__ = ("value", "parts", "types", "done")
 
@@ -67,8 +67,8 @@ class _Whole:
         self.types = types
         self.done: list[Value] = []
 
-    def rebuilt(self) -> Value:
-        """Return the value of the fitted parts: the same object where they are the same."""
+    def rebuild(self) -> Value:
+        """Return the value with its converted parts: the same object where these are the same."""
         if isinstance(self.value, RefValue):
             (self.value.value,) = self.done
         elif not isinstance(self.value, ADTValue):
@@ -79,22 +79,22 @@ class _Whole:
 
 
 def _fit(root: Any, root_type: Type | None, callables: tuple[type, ...]) -> Value:
-    """Return a value with everything in it fitted to its type. Data values may be deep, and may share their parts."""
-    memo: dict[int, Value] = {}  # data values and cells by identity; a cell stands for itself before it is done
-    stack: list[_Whole] = []
+    """Return a value with all its parts converted to its type. ADT values may be deep, and may share parts."""
+    memo: dict[int, Value] = {}  # ADT values and references by id; a reference is entered before its content is done
+    stack: list[_Aggregate] = []
     value, ty = root, root_type
     while True:
         if id(value) in memo and isinstance(value, (ADTValue, RefValue)):
             result = memo[id(value)]
         else:
-            whole = _whole(value, ty)
+            whole = _aggregate(value, ty)
             if isinstance(value, RefValue):
                 memo[id(value)] = value
             if whole is not None and whole.parts:
                 stack.append(whole)
                 value, ty = whole.parts[0], whole.types[0]
                 continue
-            result = _leaf(value, ty, callables) if whole is None else whole.rebuilt()
+            result = _leaf(value, ty, callables) if whole is None else whole.rebuild()
         while stack:
             top = stack[-1]
             top.done.append(result)
@@ -102,59 +102,61 @@ def _fit(root: Any, root_type: Type | None, callables: tuple[type, ...]) -> Valu
             if count < len(top.parts):
                 value, ty = top.parts[count], top.types[count]
                 break
-            result = top.rebuilt()
+            result = top.rebuild()
             memo[id(top.value)] = result
             stack.pop()
         else:
             return result
 
 
-def _whole(value: Any, ty: Type | None) -> _Whole | None:
-    """Return a value that has parts with the types that these must have; None for arrays and functions."""
+def _aggregate(value: Any, ty: Type | None) -> _Aggregate | None:
+    """Return a value with parts and the expected types of these; None for arrays and functions."""
     if isinstance(value, ADTValue):
-        return _Whole(value, value.fields, _field_types(value, ty))
+        return _Aggregate(value, value.fields, _field_types(value, ty))
     if isinstance(value, RefValue):
         if not isinstance(ty, RefType | TypeVar | None):
-            raise _ArgumentError("it is a cell", str(ty), "a reference")
-        return _Whole(value, (value.value,), (ty.value if isinstance(ty, RefType) else None,))
+            raise _ArgumentError("it is a reference", str(ty), "a reference")
+        return _Aggregate(value, (value.value,), (ty.value if isinstance(ty, RefType) else None,))
     if isinstance(value, (tuple, list)) and isinstance(ty, TupleType | TypeVar | None):
         if isinstance(ty, TupleType) and len(ty.fields) != len(value):
             raise _ArgumentError("it has the wrong number of fields", str(ty), f"a tuple of {len(value)}")
-        return _Whole(value, tuple(value), ty.fields if isinstance(ty, TupleType) else (None,) * len(value))
+        return _Aggregate(value, tuple(value), ty.fields if isinstance(ty, TupleType) else (None,) * len(value))
     if isinstance(ty, TupleType):
         raise _ArgumentError("it is not a tuple", str(ty), type(value).__name__)
     return None
 
 
 def _field_types(value: ADTValue, ty: Type | None) -> Sequence[Type | None]:
-    """Return the types of the fields of a data value, None where they depend on the type's parameters."""
-    made_by = value.constructor
+    """Return the types of the fields of an ADT value, None where they depend on type parameters."""
+    constructor = value.constructor
     data = ty.func if isinstance(ty, TypeCall) else ty
     if not isinstance(data, GlobalTypeVar | TypeVar | None) or (
-        isinstance(data, GlobalTypeVar) and data.name_hint != made_by.belong_to.name_hint
+        isinstance(data, GlobalTypeVar) and data.name_hint != constructor.belong_to.name_hint
     ):
-        raise _ArgumentError("it is a value of another type", str(ty), f"{made_by} of {made_by.belong_to.name_hint}")
-    if len(value.fields) != len(made_by.inputs):
-        expected, actual = (f"{made_by} of {n} fields" for n in (len(made_by.inputs), len(value.fields)))
+        raise _ArgumentError(
+            "it is a value of another type", str(ty), f"{constructor} of {constructor.belong_to.name_hint}"
+        )
+    if len(value.fields) != len(constructor.inputs):
+        expected, actual = (f"{constructor} of {n} fields" for n in (len(constructor.inputs), len(value.fields)))
         raise _ArgumentError("it has the wrong number of fields", expected, actual)
     if isinstance(ty, TypeCall) and ty.args:
-        return (None,) * len(made_by.inputs)
-    return made_by.inputs
+        return (None,) * len(constructor.inputs)
+    return constructor.inputs
 
 
 def _leaf(argument: Any, ty: Type | None, callables: tuple[type, ...]) -> Value:
-    """Return an array or a function, if it is one of the type."""
+    """Return an argument without parts, an array or a function, as a value of a type."""
     if isinstance(argument, callables) and isinstance(ty, FuncType | TypeVar | None):
         _check_count(argument, ty)
         return argument
     if isinstance(argument, (Closure, Constructor, Op)):
-        raise _ArgumentError("it is a function that cannot be called here", str(ty), str(argument), _cure(callables))
+        raise _ArgumentError("it is a function that cannot be called here", str(ty), str(argument), _hint(callables))
     if isinstance(ty, FuncType):
-        raise _ArgumentError("it is not a function of a program", str(ty), type(argument).__name__, _cure(callables))
+        raise _ArgumentError("it is not a function of a program", str(ty), type(argument).__name__, _hint(callables))
     if isinstance(argument, Constant):
         argument = argument.data
     if isinstance(argument, list) and isinstance(ty, TensorType) and _holds_one_array(argument, ty):
-        argument = argument[0]  # TVM passes the elements of a list on, so that its programs write `[x]` for `x`
+        argument = argument[0]  # TVM unpacks lists, so its programs write `[x]` for `x`
     array = _array(argument, ty)
     if isinstance(ty, TensorType):
         _check_tensor(array, ty)
@@ -164,18 +166,18 @@ def _leaf(argument: Any, ty: Type | None, callables: tuple[type, ...]) -> Value:
 
 
 def _holds_one_array(argument: list[Any], ty: TensorType) -> bool:
-    """Return True for a list of a single array of the rank that a type asks for."""
+    """Whether a list has a single array of the rank of a type."""
     return len(argument) == 1 and isinstance(argument[0], np.ndarray) and argument[0].ndim == len(ty.shape)
 
 
-def _cure(callables: tuple[type, ...]) -> str:
+def _hint(callables: tuple[type, ...]) -> str:
     if Closure in callables:
-        return "functions that it returned, constructors and operators are functions"
+        return "pass a function that a program returned, a constructor or an operator"
     return "the `debug` executor takes functions" + (", this one those that it returned" if callables else "")
 
 
 def _check_count(function: Any, ty: Type | None) -> None:
-    """Check how many arguments a function takes, where that is known."""
+    """Check the number of a function's parameters, where that is known."""
     if not isinstance(ty, FuncType) or not isinstance(function, (Closure, Constructor)):
         return
     count = len(function.inputs if isinstance(function, Constructor) else function.function.params)
@@ -184,7 +186,7 @@ def _check_count(function: Any, ty: Type | None) -> None:
 
 
 def _array(argument: Any, ty: Type | None) -> Array:
-    """Return an argument as an array of NumPy's own class, in this machine's byte order, made of numbers."""
+    """Return an argument as an array of numbers, of NumPy's own class and in this machine's byte order."""
     if isinstance(argument, np.ndarray) and not argument.dtype.hasobject:
         array = _plain(argument, ty)
     elif callable(getattr(argument, "numpy", None)):  # tensors of other libraries
@@ -198,16 +200,16 @@ def _array(argument: Any, ty: Type | None) -> Array:
     return array
 
 
-def _convert(give: Callable[[], Any], argument: Any, ty: Type | None) -> Array:
-    """Return what an object gives as an array; the object's own code runs there and may raise anything."""
+def _convert(convert: Callable[[], Any], argument: Any, ty: Type | None) -> Array:
+    """Return the result of an object's conversion as an array; code of the object may raise any error."""
     try:
-        return np.asarray(give())
+        return np.asarray(convert())
     except Exception as error:
         raise _ArgumentError(str(error) or type(error).__name__, str(ty), type(argument).__name__) from error
 
 
 def _numbers(argument: Any, array: Array, ty: TensorType) -> Array:
-    """Return Python's numbers in the dtype of a parameter: floats are rounded to floats, all else stays what it is."""
+    """Return Python numbers in the dtype of a parameter. Floats are rounded to floats; other changes are errors."""
     expected = array_dtype(ty.dtype)
     with np.errstate(all="ignore"):
         result = array.astype(expected)
@@ -218,7 +220,7 @@ def _numbers(argument: Any, array: Array, ty: TensorType) -> Array:
 
 
 def _plain(array: Array, ty: Type | None) -> Array:
-    """Return an array without what its subclass adds, which kernels would stumble over."""
+    """Return an array of NumPy's own class, since kernels cannot handle subclasses."""
     if isinstance(array, np.ma.MaskedArray) and np.ma.is_masked(array):
         raise _ArgumentError(
             "some of its elements are masked", str(ty), "a masked array", "give them values: `.filled(0)`"

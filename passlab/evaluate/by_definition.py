@@ -1,9 +1,9 @@
-"""Programs by the documented meaning of their operators: the evaluator, with definitions in the place of kernels.
+"""The evaluator with definitions of operators instead of kernels.
 
     relay.create_executor("definition", mod).evaluate()(x)
 
-Slow and obvious: the answer to "is it the kernel?". Operators without a definition (draws by given probabilities,
-instructions of the virtual machine) are computed by their kernels.
+It is slow and simple, and shows whether a kernel is wrong. Operators without a definition (random draws by
+probabilities, instructions of the virtual machine) use their kernels.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from passlab.ir.span import Span
 from passlab.ir.types import TensorType, TupleType, Type
 from passlab.op.dtypes import array_dtype, is_float
 
-_KEPT = 4096  # types of calls that are remembered
+_CACHED = 4096  # types of calls
 
 
 class NoDefinitionError(PasslabError):
-    """An operator has no definition, or none for such arguments."""
+    """An operator has no definition, or none for its arguments."""
 
 
 class OtherTypeError(NoDefinitionError):
-    """What an operator means has another shape than its type relation says: `value`."""
+    """The value of a definition has another shape than the type relation says."""
 
     def __init__(self, diagnostic: Diagnostic, value: Value) -> None:
         super().__init__(diagnostic)
@@ -42,9 +42,9 @@ class OtherTypeError(NoDefinitionError):
 
 
 def defined_value(op: Op, attrs: Any, args: Sequence[Value], span: Span | None = None) -> Value:
-    """Return what an operator means on arrays or tuples of arrays.
+    """Return the value of an operator's definition on arrays or tuples of arrays.
 
-    Raises `NoDefinitionError` where that is not said, and `RunError` where the operator refuses its arguments.
+    Raises `NoDefinitionError` without a definition, and `RunError` where the operator must reject its arguments.
     """
     meaning = MEANING.get(op.name)
     types = [_type_of(arg) for arg in args]
@@ -55,9 +55,9 @@ def defined_value(op: Op, attrs: Any, args: Sequence[Value], span: Span | None =
         with np.errstate(all="ignore"):
             return _round_to(meaning(attrs, *(args if op.name in KEEPS_WIDTH else map(_widen, args))), ty)
     except Refused:
-        raise RunError(Diagnostic(f"`{op.name}` refuses its arguments", span)) from None
+        raise RunError(Diagnostic(f"`{op.name}` does not accept these arguments", span)) from None
     except _ShapeError as error:
-        what = f"`{op.name}` means a value of another shape: {error}"
+        what = f"the definition of `{op.name}` has another shape than its type: {error}"
         raise OtherTypeError(Diagnostic(what, span), error.value) from None
     except (ValueError, TypeError, IndexError, KeyError, AttributeError, ArithmeticError, AssertionError) as error:
         what = f"the definition of `{op.name}` does not cover such arguments: {type(error).__name__}: {error}"
@@ -65,7 +65,7 @@ def defined_value(op: Op, attrs: Any, args: Sequence[Value], span: Span | None =
 
 
 class _ShapeError(Exception):
-    """An array is not of the shape of a type."""
+    """An array does not have the shape of a type."""
 
     def __init__(self, value: Any, ty: TensorType) -> None:
         super().__init__(f"{value.shape} for {ty}")
@@ -73,7 +73,7 @@ class _ShapeError(Exception):
 
 
 def _type_of(value: Value) -> Type | None:
-    """Return the type of an argument of an operator: an array, or a tuple of arrays; None for anything else."""
+    """Return the type of an array or a tuple of arrays; None for other values."""
     arrays = value if isinstance(value, tuple) else (value,)
     if not all(isinstance(array, np.ndarray) for array in arrays):
         return None
@@ -81,9 +81,9 @@ def _type_of(value: Value) -> Type | None:
     return TupleType(types) if isinstance(value, tuple) else types[0]
 
 
-@lru_cache(_KEPT)
+@lru_cache(_CACHED)
 def _result_type(op: Op, attrs: Any, types: tuple[Type, ...]) -> Type | None:
-    """Return the type of a call of an operator on arguments of some types, None where it has none."""
+    """Return the result type of an operator on arguments of some types, None where they do not fit."""
     params: list[Expr] = [Var(f"x{n}", ty) for n, ty in enumerate(types)]
     try:
         return infer_expr(Call(op, params, attrs)).checked_type_
@@ -91,14 +91,14 @@ def _result_type(op: Op, attrs: Any, types: tuple[Type, ...]) -> Type | None:
         return None
 
 
-def _widen(value: Any) -> Any:
+def _widen(value: Value) -> Value:
     arrays = value if isinstance(value, tuple) else (value,)
     wide = tuple([array.astype(np.float64) if is_float(array.dtype) else array for array in arrays])
     return wide if isinstance(value, tuple) else wide[0]
 
 
 def _round_to(value: Any, ty: Type) -> Value:
-    """Return a value, or a tuple of them, in the type that the operator gives."""
+    """Return an array, or a tuple of arrays, rounded to the result type of the operator."""
     if isinstance(ty, TupleType):
         return tuple(_tensor(part, field) for part, field in zip(value, ty.fields, strict=True))
     return _tensor(value, ty)
@@ -116,7 +116,7 @@ def _tensor(value: Any, ty: Type) -> Value:
 
 
 class DefinitionEvaluator(Evaluator):
-    """Runs programs by definition."""
+    """The evaluator by definitions."""
 
     def __init__(self, mod: Any = None) -> None:
         super().__init__(mod)

@@ -1,9 +1,9 @@
 """The meaning of Relay: call by value, arguments from left to right and then the callee, a shared node evaluated once.
 
 The evaluator keeps its own stack, so programs may nest and recurse as deep as `limits.frames`. Each call of a function
-makes an `Activation`: the values of the nodes of its body, as they become known. A node that occurs in several
-functions, inside each other, belongs to the innermost one around all its uses and is evaluated there once, exactly as
-ToANormalForm would bind it; `homes` says where.
+makes an `Activation`, which maps the nodes of its body to their values. A node that occurs in several nested functions
+belongs to the innermost one around all its uses and is evaluated there once, exactly as ToANormalForm would bind it;
+`homes` computes the owners.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 
 from passlab import limits
 from passlab.analysis.well_formed import check_well_formed
-from passlab.errors import Diagnostic, InterruptedRunError, Interruption, LimitError, RunError
+from passlab.errors import Diagnostic, InterruptedRunError, Interruption, LimitError, RunError, counted
 from passlab.evaluate.arguments import check_argument
 from passlab.evaluate.homes import Homes
 from passlab.evaluate.memory import MEMORY_OPERATORS
@@ -46,9 +46,9 @@ CALLABLES = (Closure, Constructor, Op)  # the functions among values
 
 
 class Activation:
-    """One call of a function: the values of its nodes. `outer` is the activation its closure was made in.
+    """One call of a function: the values of its nodes. `outer` is the activation that created its closure.
 
-    `killed` are the variables whose memory was given up: no kernel may be called on them any more.
+    `killed` are the variables whose memory was released: no kernel may be called on them any more.
     """
 
     __slots__ = ("depth", "early", "function", "homes", "killed", "values", "outer", "owners")
@@ -64,14 +64,14 @@ class Activation:
         self.depth = depth
 
     def home(self, node: Task) -> Activation:
-        """The activation that `node` belongs to: this one or one around it."""
+        """Return the activation that owns `node`: this one or one around it."""
         if self.owners is None or isinstance(node, Return):
             return self
         owner = self.owners.get(node, self.function)
-        at = self
-        while at.function is not owner and at.outer is not None:
-            at = at.outer
-        return at
+        act = self
+        while act.function is not owner and act.outer is not None:
+            act = act.outer
+        return act
 
 
 class Evaluator:
@@ -81,19 +81,19 @@ class Evaluator:
         self.mod = mod if mod is not None else IRModule()
         self._homes: WeakKeyDictionary[Function, Homes] = WeakKeyDictionary()
         self._globals: dict[str, Closure] = {}
-        self._steps = STEPS  # who watches a run puts steps of its own here, so that other runs pay nothing for it
+        self._steps = STEPS  # subclasses that observe a run replace steps here, so that other runs pay nothing
 
     def run(self, entry: str | GlobalVar | Function, args: Sequence[Any] = ()) -> Value:
         """Call a function of the module (or a function literal) on `args`: arrays, numbers, tuples, program values.
 
-        Raises `RunError` for arguments that do not fit, and for anything that goes wrong, located in the program.
+        Raises `RunError` for wrong arguments, and for errors of the run, located in the program.
         """
         return self.apply(*self._start_state(entry, args))
 
     def values(self, entry: str | GlobalVar | Function, args: Sequence[Any] = ()) -> dict[Expr, Value]:
         """Call a function as `run` does, and return the values of its nodes, its body among them.
 
-        These are the nodes evaluated in this one call: not those of branches not taken, nor of other functions.
+        These are the nodes evaluated in this call: not those of branches not taken, nor of other functions.
         """
         closure, values = self._start_state(entry, args)
         act = self._enter(closure, values, 1, None)
@@ -104,8 +104,7 @@ class Evaluator:
         function = entry if isinstance(entry, Function) else self.mod[entry]
         if len(args) != len(function.params):
             expected = tuple((f"%{p.name_hint}: {p.type_annotation}", None) for p in function.params[:8])
-            what = f"the function takes {len(function.params)} arguments and was given {len(args)}"
-            raise RunError(Diagnostic(what, function.span, notes=expected))
+            raise RunError(Diagnostic(_wrong_count(function, args), function.span, notes=expected))
         values = [check_argument(p, a, CALLABLES) for p, a in zip(function.params, args, strict=True)]
         return Closure(function, None, self._homes_of(function)), values
 
@@ -119,14 +118,14 @@ class Evaluator:
         return self._loop(callee.function.body, act)
 
     def call_value(self, callee: Closure, args: Sequence[Any]) -> Value:
-        """Call a function value on `args` from outside, which are checked as those of `run` are."""
+        """Call a function value on `args`, which are checked like those of `run`."""
         params = callee.function.params
         if len(args) != len(params):
-            raise RunError(f"the function takes {len(params)} arguments and was given {len(args)}")
+            raise RunError(_wrong_count(callee.function, args))
         return self.apply(callee, [check_argument(p, a, CALLABLES) for p, a in zip(params, args, strict=True)])
 
     def evaluate(self, expr: Expr) -> Value:
-        """Return the value of an expression without free variables; a function gives a `Closure`."""
+        """Return the value of an expression without free variables, a `Closure` for a function."""
         if isinstance(expr, GlobalVar):
             return self._global(expr)
         wrapper = Function((), expr)
@@ -134,7 +133,7 @@ class Evaluator:
 
     # ------------------------------------------------------------ the machine
     def _loop(self, root: Expr, act: Activation) -> Value:
-        """Evaluate `root` in `act`. A task that finds a part missing goes below that part and is tried again."""
+        """Evaluate `root` in `act`. A task with missing operands pushes these and is tried again after them."""
         stack: list[tuple[Task, Activation]] = [(root, act)]
         steps = self._steps
         try:
@@ -159,15 +158,10 @@ class Evaluator:
     def _enter(self, closure: Closure, args: Sequence[Value], depth: int, call: Call | None) -> Activation:
         function = closure.function
         if len(args) != len(function.params):
-            raise RunError(
-                Diagnostic(
-                    f"a function of {len(function.params)} parameters was called with {len(args)} arguments",
-                    call.span if call else None,
-                )
-            )
+            raise RunError(Diagnostic(_wrong_count(function, args), call.span if call else None))
         if depth > limits.current().frames:
             what = f"calls are nested deeper than the limit `frames` ({limits.current().frames:,})"
-            hint = "raise it with `passlab.limits.override(frames=...)`, or look for a recursion that does not end"
+            hint = "raise it with `passlab.limits.override(frames=...)`, or look for an endless recursion"
             raise LimitError(Diagnostic(what, call.span if call else None, hint=hint))
         act = Activation(function, closure.home, closure.homes, depth)
         act.values.update(zip(function.params, args, strict=True))
@@ -188,9 +182,13 @@ class Evaluator:
         return homes
 
 
+def _wrong_count(function: Function, args: Sequence[Any]) -> str:
+    return f"the function takes {counted(len(function.params), 'argument')}, not {len(args)}"
+
+
 # ---------------------------------------------------------------- one step per kind of node
 class Return:
-    """A task that is no node: hand the value of a function's body to the call that waits for it."""
+    """A task that is no node: give the value of a function's body to the call that waits for it."""
 
     __slots__ = ("body", "call", "caller", "span")
 
@@ -201,19 +199,19 @@ class Return:
         self.span = call.span
 
 
-# A step returns the tasks it waits for, or puts the node's value into `act.values` and returns none.
+# A step returns the tasks it waits for; when there are none, it has put the node's value into `act.values`.
 Task = Expr | Return
 Waits = list[tuple[Task, Activation]]
 _DONE: Waits = []
 
 
 def _wait(act: Activation, *nodes: Expr) -> Waits:
-    out: Waits = []
+    waits: Waits = []
     for node in nodes:
         home = act.home(node)
         if node not in home.values:
-            out.append((node, home))
-    return out
+            waits.append((node, home))
+    return waits
 
 
 def _value(act: Activation, node: Expr) -> Value:
@@ -226,16 +224,16 @@ def _constant(ev: Evaluator, node: Constant, act: Activation) -> Waits:
 
 
 def _var(ev: Evaluator, node: Var, act: Activation) -> Waits:
-    at: Activation | None = act
-    while at is not None and node not in at.values:
-        at = at.outer
-    if at is None:
+    holder: Activation | None = act
+    while holder is not None and node not in holder.values:
+        holder = holder.outer
+    if holder is None:
         raise RunError(
             Diagnostic(
                 f"the variable %{node.name_hint} has no value", node.span, hint="it is free, or used before it is bound"
             )
         )
-    act.values[node] = at.values[node]
+    act.values[node] = holder.values[node]
     return _DONE
 
 
@@ -268,7 +266,7 @@ def _projection(ev: Evaluator, node: TupleGetItem, act: Activation) -> Waits:
     if not waits:
         whole = _value(act, node.tuple_value)
         if not isinstance(whole, tuple) or not -len(whole) <= node.index < len(whole):
-            raise RunError(Diagnostic(f"there is no element {node.index} in {describe(whole)}", node.span))
+            raise RunError(Diagnostic(f"{describe(whole)} has no element {node.index}", node.span))
         act.values[node] = whole[node.index]
     return waits
 
@@ -296,7 +294,7 @@ def _truth(value: Value, cond: Expr) -> bool:
 
 
 def _inner(node: Expr, part: Expr, act: Activation) -> Waits:
-    """The value of `node` is that of `part`, which stands in a scope that the node opens."""
+    """Give `node` the value of `part`, which is in a scope that the node opens."""
     if node in act.early and (waits := _wait(act, *act.early[node])):
         return waits
     waits = _wait(act, part)
@@ -311,9 +309,9 @@ def _call(ev: Evaluator, node: Call, act: Activation) -> Waits:
         return waits
     callee, args = _value(act, node.op), [_value(act, a) for a in node.args]
     if isinstance(callee, Op):
-        of_memory = MEMORY_OPERATORS.get(callee.name)
-        if of_memory is not None:
-            act.values[node] = of_memory(ev, node, act, args)
+        memory_operator = MEMORY_OPERATORS.get(callee.name)
+        if memory_operator is not None:
+            act.values[node] = memory_operator(ev, node, act, args)
         else:
             act.values[node] = apply_operator(callee, node.attrs, args, node.span)
     elif isinstance(callee, Constructor):

@@ -1,8 +1,8 @@
-"""Where the nodes of a function are evaluated: in which call, and what has its turn before a branch is entered.
+"""The activation that evaluates each node of a function, and the nodes evaluated before a branch is entered.
 
-A node that is used in several scopes belongs to the innermost one around all its uses, as ToANormalForm binds it. In
-the scope's own order it comes where it is met first. If that is inside a branch, an arm, a closure or the body of a
-let, and it has effects, it is evaluated before these are entered; what has none may wait until it is needed.
+A node that is used in several scopes belongs to the innermost one around all its uses, as ToANormalForm binds it. Its
+turn is at its first use. If that is inside a branch, an arm, a closure or the body of a `let`, and the node has
+effects, it is evaluated before that scope is entered; a pure node is evaluated when it is needed.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from passlab.ir.walk import CHILDREN, LEAVES, Scope, Scopes, scoped_children
 
 
 class Homes:
-    """Of a function: `owners`, the innermost function around all uses of each node, and what is evaluated `early`.
+    """The `owners` of a function's nodes, the innermost function around all uses of each, and its `early` nodes.
 
-    `owners` is None when no function stands inside another: all belongs to the outermost. `early` lists by a node that
-    opens scopes what is evaluated before they are entered.
+    `owners` is None for a function without nested functions. `early` maps a node that opens scopes to the nodes that
+    are evaluated before these are entered.
     """
 
     __slots__ = ("early", "owners")
@@ -48,7 +48,7 @@ def _owners(root: Function, scopes: Scopes) -> dict[Expr, Function]:
 
 
 def _early(root: Function, scopes: Scopes) -> dict[Expr, list[Expr]]:
-    """Return what is evaluated before a node's scopes are entered, in the order in which it is met there."""
+    """Return the nodes to evaluate before a node's scopes are entered, in the order of their first uses."""
     if len(scopes.inner) < 2:  # the body of the function
         return {}
     shared = {node for node in _share(scopes) if type(node) not in LEAVES}
@@ -57,7 +57,7 @@ def _early(root: Function, scopes: Scopes) -> dict[Expr, list[Expr]]:
     early: dict[Expr, list[Expr]] = {}
     if not shared:
         return early
-    order, users = _met(root)
+    order, users = _evaluation_order(root)
     for node in order:
         if node not in shared:
             continue
@@ -70,7 +70,7 @@ def _early(root: Function, scopes: Scopes) -> dict[Expr, list[Expr]]:
 
 
 def _entered_later(node: Expr) -> tuple[Expr, ...]:
-    """Return the parts of a node that stand in scopes of their own."""
+    """Return the parts of a node that have a scope of their own."""
     if isinstance(node, (Function, Let)):
         return (node.body,)
     if isinstance(node, If):
@@ -79,7 +79,7 @@ def _entered_later(node: Expr) -> tuple[Expr, ...]:
 
 
 def _share(scopes: Scopes) -> set[Expr]:
-    """Return the nodes that are used in more than one scope."""
+    """Return the nodes that are used in several scopes."""
     used: dict[Expr, Scope] = {}
     shared: set[Expr] = set()
     for node in scopes.order:
@@ -89,11 +89,11 @@ def _share(scopes: Scopes) -> set[Expr]:
     return shared
 
 
-def _met(root: Function) -> tuple[list[Expr], dict[Expr, Expr]]:
-    """Return the nodes in the order in which they are done when nothing is left out, and who uses each one first."""
+def _evaluation_order(root: Function) -> tuple[list[Expr], dict[Expr, Expr]]:
+    """Return the nodes in the order of evaluation, if all were evaluated, and the first user of each."""
     order: list[Expr] = []
     users: dict[Expr, Expr] = {}
-    stack: list[tuple[Expr, Expr | None]] = [(root, root)]  # a node and who uses it; None: its parts are done
+    stack: list[tuple[Expr, Expr | None]] = [(root, root)]  # a node and its user; None: its parts are done
     while stack:
         node, user = stack.pop()
         if user is None:

@@ -1,8 +1,8 @@
-"""The meaning of programs whose memory was planned: storages, tensors in them, kernels that write into tensors.
+"""The meaning of programs with planned memory: storages, tensors in them, kernels that write into tensors.
 
-The passes of the virtual machine make such programs. Here a storage is an array of bytes, which begins as 0xFF
-everywhere: what is read before it was written is NaN, or -1. So a plan that gives memory to two values at once, or
-frees it too early, shows in the results.
+The passes of the virtual machine make such programs. Here a storage is an array of bytes filled with 0xFF: reading
+before the first write gives NaN, or -1. So a plan that lets two live values share memory, or frees it too early,
+changes results.
 """
 
 from __future__ import annotations
@@ -24,28 +24,28 @@ from passlab.op.dtypes import array_dtype
 UNWRITTEN = 0xFF
 
 
-class Calls(Protocol):
-    """What runs kernels: the evaluator."""
+class Caller(Protocol):
+    """The part of the evaluator that calls kernels."""
 
     def apply(self, callee: Value, args: Sequence[Value]) -> Value:
         """Call a function value."""
 
 
-class Frame(Protocol):
-    """One call of a function: the evaluator's activation."""
+class CallFrame(Protocol):
+    """The part of an activation that these operators use."""
 
     killed: set[Expr]
 
 
-def _alloc_storage(ev: Calls, call: Call, act: Frame, args: Sequence[Value]) -> Value:
+def _alloc_storage(ev: Caller, call: Call, act: CallFrame, args: Sequence[Value]) -> Value:
     size = int(args[0])
     if size < 0:
-        raise RunError(Diagnostic(f"a storage of {size} bytes cannot be made", call.span))
+        raise RunError(Diagnostic(f"a storage cannot have {size} bytes", call.span))
     limits.check("tensor_bytes", size, "a storage")
     return np.full(size, UNWRITTEN, np.uint8)
 
 
-def _alloc_tensor(ev: Calls, call: Call, act: Frame, args: Sequence[Value]) -> Value:
+def _alloc_tensor(ev: Caller, call: Call, act: CallFrame, args: Sequence[Value]) -> Value:
     storage, offset, shape = args
     attrs: Any = call.attrs
     sizes = tuple(map(int, shape.reshape(-1)))
@@ -57,12 +57,12 @@ def _alloc_tensor(ev: Calls, call: Call, act: Frame, args: Sequence[Value]) -> V
     return np.ndarray(sizes, dtype, storage, first)
 
 
-def _invoke(ev: Calls, call: Call, act: Frame, args: Sequence[Value]) -> Value:
-    """Run a kernel and write its results, flattened, into the tensors that were made for them."""
+def _invoke(ev: Caller, call: Call, act: CallFrame, args: Sequence[Value]) -> Value:
+    """Run a kernel and write its results, flattened, into the tensors allocated for them."""
     kernel, inputs, results = args
     for tensors in call.args[1:]:
         if isinstance(tensors, Tuple) and not act.killed.isdisjoint(tensors.fields):
-            raise RunError(Diagnostic("a value is used after its memory was given up by `memory.kill`", call.span))
+            raise RunError(Diagnostic("a value is used after `memory.kill` released its memory", call.span))
     if not isinstance(kernel, Closure):
         raise RunError(Diagnostic(f"{describe(kernel)} is not a kernel", call.span))
     function = kernel.function
@@ -72,20 +72,20 @@ def _invoke(ev: Calls, call: Call, act: Frame, args: Sequence[Value]) -> Value:
     values = list(_tensors(ev.apply(kernel, inputs)))
     for value, result in zip(values, results, strict=True):
         if value.shape != result.shape or value.dtype != result.dtype:
-            message = f"a kernel gave {describe(value)} for {describe(result)}"
-            raise RunError(Diagnostic(message, call.span))
+            what, expected = "the result of a kernel does not fit its tensor", describe(result)
+            raise RunError(Diagnostic(what, call.span, expected=expected, found=describe(value)))
     for value, result in zip([v.copy() for v in values], results, strict=True):
         result[...] = value
     return ()
 
 
-def _kill(ev: Calls, call: Call, act: Frame, args: Sequence[Value]) -> Value:
+def _kill(ev: Caller, call: Call, act: CallFrame, args: Sequence[Value]) -> Value:
     act.killed.update(call.args)
     return ()
 
 
 def _tensors(value: Value) -> Iterator[Any]:
-    """The arrays of a value, a tuple at any depth, in order."""
+    """Yield the arrays of a value, which may be a tuple of any depth, in order."""
     stack = [value]
     while stack:
         part = stack.pop()
@@ -95,7 +95,7 @@ def _tensors(value: Value) -> Iterator[Any]:
             yield part
 
 
-MEMORY_OPERATORS: dict[str, Callable[[Calls, Call, Frame, Sequence[Value]], Value]] = {
+MEMORY_OPERATORS: dict[str, Callable[[Caller, Call, CallFrame, Sequence[Value]], Value]] = {
     "memory.alloc_storage": _alloc_storage,
     "memory.alloc_tensor": _alloc_tensor,
     "memory.kill": _kill,

@@ -1,4 +1,4 @@
-"""Run operators on values: the only place where kernels are called by the evaluator and by constant folding."""
+"""Operators on values: the evaluator and constant folding call kernels only here."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def apply_operator(op: Op, attrs: Any, args: Sequence[Value], span: Span | None 
     """Return the value of an operator on `args` (arrays, or tuples of arrays). Raises `RunError`, located at `span`."""
     kernel = op.spec.raw or op.spec.kernel
     if kernel is None:
-        raise RunError(Diagnostic(f"`{op.name}` cannot be run: it only has a meaning to the compiler", span))
+        raise RunError(Diagnostic(f"`{op.name}` cannot be run: only the compiler uses it", span))
     try:
         with np.errstate(all="ignore"):
             result = _arrays(kernel(attrs, *args))
@@ -34,7 +34,7 @@ def apply_operator(op: Op, attrs: Any, args: Sequence[Value], span: Span | None 
             *(Diagnostic(d.message, span, d.expected, d.found, d.notes, d.hint) for d in error.diagnostics)
         ) from error
     except (ValueError, TypeError, IndexError, ArithmeticError, MemoryError) as error:
-        notes = ((f"it was given {', '.join(describe(a) for a in args)}", None),)
+        notes = ((f"its arguments: {', '.join(describe(a) for a in args)}", None),)
         raise failure(error, f"`{op.name}` failed", span, notes) from error
 
 
@@ -43,7 +43,7 @@ def _is_half_byte(value: Value) -> bool:
 
 
 def _narrow(value: Value, op: Op, attrs: Any, args: Sequence[Any]) -> Value:
-    """Return what a kernel made of integers of half a byte in the dtype that the operator declares."""
+    """Return the result of a kernel on 4-bit integers in the dtype of the operator's type relation."""
     if not isinstance(value, np.ndarray) or not all(type(a) is np.ndarray for a in args):
         return value
     types = [TensorType(a.shape, a.dtype.name) for a in args]
@@ -51,14 +51,14 @@ def _narrow(value: Value, op: Op, attrs: Any, args: Sequence[Any]) -> Value:
     return convert(value, array_dtype(result.dtype)) if isinstance(result, TensorType) else value
 
 
-# What NumPy and Python say of arrays that no memory could hold.
+# Parts of the messages of NumPy and Python for arrays that are too large for any memory.
 _TOO_LARGE = ("array is too big", "Maximum allowed dimension exceeded", "too large to convert")
 
 
 def failure(
     error: Exception, what: str, span: Span | None = None, notes: tuple[tuple[str, Any], ...] = ()
 ) -> RunError | LimitError:
-    """Return the error of a kernel that failed: a `LimitError` when it asked for more memory than there is."""
+    """Return the error of a kernel that failed: a `LimitError` where memory does not suffice."""
     if isinstance(error, MemoryError) or (
         isinstance(error, (ValueError, OverflowError)) and any(text in str(error) for text in _TOO_LARGE)
     ):
@@ -68,7 +68,7 @@ def failure(
 
 
 def values_inside(function: Function, inputs: Sequence[Value]) -> Iterator[tuple[Call, Value]]:
-    """Run a primitive function one operator after the other; yield each call with its value as it is done.
+    """Run a primitive function operator by operator; yield each call with its value.
 
     Raises `RunError`, located at the operator that fails.
     """
@@ -87,16 +87,14 @@ def values_inside(function: Function, inputs: Sequence[Value]) -> Iterator[tuple
 
 # recurses: the result of one kernel: an array, or a tuple of arrays
 def _arrays(value: Any) -> Value:
-    """Return a kernel's result with NumPy scalars as 0-d arrays. Values that are no numbers, which marks pass on, stay
-    as they are.
-    """
+    """Return a kernel's result with scalars as 0-d arrays; other values, which annotations return, unchanged."""
     if isinstance(value, tuple):
         return tuple(_arrays(v) for v in value)
     return np.asarray(value) if isinstance(value, (np.generic, bool, int, float)) else value
 
 
 def describe(value: Value) -> str:
-    """Return the shape and dtype of a value, in Relay's words."""
+    """Return the type of a value as text, for messages."""
     if isinstance(value, np.ndarray):
         return f"Tensor[({', '.join(map(str, value.shape))}), {value.dtype.name}]" if value.ndim else value.dtype.name
     if isinstance(value, tuple):

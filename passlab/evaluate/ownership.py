@@ -1,7 +1,7 @@
-"""Whose memory an array is: what a run is given and what it returns never share memory with arrays of the caller.
+"""The ownership of arrays: inputs and results of a run never share memory with arrays of the caller.
 
-A caller may write into arguments after a run, and into results, without changing anything else: another result, an
-input that was set, a recorded instant, the next run. Constants of programs are read-only and may be shared.
+A caller may write into arguments after a run, and into results, without changing another result, an input that was
+set, a recorded instant or the next run. Constants of programs are read-only and may be shared.
 """
 
 from __future__ import annotations
@@ -11,20 +11,20 @@ from typing import Any
 
 import numpy as np
 
-from passlab.evaluate.values import ADTValue, RefValue
+from passlab.evaluate.values import ADTValue, RefValue, Value
 
 Array = np.ndarray[Any, Any]
 
 
 def owner(array: Array) -> Array:
-    """Return the array whose memory a view looks into; the array itself when it is no view."""
+    """Return the array that owns the memory of a view; the array itself if it is no view."""
     while isinstance(array.base, np.ndarray):
         array = array.base
     return array
 
 
 def arrays_in(values: Iterable[Any]) -> list[Array]:
-    """Return the arrays in values: of tuples and lists at any depth, data values and cells."""
+    """Return the arrays in values: in tuples and lists of any depth, ADT values and references."""
     arrays: list[Array] = []
     seen: set[int] = set()
     stack = list(values)
@@ -38,27 +38,27 @@ def arrays_in(values: Iterable[Any]) -> list[Array]:
     return arrays
 
 
-def private_copy(value: Any) -> Any:
-    """Return a value with copies of the arrays that somebody else could write into."""
+def private_copy(value: Value) -> Value:
+    """Return a value with copies of the arrays that other code could write into."""
     return _map_parts(value, lambda a: a.copy() if owner(a).flags.writeable or a.flags.writeable else a)
 
 
-def own_result(result: Any, args: Iterable[Any]) -> Any:
-    """Return a result whose arrays share no memory with each other or with `args`; the same object if they never did.
+def own_result(result: Value, args: Iterable[Value]) -> Value:
+    """Return a result whose arrays share no memory with each other or with `args`; the same object if none did.
 
     Read-only constants stay shared.
     """
     if type(result) is np.ndarray and result.base is None and not any(a is result for a in args):
         if not any(isinstance(a, (tuple, list, ADTValue, RefValue)) for a in args):
-            return result  # nearly all results: an array of its own
+            return result  # fast path of nearly all results
     foreign = {id(owner(a)) for a in arrays_in(args)}
-    kept: dict[int, Array] = {}
+    owners: dict[int, Array] = {}
 
     def own(array: Array) -> Array:
-        whose = owner(array)
-        if id(whose) in foreign or (id(whose) in kept and whose.flags.writeable):
+        base = owner(array)
+        if id(base) in foreign or (id(base) in owners and base.flags.writeable):
             return array.copy()
-        kept[id(whose)] = whose
+        owners[id(base)] = base
         return array
 
     return _map_parts(result, own)
@@ -70,16 +70,16 @@ def _parts(value: Any) -> Iterable[Any]:
     return (value.value,) if isinstance(value, RefValue) else value
 
 
-def _map_parts(root: Any, change: Callable[[Array], Array]) -> Any:
-    """Return a value with its arrays replaced; parts without changes stay the same objects. Cells are written into."""
+def _map_parts(root: Value, change: Callable[[Array], Array]) -> Value:
+    """Return a value with changed arrays; unchanged parts stay the same objects. References are updated in place."""
     results: list[Any] = []
     done: dict[int, Any] = {}  # by identity; `root` keeps them all alive
-    stack: list[tuple[Any, int]] = [(root, -1)]  # values, and marks that their parts are done
+    stack: list[tuple[Any, int]] = [(root, -1)]  # a value and -1, or the number of its parts, which are done
     while stack:
         value, count = stack.pop()
         if count >= 0:
             parts = results[len(results) - count :]
-            done[id(value)] = whole = _rebuilt(value, parts)
+            done[id(value)] = whole = _rebuild(value, parts)
             results[len(results) - count :] = [whole]
         elif isinstance(value, np.ndarray):
             results.append(change(value))
@@ -89,7 +89,7 @@ def _map_parts(root: Any, change: Callable[[Array], Array]) -> Any:
                 continue
             parts = list(_parts(value))
             if isinstance(value, RefValue):
-                done[id(value)] = value  # a cell may hold itself
+                done[id(value)] = value  # a reference may contain itself
             stack.append((value, len(parts)))
             stack.extend((part, -1) for part in reversed(parts))
         else:
@@ -97,7 +97,7 @@ def _map_parts(root: Any, change: Callable[[Array], Array]) -> Any:
     return results[0]
 
 
-def _rebuilt(value: Any, parts: list[Any]) -> Any:
+def _rebuild(value: Value, parts: list[Value]) -> Value:
     if isinstance(value, RefValue):
         value.value = parts[0]
         return value

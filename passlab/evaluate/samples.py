@@ -1,4 +1,4 @@
-"""Made-up arguments for a function, the same for the same seed: for trying a program when the user gives none."""
+"""Random arguments for functions, reproducible by a seed, for programs whose user passes none."""
 
 from __future__ import annotations
 
@@ -7,17 +7,18 @@ from typing import Any
 import numpy as np
 
 from passlab.errors import Diagnostic, RunError
+from passlab.evaluate.values import Value
 from passlab.ir.expr import Function
 from passlab.ir.types import IncompleteType, TensorType, Type, fold_tuple
 from passlab.op.dtypes import Array, array_dtype
 
 
 def random_arguments(function: Function, seed: int, hint: str | None = None) -> list[Any]:
-    """Return random values for the parameters of a function, the same for the same seed.
+    """Return random values for the parameters of a function, equal for equal seeds.
 
-    Each parameter has its own stream, seeded by its position. Numbers are drawn so that values keep their size through
-    a network: uniform with variance 1/fan-in; parameters called *var or *gamma are positive; integers are 0 to 9.
-    Raises `RunError`, with `hint`, for a parameter whose type has no random value (a dynamic shape, a function).
+    Each parameter has its own stream, seeded by its position. Floats are uniform with variance 1/fan-in, so that values
+    keep their size through a network; parameters named *var or *gamma are positive; integers are 0 to 9. Raises
+    `RunError`, with `hint`, for a parameter without a static tensor type.
     """
     return [
         _random(p.checked_type_ or p.type_annotation, p.name_hint, np.random.default_rng((seed, i)), hint)
@@ -25,7 +26,7 @@ def random_arguments(function: Function, seed: int, hint: str | None = None) -> 
     ]
 
 
-def _random(ty: Type | None, name: str, rng: np.random.Generator, hint: str | None) -> Any:
+def _random(ty: Type | None, name: str, rng: np.random.Generator, hint: str | None) -> Value:
     return fold_tuple(ty or IncompleteType(), lambda part: _random_tensor(part, name, rng, hint), tuple)
 
 

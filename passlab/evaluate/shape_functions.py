@@ -1,4 +1,4 @@
-"""Shape functions: kernels that answer with the shapes, and sizes in bytes, that a primitive's results will have.
+"""Shape functions: kernels that return the shapes and the sizes in bytes of a primitive function's results.
 
 They run the operators' type relations on concrete shapes, so they cannot disagree with the static types.
 """
@@ -24,7 +24,7 @@ NOTHING = IncompleteType()  # a parameter without annotation: one array
 
 
 def shape_kernel(function: Function, by_data: bool) -> Callable[[Sequence[Array], Sequence[Array]], None]:
-    """Return the kernel of a shape function, which reads the inputs' values (`by_data`) or their shapes."""
+    """Return the kernel of a shape function, which reads the values of the inputs (`by_data`) or their shapes."""
     order = [n for n in post_order(function.body) if not isinstance(n, Op)]
     params = function.params
 
@@ -33,7 +33,7 @@ def shape_kernel(function: Function, by_data: bool) -> Callable[[Sequence[Array]
         arrays: dict[Expr, Any] = {}
         types: dict[Expr, Type] = {}
         for param in params:
-            types[param], arrays[param] = _known(param.type_annotation, flat, by_data)
+            types[param], arrays[param] = _typed_input(param.type_annotation, flat, by_data)
         for node in order:
             if node not in types:
                 types[node] = _type_of(node, types, arrays)
@@ -42,8 +42,8 @@ def shape_kernel(function: Function, by_data: bool) -> Callable[[Sequence[Array]
     return run
 
 
-def _known(ty: Type | None, flat: Iterator[Array], by_data: bool) -> tuple[Type, Any]:
-    """Return the concrete type of a parameter, and its value when values are given, from flat inputs."""
+def _typed_input(ty: Type | None, flat: Iterator[Array], by_data: bool) -> tuple[Type, Any]:
+    """Return the concrete type of a parameter and, with `by_data`, its value, from flat inputs."""
 
     def leaf(part: Type) -> tuple[Type, Any]:
         value = next(flat)
@@ -68,14 +68,16 @@ def _type_of(node: Expr, types: dict[Expr, Type], arrays: dict[Expr, Any]) -> Ty
         whole = types[node.tuple_value]
         assert isinstance(whole, TupleType)
         return whole.fields[node.index]
-    if not (is_op_call(node)):
+    if not is_op_call(node):
         raise RunError(Diagnostic(f"a shape function cannot hold a {type(node).__name__}", node.span))
     spec = node.op.spec
     if spec.shape_function is not None:
         return spec.shape_function(node.attrs, *(arrays[a] for a in node.args))
     result = spec.relation([types[a] for a in node.args], node.attrs, KNOWN_INPUTS)
     if result is None:
-        raise RunError(Diagnostic(f"the shape of `{spec.name}` could not be found from those of its inputs", node.span))
+        raise RunError(
+            Diagnostic(f"the result shape of `{spec.name}` does not follow from the shapes of its inputs", node.span)
+        )
     return result
 
 

@@ -1,4 +1,4 @@
-"""What programs compute with: NumPy arrays, Python tuples, ADT values, cells and functions."""
+"""The values of programs: NumPy arrays, Python tuples, ADT values, references and functions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Value = Any  # an ndarray, a tuple of values, ADTValue, RefValue, Closure, Const
 
 
 class ADTValue:
-    """A value made by `constructor` from `fields` (a tuple of values)."""
+    """A value of an algebraic data type: a constructor and its fields, a tuple of values."""
 
     __slots__ = ("constructor", "fields")
 
@@ -45,7 +45,7 @@ class ADTValue:
 
 
 class RefValue:
-    """A mutable cell; `value` is its content."""
+    """A reference, which is mutable; `value` is its content."""
 
     __slots__ = ("value",)
 
@@ -57,7 +57,7 @@ class RefValue:
 
 
 class Closure:
-    """A function as a value: its literal and the activation it was made in (None for a global function)."""
+    """A function as a value: its literal and the activation that created it (None for a global function)."""
 
     __slots__ = ("function", "home", "homes")
 
@@ -71,16 +71,16 @@ class Closure:
 
 
 def value_text(root: Value, most: int = 200) -> str:
-    """Return a value as one line of text, `...` after `most` parts; cells may be cyclic, long lists are cut."""
-    out: list[str] = []
+    """Return a value as one line of text, with `...` after `most` parts, since references may be cyclic."""
+    texts: list[str] = []
     stack: list[Any] = [root]
     while stack:
         item = stack.pop()
-        if len(out) > most:
-            out.append("...")
+        if len(texts) > most:
+            texts.append("...")
             break
         if isinstance(item, str):
-            out.append(item)
+            texts.append(item)
         elif isinstance(item, tuple):
             stack.extend(reversed(["(", *_commas(item), ",)" if len(item) == 1 else ")"]))
         elif isinstance(item, ADTValue):
@@ -89,14 +89,11 @@ def value_text(root: Value, most: int = 200) -> str:
         elif isinstance(item, RefValue):
             stack.extend(reversed(["ref(", item.value, ")"]))
         elif isinstance(item, np.ndarray):
-            out.append(np.array2string(item, threshold=20, separator=", "))
+            texts.append(np.array2string(item, threshold=20, separator=", "))
         else:
-            out.append(repr(item))
-    return "".join(out)
+            texts.append(repr(item))
+    return "".join(texts)
 
 
 def _commas(items: Sequence[Any]) -> list[Any]:
-    out: list[Any] = []
-    for item in items:
-        out += [", ", item] if out else [item]
-    return out
+    return [part for item in items for part in (", ", item)][1:]

@@ -82,7 +82,7 @@ class VirtualMachine:
         """
         names = self.exe.get_function_params(func_name)
         if len(args) + 2 * len(kwargs) != 2 or len(args) == 1:
-            raise RunError(Diagnostic("`set_one_input` takes one input", hint='set_one_input("main", "x", value)'))
+            raise RunError("one input is set by its name or number and its value, or by one keyword")
         tag, value = args or next(iter(kwargs.items()))
         if tag not in names if isinstance(tag, str) else not (isinstance(tag, int) and 0 <= tag < len(names)):
             hint = did_you_mean(str(tag), names) or f"its inputs are {', '.join(names) or 'none'}"
