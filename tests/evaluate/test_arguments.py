@@ -57,7 +57,7 @@ def test_arrays_of_every_make_are_arrays(kind, argument):
         (np.rec.array([(1, 2.0)], dtype=[("a", "i4"), ("b", "f4")]), "numbers"),
         ((X,), "shape differs"), (X[:, :2], "shape differs"),
         (Foreign(lambda: 1 / 0), "division by zero"), (Foreign(3), "numbers"), (np.zeros((0, 4), "f4"), "shape differs"),
-        (ADTValue, "numbers"), (lambda: X, "numbers"), (RefValue(X), "a cell"), (relay.op.get("exp"), "function"),
+        (ADTValue, "numbers"), (lambda: X, "numbers"), (RefValue(X), "a reference"), (relay.op.get("exp"), "function"),
     ],
 )  # fmt: skip
 def test_what_is_no_such_array_is_told_with_the_parameter(kind, argument, why):

@@ -110,7 +110,7 @@ def test_functions_and_cells_leave_as_values():
         ("def @main(%x: (int32, int32)) { match? (%x) { (%a, %b) => %a } }", [(1,)], "wrong number of fields"),
         ("def @main(%x: Tensor[(2), float32]) { %x }", [np.zeros(3, "float32")], "%x does not fit"),
         ("def @main(%x: Tensor[(2), float32]) { %x }", [np.zeros(2)], "float64"),
-        ("def @main(%x: Tensor[(2), float32]) { %x }", [], "takes 1 arguments"),
+        ("def @main(%x: Tensor[(2), float32]) { %x }", [], "takes 1 argument"),
     ],
 )
 def test_faults_are_told(text, args, why):

@@ -97,7 +97,7 @@ def test_a_provider_is_chosen_by_device_then_kind_then_numpy():
     with pytest.raises(RunError, match="no provider of kernels `trch`") as caught:
         provider_for(cpu(), "trch")
     assert "torch" in str(caught.value)
-    with pytest.raises(TypeError, match="providers are a name or a dict"):
+    with pytest.raises(TypeError, match="`providers` is a name or a dict"):
         provider_for(cpu(), 3)
 
 
