@@ -161,7 +161,7 @@ NEWCOMERS = (
           dataflow("if (%c) { nn.softmax(exp(%x)) } else { nn.softmax(nn.relu(%y)) }", f"{_MATRIX}, %c: bool"), f"{_LOWER}, MemoryPlan", "MemoryPlan", "allocations as one"),
     Fault("of a tuple only the first field is in use", "lifetimes", "passes/lowering/manifest_lifetimes.py", "parts += CHILDREN[kind](part)", "parts += CHILDREN[kind](part)[: 1 if kind.__name__ == \"Tuple\" else None]",
           dataflow("%0 = nn.softmax(nn.dense(%x, %w));\n%1 = nn.softmax(nn.dense(%0, %w));\nnn.dense(%1, %0)", "%x: Tensor[(4, 4), float32], %w: Tensor[(4, 4), float32]"), f"{_LOWER}, ManifestLifetimes", "ManifestLifetimes", "last use"),
-    Fault("a buffer is free before its second use", "lifetimes", "vm/kernels/elementwise_tail.py", "if not self.left[argument] and argument in self.held:", "if argument in self.held:",
+    Fault("a buffer is free before its second use", "lifetimes", "vm/kernels/elementwise_tail.py", "if not self.left[argument] and argument in self.buffers:", "if argument in self.buffers:",
           dataflow("%0 = exp(%x);\n%1 = tanh(multiply(%0, %y));\nadd(%1, multiply(%0, %1))", _LARGE), _PLAIN, "vm|graph", "exp|tanh|multiply|add"),
     # ------------------------------------------------------------ match order, captures, calls
     Fault("fields are compared from the last to the first", "match order", "evaluate/evaluator.py", "stack.extend(zip(at.patterns, val.fields, strict=True))", "stack.extend(zip(at.patterns, val.fields[::-1], strict=True))",
@@ -171,7 +171,7 @@ NEWCOMERS = (
     Fault("a tuple of patterns always fits", "match order", "executor/aot/program_source.py", "total = not isinstance(clause.lhs, (PatternConstructor, PatternTuple))", "total = not isinstance(clause.lhs, PatternConstructor)",
           _PAIRS, "InferType, FuseOps", "aot", "match"),
     Fault("a later constructor is an earlier one", "match order", "vm/running/function_source.py", 'return f"r{i.test} == {number}"', 'return f"r{i.test} >= {number}"', _SHAPES, "InferType, FuseOps", "vm", "get_tag|if|match"),
-    Fault("an arm before is passed over for its neighbour", "match order", "vm/compiling/decision_tree.py", "unfinished[tag].append((number, (*pending[:at], *inner, *pending[at + 1 :])))", "unfinished[tag].insert(0, (number, (*pending[:at], *inner, *pending[at + 1 :])))",
+    Fault("an arm before is passed over for its neighbour", "match order", "vm/compiling/decision_tree.py", "unfinished[tag].append((number, (*pending[:index], *inner, *pending[index + 1 :])))", "unfinished[tag].insert(0, (number, (*pending[:index], *inner, *pending[index + 1 :])))",
           LISTS, "InferType, FuseOps", "vm", "match|fatal|if|get_tag|get_field|goto"),
     Fault("what is captured stands behind the parameters", "captures", "vm/compiling/codegen.py", "params += body.params\n", "params = [*body.params, *params]\n",
           dataflow("let %u = tanh(%x);\nlet %f = fn (%a: Tensor[(3), float32]) { subtract(%a, %u) };\n(exp(%f(%y)), %f(%u))", _VECTORS), "InferType, FuseOps", "vm", "closure|invoke"),
