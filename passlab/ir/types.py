@@ -130,11 +130,6 @@ class TensorType(Type):
         name = dtype_name(dtype)
         if not name:
             raise DiagnosticError(Diagnostic("the dtype of a tensor is missing", hint='"float32" is one'))
-        key = (cls, dims, name)
-        ref = _table.get(key)
-        interned: TensorType | None = ref() if ref is not None else None
-        if interned is not None:
-            return interned
 
         def make() -> TensorType:
             self = object.__new__(cls)
@@ -145,7 +140,7 @@ class TensorType(Type):
             _set(self, "parts", 1)
             return self
 
-        return _intern(key, make)
+        return _intern((cls, dims, name), make)
 
     @property
     def concrete_shape(self) -> tuple[int, ...]:
