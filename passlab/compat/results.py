@@ -31,7 +31,7 @@ from passlab.ir.attrs import DictAttrs
 from passlab.ir.expr import Constant
 from passlab.ir.module import IRModule
 from passlab.ir.span import Span
-from passlab.ir.types import TensorType
+from passlab.ir.types import TensorType, TypeRelation
 from passlab.op.dtypes import array_dtype
 from passlab.passes.program import print_ir
 from passlab.relay.constructors import SourceName
@@ -289,6 +289,7 @@ CHANGED: tuple[tuple[type, str, Callable[[Any], Any]], ...] = (
     (Prelude, "__init__", _with_tensor_arrays),
     (Span, "source_name", _named_source),
     (TensorType, "shape", _shape_with_values),
+    (TypeRelation, "func", lambda _: property(lambda self: self.name)),
     (VMCompiler, "optimize", _with_hashes),
     (VirtualMachine, "benchmark", _timed_by_module),
     (Factory, "function_metadata", lambda _: property(function_metadata)),

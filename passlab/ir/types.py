@@ -367,11 +367,6 @@ class TypeRelation(StructuredType):
         key = (cls, name, _ids(args), num_inputs, attrs)
         return _structure(cls, key, name=name, args=args, num_inputs=num_inputs, attrs=attrs)
 
-    @property
-    def func(self) -> str:
-        """The name of the relation, as Relay's programs ask for it."""
-        return self.name
-
 
 # ---------------------------------------------------------------- looking at types
 def type_children(ty: Type) -> tuple[Type, ...]:
