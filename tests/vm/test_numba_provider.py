@@ -174,7 +174,7 @@ class TestCompiledConvolutions:
         params = dict(zip("wb", arrays, strict=True))
         with passlab.transform.PassContext(opt_level=3):
             vm = VirtualMachine(compile(mod, params=params), providers="numba", memory_cfg=memory)
-        assert any(isinstance(k._line.tail, CompiledTail) for k in vm.machine.exe.kernels if hasattr(k, "_line"))
+        assert any(isinstance(k._program.tail, CompiledTail) for k in vm.machine.exe.kernels if hasattr(k, "_program"))
         np.testing.assert_allclose(vm.run(x), run_on("numpy", mod, params, x), rtol=1e-5, atol=1e-4)
 
     def test_the_error_function_is_within_a_few_roundings(self):

@@ -1,1 +1,1 @@
-"""The running engine: verified bytecode as Python functions."""
+"""The compiled engine: verified bytecode as Python functions."""
