@@ -82,7 +82,7 @@ class CompiledTail(Tail):
     loop: Callable[..., Any]
     inputs: tuple[int, ...]
 
-    def _block(self, slots: dict[int, Any], block: Any, room: list[Any]) -> None:
+    def _run_block(self, slots: dict[int, Any], block: Any, temporaries: list[Any]) -> None:
         first = [] if self.anchor is None else [block]
         self.loop(*first, *[slots[number] for number in self.inputs], out=block)
 
