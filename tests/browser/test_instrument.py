@@ -13,7 +13,7 @@ import passlab
 import passlab.notebook
 from passlab.instrument import PassInstrument, PrintIRAfter, StatisticsInstrument
 from passlab.instrument.presenter import Presenter
-from passlab.notebook.printed import PrintedHere
+from passlab.notebook.printed import PrintedCells
 from passlab.table import Table
 from passlab.transform import get_pass, module_pass
 from tests.browser.lab_page import browser
@@ -101,7 +101,7 @@ def test_programs_that_were_printed_whole_are_highlighted(chromium: Path) -> Non
 def test_a_printer_in_a_notebook_is_one_widget_that_grows(chromium: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shown: list[Any] = []
     monkeypatch.setattr("passlab.notebook.printed.display", lambda widget, display_id: shown.append(widget))
-    monkeypatch.setattr(Presenter, "show", PrintedHere().show)
+    monkeypatch.setattr(Presenter, "show", PrintedCells().show)
     printer = printed(PrintIRAfter())
     (widget,) = shown
     monkeypatch.setattr("passlab.notebook.printed.PATIENCE", 0)  # as if each pass took long

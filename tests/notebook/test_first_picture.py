@@ -6,7 +6,7 @@ from collections import Counter
 
 import passlab
 from passlab.display import recording_view
-from passlab.display.recording import TOLD_NODES
+from passlab.display.recording import DIFF_NODES
 from passlab.instrument.statistics import count_module
 from passlab.notebook.explorer import PipelineWidget
 from passlab.testing import resnet
@@ -18,7 +18,7 @@ def test_a_large_recording_is_shown_after_one_diff():
     rec = passlab.record(
         resnet.get_workload(num_layers=50)[0], f"{PASSES}, DefuseOps, {PASSES}, DefuseOps", opt_level=3
     )
-    assert sum(count_module(event.after)[0] for event in rec.steps if event.changed) > TOLD_NODES
+    assert sum(count_module(event.after)[0] for event in rec.steps if event.changed) > DIFF_NODES
     widget = PipelineWidget(recording_view(rec))
     bundle = widget._repr_mimebundle_()[0]
     assert len(widget.view._diffs) == 1
