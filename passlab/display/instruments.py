@@ -130,7 +130,12 @@ class PrintedStepView(View):
         """Return the data of the step, with its lines in a table that steps share."""
         step, inside = self.step, self.inside
         lines = inside.data_with(table) if inside is not None and self.outcome != "unchanged" else {}
-        head = {"when": step.when, "name": visible(step.name), "said": visible(self.summary), "outcome": self.outcome}
+        head = {
+            "when": step.when,
+            "name": visible(step.name),
+            "sentence": visible(self.summary),
+            "outcome": self.outcome,
+        }
         return {**head, "body": step.body if self.outcome == "failed" else "", **lines}
 
     def source(self) -> HasFrame:

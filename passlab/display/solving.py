@@ -70,7 +70,7 @@ class SolvingView(View):
             "start": [visible(self.run.start.get(node, "")) if node is not None else None for node in shown],
             "steps": [
                 {
-                    "said": visible(step.said),
+                    "sentence": visible(step.said),
                     "phase": visible(step.phase),
                     "node": number_of(self.run.original(step.node)),
                     "line": line_of.get(step.node, -1),

@@ -28,7 +28,7 @@ class StepValues:
 
     def __init__(self, pictures: int = PICTURES) -> None:
         self.texts: list[str] = ["", "..."]
-        self.odd: list[int] = [0, 0]
+        self.nonfinite: list[int] = [0, 0]
         self.pictures: dict[int, Any] = {}
         self.heaps: dict[int, list[list[Any]]] = {}
         self.room = pictures
@@ -80,7 +80,7 @@ class StepValues:
             return cached
         number = len(self.texts)
         self.texts.append(visible(short_text(value)))
-        self.odd.append(odd_numbers(value))
+        self.nonfinite.append(odd_numbers(value))
         if self.room > 0:
             self.room -= 1
             drawn = picture(value)
@@ -97,7 +97,7 @@ class StepValues:
             return self._text(_line(value), 0)
         number = len(self.texts)
         self.texts.append(visible(_line(value)))
-        self.odd.append(0)
+        self.nonfinite.append(0)
         self.heaps[number] = boxes
         return number
 
@@ -106,15 +106,15 @@ class StepValues:
         if number is None:
             number = self._by_text[text] = len(self.texts)
             self.texts.append(visible(text))
-            self.odd.append(odd)
+            self.nonfinite.append(odd)
         return number
 
     def data(self) -> dict[str, Any]:
         """Return all of it as JSON-able data."""
-        odd = {number: kind for number, kind in enumerate(self.odd) if kind}
+        nonfinite = {number: kind for number, kind in enumerate(self.nonfinite) if kind}
         return {
             "texts": self.texts,
-            "odd": odd,
+            "nonfinite": nonfinite,
             "pictures": self.pictures,
             "heaps": self.heaps,
             "late": sorted(self.tensors),

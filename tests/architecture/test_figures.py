@@ -123,6 +123,16 @@ def test_names_in_scripts_say_what_a_value_is(path):
     assert not VAGUE_NAMES.intersection(names_of_script(path.read_text(encoding="utf-8")))
 
 
+# Words that no name and no key of data is in the scripts of the views: `selected`, `accesses`, `sentence`, `nonfinite`, `changed`.
+VAGUE_IN_VIEWS = {"lit", "looks", "gone", "odd", "fresh", "dress", "told", "said", "touched"}
+
+
+@pytest.mark.parametrize("path", [path for path in SCRIPTS if path.parent.name == "static"], ids=lambda path: path.name)
+def test_names_and_keys_in_views_are_nouns(path):
+    text = path.read_text(encoding="utf-8")
+    assert not VAGUE_IN_VIEWS.intersection([*names_of_script(text), *re.findall(r"(?<=\w\.)[a-z]\w*", text)])
+
+
 def test_the_rules_know_their_cases():
     script = (
         'const made = [...told], a = "found", b = `said ${known} given ${step.have} have`; // wanted\nthis.found = 1;'

@@ -215,8 +215,8 @@ def test_the_first_page_of_a_recording_holds_one_diff_and_the_steps_of_the_whole
     view = recording_view(passlab.record(network(), "FuseOps(fuse_opt_level=2), ToANormalForm", opt_level=2))
     first, whole = view.data(only_start=True), view.data()
     assert first["partial"]
-    results = [step["said"] for step in first["steps"]]
-    assert [item for item in results if item] == [whole["steps"][view.start]["said"]]
+    results = [step["sentence"] for step in first["steps"]]
+    assert [item for item in results if item] == [whole["steps"][view.start]["sentence"]]
     assert [d is not None for d in first["diffs"]] == [True, False]
     assert all(d is not None for d in whole["diffs"])
     assert all(m is not None for m in whole["modules"])
@@ -293,7 +293,7 @@ def test_a_let_is_made_by_who_made_its_value():
 
 def test_a_step_names_the_operators_it_touched():
     steps = recording_view(with_bias()).data()["steps"]
-    assert [step["touched"] for step in steps if not step["depth"]] == [[], ["add", "nn.bias_add"], []]
+    assert [step["operators"] for step in steps if not step["depth"]] == [[], ["add", "nn.bias_add"], []]
 
 
 def test_the_widget_of_a_program_without_types_says_what_finds_them():

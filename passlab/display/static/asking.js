@@ -95,7 +95,7 @@ export class Asking {
     }
     this.pane.show(data);
     this.editor.learn(data);
-    if (this.editor.touched) this.goto(this.editor.at);
+    if (this.editor.edited) this.goto(this.editor.at);
   }
 
   /** Show the programs after a pass of the edited pipeline. @param {number} at */

@@ -3,7 +3,7 @@ import { button, el, svg } from "./dom.js";
 
 const HEIGHT = 22, LEAST = 9, MOST = 34; // pixels
 const WORDS = /** @type {Record<string, string>} */ ({
-  absent: "not in the program", same: "unchanged", rewritten: "rewritten", rebuilt: "operand changed", born: "created", gone: "removed", moved: "moved",
+  absent: "not in the program", same: "unchanged", rewritten: "rewritten", rebuilt: "operand changed", born: "created", deleted: "removed", moved: "moved",
 });
 
 /**
@@ -21,7 +21,7 @@ export function chapters(data, selection) {
     const mine = links.filter((/** @type {any} */ link) => insideOf(data, link.event, event));
     const key = here.join(), rewrite = mine.find((/** @type {any} */ link) => !link.rebuilt);
     let what = "same";
-    if (!here.length) what = before ? "gone" : "absent";
+    if (!here.length) what = before ? "deleted" : "absent";
     else if (!before) what = "born";
     else if (key !== before) what = rewrite ? "rewritten" : mine.length ? "rebuilt" : "moved";
     const rule = rewrite && rewrite.rule >= 0 ? data.texts[rewrite.rule] : "";
@@ -79,7 +79,7 @@ export class Biography {
     if (this.element.hidden) return;
     for (const mark of this.track.children) mark.classList.toggle("pl-life-here", mark.getAttribute("data-event") === String(here));
     const now = this.chapters.find((chapter) => chapter.event === here);
-    this.latest = name || this.latest; // one that is gone keeps the name it had
+    this.latest = name || this.latest; // a removed node keeps its last name
     this.name.textContent = this.latest;
     this.name.title = this.latest;
     this.words.textContent = now ? `${now.event === 0 && now.what === "born" ? "in the input" : WORDS[now.what]}${now.rule ? ` by ${now.rule}` : ""}` : "";
@@ -97,11 +97,11 @@ export class Biography {
 
   /** @param {{event: number, what: string, rule: string, name: string}} chapter @param {number} at @param {number} wide */
   mark({ event, what, rule, name }, at, wide) {
-    const x = wide * (at + 0.5), middle = HEIGHT / 2, alive = what !== "absent" && what !== "gone";
+    const x = wide * (at + 0.5), middle = HEIGHT / 2, alive = what !== "absent" && what !== "deleted";
     const group = svg("g", { class: `pl-life-mark pl-life-${what}`, "data-event": event },
       svg("rect", { x: wide * at, y: 0, width: wide, height: HEIGHT, class: "pl-life-room" }));
     if (alive) group.append(svg("path", { d: `M${what === "born" ? x : wide * at} ${middle}H${wide * (at + 1)}`, class: "pl-life-line" }));
-    if (what === "gone") group.append(svg("path", { d: `M${x - 3} ${middle - 3}l6 6m0 -6l-6 6`, class: "pl-life-cross" }));
+    if (what === "deleted") group.append(svg("path", { d: `M${x - 3} ${middle - 3}l6 6m0 -6l-6 6`, class: "pl-life-cross" }));
     else if (what === "rewritten" || what === "born") group.append(svg("circle", { cx: x, cy: middle, r: 4.5 }));
     else if (what === "moved") group.append(svg("path", { d: `M${x} ${middle - 5}l5 5l-5 5l-5 -5z` }));
     else if (what === "rebuilt") group.append(svg("circle", { cx: x, cy: middle, r: 3, class: "pl-life-hollow" }));

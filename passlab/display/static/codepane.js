@@ -177,8 +177,8 @@ export class CodePane {
       code(line, from, to, this.picked, this.sought ? occurrences(line[0], this.sought) : undefined, this.hovers));
     if (folded && last) text.append(el("button", "pl-more", `⋯ ${many(this.ends[at] - at, line[0].endsWith("(") ? "parameter" : "line")}`));
     const type = !last ? null : this.beside ? this.beside(at) : this.showTypes && line[2] >= 0 ? el("span", "pl-type-beside", this.table.texts[line[2]]) : null;
-    const lit = this.selection && this.selection.has(this.nodes[at] ?? -1) ? " pl-selected" : "";
-    const row = el("div", `pl-row${this.sought && at === this.current ? " pl-row-found" : ""}${lit}`, el("span", "pl-number", first ? at + 1 : ""), caret, text, type);
+    const highlight = this.selection && this.selection.has(this.nodes[at] ?? -1) ? " pl-selected" : "";
+    const row = el("div", `pl-row${this.sought && at === this.current ? " pl-row-found" : ""}${highlight}`, el("span", "pl-number", first ? at + 1 : ""), caret, text, type);
     if (this.gutter.widest) row.prepend(this.gutter.cell(at, first));
     return row;
   }
@@ -215,8 +215,8 @@ export class CodePane {
   tick() {
     const { lines } = this.table, held = (/** @type {number} */ number) => (this.sought ? lines[number][0].toLowerCase().includes(this.sought) : holds(lines[number], this.picked));
     const hits = this.hits = this.picked || this.sought ? this.lines.flatMap((number, at) => (held(number) ? [at] : [])) : [];
-    const { selection } = this, lit = selection && !selection.empty ? this.lines.flatMap((_, at) => (selection.has(this.nodes[at] ?? -1) ? [at] : [])) : [];
-    this.ticks.replaceChildren(...[...hits.slice(0, 400), ...lit.slice(0, 400)].map((at, place) => {
+    const { selection } = this, selected = selection && !selection.empty ? this.lines.flatMap((_, at) => (selection.has(this.nodes[at] ?? -1) ? [at] : [])) : [];
+    this.ticks.replaceChildren(...[...hits.slice(0, 400), ...selected.slice(0, 400)].map((at, place) => {
       const tick = el("span", place < Math.min(hits.length, 400) ? "pl-tick" : "pl-tick pl-tick-selected");
       tick.style.top = `${(100 * at) / this.lines.length}%`;
       return tick;

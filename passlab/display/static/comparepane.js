@@ -15,7 +15,7 @@ const mebibytes = (bytes) => `${((bytes || 0) / 1048576).toFixed(1)} MiB`;
 
 const TURNED = /** @type {Record<string, string>} */ ({ "-": "+", "+": "-", "<": ">", ">": "<" });
 
-/** A difference the other way round: `back` is what is said of it then. @param {any} pair */
+/** A difference the other way round: `back` is its description then. @param {any} pair */
 function mirrored({ back, before, after, nodes, operators, kinds, words, ...rest }) {
   const turned = (/** @type {string} */ kind) => TURNED[kind] || kind;
   return {

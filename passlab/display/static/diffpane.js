@@ -21,7 +21,7 @@ export class DiffPane {
     this.selection = selection;
     this.nodes = /** @type {[number[], number[]]} */ ([[], []]); // the node of each line, of both programs
     this.arranged = arranged;
-    this.chosen = /** @type {boolean | null} */ (null); // whether one below the other, where somebody said so
+    this.chosen = /** @type {boolean | null} */ (null); // whether the user chose one below the other; null before any choice
     this.all = false; // whether unchanged lines are shown too
     this.opened = new Set();
     this.table = /** @type {import("./rows.js").Table} */ ({ lines: [], texts: [] });
@@ -91,14 +91,14 @@ export class DiffPane {
   revealSelected() {
     const { selection } = this;
     if (!selection || selection.empty) return;
-    const lit = (/** @type {Row} */ row) => selection.has(this.node(row, 1)) || selection.has(this.node(row, 0));
-    let at = this.seen.findIndex((item) => item.row && lit(item.row));
+    const isSelected = (/** @type {Row} */ row) => selection.has(this.node(row, 1)) || selection.has(this.node(row, 0));
+    let at = this.seen.findIndex((item) => item.row && isSelected(item.row));
     if (at < 0) {
-      const hidden = this.seen.find((item) => item.from !== undefined && this.data.slice(item.from, item.to).some(lit));
+      const hidden = this.seen.find((item) => item.from !== undefined && this.data.slice(item.from, item.to).some(isSelected));
       if (!hidden) return;
       this.opened.add(hidden.from);
       this.arrange();
-      at = this.seen.findIndex((item) => item.row && lit(item.row));
+      at = this.seen.findIndex((item) => item.row && isSelected(item.row));
     }
     if (at >= 0) this.rows.reveal(at);
   }
@@ -244,8 +244,8 @@ export class DiffPane {
 
   /** One side of a row. @param {string} kind @param {any} row @param {number} place 0 for before, 1 for after @param {...Node} cells */
   half(kind, row, place, ...cells) {
-    const node = this.node(row, place), lit = this.selection && this.selection.has(node) ? " pl-selected" : "";
-    const half = el("div", `pl-side pl-row-${LOOKS[kind]}${lit}`, ...cells);
+    const node = this.node(row, place), highlight = this.selection && this.selection.has(node) ? " pl-selected" : "";
+    const half = el("div", `pl-side pl-row-${LOOKS[kind]}${highlight}`, ...cells);
     half.dataset.node = String(node);
     return half;
   }

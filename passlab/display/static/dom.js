@@ -169,10 +169,10 @@ export const choices = (words) => words.map((word) => {
   return option;
 });
 
-/** A word that a click takes away. @param {string} text @param {string} look @param {() => void} gone */
-export function removable(text, look, gone) {
+/** A word that a click removes. @param {string} text @param {string} look @param {() => void} remove */
+export function removable(text, look, remove) {
   const element = el("button", look, text, el("span", "", "×"));
   element.title = `take away: ${text}`;
-  element.addEventListener("click", gone);
+  element.addEventListener("click", remove);
   return element;
 }

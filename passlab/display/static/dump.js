@@ -74,8 +74,8 @@ class DumpStep {
     this.onPick();
   }
 
-  /** The name to light in the unit that is shown: each has names of its own, but for those of the whole program. */
-  get lit() {
+  /** The name to highlight in the unit that is shown: each has names of its own, but for those of the whole program. */
+  get highlight() {
     return this.unit === this.home || /^[@!#]/.test(this.picked) ? this.picked : "";
   }
 
@@ -96,7 +96,7 @@ class DumpStep {
   }
 
   /** Whether the filters leave nothing of a line. @param {number} number */
-  gone(number) {
+  isHidden(number) {
     const text = this.data.lines[number][0];
     return this.noise.size > 0 && text.length > 0 && this.cuts(number).some(([a, b]) => a === 0 && b >= text.length);
   }
@@ -112,7 +112,7 @@ class DumpStep {
     if (!this.noise.size) return rows;
     return rows.flatMap((row) => {
       const [sign, left, right, was, is] = row;
-      if ((right >= 0 && this.gone(after[right])) || (right < 0 && this.gone(before[left]))) return [];
+      if ((right >= 0 && this.isHidden(after[right])) || (right < 0 && this.isHidden(before[left]))) return [];
       const quiet = (sign === "!" || sign === "~") && this.covered(was, before[left]) && this.covered(is, after[right]);
       return [quiet ? ["", left, right, [], []] : row];
     });
@@ -252,15 +252,15 @@ class DumpStep {
 
   /** @param {number[]} lines @param {string} note */
   plain(lines, note) {
-    return [el("div", "pl-above", note), ...lines.filter((line) => !this.gone(line)).slice(0, MOST_ROWS).map((line) =>
-      el("div", "pl-row pl-dump-row", codeOf(this.data.lines[line], this.lit, [], this.cuts(line))))];
+    return [el("div", "pl-above", note), ...lines.filter((line) => !this.isHidden(line)).slice(0, MOST_ROWS).map((line) =>
+      el("div", "pl-row pl-dump-row", codeOf(this.data.lines[line], this.highlight, [], this.cuts(line))))];
   }
 
   /** The text with who made each line. @param {any} version */
   program(version) {
     let last = "";
     const rows = version[LINES].slice(0, MOST_ROWS).flatMap((/** @type {number} */ line, /** @type {number} */ at) => {
-      if (this.gone(line)) return [];
+      if (this.isHidden(line)) return [];
       const row = el("div", "pl-row pl-dump-row", el("span", "pl-number", String(at + 1)));
       if (this.blamed) {
         const [since, step] = version[ORIGINS][at], exact = since === step;
@@ -271,7 +271,7 @@ class DumpStep {
         last = name;
         row.append(maker);
       }
-      row.append(codeOf(this.data.lines[line], this.lit, [], this.cuts(line)));
+      row.append(codeOf(this.data.lines[line], this.highlight, [], this.cuts(line)));
       return [row];
     });
     if (version[LINES].length > MOST_ROWS) rows.push(el("div", "pl-empty", `${many(version[LINES].length - MOST_ROWS, "more line")}`));
@@ -306,7 +306,7 @@ class DumpStep {
   row(row, before, after) {
     const [sign, left, right, was, is] = row;
     const line = (/** @type {string} */ shown, /** @type {string} */ kind, /** @type {number} */ number, /** @type {number[][]} */ words) =>
-      el("div", `pl-row pl-dump-row ${kind ? `pl-row-${kind}` : ""}`, el("span", "pl-sign", shown), codeOf(this.data.lines[number], this.lit, words, this.cuts(number)));
+      el("div", `pl-row pl-dump-row ${kind ? `pl-row-${kind}` : ""}`, el("span", "pl-sign", shown), codeOf(this.data.lines[number], this.highlight, words, this.cuts(number)));
     if (sign === "!") return [line("−", "removed", before[left], was), line("+", "added", after[right], is)];
     if (sign === "~") return [line("~", "changed", after[right], is)];
     return [line(sign === "-" ? "−" : sign || " ", ROWS[sign] || "", right < 0 ? before[left] : after[right], [])];

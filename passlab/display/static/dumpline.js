@@ -17,8 +17,8 @@ export function codeOf(line, picked, words, cuts = /** @type {number[][]} */ ([]
       const inside = words.find(([a, b]) => a <= start && start < b), next = words.find(([a]) => a > start);
       const end = Math.min(to, inside ? inside[1] : next ? next[0] : to, cutting ? cutting[0] : to);
       const piece = text.slice(start, end);
-      const looks = [look, inside ? "pl-word" : "", picked && text.slice(from, to) === picked ? "pl-hit" : ""].filter(Boolean).join(" ");
-      out.append(looks ? el("span", looks, piece) : piece);
+      const classes = [look, inside ? "pl-word" : "", picked && text.slice(from, to) === picked ? "pl-hit" : ""].filter(Boolean).join(" ");
+      out.append(classes ? el("span", classes, piece) : piece);
       start = end;
     }
   };

@@ -156,8 +156,8 @@ export class GraphPane {
     this.place(this.x, this.y, this.scale);
   }
 
-  /** Give what has just been drawn its looks. */
-  dress() {
+  /** Update the selection, groups, colours and names of what has just been drawn. */
+  updateDrawing() {
     this.updateSelection();
     this.updateGroups();
     this.paint();
@@ -195,10 +195,10 @@ export class GraphPane {
       this.picked = -1;
       this.about.hidden = true;
     }
-    const lit = (/** @type {number} */ number) => number === this.picked || (!!selection && this.data.boxes[number][7].some((/** @type {number} */ node) => selection.has(node)));
+    const isSelected = (/** @type {number} */ number) => number === this.picked || (!!selection && this.data.boxes[number][7].some((/** @type {number} */ node) => selection.has(node)));
     const chosen = new Set();
     for (const [number, box] of this.boxes) {
-      const is = lit(number);
+      const is = isSelected(number);
       box.classList.toggle("pl-picked", is);
       if (is) chosen.add(number);
     }
@@ -209,7 +209,7 @@ export class GraphPane {
     this.radius.update();
     const bodies = new Set((this.sheet?.frames || []).filter((frame) => frame.boxes.some((box) => chosen.has(box))).map((frame) => frame.path));
     this.frames?.forEach((frame) => frame.classList.toggle("pl-alike", bodies.has(frame.getAttribute("data-path") || "")));
-    for (const frame of this.sheet?.frames || []) if (frame.folded && frame.boxes.some((box) => lit(box))) bodies.add(frame.path);
+    for (const frame of this.sheet?.frames || []) if (frame.folded && frame.boxes.some((box) => isSelected(box))) bodies.add(frame.path);
     this.frames?.forEach((frame) => frame.classList.toggle("pl-holds", bodies.has(frame.getAttribute("data-path") || "") && frame.classList.contains("pl-stack")));
   }
 

@@ -1,10 +1,10 @@
 // Draws the pieces of a graph: a large one a slice at a time, so that the page answers all the while, and at first without
-// details, which come where one looks closely.
+// details, which are drawn where the view is close.
 import { svg } from "./dom.js";
 import { drawArrow, drawBox, drawCover, drawFrameOfBox, drawGroup, drawLines } from "./graphdraw.js";
 
 const SLICE = 400, LIGHT = 6; // boxes drawn in one go; how many that are drawn without details cost as much as one
-const MANY = 1000; // boxes above which a graph is drawn without details where nobody looks closely
+const MANY = 1000; // boxes above which a graph is drawn without details where the view is far away
 
 /** @typedef {import("./graphsheet.js").Placed & {element: SVGElement, light: boolean}} Drawn a piece, and whether its details are left out */
 
@@ -39,7 +39,7 @@ export class Slices {
       this.draw(piece);
       left -= piece.light ? piece.boxes.length / LIGHT : piece.boxes.length;
     }
-    this.pane.dress();
+    this.pane.updateDrawing();
     this.frame = 0;
     if (this.queue.length) this.soon();
   }

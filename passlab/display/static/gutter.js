@@ -12,7 +12,7 @@ const BLANK = -2; // the origin of a line that defines nothing
  */
 
 export class Gutter {
-  /** @param {WeakMap<Element, number>} hovers hears which text is told where the pointer rests */
+  /** @param {WeakMap<Element, number>} hovers the place of each element's text, shown where the pointer rests */
   constructor(hovers) {
     this.hovers = hovers;
     this.makers = /** @type {Makers | null} */ (null);

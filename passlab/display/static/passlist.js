@@ -31,7 +31,7 @@ export function passName(text) {
   return at < 0 ? [el("b", "", text)] : [el("b", "", text.slice(0, at)), el("span", "pl-pass-options", text.slice(at))];
 }
 
-/** What was said of a step that a search looked at. @param {[boolean, string]} verdict @returns {HTMLElement} */
+/** The verdict of a search on a step. @param {[boolean, string]} verdict @returns {HTMLElement} */
 function stepVerdict([good, why]) {
   const sign = el("span", `pl-step-verdict ${good ? "pl-verdict-good" : "pl-verdict-bad"}`, good ? "✓" : "✗");
   sign.setAttribute("role", "img");
@@ -79,13 +79,13 @@ export class Passes {
   admits(step) {
     const word = this.search.value.trim().toLowerCase();
     if (step.depth > 0 && !this.inner && step.outcome !== "failed") return false;
-    return !this.hidden.has(step.outcome) && (!word || `${step.id} ${step.name} ${step.touched.join(" ")}`.toLowerCase().includes(word));
+    return !this.hidden.has(step.outcome) && (!word || `${step.id} ${step.name} ${step.operators.join(" ")}`.toLowerCase().includes(word));
   }
 
   draw() {
     const admitted = this.steps.flatMap((step, at) => (this.admits(step) ? [at] : []));
     const outside = this.at >= 0 && this.steps[this.at] && !admitted.includes(this.at);
-    // The step that is shown stays in the list, so that it is never unclear what one looks at.
+    // The step that is shown stays in the list, so that it is always clear which one is shown.
     this.shown = outside ? [...admitted, this.at].sort((a, b) => a - b) : admitted;
     if (this.slowest) this.shown.sort((a, b) => this.steps[b].ms - this.steps[a].ms);
     this.list.replaceChildren(...this.shown.map((at) => this.item(this.steps[at], at, outside && at === this.at)));

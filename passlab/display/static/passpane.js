@@ -124,7 +124,7 @@ export class Step {
     const spent = step.outcome === "input" || step.outcome === "skipped" ? "" : time(step.ms);
     const facts = [spent, many(step.calls, "operator"), many(step.nodes, "node"), step.rewrites ? many(step.rewrites, "rewrite") : ""];
     this.facts.textContent = facts.filter(Boolean).join("  ·  ");
-    this.sentence.replaceChildren(...prose(step.said));
+    this.sentence.replaceChildren(...prose(step.sentence));
     this.sentence.classList.toggle("pl-error", step.outcome === "failed");
     this.chips.replaceChildren(...(diff && diff.operators.length ? [chips(diff.operators)] : []));
   }

@@ -33,7 +33,7 @@ class Printed {
 
   /** Show passes; those that are there already stay as they are, for an instrument only adds to them. @param {any} data */
   show(data) {
-    const kept = data.steps.length >= this.data.steps.length && this.data.steps.every((/** @type {any} */ step, /** @type {number} */ at) => step.name === data.steps[at].name && step.said === data.steps[at].said);
+    const kept = data.steps.length >= this.data.steps.length && this.data.steps.every((/** @type {any} */ step, /** @type {number} */ at) => step.name === data.steps[at].name && step.sentence === data.steps[at].sentence);
     if (!kept) {
       this.close();
       this.items = [];
@@ -51,9 +51,9 @@ class Printed {
     const step = this.data.steps[at], opens = !!(step.rows || step.kinds || step.body);
     const caret = el("span", `pl-fold${opens ? "" : " pl-none"}`, opens ? icon(ICONS.right) : null);
     const name = el("span", "pl-pass-name", el("span", "pl-dim", `${step.when} `), ...passName(step.name));
-    const head = el("button", "pl-printed-head", caret, mark(step.outcome), name, el("span", "pl-printed-said", step.said)), body = el("div", "pl-printed-body");
+    const head = el("button", "pl-printed-head", caret, mark(step.outcome), name, el("span", "pl-printed-said", step.sentence)), body = el("div", "pl-printed-body");
     head.setAttribute("type", "button");
-    head.title = step.said;
+    head.title = step.sentence;
     head.tabIndex = -1;
     body.hidden = true;
     body.id = `${this.name}-${at}`;
@@ -104,7 +104,7 @@ class Printed {
   filter() {
     this.items.forEach(({ item }, at) => {
       const step = this.data.steps[at];
-      item.hidden = (this.changed && step.outcome === "unchanged") || !`${step.when} ${step.name} ${step.said}`.toLowerCase().includes(this.word);
+      item.hidden = (this.changed && step.outcome === "unchanged") || !`${step.when} ${step.name} ${step.sentence}`.toLowerCase().includes(this.word);
     });
     if (this.items[this.at]?.item.hidden) this.go(1) || this.go(-1);
     this.press();

@@ -9,10 +9,10 @@ const KEYS = /** @type {[string, string][]} */ ([
 ]);
 const COLOURS = 6;
 
-/** What stands beside a line: its state, in a colour of its number; lit where the decision changed it. @param {string} text @param {boolean} fresh */
-function badge(text, fresh) {
+/** What stands beside a line: its state, in a colour of its number; highlighted where the decision changed it. @param {string} text @param {boolean} changed */
+function badge(text, changed) {
   const number = /(?:group |storage |\?)(\d+)/.exec(text);
-  return el("span", `pl-state${number ? ` pl-state-${Number(number[1]) % COLOURS}` : ""}${fresh ? " pl-state-fresh" : ""}`, text);
+  return el("span", `pl-state${number ? ` pl-state-${Number(number[1]) % COLOURS}` : ""}${changed ? " pl-state-fresh" : ""}`, text);
 }
 
 /** @param {{model: any, el: HTMLElement}} context */
@@ -24,7 +24,7 @@ function render({ model, el: host }) {
   range.type = "range";
   range.setAttribute("aria-label", "decision");
   message.setAttribute("aria-live", "polite");
-  let at = 0, state = /** @type {(string | null)[]} */ ([]), fresh = new Set();
+  let at = 0, state = /** @type {(string | null)[]} */ ([]), changed = new Set();
   const steps = () => model.get("data").steps;
   const go = (/** @type {number} */ to) => {
     const data = model.get("data"), step = data.steps[to - 1];
@@ -32,10 +32,10 @@ function render({ model, el: host }) {
     at = to;
     state = [...data.start];
     for (const one of data.steps.slice(0, at)) for (const [line, text] of one.changed) state[line] = text;
-    fresh = new Set(step ? step.changed.map((/** @type {[number, string]} */ [line]) => line) : []);
+    changed = new Set(step ? step.changed.map((/** @type {[number, string]} */ [line]) => line) : []);
     range.value = String(at);
     where.textContent = `${at} of ${data.steps.length}`;
-    message.replaceChildren(el("span", "pl-dim", step ? step.phase : "before the first decision"), el("div", step && step.changed.length ? "pl-solving-effect" : "", step ? step.said : "\u00a0"));
+    message.replaceChildren(el("span", "pl-dim", step ? step.phase : "before the first decision"), el("div", step && step.changed.length ? "pl-solving-effect" : "", step ? step.sentence : "\u00a0"));
     selection.set(step ? [step.node] : []);
     if (step && step.line >= 0) pane.goto(step.line, false);
     pane.rows.update(true);
@@ -57,7 +57,7 @@ function render({ model, el: host }) {
     const data = model.get("data");
     title.textContent = title.title = data.title;
     range.max = String(data.steps.length);
-    pane.beside = (line) => (state[line] ? badge(/** @type {string} */ (state[line]), fresh.has(line)) : null);
+    pane.beside = (line) => (state[line] ? badge(/** @type {string} */ (state[line]), changed.has(line)) : null);
     pane.besideWidth = Math.min(40, 4 + Math.max(0, ...data.start.map((/** @type {string | null} */ text) => (text || "").length), ...data.steps.flatMap((/** @type {any} */ step) => step.changed.map((/** @type {[number, string]} */ [, text]) => text.length))));
     pane.show(data, data.rows, null, null, data.nodes);
     go(0);

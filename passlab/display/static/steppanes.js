@@ -30,7 +30,7 @@ export class BytecodePane {
     this.selection = selection;
     this.run = /** @type {Run | null} */ (null);
     this.func = -1;
-    this.now = { point: -1, before: -1, looks: /** @type {Map<number, string>} */ (new Map()) };
+    this.now = { point: -1, before: -1, accesses: /** @type {Map<number, string>} */ (new Map()) };
     this.stops = /** @type {(point: number) => boolean} */ (() => false);
     this.folds = true; // whether instructions that only keep books stand on one line
     this.opened = new Set(); // folds that were opened, by their first instruction
@@ -112,11 +112,11 @@ export class BytecodePane {
     return element;
   }
 
-  /** @param {Run} run @param {number} func @param {number} point the next instruction @param {number} before the last one @param {Map<number, string>} looks of registers @param {(point: number) => boolean} stops @param {boolean} changed whether breakpoints did */
-  show(run, func, point, before, looks, stops, changed) {
+  /** @param {Run} run @param {number} func @param {number} point the next instruction @param {number} before the last one @param {Map<number, string>} accesses of registers @param {(point: number) => boolean} stops @param {boolean} changed whether breakpoints did */
+  show(run, func, point, before, accesses, stops, changed) {
     const other = this.run !== run || this.func !== func, old = this.now;
     [this.run, this.func, this.stops] = [run, func, stops];
-    this.now = { point, before, looks };
+    this.now = { point, before, accesses };
     const { name, params, base } = run.data.functions[func], next = run.data.functions[func + 1];
     if (other) {
       this.base = base;
@@ -138,13 +138,13 @@ export class BytecodePane {
   /** @param {number} i */
   row(i) {
     const run = /** @type {Run} */ (this.run), point = (this.base || 0) + i, here = point === this.now.point;
-    const lit = (run.code.nodes[point] || []).some((/** @type {number} */ node) => this.selection.has(node)) ? " pl-selected" : "";
+    const highlight = (run.code.nodes[point] || []).some((/** @type {number} */ node) => this.selection.has(node)) ? " pl-selected" : "";
     const stop = this.stops(point), gutter = el("span", `pl-gutter${stop ? " pl-stop" : ""}`, el("i", "pl-dot"));
     gutter.title = stop ? "remove the breakpoint" : "set a breakpoint";
     gutter.setAttribute("role", "button");
     gutter.setAttribute("aria-label", `breakpoint at ${i}`);
     gutter.setAttribute("aria-pressed", String(stop));
-    const element = el("div", `pl-inst pl-role-${run.code.roles[point]}${here ? " pl-here" : ""}${point === this.now.before ? " pl-was" : ""}${lit}`, gutter,
+    const element = el("div", `pl-inst pl-role-${run.code.roles[point]}${here ? " pl-here" : ""}${point === this.now.before ? " pl-was" : ""}${highlight}`, gutter,
       el("span", "pl-counter"), el("span", "pl-number", i), this.text(run, point, here));
     element.setAttribute("data-point", String(point));
     if (here) element.setAttribute("aria-current", "step");
@@ -153,15 +153,15 @@ export class BytecodePane {
 
   /** @param {Run} run @param {number} point @param {boolean} here */
   text(run, point, here) {
-    const text = run.code.texts[point], element = el("span", "pl-inst-text"), looks = here || point === this.now.before ? this.now.looks : null;
+    const text = run.code.texts[point], element = el("span", "pl-inst-text"), accesses = here || point === this.now.before ? this.now.accesses : null;
     const first = /^[^\s$(]+/.exec(text), head = first ? first[0] : "";
     const name = el("span", run.code.roles[point] === 3 ? "pl-op" : "pl-keyword", head);
     name.style.minWidth = `${Math.min(head.length, 12)}ch`; // the rest gives way first
     const rest = el("span", "pl-rest");
     for (const part of text.slice(head.length).split(/(\$\d+|@[\w.]+)/)) {
       if (part[0] === "$") {
-        const look = looks && looks.get(Number(part.slice(1)));
-        rest.append(el("span", look && (here || look === "wrote") ? `pl-reg pl-reg-${look}` : "pl-reg", part));
+        const access = accesses && accesses.get(Number(part.slice(1)));
+        rest.append(el("span", access && (here || access === "wrote") ? `pl-reg pl-reg-${access}` : "pl-reg", part));
       } else rest.append(part[0] === "@" ? el("span", "pl-global", part) : part);
     }
     element.append(name, rest);
@@ -194,14 +194,14 @@ export class RegisterPane {
     });
   }
 
-  /** @param {Run} run @param {number} frame @param {Int32Array} values @param {Map<number, string>} looks @param {number} picked @param {[number, number][]} watches */
-  show(run, frame, values, looks, picked, watches) {
+  /** @param {Run} run @param {number} frame @param {Int32Array} values @param {Map<number, string>} accesses @param {number} picked @param {[number, number][]} watches */
+  show(run, frame, values, accesses, picked, watches) {
     const params = run.data.functions[run.func[frame]].params;
     const watched = new Set(watches.filter(([f]) => f === frame).map(([, r]) => r));
     this.list = [];
     for (let r = 0; r < values.length; r++) {
-      if (values[r] <= 0 && !looks.has(r) && !watched.has(r)) continue;
-      this.list.push({ register: r, name: params[r] || "", text: run.texts[values[r]] || "", odd: run.odd[values[r]] || 0, look: looks.get(r) || "", watched: watched.has(r) });
+      if (values[r] <= 0 && !accesses.has(r) && !watched.has(r)) continue;
+      this.list.push({ register: r, name: params[r] || "", text: run.texts[values[r]] || "", nonfinite: run.nonfinite[values[r]] || 0, look: accesses.get(r) || "", watched: watched.has(r) });
     }
     const longest = Math.max(0, ...this.list.map((item) => item.name.length + (item.watched ? 2 : 0)));
     this.rows.box.style.setProperty("--pl-name", `${Math.min(14, longest + 2)}ch`);
@@ -222,7 +222,7 @@ export class RegisterPane {
 
   /** @param {any} item */
   row(item) {
-    const element = el("div", `pl-register${item.register === this.picked ? " pl-chosen" : ""}${item.odd ? " pl-has-odd" : ""}${item.text ? "" : " pl-none"}`,
+    const element = el("div", `pl-register${item.register === this.picked ? " pl-chosen" : ""}${item.nonfinite ? " pl-has-odd" : ""}${item.text ? "" : " pl-none"}`,
       el("span", "pl-reg-look", item.look ? mark(item.look) : null), el("span", `pl-reg-name${item.look ? ` pl-reg-${item.look}` : ""}`, `$${item.register}`),
       el("span", "pl-reg-param", item.watched ? el("i", "pl-eye") : null, item.name), el("span", "pl-reg-value", item.text || "–"));
     element.setAttribute("data-register", String(item.register));
@@ -373,8 +373,8 @@ export class SourcePane {
   /** @param {number} i */
   row(i) {
     const run = /** @type {Run} */ (this.run), [at, from, to] = this.seen.slice(3 * i, 3 * i + 3), line = run.data.lines[this.lines[at]];
-    const node = this.tab === "Source" ? run.code.programNodes[at] ?? -1 : -1, lit = this.selection.has(node) ? " pl-selected" : "";
-    const element = el("div", `pl-row${this.marked.has(at) ? " pl-line-here" : ""}${lit}`, el("span", "pl-number", from ? "" : at + 1),
+    const node = this.tab === "Source" ? run.code.programNodes[at] ?? -1 : -1, highlight = this.selection.has(node) ? " pl-selected" : "";
+    const element = el("div", `pl-row${this.marked.has(at) ? " pl-line-here" : ""}${highlight}`, el("span", "pl-number", from ? "" : at + 1),
       el("span", "pl-text", from ? " ".repeat(hanging(line[0], this.width)) : null, code(line, from, to, "")));
     element.title = line[2] >= 0 ? run.data.texts[line[2]] : "";
     if (node >= 0) element.dataset.node = String(node);

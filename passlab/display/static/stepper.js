@@ -138,7 +138,7 @@ class Stepper {
 
   /** @param {number} way */
   proceed(way) {
-    if (this.run.data.partial && this.breaks.some((b) => b.odd)) return this.say("the values are still loading: try again in a moment");
+    if (this.run.data.partial && this.breaks.some((b) => b.nonfinite)) return this.say("the values are still loading: try again in a moment");
     let at = this.at;
     for (let left = this.times(); left > 0; left--) at = this.run.proceed(at, way, this.breaks, this.watches);
     this.go(at, true);
@@ -197,7 +197,7 @@ class Stepper {
   }
 
   // ---------------------------------------------------------------- registers and frames
-  /** The frame that is looked at. */
+  /** The frame that is shown. */
   placed() {
     return this.run.stack(this.at, this.up + 1)[this.up] || null;
   }
@@ -222,8 +222,8 @@ class Stepper {
     const e = this.run.registers(place.frame, this.at).by[this.register];
     if (e < 0) return this.say(`$${this.register} is an argument of the program`);
     this.go(e, true);
-    const from = this.run.inputs(e, place.frame, this.register), odd = from.find(([f, r]) => this.run.odd[this.run.registers(f, e).values[r]]);
-    if (from.length) this.pick((odd || from[0])[1]);
+    const from = this.run.inputs(e, place.frame, this.register), nonfinite = from.find(([f, r]) => this.run.nonfinite[this.run.registers(f, e).values[r]]);
+    if (from.length) this.pick((nonfinite || from[0])[1]);
   }
 
   // ---------------------------------------------------------------- showing
@@ -237,12 +237,12 @@ class Stepper {
   show() {
     const { run, at } = this, place = this.placed(), top = this.up === 0;
     const point = place ? run.data.functions[place.func].base + place.pc : -1, before = at > 0 ? run.point[at - 1] : -1;
-    const looks = new Map();
+    const accesses = new Map();
     if (place) {
-      for (const r of run.wrote(at - 1, place.frame)) looks.set(r, "wrote");
+      for (const r of run.wrote(at - 1, place.frame)) accesses.set(r, "wrote");
       if (top && point >= 0) {
-        for (const r of run.code.reads[point]) looks.set(r, "reads");
-        for (const r of run.code.changes[point]) looks.set(r, "writes");
+        for (const r of run.code.reads[point]) accesses.set(r, "reads");
+        for (const r of run.code.changes[point]) accesses.set(r, "writes");
       }
     }
     this.position.value = grouped(this.began + at);
@@ -253,11 +253,11 @@ class Stepper {
     if (!place) return this.showEnd(stops);
     const failed = run.data.end.what === "failed" && at === run.length;
     this.say(failed ? run.data.end.text : run.code.operators[point].join(" + "), failed);
-    this.code.show(run, place.func, point, top ? before : -1, looks, stops, this.restopped);
+    this.code.show(run, place.func, point, top ? before : -1, accesses, stops, this.restopped);
     this.restopped = false;
     const held = run.registers(place.frame, at);
-    if (!this.pinned || !(held.values[this.register] > 0)) this.follow(looks, held.values);
-    this.registers.show(run, place.frame, held.values, looks, this.register, this.watches);
+    if (!this.pinned || !(held.values[this.register] > 0)) this.follow(accesses, held.values);
+    this.registers.show(run, place.frame, held.values, accesses, this.register, this.watches);
     this.showValue(place.frame, held.values[this.register] || 0, held.by[this.register]);
   }
 
@@ -274,9 +274,9 @@ class Stepper {
     this.card.replaceChildren(head, drawn ? tensorCard(drawn) : "", heap ? drawHeap(heap) : "");
   }
 
-  /** The register to look at: just written, else read. @param {Map<number, string>} looks @param {Int32Array} values */
-  follow(looks, values) {
-    const by = (/** @type {string} */ look) => [...looks].filter(([r, l]) => l === look && values[r] > 0).map(([r]) => r)[0];
+  /** The register to look at: just written, else read. @param {Map<number, string>} accesses @param {Int32Array} values */
+  follow(accesses, values) {
+    const by = (/** @type {string} */ look) => [...accesses].filter(([r, l]) => l === look && values[r] > 0).map(([r]) => r)[0];
     const register = [by("wrote"), by("reads")].find((r) => r !== undefined);
     if (register !== undefined) this.register = register;
     else if (!(values[this.register] > 0)) this.register = values.findIndex((v) => v > 0);

@@ -1,7 +1,7 @@
 // A recorded run: its log, the state at any instant, and the targets of steps. Nothing here draws.
 
 const PLAIN = 0, CALL = 1, RETURN = 2, KERNEL = 3;
-const ODD = /** @type {Record<string, number>} */ ({ nan: 1, inf: 2, "not finite": 3 });
+const NONFINITE = /** @type {Record<string, number>} */ ({ nan: 1, inf: 2, "not finite": 3 });
 
 const TIME_STEPS = 2000, VARIES = -2;
 export const WAITING = 1; // the number of a value that comes later
@@ -45,7 +45,7 @@ function spread(counts, from, length, by) {
 }
 
 /**
- * @typedef {{text: string, mask: Uint8Array | null, odd: number, on: boolean}} Break a breakpoint: program points, or kinds of non-finite numbers
+ * @typedef {{text: string, mask: Uint8Array | null, nonfinite: number, on: boolean}} Break a breakpoint: program points, or kinds of non-finite numbers
  * @typedef {{frame: number, pc: number, func: number, depth: number}} Place
  */
 
@@ -56,7 +56,7 @@ export class Run {
     this.length = data.length;
     this.code = data.code;
     this.texts = data.values.texts;
-    this.odd = data.values.odd;
+    this.nonfinite = data.values.nonfinite;
     this.point = spread(ints(data.runs), ints(data.runPoints), this.length, 1);
     this.late = new Set(data.values.late);
     this.parameters = ints(data.given);
@@ -227,14 +227,14 @@ export class Run {
   /** Whether a breakpoint holds at an instant. @param {Break} b @param {number} i */
   stops(b, i) {
     if (b.mask) return i < this.length && b.mask[this.point[i]] === 1;
-    return i > 0 && (this.oddAt(i - 1) & b.odd) !== 0;
+    return i > 0 && (this.nonfiniteAt(i - 1) & b.nonfinite) !== 0;
   }
 
   /** What kinds of non-finite numbers (1 NaN, 2 infinite) the value that an event made has; passing on makes none. @param {number} e */
-  oddAt(e) {
+  nonfiniteAt(e) {
     const number = this.columns.value[e], role = this.code.roles[this.point[e]];
     const makes = role === KERNEL || (role === PLAIN && (this.code.kinds[this.point[e]] === "load_const" || this.data.executor !== "vm"));
-    return makes && number > 0 ? this.odd[number] || 0 : 0;
+    return makes && number > 0 ? this.nonfinite[number] || 0 : 0;
   }
 
   /**
@@ -242,8 +242,8 @@ export class Run {
    * @param {string} text @returns {Break | null}
    */
   breakOf(text) {
-    const word = text.trim(), odd = ODD[word.toLowerCase().replace(/^first /, "")];
-    if (odd) return { text: word, mask: null, odd, on: true };
+    const word = text.trim(), nonfinite = NONFINITE[word.toLowerCase().replace(/^first /, "")];
+    if (nonfinite) return { text: word, mask: null, nonfinite, on: true };
     const points = this.pointsOf(word);
     return points.length ? this.breakAt(word, points) : null;
   }
@@ -252,7 +252,7 @@ export class Run {
   breakAt(text, points) {
     const mask = new Uint8Array(this.code.texts.length + 1);
     for (const point of points) mask[point] = 1;
-    return { text, mask, odd: 0, on: true };
+    return { text, mask, nonfinite: 0, on: true };
   }
 
   /** @param {string} word @returns {number[]} */

@@ -172,10 +172,10 @@ export class Timeline {
     const run = this.run, width = this.track.clientWidth;
     if (!run || !width) return;
     this.explain(run);
-    const again = width === this.width && this.bars.length > 0;
-    if (!again) this.bars = this.kernels(run, width);
+    const unchanged = width === this.width && this.bars.length > 0;
+    if (!unchanged) this.bars = this.kernels(run, width);
     this.drawing.replaceChildren(...this.bars, ...this.marks(run, width));
-    if (again) return;
+    if (unchanged) return;
     this.width = width;
     for (const drawing of [this.drawing, this.memory]) drawing.setAttribute("viewBox", `0 0 ${width} ${drawing === this.drawing ? HEIGHT : STRIP}`);
     this.memory.replaceChildren(...this.storages(run, width));
@@ -187,7 +187,7 @@ export class Timeline {
     const { count, blocks } = run.data.storage, has = (/** @type {number} */ role) => run.code.roles.includes(role);
     const there = /** @type {[string, string, unknown][]} */ ([
       ["pl-kernel-bars", "kernels (height: time)", has(3)], ["pl-call-depth", "depth of calls", run.depth.some((depth) => depth > 0)],
-      ["pl-stop-marks", "breakpoints", this.breaks.some((b) => b.on)], ["pl-odd-marks", "NaN, infinities", Object.keys(run.odd).length],
+      ["pl-stop-marks", "breakpoints", this.breaks.some((b) => b.on)], ["pl-odd-marks", "NaN, infinities", Object.keys(run.nonfinite).length],
       ["pl-live", "live memory", count], ["pl-peak-mark", "peak", count], ["pl-block-new", "storages", count], ["pl-block-reused", "reused", blocks.some((/** @type {any[]} */ block) => block[3])],
     ]);
     this.legend.replaceChildren(...there.filter(([, , is]) => is).map(([look, means]) =>
@@ -219,21 +219,21 @@ export class Timeline {
   /** Breakpoints are triangles, NaN and infinities crosses, the peak of memory a diamond. @param {Run} run @param {number} width @returns {Element[]} */
   marks(run, width) {
     const x = (/** @type {number} */ at) => width * this.part(at), on = this.breaks.filter((b) => b.on), seen = new Set();
-    const plain = Object.keys(run.odd).length === 0;
-    let stops = "", odd = "", left = on.length || !plain ? MARKS : 0;
+    const plain = Object.keys(run.nonfinite).length === 0;
+    let stops = "", nonfinite = "", left = on.length || !plain ? MARKS : 0;
     for (let at = this.from; at <= this.to && left > 0; at++) {
       if (on.some((b) => run.stops(b, at)) && !seen.has(Math.round(x(at)))) {
         seen.add(Math.round(x(at)));
         stops += `M${(x(at) - 4).toFixed(1)} 0h8l-4 6z`;
         left--;
       }
-      if (!plain && at > 0 && run.oddAt(at - 1) && !seen.has(`odd${Math.round(x(at) / 4)}`)) {
-        seen.add(`odd${Math.round(x(at) / 4)}`);
-        odd += `M${(x(at) - 3).toFixed(1)} 9l6 6m0 -6l-6 6`;
+      if (!plain && at > 0 && run.nonfiniteAt(at - 1) && !seen.has(`nonfinite${Math.round(x(at) / 4)}`)) {
+        seen.add(`nonfinite${Math.round(x(at) / 4)}`);
+        nonfinite += `M${(x(at) - 3).toFixed(1)} 9l6 6m0 -6l-6 6`;
         left--;
       }
     }
-    const marks = [svg("path", { d: odd, class: "pl-odd-marks" }), svg("path", { d: stops, class: "pl-stop-marks" })];
+    const marks = [svg("path", { d: nonfinite, class: "pl-odd-marks" }), svg("path", { d: stops, class: "pl-stop-marks" })];
     const { peakAt, count } = run.data.storage;
     if (count) marks.push(svg("path", { d: `M${x(peakAt).toFixed(1)} ${HEIGHT - 8}l4 -4l-4 -4l-4 4z`, class: "pl-peak-mark" }));
     return marks;
@@ -250,13 +250,13 @@ export class Timeline {
     }
     area += `H${width}${tall ? `V${half}` : ""}V${half}z`;
     const room = STRIP - half - 3, high = Math.max(2, Math.min(6, room / Math.max(1, lanes)));
-    let fresh = "", again = "";
+    let created = "", reusing = "";
     for (const [born, died, lane, reused] of blocks) {
       const top = half + 3 + ((lane * high) % Math.max(high, room - high));
       const piece = `M${x(born).toFixed(1)} ${top.toFixed(1)}H${Math.max(x(born) + 0.8, x(died) - 0.5).toFixed(1)}v${Math.max(0.5, high - 0.7).toFixed(1)}H${x(born).toFixed(1)}z`;
-      if (reused) again += piece; else fresh += piece;
+      if (reused) reusing += piece; else created += piece;
     }
-    return [svg("path", { d: area, class: "pl-live" }), svg("path", { d: fresh, class: "pl-block-new" }), svg("path", { d: again, class: "pl-block-reused" })];
+    return [svg("path", { d: area, class: "pl-live" }), svg("path", { d: created, class: "pl-block-new" }), svg("path", { d: reusing, class: "pl-block-reused" })];
   }
 
   close() {

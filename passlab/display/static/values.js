@@ -10,11 +10,11 @@ const KEYS = /** @type {[string, string][]} */ ([
 ]);
 
 /** The facts of a line, in columns. @param {any[]} facts */
-function cells([shape, range, odd, distance, time, part, bytes, , first]) {
+function cells([shape, range, nonfinite, distance, time, part, bytes, , first]) {
   const bar = el("span", "pl-fact-bar");
   bar.style.width = `${Math.round(part * 100)}%`;
   return el("span", `pl-fact-cells${first ? " pl-fact-first" : ""}`, el("span", "pl-fact-shape", shape), el("span", "pl-fact-range", range),
-    el("span", "pl-fact-odd", distance || odd), el("span", "pl-fact-time", time, bar), el("span", "pl-fact-bytes", bytes));
+    el("span", "pl-fact-odd", distance || nonfinite), el("span", "pl-fact-time", time, bar), el("span", "pl-fact-bytes", bytes));
 }
 
 /** @param {{model: any, el: HTMLElement}} context */

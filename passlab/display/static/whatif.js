@@ -15,7 +15,7 @@ export class PipelineEditor {
     this.at = 0;
     this.timer = 0;
     this.dragged = -1;
-    this.touched = false; // whether the pipeline is another one than the recorded
+    this.edited = false; // whether the pipeline differs from the recorded one
     this.outcomes = /** @type {Record<number, {outcome: string, same: boolean}>} */ ({});
     this.words = el("datalist", "");
     this.words.id = uniqueId();
@@ -166,7 +166,7 @@ export class PipelineEditor {
   /** Tell the pipeline. @param {number} [pause] */
   tell(pause = 0) {
     clearTimeout(this.timer);
-    this.touched = this.entries.some(({ number, text, was, on }, at) => !on || text !== was || number !== at + 1);
+    this.edited = this.entries.some(({ number, text, was, on }, at) => !on || text !== was || number !== at + 1);
     this.timer = window.setTimeout(() => {
       const { entries } = this;
       this.changed(this.running().map((at) => (entries[at].number !== null && entries[at].text === entries[at].was ? /** @type {number} */ (entries[at].number) : entries[at].text)));
