@@ -20,7 +20,7 @@ from passlab.display.module import ModuleView, code_line
 from passlab.display.nodes import Links
 from passlab.display.palette import AMBER, BLUE, GREEN, PINK, TEAL, VIOLET
 from passlab.display.parts import Gap, Part, Sentence
-from passlab.display.view import HasFrame
+from passlab.display.view import HasFrame, checked_view
 from passlab.errors import counted, visible
 from passlab.instrument.events import Event
 from passlab.ir.expr import Constant
@@ -205,6 +205,7 @@ class BlameView(ModuleView):
         return Table(("line", "text", "made by", "rule", "from"), rows)
 
 
+@checked_view(Recording, hint="passlab.record(mod, passes) returns one")
 def blame_view(recording: Recording, step: int | str = -1) -> BlameView:
     """Return the program after a step (by default the last) with the pass that created each line.
 

@@ -13,7 +13,7 @@ from passlab.display.parts import Embedded, Fold, HtmlOnly, Part, Sentence
 from passlab.display.recording import outcome
 from passlab.display.rows import Rows
 from passlab.display.timing import milliseconds
-from passlab.display.view import HasFrame, View
+from passlab.display.view import HasFrame, View, checked_view
 from passlab.errors import Diagnostic, PassError, visible
 from passlab.instrument.events import Event
 from passlab.instrument.statistics import count_module
@@ -140,6 +140,7 @@ def _step_data(step: Event) -> dict[str, Any]:
     }
 
 
+@checked_view(Comparison, hint="lab.compare(recording, other) returns one")
 def comparison_view(comparison: Comparison) -> ComparisonView:
     """Return the view of a comparison of two recordings (`lab.compare`)."""
     return ComparisonView(comparison)

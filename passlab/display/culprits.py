@@ -13,7 +13,7 @@ from passlab.display.page import static_document
 from passlab.display.parts import Code, Embedded, Fold, HtmlOnly, Part, Sentence
 from passlab.display.rows import Rows
 from passlab.display.searches import VerdictView
-from passlab.display.view import HasFrame, View
+from passlab.display.view import HasFrame, View, checked_view
 from passlab.errors import Diagnostic, FileAccessError, counted
 from passlab.instrument.statistics import count_module
 from passlab.lab.culprit_search import Culprit
@@ -78,6 +78,7 @@ class CulpritView(VerdictView):
         return self.culprit.table()
 
 
+@checked_view(Culprit, hint="lab.culprit(mod, passes) returns one")
 def culprit_view(culprit: Culprit) -> CulpritView:
     """Return the view of a culprit."""
     return CulpritView(culprit)
@@ -147,6 +148,7 @@ def write_campaign(campaign: Campaign, directory: str | PathLike[str]) -> Path:
     return path
 
 
+@checked_view(Campaign, hint="lab.fuzz(pass_) returns one")
 def campaign_view(campaign: Campaign) -> CampaignView:
     """Return the view of a campaign."""
     return CampaignView(campaign)

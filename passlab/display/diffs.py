@@ -13,7 +13,7 @@ from passlab.display.listing import Line, LineTable, ProgramLines, lines_of, lis
 from passlab.display.nodes import line_numbers
 from passlab.display.parts import Gap, Part, Sentence
 from passlab.display.rows import Counts
-from passlab.display.view import HasFrame, View
+from passlab.display.view import HasFrame, View, checked_view
 from passlab.table import Table
 
 CONTEXT = 3  # unchanged lines shown around what changed
@@ -148,6 +148,7 @@ class DiffView(View):
         return Table(("function", "change", "node", "fields"), rows)
 
 
+@checked_view(Diff, hint="passlab.diff(before, after) returns one")
 def diff_view(difference: Diff) -> DiffView:
     """Return the view of a difference."""
     return DiffView(difference)

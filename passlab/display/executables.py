@@ -16,7 +16,7 @@ from passlab.display.module import module_view
 from passlab.display.nodes import Links, number_of
 from passlab.display.parts import Embedded, Fold, Part, Sentence
 from passlab.display.rows import Rows
-from passlab.display.view import HasFrame, View
+from passlab.display.view import HasFrame, View, checked_view
 from passlab.errors import counted, visible
 from passlab.table import Table
 from passlab.vm.executable import Executable, VMFunction
@@ -123,6 +123,7 @@ class ExecutableView(View):
         return Table(_COLUMNS, rows)
 
 
+@checked_view(Executable, hint="relay.vm.compile(mod) returns one")
 def executable_view(executable: Executable) -> ExecutableView:
     """Return the view of an executable of the virtual machine."""
     return ExecutableView(executable)

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import passlab
 from passlab.diffing.diff import node_name
 from passlab.display.parts import Code, Fold, HtmlOnly, Part, Sentence
-from passlab.display.view import HasFrame, View
+from passlab.display.view import HasFrame, View, checked_view
 from passlab.errors import PasslabError, visible
 from passlab.instrument.events import Event
 from passlab.ir.expr import Expr
@@ -103,6 +103,7 @@ class FailureView(View):
         return Table(UserFrame._fields, self.frames)
 
 
+@checked_view(Event, hint="`failed` of a recording is the event of the pass that raised")
 def failure_view(event: Event) -> FailureView:
     """Return the view of the error of an event."""
     return FailureView(event)

@@ -6,16 +6,14 @@ The registers that the next instruction reads and writes are marked, so a lesson
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from passlab.debugger.instant import Instant
 from passlab.debugger.values import short_text
 from passlab.display.html import Markup, tag
 from passlab.display.palette import AMBER, BLUE, CELL, CODE, MUTED, RULE, TABLE
 from passlab.display.parts import Beside, HtmlOnly, Part, Sentence
-from passlab.display.view import View
-
-if TYPE_CHECKING:
-    from passlab.debugger.instant import Instant
+from passlab.display.view import View, checked_view
 
 SHOWN_FRAMES = 6  # the innermost ones; the others are counted
 SHOWN_REGISTERS = 16
@@ -113,6 +111,7 @@ class FramesView(View):
         return {"kind": self.kind, "title": self.title, "frames": boxes}
 
 
+@checked_view(Instant, hint="trace[12] and the `now` of a debugger are instants")
 def frames_view(instant: Instant) -> FramesView:
     """Return the view of the frames and registers of an instant: `frames_view(dbg.now)`, `frames_view(trace[12])`."""
     return FramesView(instant)

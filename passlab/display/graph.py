@@ -23,13 +23,12 @@ from passlab.display.parts import Drawing, Gap, Part, Sentence
 from passlab.display.repeats import GraphPiece, Item, structure
 from passlab.display.sheet import PlacedPiece, pack, parts_of, place
 from passlab.display.sheet_data import SheetData, on_sheet
-from passlab.display.view import HasFrame, View
+from passlab.display.view import HasFrame, View, checked_view
 from passlab.errors import visible
 from passlab.ir.attrs import Attrs
 from passlab.ir.expr import Call, Constant, Expr, Function, Var
 from passlab.ir.gc_pause import building
 from passlab.ir.module import IRModule
-from passlab.ir.node_errors import not_a_node_error
 from passlab.ir.types import FuncType
 from passlab.ir.walk import post_order
 from passlab.table import Table
@@ -209,6 +208,7 @@ class GraphView(View):
         return Table(("box", "kind", "name", "nodes", "change"), rows)
 
 
+@checked_view(IRModule, Expr, hint="passlab.parse(text) returns a module")
 def graph_view(
     program: Any,
     changed: Diff | Iterable[Expr] | None = None,
@@ -223,8 +223,6 @@ def graph_view(
     says whether each fused function is one box; without it that depends on the size of the graph. `overlays` are series
     of numbers by node, by which boxes may be coloured: `{"milliseconds": {call: 0.3}}`.
     """
-    if not isinstance(program, (IRModule, Expr)):
-        raise not_a_node_error(program, "a module, a function or an expression")
     if changed is None and changed_from is not None:
         changed = diff(changed_from, program)
     return GraphView(program, changed, folded, overlays)

@@ -7,7 +7,7 @@ from typing import Any
 
 from passlab.display.parts import Fold, Part, Sentence
 from passlab.display.rows import Rows
-from passlab.display.view import HasFrame, View
+from passlab.display.view import HasFrame, View, checked_view
 from passlab.errors import counted, visible
 from passlab.lab.counterfactuals import CHANGES, Variant, WhatIfTable
 
@@ -78,6 +78,7 @@ def _change(old: int, new: int) -> str:
     return f"{old:,}" if old == new else f"{old:,} → {new:,}"
 
 
+@checked_view(WhatIfTable, hint="lab.what_if(mod, passes) returns one")
 def heat_map_view(table: WhatIfTable) -> HeatMapView:
     """Return the view of the variants of a pipeline."""
     return HeatMapView(table)

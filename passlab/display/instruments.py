@@ -15,7 +15,7 @@ from passlab.display.parts import Code, Embedded, Fold, Part, Sentence
 from passlab.display.recording import recording_view
 from passlab.display.rows import Rows
 from passlab.display.timing import timing_view
-from passlab.display.view import HasFrame, View
+from passlab.display.view import HasFrame, View, checked_view
 from passlab.errors import counted, visible
 from passlab.instrument.base import PassInstrument
 from passlab.instrument.printing import PrintedStep, Printer
@@ -180,6 +180,7 @@ def printed_data(title: str, views: Iterable[PrintedStepView]) -> dict[str, Any]
     return {"kind": PrinterView.kind, "title": visible(title), "steps": steps, **table.data()}
 
 
+@checked_view(PassInstrument, hint="instrument.PassTimingInstrument() is one")
 def instrument_view(instrument: PassInstrument) -> View:
     """Return the view of an instrument: of times, of a recording, of printed programs, or a table."""
     if isinstance(instrument, PassTimingInstrument):
@@ -189,6 +190,7 @@ def instrument_view(instrument: PassInstrument) -> View:
     return PrinterView(instrument) if isinstance(instrument, Printer) else InstrumentView(instrument)
 
 
+@checked_view(PrintedStep, hint="`steps` of instrument.PrintIRAfter() has them")
 def printed_step_view(step: PrintedStep) -> PrintedStepView:
     """Return the view of one printed program or diff."""
     return PrintedStepView(step)

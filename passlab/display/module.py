@@ -11,10 +11,12 @@ from passlab.display.code_lines import CodeLine, GutterLabel, Listing
 from passlab.display.listing import Line, LineTable, ProgramLines, listing, short_type, type_text
 from passlab.display.nodes import line_numbers
 from passlab.display.parts import HtmlOnly, Part, Sentence
-from passlab.display.view import HasFrame, View
+from passlab.display.view import HasFrame, View, checked_view
 from passlab.errors import counted
+from passlab.ir.adt import Pattern
 from passlab.ir.expr import Expr
 from passlab.ir.module import IRModule
+from passlab.ir.types import Type
 from passlab.table import Table
 
 
@@ -76,6 +78,7 @@ def is_untyped(mod: IRModule) -> bool:
     return bool(functions) and all(function.checked_type_ is None for function in functions)
 
 
+@checked_view(IRModule, Expr, Type, Pattern, hint="passlab.parse(text) returns a module")
 def module_view(program: Any) -> ModuleView:
     """Return the view of a module, expression, type or pattern."""
     return ModuleView(program)

@@ -17,7 +17,7 @@ from passlab.display.module import ModuleView
 from passlab.display.nodes import line_node
 from passlab.display.parts import Code, Fold, HtmlOnly, Part, Sentence
 from passlab.display.rows import Rows
-from passlab.display.view import HasFrame, View
+from passlab.display.view import HasFrame, View, checked_view
 from passlab.errors import visible
 from passlab.evaluate.agreement import Disagreement
 from passlab.ir.expr import Expr
@@ -186,6 +186,7 @@ def bytes_text(count: int) -> str:
     return f"{count} B" if count else ""
 
 
+@checked_view(NodeValues, hint="lab.watch(mod, *args) returns one")
 def node_values_view(run: NodeValues, against: NodeValues | None = None) -> NodeValuesView:
     """Return the view of a watched run (`lab.watch`); `against` is an earlier run to compare it with."""
     return NodeValuesView(run, against)

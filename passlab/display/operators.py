@@ -9,7 +9,9 @@ from typing import Any
 from passlab.diffing.diff import count_operators
 from passlab.display.parts import Part
 from passlab.display.rows import Rows
-from passlab.display.view import HasFrame, View
+from passlab.display.view import HasFrame, View, checked_view
+from passlab.ir.expr import Expr
+from passlab.ir.module import IRModule
 from passlab.table import Table
 
 
@@ -37,6 +39,7 @@ class OperatorsView(View):
         return Table(("operator", "calls"), self.counts)
 
 
+@checked_view(IRModule, Expr, hint="passlab.parse(text) returns a module")
 def operators_view(program: Any) -> OperatorsView:
     """Return the view of the operators of a module or expression."""
     return OperatorsView(program)

@@ -10,7 +10,7 @@ from passlab.display.html import Markup, tag
 from passlab.display.palette import HUES
 from passlab.display.parts import Drawing, HtmlOnly, Part, Sentence
 from passlab.display.rows import Rows
-from passlab.display.view import HasFrame, View
+from passlab.display.view import HasFrame, View, checked_view
 from passlab.table import Table
 from passlab.vm.report import Report, Row
 
@@ -68,6 +68,7 @@ class ProfileView(View):
         return self.report
 
 
+@checked_view(Report, hint="`profile` of a compiled module returns one")
 def profile_view(report: Report) -> ProfileView:
     """Return the view of the report of a profiler."""
     return ProfileView(report)

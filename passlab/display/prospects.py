@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from passlab.display.tables import TableView
+from passlab.display.view import checked_view
 from passlab.errors import visible
 from passlab.ir.module import IRModule
 from passlab.lab.applicable import prospects
@@ -38,6 +39,7 @@ class ProspectsView(TableView):
         return {"kind": self.kind, "title": self.title, "rows": rows}
 
 
+@checked_view(IRModule, hint="passlab.parse(text) returns one")
 def prospects_view(mod: IRModule, name: str = "") -> ProspectsView:
     """Return the view of the passes that would change a program; each is tried on it: see `lab.prospects`."""
     return ProspectsView(mod, name)

@@ -17,7 +17,7 @@ from passlab.display.palette import OUTCOMES
 from passlab.display.parts import Fold, Gap, HtmlOnly, Part, Sentence
 from passlab.display.rows import OutlineEntry, StepOutline
 from passlab.display.timing import milliseconds, time_bars
-from passlab.display.view import HasFrame, View
+from passlab.display.view import HasFrame, View, checked_view
 from passlab.errors import counted, visible
 from passlab.instrument.events import Event
 from passlab.instrument.statistics import count_module, shown_change
@@ -300,6 +300,7 @@ class _Pages:
         return number
 
 
+@checked_view(Recording, hint="passlab.record(mod, passes) returns one")
 def recording_view(recording: Recording) -> RecordingView:
     """Return the view of a recording."""
     return RecordingView(recording)

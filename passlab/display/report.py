@@ -15,6 +15,7 @@ from passlab.display.module import module_view
 from passlab.display.page import document, static_document
 from passlab.display.page_answers import page_answers
 from passlab.display.recording import RecordingView
+from passlab.display.view import checked_view
 from passlab.lab.recording import Recording
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ def explorer_html(recording: Recording) -> str:
     return document(view, page_answers(view), *_at_the_end(recording))
 
 
+@checked_view(Recording, hint="passlab.record(mod, passes) returns one")
 def write_html(recording: Recording, path: str | os.PathLike[str], static: bool = False) -> None:
     """Write a recording to an HTML file, in UTF-8; with `static` one without any script. Raises `OSError`."""
     page = report_html(recording) if static else explorer_html(recording)

@@ -12,7 +12,7 @@ from passlab.display.nodes import number_of
 from passlab.display.parts import Embedded, Fold, HtmlOnly, Part, Sentence
 from passlab.display.recording import RecordingView, recording_view
 from passlab.display.rows import Rows
-from passlab.display.view import HasFrame, View
+from passlab.display.view import HasFrame, View, checked_view
 from passlab.errors import visible
 from passlab.lab.bisection import Bisection
 from passlab.lab.recording import Recording
@@ -140,11 +140,13 @@ class ReductionView(View):
         return self.reduction
 
 
+@checked_view(Bisection, hint="lab.bisect(mod, passes) returns one")
 def bisection_view(bisection: Bisection) -> BisectionView:
     """Return the view of a bisection."""
     return BisectionView(bisection)
 
 
+@checked_view(Reduction, hint="lab.reduce(mod, predicate) returns one")
 def reduction_view(reduction: Reduction) -> ReductionView:
     """Return the view of a reduction."""
     return ReductionView(reduction)

@@ -10,7 +10,7 @@ from passlab.display.module import ModuleView
 from passlab.display.nodes import NO_NODE, line_node, number_of
 from passlab.display.parts import Code, Fold, Part, Sentence
 from passlab.display.rows import Rows
-from passlab.display.view import HasFrame, View
+from passlab.display.view import HasFrame, View, checked_view
 from passlab.errors import visible
 from passlab.ir.expr import Expr
 from passlab.lab.solving import Solving
@@ -81,6 +81,7 @@ class SolvingView(View):
         }
 
 
+@checked_view(Solving, hint='lab.watch_solver(mod, "types") returns one')
 def solving_view(run: Solving) -> SolvingView:
     """Return the view of a watched analysis (`lab.watch_solver`)."""
     return SolvingView(run)

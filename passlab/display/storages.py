@@ -7,16 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from passlab.debugger.storage_map import Allocation, StorageMap
 from passlab.display.lanes import Bar, Lanes
 from passlab.display.parts import Gap, Part, Sentence
-from passlab.display.view import HasFrame, View
+from passlab.display.view import HasFrame, View, checked_view
 from passlab.errors import counted
 from passlab.table import Table
-
-if TYPE_CHECKING:
-    from passlab.debugger.storage_map import Allocation, StorageMap
 
 _SHADES = ("rgba(56,139,253,.30)", "rgba(63,185,80,.30)", "rgba(210,153,34,.30)", "rgba(163,113,247,.30)")
 
@@ -65,6 +63,7 @@ class StoragesView(View):
         return Table(("storage", "born", "died", "bytes", "lane"), self.data()["rows"])
 
 
+@checked_view(StorageMap, hint="`storage` of a trace is one")
 def storages_view(storage: StorageMap) -> StoragesView:
     """Return the view of the memory of a run over time: `storages_view(trace.storage)`."""
     return StoragesView(storage)

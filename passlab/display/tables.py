@@ -7,7 +7,7 @@ from typing import Any
 
 from passlab.display.parts import Part
 from passlab.display.rows import Rows, shown_value
-from passlab.display.view import HasFrame, View
+from passlab.display.view import HasFrame, View, checked_view
 from passlab.table import Table
 
 
@@ -32,6 +32,7 @@ class TableView(View):
         return self.table
 
 
+@checked_view(Table, hint="`table()` of a result returns one")
 def table_view(table: Table, title: str = "") -> TableView:
     """Return the view of a table, under a title if it has one."""
     return TableView(table, title)

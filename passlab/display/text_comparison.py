@@ -9,14 +9,14 @@ from passlab.diffing.text_diff import CHANGED, OPERANDS, SAME, SIGNS, TextDiff, 
 from passlab.display.parts import Fold, HtmlOnly, Part, Sentence, TextOnly
 from passlab.display.rows import OutlineEntry, StepOutline
 from passlab.display.text_recording import SHOWN_STEPS, VERDICTS, Pages, TextRecordingView, diff_parts, write_view
-from passlab.display.view import HasFrame, View
+from passlab.display.view import HasFrame, View, checked_view
+from passlab.dumps.comparison import Pair, TextComparison
 from passlab.dumps.language import LANGUAGES
 from passlab.errors import visible
 
 if TYPE_CHECKING:
     import os
 
-    from passlab.dumps.comparison import Pair, TextComparison
     from passlab.dumps.recording import TextRecording
 
 MOST_DIFFS = 200  # differences that a page holds, and
@@ -141,6 +141,7 @@ class TextComparisonView(View):
         return self.comparison
 
 
+@checked_view(TextComparison, hint="`compare` of a recording of text returns one")
 def text_comparison_view(comparison: TextComparison) -> TextComparisonView:
     """Return the view of two recordings of text compared."""
     return TextComparisonView(comparison)

@@ -19,7 +19,7 @@ from passlab.display.html import Markup
 from passlab.display.layered import lay_out_layers
 from passlab.display.layout import LayoutError, lay_out
 from passlab.display.parts import Drawing, Part, Sentence
-from passlab.display.view import View
+from passlab.display.view import View, checked_view
 from passlab.dumps.graph_node import GraphNode
 from passlab.errors import counted, visible
 
@@ -217,6 +217,7 @@ def live_graph_view(nodes: Sequence[GraphNode], before: Sequence[GraphNode] | No
     return LiveGraphView(nodes, before)
 
 
+@checked_view(list, tuple, hint="`graph()` of a step of a recording of text returns the view")
 def text_graph_view(lines: Sequence[TextLine], syntax: Syntax, kinds: Sequence[str] = ()) -> TextGraphView:
     """Return the graph of the values of a text."""
     return TextGraphView(lines, syntax, kinds)

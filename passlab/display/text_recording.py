@@ -22,7 +22,7 @@ from passlab.display.rows import OutlineEntry, StepOutline
 from passlab.display.text_colours import marks
 from passlab.display.text_graph import page_graphs, values_of
 from passlab.display.timing import timing_view
-from passlab.display.view import HasFrame, View
+from passlab.display.view import HasFrame, View, checked_view
 from passlab.dumps.filters import filters_named, noise_of
 from passlab.dumps.language import LANGUAGES
 from passlab.dumps.recording import TextRecording
@@ -308,11 +308,13 @@ def diff_parts(diff: TextDiff, most: int = STATIC_LINES) -> Iterable[Part]:
         yield Listing([CodeLine(text, kind="=" if kind == " " else kind) for text, kind in lines], most)
 
 
+@checked_view(TextRecording, hint="passlab.dumps.read(path) returns one")
 def text_recording_view(recording: TextRecording, filters: tuple[str, ...] = ()) -> TextRecordingView:
     """Return the view of a recording of text; `filters` are names of `passlab.dumps.filters.FILTERS`."""
     return TextRecordingView(recording, tuple(filters))
 
 
+@checked_view(TextDiff, hint="`diff()` of a step of a recording of text returns one")
 def text_diff_view(diff: TextDiff) -> TextDiffView:
     """Return the view of a difference of texts."""
     return TextDiffView(diff)

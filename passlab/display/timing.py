@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from passlab.display.lanes import Bar, Lanes
 from passlab.display.parts import HtmlOnly, Part, Sentence, TextOnly
 from passlab.display.rows import BarCell, OutlineEntry, StepOutline, bars
-from passlab.display.view import HasFrame, View
+from passlab.display.view import HasFrame, View, checked_view
 from passlab.dumps.recording import TextRecording
 from passlab.instrument.timing import PassTimingInstrument
+from passlab.lab.recording import Recording
 from passlab.table import Table
 
 if TYPE_CHECKING:
     from passlab.dumps.step import Step
-    from passlab.lab.recording import Recording
 
 SHADES = ("rgba(56,139,253,.34)", "rgba(56,139,253,.24)", "rgba(63,185,180,.30)", "rgba(63,185,180,.20)")
 FAILED = "rgba(248,81,73,.38)"
@@ -106,6 +106,7 @@ def _live_row(depth: int, step: Step, inside: float) -> TimeRow:
     return TimeRow(depth, step.name, total, total - inside, step.verdict if step.verdict == "failed" else "")
 
 
+@checked_view(PassTimingInstrument, Recording, TextRecording, hint="passlab.record(mod, passes) returns a recording")
 def timing_view(source: PassTimingInstrument | Recording | TextRecording) -> TimingView:
     """Return the view of the times of a timing instrument or a recording, of Relay's passes or another compiler's."""
     return TimingView(source)

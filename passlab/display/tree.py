@@ -9,7 +9,7 @@ from typing import Any
 from passlab.display.html import Markup, tag
 from passlab.display.palette import CODE, MUTED, RULE
 from passlab.display.parts import Part, Sentence
-from passlab.display.view import View
+from passlab.display.view import View, checked_view
 from passlab.errors import PasslabError, did_you_mean
 
 _INDENT = 26  # pixels of one level
@@ -93,6 +93,7 @@ def _suggestion(name: str, nodes: Mapping[Any, Any]) -> str:
     return f"; {suggestion}" if suggestion else ""
 
 
+@checked_view(Mapping, hint='`{"root": None, "child": "root"}` gives each node its parent')
 def tree_view(parents: Mapping[Any, Any], title: str = "", marked: Any = ()) -> TreeView:
     """Return the view of a tree from a table of parents (None for a root); `marked` nodes stand out.
 

@@ -5,16 +5,21 @@ The functions of `passlab.display` create views. A view knows neither IPython no
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Callable, Iterable
+from functools import wraps
+from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar
 
 from passlab import limits
 from passlab.display.html import Markup, tag
 from passlab.display.parts import Part, html_of
-from passlab.errors import visible
+from passlab.errors import Diagnostic, PassTypeError, visible
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 class HasFrame(Protocol):
@@ -78,6 +83,30 @@ class View:
 
 
 PartsView = View  # an earlier name
+
+
+def checked_view(*kinds: type, hint: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Return a decorator for a function that returns the view of its first argument.
+
+    If that argument has none of the classes `kinds`, the function raises `PassTypeError`; `hint` says what returns one.
+    """
+
+    def decorate(function: Callable[P, R]) -> Callable[P, R]:
+        name, first = function.__name__, next(iter(function.__annotations__))
+
+        @wraps(function)
+        def checked(*args: P.args, **kwargs: P.kwargs) -> R:
+            for shown in args[:1] or [kwargs[key] for key in (first,) if key in kwargs]:
+                if not isinstance(shown, kinds):
+                    expected = " or ".join(kind.__name__ for kind in kinds)
+                    message = f"`{name}` has no view of this object"
+                    actual = type(shown).__name__
+                    raise PassTypeError(Diagnostic(message, expected=expected, found=actual, hint=hint))
+            return function(*args, **kwargs)
+
+        return checked
+
+    return decorate
 
 
 def cap(lines: list[str], whole: str, left_out: int = 0) -> str:

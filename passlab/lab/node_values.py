@@ -27,7 +27,7 @@ from passlab.ir.expr import Call, Expr, Function, TupleGetItem, Var
 from passlab.ir.module import IRModule
 from passlab.ir.op import is_op_call
 from passlab.ir.walk import post_order
-from passlab.lab.recording import Recording, history_of, module_of
+from passlab.lab.recording import Recording, checked_module, history_of
 from passlab.op.dtypes import is_float
 from passlab.table import Table
 
@@ -187,7 +187,7 @@ def watch(program: IRModule | Recording, *args: Any, entry: str = "main") -> Nod
     Raises `RunError` for arguments that do not fit. A later error is the `error` of the run, which keeps the values so
     far.
     """
-    mod: IRModule = module_of(program)
+    mod = checked_module(program)
     run = NodeValues(mod, entry)
     evaluator = _WatchingEvaluator(mod, run)
     closure, values = evaluator._start_state(entry, args)

@@ -452,6 +452,13 @@ def module_of(program: Any) -> Any:
     return program.output if isinstance(program, Recording) else program
 
 
+def checked_module(program: Any) -> IRModule:
+    """Return a module, or that at the end of a recording. Raises `PassTypeError` for anything else."""
+    mod: IRModule = module_of(program)
+    _check_module(mod, "this is neither a module nor a recording of one", "IRModule.from_expr(function) returns one")
+    return mod
+
+
 def _check_module(value: Any, message: str, hint: str) -> None:
     """Raise `PassTypeError` for what is no module."""
     if not isinstance(value, IRModule):

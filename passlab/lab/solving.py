@@ -26,7 +26,7 @@ from passlab.ir.expr import Call, Expr, Function, GlobalVar, Let, Tuple, TupleGe
 from passlab.ir.module import IRModule
 from passlab.ir.op import Op
 from passlab.ir.walk import post_order, rebuild, result_of
-from passlab.lab.recording import Recorder, module_of
+from passlab.lab.recording import Recorder, checked_module
 from passlab.passes.program.infer_type import InferType
 from passlab.table import Table, Tabular
 from passlab.transform.context import PassContext
@@ -93,7 +93,7 @@ def watch_solver(program: Any, algorithm: str = "fusion") -> Solving:
     if watch is None:
         hint = did_you_mean(algorithm, ALGORITHMS) or f"there are {', '.join(ALGORITHMS)}"
         raise PassError(Diagnostic(f"there is no analysis `{algorithm}` to watch", hint=hint))
-    return watch(module_of(program))
+    return watch(checked_module(program))
 
 
 # ---------------------------------------------------------------- fusion

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from inspect import signature
 
 import pytest
 
@@ -21,7 +22,7 @@ from passlab.display.lanes import Lanes
 from passlab.display.parts import Beside, Drawing, Embedded, Fold, HtmlOnly, TextOnly
 from passlab.display.rows import Counts, StepOutline
 from passlab.display.timing import flame_bars
-from passlab.errors import PassError
+from passlab.errors import PassError, PasslabError
 from passlab.instrument import PassTimingInstrument
 from passlab.transform import InferType, PassContext, module_pass
 from tests.display.programs import NETWORK, Reader, network
@@ -37,6 +38,28 @@ def test_every_class_of_views_has_an_example():
 def test_no_view_draws_its_text_or_its_html_by_hand():
     own = [name for name, cls in CLASSES.items() if {"text", "html"} & set(vars(cls))]
     assert not own, f"list what these consist of in `parts`: {', '.join(own)}"
+
+
+FUNCTIONS = sorted(name for name in dir(passlab.display) if name.endswith("_view") or name == "write_html")
+
+
+@pytest.mark.parametrize(
+    "value",
+    [7, None, "a text", b"", {}, {1}, object(), View()],
+    ids=lambda value: type(value).__name__,
+)
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_an_object_of_another_kind_is_a_diagnostic_that_names_what_is_viewed(name, value):
+    if name == "tree_view" and value == {}:
+        return  # the tree without nodes
+    function = getattr(passlab.display, name)
+    others = [p for p in signature(function).parameters.values() if p.default is p.empty and p.kind != p.KEYWORD_ONLY]
+    with pytest.raises(PasslabError) as raised:
+        function(value, *others[1:])
+    (finding,) = raised.value.diagnostics
+    assert isinstance(raised.value, TypeError)
+    assert type(value).__name__ in (finding.found or finding.message)
+    assert finding.hint
 
 
 def pieces(parts):

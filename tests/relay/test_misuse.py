@@ -69,7 +69,9 @@ MISUSES: dict[str, tuple[Callable[[], Any], str]] = {
     "text for a predicate": (lambda: passlab.record(NET, "InferType").first("x"), "as in `lambda mod: len(mod) > 1`"),
     "number for a node": (lambda: passlab.record(NET, "InferType").biography(3), "a node of one of the programs"),
     "module against function": (lambda: passlab.diff(NET, NET["main"]), '`mod["main"]`'),
-    "number as a graph": (lambda: graph_view(3), "a module, a function or an expression is needed"),
+    "number as a graph": (lambda: graph_view(3), "`graph_view` has no view of this object"),
+    "number to watch": (lambda: passlab.lab.watch(3), "IRModule.from_expr(function) returns one"),
+    "number to solve": (lambda: passlab.lab.watch_solver(3, "types"), "IRModule.from_expr(function) returns one"),
     "arguments without a list": (lambda: passlab.Trace.record(NET, X, W), "`record(net, [x, w])`"),
     "limit that is no number": (lambda: limits.override(frames="3").__enter__(), "a number from 0 on"),
 }

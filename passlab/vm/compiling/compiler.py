@@ -128,9 +128,8 @@ def as_module(program: Any) -> IRModule:
     if isinstance(output := getattr(program, "output", None), IRModule):
         return output
     if not isinstance(program, Expr):
-        hint = "passlab.parse reads Relay text" if isinstance(program, str) else None
         message = f"a program is a module or a function, not a {type(program).__name__}"
-        raise RunTypeError(Diagnostic(message, hint=hint))
+        raise RunTypeError(Diagnostic(message, hint="passlab.parse reads Relay text"))
     return IRModule.from_expr(program)
 
 
