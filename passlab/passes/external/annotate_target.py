@@ -30,7 +30,7 @@ from passlab.analysis.stated_types import states_type
 from passlab.errors import Diagnostic, PassTypeError
 from passlab.ir.expr import Call, Expr, Function, If, Let, Match, RefCreate, RefRead, RefWrite, Tuple, TupleGetItem, Var
 from passlab.ir.module import IRModule
-from passlab.ir.op import Op
+from passlab.ir.op import Op, op_name
 from passlab.ir.types import RefType, TensorType, TupleType, Type
 from passlab.ir.walk import CHILDREN, rebuild, rewrite
 from passlab.op import make
@@ -123,9 +123,8 @@ class _Annotation:
         Results of a match without arms stay, too: a mark around them would hide their type.
         """
         parts = node.args if type(node) is Call else CHILDREN[type(node)](node)
-        if not all(map(states_type, parts)):
-            return False
-        return all(map(self._holds_tensors, {node.checked_type, *[part.checked_type for part in parts]}))
+        types = [node.checked_type, *[part.checked_type for part in parts]]
+        return all(map(states_type, parts)) and all(map(self._holds_tensors, types))
 
     def _holds_tensors(self, ty: Type) -> bool:
         traits = self.tensors.get(ty)
@@ -139,9 +138,10 @@ class _Annotation:
 
     def _mark(self, pre: Expr, call: Call) -> Expr:
         assert type(pre) is Call
-        if is_begin(call):
+        mark = op_name(call)
+        if mark == BEGIN:
             return call
-        if is_end(call):
+        if mark == END:
             compiler = self.compiler.setdefault(call.args[0], compiler_of(call))
             return call if compiler == compiler_of(call) else self._mark_use(END, call.args[0], compiler)
         first = call.args[0] if call.args else None
@@ -172,14 +172,13 @@ class _Annotation:
 
     def _begun(self, part: Expr, compiler: str) -> Expr:
         """Return an argument marked as an input of a region."""
-        if is_begin(part) and compiler_of(part) == compiler:
-            return part
-        source = part.args[0] if is_begin(part) else self._end(part)
-        return self._mark_use(BEGIN, source, compiler)
+        if not is_begin(part):
+            return self._mark_use(BEGIN, self._end(part), compiler)
+        return part if compiler_of(part) == compiler else self._mark_use(BEGIN, part.args[0], compiler)
 
     def _end(self, expr: Expr) -> Expr:
-        compiler = None if is_end(expr) else self.compiler.get(expr)
-        return expr if compiler is None else self._mark_use(END, expr, compiler)
+        compiler = self.compiler.get(expr)
+        return expr if compiler is None or is_end(expr) else self._mark_use(END, expr, compiler)
 
     def _end_regions(self, node: Expr) -> Expr:
         """Return a node whose parts are marked as outputs of their regions."""
