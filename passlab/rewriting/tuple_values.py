@@ -24,6 +24,8 @@ def fieldwise(
     The values (and types) are decomposed together while the first type is a tuple; `part` projects a field,
     `join(fields, values)` builds the tuple from the new fields and the original values.
     """
+    if type(types[0]) is not TupleType:
+        return leaf(tuple(values), tuple(types))
     results: list[Expr] = []
     stack: list[tuple[Any, ...]] = [("visit", tuple(values), tuple(types))]
     while stack:

@@ -47,6 +47,7 @@ class MixedPrecision:
         self.missing: dict[str, int] = {}
         self._name = ""  # the name of the rewrite of the current node
         self._casts: dict[tuple[Expr, str], Expr] = {}
+        self._cast_types: dict[tuple[Type, str], Type] = {}
         self._result: dict[Expr, Expr] = {}
 
     def convert(self, function: Function, keep_result: bool) -> Function:
@@ -150,19 +151,17 @@ class MixedPrecision:
         if category is Precision.NEVER or not self._may(args, call, accumulate):
             self._name = ""
             return self._with_args(call, [self._original(a) for a in call.args], call.attrs)
-        cast = [self._to_dtype(a, self.types.of(a), self.short) for a in args]
+        cast = [self._to_dtype(a, self.short) for a in args]
         output = self._with_args(call, cast, self._short_attrs(call, accumulate))
-        return output if accumulate == result else self._to_dtype(output, self.types.of(output), result)
+        return output if accumulate == result else self._to_dtype(output, result)
 
     def _may(self, args: list[Expr], call: Call, accumulate: str) -> bool:
         """Whether a call may become short; computed only where that changes anything."""
         changes = self._short_attrs(call, accumulate) is not call.attrs
-        changes = changes or any(self.types.of(a) is not _short_type(self.types.of(a), self.short) for a in args)
-        return not changes or may_rewrite(self._name)
+        return not (changes or any(map(self._changes, args))) or may_rewrite(self._name)
 
     def _with_args(self, call: Call, args: list[Expr], attrs: Any) -> Expr:
-        same = all(a is b for a, b in zip(args, call.args, strict=True))
-        if same and attrs is call.attrs:
+        if attrs is call.attrs and tuple(args) == call.args:  # expressions are compared by identity
             return call
         return Call(call.op, args, attrs, (), call.span)
 
@@ -199,10 +198,12 @@ class MixedPrecision:
         return attrs if attrs[name] == dtype else attrs.with_fields(**{name: dtype})
 
     def _can_be_short(self, arg: Expr) -> bool:
-        if type(arg) in (Var, Constant):
-            return True
+        return type(arg) in (Var, Constant) or (self.types.of(arg) is not None and not self._changes(arg))
+
+    def _changes(self, arg: Expr) -> bool:
+        """Whether a cast to the short dtype changes a value."""
         ty = self.types.of(arg)
-        return ty is not None and all(not is_float_name(d) or d == self.short for d in _dtypes(ty))
+        return ty is not None and self._with_dtype(ty, self.short) is not ty
 
     # ------------------------------------------------------------ casts
     def _cast(self, expr: Expr, dtype: str, name: str) -> Expr:
@@ -215,9 +216,10 @@ class MixedPrecision:
             self._casts[(cached, dtype)] = expr
         return cached
 
-    def _to_dtype(self, expr: Expr, ty: Type | None, name: str) -> Expr:
+    def _to_dtype(self, expr: Expr, name: str) -> Expr:
         """Return a tensor, or tuple of tensors, with its floating parts cast to a dtype."""
-        return expr if ty is None else self._to_type(expr, _with_dtype(ty, name))
+        ty = self.types.of(expr)
+        return expr if ty is None else self._to_type(expr, self._with_dtype(ty, name))
 
     def _to_type(self, expr: Expr, want: Type) -> Expr:
         """Return an expression cast to a type that differs in floating dtypes."""
@@ -226,15 +228,23 @@ class MixedPrecision:
             return expr
         return fieldwise([expr], [ty, want], self._cast_leaf, _rejoin)
 
+    def _with_dtype(self, ty: Type, dtype: str) -> Type:
+        """Return a type with another dtype for its floating tensors."""
+
+        def leaf(part: Type) -> Type | None:
+            floating = type(part) is TensorType and is_float_name(part.dtype)
+            return TensorType(part.shape, dtype) if floating else None  # type: ignore[attr-defined]
+
+        cached = self._cast_types.get((ty, dtype))
+        if cached is None:
+            cached = self._cast_types[ty, dtype] = map_type(ty, leaf)
+        return cached
+
     def _cast_leaf(self, values: tuple[Expr, ...], types: tuple[Type, ...]) -> Expr:
         ty, want = types
         if type(ty) is TensorType and type(want) is TensorType:
             return self._cast(values[0], ty.dtype, want.dtype)
         return values[0]
-
-
-def _short_type(ty: Type | None, dtype: str) -> Type | None:
-    return None if ty is None else _with_dtype(ty, dtype)
 
 
 def _rejoin(fields: list[Expr], values: tuple[Expr, ...]) -> Expr:
@@ -261,13 +271,3 @@ def _dtypes(ty: Type) -> set[str]:
         elif type(at) is TupleType:
             stack += at.fields
     return result
-
-
-def _with_dtype(ty: Type, dtype: str) -> Type:
-    """Return a type with another dtype for its floating tensors."""
-
-    def leaf(part: Type) -> Type | None:
-        floating = type(part) is TensorType and is_float_name(part.dtype)
-        return TensorType(part.shape, dtype) if floating else None  # type: ignore[attr-defined]
-
-    return map_type(ty, leaf)
