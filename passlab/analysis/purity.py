@@ -255,11 +255,12 @@ class LocalPurity:
             stack: list[Expr] = [expr]
             while stack:
                 node = stack[-1]
-                parts = [k for k in _evaluate_node(node) if k not in table]
-                if parts and node not in table:
-                    stack += parts
+                parts = _evaluate_node(node)
+                missing = [k for k in parts if k not in table]
+                if missing and node not in table:
+                    stack += missing
                     continue
-                table[node] = self._acts_purely(node) and all(table[k] for k in _evaluate_node(node))
+                table[node] = self._acts_purely(node) and all(map(table.__getitem__, parts))
                 stack.pop()
         return table[expr]
 

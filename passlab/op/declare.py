@@ -149,8 +149,8 @@ def make_call(op: Op, args: Sequence[Any], values: dict[str, Any]) -> OpCall:
             raise AttrsError(
                 Diagnostic(f"`{spec.name}` has no attribute `{next(iter(values))}`", hint="it takes no attributes")
             )
-        return OpCall(op, tuple([as_expr(a) for a in args]))
-    return OpCall(op, tuple([as_expr(a) for a in args]), spec.attrs(**values))
+        return OpCall(op, tuple(map(as_expr, args)))
+    return OpCall(op, tuple(map(as_expr, args)), spec.attrs(**values))
 
 
 def call(name: str, *args: Any, **attrs: Any) -> OpCall:

@@ -31,7 +31,7 @@ from passlab.ir.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem,
 from passlab.ir.module import IRModule
 from passlab.ir.op import Trait, has_trait, is_op_call
 from passlab.ir.types import TensorType
-from passlab.ir.walk import CHILDREN, note_rewrite, post_order, rebuild, result_of
+from passlab.ir.walk import LEAVES, note_rewrite, post_order, rebuild, result_of
 from passlab.transform.base import FunctionPass
 from passlab.transform.context import PassContext
 from passlab.transform.declare import EXACT, standard_pass
@@ -104,7 +104,7 @@ class _Fuser:
     def fuse_groups(self, func: Function) -> Function:
         """Return the function with its groups as primitive functions."""
         for node in post_order(func, enter=lambda n: not _is_fused(n)):
-            if not CHILDREN[type(node)](node) or _is_fused(node):
+            if type(node) in LEAVES or _is_fused(node):
                 continue
             result = self._node(node)
             if result is not node:
@@ -160,7 +160,7 @@ class _Fuser:
         """Return the arguments inside a kernel: nodes of the kernel itself, and parameters for all others."""
         inside: list[Expr] = []
         for arg in args:
-            now = self._now(arg)
+            now = self.result.get(arg, arg)
             own = self._root(arg) == root or (self.link and type(now) is Constant)
             inside.append(now if own else kernel.param(now, arg))
         return tuple(inside)

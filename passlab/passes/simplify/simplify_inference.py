@@ -45,7 +45,7 @@ import numpy as np
 from passlab.analysis.state import Movability
 from passlab.ir.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem
 from passlab.ir.module import IRModule
-from passlab.ir.op import Op
+from passlab.ir.op import op_name
 from passlab.ir.types import TensorType
 from passlab.ir.walk import rewrite
 from passlab.op import make
@@ -77,16 +77,18 @@ _WIDE = 4  # the dtypes, in bytes, in which squares are summed
 
 def _simplify(is_movable: Movability, pre: Expr, post: Expr) -> Expr:
     call = pre.tuple_value if type(pre) is TupleGetItem else pre
-    if type(call) is not Call or not all(map(is_movable, call.args[1:])):
+    name = op_name(call)
+    if type(call) is not Call or name not in (_CALLS if call is pre else _PROJECTED):
+        return post
+    if not all(map(is_movable, call.args[1:])):
         return post  # the new form evaluates the arguments after the data in another order, or not at all
     if type(post) is Call:
-        rule = _CALLS.get(post.op.name) if type(post.op) is Op else None
-        return post if rule is None else rule(post, _type(pre.args[0])) or post  # type: ignore[attr-defined]
-    if type(post) is not TupleGetItem or type(call.op) is not Op:
+        return _CALLS[name](post, _type(call.args[0])) or post
+    if type(post) is not TupleGetItem:
         return post
-    if call.op.name == "nn.dropout" and type(post.tuple_value) is Tuple:
+    if name == "nn.dropout" and type(post.tuple_value) is Tuple:
         return post.tuple_value.fields[post.index]
-    if call.op.name == "nn.batch_norm" and post.index == 0 and type(post.tuple_value) is Call:
+    if name == "nn.batch_norm" and post.index == 0 and type(post.tuple_value) is Call:
         return _batch_norm(post.tuple_value, _type(call.args[0])) or post
     return post
 
@@ -198,3 +200,4 @@ _CALLS: dict[str, Callable[[Call, TensorType | None], Expr | None]] = {
     "nn.l2_normalize": _l2_normalize,
     "nn.dropout": _dropout,
 }
+_PROJECTED = ("nn.dropout", "nn.batch_norm")  # those of which a result is looked at where it is projected
