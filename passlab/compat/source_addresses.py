@@ -20,6 +20,7 @@ def _same(package: str, *addresses: str) -> dict[str, Entry]:
 
 
 _STAND_INS = f"{OWN}.stand_ins"
+_RULES = f"{OWN}.conversion_rules"
 _AFFINE = _of(
     "passlab.passes.precision.quantized_region", TensorAffineType="QuantParams", TupleAffineType="QuantParamsTuple"
 )
@@ -93,19 +94,23 @@ SOURCES: dict[str, Entry] = {
     "tvm.relay.parser": (_of(f"{OWN}.spans", "SpanCheck"), ("passlab.relay.parsing",)),
     "tvm.relay.testing": (
         _of(f"{OWN}.testing", "ctx_list", "enabled_targets", _np_randn_from_type="random_of_type")
-        | _of("passlab.relay.transform", "gradient"),
+        | _of("passlab.relay.transform", "gradient")
+        | _of("passlab.relay.prelude", "Prelude"),
         ("passlab.testing",),
     ),
     "tvm.relay.transform.mixed_precision": (
         {
             **_of("passlab.transform.registering", "register_mixed_precision_conversion"),
             **_of(_STAND_INS, *(f"MIXED_PRECISION_{kind}" for kind in ("ALWAYS", "FOLLOW", "NEVER"))),
+            **_of(_RULES, *(f"DEFAULT_{kind}_LIST" for kind in ("ALWAYS", "FOLLOW", "NEVER"))),
+            **_of(_RULES, "get_generic_out_dtypes", "register_func_to_op_list"),
         },
         ("passlab.relay.transform",),
     ),
     "tvm.relay.transform.infer_layout_utils": (_of("passlab.transform.registering", "InferCorrectLayoutOutput"), ()),
     "tvm.relay.transform.fake_quantization_to_integer": (
-        _of("passlab.transform.registering", "register_fake_quantization_to_integer"),
+        _of("passlab.transform.registering", "register_fake_quantization_to_integer")
+        | _of(_RULES, "approx_equal", "fold_constant", "get_zeros", "infer_shape", "register_unary_identity"),
         (),
     ),
     **_same("passlab.relay.transform", "tvm.relay.transform.transform", "tvm.relay.transform.flexible_shape"),

@@ -114,7 +114,7 @@ class StructuralComparison:
                     return self.fail(link, a, b, "shared differently")
                 continue
             kind = type(a)
-            if kind is not type(b):
+            if kind is not type(b) and {kind, type(b)} != {list, tuple}:
                 return self.fail(link, a, b, "different kinds")
             if kind is TupleGetItem:
                 a, b = self._projection(a, 0), self._projection(b, 1)

@@ -230,3 +230,58 @@ def test_maps_and_numbers_of_scripts() -> None:
     assert (T.int64(3).dtype, T.float32(0.5).value) == ("int64", 0.5)
     with pytest.raises(AttributeError, match="TVMScript is not read"):
         T.prim_func(lambda: None)
+
+
+def test_users_write_rules_of_conversions_with_helpers() -> None:
+    import tvm
+    from tvm import relay
+    from tvm.relay.testing import Prelude
+    from tvm.relay.transform import fake_quantization_to_integer as rules
+    from tvm.relay.transform import mixed_precision as precision
+
+    assert Prelude is relay.prelude.Prelude
+    assert "nn.dense" in precision.DEFAULT_ALWAYS_LIST
+    assert "add" in precision.DEFAULT_FOLLOW_LIST
+    assert "exp" in precision.DEFAULT_NEVER_LIST
+
+    @precision.register_func_to_op_list(["tan"])
+    def short(call: Any, dtype: str) -> list[Any]:
+        return [precision.MIXED_PRECISION_ALWAYS, *precision.get_generic_out_dtypes(call, dtype)]
+
+    rules.register_unary_identity("sign")
+    x = relay.var("x", shape=(3,))
+    try:
+        mod = relay.transform.InferType()(tvm.IRModule.from_expr(relay.tan(x)))
+        assert relay.transform.ToMixedPrecision("float16")(mod)["main"].ret_type.dtype == "float16"
+        real = relay.qnn.op.dequantize(relay.var("q", shape=(3,), dtype="int8"), relay.const(2.0), relay.const(0))
+        mod = relay.transform.InferType()(
+            tvm.IRModule.from_expr(relay.qnn.op.quantize(relay.sign(real), relay.const(0.5), relay.const(1)))
+        )
+        ops = relay.testing.count_ops(relay.transform.FakeQuantizationToInteger()(mod)["main"])
+        assert ops == {"sign": 1, "qnn.requantize": 1}
+    finally:
+        relay.op.get("tan").reset_attr("FTVMMixedPrecisionConversionType")
+        relay.op.get("sign").reset_attr("FTVMFakeQuantizationToInteger")
+    assert rules.get_zeros(relay.const(X)).data.numpy().tolist() == [0, 0, 0]
+    assert rules.infer_shape(relay.tan(x)) == (3,)
+    assert rules.approx_equal(relay.const(1.0) + relay.const(2.0), relay.const(3.0))
+    assert not rules.approx_equal(relay.const(1.0), relay.const(2.0))
+
+
+def test_a_list_and_a_tuple_with_equal_elements_are_structurally_equal() -> None:
+    import tvm
+    from tvm.relay.dataflow_pattern import has_shape
+
+    assert tvm.ir.structural_equal(has_shape([10, 10]).shape, [10, 10])
+    assert not tvm.ir.structural_equal((10, 10), [10, 11])
+    assert not tvm.ir.structural_equal((10, 10), 10)
+
+
+def test_eta_expansion_equals_the_parsed_function() -> None:
+    import tvm
+    from tvm import relay
+
+    lists = '#[version = "0.0.5"] type List[A] { Cons(A, List[A]), Nil, } def @main[A]() -> fn (A, List[A]) -> List[A]'
+    mod = relay.transform.EtaExpand(expand_constructor=True)(tvm.relay.fromtext(lists + "{ Cons }"))
+    wrapped = "{ fn [A](%x: A, %xs: List[A]) -> List[A] { Cons(%x, %xs) } }"
+    tvm.ir.assert_structural_equal(mod["main"], tvm.relay.fromtext(lists + wrapped)["main"], map_free_vars=True)

@@ -88,4 +88,5 @@ def _literal(
         return None if ty is None else map_type(ty, own.get)
 
     params = [Var("eta_expand_param", infer_types(ty)) for ty in inputs]
-    return Function(params, Call(callee, params), infer_types(result), list(own.values()))
+    body = Call(callee, params, type_args=list(own.values()))
+    return Function(params, body, infer_types(result), list(own.values()))

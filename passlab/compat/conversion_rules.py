@@ -1,0 +1,75 @@
+"""Helpers for users' rules of ToMixedPrecision and FakeQuantizationToInteger, under TVM's names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from passlab import relay
+from passlab.infer.inference import infer_module
+from passlab.ir.equal import structural_equal
+from passlab.ir.expr import Call, Constant, Expr
+from passlab.ir.module import IRModule
+from passlab.ir.op import Op, Precision
+from passlab.relay.transform import FoldConstantExpr
+from passlab.transform.registering import register_fake_quantization_to_integer, register_mixed_precision_conversion
+
+
+def _operators(precision: Precision) -> list[str]:
+    """Return the names of the operators that ToMixedPrecision treats so, sorted."""
+    return [name for name in Op.list_op_names() if Op.get(name).spec.precision is precision]
+
+
+DEFAULT_ALWAYS_LIST = _operators(Precision.ALWAYS)
+DEFAULT_FOLLOW_LIST = _operators(Precision.FOLLOW)
+DEFAULT_NEVER_LIST = _operators(Precision.NEVER)
+
+
+def get_generic_out_dtypes(call_node: Call, mixed_precision_type: str) -> list[str]:
+    """Return the dtype in which a call accumulates and the dtype of its result: the short dtype for both."""
+    return [mixed_precision_type, mixed_precision_type]
+
+
+def register_func_to_op_list(list_ops: Sequence[str]) -> Callable[[Callable[..., Any]], None]:
+    """Return a decorator that registers a function as the rule of ToMixedPrecision for each operator in `list_ops`."""
+
+    def register(func: Callable[..., Any]) -> None:
+        for name in list_ops:
+            register_mixed_precision_conversion(name, func)
+
+    return register
+
+
+def fold_constant(expr: Expr) -> Expr:
+    """Return an expression without free variables as a constant."""
+    folded: Expr = FoldConstantExpr(expr, IRModule())
+    return folded
+
+
+def get_zeros(scale: Expr) -> Expr:
+    """Return zero points for scales: int32 zeros of the same shape."""
+    return fold_constant(relay.cast(relay.zeros_like(scale), "int32"))
+
+
+def infer_shape(expr: Expr) -> Any:
+    """Return the inferred shape of a tensor."""
+    return infer_module(IRModule.from_expr(expr))["main"].body.checked_type.shape
+
+
+def approx_equal(x: Expr, y: Expr) -> bool:
+    """Whether two expressions are the same, or constants with equal values up to rounding."""
+    x, y = fold_constant(x), fold_constant(y)
+    if isinstance(x, Constant) and isinstance(y, Constant):
+        return bool(np.allclose(x.data.numpy(), y.data.numpy()))
+    return structural_equal(x, y)
+
+
+def register_unary_identity(op_name: str) -> None:
+    """Register a rule of FakeQuantizationToInteger for an operator that keeps scale and zero point of its input."""
+
+    def identity(expr: Call, type_map: Any) -> list[Any]:
+        return [expr, type_map[expr.args[0]]]
+
+    register_fake_quantization_to_integer(op_name, identity)
