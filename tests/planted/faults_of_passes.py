@@ -128,7 +128,7 @@ def @part(%a: Tensor[(3), float32], %b: Tensor[(3), float32], Inline=1) -> Tenso
           BRANCHES.replace("%c: bool", "%y: Tensor[(3, 4), float32], %c: bool").replace("subtract(%a, %0)", "subtract(%a, %y)"),
           "InferType, ToBasicBlockNormalForm", "ToBasicBlockNormalForm", "the parameters of @main"),
     Fault("a constructor as a function with its fields reversed", "captures", "passes/functions/eta_expand.py",
-          "return Function(params, Call(callee, params),", "return Function(params, Call(callee, params[::-1]),",
+          "body = Call(callee, params, type_args", "body = Call(callee, params[::-1], type_args",
           _PAIRS, "InferType, EtaExpand(expand_constructor=True)", "EtaExpand", "name as function"),
     Fault("the clauses of a match in reverse", "match order", "rewriting/let_binding.py", "return Match(data, clauses, node.complete, node.span)",
           "return Match(data, clauses[::-1], node.complete, node.span)", LISTS, "InferType, ToANormalForm", "ToANormalForm", ""),
