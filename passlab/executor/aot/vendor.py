@@ -152,6 +152,8 @@ class Library:
     # recurses: along what passlab's own definitions need, which is a dozen steps at most
     def value(self, value: Any, hint: str) -> str:
         """Return an expression of a value that a definition uses."""
+        if isinstance(owner := getattr(value, "__self__", None), np.ufunc):
+            return f"{self.value(owner, hint)}.{value.__name__}"  # np.add.reduce
         simple = self._simple(value)
         if simple is not None:
             return simple
@@ -175,7 +177,6 @@ class Library:
             return self._definition(value, hint)
         raise VerifyError(f"the kernel of {hint} holds a {type(value).__name__}, which cannot be written in Python")
 
-    # recurses: once, from a ufunc's method to the ufunc
     def _simple(self, value: Any) -> str | None:
         """Return literals, and what NumPy and Python have under a name."""
         if value is None or value is Ellipsis or isinstance(value, (bool, int, str, bytes)):
@@ -192,8 +193,6 @@ class Library:
         name = getattr(value, "__name__", "")
         if name and getattr(np, name, None) is value:
             return f"np.{name}"
-        if isinstance(owner := getattr(value, "__self__", None), np.ufunc) and (text := self._simple(owner)):
-            return f"{text}.{name}"  # np.add.reduce
         home = getattr(value, "__module__", None) or ""
         if name and not isinstance(value, ModuleType) and home and not home.startswith("passlab"):
             if home != "builtins":
