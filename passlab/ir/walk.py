@@ -202,7 +202,7 @@ def result_of(root: ExprT, results: Mapping[Expr, Expr]) -> ExprT:
 
 
 _T = TypeVar("_T")
-NodeT = TypeVar("NodeT", bound=Expr)
+_NodeT = TypeVar("_NodeT", bound=Expr)
 Rule = Callable[[Expr, Expr], Expr]
 Observer = Callable[[Expr, Expr, str], None]
 Permit = Callable[[str], bool]
@@ -258,11 +258,11 @@ def note_rewrite(old: Expr, new: Expr, rule: str = "") -> None:
 
 def rewrite(
     root: ExprT,
-    rule: Callable[[NodeT, NodeT], Expr] | None = None,
+    rule: Callable[[_NodeT, _NodeT], Expr] | None = None,
     *,
     replace: dict[Expr, Expr] | None = None,
     enter: Callable[[Expr], bool] | None = None,
-    only: tuple[type[NodeT], ...] | None = None,
+    only: tuple[type[_NodeT], ...] | None = None,
     order: list[Expr] | None = None,
     name: str | Callable[[Expr], str] = "",
 ) -> ExprT:

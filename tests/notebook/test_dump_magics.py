@@ -140,4 +140,5 @@ def test_the_real_opt(shell):
     step = recording["InstCombinePass"]
     assert step.verdict == "changed"
     assert step.diff().counts["removed"] == 2
-    assert recording.last("mul i32") is None
+    last = recording.last("mul i32")  # older versions print the program after a verifier that runs first, too
+    assert last is None or last.number < step.number

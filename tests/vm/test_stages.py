@@ -119,7 +119,7 @@ def test_what_was_given_up_cannot_be_used():
     text = mod.astext(show_meta_data=True)
     at = text.index("let", text.rindex("alloc_tensor"))  # the last call of a kernel
     early = passlab.parse(text[:at] + "let %early: () = memory.kill(%a);\n  " + text[at:])
-    with pytest.raises(RunError, match="given up by"):
+    with pytest.raises(RunError, match="released its memory"):
         run("debug", early, [np.ones(4, "float32")])
 
 
