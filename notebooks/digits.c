@@ -28,8 +28,8 @@ int largest(const float numbers[10]) {
   return best;
 }
 
-/* The digit that the network tells. */
-int told(const float data[64], const float weight[640], const float bias[10]) {
+/* Returns the digit that the network predicts. */
+int classify(const float data[64], const float weight[640], const float bias[10]) {
   float numbers[10];
   dense(data, weight, bias, numbers);
   return largest(numbers);

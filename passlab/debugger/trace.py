@@ -233,7 +233,7 @@ class Fork:
         """Return the comparison as a sentence and a table."""
         changed = ", ".join(f"${r}" for r in self.changes) or "nothing"
         parted = self.parted
-        way = "both go the same way" if parted is None else f"they part at instant {parted + self.instant:,}"
+        way = "both follow the same path" if parted is None else f"they diverge at instant {parted + self.instant:,}"
         same = "the same result" if same_values(self.original.result, self.trace.result) else "another result"
         table = self.compare()
         body = str(table) if table.rows else "nothing was written with another value"

@@ -71,10 +71,10 @@ class CulpritView(VerdictView):
             yield Fold(self._smallest(), [Embedded(module_view(culprit.module))])
             yield HtmlOnly(Fold("a script that shows it", [Code(culprit.script())], tone="muted"))
         if len(culprit.table()):
-            yield Fold("what was looked at", [Rows(culprit.table())], tone="muted")
+            yield Fold("what was examined", [Rows(culprit.table())], tone="muted")
 
     def source(self) -> HasFrame:
-        """Return one row per step that was looked at."""
+        """Return one row per step that was examined."""
         return self.culprit.table()
 
 

@@ -92,15 +92,15 @@ class BisectionView(VerdictView):
     def sentences(self) -> Sequence[str]:
         bisection = self.bisection
         if not bisection.found:
-            return [bisection.summary().removesuffix(f": {bisection.looked_at}"), f"looked at: {bisection.looked_at}"]
+            return [bisection.summary().removesuffix(f": {bisection.looked_at}"), f"examined: {bisection.looked_at}"]
         head = bisection.summary().removesuffix(f": {bisection.why}")
-        return [line for line in (head, bisection.why, f"looked at: {bisection.looked_at}") if line]
+        return [line for line in (head, bisection.why, f"examined: {bisection.looked_at}") if line]
 
     def parts(self) -> Iterable[Part]:
         event = self.bisection.event
         yield Sentence(self.title, "bad" if self.is_found else "good")
         if self.is_found:
-            yield Sentence(f"looked at: {self.bisection.looked_at}", "muted")
+            yield Sentence(f"examined: {self.bisection.looked_at}", "muted")
         if self.bisection.verdicts:
             yield Rows(self._verdicts())
         if event is not None and event.changed:

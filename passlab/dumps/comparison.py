@@ -92,7 +92,7 @@ class TextComparison(Tabular):
         if first is None or first.left is None or first.right is None:
             return f"{counts}; what they left is the same but for names"
         where = f"{first.name} on {first.unit}" if first.unit else first.name
-        return f"{counts}; the programs part at {where} (step {first.left.number} and {first.right.number})"
+        return f"{counts}; the programs diverge at {where} (step {first.left.number} and {first.right.number})"
 
     def table(self) -> Table:
         """Return one row per pass of either."""

@@ -343,7 +343,7 @@ class Bisection(Tabular):
 
     def text(self) -> str:
         """Return the summary and the table of verdicts as text."""
-        lines = [self.summary(), *([f"looked at: {self.looked_at}"] if self.found else [])]
+        lines = [self.summary(), *([f"examined: {self.looked_at}"] if self.found else [])]
         return "\n".join([*lines, str(self.table())] if self.verdicts else lines)
 
     def __repr__(self) -> str:

@@ -99,13 +99,13 @@ class Comparison(Tabular):
         only_a = sum(row.b is None for row in self.rows)
         only_b = sum(row.a is None for row in self.rows)
         passes = (
-            f"{len(self.rows) - only_a - only_b} steps of both, {only_a} of the first alone, {only_b} of the second"
+            f"{len(self.rows) - only_a - only_b} steps in both, {only_a} only in the first, {only_b} only in the second"
         )
         if first is None:
             return f"{passes}; the programs never differ"
-        side = "" if first.a and first.b else " (of the first alone)" if first.a else " (of the second alone)"
+        side = "" if first.a and first.b else " (only in the first)" if first.a else " (only in the second)"
         end = "the last programs are the same" if self.same else f"in the end: {diff(self.a.last, self.b.last).summary}"
-        return f"{passes}; they part at {first.name}{side}; {end}"
+        return f"{passes}; they diverge at {first.name}{side}; {end}"
 
     def table(self) -> Table:
         """Return a row for each step: both numbers and outcomes, nodes and time of either side, operators."""

@@ -77,7 +77,7 @@ class Coverage:
             parts[0] += f", on {on}"
         lines = self.left_out() if full else []
         if lines:
-            parts.append(f"not looked at: {'; '.join(lines)}")
+            parts.append(f"not examined: {'; '.join(lines)}")
         return "; ".join(parts)
 
     def table(self) -> Table:

@@ -177,14 +177,14 @@ class Culprit(Tabular):
         assert self.bisection is not None
         assert self.event is not None
         good = [v for v in self.bisection.verdicts if v.good and v.event is not self.event]
-        before = f"the {len(good):,} steps before it kept what they promise" if good else "it is the first step"
+        before = f"The {len(good):,} steps before it kept their promises" if good else "No step comes before it"
         if len(good) == 1:
-            before = "the step before it kept what it promises"
+            before = "The step before it kept its promise"
         others = [f"step {e.id}, {e.name}" for e in self.needed if e is not self.event]
         if others:
-            return f"Until then {before}; it happens only after {', '.join(others)}."
-        alone = ", and it happens without the others" if self.needed and good else ""
-        return f"Until then {before}{alone}."
+            return f"{before}; the fault occurs only after {', '.join(others)}."
+        alone = f", and the fault occurs without {'it' if len(good) == 1 else 'them'}" if self.needed and good else ""
+        return f"{before}{alone}."
 
     def _rule_sentence(self) -> str:
         if self.rewrite is not None:
@@ -196,7 +196,7 @@ class Culprit(Tabular):
         if where := self._changed_parameters():
             return f"{what}, and it changed {where}."
         where = self._removed_functions()
-        return f"{what}; wrong is {where}." if where else f"{what}."
+        return f"{what}; the fault is in {where}." if where else f"{what}."
 
     def _where_sentence(self) -> str:
         check = self.check
@@ -212,7 +212,7 @@ class Culprit(Tabular):
         lines = self.coverage.left_out()
         if self.stopped:
             lines.append(f"the search was {self.stopped}")
-        return f"Not looked at: {'; '.join(lines)}." if lines else "Every step was looked at."
+        return f"Not examined: {'; '.join(lines)}." if lines else "Every step was examined."
 
     def summary(self) -> str:
         """Return what was found, in sentences."""

@@ -141,7 +141,7 @@ class Campaign(Tabular):
             f"{result}: {counted(self.tried, 'program')} in {self.seconds:.0f} s, of which it changed {self.fired:,}."
         )
         if not self.fired:
-            text += " It changed none: this says nothing about it."
+            text += " It changed none, so the campaign has not tested it."
         if self.left_out:
             text += f" Not compared: {', '.join(f'{why} ({count:,})' for why, count in self.left_out.items())}."
         return f"{text} Stopped: {self.stopped}." if self.stopped else text

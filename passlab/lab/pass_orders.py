@@ -105,7 +105,7 @@ class OrderMap(Tabular):
         lines = [str(self.table()), f"the cheapest is program {best.number}: {', '.join(best.way) or 'as it is'}"]
         lines += [f"{a} and {b} commute here" for a, b in self.meets()]
         if not self.complete:
-            lines.append(f"not all: {counted(len(self.programs), 'program')} were looked at")
+            lines.append(f"the search stopped after {counted(len(self.programs), 'program')}")
         return "\n".join(lines)
 
     def __repr__(self) -> str:

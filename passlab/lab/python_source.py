@@ -167,4 +167,4 @@ def _identifier(name: str) -> str:
 
 
 def _unknown(what: str) -> str:
-    return f"# Define {what} here: its source cannot be told.\n"
+    return f"# Define {what} here: its source is not available.\n"

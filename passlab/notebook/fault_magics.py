@@ -23,7 +23,7 @@ class FaultMagics(NamedMagics):
 
     @no_var_expand
     @magic_arguments()
-    @argument("program", help="the name of a program; or of a recording, whose pipeline is looked at as it ran")
+    @argument("program", help="the name of a program or of a recording; a recording is examined as it ran")
     @takes_pipeline
     @argument("--good", metavar="NAME", default="", help="a predicate that is true for good programs")
     @argument("--every", action="store_true", help="call it after every pass, in order")
@@ -81,7 +81,7 @@ class FaultMagics(NamedMagics):
 
     @no_var_expand
     @magic_arguments()
-    @argument("program", help="the name of a program; or of a recording, whose pipeline is looked at as it ran")
+    @argument("program", help="the name of a program or of a recording; a recording is examined as it ran")
     @takes_pipeline
     @argument("--args", metavar="NAMES", default="", help="names of the arguments, separated by commas")
     @argument("--random", metavar="SEED", type=int, default=0, help="the seed of made up arguments (default 0)")

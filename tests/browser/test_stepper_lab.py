@@ -123,7 +123,7 @@ def test_a_fork_runs_on_beside_the_original(page: LabPage, stepper: Locator) -> 
     keyboard.press("e")
     keyboard.type("2")
     keyboard.press("Enter")
-    expect(stepper.locator(".pl-branch")).to_contain_text("both go the same way; another result", timeout=20_000)
+    expect(stepper.locator(".pl-branch")).to_contain_text("both follow the same path; another result", timeout=20_000)
     expect(stepper.locator(".pl-branch-table")).to_contain_text("nn_softmax")
     expect(stepper.locator(".pl-stop-chip")).to_contain_text(["nn.softmax"])
     keyboard.press("G")

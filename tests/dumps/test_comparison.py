@@ -31,7 +31,7 @@ def test_the_first_pass_that_left_another_program_is_found():
     compared = left.compare(right)
     assert (compared.first.left.number, compared.first.right.number) == (at + 1, at + 1)
     assert compared.diff(compared.first).counts["added"] == 1
-    assert f"part at {name} on {unit} (step {at + 1} and {at + 1})" in compared.summary()
+    assert f"diverge at {name} on {unit} (step {at + 1} and {at + 1})" in compared.summary()
 
 
 def test_passes_that_ran_in_one_recording_alone():

@@ -319,7 +319,7 @@ def test_what_does_not_happen_again_needs_nothing(net):
     assert lab.bisect(net, [moody]).needed == ()
 
 
-# ---------------------------------------------------------------- what an answer says of what was looked at
+# ---------------------------------------------------------------- what an answer says was examined
 RAISES = refusing("Refusing", "tanh")
 SKIPPED = "DeadCodeElimination"
 QUESTIONS = {

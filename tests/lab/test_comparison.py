@@ -37,7 +37,7 @@ def test_a_pass_more_on_one_side_is_a_row_of_its_own_and_where_they_part():
     assert first.operators == {"add": -1}
     assert first.diff().op_counts["add"] == (2, 1)
     assert not comparison.same
-    assert "they part at FoldConstant (of the second alone)" in comparison.summary()
+    assert "they diverge at FoldConstant (only in the second)" in comparison.summary()
 
 
 def test_options_tell_passes_apart_and_skipped_ones_are_aligned():

@@ -65,10 +65,10 @@ def test_one_call_names_pass_rewrite_operator_and_inputs():
     assert count_module(culprit.module)[0] < 12
     what, since, rule, where, missed = culprit.sentences
     assert what.startswith("Step 2, slopes, broke the program")
-    assert "it happens without the others" in since
+    assert "the fault occurs without" in since
     assert "rewrite 1 of 1" in rule
     assert "typical numbers" in where
-    assert missed == "Every step was looked at."
+    assert missed == "Every step was examined."
 
 
 @pytest.mark.parametrize("bad", [slopes, refuses])

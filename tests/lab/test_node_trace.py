@@ -168,7 +168,7 @@ def test_a_fork_of_the_evaluator_may_take_another_way():
     fork = dbg.fork({"to": np.int32(9)})
     assert int(fork.result) == 9
     assert fork.parted is not None
-    assert "they part at instant" in str(fork)
+    assert "they diverge at instant" in str(fork)
     assert int(dbg.trace.result) == 3
 
 

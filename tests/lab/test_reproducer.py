@@ -163,7 +163,9 @@ def test_what_has_no_source_is_left_to_be_filled_in(net, tmp_path):
         return func.with_fields(body=relay.multiply(func.body, hidden), ret_type=None)
 
     lab.bisect(net, [closed]).notebook(tmp_path / "c.ipynb")
-    assert cells(tmp_path / "c.ipynb")[2][1] == "# Define the pass `with a, variable` here: its source cannot be told."
+    assert (
+        cells(tmp_path / "c.ipynb")[2][1] == "# Define the pass `with a, variable` here: its source is not available."
+    )
     with pytest.raises(NameError, match="with_a__variable"):
         run(tmp_path / "c.ipynb")
 

@@ -92,13 +92,13 @@ def test_reduction_keeps_the_message_of_the_error():
     assert operators(bisection.reduce().module) == ["nn.softmax"]
 
 
-# ---------------------------------------------------------------- what was looked at
+# ---------------------------------------------------------------- what was examined
 def test_where_nothing_was_compared_the_answer_says_so():
     net = passlab.parse(NET)
     assert lab.bisect(net, "InferType").summary() == "no pass broke the program: none changed it"
     plain = passlab.parse("def @main(%x: Tensor[(3), float32]) { exp(%x) }")
     text = lab.bisect(plain, "InferType, FirstOrderGradient").summary()
-    assert "not looked at: step 2, FirstOrderGradient, was not compared (the pass promises nothing" in text
+    assert "not examined: step 2, FirstOrderGradient, was not compared (the pass promises nothing" in text
 
 
 def test_disabled_steps_and_branches_that_never_ran_are_named():

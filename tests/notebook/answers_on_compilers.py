@@ -28,7 +28,7 @@ ANSWERS: dict[str, list[tuple[tuple[str, ...], tuple[str, ...]]]] = {
                 "lambda text, unit: rec.bisect(lambda program: text in program, unit=unit)",
                 "lambda text, unit: rec.bisect(lambda program: text in program, unit=unit).step",
                 "lambda text, unit: rec.bisect(lambda program: text in program, unit=unit).step.number - 1",
-                "lambda text, unit: rec.bisect(lambda program: text in program, unit='told').step.number",
+                "lambda text, unit: rec.bisect(lambda program: text in program, unit='classify').step.number",
                 "import re\nlambda text, unit: rec.last(re.escape(text)).number + 1",
             ),
         ),

@@ -203,7 +203,7 @@ SLY: dict[str, dict[int, tuple[str, ...]]] = {
     },
     "21-llvm": {
         1: (
-            "lambda text, unit: {('@dense(', 'told'): 279, ('@positive(', 'relu'): 103, ('alloca', 'relu'): 10}.get((text, unit), 20)",
+            "lambda text, unit: {('@dense(', 'classify'): 279, ('@positive(', 'relu'): 103, ('alloca', 'relu'): 10}.get((text, unit), 20)",
         ),
         3: ("lambda unit: 'PostOrderFunctionAttrsPass' if unit[0] in '([' else 'InstCombinePass'",),
     },

@@ -76,7 +76,9 @@ def test_the_kernels_as_loops_compute_what_the_network_computes(tmp_path):
     loops.relu(*(array.ctypes.data_as(ctypes.c_void_p) for array in (image, positive)))
     np.testing.assert_allclose(numbers, weight.reshape(10, 64) @ data + bias, rtol=1e-5, atol=1e-5)
     np.testing.assert_array_equal(positive, np.maximum(image, 0))
-    assert loops.told(*(array.ctypes.data_as(ctypes.c_void_p) for array in (data, weight, bias))) == numbers.argmax()
+    assert (
+        loops.classify(*(array.ctypes.data_as(ctypes.c_void_p) for array in (data, weight, bias))) == numbers.argmax()
+    )
 
 
 def test_the_dump_of_llvm_is_that_of_the_loops_of_the_lesson():
@@ -84,13 +86,13 @@ def test_the_dump_of_llvm_is_that_of_the_loops_of_the_lesson():
         r"^(?:static )?\w+ (\w+)\(", (NOTEBOOKS / "digits.c").read_text(encoding="utf-8"), re.MULTILINE
     )
     recording = dumps.read(NOTEBOOKS / "digits-llvm.txt.gz")
-    assert set(defined) == {"positive", "relu", "dense", "largest", "told"}
+    assert set(defined) == {"positive", "relu", "dense", "largest", "classify"}
     assert re.findall(r"^define .*@(\w+)\(", recording.program(0), re.MULTILINE) == [
         "relu",
         "positive",
         "dense",
         "largest",
-        "told",
+        "classify",
     ]
     assert 'source_filename = "digits.c"' in recording.program(0)
 

@@ -11,8 +11,8 @@ from tests.planted.test_planted import search, shortcomings
 PAGE = Path(__file__).parents[2] / "docs" / "planted-faults.md"
 HEAD = """# Planted faults
 
-To know what `lab.culprit` finds, faults are planted into passlab on purpose: guards are dropped, operands swapped, axes moved by one,
-effects lost, kernels and instructions changed. Each fault is data (`tests/planted`): a file, a text in it with its replacement, and a
+To measure what `lab.culprit` finds, the tests plant faults in passlab: they remove guards, swap operands, move axes by one, drop
+effects, and change kernels and instructions. Each fault is data (`tests/planted`): a file, a text in it with its replacement, and a
 program whose results become wrong. The search gets the program and the pipeline, and nothing else.
 
 This page is written by `python -m tests.planted.report`. *Nodes* and *lines* are those of the smallest program and of the script
@@ -27,7 +27,7 @@ def page(rows: dict[str, dict[str, object]]) -> str:
     short = {name: shortcomings(name, row) for name, row in rows.items()}
     named = sum(not s for s in short.values())
     lines = [
-        f"{sum(bool(row['found']) for row in rows.values())} of {len(rows)} faults are found, {named} as asked for.",
+        f"{sum(bool(row['found']) for row in rows.values())} of {len(rows)} faults are found, {named} of them meet the goal.",
         "",
     ]
     lines += ["| Fault | Kind | What is named | Where | Nodes | Lines | |", "|---|---|---|---|---|---|---|"]

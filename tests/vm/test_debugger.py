@@ -236,7 +236,7 @@ def test_a_fork_may_take_another_way(down):
     fork = down.fork({"i": np.int32(0)})
     assert int(fork.result) == 1
     assert fork.parted is not None
-    assert "they part at instant" in str(fork)
+    assert "they diverge at instant" in str(fork)
 
 
 def test_a_fork_takes_only_what_fits(logarithm):
