@@ -87,8 +87,8 @@ class TestCompiledConvolutions:
         ended, threads = np.maximum(expected + bias[:, None, None] + other, 0), draw(1, 3, "threads")
         with pytest.MonkeyPatch.context() as patch:  # small pieces, in threads that share them
             patch.setattr(numba_convolution, "loop_threads", lambda: threads)
-            patch.setattr(numba_convolution, "WORTH", 0)
-            patch.setattr(numba_convolution, "FEWEST_PLACES", 8)
+            patch.setattr(numba_convolution, "PARALLEL_OPERATIONS", 0)
+            patch.setattr(numba_convolution, "FEWEST_POSITIONS", 8)
             patch.setattr(numba_convolution, "DATA_BYTES", draw(1, 4000, "bytes"))
             compute, ending = (numba_convolution.convolution(call, relu) for relu in (False, True))
         np.testing.assert_array_equal(compute(x, w), expected)
@@ -107,7 +107,9 @@ class TestCompiledConvolutions:
         mod = passlab.parse(f"def @main({types}) {{ nn.relu(nn.dense(%x, %w) + 3f) }}")
         expected, used = np.maximum(x @ w.T + 3, 0), []
         monkeypatch.setattr(
-            numba_convolution, "by_rows", lambda *a, run=numba_convolution.by_rows: (used.append(1), run(*a))
+            numba_convolution,
+            "multiply_rows",
+            lambda *a, run=numba_convolution.multiply_rows: (used.append(1), run(*a)),
         )
         for memory in (None, "naive"):
             np.testing.assert_array_equal(run_on("numba", mod, {}, x, w, memory_cfg=memory), expected)
@@ -148,7 +150,7 @@ class TestCompiledConvolutions:
         from passlab.vm.kernels import numba_convolution
 
         monkeypatch.setattr(numba_convolution, "loop_threads", lambda: threads)
-        monkeypatch.setattr(numba_convolution, "WORTH", 0)
+        monkeypatch.setattr(numba_convolution, "PARALLEL_OPERATIONS", 0)
         shapes = {"x": (rows, inputs), "w": (units, inputs), "b": (units,), "r": (rows, units)}
         x, w, b, r = arrays = [rng.integers(-9, 10, shape).astype("float32") for shape in shapes.values()]
         types = ", ".join(f"%{name}: Tensor[{shape}, float32]" for name, shape in shapes.items())
@@ -180,7 +182,7 @@ class TestCompiledConvolutions:
     def test_the_error_function_is_within_a_few_roundings(self):
         from passlab.vm.kernels import numba_elementwise
 
-        source = f"{numba_elementwise.TEXT}def kernel(p0):\n    return erf(p0)\n"
+        source = f"{numba_elementwise.ERF_SOURCE}def kernel(p0):\n    return erf(p0)\n"
         x = np.concatenate([np.linspace(-5, 5, 20_001), [1e-30, np.inf, -np.inf]]).astype("float32")
         result = numba_elementwise.compiled_loop(source, "float32", 1)(x)
         np.testing.assert_allclose(result, [math.erf(v) for v in x.astype(float)], rtol=5e-7)
@@ -192,7 +194,7 @@ class TestCompiledConvolutions:
         from passlab.vm.kernels import numba_convolution
 
         monkeypatch.setattr(numba_convolution, "loop_threads", lambda: 2)
-        monkeypatch.setattr(numba_convolution, "WORTH", 0)
+        monkeypatch.setattr(numba_convolution, "PARALLEL_OPERATIONS", 0)
         mod, arrays, x = convolution(kind, "alone")
         compute = numba_convolution.convolution(passlab.transform.InferType()(mod)["main"].body, relu=False)
         images, arrays["w"] = [np.rint(x) * scale for scale in range(1, 17)], np.rint(3 * arrays["w"])
@@ -330,7 +332,7 @@ class TestCompiledPooling:
         expected, threads = run_on("numpy", mod, {}, x), draw(1, 3, "threads")
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(numba_convolution, "loop_threads", lambda: threads)
-            patch.setattr(numba_convolution, "WORTH", 0)
+            patch.setattr(numba_convolution, "PARALLEL_OPERATIONS", 0)
             for memory in (None, "naive"):
                 result = run_on("numba", mod, {}, x, memory_cfg=memory)
                 (np.testing.assert_array_equal if name == "max" else close_sums)(result, expected)

@@ -148,10 +148,10 @@ class TestOneDnn:
 
     def test_what_is_remembered_of_an_array_goes_with_it(self):
         pytest.importorskip("torch")
-        from passlab.vm.kernels.onednn import Remembered
+        from passlab.vm.kernels.onednn import FrozenCache
 
         results = []
-        remember = Remembered(lambda array: results.append(1) or array.sum())
+        remember = FrozenCache(lambda array: results.append(1) or array.sum())
         array = np.ones(3)
         assert [remember(array), remember(array), len(results)] == [3, 3, 2]  # it may be written to
         array.flags.writeable = False

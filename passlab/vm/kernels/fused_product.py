@@ -138,21 +138,21 @@ def is_frozen(array: Array) -> bool:
     return not array.flags.writeable and array.base is None
 
 
-class Remembered:
-    """A cache of a function of frozen arrays, for as long as these live; for other arrays the function is called again.
+class FrozenCache:
+    """A function of arrays that is computed once for each frozen array; the result is dropped with the array.
 
-    Results must not refer to the array, which would then never be freed.
+    The result must not refer to the array, which would then never be freed.
     """
 
-    def __init__(self, make: Callable[[Array], Any]) -> None:
-        self.make = make
+    def __init__(self, compute: Callable[[Array], Any]) -> None:
+        self.compute = compute
         self.entries: dict[int, tuple[weakref.ref[Array], Any]] = {}
 
     def __call__(self, array: Array) -> Any:
         entry = self.entries.get(id(array))
         if entry is not None and entry[0]() is array:
             return entry[1]
-        result = self.make(array)
+        result = self.compute(array)
         if is_frozen(array):
             key, entries = id(array), self.entries
             entries[key] = (weakref.ref(array, lambda _: entries.pop(key, None)), result)

@@ -1,11 +1,11 @@
-"""Convolutions compiled by Numba: no patches are copied, and weights are packed once.
+"""Convolutions compiled by Numba, without an im2col matrix; weights are packed once.
 
-The padded image is laid out in planes, as in `passlab.op.nn.depthwise`: the plane (p, q) of a window that moves by
-(s, t) holds the rows p, p + s, ... and the columns q, q + t, ... Each tap of the window is then one run of a plane for
-some rows of the result at once, with a few sums across the edge of each row, which are left out in the end. Where
-windows are single elements that move by one, the image itself is such a plane. The sums of a few channels of the result
-are computed in registers (`numba_blocks`); a bias, a tensor to be added and a relu follow while they are in the
-first-level cache. Rows, and blocks of channels, are pieces that threads share. Needs the package numba.
+The padded image is copied into planes, as in `passlab.op.nn.depthwise`: for strides (s, t), the plane (p, q) has the
+rows p, p + s, ... and the columns q, q + t, ... of the image. Each tap of the window then reads one contiguous run of a
+plane for several rows of the result. The few sums of windows that cross the edge of a row are left out at the end. For
+1 x 1 windows with stride 1, the image itself is such a plane. The sums of a few channels of the result are computed in
+registers (`numba_blocks`); the epilogue (bias, addend, relu) is applied while they are in the first-level cache. Strips
+of rows and blocks of channels are pieces of work that threads share. Needs the package numba.
 """
 
 from __future__ import annotations
@@ -22,101 +22,124 @@ from passlab.ir.expr import Call
 from passlab.op.nn.conv import check_window
 from passlab.op.nn.sliding import Window
 from passlab.threads import work_together
-from passlab.vm.kernels.fused_product import Array, Remembered, shape_of
-from passlab.vm.kernels.numba_blocks import LANES, SUMS
-from passlab.vm.kernels.numba_loops import DATA_BYTES, PLACES, by_blocks, by_channel, by_rows, loop_threads
+from passlab.vm.kernels.fused_product import Array, FrozenCache, shape_of
+from passlab.vm.kernels.numba_blocks import BLOCK_ROWS, LANES
+from passlab.vm.kernels.numba_loops import (
+    BLOCK_POSITIONS,
+    DATA_BYTES,
+    convolve,
+    convolve_depthwise,
+    loop_threads,
+    multiply_rows,
+)
 
-PIECES = 4  # for each thread, at least: they differ in time, and threads come late
-FEWEST_PLACES = 96  # of the pieces that rows are cut into
-WORTH = 4_000_000  # additions and products of a convolution; smaller ones are done before another thread is awake
-SLOW = 8  # times as long as others take those of channels that have windows of their own
-MOST_ROWS = 3  # of a product that goes through its weight once; BLAS does more in blocks
+PIECES_PER_THREAD = 4  # at least: pieces take unequal times, and threads start at different times
+FEWEST_POSITIONS = 96  # output positions of a strip, at least, so that most of its vectors are full
+PARALLEL_OPERATIONS = 4_000_000  # additions and multiplications; less work is done before a second thread wakes up
+DEPTHWISE_COST = 8  # time per operation of a depthwise convolution, relative to other convolutions
+FLAT_ROWS = 3  # a product of at most so many rows reads its weight once; BLAS is faster for more
 LARGE_WEIGHT = 1 << 17  # elements
-NOTHING = np.empty((1, 1, 1, 1), np.float32)
+NO_ADDEND = np.empty((1, 1, 1, 1), np.float32)
 
 
 @dataclass(frozen=True)
-class Layout:
-    """Where the taps of a window find their runs: the planes that are laid out, and the row and column of each tap."""
+class PlaneLayout:
+    """The planes that an image is copied into, and the plane, row and column where each tap of the window reads."""
 
     window: Array  # strides, then padding before
-    planes: Array  # (n, 2)
-    beyond: int  # rows of a plane that are read besides those where windows begin
-    wide: int  # columns of a plane
-    taps: tuple[tuple[int, int, int], ...]  # the plane of each, its row and its column
+    planes: Array  # (n, 2): the first row and column of each
+    extra_rows: int  # rows of a plane that windows reach below their first row
+    width: int  # columns of a plane
+    taps: tuple[tuple[int, int, int], ...]  # the plane, row and column of each
     is_image: bool  # whether the image itself is the only plane
 
     def starts(self, rows: int) -> Array:
-        """Return the place of each tap in planes of so many rows."""
-        return np.array([(plane * rows + y) * self.wide + x for plane, y, x in self.taps], np.int64)
+        """Return the offset of each tap in planes of so many rows."""
+        return np.array([(plane * rows + y) * self.width + x for plane, y, x in self.taps], np.int64)
 
 
-def layout_of(window: Window, kernel: tuple[int, int], size: tuple[int, int]) -> Layout:
-    """Return how an image is laid out for a window over it that has `size` places."""
+def plane_layout(window: Window, kernel: tuple[int, int], size: tuple[int, int]) -> PlaneLayout:
+    """Return the planes for a window whose results have this size (height, width)."""
     (s, t), (d, e) = window.strides, window.dilation
-    places = [(y * d, x * e) for y, x in itertools.product(range(kernel[0]), range(kernel[1]))]
-    planes = sorted({(y % s, x % t) for y, x in places})
-    taps = tuple([(planes.index((y % s, x % t)), y // s, x // t) for y, x in places])
-    plain = len(taps) == 1 and (s, t) == (1, 1) and not any((*window.before, *window.after))
-    numbers = [np.array(values, np.int64) for values in ((s, t, *window.before), planes)]
-    return Layout(numbers[0], numbers[1], places[-1][0] // s, size[1] + places[-1][1] // t, taps, plain)
+    offsets = [(y * d, x * e) for y, x in itertools.product(range(kernel[0]), range(kernel[1]))]
+    planes = sorted({(y % s, x % t) for y, x in offsets})
+    taps = tuple([(planes.index((y % s, x % t)), y // s, x // t) for y, x in offsets])
+    is_image = len(taps) == 1 and (s, t) == (1, 1) and not any((*window.before, *window.after))
+    strides_and_padding, origins = (np.array(values, np.int64) for values in ((s, t, *window.before), planes))
+    last_row, last_column = offsets[-1]
+    return PlaneLayout(strides_and_padding, origins, last_row // s, size[1] + last_column // t, taps, is_image)
 
 
-def cut(size: tuple[int, int], row_bytes: int, wide: int, blocks: int, threads: int) -> tuple[int, int]:
-    """Return how many rows of the result are computed at a time, and the parts that blocks of channels are cut into.
+def tile_sizes(size: tuple[int, int], row_bytes: int, width: int, blocks: int, threads: int) -> tuple[int, int]:
+    """Return the rows of the result in a strip, and the number of parts that the blocks of channels are divided into.
 
-    The data of the rows is read from the second-level cache once for each block. Several threads want more pieces:
-    fewer rows, as long as their vectors are mostly full, then fewer blocks, for which threads lay the same data out.
+    The data of a strip is read from the second-level cache once for each block. Several threads need more pieces: first
+    strips of fewer rows, as long as their vectors are mostly full, then parts of fewer blocks, although the threads
+    then copy the same data into planes.
     """
-    heights = -(-size[0] * row_bytes // DATA_BYTES)
+    strips = -(-size[0] * row_bytes // DATA_BYTES)
     if threads > 1:
-        heights = max(heights, min(threads * PIECES, size[0] * wide // FEWEST_PLACES, size[0]))
-    rows = max(1, -(-size[0] // max(1, heights)))
-    heights = -(-size[0] // rows)
-    parts = 1 if threads == 1 else max(1, min(blocks, -(-threads * PIECES // heights)))
+        strips = max(strips, min(threads * PIECES_PER_THREAD, size[0] * width // FEWEST_POSITIONS, size[0]))
+    rows = max(1, -(-size[0] // max(1, strips)))
+    strips = -(-size[0] // rows)
+    parts = 1 if threads == 1 else max(1, min(blocks, -(-threads * PIECES_PER_THREAD // strips)))
     return rows, parts
 
 
-def threads_for(products: int, by_itself: bool) -> int:
-    """Return how many threads so many products are worth; `by_itself` says that each channel has its own windows."""
-    return 1 if 2 * products * (SLOW if by_itself else 1) < WORTH else loop_threads()
+def threads_for(products: int, depthwise: bool) -> int:
+    """Return how many threads to use for so many multiply-adds."""
+    return 1 if 2 * products * (DEPTHWISE_COST if depthwise else 1) < PARALLEL_OPERATIONS else loop_threads()
+
+
+def write_result(out: Array | None, shape: tuple[int, ...], write: Callable[[Array], None]) -> Array:
+    """Return `out`, or a new array where it is None, after `write` has filled it or a contiguous copy of it."""
+    result = np.empty(shape, np.float32) if out is None or not out.flags.c_contiguous else out
+    write(result)
+    if out is None:
+        return result
+    if out is not result:
+        out[...] = result
+    return out
 
 
 def is_convolution(call: Call) -> bool:
-    """Whether a convolution of images is computed here: channels first."""
+    """Whether a convolution of images is compiled: channels come first."""
     attrs: Any = call.attrs
     data, weight, result = map(shape_of, (*call.args, call))
     layouts = (attrs.data_layout, attrs.kernel_layout, attrs.out_layout or "NCHW")
-    # a depthwise weight may also be written by channel and multiplier
+    # a depthwise weight may also have the shape (channels, multiplier, ...)
     return layouts == ("NCHW", "OIHW", "NCHW") and weight[:2] == (result[1], data[1] // attrs.groups)
 
 
-def in_blocks(shape: tuple[int, ...], inputs: int, groups: int, layout: Layout) -> Callable[..., None]:
-    """Return the function (data, packed weights, ending, result) of a convolution whose result has this shape."""
-    height, wide = shape[2], layout.wide
-    image = layout.is_image and shape[3] >= LANES
-    threads = threads_for(math.prod(shape) * inputs // groups * len(layout.taps), by_itself=False)
-    row_bytes, blocks = 4 * inputs // groups * len(layout.planes) * wide, -(-shape[1] // groups // SUMS)
-    rows, parts = cut((height, shape[3]), row_bytes, wide, blocks, threads)
-    step, plane_rows = -(-rows // -(-rows * wide // PLACES)), rows + layout.beyond
-    places = (layout.planes, layout.window, plane_rows, wide, layout.starts(plane_rows))
+def blocked_convolution(shape: tuple[int, ...], inputs: int, groups: int, layout: PlaneLayout) -> Callable[..., None]:
+    """Return the function (data, packed weight, epilogue, result) of a convolution whose result has this shape.
 
-    def run(x: Any, factors: Any, ending: Any, to: Any) -> None:
-        cuts = (rows, step, parts, np.zeros(1, np.int64))
-        work_together(lambda: by_blocks(x, image, places, cuts, factors, ending, to), threads)
+    The epilogue is the tuple (bias, addend, whether there is an addend, minimum of the result).
+    """
+    height, width = shape[2], layout.width
+    is_plane = layout.is_image and shape[3] >= LANES
+    threads = threads_for(math.prod(shape) * inputs // groups * len(layout.taps), depthwise=False)
+    row_bytes, blocks = 4 * inputs // groups * len(layout.planes) * width, -(-shape[1] // groups // BLOCK_ROWS)
+    rows, parts = tile_sizes((height, shape[3]), row_bytes, width, blocks, threads)
+    step, plane_rows = -(-rows // -(-rows * width // BLOCK_POSITIONS)), rows + layout.extra_rows
+    geometry = (layout.planes, layout.window, plane_rows, width, layout.starts(plane_rows))
+
+    def run(x: Any, packed: Any, epilogue: Any, result: Any) -> None:
+        tiling = (rows, step, parts, np.zeros(1, np.int64))
+        work_together(lambda: convolve(x, is_plane, geometry, tiling, packed, epilogue, result), threads)
 
     return run
 
 
-def by_itself(shape: tuple[int, ...], layout: Layout) -> Callable[..., None]:
-    """Return the same function of a convolution whose channels have windows of their own."""
-    rows = shape[2] + layout.beyond
-    places = (layout.planes, layout.window, rows, layout.wide, layout.starts(rows))
-    threads = threads_for(math.prod(shape) * len(layout.taps), by_itself=True)
+def depthwise_convolution(shape: tuple[int, ...], layout: PlaneLayout) -> Callable[..., None]:
+    """Return the function (data, packed weight, epilogue, result) of a depthwise convolution."""
+    rows = shape[2] + layout.extra_rows
+    geometry = (layout.planes, layout.window, rows, layout.width, layout.starts(rows))
+    threads = threads_for(math.prod(shape) * len(layout.taps), depthwise=True)
 
-    def run(x: Any, factors: Any, ending: Any, to: Any) -> None:
+    def run(x: Any, packed: Any, epilogue: Any, result: Any) -> None:
         counter = np.zeros(1, np.int64)
-        work_together(lambda: by_channel(x, places, counter, factors, ending, to), threads)
+        work_together(lambda: convolve_depthwise(x, geometry, counter, packed, epilogue, result), threads)
 
     return run
 
@@ -126,37 +149,35 @@ def convolution(call: Call, relu: bool) -> Callable[..., Any]:
     attrs: Any = call.attrs
     shape, (_, inputs, *kernel) = shape_of(call), shape_of(call.args[1])
     groups, area = int(attrs.groups), shape[2] * shape[3]
-    layout, seen = layout_of(check_window(attrs, 2), (kernel[0], kernel[1]), (shape[2], shape[3])), shape
-    alone = inputs == 1 < groups
-    if (
-        not alone and layout.is_image and LANES <= area <= min(PLACES, DATA_BYTES // (4 * inputs))
-    ):  # one line of numbers
-        seen, layout = (*shape[:2], 1, area), replace(layout, wide=area)
-    run = by_itself(shape, layout) if alone else in_blocks(seen, inputs * groups, groups, layout)
-    weights = Remembered(lambda weight: pack(weight, groups))
-    biases = Remembered(lambda bias: np.array(bias, np.float32).reshape(-1))
+    layout = plane_layout(check_window(attrs, 2), (kernel[0], kernel[1]), (shape[2], shape[3]))
+    run_shape, is_depthwise = shape, inputs == 1 < groups
+    if not is_depthwise and layout.is_image and LANES <= area <= min(BLOCK_POSITIONS, DATA_BYTES // (4 * inputs)):
+        # one long row has a single vector that is not full
+        run_shape, layout = (*shape[:2], 1, area), replace(layout, width=area)
+    if is_depthwise:
+        run = depthwise_convolution(shape, layout)
+    else:
+        run = blocked_convolution(run_shape, inputs * groups, groups, layout)
+    weights = FrozenCache(lambda weight: pack(weight, groups))
+    biases = FrozenCache(lambda bias: np.array(bias, np.float32).reshape(-1))
     no_bias, floor = np.zeros(shape[1], np.float32), np.float32(0 if relu else -np.inf)
 
     def compute(data: Any, weight: Any, bias: Any = None, other: Any = None, out: Any = None) -> Any:
-        result = np.empty(shape, np.float32) if out is None or not out.flags.c_contiguous else out
-        offsets = no_bias if bias is None else biases(bias)
-        added = NOTHING if other is None else np.ascontiguousarray(other).reshape(seen)
-        ending = (offsets, added, other is not None, floor)
-        run(np.ascontiguousarray(data), weights(weight), ending, result.reshape(seen))
-        if out is not None and out is not result:
-            out[...] = result
-        return result if out is None else out
+        addend = NO_ADDEND if other is None else np.ascontiguousarray(other).reshape(run_shape)
+        epilogue = (no_bias if bias is None else biases(bias), addend, other is not None, floor)
+        x, packed = np.ascontiguousarray(data), weights(weight)
+        return write_result(out, shape, lambda result: run(x, packed, epilogue, result.reshape(run_shape)))
 
     return compute
 
 
 def is_flat_product(call: Call) -> bool:
-    """Whether a product is of a few rows with a large weight, which is only read: several threads read faster.
+    """Whether a product is of a few rows with a large weight, whose time is that of reading it: threads read faster.
 
-    NumPy's own threads would then wait for more on the processor where the next convolution needs help.
+    NumPy's BLAS threads would keep the processors busy after the product, which slows the next convolution down.
     """
     rows, weight = shape_of(call.args[0]), shape_of(call.args[1])
-    flat = len(rows) == len(weight) == 2 and rows[0] <= MOST_ROWS
+    flat = len(rows) == len(weight) == 2 and rows[0] <= FLAT_ROWS
     return flat and loop_threads() > 1 and weight[0] * weight[1] >= LARGE_WEIGHT
 
 
@@ -165,26 +186,25 @@ def flat_product(call: Call) -> Callable[..., Any]:
     shape, threads = shape_of(call), loop_threads()
 
     def compute(data: Any, weight: Any, out: Any = None) -> Any:
-        result = np.empty(shape, np.float32)
-        x, factors, counter = np.ascontiguousarray(data), np.ascontiguousarray(weight), np.zeros(1, np.int64)
-        work_together(lambda: by_rows(x, factors, counter, result), threads)
-        if out is None:
-            return result
-        out[...] = result
-        return out
+        x, w, counter = np.ascontiguousarray(data), np.ascontiguousarray(weight), np.zeros(1, np.int64)
+
+        def write(result: Array) -> None:
+            work_together(lambda: multiply_rows(x, w, counter, result), threads)
+
+        return write_result(out, shape, write)
 
     return compute
 
 
 def pack(weight: Array, groups: int) -> Array:
-    """Return a weight (O, C, H, W) as (groups, blocks of O, C, taps, SUMS), filled up with zeros.
+    """Return a weight (O, C, H, W) as (groups, blocks of O, C, taps, BLOCK_ROWS), padded with zeros.
 
-    Where groups have one channel of data each, every channel of the result is a block of its own.
+    The weight of a depthwise convolution becomes (groups, O per group, 1, taps, 1): each channel is its own block.
     """
-    each, channels, taps = len(weight) // groups, weight.shape[1], weight[0, 0].size
+    outputs, channels, taps = len(weight) // groups, weight.shape[1], weight[0, 0].size
     if channels == 1 < groups:
-        return np.array(weight, order="C").reshape(groups, each, 1, taps, 1)
-    blocks = -(-each // SUMS)
-    packed = np.zeros((groups, blocks * SUMS, channels, taps), weight.dtype)
-    packed[:, :each] = weight.reshape(groups, each, channels, taps)
-    return np.ascontiguousarray(np.moveaxis(packed.reshape(groups, blocks, SUMS, channels, taps), 2, -1))
+        return np.array(weight, order="C").reshape(groups, outputs, 1, taps, 1)
+    blocks = -(-outputs // BLOCK_ROWS)
+    packed = np.zeros((groups, blocks * BLOCK_ROWS, channels, taps), weight.dtype)
+    packed[:, :outputs] = weight.reshape(groups, outputs, channels, taps)
+    return np.ascontiguousarray(np.moveaxis(packed.reshape(groups, blocks, BLOCK_ROWS, channels, taps), 2, -1))

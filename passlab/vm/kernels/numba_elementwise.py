@@ -1,6 +1,6 @@
-"""Elementwise operators as one loop of machine code over arrays: Python functions of single numbers, made from text.
+"""Elementwise operators as one compiled loop over arrays: the source of a scalar function becomes a NumPy ufunc.
 
-The end of a kernel is such a loop over each of its blocks (`elementwise_tail`). Needs the package numba.
+The elementwise tail of a kernel runs such a loop over each of its blocks (`elementwise_tail`). Needs the package numba.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from passlab.ir.op import op_name
 from passlab.vm.kernels.elementwise_tail import Tail, find_tail
 from passlab.vm.kernels.fused_product import is_float32, shape_of
 
-# operator -> what it is on single numbers. NumPy's own loops of exp, tanh and their like are vectorised by hand and
-# faster than those that Numba makes, so groups with one of them stay NumPy's.
-FORMS: dict[str, str] = {
+# operator -> its expression on scalars. NumPy's loops for exp, tanh and similar functions are vectorised by hand and
+# faster than Numba's, so groups with one of them run on NumPy.
+EXPRESSIONS: dict[str, str] = {
     "add": "{0} + {1}",
     "subtract": "{0} - {1}",
     "multiply": "{0} * {1}",
@@ -38,10 +38,10 @@ FORMS: dict[str, str] = {
     "floor": "np.floor({0})",
     "ceil": "np.ceil({0})",
 }
-FEWEST = 3  # operators of an end; NumPy goes over a block that is in cache twice as fast as machine code is made
-# erf(x) is x * P(x * x) / Q(x * x) on [-4, 4], fitted so that the greatest relative error is least; with all roundings
-# it is within 4e-7. Beyond, single precision only has 1. Comparisons leave what is not a number as it is.
-TEXT = """import numba
+FEWEST = 3  # operators of a compiled tail; for fewer, NumPy is fast enough on a block that is in cache
+# erf(x) = x * P(x * x) / Q(x * x) on [-4, 4], a minimax fit of the relative error, which is at most 4e-7 with rounding.
+# Outside, erf rounds to -1 or 1 in float32. The comparisons let NaN through.
+ERF_SOURCE = """import numba
 import numpy as np
 
 zero = np.float32(0)
@@ -66,64 +66,64 @@ def erf(number):
 _numbers = itertools.count()
 
 
-@lru_cache(maxsize=64)  # networks repeat their kernels, with other shapes
+@lru_cache(maxsize=64)  # networks repeat their kernels with other shapes
 def compiled_loop(source: str, dtype: str, inputs: int) -> Callable[..., Any]:
-    """Return the function `kernel` of a text, of so many single numbers, as a NumPy ufunc."""
-    kind = getattr(numba, dtype)
-    vectorize: Any = numba.vectorize  # Numba's functions have no types
-    compiled: Callable[..., Any] = vectorize([kind(*[kind] * inputs)])(load_function(source))
+    """Return the function `kernel` of a Python source, with so many scalar parameters, as a NumPy ufunc."""
+    scalar_type = getattr(numba, dtype)
+    vectorize: Any = numba.vectorize  # Numba's functions have no type annotations
+    compiled: Callable[..., Any] = vectorize([scalar_type(*[scalar_type] * inputs)])(load_function(source))
     return compiled
 
 
 @dataclass(frozen=True)
 class CompiledTail(Tail):
-    """An end that `loop` computes: of what stands in the result, where it has an anchor, and of slots."""
+    """A tail computed by `loop` from the block of the result (the value of its anchor, if any) and from slots."""
 
     loop: Callable[..., Any]
     inputs: tuple[int, ...]
 
     def _run_block(self, slots: dict[int, Any], block: Any, temporaries: list[Any]) -> None:
-        first = [] if self.anchor is None else [block]
-        self.loop(*first, *[slots[number] for number in self.inputs], out=block)
+        anchor = [] if self.anchor is None else [block]
+        self.loop(*anchor, *[slots[number] for number in self.inputs], out=block)
 
 
 def find_compiled_tail(function: Function, order: Sequence[Expr], slots: dict[Expr, int]) -> Tail | None:
-    """Return the elementwise end of a primitive function, compiled where Numba has all of its operators."""
+    """Return the elementwise tail of a primitive function, compiled if it has scalar expressions for all operators."""
     tail = find_tail(function, order, slots)
     if tail is None:
         return None
     calls = [node for node in order if node in tail.nodes and isinstance(node, Call)]
-    computable = all(op_name(c) in FORMS or op_name(c) == "erf" for c in calls)
-    if len(calls) < FEWEST or not computable or not all(is_float32(c, *c.args) for c in calls):
+    has_expressions = all(op_name(c) in EXPRESSIONS or op_name(c) == "erf" for c in calls)
+    if len(calls) < FEWEST or not has_expressions or not all(is_float32(c, *c.args) for c in calls):
         return tail
     outside = {a: None for c in calls for a in c.args if a not in tail.nodes and a is not tail.anchor}
     operands: list[Expr] = [*([] if tail.anchor is None else [tail.anchor]), *outside]
-    single: dict[Expr, str] = {
-        n: f"np.float32({n.data.item()!r})" for n in operands if isinstance(n, Constant) and _is_number(n)
+    literals: dict[Expr, str] = {
+        n: f"np.float32({n.data.item()!r})" for n in operands if isinstance(n, Constant) and _has_literal(n)
     }
-    operands = [node for node in operands if node not in single]
+    operands = [node for node in operands if node not in literals]
     if any(shape_of(node)[-1:] != tail.shape[-1:] for node in operands):
-        return tail  # without rows of all inputs, no vectors would form
+        return tail  # an input that is broadcast along rows would keep the loop from being vectorised
     names: dict[Expr, str] = {node: f"p{i}" for i, node in enumerate(operands)}
-    lines = [f"{TEXT}def kernel({', '.join(names.values())}):"]
-    names |= single
+    lines = [f"{ERF_SOURCE}def kernel({', '.join(names.values())}):"]
+    names |= literals
     for call in calls:
-        form = FORMS.get(op_name(call), "erf({0})").format(*[names[a] for a in call.args])
+        expression = EXPRESSIONS.get(op_name(call), "erf({0})").format(*[names[a] for a in call.args])
         names[call] = f"v{len(names)}"
-        lines.append(f"    {names[call]} = np.float32({form})")
+        lines.append(f"    {names[call]} = np.float32({expression})")
     source = "\n".join([*lines, f"    return {names[function.body]}", ""])
     plain = replace(tail, temporaries=0)
     inputs = tuple([slots[node] for node in operands if node is not tail.anchor])
     return CompiledTail(**vars(plain), loop=compiled_loop(source, "float32", len(operands)), inputs=inputs)
 
 
-def _is_number(constant: Constant) -> bool:
-    """Whether a constant is a single number that has a text."""
+def _has_literal(constant: Constant) -> bool:
+    """Whether a constant is one finite number, which has a literal."""
     return constant.data.size == 1 and bool(np.isfinite(constant.data).all())
 
 
 def load_function(source: str) -> Callable[..., Any]:
-    """Return the function `kernel` of a Python text."""
+    """Return the function `kernel` of a Python source. Numba needs the source in a file."""
     with TemporaryDirectory() as folder:
         path = Path(folder, "kernel.py")
         path.write_text(source, encoding="utf-8")

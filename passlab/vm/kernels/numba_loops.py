@@ -1,7 +1,7 @@
-"""The loops of compiled convolutions, over samples, groups, rows, channels of the result and vectors.
+"""The loops of compiled convolutions, pooling and products over samples, groups, rows, channels and vectors.
 
-They are Python functions that Numba compiles when they are first called; arrays are float32, in C's order. Needs the
-package numba.
+They are Python functions that Numba compiles on their first call. Arrays are float32 in C order. Several threads may
+run one call: each takes the next piece of the work from a shared counter until none is left. Needs the package numba.
 """
 
 from __future__ import annotations
@@ -14,303 +14,306 @@ import numpy as np
 
 from passlab.threads import thread_count
 from passlab.vm.kernels.numba_blocks import (
+    BLOCK_ROWS,
     LANES,
     PANEL,
-    SUMS,
     add_panel,
-    ask_for,
-    next_number,
-    one_vector,
-    three_vectors,
-    two_vectors,
+    fetch_and_increment,
+    prefetch,
+    sum_one_vector,
+    sum_three_vectors,
+    sum_two_vectors,
 )
 from passlab.vm.kernels.numba_rows import (
-    add_and_end_vector,
-    copy_each,
-    copy_second,
-    end_vector,
-    fill,
-    maximum_2,
-    sum_2,
-    sum_4,
+    add_and_store_results,
+    copy_contiguous,
+    copy_every_second,
+    fill_vector,
+    maximum_row_2,
+    store_results,
+    sum_row_2,
+    sum_row_4,
 )
 
-ROWS = 32  # of a weight
-DATA_BYTES = 512 << 10  # of the data that rows of the result are computed from: it is read from the second-level cache
-DEPTH = 256  # of the sums of a product: this part of a panel is read from the nearest caches for all rows
-LINE = 16  # elements of a line of cache
-PLACES = 512  # that the sums of a block of channels are held for, in the first-level cache
+DATA_BYTES = 512 << 10  # of data for the rows of a piece: it stays in the second-level cache
+BLOCK_POSITIONS = 512  # output positions of a block of channels whose sums stay in the first-level cache
+PANEL_DEPTH = 256  # rows of a panel used at a time: they stay in the nearest caches for all rows of the data
+CACHE_LINE = 16  # float32 elements
+WEIGHT_ROWS = 32  # of a piece of a flat product
 
 
 def loop_threads() -> int:
-    """Return how many threads a compiled loop may have."""
+    """Return how many threads a compiled loop may use."""
     return min(thread_count(), int(numba.config.NUMBA_NUM_THREADS))
 
 
-# Numba keeps machine code beside this file for as long as the file stays as it is. It does not look at the files of
-# the instructions: a test compares this sum over them.
-INSTRUCTIONS = 521942046
+# Numba's cache of machine code is invalidated when this file changes, but not when the files of the intrinsics do.
+# So this file contains their crc32, which a test compares.
+INSTRUCTIONS = 4223457208
 
 
 def njit(function: Callable[..., None]) -> Callable[..., None]:
-    """Return a function as machine code, which is kept from process to process where a folder can be written to."""
+    """Return a function compiled by Numba, cached on disk where a folder is writable."""
     options: dict[str, Any] = {"nogil": True, "fastmath": {"contract"}}
     try:
         result: Callable[..., None] = numba.njit(function, cache=True, **options)
-    except RuntimeError:  # nothing can be written beside this file, nor in the user's folder
+    except RuntimeError:  # neither the folder of this file nor the user's cache folder is writable
         result = numba.njit(function, **options)
     return result
 
 
-def _lay_out(
-    image: Any, planes: Any, window: Any, top: int, rows: int, wide: int, padding: Any, held: Any
+def _copy_planes(
+    image: Any, planes: Any, window: Any, top: int, rows: int, plane_width: int, padding: Any, buffer: Any
 ) -> None:  # pragma: no cover
-    """Lay `rows` rows of each plane of an image out, from its row `top` on, each with its padding.
+    """Copy `rows` rows of each plane of an image, from the plane's row `top` on, with padding, into `buffer`.
 
-    Whole vectors are written: what lies beyond a row is written again by the next one, or is room at the end.
+    Whole vectors are written: the next row, or spare room at the end, takes what exceeds a row.
     """
     s, t, above, left = window
     channels, height, width = image.shape
     for p in range(planes.shape[0]):
         first_row, first = planes[p, 0] - above + top * s, planes[p, 1] - left
         for c in range(channels):
-            target = held[c, p * rows * wide :].ctypes.data
+            target = buffer[c, p * rows * plane_width :].ctypes.data
             for r in range(rows):
                 y = first_row + r * s
                 source = image.ctypes.data + np.uintp(4 * ((c * height + y) * width + first))
                 inside = 0 <= y < height
-                for i in range(0, wide, LANES):
+                for i in range(0, plane_width, LANES):
                     to, low, high = target + np.uintp(4 * i), -first - i * t, width - first - i * t
                     if not inside:
-                        fill(padding, to)
+                        fill_vector(padding, to)
                     elif t == 1:
-                        copy_each(source + np.uintp(4 * i), to, low, high, padding)
+                        copy_contiguous(source + np.uintp(4 * i), to, low, high, padding)
                     elif t == 2:
-                        copy_second(source + np.uintp(8 * i), to, low, high, padding)
+                        copy_every_second(source + np.uintp(8 * i), to, low, high, padding)
                     else:
-                        fill(padding, to)
-                        for j in range(max(0, -(-low // t)), min(LANES, -(-high // t), wide - i)):
-                            held[c, (p * rows + r) * wide + i + j] = image[c, y, first + (i + j) * t]
-                target += np.uintp(4 * wide)
+                        fill_vector(padding, to)
+                        for j in range(max(0, -(-low // t)), min(LANES, -(-high // t), plane_width - i)):
+                            buffer[c, (p * rows + r) * plane_width + i + j] = image[c, y, first + (i + j) * t]
+                target += np.uintp(4 * plane_width)
 
 
-def _sum_runs(data: Any, first: int, starts: Any, weights: Any, sums: Any, length: int) -> None:  # pragma: no cover
-    """Write the sums of a block of channels for `length` places from `first` on; the last ones are done twice."""
+def _sum_block(data: Any, first: int, starts: Any, weights: Any, sums: Any, length: int) -> None:  # pragma: no cover
+    """Write the sums of a block of channels for `length` positions from `first` on.
+
+    The last vectors overlap the ones before, so that all are full: some sums are computed twice.
+    """
     channels, row = data.shape
-    source, at, to = data.ctypes.data, starts.ctypes.data, sums.ctypes.data
+    source, offsets, target = data.ctypes.data, starts.ctypes.data, sums.ctypes.data
     w, taps, sums_row = weights.ctypes.data, starts.size, sums.shape[1]
-    place, vectors = 0, max(1, -(-length // LANES))
+    position, vectors = 0, max(1, -(-length // LANES))
     while vectors:
-        many = min(2 if vectors == 4 else 3, vectors, max(1, length // LANES))
-        begin = max(0, min(place, length - many * LANES))
-        x, y = source + np.uintp(4 * (first + begin)), to + np.uintp(4 * begin)
-        if many == 3:
-            three_vectors(x, row, at, taps, w, channels, y, sums_row)
-        elif many == 2:
-            two_vectors(x, row, at, taps, w, channels, y, sums_row)
+        count = min(2 if vectors == 4 else 3, vectors, max(1, length // LANES))
+        begin = max(0, min(position, length - count * LANES))
+        x, y = source + np.uintp(4 * (first + begin)), target + np.uintp(4 * begin)
+        if count == 3:
+            sum_three_vectors(x, row, offsets, taps, w, channels, y, sums_row)
+        elif count == 2:
+            sum_two_vectors(x, row, offsets, taps, w, channels, y, sums_row)
         else:
-            one_vector(x, row, at, taps, w, channels, y, sums_row)
-        place += many * LANES
-        vectors -= many
+            sum_one_vector(x, row, offsets, taps, w, channels, y, sums_row)
+        position += count * LANES
+        vectors -= count
 
 
-def _finish(sums: Any, wide: int, ending: Any, n: int, o: int, r: int, out: Any) -> None:  # pragma: no cover
-    """Write sums (channels, places), without what lies across edges, into rows from `r` on of channels from `o` on."""
-    bias, other, adds, floor = ending
+def _store_sums(
+    sums: Any, plane_width: int, epilogue: Any, n: int, o: int, r: int, out: Any
+) -> None:  # pragma: no cover
+    """Apply the epilogue to sums (channels, positions) and write them into rows from `r` on of channels from `o` on.
+
+    Sums of windows that cross the edge of a row are left out.
+    """
+    bias, other, adds, floor = epilogue
     height, width = out.shape[1:]
     for k in range(out.shape[0]):
         for i in range(height):
-            line, target = sums[k, i * wide :].ctypes.data, out[k, i].ctypes.data
+            source, target = sums[k, i * plane_width :].ctypes.data, out[k, i].ctypes.data
             if adds:
-                more = other[n, o + k, r + i].ctypes.data
+                addend = other[n, o + k, r + i].ctypes.data
                 for x in range(0, width, LANES):
                     at = np.uintp(4 * x)
-                    add_and_end_vector(line + at, bias[o + k], more + at, floor, target + at, width - x)
+                    add_and_store_results(source + at, bias[o + k], addend + at, floor, target + at, width - x)
             else:
                 for x in range(0, width, LANES):
                     at = np.uintp(4 * x)
-                    end_vector(line + at, bias[o + k], line, floor, target + at, width - x)
+                    store_results(source + at, bias[o + k], source, floor, target + at, width - x)
 
 
-def _rows_of(
-    data: Any, wide: int, starts: Any, weights: Any, offset: Any, floor: Any, is_sum: bool, out: Any
+def _slide_windows(
+    data: Any, plane_width: int, starts: Any, weights: Any, bias: Any, floor: Any, is_sum: bool, out: Any
 ) -> None:  # pragma: no cover
     """Write the rows of one channel: sums or maxima over windows of its planes, up to four vectors at a time."""
-    at, taps, factors = starts.ctypes.data, starts.size, weights.ctypes.data
+    offsets, taps, factors = starts.ctypes.data, starts.size, weights.ctypes.data
     for r in range(out.shape[0]):
-        x, y, left = data.ctypes.data + np.uintp(4 * r * wide), out[r].ctypes.data, out.shape[1]
-        while left > 0:
+        x, y, count = data.ctypes.data + np.uintp(4 * r * plane_width), out[r].ctypes.data, out.shape[1]
+        while count > 0:
             if not is_sum:
-                maximum_2(x, at, taps, factors, offset, floor, y, left)
-            elif left > 2 * LANES:
-                sum_4(x, at, taps, factors, offset, floor, y, left)
+                maximum_row_2(x, offsets, taps, factors, bias, floor, y, count)
+            elif count > 2 * LANES:
+                sum_row_4(x, offsets, taps, factors, bias, floor, y, count)
             else:
-                sum_2(x, at, taps, factors, offset, floor, y, left)
-            many = 4 if is_sum else 2
-            left -= many * LANES
-            x, y = x + np.uintp(4 * many * LANES), y + np.uintp(4 * many * LANES)
+                sum_row_2(x, offsets, taps, factors, bias, floor, y, count)
+            vectors = 4 if is_sum else 2
+            count -= vectors * LANES
+            x, y = x + np.uintp(4 * vectors * LANES), y + np.uintp(4 * vectors * LANES)
 
 
-lay_out, sum_runs, finish, rows_of = njit(_lay_out), njit(_sum_runs), njit(_finish), njit(_rows_of)
+copy_planes, sum_block, store_sums = njit(_copy_planes), njit(_sum_block), njit(_store_sums)
+slide_windows = njit(_slide_windows)
 
 
-def _by_blocks(
-    x: Any, image: bool, places: Any, cuts: Any, weights: Any, ending: Any, out: Any
+def _convolve(
+    x: Any, is_plane: bool, geometry: Any, tiling: Any, weights: Any, epilogue: Any, out: Any
 ) -> None:  # pragma: no cover
-    """Convolve with weights (groups, blocks, C, taps, SUMS); where `image`, the image is a plane as it is.
+    """Convolve with weights (groups, blocks, C, taps, BLOCK_ROWS); if `is_plane`, the image itself is the only plane.
 
-    `cuts` are the rows of a piece, the rows that are summed at a time, the parts that the blocks are cut into, and a
-    counter of the pieces that are begun: several threads may run this on the same counter, until there are no more.
+    `tiling` has the rows of a piece, the rows that are summed at a time, the number of parts that the blocks of
+    channels are divided into, and the counter of the pieces.
     """
-    planes, window, plane_rows, wide, starts = places
-    rows, step, parts, counter = cuts
+    planes, window, plane_rows, plane_width, starts = geometry
+    rows, step, parts, counter = tiling
     groups, blocks, inputs = weights.shape[:3]
     height, width = out.shape[2:]
-    each = out.shape[1] // groups
-    heights = -(-height // rows)
-    pieces = x.shape[0] * groups * heights * parts
-    sums = np.empty((SUMS, max(LANES, step * wide)), np.float32)
-    area = x.shape[2] * x.shape[3] if image else plane_rows * wide * planes.shape[0] + LANES
-    held = np.empty((0 if image else inputs, area), np.float32)
-    last = -1
+    group_channels = out.shape[1] // groups
+    strips = -(-height // rows)
+    pieces = x.shape[0] * groups * strips * parts
+    sums = np.empty((BLOCK_ROWS, max(LANES, step * plane_width)), np.float32)
+    area = x.shape[2] * x.shape[3] if is_plane else plane_rows * plane_width * planes.shape[0] + LANES
+    buffer = np.empty((0 if is_plane else inputs, area), np.float32)
+    copied = -1  # the strip whose planes are in the buffer
     while True:
-        piece = next_number(counter.ctypes.data)
+        piece = fetch_and_increment(counter.ctypes.data)
         if piece >= pieces:
             return
-        at, part = divmod(piece, parts)
-        which, row = divmod(at, heights)
-        n, g = divmod(which, groups)
+        strip, part = divmod(piece, parts)
+        group, row = divmod(strip, strips)
+        n, g = divmod(group, groups)
         r = row * rows
         end = min(r + rows, height)
         data = x[n, g * inputs : (g + 1) * inputs]
-        if not image and at != last:
-            lay_out(data, planes, window, r, plane_rows, wide, np.float32(0), held)
-            last = at
-        runs = data.reshape((inputs, area)) if image else held
+        if not is_plane and strip != copied:
+            copy_planes(data, planes, window, r, plane_rows, plane_width, np.float32(0), buffer)
+            copied = strip
+        source = data.reshape((inputs, area)) if is_plane else buffer
         for b in range(part * blocks // parts, (part + 1) * blocks // parts):
-            o, p = g * each + b * SUMS, g * each + min((b + 1) * SUMS, each)
+            o, p = g * group_channels + b * BLOCK_ROWS, g * group_channels + min((b + 1) * BLOCK_ROWS, group_channels)
             for top in range(r, end, step):
                 bottom = min(top + step, end)
-                first = (top if image else top - r) * wide
-                sum_runs(runs, first, starts, weights[g, b], sums, (bottom - top - 1) * wide + width)
-                finish(sums, wide, ending, n, o, top, out[n, o:p, top:bottom])
+                first = (top if is_plane else top - r) * plane_width
+                sum_block(source, first, starts, weights[g, b], sums, (bottom - top - 1) * plane_width + width)
+                store_sums(sums, plane_width, epilogue, n, o, top, out[n, o:p, top:bottom])
 
 
-def _by_channel(x: Any, places: Any, counter: Any, weights: Any, ending: Any, out: Any) -> None:  # pragma: no cover
-    """Convolve with weights (C, times, 1, taps, 1): each channel has windows of its own, and is a piece."""
-    planes, window, plane_rows, wide, starts = places
-    bias, other, adds, floor = ending
-    channels, times = weights.shape[:2]
-    held = np.empty((1, plane_rows * wide * planes.shape[0] + 4 * LANES), np.float32)
-    first = np.float32(-np.inf) if adds else floor
+def _convolve_depthwise(
+    x: Any, geometry: Any, counter: Any, weights: Any, epilogue: Any, out: Any
+) -> None:  # pragma: no cover
+    """Convolve with weights (C, multiplier, 1, taps, 1): each channel has its own windows, and is one piece."""
+    planes, window, plane_rows, plane_width, starts = geometry
+    bias, other, adds, floor = epilogue
+    channels, multiplier = weights.shape[:2]
+    buffer = np.empty((1, plane_rows * plane_width * planes.shape[0] + 4 * LANES), np.float32)
+    sum_floor = np.float32(-np.inf) if adds else floor  # the floor applies after the addition
     while True:
-        piece = next_number(counter.ctypes.data)
+        piece = fetch_and_increment(counter.ctypes.data)
         if piece >= x.shape[0] * channels:
             return
         n, c = divmod(piece, channels)
-        lay_out(x[n, c : c + 1], planes, window, 0, plane_rows, wide, np.float32(0), held)
-        for m in range(times):
-            o = c * times + m
-            rows_of(held, wide, starts, weights[c, m], bias[o], first, True, out[n, o])
+        copy_planes(x[n, c : c + 1], planes, window, 0, plane_rows, plane_width, np.float32(0), buffer)
+        for m in range(multiplier):
+            o = c * multiplier + m
+            slide_windows(buffer, plane_width, starts, weights[c, m], bias[o], sum_floor, True, out[n, o])
             for r in range(out.shape[2] if adds else 0):
-                line, more = out[n, o, r].ctypes.data, other[n, o, r].ctypes.data
+                line, addend = out[n, o, r].ctypes.data, other[n, o, r].ctypes.data
                 for i in range(0, out.shape[3], LANES):
                     at = np.uintp(4 * i)
-                    add_and_end_vector(line + at, np.float32(0), more + at, floor, line + at, out.shape[3] - i)
+                    add_and_store_results(line + at, np.float32(0), addend + at, floor, line + at, out.shape[3] - i)
 
 
-def _pool_maximum(x: Any, places: Any, counter: Any, least: Any, out: Any) -> None:  # pragma: no cover
-    """Write the maxima of windows, of a channel at a time; padding is the `least` number."""
-    planes, window, plane_rows, wide, starts = places
-    held = np.empty((1, plane_rows * wide * planes.shape[0] + 4 * LANES), np.float32)
+def _pool(
+    x: Any, geometry: Any, counter: Any, padding: Any, is_mean: bool, weights: Any, divisors: Any, out: Any
+) -> None:  # pragma: no cover
+    """Write the maxima or means of windows; each channel is one piece.
+
+    A mean is a sum with the `weights` 1, starting from the padding 0, over `divisors` (height, width).
+    """
+    planes, window, plane_rows, plane_width, starts = geometry
+    buffer = np.empty((1, plane_rows * plane_width * planes.shape[0] + 4 * LANES), np.float32)
     while True:
-        piece = next_number(counter.ctypes.data)
+        piece = fetch_and_increment(counter.ctypes.data)
         if piece >= x.shape[0] * x.shape[1]:
             return
         n, c = divmod(piece, x.shape[1])
-        lay_out(x[n, c : c + 1], planes, window, 0, plane_rows, wide, least, held)
-        rows_of(held, wide, starts, x, least, np.float32(-np.inf), False, out[n, c])
-
-
-def _pool_mean(x: Any, places: Any, counter: Any, weights: Any, divisors: Any, out: Any) -> None:  # pragma: no cover
-    """Write the means of windows, of a channel at a time: sums with the `weights` 1, over `divisors`."""
-    planes, window, plane_rows, wide, starts = places
-    held = np.empty((1, plane_rows * wide * planes.shape[0] + 4 * LANES), np.float32)
-    while True:
-        piece = next_number(counter.ctypes.data)
-        if piece >= x.shape[0] * x.shape[1]:
-            return
-        n, c = divmod(piece, x.shape[1])
-        lay_out(x[n, c : c + 1], planes, window, 0, plane_rows, wide, np.float32(0), held)
-        rows_of(held, wide, starts, weights, np.float32(0), np.float32(-np.inf), True, out[n, c])
-        for r in range(out.shape[2]):
+        copy_planes(x[n, c : c + 1], planes, window, 0, plane_rows, plane_width, padding, buffer)
+        slide_windows(buffer, plane_width, starts, weights, padding, np.float32(-np.inf), is_mean, out[n, c])
+        for r in range(out.shape[2] if is_mean else 0):
             for i in range(out.shape[3]):
                 out[n, c, r, i] /= divisors[r, i]
 
 
-def _by_panels(x: Any, weights: Any, counter: Any, ending: Any, out: Any) -> None:  # pragma: no cover
-    """Multiply rows with a weight (panels, K, PANEL), each panel of which is a piece; the last rows are done twice."""
-    bias, other, adds, floor = ending
+def _multiply_panels(x: Any, weights: Any, counter: Any, epilogue: Any, out: Any) -> None:  # pragma: no cover
+    """Multiply rows with a weight (panels, K, PANEL); each panel is one piece.
+
+    The last block of rows overlaps the one before, so that all are full.
+    """
+    bias, other, adds, floor = epilogue
     panels, inputs = weights.shape[:2]
-    blocks = -(-out.shape[0] // SUMS)
-    sums = np.empty((blocks, SUMS, PANEL), np.float32)
+    blocks = -(-out.shape[0] // BLOCK_ROWS)
+    sums = np.empty((blocks, BLOCK_ROWS, PANEL), np.float32)
     while True:
-        piece = next_number(counter.ctypes.data)
+        piece = fetch_and_increment(counter.ctypes.data)
         if piece >= panels:
             return
         column, width = piece * PANEL, min(PANEL, out.shape[1] - piece * PANEL)
         sums[:] = bias[column : column + PANEL]
-        for first in range(0, inputs, DEPTH):
-            many = min(DEPTH, inputs - first)
+        for first in range(0, inputs, PANEL_DEPTH):
+            depth = min(PANEL_DEPTH, inputs - first)
             panel = weights[piece, first].ctypes.data
-            lines = -(-many * PANEL // (blocks * LINE))  # of the next part of the panel, for each block
+            lines = -(-depth * PANEL // (blocks * CACHE_LINE))  # each block prefetches its share of the next part
             for b in range(blocks):
-                following = panel + np.uintp(4 * (many * PANEL + b * lines * LINE))
+                following = panel + np.uintp(4 * (depth * PANEL + b * lines * CACHE_LINE))
                 for i in range(lines):
-                    ask_for(following + np.uintp(4 * LINE * i))
-                row = min(b * SUMS, out.shape[0] - SUMS)
-                add_panel(panel, x[row, first:].ctypes.data, inputs, many, sums[b].ctypes.data)
+                    prefetch(following + np.uintp(4 * CACHE_LINE * i))
+                row = min(b * BLOCK_ROWS, out.shape[0] - BLOCK_ROWS)
+                add_panel(panel, x[row, first:].ctypes.data, inputs, depth, sums[b].ctypes.data)
         for b in range(blocks):
-            row = min(b * SUMS, out.shape[0] - SUMS)
-            for k in range(SUMS):
-                line, target = sums[b, k].ctypes.data, out[row + k, column:].ctypes.data
+            row = min(b * BLOCK_ROWS, out.shape[0] - BLOCK_ROWS)
+            for k in range(BLOCK_ROWS):
+                source, target = sums[b, k].ctypes.data, out[row + k, column:].ctypes.data
                 for i in range(0, width, LANES):
                     at, zero = np.uintp(4 * i), np.float32(0)
                     if adds:
-                        more = other[row + k, column:].ctypes.data
-                        add_and_end_vector(line + at, zero, more + at, floor, target + at, width - i)
+                        addend = other[row + k, column:].ctypes.data
+                        add_and_store_results(source + at, zero, addend + at, floor, target + at, width - i)
                     else:
-                        end_vector(line + at, zero, line, floor, target + at, width - i)
+                        store_results(source + at, zero, source, floor, target + at, width - i)
 
 
-def _by_rows(x: Any, weight: Any, counter: Any, out: Any) -> None:  # pragma: no cover
-    """Multiply a few rows with the rows of a weight, `ROWS` of which are a piece; four at a time hide their way."""
+def _multiply_rows(x: Any, weight: Any, counter: Any, out: Any) -> None:  # pragma: no cover
+    """Multiply a few rows of data with the rows of a weight; `WEIGHT_ROWS` of these are one piece.
+
+    Four rows of the weight are read at a time, which hides the latency of memory.
+    """
     while True:
-        first = next_number(counter.ctypes.data) * ROWS
+        first = fetch_and_increment(counter.ctypes.data) * WEIGHT_ROWS
         if first >= weight.shape[0]:
             return
-        end = min(first + ROWS, weight.shape[0])
+        end = min(first + WEIGHT_ROWS, weight.shape[0])
         for o in range(first, end, 4):
-            a, b, c, d = (
-                weight[o],
-                weight[min(o + 1, end - 1)],
-                weight[min(o + 2, end - 1)],
-                weight[min(o + 3, end - 1)],
-            )
+            a, b = weight[o], weight[min(o + 1, end - 1)]
+            c, d = weight[min(o + 2, end - 1)], weight[min(o + 3, end - 1)]
             for n in range(x.shape[0]):
-                sums = (np.float32(0), np.float32(0), np.float32(0), np.float32(0))
+                # Four variables are kept in registers where an array of sums would not be.
+                p, q, s, t = np.float32(0), np.float32(0), np.float32(0), np.float32(0)
                 for i in range(weight.shape[1]):
                     value = x[n, i]
-                    sums = (
-                        sums[0] + value * a[i],
-                        sums[1] + value * b[i],
-                        sums[2] + value * c[i],
-                        sums[3] + value * d[i],
-                    )
+                    p, q, s, t = p + value * a[i], q + value * b[i], s + value * c[i], t + value * d[i]
+                sums = (p, q, s, t)
                 for k in range(min(4, end - o)):
                     out[n, o + k] = sums[k]
 
 
-by_blocks, by_channel, by_panels = njit(_by_blocks), njit(_by_channel), njit(_by_panels)
-pool_maximum, pool_mean = njit(_pool_maximum), njit(_pool_mean)
-by_rows: Any = numba.njit(nogil=True, fastmath={"contract", "reassoc"})(_by_rows)
+convolve, convolve_depthwise, pool = njit(_convolve), njit(_convolve_depthwise), njit(_pool)
+multiply_panels = njit(_multiply_panels)
+# Reassociation lets LLVM vectorise the sums over `i`.
+multiply_rows: Any = numba.njit(nogil=True, fastmath={"contract", "reassoc"})(_multiply_rows)

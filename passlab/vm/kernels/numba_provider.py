@@ -1,8 +1,8 @@
-"""Kernels on Numba: a fused group of elementwise operators becomes one loop of machine code. Needs the package numba.
+"""Kernels compiled by Numba: fused elementwise operators, convolutions, products and pooling. Needs the package numba.
 
-Only groups on floats that hold at least two operators are compiled, when they first run, and convolutions of images of
-float32 whose weight cannot change (`numba_convolution`); all other kernels are NumPy's.
-The source of such a loop is a Python function of single numbers, which Numba turns into a NumPy ufunc.
+Compiled are groups of at least two elementwise operators on floats (`numba_elementwise`), and, on float32, pooling,
+convolutions and products with a constant weight (`numba_pooling`, `numba_convolution`, `numba_products`). Other kernels
+run on NumPy. A kernel is compiled when it first runs.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 
-from passlab.errors import RunError
 from passlab.ir.expr import Call, Constant, Expr, Function
 from passlab.ir.op import Op, is_op_call, op_name
 from passlab.ir.types import TensorType
@@ -22,60 +21,59 @@ from passlab.ir.walk import post_order
 from passlab.vm.kernels.compiled_kernel import numpy_function
 from passlab.vm.kernels.fused_product import FusedProduct, fuse, is_float32, is_frozen, is_product, users_in
 from passlab.vm.kernels.numba_convolution import convolution, flat_product, is_convolution, is_flat_product
-from passlab.vm.kernels.numba_elementwise import FORMS, compiled_loop, find_compiled_tail
+from passlab.vm.kernels.numba_elementwise import EXPRESSIONS, compiled_loop, find_compiled_tail
 from passlab.vm.kernels.numba_pooling import is_pooling, pooling
 from passlab.vm.kernels.numba_products import is_matrix_product, matrix_product
 from passlab.vm.kernels.numba_transposed import is_transposed, transposed_convolution
-from passlab.vm.kernels.primitive import Kernel
+from passlab.vm.kernels.primitive import Kernel, wrong_shape
 from passlab.vm.kernels.providers import Provider
 
 FLOATS = frozenset(("float32", "float64"))
-MOST_INPUTS = 24  # parameters and constants of one loop; a ufunc takes few more
-FEWEST_OPERATORS = 2  # a lone operator is a loop of NumPy's already
-
+MOST_INPUTS = 24  # parameters and constants of one loop: a ufunc has at most 32 operands
+FEWEST_OPERATORS = 2  # NumPy runs a single operator in one loop already
 SLOW = frozenset(("divide", "sqrt"))
 
 
 class NumbaProvider(Provider):
-    """Computes with Numba where that pays, on a CPU; elsewhere with NumPy."""
+    """Kernels compiled by Numba where these are faster, NumPy's elsewhere; CPU only."""
 
     name = "numba"
 
     def kernel(self, function: Function) -> Kernel:
-        plain = CompiledWindows(function)
-        if plain.shapes or plain.scalar:
-            return plain
+        kernel = CompiledOperatorsKernel(function)
+        if kernel.shapes or kernel.scalar:
+            return kernel
         product = whole_product(function)
         if product is not None:
             return ProductKernel(function, product)
-        return NumbaKernel(function) if is_compiled(function) else plain
+        return NumbaKernel(function) if is_elementwise_group(function) else kernel
 
 
 def compiled_function(node: Call) -> Callable[..., Any]:
-    """Return an operator's function on arrays: machine code for flat products, pooling and convolutions.
+    """Return an operator's function on arrays, compiled for products, pooling and convolutions on float32.
 
-    A convolution is NumPy's while its weight may change.
+    A compiled product calls NumPy when its weight is not frozen, since it would pack the weight on each call.
     """
-    plain = numpy_function(node)
+    numpy_compute = numpy_function(node)
     if not is_float32(node, *node.args):
-        return plain
+        return numpy_compute
     if is_pooling(node):
         return pooling(node)
     if op_name(node) == "nn.dense" and is_flat_product(node):
         multiply = flat_product(node)
         return lambda attrs, data, weight, out=None: multiply(data, weight, out)
     if not is_compiled_product(node):
-        return plain
+        return numpy_compute
     compute = compiled_product(node, relu=False)
 
     def run(attrs: Any, data: Any, weight: Any, out: Any = None) -> Any:
-        return compute(data, weight, out=out) if is_frozen(weight) else plain(attrs, data, weight, out=out)
+        return compute(data, weight, out=out) if is_frozen(weight) else numpy_compute(attrs, data, weight, out=out)
 
     return run
 
 
-# operator -> whether a call on float32 is compiled, with what follows it, and its function (data, weight, bias, other,
-# out) of arrays, of which the last three may be None
+# operator -> whether a float32 call of it is compiled, and the factory of its function (data, weight, bias, other, out)
+# of arrays, of which the last three may be None
 PRODUCTS: dict[str, tuple[Callable[[Call], bool], Callable[[Call, bool], Callable[..., Any]]]] = {
     "nn.conv2d": (is_convolution, convolution),
     "nn.conv2d_transpose": (is_transposed, transposed_convolution),
@@ -84,24 +82,24 @@ PRODUCTS: dict[str, tuple[Callable[[Call], bool], Callable[[Call, bool], Callabl
 
 
 def is_compiled_product(call: Call) -> bool:
-    """Whether a call on float32 is a product that is compiled, with what follows it."""
+    """Whether a float32 call is compiled as a product or convolution."""
     return op_name(call) in PRODUCTS and PRODUCTS[op_name(call)][0](call)
 
 
 def compiled_product(call: Call, relu: bool) -> Callable[..., Any]:
-    """Return a product as a function (data, weight, bias, other, out) of arrays."""
+    """Return the function (data, weight, bias, other, out) of a product; `relu` is applied to its result."""
     return PRODUCTS[op_name(call)][1](call, relu)
 
 
-class CompiledWindows(Kernel):
-    """NumPy's kernel, with convolutions in machine code."""
+class CompiledOperatorsKernel(Kernel):
+    """A kernel of NumPy calls in which single operators and the elementwise tail may be compiled."""
 
     implement = staticmethod(compiled_function)
     find_tail = staticmethod(find_compiled_tail)
 
 
-class ProductKernel(CompiledWindows):
-    """A convolution with what follows it in machine code; NumPy's kernel while its weight may change."""
+class ProductKernel(CompiledOperatorsKernel):
+    """A product or convolution compiled with its epilogue; runs as the base class when its weight is not frozen."""
 
     def __init__(self, function: Function, product: FusedProduct) -> None:
         super().__init__(function)
@@ -109,43 +107,41 @@ class ProductKernel(CompiledWindows):
 
     @cached_property
     def _compute(self) -> Callable[..., Any]:
-        """The product as a function (weight, bias, data, other, result) of values that may be None."""
+        """The compiled function (data, weight, bias, other, out), of which the last three may be None."""
         return compiled_product(self.product.call, self.product.relu)
 
     def _operands(self) -> list[Callable[[Sequence[Any]], Any]]:
-        """What gives the data, weight, bias and tensor to be added, of the values of the parameters."""
+        """Return the functions from the parameters' values to the data, weight, bias and addend."""
         product = self.product
         return [_getter(self.function, node) for node in (*product.call.args, product.bias, product.other)]
 
     @cached_property
     def value(self) -> Callable[..., Any]:
-        plain, compute, (data, weight, bias, other) = super().value, self._compute, self._operands()
-        assert plain is not None
+        unpacked, compute, (data, weight, bias, other) = super().value, self._compute, self._operands()
+        assert unpacked is not None
 
         def run(*inputs: Any) -> Any:
-            factors = weight(inputs)
-            if not is_frozen(factors):
-                return plain(*inputs)
-            return compute(data(inputs), factors, bias(inputs), other(inputs))
+            w = weight(inputs)
+            return compute(data(inputs), w, bias(inputs), other(inputs)) if is_frozen(w) else unpacked(*inputs)
 
         return run
 
     @cached_property
     def into(self) -> Callable[[Sequence[Any], Sequence[Any]], None]:
-        plain, compute, (data, weight, bias, other) = super().into, self._compute, self._operands()
+        unpacked, compute, (data, weight, bias, other) = super().into, self._compute, self._operands()
 
         def run(inputs: Sequence[Any], results: Sequence[Any]) -> None:
-            factors = weight(inputs)
-            if not is_frozen(factors):
-                plain(inputs, results)
-                return
-            compute(data(inputs), factors, bias(inputs), other(inputs), results[0])
+            w = weight(inputs)
+            if is_frozen(w):
+                compute(data(inputs), w, bias(inputs), other(inputs), results[0])
+            else:
+                unpacked(inputs, results)
 
         return run
 
 
 def whole_product(function: Function) -> FusedProduct | None:
-    """Return the convolution or product, with what follows it, that a function is; None for all other functions."""
+    """Return the fused product that a whole function is, None if it has other calls."""
     calls = [n for n in post_order(function.body) if isinstance(n, Call)]
     users = users_in(function)
     if (
@@ -160,14 +156,14 @@ def whole_product(function: Function) -> FusedProduct | None:
 
 
 def _getter(function: Function, node: Expr | None) -> Callable[[Sequence[Any]], Any]:
-    """Return what gives a parameter's or constant's value of the values of the parameters."""
+    """Return the function from the parameters' values to that of a parameter or constant; None gives None."""
     if isinstance(node, Constant):
-        held = node.data
-        return lambda inputs: held
+        array = node.data
+        return lambda inputs: array
     return (lambda inputs: None) if node is None else operator.itemgetter(list[Expr](function.params).index(node))
 
 
-def is_compiled(function: Function) -> bool:
+def is_elementwise_group(function: Function) -> bool:
     """Whether a primitive function is elementwise arithmetic on tensors of one kind of float."""
     nodes = [n for n in post_order(function.body) if not isinstance(n, Op)]
     types = [n.checked_type_ for n in (*function.params, *nodes)]
@@ -175,13 +171,13 @@ def is_compiled(function: Function) -> bool:
     calls = [n for n in nodes if isinstance(n, Call)]
     inputs = len(function.params) + sum(isinstance(n, Constant) for n in nodes)
     fits = len(calls) >= FEWEST_OPERATORS and inputs <= MOST_INPUTS and len(dtypes) == 1 and dtypes <= FLOATS
-    # What is slow and belongs to a row, such as a root of its variance, would be computed for each of its elements.
+    # One loop would compute a slow operator on a smaller shape, such as a root of a row's variance, for every element.
     slow = [c for c in calls if op_name(c) in SLOW and c.checked_type_ is not function.body.checked_type_]
-    return fits and not slow and all(isinstance(c.op, Op) and c.op.name in FORMS for c in calls)
+    return fits and not slow and all(isinstance(c.op, Op) and c.op.name in EXPRESSIONS for c in calls)
 
 
 class NumbaKernel(Kernel):
-    """One group of elementwise operators as one loop. `source` is the Python text it is compiled from."""
+    """A group of elementwise operators as one compiled loop. `source` is the Python source of its scalar function."""
 
     @cached_property
     def _constants(self) -> list[Constant]:
@@ -189,22 +185,23 @@ class NumbaKernel(Kernel):
 
     @cached_property
     def dtype(self) -> str:
-        """The dtype of all its tensors."""
+        """The dtype of all tensors of the group."""
         ty = self.function.body.checked_type
         assert isinstance(ty, TensorType)
         return ty.dtype
 
     @cached_property
     def source(self) -> str:
-        """The function of single numbers that is compiled: parameters first, then constants."""
+        """The source of the scalar function: its parameters are those of the group, then its constants."""
         names: dict[Expr, str] = {n: f"p{i}" for i, n in enumerate((*self.function.params, *self._constants))}
-        kind = f"np.{self.dtype}"
-        lines = ["import numpy as np", "", f"zero = {kind}(0)", "", "", f"def kernel({', '.join(names.values())}):"]
+        scalar_type = f"np.{self.dtype}"
+        lines = ["import numpy as np", "", f"zero = {scalar_type}(0)", "", ""]
+        lines.append(f"def kernel({', '.join(names.values())}):")
         for node in post_order(self.function.body):
             if is_op_call(node):
-                form = FORMS[node.op.name].format(*[names[a] for a in node.args])
+                expression = EXPRESSIONS[node.op.name].format(*[names[a] for a in node.args])
                 names[node] = f"v{len(names)}"
-                lines.append(f"    {names[node]} = {kind}({form})")
+                lines.append(f"    {names[node]} = {scalar_type}({expression})")
         return "\n".join([*lines, f"    return {names[self.function.body]}", ""])
 
     @cached_property
@@ -214,18 +211,18 @@ class NumbaKernel(Kernel):
 
     @cached_property
     def value(self) -> Callable[..., Any]:
-        held = [c.data for c in self._constants]
-        return lambda *inputs: self._loop(*inputs, *held)
+        constants = [c.data for c in self._constants]
+        return lambda *inputs: self._loop(*inputs, *constants)
 
     @cached_property
     def into(self) -> Callable[[Sequence[Any], Sequence[Any]], None]:
-        held = [c.data for c in self._constants]
+        constants = [c.data for c in self._constants]
 
         def run(inputs: Sequence[Any], results: Sequence[Any]) -> None:
             (result,) = results
-            shape = np.broadcast_shapes(*[np.shape(v) for v in (*inputs, *held)])
+            shape = np.broadcast_shapes(*[np.shape(v) for v in (*inputs, *constants)])
             if shape != result.shape:
-                raise RunError(f"a kernel gave a result of shape {shape} for {result.shape}")
-            self._loop(*inputs, *held, out=result)
+                raise wrong_shape(shape, result.shape)
+            self._loop(*inputs, *constants, out=result)
 
         return run

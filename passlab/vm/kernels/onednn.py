@@ -20,7 +20,7 @@ from passlab.ir.expr import Call, Expr, Function
 from passlab.ir.op import op_name
 from passlab.ir.walk import post_order
 from passlab.op.nn.windows import full_padding
-from passlab.vm.kernels.fused_product import Array, FusedProduct, Remembered, fuse, is_product, shape_of, users_in
+from passlab.vm.kernels.fused_product import Array, FrozenCache, FusedProduct, fuse, is_product, shape_of, users_in
 
 Compute = Callable[[torch.Tensor, Array, Array | None, torch.Tensor | None], torch.Tensor]
 ops: Any = torch.ops.mkldnn
@@ -106,7 +106,7 @@ def _convolution(call: Call) -> ProductMaker | None:
     reorder: Any = torch._C._nn.mkldnn_reorder_conv2d_weight
 
     def finish(relu: bool) -> Compute:
-        weights, biases = Remembered(lambda w: reorder(_copy(w).to_mkldnn(), *where, size)), Remembered(_flat)
+        weights, biases = FrozenCache(lambda w: reorder(_copy(w).to_mkldnn(), *where, size)), FrozenCache(_flat)
 
         def compute(x: Any, w: Array, bias: Array | None, other: Any) -> Any:
             x = _images(x if even else fn.pad(x, (left, right, top, bottom)))
@@ -134,7 +134,7 @@ def _transposed_convolution(call: Call) -> ProductMaker | None:
     convolve, reorder = ops._convolution_transpose_pointwise, ops._reorder_convolution_transpose_weight
 
     def finish(relu: bool) -> Compute:
-        weights, biases = Remembered(lambda w: reorder(_copy(w), *where, list(data))), Remembered(_flat)
+        weights, biases = FrozenCache(lambda w: reorder(_copy(w), *where, list(data))), FrozenCache(_flat)
         end = "relu" if relu else "none"
 
         def compute(x: Any, w: Array, bias: Array | None, other: Any) -> Any:
@@ -152,7 +152,7 @@ def _dense(call: Call) -> ProductMaker | None:
     multiply, reorder = ops._linear_pointwise, ops._reorder_linear_weight
 
     def finish(relu: bool) -> Compute:
-        weights, biases = Remembered(lambda w: reorder(_copy(w), rows[0])), Remembered(_flat)
+        weights, biases = FrozenCache(lambda w: reorder(_copy(w), rows[0])), FrozenCache(_flat)
 
         def compute(x: Any, w: Array, bias: Array | None, other: Any) -> Any:
             b = None if bias is None else biases(bias)

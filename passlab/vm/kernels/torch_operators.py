@@ -1,7 +1,6 @@
-"""Relay's operators in terms of PyTorch's, where the two mean exactly the same; all others run on NumPy.
+"""Relay's operators as functions of PyTorch, where both have exactly the same semantics; all others run on NumPy.
 
-An entry makes, from a call, a function of tensors; it answers None when this call (its layout, its dtypes, its
-attributes) is beyond it.
+A rule returns a call's function of tensors, or None if it does not support the call's layout, dtypes or attributes.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ import torch.nn.functional as fn
 
 from passlab.ir.expr import Call
 from passlab.ir.op import Op
-from passlab.ir.types import TensorType, Type
+from passlab.ir.types import TensorType
 from passlab.op.nn.windows import full_padding
 
 Operation = Callable[..., Any]
@@ -33,14 +32,14 @@ DTYPES: dict[str, torch.dtype] = {
     "uint32": torch.uint32,
     "uint64": torch.uint64,
 }
-RARE = frozenset(("uint16", "uint32", "uint64"))  # PyTorch holds these, and computes little with them
+RARE = frozenset(("uint16", "uint32", "uint64"))  # PyTorch stores these, but supports few operators on them
 COMMON = frozenset(DTYPES) - RARE
 FLOATS = frozenset(("float16", "bfloat16", "float32", "float64"))
-WIDE = frozenset(("float32", "float64"))  # sums of the narrow ones are rounded in another order
+WIDE = frozenset(("float32", "float64"))  # in narrower floats PyTorch rounds sums and functions at other steps
 NUMBERS = COMMON - {"bool"}
 SIGNED = NUMBERS - {"uint8"}
 
-# operator -> (PyTorch's function, the dtypes of the arguments for which the two agree)
+# operator -> (PyTorch's function, the argument dtypes for which the two agree)
 PLAIN: dict[str, tuple[Operation, frozenset[str]]] = {
     "add": (torch.add, NUMBERS), "subtract": (torch.sub, NUMBERS), "multiply": (torch.mul, NUMBERS),
     "divide": (torch.div, FLOATS), "maximum": (torch.maximum, NUMBERS), "minimum": (torch.minimum, NUMBERS),
@@ -59,7 +58,7 @@ PLAIN: dict[str, tuple[Operation, frozenset[str]]] = {
 
 
 def operation(call: Call) -> Operation | None:
-    """Return PyTorch's form of a call of an operator, None when it has none."""
+    """Return the function of tensors that computes a call of an operator, None if there is none."""
     assert isinstance(call.op, Op)
     name = call.op.name
     if name in PLAIN:
@@ -70,16 +69,13 @@ def operation(call: Call) -> Operation | None:
 
 
 def _dtypes(call: Call) -> set[str]:
-    types = [t for a in call.args for t in _flat(a.checked_type_)]
+    """Return the dtypes of a call's arguments and of their fields; "?" for other types."""
+    types = [field for a in call.args for field in getattr(a.checked_type_, "fields", (a.checked_type_,))]
     return {t.dtype if isinstance(t, TensorType) else "?" for t in types}
 
 
-def _flat(ty: Type | None) -> Sequence[Any]:
-    return getattr(ty, "fields", (ty,))
-
-
-def _shape(call: Call) -> tuple[int, ...] | None:
-    """The shape of a call's result, None where it is not known beforehand."""
+def _static_shape(call: Call) -> tuple[int, ...] | None:
+    """Return the shape of a call's result, None if it is dynamic."""
     ty = call.checked_type_
     return ty.concrete_shape if isinstance(ty, TensorType) and not ty.dynamic else None
 
@@ -90,7 +86,7 @@ def _rank(call: Call, argument: int = 0) -> int:
 
 
 def _reshape_to(call: Call) -> Operation | None:
-    shape = _shape(call)
+    shape = _static_shape(call)
     return None if shape is None else lambda x: x.reshape(shape)
 
 
@@ -110,7 +106,7 @@ def _cast(call: Call) -> Operation | None:
     attrs: Any = call.attrs
     dtype, source = DTYPES.get(attrs.dtype), _dtypes(call)
     if dtype is None or attrs.dtype in RARE or (source & FLOATS and not dtype.is_floating_point):
-        return None  # what a float beyond the range becomes is NumPy's matter
+        return None  # floats out of range become what NumPy makes of them
     return lambda x: x.to(dtype)
 
 
@@ -124,10 +120,10 @@ def _reduction(function: Callable[..., Any]) -> Callable[[Call], Operation | Non
         attrs: Any = call.attrs
         rank = _rank(call)
         axes = range(rank) if attrs.axis is None else {int(a) % rank for a in _as_list(attrs.axis)}
-        chosen = tuple(a for a in range(rank) if (a in axes) != bool(attrs.exclude))
-        if not chosen or not _dtypes(call) <= WIDE:
+        reduced = tuple(a for a in range(rank) if (a in axes) != bool(attrs.exclude))
+        if not reduced or not _dtypes(call) <= WIDE:
             return None
-        return lambda x: function(x, chosen, keepdim=bool(attrs.keepdims))
+        return lambda x: function(x, reduced, keepdim=bool(attrs.keepdims))
 
     return rule
 
@@ -136,7 +132,7 @@ def _as_list(value: Any) -> Sequence[Any]:
     return value if isinstance(value, (tuple, list)) else (value,)
 
 
-def _along(function: Callable[..., Any]) -> Callable[[Call], Operation | None]:
+def _on_axis(function: Callable[..., Any]) -> Callable[[Call], Operation | None]:
     def rule(call: Call) -> Operation | None:
         attrs: Any = call.attrs
         return (lambda x: function(x, int(attrs.axis))) if _dtypes(call) <= WIDE else None
@@ -158,7 +154,7 @@ def _leaky_relu(call: Call) -> Operation | None:
 
 
 def _is_wide(call: Call) -> bool:
-    """Whether a call computes on wide floats and gives what it is given."""
+    """Whether a call computes on wide floats and its result has their dtype."""
     out = getattr(call.attrs, "out_dtype", "") or ""
     return _dtypes(call) <= WIDE and (not out or {out} == _dtypes(call))
 
@@ -171,42 +167,38 @@ def _batch_matmul(call: Call) -> Operation | None:
     attrs: Any = call.attrs
     if not _is_wide(call):
         return None
-    turn_a, turn_b = bool(attrs.transpose_a), bool(attrs.transpose_b)
-    return lambda a, b: torch.matmul(a.transpose(1, 2) if turn_a else a, b.transpose(1, 2) if turn_b else b)
+    transpose_a, transpose_b = bool(attrs.transpose_a), bool(attrs.transpose_b)
+    return lambda a, b: torch.matmul(a.transpose(1, 2) if transpose_a else a, b.transpose(1, 2) if transpose_b else b)
 
 
 def _conv2d(call: Call) -> Operation | None:
     attrs: Any = call.attrs
-    plain = attrs.data_layout == "NCHW" and attrs.kernel_layout == "OIHW" and attrs.out_layout in ("", "NCHW")
-    if not plain or not _is_wide(call) or _is_multiplied(call):
+    supported = attrs.data_layout == "NCHW" and attrs.kernel_layout == "OIHW" and attrs.out_layout in ("", "NCHW")
+    if not supported or not _is_wide(call) or _has_channel_multiplier(call):
         return None
     strides, dilation = tuple(map(int, attrs.strides)), tuple(map(int, attrs.dilation))
-    pads, groups = _pads(attrs.padding), int(attrs.groups)
+    pads, groups = _torch_padding(attrs.padding), int(attrs.groups)
     if pads[0] == pads[1] and pads[2] == pads[3]:
-        both = pads[2], pads[0]
-        return lambda x, w: fn.conv2d(x, w, None, strides, both, dilation, groups)
+        symmetric = pads[2], pads[0]
+        return lambda x, w: fn.conv2d(x, w, None, strides, symmetric, dilation, groups)
     return lambda x, w: fn.conv2d(fn.pad(x, pads), w, None, strides, 0, dilation, groups)
 
 
-def _is_multiplied(call: Call) -> bool:
-    """Whether a weight is that of a depthwise convolution, written by channel and multiplier."""
+def _has_channel_multiplier(call: Call) -> bool:
+    """Whether the weight of a depthwise convolution has the shape (channels, multiplier, ...)."""
     attrs: Any = call.attrs
-    weight = call.args[1].checked_type
+    weight, result = call.args[1].checked_type, call.checked_type
     return (
         attrs.groups > 1
         and isinstance(weight, TensorType)
         and weight.shape[1] != 1
-        and weight.shape[0] != _channels(call)
+        and isinstance(result, TensorType)
+        and weight.shape[0] != result.shape[1]
     )
 
 
-def _channels(call: Call) -> Any:
-    ty = call.checked_type
-    return ty.shape[1] if isinstance(ty, TensorType) else None
-
-
-def _pads(padding: Any) -> tuple[int, int, int, int]:
-    """Return PyTorch's order: left, right, top, bottom."""
+def _torch_padding(padding: Any) -> tuple[int, int, int, int]:
+    """Return padding in PyTorch's order: left, right, top, bottom."""
     top, left, bottom, right = (int(p) for p in full_padding(padding, 2))
     return left, right, top, bottom
 
@@ -216,20 +208,20 @@ def _max_pool2d(call: Call) -> Operation | None:
     if attrs.layout != "NCHW" or attrs.out_layout not in ("", "NCHW") or attrs.ceil_mode or not _dtypes(call) <= WIDE:
         return None
     size, strides, dilation = (tuple(map(int, v)) for v in (attrs.pool_size, attrs.strides, attrs.dilation))
-    pads = _pads(attrs.padding)
+    pads = _torch_padding(attrs.padding)
     if not any(pads):
         return lambda x: fn.max_pool2d(x, size, strides, 0, dilation)
 
     def padded(x: Any) -> Any:
         return fn.max_pool2d(fn.pad(x, pads, value=torch.finfo(x.dtype).min), size, strides, 0, dilation)
 
-    both = pads[2], pads[0]
-    if (pads[1], pads[3]) != (pads[0], pads[2]) or any(2 * b > n for b, n in zip(both, size, strict=True)):
-        return padded
+    symmetric = pads[2], pads[0]
+    if (pads[1], pads[3]) != (pads[0], pads[2]) or any(2 * p > n for p, n in zip(symmetric, size, strict=True)):
+        return padded  # PyTorch refuses padding of more than half a window
 
     def pool(x: Any) -> Any:
-        result = fn.max_pool2d(x, size, strides, both, dilation)
-        # PyTorch's padding is minus infinity, Relay's the least finite number: they differ where nothing else is there
+        result = fn.max_pool2d(x, size, strides, symmetric, dilation)
+        # PyTorch pads with -inf, Relay with the lowest finite number: windows of padding and -inf alone differ
         return result if result.amin() >= torch.finfo(x.dtype).min else padded(x)
 
     return pool
@@ -238,16 +230,16 @@ def _max_pool2d(call: Call) -> Operation | None:
 def _avg_pool2d(call: Call) -> Operation | None:
     attrs: Any = call.attrs
     size, strides, dilation = (tuple(map(int, v)) for v in (attrs.pool_size, attrs.strides, attrs.dilation))
-    plain = attrs.layout == "NCHW" and attrs.out_layout in ("", "NCHW") and not attrs.ceil_mode
-    if not plain or any(_pads(attrs.padding)) or set(dilation) != {1} or not _dtypes(call) <= WIDE:
+    supported = attrs.layout == "NCHW" and attrs.out_layout in ("", "NCHW") and not attrs.ceil_mode
+    if not supported or any(_torch_padding(attrs.padding)) or set(dilation) != {1} or not _dtypes(call) <= WIDE:
         return None
     return lambda x: fn.avg_pool2d(x, size, strides)
 
 
 def _global_avg_pool2d(call: Call) -> Operation | None:
     attrs: Any = call.attrs
-    plain = attrs.layout == "NCHW" and attrs.out_layout in ("", "NCHW") and _dtypes(call) <= WIDE
-    return (lambda x: x.mean((2, 3), keepdim=True)) if plain else None
+    supported = attrs.layout == "NCHW" and attrs.out_layout in ("", "NCHW") and _dtypes(call) <= WIDE
+    return (lambda x: x.mean((2, 3), keepdim=True)) if supported else None
 
 
 def _where(call: Call) -> Operation | None:
@@ -260,7 +252,7 @@ RULES: dict[str, Callable[[Call], Operation | None]] = {
     "contrib_reverse_reshape": _reshape_to, "transpose": _transpose, "concatenate": _concatenate, "cast": _cast,
     "clip": _clip, "where": _where,
     "sum": _reduction(torch.sum), "mean": _reduction(torch.mean), "max": _reduction(torch.amax),
-    "min": _reduction(torch.amin), "nn.softmax": _along(torch.softmax), "nn.log_softmax": _along(torch.log_softmax),
+    "min": _reduction(torch.amin), "nn.softmax": _on_axis(torch.softmax), "nn.log_softmax": _on_axis(torch.log_softmax),
     "nn.bias_add": _bias_add, "nn.leaky_relu": _leaky_relu, "nn.dense": _dense, "nn.batch_matmul": _batch_matmul,
     "nn.conv2d": _conv2d, "nn.max_pool2d": _max_pool2d, "nn.avg_pool2d": _avg_pool2d,
     "nn.global_avg_pool2d": _global_avg_pool2d,
