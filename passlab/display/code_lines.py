@@ -1,6 +1,6 @@
 """`Listing`: lines of code with coloured words, diff signs, a gutter, and comments beside them.
 
-It knows nothing of Relay or of other languages: the caller says what to colour.
+It depends on no language: the caller says what to colour.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Names, strings and messages of programs are hostile. They may become text between tags, and the `title`, `alt` and
 `aria-label` of an element; every other attribute takes only what this module checks: styles without addresses, names
-of classes, numbers, paths of numbers, and pictures it encoded itself. Control and bidirectional characters become
+of classes, numbers, paths of numbers, and encoded pictures. Control and bidirectional characters become
 visible escapes.
 """
 

@@ -80,7 +80,7 @@ class NodeValuesView(View):
             "milliseconds": {node: f.seconds / MILLI for node, f in facts.items() if f.seconds},
             "bytes": {node: float(f.bytes) for node, f in facts.items()},
             "largest number": {n: max(abs(f.minimum or 0), abs(f.maximum or 0)) for n, f in facts.items()},
-            "NaN and infinities": {n: float(f.odd) for n, f in facts.items()} if self.run.first_odd else {},
+            "NaN and infinities": {n: float(f.nonfinite) for n, f in facts.items()} if self.run.first_nonfinite else {},
             "units in the last place": self._distances(self.comparison),
         }
         notes = {

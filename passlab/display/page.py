@@ -67,10 +67,10 @@ Answers = Callable[[dict[str, Any]], dict[str, Any]]  # from the data of a view 
 
 
 def document(view: View, answers: Answers | None = None, *more: Markup) -> str:
-    """Return a view as a page. `answers` makes what a kernel would be asked for, such as the graphs of a recording.
+    """Return a view as a page. `answers` adds data that a kernel would send on demand, such as the graphs of a recording.
 
-    The static form of the view stands there before the script runs, up to its first fold; and whole, with `more`, where
-    none may. Raises `PasslabError` for views without a widget.
+    Before the script runs, the page shows the static form of the view up to its first fold. Where scripts are disabled,
+    it shows the whole static form, then `more`. Raises `PasslabError` for views without a widget.
     """
     if not view.script:
         raise PasslabError(Diagnostic(f"a {type(view).__name__} is a table: write its html() or frame() instead"))

@@ -1,8 +1,9 @@
-"""What a page of a recording holds besides the recording, for there is no kernel to ask: its rewrites, its comparisons.
+"""The answers of the kernel that an exported page of a recording stores: its rewrites and its comparisons.
 
-As much as fits into a few hundred kilobytes: rewrites pass by pass, and of the pairs of steps first those that one asks
-for most, the input and each step against the last. The way back, from a later step to an earlier one, is the same
-difference read backwards. Graphs are `RecordingView.graphs`.
+A page has no kernel, so it stores as many answers as fit into a few hundred kilobytes: the rewrites pass by pass, and
+the differences between pairs of steps. Pairs with the input or the last step come first, because users open them most.
+The difference from a later step to an earlier one is the stored difference read backwards. The graphs come from
+`RecordingView.graphs`.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ OWN = "this recording"  # what an explorer calls its own recording where one is 
 
 
 def page_answers(view: RecordingView) -> Callable[[dict[str, Any]], dict[str, Any]]:
-    """Return what makes, from the data of a recording's view, all that its page holds in the place of a kernel."""
+    """Return a function from the data of a recording's view to the answers that its page stores."""
 
     def answers(data: dict[str, Any]) -> dict[str, Any]:
         graphs = view.graphs(data)

@@ -2,7 +2,7 @@
 
 A view lists its parts once (`View.parts`); its text, its HTML and what a page shows before its script runs are all
 drawn from that list. Here are the simple parts; `rows` has tables and lists, `code_lines` listings, `lanes` bars along
-time. None of them knows of programs or passes.
+time. None of them depends on programs or passes.
 """
 
 from __future__ import annotations

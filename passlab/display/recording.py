@@ -161,7 +161,7 @@ class RecordingView(View):
         return sum(count_module(mod)[0] for mod in modules.values())
 
     def data(self, only_start: bool = False, also: Collection[int] = ()) -> dict[str, Any]:
-        """Return the data of the widget; with `only_start`, the those of the first step and of `also` only."""
+        """Return the data of the widget; with `only_start`, only those of the first step and of `also`."""
         sent = {self.start, *also} if only_start else set(range(len(self.events)))
         pages = _Pages(self, sent)
         steps = [pages.step(at, event, self._step(event, at in sent)) for at, event in enumerate(self.events)]

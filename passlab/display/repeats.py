@@ -149,8 +149,8 @@ def _segments(graph: Dataflow, order: list[int], homes: Sequence[int], small: se
         reach[source] = max(reach[source], target)
     ends = [-1] * len(order)  # for each place the last one of the groups that begin there
     for members in _group_members(graph).values():
-        places = [position[number] for number in members]
-        ends[min(places)] = max(ends[min(places)], *places)
+        positions = [position[number] for number in members]
+        ends[min(positions)] = max(ends[min(positions)], *positions)
     segments: list[list[int]] = [[]]
     far = end = -1
     for place, number in enumerate(order):
@@ -279,12 +279,14 @@ def _rotation(tokens: list[_Token], start: int, slack: int, period: int) -> int:
 def body_name(graph: Dataflow, body: Sequence[Item]) -> str:
     """Return a short name of a body: its most characteristic operators and how often each occurs."""
     names = Counter(graph.boxes[n].name for n in boxes_of(body) if graph.boxes[n].kind not in ("input", "constant"))
-    telling = sorted(names, key=lambda name: (-_telling(name), -names[name], name))[:2]
-    return " + ".join(f"{short_name(name)}{f' ×{names[name]}' if names[name] > 1 else ''}" for name in telling)
+    names_by_specificity = sorted(names, key=lambda name: (-_specificity(name), -names[name], name))[:2]
+    return " + ".join(
+        f"{short_name(name)}{f' ×{names[name]}' if names[name] > 1 else ''}" for name in names_by_specificity
+    )
 
 
-def _telling(name: str) -> int:
-    """How characteristic an operator is for its layer."""
+def _specificity(name: str) -> int:
+    """Return how characteristic an operator is of its layer, from 0 to 2."""
     heavy = ("conv", "dense", "matmul", "attention", "lstm", "pool")
     return 2 if any(word in name for word in heavy) else 1 if name.startswith("nn.") else 0
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from passlab.debugger.values import Unwritten, short_text
 from passlab.display.heap import heap_of
-from passlab.display.tensors import odd_numbers, picture
+from passlab.display.tensors import nonfinite_code, picture
 from passlab.errors import visible
 from passlab.evaluate.values import value_text
 from passlab.vm.objects import Storage
@@ -76,11 +76,11 @@ class StepValues:
             cached = self._scalars.get(key)
             if cached is None:
                 text = f"{value.item()!r} {_name(value.dtype)}"
-                cached = self._scalars[key] = self._text(text, odd_numbers(value))
+                cached = self._scalars[key] = self._text(text, nonfinite_code(value))
             return cached
         number = len(self.texts)
         self.texts.append(visible(short_text(value)))
-        self.nonfinite.append(odd_numbers(value))
+        self.nonfinite.append(nonfinite_code(value))
         if self.room > 0:
             self.room -= 1
             drawn = picture(value)
@@ -101,12 +101,12 @@ class StepValues:
         self.heaps[number] = boxes
         return number
 
-    def _text(self, text: str, odd: int) -> int:
+    def _text(self, text: str, nonfinite: int) -> int:
         number = self._by_text.get(text)
         if number is None:
             number = self._by_text[text] = len(self.texts)
             self.texts.append(visible(text))
-            self.nonfinite.append(odd)
+            self.nonfinite.append(nonfinite)
         return number
 
     def data(self) -> dict[str, Any]:

@@ -144,7 +144,7 @@ class StepperView(View):
     def _code(self, table: LineTable) -> dict[str, Any]:
         """The facts about each instruction, with the lines of its source, its kernel, and its history."""
         code = self.trace.code_map
-        places = _Places(self.trace, table)
+        sources = _InstructionSources(self.trace, table)
         every = range(len(code))
         return {
             "texts": [visible(code.text(s)) for s in every],
@@ -157,17 +157,17 @@ class StepperView(View):
             "results": [list(code.results(s)) for s in every],
             "changes": [list(code.changes(s)) for s in every],
             "calls": [_argument_registers(code, s) for s in every],
-            "source": [places.of(s) for s in every],
-            "kernel": [places.kernel(s) for s in every],
-            "lives": [places.lives(s) for s in every],
+            "source": [sources.of(s) for s in every],
+            "kernel": [sources.kernel(s) for s in every],
+            "lives": [sources.lives(s) for s in every],
             "nodes": [self._nodes(s) for s in every],
-            "programNodes": places.program_nodes,
+            "programNodes": sources.program_nodes,
             "places": [
                 ", ".join(f"{visible(n)}:{line}" for n, line in lines_of_point) for lines_of_point in code.lines
             ],
-            "program": places.program,
-            "kernels": places.kernels,
-            "biographies": places.biographies,
+            "program": sources.program,
+            "kernels": sources.kernels,
+            "biographies": sources.biographies,
         }
 
     def _nodes(self, point: int) -> list[int]:
@@ -240,7 +240,7 @@ def _argument_registers(code: Any, point: int) -> list[int]:
 
 
 # ---------------------------------------------------------------- source, kernels, lives
-class _Places:
+class _InstructionSources:
     """The source lines, kernels and histories of instructions, each different one once."""
 
     def __init__(self, trace: Trace, table: LineTable) -> None:

@@ -1,4 +1,4 @@
-"""The view of a table: what lists of passes, blame, and instruments answer with. It knows nothing of who made one."""
+"""The view of a table, such as a list of passes, the origins of nodes, or the measurements of an instrument."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ def is_numeric(tensor: Array) -> bool:
     return tensor.size > 0 and (tensor.dtype.kind in "fiub" or tensor.dtype.name.startswith(("bfloat", "float8")))
 
 
-def odd_numbers(tensor: Array) -> int:
+def nonfinite_code(tensor: Array) -> int:
     """Return 1 for a tensor that holds NaN, 2 for one with infinities, 3 for both, 0 for neither."""
     if tensor.dtype.kind in "iub" or not is_numeric(tensor):
         return 0
@@ -43,15 +43,15 @@ def picture(tensor: Array, cells: int = CELLS) -> dict[str, Any] | None:
         return None
     numbers: Array = tensor.astype(np.float64 if tensor.dtype.kind in "iub" else np.float32, copy=False)
     flat = numbers.reshape(-1)
-    odd = odd_numbers(tensor)
-    finite = flat[np.isfinite(flat)] if odd else flat
+    nonfinite = nonfinite_code(tensor)
+    finite = flat[np.isfinite(flat)] if nonfinite else flat
     sample = finite[:: max(1, finite.size // SAMPLE)]
     picture: dict[str, Any] = {
         "size": int(flat.size),
         "bytes": int(tensor.nbytes),
-        "nan": int(np.isnan(flat).sum()) if odd else 0,
-        "inf": int((flat == np.inf).sum()) if odd else 0,
-        "ninf": int((flat == -np.inf).sum()) if odd else 0,
+        "nan": int(np.isnan(flat).sum()) if nonfinite else 0,
+        "inf": int((flat == np.inf).sum()) if nonfinite else 0,
+        "ninf": int((flat == -np.inf).sum()) if nonfinite else 0,
         "zero": int(flat.size - np.count_nonzero(flat)),
     }
     if finite.size:
@@ -72,17 +72,17 @@ def _heat_map(numbers: Array, cells: int) -> dict[str, Any]:
     rows, columns = pooled[0][0].shape
     down = ceil(len(pooled) / across)
     values = np.full((down * rows, across * columns), np.nan)
-    odd = np.zeros(values.shape, np.uint8)
+    nonfinite = np.zeros(values.shape, np.uint8)
     blank = np.ones(values.shape, bool)
     for place, (value, marks) in enumerate(pooled):
         top, left = place // across * rows, place % across * columns
         window = slice(top, top + rows), slice(left, left + columns)
-        values[window], odd[window], blank[window] = value, marks, False
+        values[window], nonfinite[window], blank[window] = value, marks, False
     finite = values[np.isfinite(values)]
     scale = float(np.abs(finite).max()) if finite.size else 0.0
     with np.errstate(all="ignore"):
         codes = np.nan_to_num(np.rint(values / (scale or 1.0) * SPAN)).clip(-SPAN, SPAN) + ZERO
-    codes = np.where(odd > 0, odd, codes).astype(np.uint8)
+    codes = np.where(nonfinite > 0, nonfinite, codes).astype(np.uint8)
     codes[blank] = ZERO
     shown = [len(pooled), across, rows, columns]
     cells_text = base64.b64encode(codes.tobytes()).decode("ascii")
@@ -112,7 +112,7 @@ def _planes(numbers: Array) -> tuple[list[Array], int]:
 
 
 def _pool(plane: Array, room: int) -> tuple[Array, Array]:
-    """Return the means of the blocks of a plane, at most `room` in each direction, and the codes of odd blocks."""
+    """Return the means of the blocks of a plane, at most `room` in each direction, and the codes of nonfinite blocks."""
     rows = np.unique(np.linspace(0, plane.shape[0], min(room, plane.shape[0]) + 1).astype(int)[:-1])
     columns = np.unique(np.linspace(0, plane.shape[1], min(room, plane.shape[1]) + 1).astype(int)[:-1])
 
@@ -127,6 +127,6 @@ def _pool(plane: Array, room: int) -> tuple[Array, Array]:
         )
     with np.errstate(all="ignore"):
         means = sums(np.where(finite, plane, 0).astype(np.float64)) / sums(finite.astype(np.float64))
-    odd = np.where(sums(np.isposinf(plane).astype(int)) > 0, PLUS, 0)
-    odd = np.where(sums(np.isneginf(plane).astype(int)) > 0, MINUS, odd)
-    return means, np.where(sums(np.isnan(plane).astype(int)) > 0, NAN, odd).astype(np.uint8)
+    nonfinite = np.where(sums(np.isposinf(plane).astype(int)) > 0, PLUS, 0)
+    nonfinite = np.where(sums(np.isneginf(plane).astype(int)) > 0, MINUS, nonfinite)
+    return means, np.where(sums(np.isnan(plane).astype(int)) > 0, NAN, nonfinite).astype(np.uint8)

@@ -1,8 +1,8 @@
 """`bisect`: which pass of a pipeline broke the program?
 
-    found = lab.bisect(mod, "InferType, FoldConstant, SimplifyExpr")           # compares what programs compute
-    found = lab.bisect(mod, passes, lambda mod: compiles(mod))                 # asks a predicate
-    found.event, found.why, found.event.diff(), found.rewrite, found.reduce()
+    bisection = lab.bisect(mod, "InferType, FoldConstant, SimplifyExpr")           # compares what programs compute
+    bisection = lab.bisect(mod, passes, lambda mod: compiles(mod))                 # asks a predicate
+    bisection.event, bisection.why, bisection.event.diff(), bisection.rewrite, bisection.reduce()
 
 The pipeline is recorded once; the search reads the recorded programs. A predicate is asked by binary search: between a
 good program and a bad one stands the pass that broke it. Without a predicate, the programs around every pass are run

@@ -1,7 +1,7 @@
 """`compare`: two recordings side by side: which passes correspond, where the programs diverge, and the time of each.
 
-    found = lab.compare(rec_a, rec_b)
-    found.rows, found.first_divergence, found.table()
+    comparison = lab.compare(rec_a, rec_b)
+    comparison.rows, comparison.first_divergence, comparison.table()
 
 Passes are aligned by name and options, in order, as lines are in a text diff. A row has a pass of either side or of
 both. Programs are compared by structure, so renaming variables is no divergence.

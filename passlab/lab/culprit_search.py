@@ -1,8 +1,8 @@
 """`culprit`: what broke the program, in one call.
 
-    found = lab.culprit(mod, "InferType, FoldConstant, FoldScaleAxis, FuseOps")
-    found.sentences, found.event, found.rewrite, found.node, found.module
-    found.script("bug.py"), found.notebook("bug.ipynb")
+    culprit = lab.culprit(mod, "InferType, FoldConstant, FoldScaleAxis, FuseOps")
+    culprit.sentences, culprit.event, culprit.rewrite, culprit.node, culprit.module
+    culprit.script("bug.py"), culprit.notebook("bug.ipynb")
 
 The search records the pipeline, holds every step to its promise on inputs of many kinds, looks for the guilty rewrite
 and the passes that the fault needs, shrinks the program, and lists what it did not examine. Where every pass is right,
@@ -249,7 +249,9 @@ class Culprit(Tabular):
     def notebook(self, path: str | PathLike[str]) -> Path:
         """Write a notebook that shows the fault and return its path. Raises `PassError` when there is none."""
         if self.bisection is None or self.event is None:
-            raise PassError(Diagnostic("there is no notebook: no pass broke the program", hint="found.script() has it"))
+            raise PassError(
+                Diagnostic("there is no notebook: no pass broke the program", hint="culprit.script() has it")
+            )
         return self.bisection.notebook(path) if self.reduction is None else self.reduction.notebook(path)
 
 

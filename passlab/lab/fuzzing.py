@@ -66,7 +66,7 @@ class Failure:
         lines = self.script().rstrip("\n").split("\n")
         head, asked = lines[:-3], lines[-3]
         name = re.sub(r"\W+", "_", f"{self.bisection.event.name if self.bisection.event else 'pass'}_{self.number}")
-        body = [f"    {asked}", "    assert not found.found, found.summary()"]
+        body = [f"    {asked}", "    assert not bisection.found, bisection.summary()"]
         return "\n".join([*head, "", "", f"def test_{name.lower()}():", *body]) + "\n"
 
     def record(self) -> Record:

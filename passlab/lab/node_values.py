@@ -1,7 +1,7 @@
 """`watch`: a run of a program with what every node computed: shape, range, NaN and infinities, time, bytes.
 
     run = lab.watch(net, x, w)
-    run[node].maximum, run.first_odd, run.compare(lab.watch(other, x, w)).first
+    run[node].maximum, run.first_nonfinite, run.compare(lab.watch(other, x, w)).first
 
 Runs are compared node by node, also those of different programs: nodes correspond as they do in a diff. The reference
 evaluator runs the program, so a node inside a fused function has its own value. The facts of a node that runs several
@@ -51,9 +51,14 @@ class ValueFacts:
     parts: int = field(default=1)
 
     @property
-    def odd(self) -> int:
+    def nonfinite(self) -> int:
         """The number of elements that were NaN or infinite."""
         return self.nans + self.infinities
+
+    @property
+    def odd(self) -> int:
+        """The former name of `nonfinite`."""
+        return self.nonfinite
 
     def add(self, value: Value, seconds: float) -> None:
         """Add the facts of one more value, which took `seconds` to compute."""
@@ -119,9 +124,14 @@ class NodeValues:
         return list(self.facts)
 
     @property
-    def first_odd(self) -> Expr | None:
+    def first_nonfinite(self) -> Expr | None:
         """The first node to run with a NaN or an infinity; None where there is none."""
-        return next((node for node in self.order if self.facts[node].odd), None)
+        return next((node for node in self.order if self.facts[node].nonfinite), None)
+
+    @property
+    def first_odd(self) -> Expr | None:
+        """The former name of `first_nonfinite`."""
+        return self.first_nonfinite
 
     @property
     def seconds(self) -> float:
@@ -136,8 +146,8 @@ class NodeValues:
 
     def summary(self) -> str:
         """Return how many nodes ran, and the first node whose value is not finite."""
-        odd = self.first_odd
-        first = "all numbers are finite" if odd is None else f"the first that is not finite: {node_name(odd)}"
+        node = self.first_nonfinite
+        first = "all numbers are finite" if node is None else f"the first that is not finite: {node_name(node)}"
         return f"{len(self.facts):,} nodes ran; {first}"
 
     def table(self) -> Table:

@@ -46,7 +46,7 @@ _REPORT = ("passlab.display.report", "write_html")  # of a higher layer, so it i
 
 
 class Recording(Tabular):
-    """The steps of one or more pipelines over one program. RecordedPass 0 is the input, step n the n-th pass.
+    """The steps of one or more pipelines over one program. Step 0 is the input, step n the n-th pass.
 
     `rec[3]` is a step, `rec["3.1"]` a pass inside it, `rec["FuseOps"]` the first pass of that name, steps before those
     inside; a slice gives a list of steps. `runs` are the outermost passes; a pipeline among them is not a step itself,

@@ -56,9 +56,9 @@ def write_bisection(bisection: Bisection, path: str | PathLike[str], mod: IRModu
         ("code", IMPORTS),
         *_definitions(guilty, good, inputs),
         _program_cell(mod or event.before),
-        ("code", f"found = lab.bisect(net, [{guilty.expression}], {asked})\nfound"),
+        ("code", f"bisection = lab.bisect(net, [{guilty.expression}], {asked})\nbisection"),
         ("markdown", "The next cell passes as long as the fault is there, and fails once the pass is fixed."),
-        ("code", "assert found.found, 'no pass breaks the program any more'"),
+        ("code", "assert bisection.found, 'no pass breaks the program any more'"),
     ]
     return _write_notebook(cells, path)
 

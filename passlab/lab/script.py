@@ -65,9 +65,9 @@ def bisection_script(bisection: Bisection, mod: IRModule, arguments: Sequence[An
         *(_compact_definition(text, imports) for text in definitions if text),
         program,
         *bindings,
-        f"found = lab.bisect(net, [{guilty.expression}], {asked})",
-        "print(found)",
-        "assert found.found, 'no pass breaks the program any more'",
+        f"bisection = lab.bisect(net, [{guilty.expression}], {asked})",
+        "print(bisection)",
+        "assert bisection.found, 'no pass breaks the program any more'",
     ]
     return "\n".join(lines) + "\n"
 
@@ -84,9 +84,9 @@ def executor_script(mod: IRModule, kind: str, draw: Draw, summary: str) -> str:
         "from passlab import lab, relay",
         program,
         *bindings,
-        f'found = lab.culprit(net, "InferType", {asked})',
-        "print(found)",
-        f"assert found.fault, 'the executor `{kind}` computes the right value now'",
+        f'culprit = lab.culprit(net, "InferType", {asked})',
+        "print(culprit)",
+        f"assert culprit.fault, 'the executor `{kind}` computes the right value now'",
     ]
     return "\n".join(lines) + "\n"
 

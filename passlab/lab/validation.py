@@ -1,7 +1,7 @@
 """`validate`: which passes of a recording broke their promises about the values of the program.
 
-    found = validate(rec)                   # or validate(rec, inputs={"x": x})
-    found.first, found.table()
+    validation = validate(rec)                   # or validate(rec, inputs={"x": x})
+    validation.first, validation.table()
 
 The checks are those that `instrument.Validate` makes while passes run, on the recorded programs.
 """

@@ -36,7 +36,7 @@ class FaultMagics(NamedMagics):
     def bisect(self, line: str, cell: str | None = None) -> Any:
         """Name the pass that broke a program, or raised.
 
-        %bisect net InferType, FoldConstant, mine -O 3 -o found
+        %bisect net InferType, FoldConstant, mine -O 3 -o bisection
 
         The results of the program before and after each pass are compared, on random arguments
         or those of --args; with --good your own predicate decides. With %%bisect the pipeline is
@@ -93,7 +93,7 @@ class FaultMagics(NamedMagics):
     def culprit(self, line: str, cell: str | None = None) -> Any:
         """Find what broke a program: the pass, the rewrite, the operator, and the smallest program that shows it.
 
-        %culprit net InferType, FoldConstant, mine -O 3 -o found      %culprit rec --seconds 20
+        %culprit net InferType, FoldConstant, mine -O 3 -o culprit      %culprit rec --seconds 20
 
         Every step is compared with the one before on inputs that find faults. The answer says
         what was not examined. With %%culprit the pipeline is the text of the cell.

@@ -7,7 +7,7 @@ import base64
 import numpy as np
 import pytest
 
-from passlab.display.tensors import MINUS, NAN, PLUS, ZERO, odd_numbers, picture
+from passlab.display.tensors import MINUS, NAN, PLUS, ZERO, nonfinite_code, picture
 
 
 def cells(drawn):
@@ -37,7 +37,7 @@ def test_a_single_nan_marks_its_cell_however_large_the_tensor(rng):
     assert (drawn["nan"], drawn["inf"], drawn["ninf"]) == (1, 1, 1)
     texts = cells(drawn)
     assert [int((texts == code).sum()) for code in (NAN, PLUS, MINUS)] == [1, 1, 1]
-    assert odd_numbers(tensor) == 3
+    assert nonfinite_code(tensor) == 3
 
 
 def test_signs_stand_on_their_sides_of_zero():
@@ -54,5 +54,5 @@ def test_nothing_is_drawn_of_nothing():
 
 
 def test_large_sums_are_no_infinities():
-    assert odd_numbers(np.full(1000, 3e38, "float32")) == 0
-    assert odd_numbers(np.full(1000, 1.7e308)) == 0
+    assert nonfinite_code(np.full(1000, 3e38, "float32")) == 0
+    assert nonfinite_code(np.full(1000, 1.7e308)) == 0

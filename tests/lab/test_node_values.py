@@ -41,7 +41,7 @@ def test_ranges_leave_odd_numbers_out_and_count_them():
     assert (texts.minimum, texts.maximum) == (finite.min(), finite.max())
     assert (texts.shape, texts.dtype, texts.bytes, texts.runs) == ((4,), "float32", 16, 1)
     assert texts.seconds > 0
-    assert run.first_odd.op.name == "log"
+    assert run.first_nonfinite.op.name == "log"
     assert facts(run, "exp").infinities == 2
     np.testing.assert_array_equal(run.result[0], log + 1)
 

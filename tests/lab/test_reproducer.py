@@ -87,7 +87,7 @@ def test_it_shows_the_fault_again_and_fails_once_the_pass_is_mended(net, tmp_pat
     bisection = lab.bisect(net, [transform.InferType(), swap, transform.FoldConstant()])
     path = bisection.notebook(tmp_path / "swap.ipynb")
     assert path == tmp_path / "swap.ipynb"
-    again = run(path)["found"]
+    again = run(path)["bisection"]
     assert (again.event.name, again.why) == ("swap", bisection.why)
     mended = transform.function_pass(lambda func, mod, ctx: func, opt_level=0, name="swap")
     with pytest.raises(AssertionError, match="no pass breaks the program any more"):
@@ -124,11 +124,11 @@ def test_standard_passes_stand_there_by_name_with_their_options(net, tmp_path):
     )
     bisection.notebook(tmp_path / "fast.ipynb")
     code = [source for kind, source in cells(tmp_path / "fast.ipynb") if kind == "code"]
-    (asked,) = [source for source in code if source.startswith("found =")]
+    (asked,) = [source for source in code if source.startswith("bisection =")]
     assert asked.splitlines()[0] == (
-        "found = lab.bisect(net, ['FastMath'], opt_level=4, good=mentions_tanh, config={'relay.FuseOps.max_depth': 9})"
+        "bisection = lab.bisect(net, ['FastMath'], opt_level=4, good=mentions_tanh, config={'relay.FuseOps.max_depth': 9})"
     )
-    assert run(tmp_path / "fast.ipynb")["found"].event.name == "FastMath"
+    assert run(tmp_path / "fast.ipynb")["bisection"].event.name == "FastMath"
 
 
 def test_classes_of_passes_and_given_inputs_are_written(net, tmp_path):
@@ -147,7 +147,7 @@ def test_classes_of_passes_and_given_inputs_are_written(net, tmp_path):
 def test_a_pass_that_raises_is_shown_raising(net, tmp_path):
     bisection = lab.bisect(net, [refuse])
     assert cells(bisection.notebook(tmp_path / "r.ipynb"))[0][1].startswith("# refuse fails\n")
-    assert isinstance(run(tmp_path / "r.ipynb")["found"].error, RuntimeError)
+    assert isinstance(run(tmp_path / "r.ipynb")["bisection"].error, RuntimeError)
 
 
 @transform.module_pass(opt_level=0)

@@ -77,7 +77,7 @@ def test_nan_and_infinity_are_counted_where_they_arise():
     with np.errstate(all="ignore"):
         steps = {"log": np.log(x), "sqrt": np.sqrt(np.log(x)), "exp": np.exp(np.sqrt(np.log(x)))}
     assert odd == {name: (int(np.isnan(v).sum()), int(np.isinf(v).sum())) for name, v in steps.items()}
-    assert run.first_odd.op.name == "log"
+    assert run.first_nonfinite.op.name == "log"
 
 
 def test_the_run_of_an_executable_whose_program_is_not_known_is_refused():
