@@ -67,7 +67,7 @@ Answers = Callable[[dict[str, Any]], dict[str, Any]]  # from the data of a view 
 
 
 def document(view: View, answers: Answers | None = None, *more: Markup) -> str:
-    """Return a view as a page. `answers` adds data that a kernel would send on demand, such as the graphs of a recording.
+    """Return a view as a page. `answers` adds data that a kernel would send on demand, such as graphs.
 
     Before the script runs, the page shows the static form of the view up to its first fold. Where scripts are disabled,
     it shows the whole static form, then `more`. Raises `PasslabError` for views without a widget.

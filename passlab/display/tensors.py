@@ -112,7 +112,7 @@ def _planes(numbers: Array) -> tuple[list[Array], int]:
 
 
 def _pool(plane: Array, room: int) -> tuple[Array, Array]:
-    """Return the means of the blocks of a plane, at most `room` in each direction, and the codes of nonfinite blocks."""
+    """Return the means of the blocks of a plane, at most `room` in each direction, and their codes."""
     rows = np.unique(np.linspace(0, plane.shape[0], min(room, plane.shape[0]) + 1).astype(int)[:-1])
     columns = np.unique(np.linspace(0, plane.shape[1], min(room, plane.shape[1]) + 1).astype(int)[:-1])
 

@@ -49,6 +49,11 @@ class Rewrites:
         """Return the name of the rule that made a pair, or ""."""
         return self._rules.get(range(len(self))[index], "")
 
+    def with_rules(self) -> Iterator[tuple[Expr, Expr, str]]:
+        """Yield each pair with the name of its rule: (old, new, rule)."""
+        for index, (old, new) in enumerate(self):
+            yield old, new, self._rules.get(index, "")
+
     @property
     def rules(self) -> dict[str, int]:
         """How often each named rule was applied."""

@@ -74,8 +74,8 @@ class Validate(PassInstrument, Tabular):
         if run is None or state is None or isinstance(run.pass_, Sequential):
             return  # the passes of a pipeline were checked one by one
         before, rewrites = state
-        pairs = ((old, new, rewrites.rule(i)) for i, (old, new) in enumerate(rewrites))
-        check = examine(info.name, before, mod.snapshot(), promise_of(run.pass_, self.undeclared), self._trial, pairs)
+        promise, triples = promise_of(run.pass_, self.undeclared), rewrites.with_rules()
+        check = examine(info.name, before, mod.snapshot(), promise, self._trial, triples)
         self.checks.append(check)
         if check.outcome == "broken":
             self.failures.append(ValidationError(*check.diagnostics()))

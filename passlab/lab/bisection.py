@@ -26,6 +26,7 @@ from passlab.instrument.events import Event
 from passlab.instrument.limit import PassLimit
 from passlab.instrument.trial import Inputs, Trial
 from passlab.instrument.validation import UNDECLARED, Check, check_contract, contract_of, examine
+from passlab.ir.expr import Expr
 from passlab.ir.module import IRModule
 from passlab.ir.walk import unnamed_permitted
 from passlab.lab.coverage import Coverage
@@ -295,7 +296,8 @@ class Bisection(Tabular):
         again = self._run_guilty_pass(mod)
         contract = contract_of(self.event, self.criterion.undeclared)
         try:
-            return examine(self.event.name, mod, again.last, contract, self.criterion.small_trial(self.check, mod))
+            trial = self.criterion.small_trial(self.check, mod)
+            return examine(self.event.name, mod, again.last, contract, trial, _rewrites_of(again))
         except PasslabError:
             return None
 
@@ -337,9 +339,9 @@ class Bisection(Tabular):
             return same_failure(self.cause, again.error if again.error is not None else program_error(again.last))
         if event.error is not None or again.error is not None:
             return same_failure(event.error, again.error)
-        return self.criterion.is_bad(
-            mod, again.last, event, self.check if same else None, self.check, self._trial_of(mod)
-        )
+        check = self.check if same else None
+        rewrites = _rewrites_of(again)
+        return self.criterion.is_bad(mod, again.last, event, check, self.check, self._trial_of(mod), rewrites)
 
     def text(self) -> str:
         """Return the summary and the table of verdicts as text."""
@@ -348,6 +350,11 @@ class Bisection(Tabular):
 
     def __repr__(self) -> str:
         return self.text()
+
+
+def _rewrites_of(recording: Recording) -> list[tuple[Expr, Expr, str]]:
+    """Return the rewrites of all passes of a recording, in order."""
+    return [rewrite for event in recording.events[1:] for rewrite in event.rewrites.with_rules()]
 
 
 def bisect(

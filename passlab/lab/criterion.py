@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +13,7 @@ from passlab.instrument.statistics import count_module
 from passlab.instrument.trial import Inputs, Trial
 from passlab.instrument.validation import Check, contract_of, examine
 from passlab.ir.adt import Constructor
-from passlab.ir.expr import Call
+from passlab.ir.expr import Call, Expr
 from passlab.ir.module import IRModule
 from passlab.ir.op import Op
 from passlab.ir.walk import post_order
@@ -63,14 +64,18 @@ class Criterion:
         check: Check | None,
         seen: Check | None = None,
         trial: Trial | None = None,
+        rewrites: Iterable[tuple[Expr, Expr, str]] = (),
     ) -> bool:
-        """Whether a step breaks the program as an event did, on inputs as in `seen`; with `check`, at its operator."""
+        """Whether a step breaks the program as an event did, on inputs as in `seen`; with `check`, at its operator.
+
+        `rewrites` are those of the step: without them, another operator may count as the first wrong one.
+        """
         if self.good is not None:
             return bool(self.good(before)) and not judge(self.good, after).holds
         contract = contract_of(event, self.undeclared)
         try:
             trial = trial or self.small_trial(seen, before)
-            outcome = examine(event.name, before, after, contract, trial, locate=check is not None)
+            outcome = examine(event.name, before, after, contract, trial, rewrites, locate=check is not None)
         except RunError:
             return False
         if outcome.finding is None and outcome.error is None:

@@ -111,5 +111,5 @@ def program_error(mod: IRModule) -> PasslabError | None:
 
 def examine_part(event: Event, trial: Trial, undeclared: Promise | None = UNDECLARED) -> Check:
     """Check one recorded pass against its promise. Raises `RunError` when the program did not run before it."""
-    rewrites = ((old, new, event.rewrites.rule(i)) for i, (old, new) in enumerate(event.rewrites))
-    return examine(event.name, event.before, event.after, contract_of(event, undeclared), trial, rewrites)
+    contract = contract_of(event, undeclared)
+    return examine(event.name, event.before, event.after, contract, trial, event.rewrites.with_rules())

@@ -8,12 +8,16 @@ import numpy as np
 import pytest
 
 import passlab
-from passlab import lab, transform
+from passlab import lab, relay, transform
+from passlab.diffing.diff import count_operators
 from passlab.errors import PassError, RunError
+from passlab.infer import infer_module
+from passlab.ir import IRModule
 from passlab.ir.expr import Call
 from passlab.ir.walk import rewrite
 from passlab.op.declare import call
 from passlab.transform import function_pass
+from tests.lab.guarded_passes import bounds_in_another_order, by_node
 
 NET = """
 def @main(%x: Tensor[(2, 3), float32], %w: Tensor[(4, 3), float32]) {
@@ -250,6 +254,16 @@ def test_what_was_found_is_reduced_to_the_one_operator(net, bad, good, operator)
     assert [node.op.name for node in nodes] == [operator]
     again = lab.bisect(small.module, [bad], good)
     assert again.event.name == bad.info.name
+
+
+def test_the_wrong_operator_of_exchanged_operators_is_the_same_when_the_pass_runs_again():
+    """Both operators are in both programs: only the rewrites tell that the outer one came from the outer one."""
+    x, bound = relay.var("x", shape=(2, 3)), relay.const(np.array([[0.5, -1, 2], [3, -4, 1]], "float32"))
+    net = infer_module(IRModule.from_expr(relay.minimum(relay.maximum(x, relay.const(np.float32(0))), bound)))
+    bisection = lab.bisect(net, [by_node(bounds_in_another_order)])
+    assert bisection.check.node.node.op.name == "maximum"
+    assert bisection.check_of(bisection.before).node.node.op.name == "maximum"
+    assert count_operators(bisection.reduce().module) == {"maximum": 1, "minimum": 1}
 
 
 def test_a_pass_is_not_taken_for_the_inference_that_runs_after_it(net):
