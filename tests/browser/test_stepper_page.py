@@ -351,6 +351,24 @@ def test_nothing_of_the_source_is_cut_off_and_values_stand_in_a_column(opened, w
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
+@on("resnet")
+def test_the_chosen_register_stays_in_sight_when_the_window_changes_its_size(opened):
+    page = opened.page
+    page.set_viewport_size({"width": 1400, "height": 1000})
+    page.keyboard.type("20g")
+    last = page.locator(".pl-register:not(.pl-none)").last
+    last.click()
+    expect(page.locator(".pl-register.pl-chosen")).to_be_in_viewport()
+    for width, height in ((1000, 560), (1400, 700), (600, 900)):
+        page.set_viewport_size({"width": width, "height": height})
+        page.evaluate("() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+        frame = page.locator(".pl-registers").bounding_box()
+        row = page.locator(".pl-register.pl-chosen").bounding_box()
+        assert frame is not None
+        assert row is not None
+        assert frame["y"] - 1 <= row["y"] <= frame["y"] + frame["height"] - row["height"] + 1
+
+
 @on("tree", "lstm")
 def test_lists_that_were_scrolled_show_another_function_from_its_start(opened):
     opened.page.set_viewport_size({"width": 1000, "height": 560})

@@ -77,6 +77,7 @@ def assert_explorer(rec: Recording, seen: Any, listings: dict[int, list[str]]) -
     }
     assert seen["title"] == (event.text or event.name)
     assert seen["covered"], "a pane is empty where it has rows"
+    assert seen["listed"], "the chosen pass is out of sight in the list"
     if seen["kind"] == "code":
         assert bool(seen["above"]) == (seen["tab"] == "Diff" and not event.changed) or "no types yet" in seen["above"]
         assert seen["rows"]
@@ -196,6 +197,17 @@ def test_a_program_that_was_hidden_while_another_pass_was_chosen_is_that_pass_s(
         walk.press("1")
         walk.settle()
         assert_explorer(rec, walk.seen(), {})
+
+
+def test_the_chosen_pass_stays_in_sight_when_the_window_becomes_narrow(chrome, tmp_path):
+    rec = network()
+    for page in page_of(recording_view(rec), chrome, tmp_path, ".pl-pipeline"):
+        walk = Walk(page, page.locator(".pl-pipeline"), 0)
+        walk.press("G")
+        for width, height in ((600, 420), (1400, 800), (600, 800)):
+            walk.resize(width, height)
+            walk.settle()
+            assert_explorer(rec, walk.seen(), {})
 
 
 # ---------------------------------------------------------------- steppers

@@ -15,11 +15,16 @@ WIDTHS = (600, 1000, 1400)
 
 # The pane that is seen, row by row: [side, number, text], and whether the rows cover what is in sight of the pane.
 _SEEN = """root => {
+  const inside = (list, item) => {
+    const frame = list.getBoundingClientRect(), mine = item.getBoundingClientRect();
+    return mine.top >= frame.top - 1 && mine.bottom <= frame.bottom + 1;
+  };
   const shown = root.querySelector(".pl-body > .pl-pane:not([hidden])");
   const told = look => root.querySelector(look)?.textContent ?? "";
   const state = { title: told(".pl-step-name"), above: root.querySelector(".pl-above:not([hidden])")?.textContent ?? "",
     note: root.querySelector(".pl-body > .pl-empty:not([hidden])")?.textContent ?? "",
-    tab: told(".pl-tabs [aria-selected=true]"), chosen: told(".pl-chosen .pl-pass-name"), at: Number(root.querySelector(".pl-step").dataset.step), kind: "", rows: [], covered: true };
+    tab: told(".pl-tabs [aria-selected=true]"), chosen: told(".pl-chosen .pl-pass-name"), at: Number(root.querySelector(".pl-step").dataset.step), kind: "", rows: [], covered: true,
+    listed: inside(root.querySelector(".pl-list"), root.querySelector(".pl-chosen")) };
   const graph = root.querySelector(".pl-body > .pl-graph-pair:not([hidden]) > .pl-graph-side:last-child > .pl-graph");
   if (graph) return { ...state, kind: "graph", rows: [["", "", graph.querySelector(".pl-canvas").getAttribute("aria-label")]] };
   if (!shown) {

@@ -62,6 +62,8 @@ export class Passes {
     this.list.tabIndex = -1;
     this.name = uniqueId();
     this.element = el("div", "pl-passes", el("div", "pl-search", this.search), this.filters, this.list);
+    this.watch = new ResizeObserver(() => this.reveal()); // the chosen pass stays in sight when the list changes its size
+    this.watch.observe(this.list);
     this.list.addEventListener("click", (event) => {
       const item = /** @type {Element} */ (event.target).closest(".pl-pass");
       if (item) this.choose(Number(item.getAttribute("data-at")));
@@ -170,6 +172,16 @@ export class Passes {
         reveal(this.list, item);
       }
     });
+  }
+
+  /** Scroll the list to the chosen pass. */
+  reveal() {
+    const item = /** @type {HTMLElement | null} */ (this.list.querySelector(".pl-chosen"));
+    if (item && this.list.clientHeight) reveal(this.list, item);
+  }
+
+  close() {
+    this.watch.disconnect();
   }
 
   /** Go on by some passes among those shown. @param {number} by */

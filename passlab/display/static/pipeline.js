@@ -107,6 +107,7 @@ export function explorer({ model, el: host }) {
     leaveModel();
     leaveSelection();
     asking.close();
+    passes.close();
     step.close();
   };
 }

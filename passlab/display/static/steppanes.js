@@ -181,6 +181,7 @@ export class RegisterPane {
     this.list = /** @type {any[]} */ ([]);
     this.picked = -1;
     this.rows = new Rows((i) => this.row(this.list[i]), () => {});
+    this.rows.settled = () => this.reveal(); // the chosen register stays in sight when the pane changes its size
     this.rows.box.classList.add("pl-code", "pl-registers");
     this.rows.box.setAttribute("role", "listbox");
     this.rows.box.setAttribute("aria-label", "registers");
@@ -209,7 +210,12 @@ export class RegisterPane {
     this.picked = picked;
     if (this.rows.count === this.list.length) this.rows.update(true);
     else this.rows.set(this.list.length);
-    const at = this.list.findIndex((item) => item.register === picked);
+    this.reveal();
+  }
+
+  /** Scroll to the chosen register. */
+  reveal() {
+    const at = this.list.findIndex((item) => item.register === this.picked);
     if (at >= 0) this.rows.reveal(at);
   }
 
