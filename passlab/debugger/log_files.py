@@ -6,8 +6,8 @@ checks that a log fits a program; it knows nothing of zip archives.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -31,15 +31,25 @@ def log_parts(log: Log) -> dict[str, bytes]:
     }
 
 
-def read_log(part: Callable[[str], bytes], started: float, end_pc: int) -> Log:
-    """Return the log whose parts `part` returns by name. Raises `ValueError` for columns of different lengths."""
+class Columns(Protocol):
+    """Where the columns of a log are stored: their sizes in bytes, known before they are read, and their bytes."""
+
+    def size(self, name: str) -> int: ...
+
+    def part(self, name: str) -> bytes: ...
+
+
+def read_log(columns: Columns, started: float, end_pc: int) -> Log:
+    """Return the log of stored columns. Raises `ValueError` for columns of different lengths, before they are read."""
     log = Log()
     for names in (EVENTS, SWITCHES, FRAMES):
-        columns = [np.frombuffer(part(_PART_NAMES.get(name, name)), _little(log, name)) for name in names]
-        if len({len(column) for column in columns}) != 1:
+        parts = {name: _PART_NAMES.get(name, name) for name in names}
+        lengths = {columns.size(part) / _little(log, name).itemsize for name, part in parts.items()}
+        if len(lengths) != 1:
             raise ValueError(f"its columns {', '.join(names)} have different lengths")
-        limits.check("trace_instants", len(columns[0]), "a trace")
-        for name, column in zip(names, columns, strict=True):
+        limits.check("trace_instants", int(lengths.pop()), "a trace")
+        for name, part in parts.items():
+            column = np.frombuffer(columns.part(part), _little(log, name))
             getattr(log, name).frombytes(column.astype(column.dtype.newbyteorder("=")).tobytes())
     log.started, log.end_pc = started, end_pc
     return log

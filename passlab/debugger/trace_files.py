@@ -16,12 +16,12 @@ import os
 import zipfile
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
-from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from passlab import limits
+from passlab.debugger.archive import Archive, write_archive
 from passlab.debugger.code_map import CodeMap
 from passlab.debugger.forks import branches_of, remember
 from passlab.debugger.log_files import check_log, check_same, log_parts, read_log
@@ -33,8 +33,9 @@ from passlab.debugger.value_files import ValueTable, read_values
 from passlab.errors import Diagnostic, LimitError, PasslabError, RunError, VerifyError
 from passlab.ir.adt import TypeData, constructor_numbers
 from passlab.ir.module import IRModule
-from passlab.text.tensor_bytes import tensor_of_record, tensor_record
+from passlab.text.tensor_bytes import record_size, tensor_of_record, tensor_record
 from passlab.vm.executable import Executable
+from passlab.vm.files.loading import bytecode_size
 from passlab.vm.files.saving import KernelLibrary
 from passlab.vm.tracing.log import Log
 from passlab.vm.tracing.recorder import TracingMachine
@@ -42,6 +43,7 @@ from passlab.vm.tracing.recorder import TracingMachine
 Item = TypeVar("Item")
 FORMAT = "passlab trace"
 VERSION = 2
+TEXTS = ("head.json", "kernels.rly")  # the parts that are texts
 MALFORMED = (KeyError, ValueError, TypeError, IndexError, AttributeError, RecursionError)
 
 
@@ -70,19 +72,7 @@ def save(trace: TraceData, path: str | os.PathLike[str], forks: bool = True) -> 
     ]
     tensors = ((f"tensors/{number}", tensor_record(array)) for number, array in enumerate(values.tensors))
     logs = ((f"runs/{n}/{name}", data) for n, run in enumerate(runs) for name, data in log_parts(run.log).items())
-    _write_archive(Path(path), chain(texts, tensors, logs))
-
-
-def _write_archive(path: Path, files: Iterable[tuple[str, bytes | str]]) -> None:
-    """Write an archive of named files under a temporary name, and rename it when it is complete."""
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        with zipfile.ZipFile(unfinished, "w", zipfile.ZIP_DEFLATED) as file:
-            for name, data in files:
-                file.writestr(name, data)
-        unfinished.replace(path)
-    finally:
-        unfinished.unlink(missing_ok=True)
+    write_archive(Path(path), chain(texts, tensors, logs))
 
 
 def _definitions(root: TraceData) -> Iterable[TypeData]:
@@ -131,8 +121,7 @@ def load(path: str | os.PathLike[str], cls: type[T]) -> T:
     """Read the trace that was saved, as a `cls`, with its forks. Raises `OSError` and `VerifyError`."""
     try:
         with zipfile.ZipFile(path) as file:
-            check_archive(file)
-            return _Reader(file, cls).trace()
+            return _Reader(Archive(file, TEXTS), cls).trace()
     except PasslabError:
         raise
     except MemoryError:
@@ -149,47 +138,48 @@ def load(path: str | os.PathLike[str], cls: type[T]) -> T:
         raise VerifyError(Diagnostic(f"{path} is not a trace: {type(error).__name__}: {error}")) from None
 
 
-def check_archive(file: zipfile.ZipFile) -> None:
-    """Raise `VerifyError` for an encrypted archive, `LimitError` for one that unpacks to too many bytes."""
-    if any(part.flag_bits & 1 for part in file.infolist()):
-        raise VerifyError(Diagnostic("the file is encrypted", hint="a trace is never encrypted"))
-    limits.check("trace_bytes", sum(part.file_size for part in file.infolist()), "the contents of a trace file")
+class _Columns:
+    """The columns of one log in an archive."""
+
+    def __init__(self, file: Archive, folder: str) -> None:
+        self.file = file
+        self.folder = folder
+
+    def size(self, name: str) -> int:
+        return self.file.size(f"{self.folder}/{name}")
+
+    def part(self, name: str) -> bytes:
+        return self.file.part(f"{self.folder}/{name}")
 
 
 class _Reader(Generic[T]):
     """An archive, and the traces that were read from it."""
 
-    def __init__(self, file: zipfile.ZipFile, cls: type[T]) -> None:
+    def __init__(self, file: Archive, cls: type[T]) -> None:
         self.cls = cls
         self.file = file
-        self.head = json.loads(self.part("head.json"))
+        self.head = json.loads(file.part("head.json"))
         if self.head["format"] != FORMAT or self.head["version"] != VERSION:
             raise ValueError(f"its format is {self.head['format']!r}, version {self.head['version']!r}, not {VERSION}")
         self.runs: list[T] = []
 
-    def part(self, name: str) -> bytes:
-        """Return a part of the archive, after a check of its size."""
-        limits.check("tensor_bytes", self.file.getinfo(name).file_size, f"the part {name} of a trace")
-        try:
-            return self.file.read(name)
-        except OSError as error:  # its table of contents points past its end
-            raise zipfile.BadZipFile(str(error)) from None
-
     def trace(self) -> T:
         """Return the trace that was saved, with its forks and the traces that it branched off."""
-        head, kernels = self.head, self.part("kernels.rly").decode()
-        exe = None if head["kind"] != "vm" else Executable.load_exec(self.part("program.bin"), KernelLibrary(kernels))
+        head, kernels = self.head, self.file.part("kernels.rly").decode()
+        exe = None
+        if head["kind"] == "vm":
+            exe = Executable.load_exec(self.file.part("program.bin", bytecode_size), KernelLibrary(kernels))
         mod = read_program(kernels) if exe is None else IRModule()
         constructors = {number: c for c, number in constructor_numbers(mod.type_definitions.values()).items()}
         values = read_values(
             head["values"],
-            lambda number: tensor_of_record(self.part(f"tensors/{number}")),
+            lambda number: tensor_of_record(self.file.part(f"tensors/{number}", record_size)),
             constructors if exe is None else exe.constructors,
             0 if exe is None else len(exe.functions),
         )
         args = [_pick(values, index) for index in head["args"]]
         for number, run in enumerate(head["runs"]):
-            log = read_log(partial(self._column, number), float(run["started"]), int(run["end_pc"]))
+            log = read_log(_Columns(self.file, f"runs/{number}"), float(run["started"]), int(run["end_pc"]))
             if int(run["parent"]) >= 0 and number:
                 run_trace = self._fork(run, log, values)
             elif number or int(run["parent"]) != -1:
@@ -202,9 +192,6 @@ class _Reader(Generic[T]):
             self.runs.append(run_trace)
         shown: T = _pick(self.runs, head["shown"])
         return shown
-
-    def _column(self, run: int, name: str) -> bytes:
-        return self.part(f"runs/{run}/{name}")
 
     def _by_bytecode(self, run: dict[str, Any], exe: Executable, args: list[Any], log: Log) -> T:
         trace = _unevaluated(self.cls(CodeMap(exe), log, args, str(self.head["entry"]), MachineEngine()), run)

@@ -11,6 +11,7 @@ import binascii
 import math
 import re
 import struct
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -49,6 +50,15 @@ def decode_tensor(text: str) -> np.ndarray[Any, Any]:
     except (binascii.Error, ValueError) as error:
         raise ValueError(f"this tensor is not base64: {error}") from None
     return tensor_of_record(data)
+
+
+def record_size(read: Callable[[int], bytes]) -> int:
+    """Return the number of bytes that a record announces; `read` returns its next bytes."""
+    head = read(_HEAD.size)
+    rank = _HEAD.unpack(head)[4] if len(head) == _HEAD.size else -1
+    if not 0 <= rank <= limits.current().rank:
+        raise ValueError(f"this tensor has {len(head)} bytes and rank {rank}")
+    return _HEAD.size + 8 * (rank + 1) + int.from_bytes(read(8 * (rank + 1))[-8:], "little")
 
 
 def tensor_of_record(data: bytes | memoryview) -> np.ndarray[Any, Any]:

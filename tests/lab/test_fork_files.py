@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gc
 import json
+import struct
+import tracemalloc
 import zipfile
 
 import numpy as np
@@ -382,4 +384,65 @@ def test_a_file_that_unpacks_to_too_many_bytes_is_refused_before_it_is_read(tmp_
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file:
         file.writestr("head.json", bytes(8 << 20))
     with passlab.limits.override(trace_bytes=1 << 20), pytest.raises(LimitError, match="trace_bytes"):
+        Trace.load(path)
+
+
+PARTS = ("head.json", "program.bin", "kernels.rly", "tensors/0", "runs/0/sites", "runs/0/clock", "runs/0/depth")
+PADDING = 64 << 20  # bytes of zeros, which are 64 KB in an archive
+
+
+@pytest.fixture(scope="module")
+def parts(tmp_path_factory) -> dict[str, bytes]:
+    """The parts of a small trace."""
+    path = tmp_path_factory.mktemp("small") / "run.trace"
+    Trace.record(passlab.parse("def @main(%x: Tensor[(9), float32]) { exp(%x) }"), [np.ones(9, "float32")]).save(path)
+    with zipfile.ZipFile(path) as file:
+        return {name: file.read(name) for name in file.namelist()}
+
+
+def padded(path, parts, name):
+    """Write an archive in which one part goes on with zeros."""
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file:
+        for each, data in parts.items():
+            file.writestr(each, data + bytes(PADDING if each == name else 0))
+
+
+def memory_of_reading(path):
+    """Return the bytes that Python held at most while a file was refused."""
+    tracemalloc.start()
+    try:
+        with pytest.raises((LimitError, VerifyError)):
+            Trace.load(path)
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_a_part_that_goes_on_with_zeros_is_refused_before_it_is_unpacked(parts, name, tmp_path):
+    assert name in parts
+    path = tmp_path / "bomb.trace"
+    padded(path, parts, name)
+    with limits.override(text_bytes=1 << 20):
+        assert memory_of_reading(path) < PADDING / 8
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_a_table_of_contents_that_says_too_little_unpacks_no_more(parts, name, tmp_path):
+    path = tmp_path / "lie.trace"
+    padded(path, parts, name)
+    data = bytearray(path.read_bytes())
+    true, lie = (struct.pack("<I", len(parts[name]) + more) for more in (PADDING, 0))
+    assert data.count(true) == 2  # before the part, and in the table of contents
+    path.write_bytes(data.replace(true, lie))
+    assert memory_of_reading(path) < PADDING / 8
+
+
+def test_a_table_of_contents_that_says_more_than_deflate_can_make_is_refused(parts, tmp_path):
+    path = tmp_path / "lie.trace"
+    padded(path, parts, "tensors/0")
+    data = path.read_bytes()
+    true, lie = struct.pack("<I", len(parts["tensors/0"]) + PADDING), struct.pack("<I", 1 << 30)
+    path.write_bytes(data.replace(true, lie))
+    with pytest.raises(VerifyError, match="table of contents is wrong"):
         Trace.load(path)

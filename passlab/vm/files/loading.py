@@ -25,6 +25,7 @@ from passlab.vm.verifier import verify
 
 Part = TypeVar("Part")
 _DEVICE = re.compile(r"([a-z]+)(?::([1-9][0-9]{0,3}))?\Z")
+CHUNK = 1 << 20  # bytes that are read at once
 REGISTERS_PER_INSTRUCTION = 16  # at most; an instruction writes one
 
 
@@ -122,6 +123,20 @@ def load(bytecode: bytes | bytearray | str, lib: KernelLibrary | str | None) -> 
     if _read_whole(sections["types"], Reader.number) != library.digest:
         raise VerifyError("the library is not the one that was saved with this executable")
     return _assemble(sections, _library_module(library.text))
+
+
+def bytecode_size(read: Callable[[int], bytes]) -> int:
+    """Return the number of bytes that bytecode announces; `read` returns its next bytes.
+
+    Only the lengths of its sections are used: `load` checks the rest.
+    """
+    size = len(read(8))
+    for frame in (0, *(4 for _ in SECTIONS)):  # the version has no checksum, sections have one
+        length = int.from_bytes(read(8), "little") + frame
+        size += 8 + length
+        while length > 0 and (data := read(min(length, CHUNK))):
+            length -= len(data)
+    return size
 
 
 def _read_whole(section: Reader, read: Callable[[Reader], Part]) -> Part:
