@@ -32,10 +32,10 @@ def tree_of(mod: passlab.IRModule, name: str = "main") -> DecisionTree:
     return decision_tree(match_of(mod, name).clauses, siblings)
 
 
-def at_place(tree: DecisionTree, value, place: int):
+def part_of(tree: DecisionTree, value, occurrence: int):
     way = []
-    while place:
-        place, field = tree.places[place]
+    while occurrence:
+        occurrence, field = tree.occurrences[occurrence]
         way.append(field)
     for field in reversed(way):
         value = value[field] if isinstance(value, tuple) else value.fields[field]
@@ -43,13 +43,13 @@ def at_place(tree: DecisionTree, value, place: int):
 
 
 def decided(tree: DecisionTree, value) -> int | None:
-    """The arm that a tree leads to. No place is looked at twice."""
+    """The arm that a tree leads to. No occurrence is read twice."""
     node = tree.root
     seen = set()
     while isinstance(node, Switch):
-        assert node.place not in seen
-        seen.add(node.place)
-        tag = at_place(tree, value, node.place).tag
+        assert node.occurrence not in seen
+        seen.add(node.occurrence)
+        tag = part_of(tree, value, node.occurrence).tag
         node = next((inner for c, inner in node.cases if c.tag == tag), node.otherwise)
     return node.arm
 
@@ -74,14 +74,14 @@ def assert_decides(seed: int) -> None:
         arm, bound = first_fitting(match, value)
         assert decided(tree, value) == arm, matrix.text
         if arm is not None:
-            assert {var: at_place(tree, value, place) for var, place in tree.bound[arm]} == bound
+            assert {var: part_of(tree, value, occurrence) for var, occurrence in tree.bound[arm]} == bound
     leaves = Counter(node.arm for node in tree.nodes if isinstance(node, Leaf))
     assert max(leaves.values()) == 1
-    places = {id(node): i for i, node in enumerate(tree.nodes)}
+    numbers = {id(node): i for i, node in enumerate(tree.nodes)}
     for i, node in enumerate(tree.nodes):
         if isinstance(node, Switch):
             inner = [n for _, n in node.cases] + [node.otherwise] * (node.otherwise is not None)
-            assert all(places[id(n)] < i for n in inner)
+            assert all(numbers[id(n)] < i for n in inner)
 
 
 def assert_runs(seed: int) -> None:
@@ -135,7 +135,7 @@ def test_arms_in_order_when_a_tree_would_be_too_large(seed, monkeypatch):
     for value in values(mod, Matrix(seed).type):
         node = tree.root
         while isinstance(node, Switch):
-            tag = at_place(tree, value, node.place).tag
+            tag = part_of(tree, value, node.occurrence).tag
             node = next((inner for c, inner in node.cases if c.tag == tag), node.otherwise)
         assert node.arm == first_fitting(match, value)[0]
     assert_runs(seed)

@@ -1,15 +1,15 @@
 """A `match` as a decision tree: inner nodes read a tag, leaves are arms.
 
-The arms form a matrix of tests. A place is a part of the matched value. The tree branches on a place that the first
-arm tests: each constructor there keeps the rows that still match, and the default branch the rows without a test
-there, so no tag is read twice on a path. The place is chosen by the heuristic `pba` of Maranget ("Compiling Pattern
-Matching to Good Decision Trees", 2008, section 8): the longest prefix of arms that test it, then the fewest branches,
-then the fewest fields, then the leftmost. Equal submatrices share a node, and so do equal leaves: the tree is an
-acyclic graph.
+The arms form a matrix of tests. An occurrence is a part of the matched value. The tree branches on an occurrence that
+the first arm tests. Each constructor keeps the rows that still match, and the default branch keeps the rows without a
+test there, so no tag is read twice on a path. The heuristic `pba` of Maranget ("Compiling Pattern Matching to Good
+Decision Trees", 2008, section 8) chooses the occurrence: the longest prefix of arms that test it, then the fewest
+branches, then the fewest fields, then the leftmost. Equal submatrices share a node, and so do equal leaves: the tree is
+an acyclic graph.
 
 Decision trees can be exponentially large. So the tree may have `GROWTH` times the tests of the patterns; where that
 does not suffice, the arms are tried in order, still without reading a tag twice. Cost: nearly linear in the size of
-the patterns, plus at most `WORK` rows. This module knows patterns, not instructions.
+the patterns, plus at most `WORK` rows. This module depends on patterns, not on instructions.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ GROWTH = 4  # tests allowed in the tree, per test in the patterns
 SPARE = 64  # tests allowed in any tree
 WORK = 1_000_000  # rows visited for any tree
 ROWS = 64  # rows visited in addition, per test in the patterns
-CANDIDATES = 8  # leftmost places of the first arm that are compared
+CANDIDATES = 8  # leftmost occurrences of the first arm that are compared
 
-ROOT = 0  # the place of the value itself
+ROOT = 0  # the occurrence of the value itself
 _Row = tuple[int, tuple[int, ...]]  # an arm, and the numbers of its open tests
 _Rows = tuple[_Row, ...]
 
@@ -47,9 +47,9 @@ class Leaf:
 
 @dataclass(eq=False, repr=False, slots=True)
 class Switch:
-    """A node that reads the tag at a place. `otherwise` is the default, None where the cases have all constructors."""
+    """A node that reads the tag of an occurrence. `otherwise` is the default, None if the cases are exhaustive."""
 
-    place: int
+    occurrence: int
     cases: tuple[tuple[Constructor, Node], ...]
     otherwise: Node | None
 
@@ -61,11 +61,11 @@ Node = Leaf | Switch
 class DecisionTree:
     """The decision tree of a `match`.
 
-    `places` has for each place the enclosing place and the field, `bound` for each arm its variables with their places.
-    `nodes` are all nodes in postorder; the last is the root.
+    `occurrences` has for each occurrence the enclosing occurrence and the field; `bound` has for each arm its variables
+    with their occurrences. `nodes` are all nodes in postorder; the last is the root.
     """
 
-    places: Sequence[tuple[int, int]]
+    occurrences: Sequence[tuple[int, int]]
     bound: Sequence[Sequence[tuple[Var, int]]]
     nodes: Sequence[Node]
 
@@ -86,7 +86,7 @@ def decision_tree(clauses: Sequence[Clause], siblings: Callable[[Constructor], i
         nodes = matrix.tree()
     except _TreeTooLargeError:
         nodes = matrix.in_order()
-    return DecisionTree(matrix.places, [arm.bound for arm in matrix.arms], nodes)
+    return DecisionTree(matrix.occurrences, [arm.bound for arm in matrix.arms], nodes)
 
 
 class _TreeTooLargeError(Exception):
@@ -95,16 +95,16 @@ class _TreeTooLargeError(Exception):
 
 @dataclass(slots=True)
 class _Test:
-    """One constructor in a pattern: its place, and the tests of its fields."""
+    """One constructor in a pattern: its occurrence, and the tests of its fields."""
 
-    place: int
+    occurrence: int
     constructor: Constructor
     inner: list[int] = field(default_factory=list)
 
 
 @dataclass(slots=True)
 class _Arm:
-    """One pattern: its tests, outer before inner and left to right, their numbers by place, and its variables."""
+    """One pattern: its tests, outer before inner and left to right, their numbers by occurrence, and its variables."""
 
     tests: list[_Test] = field(default_factory=list)
     first: list[int] = field(default_factory=list)  # the outermost tests
@@ -117,7 +117,7 @@ class _Matrix:
 
     def __init__(self, clauses: Sequence[Clause], siblings: Callable[[Constructor], int]) -> None:
         self.siblings = siblings
-        self.places: list[tuple[int, int]] = [(-1, -1)]
+        self.occurrences: list[tuple[int, int]] = [(-1, -1)]
         self._numbers: dict[tuple[int, int], int] = {}
         self.arms = [self._arm(clause.lhs) for clause in clauses]
         count = sum(len(arm.tests) for arm in self.arms)
@@ -129,23 +129,23 @@ class _Matrix:
         arm = _Arm()
         stack = [(pattern, ROOT, arm.first)]
         while stack:
-            part, place, group = stack.pop()
+            part, occurrence, group = stack.pop()
             if isinstance(part, PatternVar):
-                arm.bound.append((part.var, place))
+                arm.bound.append((part.var, occurrence))
             elif isinstance(part, (PatternConstructor, PatternTuple)):
                 if isinstance(part, PatternConstructor) and self.siblings(part.constructor) != 1:
                     group.append(len(arm.tests))
-                    arm.at[place] = len(arm.tests)
-                    arm.tests.append(_Test(place, part.constructor))
+                    arm.at[occurrence] = len(arm.tests)
+                    arm.tests.append(_Test(occurrence, part.constructor))
                     group = arm.tests[-1].inner
                 for i in range(len(part.patterns) - 1, -1, -1):
-                    stack.append((part.patterns[i], self._place(place, i), group))
+                    stack.append((part.patterns[i], self._occurrence(occurrence, i), group))
         return arm
 
-    def _place(self, whole: int, index: int) -> int:
-        number = self._numbers.setdefault((whole, index), len(self.places))
-        if number == len(self.places):
-            self.places.append((whole, index))
+    def _occurrence(self, whole: int, index: int) -> int:
+        number = self._numbers.setdefault((whole, index), len(self.occurrences))
+        if number == len(self.occurrences):
+            self.occurrences.append((whole, index))
         return number
 
     # ------------------------------------------------------------ the tree
@@ -166,31 +166,31 @@ class _Matrix:
             elif not rows or not rows[0][1]:
                 result[rows] = Leaf(rows[0][0] if rows else None)
             elif rows not in split:
-                place = self._choice(rows)
-                cases, rest = self._split(rows, place)
-                split[rows] = place, cases, rest
+                occurrence = self._choice(rows)
+                cases, rest = self._split(rows, occurrence)
+                split[rows] = occurrence, cases, rest
                 stack += [] if rest is None else [rest]
                 stack += [inner for _, inner in reversed(cases)]
             else:
-                place, cases, rest = split.pop(rows)
+                occurrence, cases, rest = split.pop(rows)
                 branches = tuple([(constructor, result[inner]) for constructor, inner in cases])
-                result[rows] = Switch(place, branches, None if rest is None else result[rest])
+                result[rows] = Switch(occurrence, branches, None if rest is None else result[rest])
         return list(result.values())
 
     def _choice(self, rows: _Rows) -> int:
-        """Return the place to test next."""
+        """Return the occurrence to test next."""
         first, pending = rows[0]
-        places = [self.arms[first].tests[n].place for n in pending[:CANDIDATES]]
-        if len(places) == 1:
-            return places[0]
-        self._spend(len(places) * len(rows))
-        return min(places, key=lambda place: self._cost(rows, place))
+        occurrences = [self.arms[first].tests[n].occurrence for n in pending[:CANDIDATES]]
+        if len(occurrences) == 1:
+            return occurrences[0]
+        self._spend(len(occurrences) * len(rows))
+        return min(occurrences, key=lambda occurrence: self._cost(rows, occurrence))
 
-    def _cost(self, rows: _Rows, place: int) -> tuple[int, int, int]:
+    def _cost(self, rows: _Rows, occurrence: int) -> tuple[int, int, int]:
         prefix, unbroken = 0, True
         heads: dict[int, Constructor] = {}
         for number, _ in rows:
-            test = self.arms[number].at.get(place)
+            test = self.arms[number].at.get(occurrence)
             unbroken = unbroken and test is not None
             prefix += unbroken
             if test is not None:
@@ -199,8 +199,8 @@ class _Matrix:
         complete = len(heads) == self.siblings(next(iter(heads.values())))
         return -prefix, len(heads) + (not complete), sum(len(c.inputs) for c in heads.values())
 
-    def _split(self, rows: _Rows, place: int) -> tuple[list[tuple[Constructor, _Rows]], _Rows | None]:
-        """Return the rows that remain for each constructor at a place, and for the default if there is one.
+    def _split(self, rows: _Rows, occurrence: int) -> tuple[list[tuple[Constructor, _Rows]], _Rows | None]:
+        """Return the rows that remain for each constructor at an occurrence, and for the default if there is one.
 
         Rows behind one without open tests are unreachable and left out.
         """
@@ -209,7 +209,7 @@ class _Matrix:
         rest: list[_Row] = []
         for row in rows:
             number, pending = row
-            test = self.arms[number].at.get(place)
+            test = self.arms[number].at.get(occurrence)
             if test is None:
                 rest.append(row)
                 self._spend(1 + len(unfinished))
@@ -249,5 +249,5 @@ class _Matrix:
             failed = nodes[-1] if nodes else None
             nodes.append(Leaf(number))
             for test in reversed(self.arms[number].tests):
-                nodes.append(Switch(test.place, ((test.constructor, nodes[-1]),), failed))
+                nodes.append(Switch(test.occurrence, ((test.constructor, nodes[-1]),), failed))
         return nodes

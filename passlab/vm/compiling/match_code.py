@@ -28,7 +28,7 @@ class MatchCode:
         self.code = code
         self.expr = expr
         self.tree = decision_tree(expr.clauses, code.pool.siblings)
-        self.bound = [[(var, place) for var, place in arm if var in code.read] for arm in self.tree.bound]
+        self.bound = [[(var, occurrence) for var, occurrence in arm if var in code.read] for arm in self.tree.bound]
         self.registers = {ROOT: data}
         self.tags: dict[int, int] = {}
         self.fills, self.reads = self._plan()
@@ -71,35 +71,35 @@ class MatchCode:
     # ------------------------------------------------------------ nodes
     def _test(self, switch: Switch, case: int) -> list[_Label]:
         """Emit the test of one case; return the labels of both outcomes, the one to emit next last."""
-        code, expr, place = self.code, self.expr, switch.place
+        code, expr, occurrence = self.code, self.expr, switch.occurrence
         if case == 0:
             self._fill_places(switch)
             if switch in self.reads:
-                tag = self.tags.setdefault(place, code.count)
+                tag = self.tags.setdefault(occurrence, code.count)
                 if tag == code.count:
                     code.register()
-                code.emit(Opcode.GET_TAG, self.registers[place], tag, node=expr)
+                code.emit(Opcode.GET_TAG, self.registers[occurrence], tag, node=expr)
         constructor, inner = switch.cases[case]
         expected = code.into(Opcode.LOAD_CONSTI, constructor.tag, ..., node=expr)
         yes, no = _label(inner), _following(switch, case)
-        self.jumps.append((code.later(), self.tags[place], expected, yes, no))
+        self.jumps.append((code.later(), self.tags[occurrence], expected, yes, no))
         return [no, yes]
 
     def _bind(self, leaf: Leaf, arm: int) -> None:
         """Fill the registers of an arm's variables. The whole value is copied: its live range is not the variable's."""
         self._fill_places(leaf)
-        for var, place in self.bound[arm]:
-            register = self.registers[place]
-            if place == ROOT:
+        for var, occurrence in self.bound[arm]:
+            register = self.registers[occurrence]
+            if occurrence == ROOT:
                 register = self.code.into(Opcode.MOVE, register, ..., node=self.expr)
             self.code.registers[var] = register
 
     def _fill_places(self, node: Node) -> None:
-        for place in self.fills[node]:
-            whole, index = self.tree.places[place]
-            register = self.registers.get(place)
+        for occurrence in self.fills[node]:
+            whole, index = self.tree.occurrences[occurrence]
+            register = self.registers.get(occurrence)
             if register is None:
-                register = self.registers[place] = self.code.register()
+                register = self.registers[occurrence] = self.code.register()
             self.code.emit(Opcode.GET_FIELD, self.registers[whole], index, register, node=self.expr)
 
     # ------------------------------------------------------------ planning which node fills which registers
@@ -110,30 +110,30 @@ class MatchCode:
         """
         fills: dict[Node, list[int]] = {}
         reads: set[Node] = set()
-        filled: dict[Node, int] = {self.tree.root: _place_bit(ROOT)}
+        filled: dict[Node, int] = {self.tree.root: _occurrence_bit(ROOT)}
         for node in reversed(self.tree.nodes):
             here = filled.pop(node)
             needed: list[int] = []
             fills[node] = needed
             if isinstance(node, Leaf):
-                for _, place in self.bound[node.arm] if node.arm is not None else ():
-                    here = self._note_filled(place, here, needed)
+                for _, occurrence in self.bound[node.arm] if node.arm is not None else ():
+                    here = self._note_filled(occurrence, here, needed)
                 continue
-            here = self._note_filled(node.place, here, needed)
-            if not here & _tag_bit(node.place):
+            here = self._note_filled(node.occurrence, here, needed)
+            if not here & _tag_bit(node.occurrence):
                 reads.add(node)
-                here |= _tag_bit(node.place)
+                here |= _tag_bit(node.occurrence)
             for following in _all_following(node):
                 filled[following] = filled.get(following, here) & here
         return fills, reads
 
-    def _note_filled(self, place: int, here: int, needed: list[int]) -> int:
+    def _note_filled(self, occurrence: int, here: int, needed: list[int]) -> int:
         """Append a part that is not filled, and those around it, to `needed`; return the bits filled then."""
         missing = []
-        while not here & _place_bit(place):
-            here |= _place_bit(place)
-            missing.append(place)
-            place = self.tree.places[place][0]
+        while not here & _occurrence_bit(occurrence):
+            here |= _occurrence_bit(occurrence)
+            missing.append(occurrence)
+            occurrence = self.tree.occurrences[occurrence][0]
         needed += reversed(missing)
         return here
 
@@ -153,9 +153,9 @@ def _all_following(switch: Switch) -> list[Node]:
     return [inner for _, inner in switch.cases] + ([] if switch.otherwise is None else [switch.otherwise])
 
 
-def _place_bit(place: int) -> int:
-    return 1 << 2 * place
+def _occurrence_bit(occurrence: int) -> int:
+    return 1 << 2 * occurrence
 
 
-def _tag_bit(place: int) -> int:
-    return 2 << 2 * place
+def _tag_bit(occurrence: int) -> int:
+    return 2 << 2 * occurrence
