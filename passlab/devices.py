@@ -181,7 +181,7 @@ class Target:
         if name not in _DEFAULTS:
             raise AttributeError(f"a target has no `{name}`", name=name, obj=self)
         written = self.attrs.get({"device_name": "device"}.get(name, name.replace("_", "-")))
-        default = _DEFAULTS[name]
+        default = _OF_KINDS.get((self.kind, name), _DEFAULTS[name])
         if written is None:
             return default
         return written.split(",") if isinstance(default, list) else type(default)(written)
@@ -201,13 +201,15 @@ _DEFAULTS: dict[str, Any] = {
     "device_name": "",
     "libs": [],
     "mattr": [],
-    "max_function_args": -1,
+    "max_function_args": 0,
     "max_num_threads": 1,
     "mcpu": "",
     "model": "unknown",
     "tag": "",
     "thread_warp_size": 1,
 }
+# Defaults that differ by kind: how many arguments a kernel takes there; 0 stands for any number.
+_OF_KINDS: dict[tuple[str, str], Any] = {("metal", "max_function_args"): 31, ("opencl", "max_function_args"): 128}
 # Options of targets from the time before Relay had executors and runtimes.
 _OF_BUILDS = ("executor", "interface-api", "link-params", "runtime", "system-lib", "unpacked-api")
 _OPTION = re.compile(r"-+([\w-]+)(?:=(\S*))?\Z")

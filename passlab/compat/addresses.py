@@ -99,6 +99,7 @@ _STRATEGIES = _of(
     "schedule_injective",
 )
 
+_OP = _STRATEGIES | _of(f"{OWN}.conversion_rules", "register_optional_fake_quantization_to_integer")
 _SPANS = _of(f"{OWN}.spans", "SequentialSpan", "SpanCheck")
 _WITH_FIELDS = _of(
     f"{OWN}.with_fields",
@@ -181,8 +182,8 @@ _LISTED: dict[str, Entry] = {
         },
         ("passlab.relay",),
     ),
-    "tvm.relay.op": (_STRATEGIES, ("passlab.relay.op",)),
-    "tvm.relay.op.op": (_STRATEGIES | _of(f"{OWN}.functions", register="register_op"), ("passlab.relay.op.op",)),
+    "tvm.relay.op": (_OP, ("passlab.relay.op",)),
+    "tvm.relay.op.op": (_OP | _of(f"{OWN}.functions", register="register_op"), ("passlab.relay.op.op",)),
     "tvm.relay._transform": "passlab.transform",
     "tvm.relay.backend.executor": ({}, ("passlab.relay.backend",)),
     "tvm.relay.backend.executor_factory": ({}, ("passlab.executor",)),

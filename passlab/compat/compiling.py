@@ -97,7 +97,7 @@ class FunctionInfo:
     relay_primfuncs: dict[Target, Function]
 
 
-def _bytes(ty: Type | None) -> int:
+def tensor_bytes(ty: Type | None) -> int:
     """Return the bytes of the tensors of a type; those of unknown shape do not count."""
     sizes = []
     for tensor in flatten_tuple_type(ty) if ty is not None else ():
@@ -109,7 +109,7 @@ def _bytes(ty: Type | None) -> int:
 
 def _info(function: Function, workspace: int, constants: int) -> FunctionInfo:
     target = Target()
-    ports = sum(_bytes(p.checked_type) for p in function.params) + _bytes(function.ret_type)
+    ports = sum(tensor_bytes(p.checked_type) for p in function.params) + tensor_bytes(function.ret_type)
     return FunctionInfo(
         {target: IntImm("int64", workspace)},
         {target: IntImm("int64", ports)},

@@ -13,6 +13,8 @@ from passlab.ir.equal import structural_equal
 from passlab.ir.expr import Call, Constant, Expr
 from passlab.ir.module import IRModule
 from passlab.ir.op import Op, Precision
+from passlab.passes.precision.integer_rules import OPTIONAL
+from passlab.passes.precision.quantized_region import identical, quantized, requantize
 from passlab.relay.transform import FoldConstantExpr
 from passlab.transform.registering import register_fake_quantization_to_integer, register_mixed_precision_conversion
 
@@ -73,3 +75,67 @@ def register_unary_identity(op_name: str) -> None:
         return [expr, type_map[expr.args[0]]]
 
     register_fake_quantization_to_integer(op_name, identity)
+
+
+def register_optional_fake_quantization_to_integer(op_name: str, func: Any = None, level: int = 10) -> Any:
+    """Register a rule that the pass uses only for operators named in its `optional_qnn_ops`; or return a decorator."""
+
+    def enter(rule: Callable[..., Any]) -> Callable[..., Any]:
+        OPTIONAL[op_name] = rule
+        return rule
+
+    return enter if func is None else enter(func)
+
+
+def get_binary_types(expr: Call, type_map: Any) -> tuple[Any, ...]:
+    """Return both operands of a binary call, the quantization of each, and that of the result.
+
+    A floating constant is quantized like the other operand. Raises `TypeError` if neither operand is quantized.
+    """
+    operands = list(expr.args)
+    known = [type_map.quantization.get(operand) for operand in operands]
+    if known == [None, None]:
+        raise TypeError("neither input is quantized!")
+    for i, other in ((0, known[1]), (1, known[0])):
+        operand = operands[i]
+        if known[i] is None:
+            assert isinstance(operand, Constant)
+            operands[i] = quantized(operand, other)
+            known[i] = other
+    result = type_map[expr]
+    return (*operands, *known, result if known[0].dtype == result.dtype else known[0])
+
+
+def register_binary_qnn(op_name: str, op: Callable[..., Expr]) -> None:
+    """Register a rule by which a binary operator becomes `op`, a constructor of qnn's calls like `relay.qnn.add`."""
+
+    def binary(expr: Call, type_map: Any) -> list[Any]:
+        left, right, a, b, result = get_binary_types(expr, type_map)
+        scales = (a.scale, a.zero_point, b.scale, b.zero_point, result.scale, result.zero_point)
+        return [op(left, right, *scales, a.axis, b.axis), result]
+
+    register_fake_quantization_to_integer(op_name, binary)
+
+
+def register_binary_identity(op_name: str, op: Callable[..., Expr]) -> None:
+    """Register a rule by which a binary operator is computed on integers in the scale of the result."""
+
+    def binary(expr: Call, type_map: Any) -> list[Any]:
+        left, right, a, b, result = get_binary_types(expr, type_map)
+        left, right = (
+            side if identical(params, result) else requantize(side, params, result)
+            for side, params in ((left, a), (right, b))
+        )
+        return [op(left, right), result]
+
+    register_fake_quantization_to_integer(op_name, binary)
+
+
+def register_unary_qnn(op_name: str, op: Callable[..., Expr]) -> None:
+    """Register a rule by which a unary operator becomes `op`, a constructor of qnn's calls like `relay.qnn.tanh`."""
+
+    def unary(expr: Call, type_map: Any) -> list[Any]:
+        source, result = type_map[expr.args[0]], type_map[expr]
+        return [op(expr.args[0], source.scale, source.zero_point, result.scale, result.zero_point), result]
+
+    register_fake_quantization_to_integer(op_name, unary)

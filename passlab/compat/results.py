@@ -20,6 +20,7 @@ import numpy as np
 
 from passlab.compat.arrays import as_ndarray
 from passlab.compat.compiling import function_metadata, label_ops
+from passlab.compat.local_types import remembering, with_remembered
 from passlab.compat.scalars import IntImm
 from passlab.evaluate.values import ADTValue, RefValue
 from passlab.executor import AotModule, GraphModule, param_dict
@@ -28,17 +29,18 @@ from passlab.executor.factories import Factory
 from passlab.executor.graph_module import GraphModuleDebug
 from passlab.executor.outputs import CallableByName
 from passlab.ir.attrs import DictAttrs
-from passlab.ir.expr import Constant
+from passlab.ir.expr import Constant, Expr
 from passlab.ir.module import IRModule
 from passlab.ir.span import Span
 from passlab.ir.types import TensorType, TypeRelation
 from passlab.op.dtypes import array_dtype
-from passlab.passes.program import print_ir
+from passlab.passes.program import expressions, print_ir
 from passlab.relay.constructors import SourceName
 from passlab.relay.prelude import Prelude
 from passlab.relay.tensor_arrays import TensorArrayOps
 from passlab.vm import Executable, VirtualMachine
 from passlab.vm.compiling.compiler import VMCompiler
+from passlab.vm.files.saving import KernelLibrary
 
 # Functions whose results are wrapped: the module that defines each, and its name.
 FUNCTIONS: tuple[tuple[str, str], ...] = (
@@ -176,13 +178,23 @@ def _shape_with_values(member: Any) -> property:
     return property(shape, member.__set__)
 
 
+def _with_prefixes(member: property) -> property:
+    """Return the names of an executable's kernels with TVM's prefix, which names the module."""
+    getter: Any = member.fget
+    return property(lambda self: [f"vm_mod_{name}" for name in getter(self)])
+
+
+class _Library(KernelLibrary, CallableByName):
+    """Kernels that are a `tvm.runtime.Module`."""
+
+
 def _with_bytearray(method: Callable[..., tuple[bytes, Any]]) -> Callable[..., tuple[bytearray, Any]]:
-    """Return the `save` of an executable whose bytes are a `bytearray`, as TVM's are."""
+    """Return the `save` of an executable whose bytes are a `bytearray` and whose kernels a `Module`, as in TVM."""
 
     @wraps(method)
     def save(self: Executable) -> tuple[bytearray, Any]:
         code, library = method(self)
-        return bytearray(code), library
+        return bytearray(code), _Library(library.text)
 
     return save
 
@@ -282,6 +294,8 @@ def _array_property(member: Any) -> property:
 CHANGED: tuple[tuple[type, str, Callable[[Any], Any]], ...] = (
     (DictAttrs, "__getattr__", _with_values),
     (DictAttrs, "__getitem__", _with_values),
+    (Expr, "checked_type", with_remembered),
+    (Executable, "primitive_ops", _with_prefixes),
     (Executable, "save", _with_bytearray),
     (GraphModule, "_check_inputs", _with_zeros),
     (IRModule, "functions", lambda member: property(_listed_functions)),
@@ -308,6 +322,7 @@ def install() -> None:
         _replace(name, function, _wrapping(function))
     create, registered = (import_module(f"passlab.{name}") for name in ("executor.create", "op.registered"))
     _replace("arguments", create.arguments, _with_unused_names(create.arguments))
+    _replace("type_of", expressions.type_of, remembering(expressions.type_of))
     _replace("REFUSALS", registered.REFUSALS, ())  # what a user's relation raises arrives as it was raised, as in TVM
     for owner, name in ARRAYS:
         member = vars(owner)[name]

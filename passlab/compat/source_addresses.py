@@ -110,7 +110,9 @@ SOURCES: dict[str, Entry] = {
     "tvm.relay.transform.infer_layout_utils": (_of("passlab.transform.registering", "InferCorrectLayoutOutput"), ()),
     "tvm.relay.transform.fake_quantization_to_integer": (
         _of("passlab.transform.registering", "register_fake_quantization_to_integer")
-        | _of(_RULES, "approx_equal", "fold_constant", "get_zeros", "infer_shape", "register_unary_identity"),
+        | _of(_RULES, "approx_equal", "fold_constant", "get_zeros", "infer_shape")
+        | _of(_RULES, "get_binary_types", "register_binary_identity", "register_binary_qnn", "register_unary_identity")
+        | _of(_RULES, "register_optional_fake_quantization_to_integer", "register_unary_qnn"),
         (),
     ),
     **_same("passlab.relay.transform", "tvm.relay.transform.transform", "tvm.relay.transform.flexible_shape"),
@@ -122,7 +124,10 @@ SOURCES: dict[str, Entry] = {
         _of(f"{OWN}.solving", _test_type_solver="type_solver"),
         ("passlab.relay.analysis",),
     ),
-    **_same("passlab.transform", "tvm.relay.transform._ffi_api"),
+    "tvm.relay.transform._ffi_api": (
+        _of(f"{OWN}.used_memory", AnnotateUsedMemory="annotate_used_memory"),
+        ("passlab.transform",),
+    ),
     **_same("passlab.errors", "tvm.relay.error"),
     **_same("passlab.ir", "tvm.ir.function", "tvm.ir.type", "tvm.ir.tensor_type", "tvm.ir.type_relation"),
     "tvm.relay.type_relation": ({"TypeCall": "passlab.ir.types:TypeCall"}, ("passlab.ir.types",)),
@@ -196,6 +201,7 @@ SOURCES: dict[str, Entry] = {
         ("passlab.relay.qnn.op",),
     ),
     **_same("passlab.testing.py_converter", "tvm.relay.testing.py_converter"),
+    "tvm.topi.nn": (_of(f"{OWN}.tensor_cores", "batch_matmul_legalize", "conv2d_legalize", "dense_legalize"), ()),
     "tvm.topi.nn.qnn": (_of("passlab.op.qnn.quantize", SQNN_DTYPE_TO_CODE="CODES"), ()),
     "tvm.relay.testing.config": (_of(f"{OWN}.testing", "ctx_list"), ()),
     "tvm.runtime.executor": (_of("passlab.relay.graph_executor", AotModule="GraphModule"), ()),

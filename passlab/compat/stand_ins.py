@@ -29,7 +29,9 @@ class NameStyleError(PasslabError, ValueError):
 
 
 def mangle_module_name(name: str | None) -> str:
-    """Return the name of a module in TVM's form."""
+    """Return the name of a module in TVM's form. Raises `NameStyleError` for a letter that is not ASCII."""
+    if name and not name.isascii():
+        raise NameStyleError(f"`{name}` is not a name in ASCII")
     return f"tvmgen_{name}" if name else "tvmgen"
 
 

@@ -37,7 +37,7 @@ class GraphModule(RunsByInputs):
     """
 
     shares_memory = True
-    offered = (*RunsByInputs.offered, "get_input_info", "share_params")
+    offered = (*RunsByInputs.offered, "get_input_info", "get_output_index", "get_output_info", "share_params")
 
     def __init__(self, graph: Graph, kernels: Mapping[str, Function], params: Mapping[str, Any] | None = None) -> None:
         self.graph = graph
@@ -105,6 +105,21 @@ class GraphModule(RunsByInputs):
         """Return the shapes and the dtypes of the inputs that are no parameters, by name."""
         open_ = {n: self.rows[i] for n, i in self.inputs.items() if n not in self.given}
         return {n: self.graph.shapes[r] for n, r in open_.items()}, {n: self.graph.dtypes[r] for n, r in open_.items()}
+
+    def get_output_info(self) -> tuple[dict[str, tuple[int, ...]], dict[str, str]]:
+        """Return the shapes and the dtypes of the outputs, by name; equal names stand for the first of them."""
+        names = self._output_names()
+        named = {name: self._result(self.graph.heads[names.index(name)]) for name in names}
+        return {n: self.graph.shapes[r] for n, r in named.items()}, {n: self.graph.dtypes[r] for n, r in named.items()}
+
+    def get_output_index(self, name: str) -> int:
+        """Return the number of the first output with a name, -1 if there is none."""
+        names = self._output_names()
+        return names.index(name) if name in names else -1
+
+    def _output_names(self) -> list[str]:
+        """Return the name of the node that computes each output."""
+        return [self.graph.nodes[node].name for node, _ in self.graph.heads]
 
     def _set(self, number: int, value: Any) -> None:
         """Arrays are copied, as in Relay: what the caller writes into them later does not change the input."""

@@ -132,12 +132,12 @@ def node_digest(root: Expr) -> int:
 # ---------------------------------------------------------------- hashes of whole programs
 _Mode = tuple[bool, bool]  # map_free_vars, exact
 _hashes: WeakKeyDictionary[Any, dict[_Mode, int]] = WeakKeyDictionary()
-_free_numbers: WeakKeyDictionary[Var, int] = WeakKeyDictionary()
+_free_numbers: WeakKeyDictionary[Any, int] = WeakKeyDictionary()
 _count = itertools.count()
 
 
-def _free_number(var: Var) -> int:
-    """Return the number of a free variable in this process."""
+def _free_number(var: Any) -> int:
+    """Return the number of a free variable, type variable or symbolic dimension in this process."""
     return _free_numbers.setdefault(var, next(_count))
 
 
@@ -221,7 +221,8 @@ def _one_hash(node: Any, mode: _Mode) -> int:
     if isinstance(node, TypeData):
         return hash((text_token(node.header.name_hint), *map(_constructor_token, node.constructors)))
     if isinstance(node, Type):
-        return type_form(node).token
+        form = type_form(node)
+        return hash((form.token, *map(_free_number, form.free))) if form.free and not mode[0] else form.token
     if isinstance(node, Attrs):
         return attrs_token(node, _any_token, mode[1])
     return value_token(node, _any_token, mode[1])

@@ -49,7 +49,8 @@ def const(value: Any, dtype: Any = None, span: Span | None = None) -> Constant:
     """Return a constant from a number, a NumPy array or nested lists of numbers.
 
     Without `dtype`, int64 and float64 (the types of Python's numbers) become int32 and float32; other dtypes are kept.
-    Raises `NodeValueError` if `value` is not a tensor, and for integers that do not fit in int32.
+    A tensor type as `dtype` stands for its dtype. Raises `NodeValueError` if `value` is not a tensor, and for integers
+    that do not fit in int32.
     """
     if isinstance(value, Constant):
         value = value.data
@@ -61,6 +62,7 @@ def const(value: Any, dtype: Any = None, span: Span | None = None) -> Constant:
         own = dtype_name(array.dtype)
     except PasslabError:
         raise NodeValueError(f"a constant is a number or an array of numbers, not {type(value).__name__}") from None
+    dtype = dtype.dtype if isinstance(dtype, TensorType) else dtype
     name = dtype_name(dtype) if dtype else _NARROWED.get(own, own)
     if name == own:
         return Constant(array, span)

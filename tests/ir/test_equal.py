@@ -395,3 +395,10 @@ def test_a_mapping_from_variables_is_part_of_a_program() -> None:
     assert equal(function(0), function(0))
     assert not equal(function(0), function(1))
     assert next(iter(function(0).attrs["params"])).name_hint == "x"
+
+
+def test_free_variables_of_types_are_hashed_by_identity_unless_they_are_mapped() -> None:
+    a, b = TypeVar("a"), TypeVar("a")
+    assert structural_hash(TupleType([a])) == structural_hash(TupleType([a])) != structural_hash(TupleType([b]))
+    assert structural_hash(TupleType([a]), True) == structural_hash(TupleType([b]), True)
+    assert structural_hash(FuncType([a], a, [a])) == structural_hash(FuncType([b], b, [b]))

@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 
 from passlab import relay, transform
+from passlab.errors import PassError
 from passlab.infer import infer_module
 from passlab.ir.equal import structural_equal
 from passlab.ir.module import IRModule
 from passlab.text.parser import parse
+from passlab.transform.registering import register_fake_quantization_to_integer, unregister_op_attr
 
 X, Y = "%x: Tensor[(1, 2, 4, 4), int8]", "%y: Tensor[(1, 2, 4, 4), int8]"
 REAL_X = '%0 = qnn.dequantize(%x, 2f, 3, out_dtype="float32");'
@@ -75,3 +77,19 @@ def test_what_is_taken_keeps_its_scale():
     )
     result, expected = (infer_module(IRModule.from_expr(e)) for e in (quantized, relay.take(x, rows, axis=0)))
     assert structural_equal(rewritten(result), expected)
+
+
+def test_a_rule_that_is_not_implemented_for_a_call_leaves_the_region_as_it_is():
+    def refuse(call: object, region: object) -> None:
+        raise NotImplementedError("no vectors")
+
+    register_fake_quantization_to_integer("cosh", refuse)
+    try:
+        source = """def @main(%x: Tensor[(4), int8]) {
+            qnn.quantize(cosh(qnn.dequantize(%x, 2f, 0, out_dtype="float32")), 2f, 0, out_dtype="int8") }"""
+        mod = infer_module(parse(source))
+        assert transform.FakeQuantizationToInteger()(mod) is mod
+        with pytest.raises(PassError, match="`cosh` does not cover it: no vectors"):
+            transform.FakeQuantizationToInteger(hard_fail=True)(mod)
+    finally:
+        unregister_op_attr("cosh", "FTVMFakeQuantizationToInteger")

@@ -60,17 +60,27 @@ def test_no_concatenation_takes_more_than_the_limit(count: int, limit: int):
     mod = infer_module(IRModule.from_expr(Function(params, whole)))
     result = transform.SplitArgs(limit)(mod)
     assert (result is mod) == (count <= limit - 1)
-    assert all(len(c.args[0].fields) < limit for c in called(result, "concatenate"))
-    assert all(c.args[0].op is Op.get("concatenate") for c in called(result, "annotation.stop_fusion"))
+    steps = [c.args[0].fields for c in called(result, "concatenate" if result is mod else "annotation.stop_fusion")]
+    assert all(len(fields) < limit for fields in steps)
+    assert len(steps) == max(1, -(-(count - 1) // (limit - 2)))
     args = [np.random.default_rng(i).random(p.type_annotation.shape).astype("float32") for i, p in enumerate(params)]
     np.testing.assert_array_equal(Evaluator(result).run("main", args), np.concatenate(args))
 
 
-def test_groups_of_one_are_made_in_one_round():
+def test_with_the_smallest_limit_each_step_joins_two_tensors():
     params = [Var(f"p{i}", TensorType((2,), "float32")) for i in range(3)]
     whole = Function(params, make("concatenate", relay.Tuple(params), axis=0))
     result = transform.SplitArgs(2)(infer_module(IRModule.from_expr(whole)))
-    assert [len(c.args[0].fields) for c in called(result, "concatenate")] == [1, 1, 1, 3]
+    assert [len(c.args[0].fields) for c in called(result, "annotation.stop_fusion")] == [1, 2, 2]
+
+
+def test_sizes_and_strides_of_dynamic_tensors_count_as_arguments():
+    params = [Var(f"p{i}", TensorType((relay.Any(), 3), "float32")) for i in range(5)]
+    whole = Function(params, make("concatenate", relay.Tuple(params), axis=1))
+    mod = infer_module(IRModule.from_expr(whole))
+    assert transform.SplitArgs(23)(mod) is mod  # five tensors of 1 + 1 + 2 arguments, and a result of 1 + 2
+    steps = called(transform.SplitArgs(22)(mod), "annotation.stop_fusion")
+    assert [len(c.args[0].fields) for c in steps] == [4, 2]
 
 
 @pytest.mark.parametrize("limit", [-1, 1])

@@ -107,7 +107,7 @@ RULES = (
           dataflow("tanh(nn.bias_add(exp(%x), %b))", "%x: Tensor[(2, 4, 4), float32], %b: Tensor[(4), float32]"),
           "InferType, CanonicalizeOps, FuseOps", "CanonicalizeOps", "bias_add as add"),
     Fault("a last group of concatenate left out", "off by one", "passes/simplify/split_args.py",
-          "range(0, len(fields), limit)", "range(0, len(fields) - 1, limit)",
+          "in fields[start:end]))", "in fields[start : max(start + 1, end - 1)]))",
           dataflow("tanh(concatenate((%x, %y, %x, %y, %x), axis=0))", "%x: Tensor[(2), float32], %y: Tensor[(2), float32]"),
           "InferType, SplitArgs(max_function_args=3)", "SplitArgs", "concatenate in steps"),
     Fault("a sum of sums with a difference", "operands", _ARITHMETIC,

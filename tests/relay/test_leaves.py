@@ -25,9 +25,10 @@ def test_variables() -> None:
         (1, None, "int32"), (1.0, None, "float32"), (True, None, "bool"), (np.int64(3), None, "int32"),
         (np.float64(3), None, "float32"), (np.float16(3), None, "float16"), (np.uint8(3), None, "uint8"), (1, "int64", "int64"),
         (1, "float16", "float16"), ([[1, 2], [3, 4]], None, "int32"), (1.5, "bfloat16", "bfloat16"), (2**40, "int64", "int64"),
+        (1, relay.TensorType((), "int8"), "int8"),
     ],
 )  # fmt: skip
-def test_constants(value: object, dtype: str | None, case: str) -> None:
+def test_constants(value: object, dtype: object, case: str) -> None:
     constant = relay.const(value, dtype)
     assert constant.tensor_type.dtype == case
     assert np.array_equal(constant.data.astype("float64"), np.asarray(value, "float64"))

@@ -85,7 +85,7 @@ CASES = {
     f"@zip({XS}, Cons(True, Nil))": [(3, True)],
     f"@rev({XS})": [5, 4, 3],
     f"@map_accumr({STEP}, 0, {XS})": (12, [90, 50, 0]),
-    f"@map_accuml({STEP}, 0, {XS})": (12, [0, 30, 70]),
+    f"@map_accuml({STEP}, 0, {XS})": (12, [70, 30, 0]),
     f"@unfoldr({DOWN}, 3)": [3, 2, 1],
     f"@unfoldl({DOWN}, 3)": [1, 2, 3],
     f"@tmap({TWICE}, {TREE})": ("Rose", 2, [("Rose", 4, []), ("Rose", 6, [("Rose", 8, [])])]),

@@ -157,7 +157,10 @@ class FakeQuantizationToInteger(FunctionPass):
             if op_name(call) == "qnn.quantize"
             else rebuild(call, new)
         )
-        out, params = rule(result, region)
+        try:
+            out, params = rule(result, region)
+        except NotImplementedError as error:  # what a user's rule raises for a call that it does not cover
+            raise NoIntegerFormError(f"the rule for `{call.op}` does not cover it: {error}") from error
         region.quantization[out] = params
         return out  # type: ignore[no-any-return]
 

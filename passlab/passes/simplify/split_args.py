@@ -6,9 +6,10 @@ before: max_function_args=4
     }
 after:
     def @main(%a: Tensor[(2), int8], %b: Tensor[(3), int8], %c: Tensor[(4), int8], %d: Tensor[(5), int8]) {
-      %0 = annotation.stop_fusion(concatenate((%a, %b, %c), axis=0));
-      %1 = annotation.stop_fusion(concatenate((%d,), axis=0));
-      concatenate((%0, %1), axis=0)
+      %0 = (%a, %b, %c);
+      %1 = concatenate(annotation.stop_fusion(%0), axis=0);
+      %2 = (%1, %d);
+      concatenate(annotation.stop_fusion(%2), axis=0)
     }
 
 keep: max_function_args=4
@@ -20,10 +21,13 @@ keep: max_function_args=0
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from passlab.errors import Diagnostic, PassValueError
 from passlab.ir.expr import Call, Expr, Function, Tuple
 from passlab.ir.module import IRModule
 from passlab.ir.op import find_op
+from passlab.ir.types import TensorType, is_dynamic
 from passlab.ir.walk import rewrite
 from passlab.op import make
 from passlab.transform.base import FunctionPass
@@ -33,12 +37,13 @@ from passlab.transform.declare import EXACT, standard_pass
 
 @standard_pass(opt_level=1, required=("InferType",), promise=EXACT)
 class SplitArgs(FunctionPass):
-    """Split each `concatenate` of a tuple with more than `max_function_args` - 1 fields (one is for the result).
+    """Split each `concatenate` of a tuple into steps, each a kernel of at most `max_function_args` arguments.
 
-    Groups of the largest allowed size are joined first, each followed by `annotation.stop_fusion` so that FuseOps keeps
-    it apart; then the groups themselves, in as many rounds as necessary (Relay makes one round, whatever the result). 0
-    turns the pass off; with 2 each field is a group, in one round; 1 and negative limits raise `PassValueError`. Relay
-    also copies the attributes of the module to its functions; here they stay with the module.
+    Each field and the result are arguments; a tensor whose shape is not static also passes its sizes and strides, the
+    result its strides. The first step joins as many fields as fit, each further step the result so far with the next
+    fields. `annotation.stop_fusion` around the tuple of a step keeps FuseOps from joining the steps. 0 turns the pass
+    off; with 2 each step joins two tensors; 1 and negative limits raise `PassValueError`. Relay also keeps FuseOps away
+    from a tuple that just fits, and copies the attributes of the module to its functions.
     """
 
     max_function_args: int
@@ -49,18 +54,38 @@ class SplitArgs(FunctionPass):
             raise PassValueError(Diagnostic(what, expected="0, or 2 and more", found=str(self.max_function_args)))
 
     def transform_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
-        limit = self.max_function_args - 1
         concatenate = find_op("concatenate")
 
         def split(pre: Call, post: Call) -> Expr:
-            if post.op is not concatenate or type(post.args[0]) is not Tuple or len(post.args[0].fields) <= limit:
+            if post.op is not concatenate or type(pre.args[0]) is not Tuple or type(post.args[0]) is not Tuple:
                 return post
-            fields = post.args[0].fields
-            while len(fields) > limit:
-                groups = (Tuple(fields[i : i + limit]) for i in range(0, len(fields), limit))
-                fields = tuple(make("annotation.stop_fusion", post.with_fields(args=(g,))) for g in groups)
-                if limit == 1:  # groups of one never become fewer
-                    break
-            return post.with_fields(args=(Tuple(fields),))
+            fields = [*zip(post.args[0].fields, map(_arguments, pre.args[0].fields), strict=True)]
+            result = pre.checked_type
+            assert isinstance(result, TensorType)
+            limit = self.max_function_args - (1 + len(result.shape) * is_dynamic(result))
+            return post if sum(size for _, size in fields) <= limit else _in_steps(post, fields, limit)
 
-        return func if limit < 0 else rewrite(func, split, only=(Call,), name="concatenate in steps")
+        return rewrite(func, split, only=(Call,), name="concatenate in steps") if self.max_function_args else func
+
+
+def _arguments(tensor: Expr) -> int:
+    """Return how many arguments a tensor is: itself, and if its shape is not static, its unknown sizes and strides."""
+    assert isinstance(tensor.checked_type, TensorType)
+    shape = tensor.checked_type.shape
+    unknown = sum(not isinstance(dim, int) for dim in shape)
+    return 1 + (unknown + len(shape) if unknown else 0)
+
+
+def _in_steps(call: Call, fields: Sequence[tuple[Expr, int]], limit: int) -> Expr:
+    """Return the joined fields, computed in steps; the result of a step counts like the field that follows it."""
+    group: tuple[Expr, ...] = ()
+    start = 0
+    while start < len(fields):
+        end, used = start + 1, fields[start][1] * (1 + len(group))
+        while end < len(fields) and used + fields[end][1] <= limit:
+            used += fields[end][1]
+            end += 1
+        group = (*group, *(field for field, _ in fields[start:end]))
+        group = (call.with_fields(args=(make("annotation.stop_fusion", Tuple(group)),)),)
+        start = end
+    return group[0]
