@@ -26,7 +26,7 @@ from passlab import transform
 from passlab.errors import PasslabError
 from passlab.ir.op import Op, OpSpec
 from passlab.op.dtypes import array_dtype
-from passlab.op.edge_cases import EdgeProgram, Variable, is_swept, program
+from passlab.op.edge_cases import EdgeProgram, Variable, varies_dtype, program
 from passlab.vm import VirtualMachine, compile
 
 DTYPES = ("float32", "int32", "bool", "uint8", "int64")
@@ -87,7 +87,7 @@ def larger(spec: OpSpec, elements: int) -> tuple[Any, tuple[Variable, ...]] | No
 
 def _small_programs(spec: OpSpec) -> Iterator[EdgeProgram]:
     for edge in spec.edge_cases:
-        for dtype in DTYPES if is_swept(edge) else DTYPES[:1]:
+        for dtype in DTYPES if varies_dtype(edge) else DTYPES[:1]:
             small = program(edge, dtype)
             if small.variables and all(0 not in v.shape for v in small.variables):
                 yield small

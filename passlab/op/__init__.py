@@ -6,7 +6,7 @@ import importlib
 
 from passlab.op.declare import call as make
 
-ROOMS = (
+MODULES = (
     "elementwise", "predicate", "broadcast", "compare", "cast", "create", "reshape", "join", "order", "slice",
     "reduce", "scan",
     "spread", "gather", "scatter", "sort", "shape", "annotation",
@@ -17,8 +17,8 @@ ROOMS = (
 
 def load() -> None:
     """Read every declaration."""
-    for room in ROOMS:
+    for room in MODULES:
         importlib.import_module(f"passlab.op.{room}")
 
 
-__all__ = ["ROOMS", "load", "make"]
+__all__ = ["MODULES", "load", "make"]

@@ -1,7 +1,7 @@
 """Operations along one axis at a time, in simpler operators: products with a matrix, and selections.
 
 Resizing, adaptive means and sums over neighbours are products with a constant matrix; borders and windows select
-elements at constant indices. Gradients use these definitions. Knows expressions and arrays, not operators' attributes.
+elements at constant indices. Gradients use these functions, which take sizes and indices, not operators' attributes.
 """
 
 from __future__ import annotations
@@ -27,25 +27,25 @@ def indices(values: Any) -> Constant:
     return Constant(np.asarray(values, np.int64))
 
 
-def moved_axis(data: Expr, rank: int, source: int, target: int) -> Expr:
+def move_axis(data: Expr, rank: int, source: int, target: int) -> Expr:
     """Return data with one axis moved to another position."""
     order = [axis for axis in range(rank) if axis != source]
     order.insert(target, source)
     return data if order == list(range(rank)) else call("transpose", data, axes=order)
 
 
-def through_matrix(data: Expr, rank: int, axis: int, matrix: Any, dtype: str) -> Expr:
+def matmul_along_axis(data: Expr, rank: int, axis: int, matrix: Any, dtype: str) -> Expr:
     """Return data of a given rank and dtype, multiplied along `axis` by a matrix of shape (new size, old size)."""
-    last = moved_axis(data, rank, axis, rank - 1)
+    last = move_axis(data, rank, axis, rank - 1)
     if rank == 1:
         last = call("expand_dims", last, axis=0)
     result = call("nn.matmul", last, number(matrix, dtype), units=None, transpose_b=True)
     if rank == 1:
         return call("squeeze", result, axis=[0])
-    return moved_axis(result, rank, rank - 1, axis)
+    return move_axis(result, rank, rank - 1, axis)
 
 
-def pick(data: Expr, axis: int, positions: Any) -> Expr:
+def take_along(data: Expr, axis: int, positions: Any) -> Expr:
     """Return the elements of data at constant indices along `axis`."""
     return call("take", data, indices(positions), axis=axis)
 
@@ -60,6 +60,6 @@ def reshape_to(data: Expr, shape: Sequence[Any]) -> OpCall:
     return call("reshape", data, newshape=shape, allowzero=0 in shape)
 
 
-def laid_out(data: Expr, source: str, target: str) -> Expr:
+def transform_layout(data: Expr, source: str, target: str) -> Expr:
     """Return data in another layout."""
     return data if source == target else call("layout_transform", data, src_layout=source, dst_layout=target)

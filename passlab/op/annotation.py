@@ -15,7 +15,7 @@ from passlab.ir.op import Op, OpCall, OpPattern, Reporter
 from passlab.ir.types import IncompleteType, Type
 from passlab.op import layout_rules
 from passlab.op.declare import Python, operator
-from passlab.op.dtypes import Array, half_away
+from passlab.op.dtypes import Array, round_half_away
 from passlab.op.edge_cases import on_one
 from passlab.op.fields import anything, attrs, boolean, dtype, integer, text
 from passlab.op.no_gradient import QUANTIZED
@@ -27,11 +27,11 @@ def same_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type |
     return None if isinstance(types[0], IncompleteType) else types[0]
 
 
-def _pass_on(orig: OpCall, grad: Expr) -> list[Expr]:
+def _identity_gradient(orig: OpCall, grad: Expr) -> list[Expr]:
     return [grad]
 
 
-def _keep(attrs: Attrs, data: Array) -> Array:
+def _identity_kernel(attrs: Attrs, data: Array) -> Array:
     return data
 
 
@@ -48,10 +48,10 @@ def _mark(name: str, doc: str, record: type[Attrs] | None = None, **facts: Any) 
         relation=same_type,
         pattern=OpPattern.OPAQUE,
         out=False,
-        gradient=_pass_on,
+        gradient=_identity_gradient,
         doc=doc,
         **facts,
-    )(_keep)
+    )(_identity_kernel)
 
 
 COMPILER = attrs("CompilerAttrs", text("compiler", doc="the name of the compiler for the region"))
@@ -60,8 +60,6 @@ compiler_begin = _mark(
     "annotation.compiler_begin",
     "Mark a value that enters a region for another compiler.",
     COMPILER,
-    shapes="any value -> the same",
-    source="Relay",
     edge_cases=(
         'annotation.compiler_begin(%x: (2, 3), compiler="c")',
         'annotation.compiler_begin(%x: (), compiler="c")',
@@ -73,8 +71,6 @@ compiler_end = _mark(
     "annotation.compiler_end",
     "Mark a value that leaves a region for another compiler.",
     COMPILER,
-    shapes="any value -> the same",
-    source="Relay",
     edge_cases=(
         'annotation.compiler_end(%x: (2, 3), compiler="c")',
         'annotation.compiler_end(%x: (), compiler="c")',
@@ -99,7 +95,6 @@ with_funcid = _mark(
     "Attach an identity to a function, for custom planning.",
     inputs=("func",),
     shapes="a function -> the same",
-    source="Relay",
     edge_cases=(),  # the input is a function, not a tensor
     example="annotation.with_funcid(%f)",
 )
@@ -108,7 +103,6 @@ cast_hint = _mark(
     "Hint that a tensor may be kept in a smaller dtype; its values do not change.",
     attrs("CastHintAttrs", dtype("dtype", doc="the sufficient dtype")),
     shapes="S -> S",
-    source="Relay",
     edge_cases=(
         'annotation.cast_hint(%x: (2, 3), dtype="int8")',
         'annotation.cast_hint(%x: (), dtype="int8")',
@@ -119,12 +113,12 @@ cast_hint = _mark(
 )
 
 
-# ---------------------------------------------------------------- looking at values while they are computed
+# ---------------------------------------------------------------- debug
 LISTENERS: dict[str, Callable[[Any], object]] = {}
 
 
 def listen(function: Callable[[Any], object]) -> str:
-    """Register a function for `debug` operators and return its new name."""
+    """Register a Python function for `debug` operators and return the name that they call it by."""
     name = f"debugger_func{len(LISTENERS)}"
     LISTENERS[name] = function
     return name
@@ -143,7 +137,7 @@ def listen(function: Callable[[Any], object]) -> str:
         names={"expr": "program"},
         debug_func=lambda function: "" if function is None else listen(function),
     ),
-    gradient=_pass_on,
+    gradient=_identity_gradient,
     shapes="any value -> the same",
     source="Relay",
     example="debug(%x)",
@@ -186,12 +180,10 @@ def meta_reference(attrs: Attrs) -> Array:
 
 
 # ---------------------------------------------------------------- devices
-def place(where: Any) -> object:
-    """Return a device as attributes store it: a virtual device, without target or scope if `where` is a device or
-    name.
-    """
-    where = device(where) if isinstance(where, str) else where
-    return VirtualDevice(where) if isinstance(where, Device) else where
+def as_virtual_device(device_or_name: Any) -> object:
+    """Return the virtual device that attributes store: of a device or name, one without target or memory scope."""
+    device_or_name = device(device_or_name) if isinstance(device_or_name, str) else device_or_name
+    return VirtualDevice(device_or_name) if isinstance(device_or_name, Device) else device_or_name
 
 
 on_device = _mark(
@@ -205,11 +197,11 @@ on_device = _mark(
     ),
     inputs=("body",),
     python=Python(
-        "body, device, constrain_result=False, constrain_body=True", names={"device": "virtual_device"}, device=place
+        "body, device, constrain_result=False, constrain_body=True",
+        names={"device": "virtual_device"},
+        device=as_virtual_device,
     ),
     non_computational=True,
-    shapes="any value -> the same",
-    source="Relay",
     edge_cases=("on_device(%x: (2, 3))", "on_device(%x: (0, 3), constrain_result=True)"),
     example="on_device(%x, constrain_result=True)",
     layout=layout_rules.elementwise,
@@ -228,13 +220,13 @@ on_device = _mark(
     pattern=OpPattern.OPAQUE,
     level=10,
     out=False,
-    gradient=_pass_on,
+    gradient=_identity_gradient,
     non_computational=True,
     python=Python(
         "data, src_device, dst_device",
         names={"src_device": "src_virtual_device", "dst_device": "dst_virtual_device"},
-        src_device=place,
-        dst_device=place,
+        src_device=as_virtual_device,
+        dst_device=as_virtual_device,
     ),
     shapes="S -> S",
     source="Relay",
@@ -252,7 +244,7 @@ def device_copy(attrs: Attrs, data: Array) -> Array:
 
 
 # ---------------------------------------------------------------- quantization
-SIMULATED = attrs(
+SIMULATED_QUANTIZE = attrs(
     "SimulatedQuantizeAttrs",
     integer(
         "kind", doc="the simulated kind of tensor: 1 an input, 2 a weight, 3 an activation; 0 leaves the data as it is"
@@ -274,7 +266,7 @@ def _simulated_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> 
 @operator(
     "relay.op.annotation.simulated_quantize",
     ("data", "dom_scale", "clip_min", "clip_max"),
-    attrs=SIMULATED,
+    attrs=SIMULATED_QUANTIZE,
     relation=_simulated_type,
     pattern=OpPattern.ELEMWISE,
     level=11,
@@ -294,6 +286,6 @@ def simulated_quantize(attrs: Attrs, data: Array, dom_scale: Array, clip_min: Ar
     """Simulate quantization: divide the data by `dom_scale`, round, clip, and multiply by the scale again."""
     if attrs.kind == 0:
         return data
-    rounding = {"floor": np.floor, "ceil": np.ceil}.get(attrs.rounding, half_away)
+    rounding = {"floor": np.floor, "ceil": np.ceil}.get(attrs.rounding, round_half_away)
     steps = np.clip(rounding(data / dom_scale), clip_min, clip_max)
     return np.asarray(steps * dom_scale).astype(data.dtype, copy=False)

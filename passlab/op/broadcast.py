@@ -17,6 +17,7 @@ from passlab.ir.expr import Expr
 from passlab.ir.op import Op, OpCall, OpPattern, Precision, Reporter, Trait
 from passlab.ir.types import Type
 from passlab.op import layout_rules
+from passlab.op.chain import Gradient, zero_gradient
 from passlab.op.declare import call, deliver, operator
 from passlab.op.dtypes import Array, as_array, is_float
 from passlab.op.edge_cases import on_two
@@ -37,33 +38,34 @@ def binary_kernel(ufunc: Callable[..., Any], on_bool: Callable[..., Any] | None 
     return kernel
 
 
-def dividing_kernel(on_integers: Callable[..., Any], on_floats: Callable[..., Any]) -> Kernel:
+def division_kernel(on_integers: Callable[..., Any], on_floats: Callable[..., Any]) -> Kernel:
     """Return the kernel of a division or remainder, which rejects a division of an integer by zero."""
 
     def kernel(attrs: Attrs, lhs: Array, rhs: Array, *, out: Array | None = None) -> Array:
         if is_float(lhs.dtype):
             return as_array(on_floats(lhs, rhs, out=out))
-        refuse_zero(rhs, lhs.size)
-        left, right = whole_bytes(lhs, rhs)
+        check_divisor(rhs, lhs.size)
+        left, right = widen_half_bytes(lhs, rhs)
         result = as_array(on_integers(left, right)).astype(lhs.dtype, copy=False)
         return result if out is None else deliver(result, out)
 
     return kernel
 
 
-def whole_bytes(*arrays: Array) -> tuple[Array, ...]:
-    """Return integers as they are, those of half a byte as bytes: NumPy's rules hold for these."""
+def widen_half_bytes(*arrays: Array) -> tuple[Array, ...]:
+    """Return int4 and uint4 arrays as int8, which NumPy's integer rules cover; other arrays as they are."""
     return tuple(a.astype(np.int8) if a.dtype.kind == "V" else a for a in arrays)
 
 
-def refuse_zero(divisor: Array, count: int) -> None:
+def check_divisor(divisor: Array, count: int) -> None:
     """Raise `RunError` if an integer divisor contains a zero and is used at all."""
     if count and not divisor.all():
-        place = tuple(int(i) for i in np.argwhere(np.asarray(divisor) == 0)[0])
-        where = f" at {list(place)}" if place else ""
+        index = tuple(int(i) for i in np.argwhere(np.asarray(divisor) == 0)[0])
+        where = f" at {list(index)}" if index else ""
         raise RunError(
             Diagnostic(
-                f"integer division by zero: the divisor is 0{where}", hint="guard the divisor, or cast to a float first"
+                f"integer division by zero: the divisor is 0{where}",
+                hint="guard the divisor, or cast to a float first",
             )
         )
 
@@ -78,18 +80,19 @@ def truncated_quotient(lhs: Array, rhs: Array) -> Array:
 
 
 def _float_floor_divide(lhs: Array, rhs: Array, out: Array | None = None) -> Array:
-    """Return the quotients rounded down, as NumPy does, whose loop goes by remainders and takes four times as long.
+    """Return the quotients rounded down, as `np.floor_divide` does, which computes remainders and is four times slower.
 
-    A quotient of float32 below 2**20 that is no whole number is further from one than float64 rounds.
+    Dividing in float64 is exact enough for float32: a quotient below 2**20 that is not a whole number differs from
+    one by more than the rounding error of float64. The others are left to NumPy.
     """
     if not lhs.dtype == rhs.dtype == np.float32:
         return as_array(np.floor_divide(lhs, rhs, out=out))
     quotient = np.asarray(np.divide(lhs, rhs, dtype=np.float64))
-    rare = ~(np.abs(quotient) < 2.0**20) | (quotient == 0)
+    inexact = ~(np.abs(quotient) < 2.0**20) | (quotient == 0)
     result = np.asarray(np.floor(quotient), np.float32)
-    if rare.any():
+    if inexact.any():
         a, b = np.broadcast_arrays(lhs, rhs)
-        result[rare] = np.floor_divide(a[rare], b[rare])
+        result[inexact] = np.floor_divide(a[inexact], b[inexact])
     return result if out is None else deliver(result, out)
 
 
@@ -99,7 +102,7 @@ def _float_trunc_divide(lhs: Array, rhs: Array, out: Array | None = None) -> Arr
 
 def _power(lhs: Array, rhs: Array, out: Array | None = None) -> Array:
     if lhs.dtype.kind == "V" and not is_float(lhs.dtype):
-        result = as_array(_integer_power(*whole_bytes(lhs, rhs))).astype(lhs.dtype)
+        result = as_array(_integer_power(*widen_half_bytes(lhs, rhs))).astype(lhs.dtype)
     elif lhs.dtype.kind == "i" and np.any(rhs < 0):
         result = _integer_power(lhs, rhs)
     elif lhs.dtype.kind == "b":
@@ -110,18 +113,20 @@ def _power(lhs: Array, rhs: Array, out: Array | None = None) -> Array:
 
 
 def _integer_power(lhs: Array, rhs: Array) -> Array:
-    """Return powers of integers. Those with negative exponents are truncated: only those of 1 and -1 are not 0."""
+    """Return powers of integers. Negative exponents give truncated fractions: 0 unless the base is 1 or -1."""
     negative = rhs < 0
     if not np.any(negative):
         return np.power(lhs, rhs)
-    refuse_zero(np.where(negative, lhs, 1), 1)
+    check_divisor(np.where(negative, lhs, 1), 1)
     sign = np.where(rhs % 2 == 0, lhs * lhs, lhs)
-    cut = np.where(np.absolute(lhs) == 1, sign, 0)
-    return np.where(negative, cut, np.power(lhs, np.maximum(rhs, 0))).astype(lhs.dtype)
+    truncated = np.where(np.absolute(lhs) == 1, sign, 0)
+    return np.where(negative, truncated, np.power(lhs, np.maximum(rhs, 0))).astype(lhs.dtype)
 
 
 # ---------------------------------------------------------------- gradients
-def both(formula: Callable[[Expr, Expr, Expr, Expr], tuple[Expr, Expr]]) -> Callable[[OpCall, Expr], list[Expr]]:
+def broadcast_gradient(
+    formula: Callable[[Expr, Expr, Expr, Expr], tuple[Expr, Expr]],
+) -> Callable[[OpCall, Expr], list[Expr]]:
     """Return the gradient of a broadcasting operator from `formula(x, y, z, grad)`, where z is the call itself.
 
     The gradients are summed over the broadcast dimensions.
@@ -135,24 +140,19 @@ def both(formula: Callable[[Expr, Expr, Expr, Expr], tuple[Expr, Expr]]) -> Call
     return gradient
 
 
-def flat_in_both(orig: OpCall, grad: Expr) -> list[Expr]:
-    """The gradient of a step function: zero for both inputs."""
-    return [call("zeros_like", arg) for arg in orig.args]
-
-
-def _choose(condition: str) -> Callable[[OpCall, Expr], list[Expr]]:
+def _selection_gradient(condition: str) -> Gradient:
     """The gradient of maximum or minimum goes to the selected input, and to the first one if both are equal."""
 
     def formula(x: Expr, y: Expr, z: Expr, grad: Expr) -> tuple[Expr, Expr]:
         first, none = call(condition, x, y), call("zeros_like", grad)
         return call("where", first, grad, none), call("where", first, none, grad)
 
-    return both(formula)
+    return broadcast_gradient(formula)
 
 
-def _remainder(quotient: str) -> Callable[[OpCall, Expr], list[Expr]]:
+def _remainder_gradient(quotient: str) -> Gradient:
     """The gradient of a remainder: the quotient is a step function, and multiplies the gradient of the divisor."""
-    return both(lambda x, y, z, grad: (grad, -(grad * call(quotient, x, y))))
+    return broadcast_gradient(lambda x, y, z, grad: (grad, -(grad * call(quotient, x, y))))
 
 
 def _power_grad(x: Expr, y: Expr, z: Expr, grad: Expr) -> tuple[Expr, Expr]:
@@ -175,7 +175,7 @@ add = binary(
     binary_kernel(np.add),
     "The sums of elements; integers wrap.",
     level=1,
-    gradient=both(lambda x, y, z, grad: (grad, grad)),
+    gradient=broadcast_gradient(lambda x, y, z, grad: (grad, grad)),
     precision=Precision.FOLLOW,
     traits=Trait.COMMUTATIVE | Trait.IN_PLACE | Trait.KEEPS_WHOLE,
 )
@@ -184,7 +184,7 @@ subtract = binary(
     binary_kernel(np.subtract, np.not_equal),
     "The differences of elements; integers wrap.",
     level=1,
-    gradient=both(lambda x, y, z, grad: (grad, -grad)),
+    gradient=broadcast_gradient(lambda x, y, z, grad: (grad, -grad)),
     precision=Precision.FOLLOW,
     traits=Trait.IN_PLACE | Trait.KEEPS_WHOLE,
 )
@@ -193,53 +193,53 @@ multiply = binary(
     binary_kernel(np.multiply),
     "The products of elements; integers wrap.",
     level=1,
-    gradient=both(lambda x, y, z, grad: (grad * y, grad * x)),
+    gradient=broadcast_gradient(lambda x, y, z, grad: (grad * y, grad * x)),
     precision=Precision.FOLLOW,
     traits=Trait.COMMUTATIVE | Trait.IN_PLACE | Trait.KEEPS_WHOLE,
 )
 divide = binary(
     "divide",
-    dividing_kernel(truncated_quotient, np.divide),
+    division_kernel(truncated_quotient, np.divide),
     "The quotients of elements; those of integers are truncated.",
     level=1,
-    gradient=both(lambda x, y, z, grad: (grad / y, -(grad * z / y))),
+    gradient=broadcast_gradient(lambda x, y, z, grad: (grad / y, -(grad * z / y))),
     precision=Precision.FOLLOW,
     traits=Trait.IN_PLACE,
 )
 floor_divide = binary(
     "floor_divide",
-    dividing_kernel(np.floor_divide, _float_floor_divide),
+    division_kernel(np.floor_divide, _float_floor_divide),
     "The quotients of elements, rounded down.",
     level=1,
-    gradient=flat_in_both,
+    gradient=zero_gradient,
 )
 trunc_divide = binary(
     "trunc_divide",
-    dividing_kernel(truncated_quotient, _float_trunc_divide),
+    division_kernel(truncated_quotient, _float_trunc_divide),
     "The quotients of elements, truncated.",
     level=1,
-    gradient=flat_in_both,
+    gradient=zero_gradient,
 )
 mod = binary(
     "mod",
-    dividing_kernel(np.fmod, np.fmod),
+    division_kernel(np.fmod, np.fmod),
     "The remainders of elements, with the sign of the dividend.",
     level=1,
-    gradient=_remainder("trunc_divide"),
+    gradient=_remainder_gradient("trunc_divide"),
 )
 floor_mod = binary(
     "floor_mod",
-    dividing_kernel(np.mod, np.mod),
+    division_kernel(np.mod, np.mod),
     "The remainders of elements, with the sign of the divisor.",
     level=1,
-    gradient=_remainder("floor_divide"),
+    gradient=_remainder_gradient("floor_divide"),
 )
 trunc_mod = binary(
     "trunc_mod",
-    dividing_kernel(np.fmod, np.fmod),
+    division_kernel(np.fmod, np.fmod),
     "The remainders of elements, with the sign of the dividend.",
     level=1,
-    gradient=_remainder("trunc_divide"),
+    gradient=_remainder_gradient("trunc_divide"),
 )
 power = binary(
     "power",
@@ -247,7 +247,7 @@ power = binary(
     "`lhs` raised to the power `rhs`; integers wrap, and 1 / n is truncated to an integer.",
     level=4,
     precision=Precision.NEVER,
-    gradient=both(_power_grad),
+    gradient=broadcast_gradient(_power_grad),
     traits=Trait.IN_PLACE,
 )
 maximum = binary(
@@ -255,7 +255,7 @@ maximum = binary(
     binary_kernel(np.maximum),
     "The larger element of each pair; NaN if either is NaN.",
     level=4,
-    gradient=_choose("greater_equal"),
+    gradient=_selection_gradient("greater_equal"),
     precision=Precision.FOLLOW,
     traits=Trait.COMMUTATIVE | Trait.IN_PLACE | Trait.KEEPS_WHOLE,
 )
@@ -264,14 +264,14 @@ minimum = binary(
     binary_kernel(np.minimum),
     "The smaller element of each pair; NaN if either is NaN.",
     level=4,
-    gradient=_choose("less_equal"),
+    gradient=_selection_gradient("less_equal"),
     precision=Precision.FOLLOW,
     traits=Trait.COMMUTATIVE | Trait.IN_PLACE | Trait.KEEPS_WHOLE,
 )
 
 
 # ---------------------------------------------------------------- bits
-def broadcast_bits(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
+def bitwise_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     """Two tensors of one integer or bool dtype, broadcast."""
     for index in (0, 1):
         data = tensor(types, index)
@@ -282,10 +282,10 @@ def broadcast_bits(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> T
     return broadcast(types, attrs, reporter)
 
 
-_TWO = "two tensors, which broadcast to S -> S"
+_BROADCAST_SHAPES = "two tensors, which broadcast to S -> S"
 
 
-def _bits(
+def _bitwise(
     name: str, ufunc: Callable[..., Any], doc: str, on_bool: Callable[..., Any] | None = None, **facts: Any
 ) -> Op:
     return binary(
@@ -293,10 +293,10 @@ def _bits(
         binary_kernel(ufunc, on_bool),
         doc,
         level=4,
-        relation=broadcast_bits,
+        relation=bitwise_type,
         warns=False,
-        gradient=flat_in_both,
-        shapes=_TWO,
+        gradient=zero_gradient,
+        shapes=_BROADCAST_SHAPES,
         edge_cases=on_two(name),
         **facts,
     )
@@ -306,13 +306,13 @@ def _shift_bool_left(lhs: Array, rhs: Array, out: Array | None = None) -> Array:
     return np.logical_and(lhs, np.logical_not(rhs), out=out)
 
 
-bitwise_and = _bits("bitwise_and", np.bitwise_and, "The bitwise AND of two integers.", traits=Trait.COMMUTATIVE)
-bitwise_or = _bits("bitwise_or", np.bitwise_or, "The bitwise OR of two integers.", traits=Trait.COMMUTATIVE)
-bitwise_xor = _bits("bitwise_xor", np.bitwise_xor, "The bitwise XOR of two integers.", traits=Trait.COMMUTATIVE)
-left_shift = _bits(
+bitwise_and = _bitwise("bitwise_and", np.bitwise_and, "The bitwise AND of two integers.", traits=Trait.COMMUTATIVE)
+bitwise_or = _bitwise("bitwise_or", np.bitwise_or, "The bitwise OR of two integers.", traits=Trait.COMMUTATIVE)
+bitwise_xor = _bitwise("bitwise_xor", np.bitwise_xor, "The bitwise XOR of two integers.", traits=Trait.COMMUTATIVE)
+left_shift = _bitwise(
     "left_shift", np.left_shift, "`lhs` shifted left by `rhs` bits; bits shifted out are lost.", _shift_bool_left
 )
-right_shift = _bits(
+right_shift = _bitwise(
     "right_shift", np.right_shift, "`lhs` shifted right by `rhs` bits, keeping the sign.", _shift_bool_left
 )
 
@@ -325,7 +325,7 @@ def _logical(name: str, ufunc: Callable[..., Any], doc: str, traits: Trait) -> O
         result = as_array(ufunc(lhs, rhs)).astype(lhs.dtype)
         return result if out is None else deliver(result, out)
 
-    return binary(name, kernel, doc, level=4, warns=False, gradient=flat_in_both, traits=traits)
+    return binary(name, kernel, doc, level=4, warns=False, gradient=zero_gradient, traits=traits)
 
 
 logical_and = _logical(

@@ -96,12 +96,12 @@ def _reinterpret_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -
     data = tensor(types, 0, "data")
     if data is None:
         return None
-    bytes_in, want = array_dtype(data.dtype).itemsize, array_dtype(attrs.dtype).itemsize
-    if bytes_in != want:
+    size, target_size = array_dtype(data.dtype).itemsize, array_dtype(attrs.dtype).itemsize
+    if size != target_size:
         refuse(
-            f"{data.dtype} has {bytes_in} bytes an element and {attrs.dtype} has {want}",
+            f"{data.dtype} has {size} bytes an element and {attrs.dtype} has {target_size}",
             0,
-            expected=f"a dtype of {want} bytes",
+            expected=f"a dtype of {target_size} bytes",
             found=data.dtype,
         )
     return TensorType(data.shape, attrs.dtype)
@@ -129,7 +129,7 @@ def _reinterpret_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -
 )
 def reinterpret(attrs: Attrs, data: Array) -> Array:
     """Read the bits of each element as another dtype of the same size."""
-    expected = array_dtype(attrs.dtype)
-    if expected.kind == "b":  # a bool array must hold only 0 and 1, and any other bits are true
-        return data.astype(expected)
-    return data.view(expected)
+    target = array_dtype(attrs.dtype)
+    if target.kind == "b":  # a bool array must hold only 0 and 1, and any other bits are true
+        return data.astype(target)
+    return data.view(target)

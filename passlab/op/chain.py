@@ -4,7 +4,7 @@
 
 where `_defined(attrs, data)` is the same computation as a Relay expression of `data`. The chain rule turns it into a
 Relay program again, so gradients of gradients need nothing more. The definitions contain operators, constants and
-tuples, no functions; the operators' relations give their types. Knows nothing of type inference or passes.
+tuples, no functions; the operators' relations give their types. Type inference and passes are not used here.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ def _type_of(node: Expr) -> Type:
 
 
 def zeros_of(expr: Expr) -> Expr:
-    """Return zeros of the type of a typed expression, as a tuple if that is a tuple."""
-    ty = expr.checked_type
+    """Return zeros of the type of an expression, as a tuple if that is a tuple; only tuples must be typed."""
+    ty = expr.checked_type_
     if isinstance(ty, TupleType):
         return Tuple([zeros_of_field(expr, i) for i in range(len(ty.fields))])
     return call("zeros_like", expr)
@@ -65,27 +65,27 @@ def zeros_of_field(expr: Expr, index: int) -> Expr:
     return call("zeros_like", field_of(expr, index))
 
 
-class _Slopes:
+class _Adjoints:
     """The gradients accumulated for nodes: for the whole value, and for single fields of a tuple."""
 
     def __init__(self) -> None:
         self._whole: dict[Expr, list[Expr]] = {}
         self._fields: dict[Expr, dict[int, list[Expr]]] = {}
 
-    def add(self, node: Expr, slope: Expr) -> None:
+    def add(self, node: Expr, adjoint: Expr) -> None:
         """Add to the gradient of a node."""
-        self._whole.setdefault(node, []).append(slope)
+        self._whole.setdefault(node, []).append(adjoint)
 
-    def add_field(self, node: Expr, index: int, slope: Expr) -> None:
+    def add_field(self, node: Expr, index: int, adjoint: Expr) -> None:
         """Add to the gradient of one field of a tuple."""
-        self._fields.setdefault(node, {}).setdefault(index, []).append(slope)
+        self._fields.setdefault(node, {}).setdefault(index, []).append(adjoint)
 
     def of(self, node: Expr) -> Expr | None:
         """Return the sum of all gradients of a node, None if there are none."""
         whole, fields = self._whole.get(node, []), self._fields.get(node, {})
         ty = node.checked_type
         if not isinstance(ty, TupleType):
-            return _sum(whole) if whole else None
+            return _add_all(whole) if whole else None
         if not fields:
             if len(whole) == 1:
                 return whole[0]
@@ -94,18 +94,18 @@ class _Slopes:
         parts = []
         for i in range(len(ty.fields)):
             terms = [*fields.get(i, ()), *(field_of(w, i) for w in whole)]
-            parts.append(_sum(terms) if terms else zeros_of_field(node, i))
+            parts.append(_add_all(terms) if terms else zeros_of_field(node, i))
         return Tuple(parts)
 
 
-def _sum(terms: Sequence[Expr]) -> Expr:
+def _add_all(terms: Sequence[Expr]) -> Expr:
     total = terms[0]
     for term in terms[1:]:
         total = call("add", total, term)
     return total
 
 
-def _moves(ty: Type) -> bool:
+def _is_differentiable(ty: Type) -> bool:
     """Whether a value of this type is differentiable: a float, or a tuple that contains one."""
     return any(isinstance(part, TensorType) and is_float_name(part.dtype) for part in type_nodes(ty))
 
@@ -118,34 +118,34 @@ def pullback(result: Expr, inputs: Sequence[Expr], grad: Expr) -> list[Expr]:
     """
     leaves = set(inputs)
     order = post_order(result, enter=lambda node: node not in leaves)
-    moved = {leaf for leaf in inputs if _moves(leaf.checked_type)}
+    active = {leaf for leaf in inputs if _is_differentiable(leaf.checked_type)}
     for node in order:
-        if node not in leaves and type(node) is not Op and _moves(node.checked_type):
-            if any(part in moved for part in children(node)):
-                moved.add(node)
-    slopes = _Slopes()
-    slopes.add(result, grad)
+        if node not in leaves and type(node) is not Op and _is_differentiable(node.checked_type):
+            if any(part in active for part in children(node)):
+                active.add(node)
+    adjoints = _Adjoints()
+    adjoints.add(result, grad)
     for node in reversed(order):
-        slope = slopes.of(node) if node in moved and node not in leaves else None
-        if slope is not None:
-            _step_back(node, slope, moved, slopes)
-    return [(slopes.of(leaf) if leaf in moved else None) or zeros_of(leaf) for leaf in inputs]
+        adjoint = adjoints.of(node) if node in active and node not in leaves else None
+        if adjoint is not None:
+            _propagate(node, adjoint, active, adjoints)
+    return [(adjoints.of(leaf) if leaf in active else None) or zeros_of(leaf) for leaf in inputs]
 
 
-def _step_back(node: Expr, slope: Expr, moved: set[Expr], slopes: _Slopes) -> None:
+def _propagate(node: Expr, adjoint: Expr, active: set[Expr], adjoints: _Adjoints) -> None:
     """Propagate the gradient of a node to its operands."""
     if isinstance(node, Tuple):
         for i, field in enumerate(node.fields):
-            if field in moved:
-                slopes.add(field, field_of(slope, i))
+            if field in active:
+                adjoints.add(field, field_of(adjoint, i))
     elif isinstance(node, TupleGetItem):
-        slopes.add_field(node.tuple_value, node.index, slope)
+        adjoints.add_field(node.tuple_value, node.index, adjoint)
     elif is_op_call(node):
         gradient = node.op.spec.gradient
         assert gradient is not None, f"a definition uses {node.op}, which has no gradient"
-        for arg, part in zip(node.args, gradient(node, slope), strict=True):
-            if arg in moved:
-                slopes.add(arg, part)
+        for arg, part in zip(node.args, gradient(node, adjoint), strict=True):
+            if arg in active:
+                adjoints.add(arg, part)
 
 
 def by_definition(define: Callable[..., Expr]) -> Gradient:
@@ -155,8 +155,8 @@ def by_definition(define: Callable[..., Expr]) -> Gradient:
     """
 
     def gradient(orig: OpCall, grad: Expr) -> list[Expr]:
-        leaves = [_leaf(f"x{i}", arg.checked_type) for i, arg in enumerate(orig.args)]
-        seed = _leaf("grad", orig.checked_type)
+        leaves = [_typed_var(f"x{i}", arg.checked_type) for i, arg in enumerate(orig.args)]
+        seed = _typed_var("grad", orig.checked_type)
         result = infer_types(define(orig.attrs, *leaves))
         parts = Tuple(pullback(result, leaves, seed))
         output = substitute(parts, {**dict(zip(leaves, orig.args, strict=True)), seed: grad})
@@ -166,13 +166,13 @@ def by_definition(define: Callable[..., Expr]) -> Gradient:
     return gradient
 
 
-def _leaf(name: str, ty: Type) -> Var:
+def _typed_var(name: str, ty: Type) -> Var:
     var = Var(name, ty)
     set_checked_type(var, ty)
     return var
 
 
-def flat(orig: OpCall, grad: Expr) -> list[Expr]:
+def zero_gradient(orig: OpCall, grad: Expr) -> list[Expr]:
     """The gradient of a step function: zero for every input."""
     return [zeros_of(arg) for arg in orig.args]
 

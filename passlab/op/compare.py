@@ -14,7 +14,8 @@ from passlab.ir.expr import Expr
 from passlab.ir.op import Op, OpCall, OpPattern, Precision, Reporter, Trait
 from passlab.ir.types import TensorType, Type
 from passlab.op import layout_rules
-from passlab.op.broadcast import binary, binary_kernel, flat_in_both
+from passlab.op.broadcast import binary, binary_kernel
+from passlab.op.chain import zero_gradient
 from passlab.op.declare import call, operator
 from passlab.op.dtypes import Array
 from passlab.op.relations import broadcast_compare, broadcast_shape, same_dtype, tensor
@@ -22,7 +23,7 @@ from passlab.op.relations import broadcast_compare, broadcast_shape, same_dtype,
 
 def _comparison(name: str, ufunc: Callable[..., Any], doc: str, precision: Precision | None = None, **facts: Any) -> Op:
     kernel = binary_kernel(ufunc)
-    facts |= {"relation": broadcast_compare, "gradient": flat_in_both, "precision": precision}
+    facts |= {"relation": broadcast_compare, "gradient": zero_gradient, "precision": precision}
     facts.setdefault("traits", Trait.COMPARES)
     return binary(name, kernel, doc, level=4, **facts)
 
@@ -71,11 +72,11 @@ def _where_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type
 
 def _where_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     condition, x, y = orig.args
-    none = call("zeros_like", grad)
+    zeros = call("zeros_like", grad)
     return [
         call("zeros_like", condition),
-        call("collapse_sum_like", call("where", condition, grad, none), x),
-        call("collapse_sum_like", call("where", condition, none, grad), y),
+        call("collapse_sum_like", call("where", condition, grad, zeros), x),
+        call("collapse_sum_like", call("where", condition, zeros, grad), y),
     ]
 
 

@@ -11,7 +11,7 @@ from passlab.ir.expr import Expr
 from passlab.ir.op import Op, OpCall, OpPattern, Precision, Reporter
 from passlab.ir.types import TensorType, Type
 from passlab.op import layout_rules
-from passlab.op.declare import Dynamic, Python, call, known_list, operator
+from passlab.op.declare import Dynamic, Python, call, constant_list, operator
 from passlab.op.dtypes import Array, array_dtype, convert, filled_array
 from passlab.op.fields import attrs, dims, dtype
 from passlab.op.relations import identity, refuse, tensor
@@ -35,7 +35,7 @@ def _no_gradient(orig: OpCall, grad: Expr) -> list[Expr]:
     return []
 
 
-def _init(name: str, value: int, doc: str) -> Op:
+def _filled(name: str, value: int, doc: str) -> Op:
     def kernel(attrs: Attrs) -> Array:
         return filled_array(attrs.shape, array_dtype(attrs.dtype), value, name)
 
@@ -48,7 +48,7 @@ def _init(name: str, value: int, doc: str) -> Op:
         pattern=OpPattern.ELEMWISE,
         level=3,
         out=False,
-        python=Python("shape, dtype", dynamic=Dynamic(f"dyn.{name}"), shape=known_list),
+        python=Python("shape, dtype", dynamic=Dynamic(f"dyn.{name}"), shape=constant_list),
         doc=doc,
         gradient=_no_gradient,
         shapes="-> shape",
@@ -58,11 +58,11 @@ def _init(name: str, value: int, doc: str) -> Op:
     )(kernel)
 
 
-zeros = _init("zeros", 0, "A tensor of zeros of the given shape and dtype.")
-ones = _init("ones", 1, "A tensor of ones of the given shape and dtype.")
+zeros = _filled("zeros", 0, "A tensor of zeros of the given shape and dtype.")
+ones = _filled("ones", 1, "A tensor of ones of the given shape and dtype.")
 
 
-def _like(name: str, fill: Callable[[Array], Array], doc: str) -> Op:
+def _filled_like(name: str, fill: Callable[[Array], Array], doc: str) -> Op:
     def kernel(attrs: Attrs, data: Array) -> Array:
         return fill(data)
 
@@ -83,8 +83,8 @@ def _like(name: str, fill: Callable[[Array], Array], doc: str) -> Op:
     )(kernel)
 
 
-zeros_like = _like("zeros_like", np.zeros_like, "Zeros with the shape and dtype of a tensor.")
-ones_like = _like("ones_like", np.ones_like, "Ones with the shape and dtype of a tensor.")
+zeros_like = _filled_like("zeros_like", np.zeros_like, "Zeros with the shape and dtype of a tensor.")
+ones_like = _filled_like("ones_like", np.ones_like, "Ones with the shape and dtype of a tensor.")
 
 
 # ---------------------------------------------------------------- full
@@ -118,7 +118,7 @@ def _full_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     level=3,
     out=False,
     warns=True,
-    python=Python("fill_value, shape=(), dtype=''", dynamic=Dynamic("dyn.full"), shape=known_list),
+    python=Python("fill_value, shape=(), dtype=''", dynamic=Dynamic("dyn.full"), shape=constant_list),
     gradient=_full_grad,
     shapes="fill_value () -> shape",
     source="np.full",
@@ -128,8 +128,8 @@ def _full_grad(orig: OpCall, grad: Expr) -> list[Expr]:
 )
 def full(attrs: Attrs, fill_value: Array) -> Array:
     """A tensor of the given shape filled with one value."""
-    expected = array_dtype(attrs.dtype) if attrs.dtype else fill_value.dtype
-    return filled_array(attrs.shape, expected, convert(fill_value, expected), "full")
+    result_dtype = array_dtype(attrs.dtype) if attrs.dtype else fill_value.dtype
+    return filled_array(attrs.shape, result_dtype, convert(fill_value, result_dtype), "full")
 
 
 def _full_like_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:

@@ -16,8 +16,7 @@ from passlab.op.dtypes import Array
 from passlab.op.fields import attrs, dtype, integers, number, text
 from passlab.op.layout_names import conversion, forward_shape
 from passlab.op.nn import sampling, sampling_gradients
-from passlab.op.nn.activation import finish
-from passlab.op.nn.arithmetic import result_dtype
+from passlab.op.nn.arithmetic import cast_result, result_dtype
 from passlab.op.nn.resample import Scheme, taps, widen
 from passlab.op.nn.windows import check_lengths, check_positive
 from passlab.op.relations import refuse, tensor
@@ -35,9 +34,9 @@ def _crop_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type 
         refuse("image.crop_and_resize: a box is four numbers (y1, x1, y2, x2)", 1, expected="(boxes, 4)", found=boxes)
     if len(indices.shape) != 1 or "int" not in indices.dtype:
         refuse("image.crop_and_resize: box_indices must be a vector of integers", 2, found=indices)
-    way = conversion(attrs.layout, "NCHW", "layout")
-    channels = forward_shape(way, data.shape, "data", 0)[1]
-    return TensorType(way.backward_shape((boxes.shape[0], channels, *attrs.crop_size)), attrs.out_dtype or data.dtype)
+    nchw = conversion(attrs.layout, "NCHW", "layout")
+    channels = forward_shape(nchw, data.shape, "data", 0)[1]
+    return TensorType(nchw.backward_shape((boxes.shape[0], channels, *attrs.crop_size)), attrs.out_dtype or data.dtype)
 
 
 @operator(
@@ -76,33 +75,33 @@ def _crop_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type 
 )
 def crop_and_resize(attrs: Attrs, data: Array, boxes: Array, box_indices: Array, *, out: Array | None = None) -> Array:
     """Cut boxes (in units of the image's size) out of images, and resize each."""
-    way = conversion(attrs.layout, "NHWC", "layout")
-    images, kind = way.forward(data), result_dtype(attrs.out_dtype, data.dtype)
+    to_nhwc = conversion(attrs.layout, "NHWC", "layout")
+    images, dtype = to_nhwc.forward(data), result_dtype(attrs.out_dtype, data.dtype)
     sampling.check_batch("image.crop_and_resize", box_indices, len(images))
     height, width = attrs.crop_size
-    crops = np.empty((len(boxes), height, width, images.shape[3]), kind)
+    crops = np.empty((len(boxes), height, width, images.shape[3]), dtype)
     if 4 * crops[..., 0].size > images[..., 0].size:
         # reading pixels is several times faster when their channels are contiguous
         images = np.ascontiguousarray(images)
     corners = boxes.astype(np.float32)
     rows = _crop_positions(corners[:, 0], corners[:, 2], images.shape[1], height)
     columns = _crop_positions(corners[:, 1], corners[:, 3], images.shape[2], width)
-    step = max(1, _CROPPED_AT_ONCE // max(crops[0].size, 1)) if len(boxes) else 1
+    step = max(1, _ELEMENTS_PER_STEP // max(crops[0].size, 1)) if len(boxes) else 1
     for first in range(0, len(boxes), step):
-        part = slice(first, first + step)
-        crops[part] = _crop(images, box_indices[part].astype(np.int64), rows[part], columns[part], attrs)
-    return finish(np.ascontiguousarray(way.backward(crops)), kind, out)
+        batch = slice(first, first + step)
+        crops[batch] = _crop(images, box_indices[batch].astype(np.int64), rows[batch], columns[batch], attrs)
+    return cast_result(np.ascontiguousarray(to_nhwc.backward(crops)), dtype, out)
 
 
-_CROPPED_AT_ONCE = 1 << 22  # elements of crops computed in one step, so that intermediate arrays stay small
+_ELEMENTS_PER_STEP = 1 << 22  # elements of crops computed in one step, so that intermediate arrays stay small
 
 
 def _crop_positions(start: Array, end: Array, length: int, count: int) -> Array:
     """Return the position of each crop's elements on one axis of the images: (boxes, count)."""
-    reach, start, end = np.float32(length - 1), start[:, None], end[:, None]
+    extent, start, end = np.float32(length - 1), start[:, None], end[:, None]
     if count == 1:  # the one element is in the middle
-        return np.float32(0.5) * (start + end) * reach
-    return start * reach + (end - start) * reach / np.float32(count - 1) * np.arange(count, dtype=np.float32)
+        return np.float32(0.5) * (start + end) * extent
+    return start * extent + (end - start) * extent / np.float32(count - 1) * np.arange(count, dtype=np.float32)
 
 
 def _crop(images: Array, indices: Array, rows: Any, columns: Any, attrs: Attrs) -> Array:
@@ -115,16 +114,19 @@ def _crop(images: Array, indices: Array, rows: Any, columns: Any, attrs: Attrs) 
     )
     batch = indices[:, None, None]
     crops: Array | None = None
-    for y, down in taps(scheme, images.shape[1], rows):
-        line: Array | None = None
-        for x, across in taps(scheme, images.shape[2], columns):
+    for y, row_weight in taps(scheme, images.shape[1], rows):
+        row: Array | None = None
+        for x, column_weight in taps(scheme, images.shape[2], columns):
             pixel: Array = images[batch, y[:, :, None], x[:, None, :]]
-            if across is not None:
-                pixel = widen(pixel) * across[:, None, :, None]
-            line = pixel if line is None else line + pixel
-        line = line if down is None else line * down[:, :, None, None]
-        crops = line if crops is None else crops + line
+            if column_weight is not None:
+                pixel = widen(pixel) * column_weight[:, None, :, None]
+            row = pixel if row is None else row + pixel
+        row = row if row_weight is None else row * row_weight[:, :, None, None]
+        crops = row if crops is None else crops + row
     assert crops is not None
-    beyond = [(at < 0) | (at > size - 1) for at, size in ((rows, images.shape[1]), (columns, images.shape[2]))]
-    crops[beyond[0][:, :, None] | beyond[1][:, None, :]] = scheme.fill
+    outside = [
+        (position < 0) | (position > size - 1)
+        for position, size in ((rows, images.shape[1]), (columns, images.shape[2]))
+    ]
+    crops[outside[0][:, :, None] | outside[1][:, None, :]] = scheme.fill
     return crops

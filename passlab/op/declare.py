@@ -29,7 +29,7 @@ from passlab.ir.node_errors import not_a_node_error
 from passlab.ir.op import Op, OpCall, OpPattern, OpSpec, Precision, Relation, declare_op
 from passlab.op.copying import copy_into
 from passlab.op.dtypes import Array
-from passlab.op.edge_cases import family
+from passlab.op.edge_cases import relation_defaults
 
 _set = object.__setattr__
 
@@ -57,7 +57,7 @@ def operator(
 
     def declare(kernel: Callable[..., Any]) -> Op:
         raw = kernel if out else with_out(kernel)
-        shapes, edge_cases = family(name, inputs, relation)
+        shapes, edge_cases = relation_defaults(name, inputs, relation)
         if "edges" in facts:  # the old name, kept for one release
             facts["edge_cases"] = facts.pop("edges")
         facts.setdefault("shapes", shapes)
@@ -81,12 +81,12 @@ def operator(
     return declare
 
 
-def documentation(spec: OpSpec, what: str) -> str:
-    """Return the help text of an operator: its effect, its attributes and shapes, its source, and an example."""
+def documentation(spec: OpSpec, effect: str) -> str:
+    """Return the help text of an operator: a sentence on its effect, its attributes, shapes, source and an example."""
     schema = spec.attrs.schema if spec.attrs is not None else ()
-    listed = "\n".join(f"  {field.name}: {field.doc} ({field.kind})" for field in schema if field.doc)
-    attributes = f"Attributes:\n{listed}\n" if listed else ""
-    return f"{what}\n\n{attributes}Shapes: {spec.shapes}.\nSource: {spec.source}.\nIn Relay text: {spec.example}"
+    attribute_lines = "\n".join(f"  {field.name}: {field.doc} ({field.kind})" for field in schema if field.doc)
+    attributes = f"Attributes:\n{attribute_lines}\n" if attribute_lines else ""
+    return f"{effect}\n\n{attributes}Shapes: {spec.shapes}.\nSource: {spec.source}.\nIn Relay text: {spec.example}"
 
 
 def quiet(kernel: Callable[..., Any]) -> Callable[..., Any]:
@@ -204,15 +204,15 @@ def constant(dtype: str | np.dtype[Any] | None = None) -> Callable[[Any], Expr]:
 _NARROW = {np.dtype("int64"): np.dtype("int32"), np.dtype("float64"): np.dtype("float32")}
 
 
-def known_list(value: Any) -> Any:
-    """Return the numbers of a constant, or a single number, as a list; for a Python signature."""
+def constant_list(value: Any) -> Any:
+    """Return a constant or a single number as a tuple of numbers, for a Python signature; other values as they are."""
     if isinstance(value, Constant):
         return tuple(value.data.reshape(-1).tolist())
     return value if isinstance(value, Expr) or value is None or hasattr(value, "__iter__") else (value,)
 
 
-def known_integer(value: Any) -> int:
-    """Return the value of a scalar constant; for a Python signature."""
+def constant_integer(value: Any) -> int:
+    """Return a scalar constant as an integer, for a Python signature; other values as they are."""
     return int(value.data) if isinstance(value, Constant) else value
 
 
@@ -254,10 +254,14 @@ class Python:
         names = [arg.arg for arg in function.args.args]
         defaults = [ast.literal_eval(value) for value in function.args.defaults]
         needed = len(names) - len(defaults)
-        kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
-        head = [inspect.Parameter(name, kind) for name in names[:needed]]
-        tail = [inspect.Parameter(n, kind, default=d) for n, d in zip(names[needed:], defaults, strict=True)]
-        return inspect.Signature([*head, *tail])
+        return _signature(names[:needed], dict(zip(names[needed:], defaults, strict=True)))
+
+
+def _signature(required: Sequence[str], defaults: Mapping[str, Any]) -> inspect.Signature:
+    """Return the signature with the required parameters first, then those with defaults."""
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    optional = [inspect.Parameter(name, kind, default=value) for name, value in defaults.items()]
+    return inspect.Signature([*(inspect.Parameter(name, kind) for name in required), *optional])
 
 
 class OpBuilder:
@@ -278,18 +282,16 @@ class OpBuilder:
     def __signature__(self) -> inspect.Signature:
         if self._python is not None:
             return self._python.signature
-        kinds = inspect.Parameter
         schema = [f for f in (self._spec.attrs.schema if self._spec.attrs else ()) if f.name not in self._spec.inputs]
         needed = [f.name for f in schema if f.default is REQUIRED and f.fallback is REQUIRED]
         defaults = {
             f.name: f.default if f.default is not REQUIRED else f.fallback for f in schema if f.name not in needed
         }
-        head = [kinds(n, kinds.POSITIONAL_OR_KEYWORD) for n in (*self._spec.inputs, *needed)]
-        return inspect.Signature(head + [kinds(n, kinds.POSITIONAL_OR_KEYWORD, default=d) for n, d in defaults.items()])
+        return _signature([*self._spec.inputs, *needed], defaults)
 
     @cached_property
-    def _empty(self) -> dict[str, Any]:
-        """The attributes replaced by inputs, where their record has no default for them."""
+    def _replaced_attributes(self) -> dict[str, Any]:
+        """Empty values for the attributes that inputs replace, where the record has no default for them."""
         schema = self._spec.attrs.schema if self._spec.attrs else ()
         shared = [f for f in schema if f.name in self._spec.inputs]
         needed = [f for f in shared if f.default is REQUIRED and f.fallback is REQUIRED]
@@ -297,9 +299,9 @@ class OpBuilder:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         spec, python = self._spec, self._python
-        shared = self._empty
+        shared = self._replaced_attributes
         if python is not None:
-            kwargs = self._with_defaults(python, self._bound(args, kwargs))
+            kwargs = self._with_defaults(python, self._bind(args, kwargs))
             if python.prepare is not None:
                 shared = {**shared, **(python.prepare(kwargs) or {})}
             kwargs = self._by_attribute(python, kwargs)
@@ -307,7 +309,7 @@ class OpBuilder:
                 return result
             args = tuple([kwargs.pop(n) for n in spec.inputs])
         elif kwargs or len(args) != len(spec.inputs):
-            kwargs = self._bound(args, kwargs)
+            kwargs = self._bind(args, kwargs)
             args = tuple([kwargs.pop(n) for n in spec.inputs])
         kwargs.update(shared)
         result = make_call(Op.get(spec.name), args, kwargs)
@@ -329,12 +331,12 @@ class OpBuilder:
     @staticmethod
     def _by_attribute(python: Python, values: dict[str, Any]) -> dict[str, Any]:
         """Return the values of parameters as those of inputs and attributes."""
-        for name, own in python.names.items():
+        for name, target in python.names.items():
             value = values.pop(name)
-            values.update(zip(own, value, strict=True) if isinstance(own, tuple) else {own: value})
+            values.update(zip(target, value, strict=True) if isinstance(target, tuple) else {target: value})
         return {**values, **python.fixed}
 
-    def _bound(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+    def _bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
         """Return the arguments of a call by name. Raises `AttrsError` for a name that the operator does not have."""
         names = self.__signature__.parameters
         for name in kwargs:
@@ -344,8 +346,8 @@ class OpBuilder:
         try:
             return self.__signature__.bind(*args, **kwargs).arguments
         except TypeError as error:
-            finding = Diagnostic(f"`{self._spec.name}`: {error}", hint=f"it takes {', '.join(names)}")
-            raise NodeTypeError(finding) from None
+            diagnostic = Diagnostic(f"`{self._spec.name}`: {error}", hint=f"it takes {', '.join(names)}")
+            raise NodeTypeError(diagnostic) from None
 
     def __repr__(self) -> str:
         return f"<operator {self._spec.name}{self.__signature__}>"
@@ -362,10 +364,10 @@ __all__ = [
     "as_expr",
     "call",
     "constant",
+    "constant_integer",
+    "constant_list",
     "deliver",
     "field_of",
-    "known_integer",
-    "known_list",
     "make_call",
     "operator",
     "quiet",

@@ -23,13 +23,13 @@ DType = np.dtype[Any]
 
 HALF_BYTES = frozenset({"int4", "uint4"})  # NumPy's functions may compute them as wider integers, or as floats
 _EXTENDED = ("bfloat16", "float8_e4m3fn", "float8_e5m2", "int4", "uint4")
-_known: dict[str, np.dtype[Any]] = {}
+_dtypes: dict[str, np.dtype[Any]] = {}
 
 
 def array_dtype(name: str) -> np.dtype[Any]:
     """Return NumPy's dtype for Relay's dtype `name`. Raises `RunError` for one that arrays cannot hold."""
     try:
-        return _known[name]
+        return _dtypes[name]
     except KeyError:
         pass
     result: np.dtype[Any]
@@ -40,7 +40,7 @@ def array_dtype(name: str) -> np.dtype[Any]:
             result = np.dtype("bool" if name == "uint1" else name)
         except TypeError:
             raise RunError(Diagnostic(f"arrays cannot hold elements of type `{name}`")) from None
-    _known[name] = result
+    _dtypes[name] = result
     return result
 
 
@@ -54,7 +54,7 @@ def _ml_dtypes(name: str) -> ModuleType:
 
 
 def is_extended(dtype: Any) -> bool:
-    """Tell whether a dtype is one of `ml_dtypes`, some of which have the kind of NumPy's own floats."""
+    """Whether a dtype is one of `ml_dtypes`. Their `kind` does not tell: some have that of NumPy's own floats."""
     return dtype.isbuiltin == 2  # type: ignore[no-any-return]
 
 
@@ -104,22 +104,21 @@ def convert(data: Array, dtype: np.dtype[Any]) -> Array:
     """
     if dtype.kind in "iu" or "int" in dtype.name:
         if is_float(data.dtype):
-            return _cut(data, dtype)
+            return _floats_to_integers(data, dtype)
     return data.astype(dtype, copy=False)
 
 
-def _cut(data: Array, dtype: np.dtype[Any]) -> Array:
-    """Return floats as integers. C leaves the conversion of NaN and of floats out of range undefined; `convert` does
-    not.
+def _floats_to_integers(data: Array, dtype: np.dtype[Any]) -> Array:
+    """Return floats as integers, by the rule of `convert`; C leaves NaN and floats out of range undefined.
 
-    NumPy converts all of these to the lowest value, so every other result is already right.
+    NumPy converts all of these to the lowest integer, so only results with that value need a correction.
     """
     floats = data if data.dtype.itemsize >= 4 else data.astype(np.float32)
     with np.errstate(invalid="ignore", over="ignore"):
         if dtype.itemsize < 4 or dtype == np.int32:
-            short = floats.astype(np.int32)
-            if not np.any(short == np.iinfo(np.int32).min):
-                return short.astype(dtype, copy=False)
+            narrow = floats.astype(np.int32)
+            if not np.any(narrow == np.iinfo(np.int32).min):
+                return narrow.astype(dtype, copy=False)
         whole = np.asarray(floats.astype(np.int64))
         suspects = whole == np.iinfo(np.int64).min
         if np.any(suspects):
@@ -132,10 +131,10 @@ def _cut(data: Array, dtype: np.dtype[Any]) -> Array:
         return whole.astype(dtype, copy=False)
 
 
-def half_away(data: Array, out: Array | None = None) -> Array:
+def round_half_away(data: Array, out: Array | None = None) -> Array:
     """Return the whole numbers nearest to floats, halves away from zero; exact, unlike adding a half first."""
     whole = np.trunc(data)
     with np.errstate(invalid="ignore"):  # infinity minus itself
-        far = (np.abs(data - whole) >= 0.5).astype(data.dtype)
-    result: Array = np.add(whole, np.copysign(far, data), out=out)
+        carry = (np.abs(data - whole) >= 0.5).astype(data.dtype)
+    result: Array = np.add(whole, np.copysign(carry, data), out=out)
     return result

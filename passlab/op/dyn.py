@@ -13,10 +13,10 @@ import numpy as np
 
 from passlab.errors import Diagnostic, RunError
 from passlab.ir.attrs import Attrs
-from passlab.ir.expr import Expr
-from passlab.ir.op import Op, OpCall, OpPattern, Precision, Reporter, Trait
+from passlab.ir.op import Op, OpPattern, Precision, Reporter, Trait
 from passlab.ir.types import ANY, Dim, Shape, TensorType, Type
 from passlab.op import dyn_gradients, scatter_gradients
+from passlab.op.chain import Gradient, zero_gradient
 from passlab.op.create import INIT, scalar
 from passlab.op.declare import call, operator
 from passlab.op.dtypes import Array, ArrayOrArrays, array_dtype, filled_array, guard_size
@@ -24,10 +24,10 @@ from passlab.op.fields import attrs, integer
 from passlab.op.gather import ONE_HOT, index_tensor, one_hot_array, one_hot_shape
 from passlab.op.relations import concrete, refuse, tensor
 from passlab.op.reshape import MOST_DIMENSIONS, RESHAPE, SQUEEZE, infer_newshape, reshape_back, squeeze_axes
-from passlab.op.scatter import dense_of
+from passlab.op.scatter import sparse_to_dense_array
 from passlab.op.slice import SLICE, sliced_dim, slices_of
 from passlab.op.sort import TOPK, topk_arrays, topk_results, topk_type
-from passlab.op.spread import TILE, check_broadcast, sum_back, tile_to
+from passlab.op.spread import TILE, check_broadcast, collapse_gradient, tile_to
 
 
 def shape_length(types: Sequence[Type], index: int, name: str, *, floats: bool = False) -> int | None:
@@ -64,7 +64,7 @@ def _shape_only_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) ->
     return None if rank is None else TensorType((ANY,) * rank, attrs.dtype)
 
 
-def _init(name: str, value: int, doc: str) -> Op:
+def _filled(name: str, value: int, doc: str) -> Op:
     def kernel(attrs: Attrs, shape: Array) -> Array:
         return filled_array(_sizes(shape), array_dtype(attrs.dtype), value, name)
 
@@ -74,7 +74,7 @@ def _init(name: str, value: int, doc: str) -> Op:
     return operator(
         name, ("shape",), attrs=INIT, relation=_shape_only_type, shape_function=shape_function,
         pattern=OpPattern.ELEMWISE,
-        level=3, out=False, doc=doc, gradient=_flat,
+        level=3, out=False, doc=doc, gradient=zero_gradient,
         shapes="shape (rank) -> shape", source="np.full",
         edge_cases=(
             f'{name}(%s: (2) int64 = [2, 3], shape=None, dtype="T")', f'{name}(%s: (0) int64, shape=None, dtype="T")',
@@ -84,12 +84,8 @@ def _init(name: str, value: int, doc: str) -> Op:
     )(kernel)  # fmt: skip
 
 
-def _flat(orig: OpCall, grad: Expr) -> list[Expr]:
-    return [call("zeros_like", arg) for arg in orig.args]
-
-
-zeros = _init("dyn.zeros", 0, "A tensor of zeros with the shape that a vector holds.")
-ones = _init("dyn.ones", 1, "A tensor of ones with the shape that a vector holds.")
+zeros = _filled("dyn.zeros", 0, "A tensor of zeros with the shape that a vector holds.")
+ones = _filled("dyn.ones", 1, "A tensor of ones with the shape that a vector holds.")
 
 
 def _full_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
@@ -117,11 +113,11 @@ def _full_shape(attrs: Attrs, fill_value: Array, shape: Array) -> Type:
 )  # fmt: skip
 def full(attrs: Attrs, fill_value: Array, shape: Array) -> Array:
     """A tensor filled with one value, with the shape that a vector holds."""
-    expected = array_dtype(attrs.dtype) if attrs.dtype else fill_value.dtype
-    return filled_array(_sizes(shape), expected, fill_value.astype(expected), "dyn.full")
+    result_dtype = array_dtype(attrs.dtype) if attrs.dtype else fill_value.dtype
+    return filled_array(_sizes(shape), result_dtype, fill_value.astype(result_dtype), "dyn.full")
 
 
-# ---------------------------------------------------------------- one tensor and a vector that says how
+# ---------------------------------------------------------------- operators on data and a vector
 Rule = Callable[[Shape, Sequence[int], Any], Shape]
 
 
@@ -139,7 +135,7 @@ def _data_and_vector(
     name: str, vector: str, record: Any, rule: Rule, work: Callable[[Any, Array, tuple[int, ...]], Array],
     rank: Callable[[int, int, Any], int], doc: str, floats: bool = False, **facts: Any,
 ) -> Op:  # fmt: skip
-    """Declare an operator on data and a vector: `rule` computes the shape at run time, `rank` its length before."""
+    """Declare an operator on data and a vector. `rule` computes the result's shape at run time, `rank` its rank."""
 
     def relation(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
         data, length = tensor(types, 0, "data"), shape_length(types, 1, vector, floats=floats)
@@ -170,7 +166,7 @@ def _reshape_to(attrs: Attrs, data: Array, shape: tuple[int, ...]) -> Array:
     return data.reshape(shape)
 
 
-def _with_zero(formula: Callable[[OpCall, Expr], list[Expr]]) -> Callable[[OpCall, Expr], list[Expr]]:
+def _with_zero_gradient(formula: Gradient) -> Gradient:
     """Extend a gradient of the data by a zero gradient of the vector."""
     return lambda orig, grad: [*formula(orig, grad), call("zeros_like", orig.args[1])]
 
@@ -179,7 +175,7 @@ reshape = _data_and_vector(
     "dyn.reshape", "newshape", RESHAPE, lambda shape, values, attrs: infer_newshape(shape, values, attrs.allowzero),
     _reshape_to,
     lambda rank, length, attrs: length, "The elements in the shape that a vector holds, with the codes of `reshape`.",
-    precision=Precision.FOLLOW, pattern=OpPattern.INJECTIVE, level=3, gradient=_with_zero(reshape_back),
+    precision=Precision.FOLLOW, pattern=OpPattern.INJECTIVE, level=3, gradient=_with_zero_gradient(reshape_back),
     shapes="data (...), newshape (rank) -> newshape",
     source="np.reshape, with Relay's codes",
     edge_cases=(
@@ -193,7 +189,7 @@ reshape = _data_and_vector(
 squeeze = _data_and_vector(
     "dyn.squeeze", "axes", SQUEEZE, lambda shape, values, attrs: squeeze_axes(shape, values), _reshape_to,
     lambda rank, length, attrs: rank - length, "Drop the dimensions of size 1 that a vector names.",
-    pattern=OpPattern.INJECTIVE, level=3, gradient=_with_zero(reshape_back),
+    pattern=OpPattern.INJECTIVE, level=3, gradient=_with_zero_gradient(reshape_back),
     shapes="data (..., 1, ...), axes (k) -> (..., ...)",
     source="np.squeeze",
     edge_cases=(
@@ -213,7 +209,7 @@ broadcast_to = _data_and_vector(
     "dyn.broadcast_to", "shape", INIT, _broadcast_shape, lambda attrs, data,
     shape: np.array(np.broadcast_to(data, shape)),
     lambda rank, length, attrs: length, "Repeat the elements up to the shape that a vector holds.",
-    precision=Precision.FOLLOW, pattern=OpPattern.BROADCAST, level=4, gradient=_with_zero(sum_back),
+    precision=Precision.FOLLOW, pattern=OpPattern.BROADCAST, level=4, gradient=_with_zero_gradient(collapse_gradient),
     shapes="data (...), shape (rank) -> shape",
     source="np.broadcast_to",
     edge_cases=(
@@ -224,7 +220,7 @@ broadcast_to = _data_and_vector(
 )  # fmt: skip
 
 
-def _more_dimensions(rank: int, length: int, attrs: Attrs) -> int:
+def _expanded_rank(rank: int, length: int, attrs: Attrs) -> int:
     if attrs.num_newaxis < 0:
         refuse(f"num_newaxis is {attrs.num_newaxis}", 0, expected="a number of new dimensions")
     added: int = attrs.num_newaxis
@@ -234,16 +230,16 @@ def _more_dimensions(rank: int, length: int, attrs: Attrs) -> int:
 def _expand(shape: Shape, values: Sequence[int], attrs: Attrs) -> Shape:
     if len(values) != 1 or not -len(shape) - 1 <= values[0] <= len(shape):
         refuse(f"axis {list(values)} is outside the rank {len(shape)} of the data and its end", 1)
-    at = values[0] + (len(shape) + 1 if values[0] < 0 else 0)
-    return (*shape[:at], *([1] * attrs.num_newaxis), *shape[at:])
+    position = values[0] + (len(shape) + 1 if values[0] < 0 else 0)
+    return (*shape[:position], *([1] * attrs.num_newaxis), *shape[position:])
 
 
 expand_dims = _data_and_vector(
     "dyn.expand_dims", "axis",
     attrs("DynExpandDimsAttrs", integer("num_newaxis", 1, doc="the number of new dimensions")),
-    _expand, _reshape_to, _more_dimensions,
+    _expand, _reshape_to, _expanded_rank,
     "Insert dimensions of size 1 at the index that a scalar holds.", pattern=OpPattern.INJECTIVE, level=3,
-    gradient=_with_zero(reshape_back),
+    gradient=_with_zero_gradient(reshape_back),
     shapes="data (...), axis () -> (..., 1, ...)",
     source="np.expand_dims",
     edge_cases=(
@@ -287,19 +283,19 @@ def _slice_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type
     if data is None:
         return None
     constants = [length for length in lengths if isinstance(length, int)]
-    first = range(max(constants) if len(constants) == len(lengths) else len(data.shape))
-    cut = first if attrs.axes is None else attrs.axes
-    return TensorType(tuple([ANY if at in cut else dim for at, dim in enumerate(data.shape)]), data.dtype)
+    leading = range(max(constants) if len(constants) == len(lengths) else len(data.shape))
+    sliced = leading if attrs.axes is None else attrs.axes
+    return TensorType(tuple([ANY if axis in sliced else dim for axis, dim in enumerate(data.shape)]), data.dtype)
 
 
-def _cuts(attrs: Attrs, data: Array, bounds: Sequence[Array]) -> list[slice]:
+def _slices(attrs: Attrs, data: Array, bounds: Sequence[Array]) -> list[slice]:
     begin, end, strides = (bound.tolist() for bound in bounds)
     return slices_of(data.ndim, begin, end, strides, attrs.slice_mode, attrs.axes)
 
 
 def _slice_shape(attrs: Attrs, data: Array, *bounds: Array) -> Type:
-    cuts = _cuts(attrs, data, bounds)
-    return TensorType(tuple([sliced_dim(dim, cut) for dim, cut in zip(data.shape, cuts, strict=True)]), data.dtype)
+    slices = _slices(attrs, data, bounds)
+    return TensorType(tuple([sliced_dim(dim, cut) for dim, cut in zip(data.shape, slices, strict=True)]), data.dtype)
 
 
 @operator(
@@ -319,7 +315,7 @@ def _slice_shape(attrs: Attrs, data: Array, *bounds: Array) -> Type:
 )  # fmt: skip
 def strided_slice(attrs: Attrs, data: Array, begin: Array, end: Array, strides: Array) -> Array:
     """Cut a box out of a tensor, as Python's slices do, at bounds that vectors hold."""
-    return data[tuple(_cuts(attrs, data, (begin, end, strides)))]
+    return data[tuple(_slices(attrs, data, (begin, end, strides)))]
 
 
 # ---------------------------------------------------------------- topk
@@ -378,11 +374,9 @@ def _one_hot_result(attrs: Attrs, indices: Array, on_value: Array, off_value: Ar
     example='dyn.one_hot(%i, %v, %v, %k, depth=0, dtype="float32")',
 )  # fmt: skip
 def one_hot(attrs: Attrs, indices: Array, on_value: Array, off_value: Array, depth: Array) -> Array:
-    """A vector for each index, with `on_value` at the index and `off_value` elsewhere; a scalar tensor gives its
-    length.
-    """
-    expected = array_dtype(attrs.dtype) if attrs.dtype else on_value.dtype
-    return one_hot_array(indices, on_value, off_value, attrs.axis, int(depth.item()), expected)
+    """A vector of length `depth` for each index, with `on_value` at the index and `off_value` elsewhere."""
+    result_dtype = array_dtype(attrs.dtype) if attrs.dtype else on_value.dtype
+    return one_hot_array(indices, on_value, off_value, attrs.axis, int(depth.item()), result_dtype)
 
 
 # ---------------------------------------------------------------- sparse_to_dense
@@ -417,4 +411,4 @@ def sparse_to_dense(
     attrs: Attrs, sparse_indices: Array, sparse_values: Array, default_value: Array, output_shape: Array
 ) -> Array:
     """A tensor with the shape that a vector holds, with `default_value` everywhere except at the sparse indices."""
-    return dense_of(sparse_indices, sparse_values, default_value, _sizes(output_shape))
+    return sparse_to_dense_array(sparse_indices, sparse_values, default_value, _sizes(output_shape))

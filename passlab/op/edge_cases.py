@@ -45,23 +45,23 @@ class EdgeProgram:
     variables: tuple[Variable, ...]
 
 
-def is_swept(edge: str) -> bool:
-    """Whether an edge case is meant for every dtype in turn."""
+def varies_dtype(edge: str) -> bool:
+    """Whether an edge case leaves a dtype open, so that it is tried with every dtype."""
     return '"T"' in edge or any(dtype in ("", "T") for _, _, dtype, _ in _VARIABLE.findall(edge))
 
 
 def program(edge: str, dtype: str = "float32") -> EdgeProgram:
-    """Return an edge case as a program whose unstated dtypes are `dtype`."""
+    """Return an edge case as a program in which `dtype` stands for each dtype that is left open."""
     variables: list[Variable] = []
 
-    def bare(match: re.Match[str]) -> str:
+    def remove_type(match: re.Match[str]) -> str:
         name, dims, kind, value = match.groups()
         shape = tuple(int(d) for d in dims.split(",") if d.strip())
-        own = dtype if kind in (None, "T") else kind
-        variables.append(Variable(name, shape, own, None if value is None else json.loads(value)))
+        var_dtype = dtype if kind in (None, "T") else kind
+        variables.append(Variable(name, shape, var_dtype, None if value is None else json.loads(value)))
         return f"%{name}"
 
-    call = _VARIABLE.sub(bare, edge).replace('"T"', f'"{dtype}"')
+    call = _VARIABLE.sub(remove_type, edge).replace('"T"', f'"{dtype}"')
     params = ", ".join(f"%{v.name}: Tensor[({', '.join(map(str, v.shape))}), {v.dtype}]" for v in variables)
     return EdgeProgram(f'#[version = "0.0.5"]\ndef @main({params}) {{\n  {call}\n}}', tuple(variables))
 
@@ -83,16 +83,16 @@ def on_two(name: str) -> tuple[str, ...]:
 
 
 # Shapes and edge cases that follow from the relation of a declaration alone.
-_FAMILIES: dict[Relation, tuple[str, Callable[[str], tuple[str, ...]]]] = {
+_RELATION_DEFAULTS: dict[Relation, tuple[str, Callable[[str], tuple[str, ...]]]] = {
     identity: ("S -> S", on_one),
     broadcast: ("two tensors, which broadcast to S -> S", on_two),
     broadcast_compare: ("two tensors, which broadcast to S -> S of bool", on_two),
 }
 
 
-def family(name: str, inputs: Sequence[str], relation: Relation) -> tuple[str, tuple[str, ...]]:
+def relation_defaults(name: str, inputs: Sequence[str], relation: Relation) -> tuple[str, tuple[str, ...]]:
     """Return the shapes and edge cases of an operator that follow from its relation, empty if none do."""
-    shapes, cases = _FAMILIES.get(relation, ("", None))
+    shapes, cases = _RELATION_DEFAULTS.get(relation, ("", None))
     if cases is None or len(inputs) != (1 if relation is identity else 2):
         return "", ()
     return shapes, cases(name)

@@ -17,12 +17,12 @@ from passlab.ir.types import Dim, TensorType, TupleType, Type
 from passlab.op.declare import Python, call, field_of, operator
 from passlab.op.dtypes import Array, array_dtype, as_array, is_extended, is_float
 from passlab.op.fields import attrs, text
-from passlab.op.relations import broadcast_dim, refuse, tensor_fields
+from passlab.op.relations import broadcast_dim, check_one_dtype, refuse, tensor_fields
 
 _DOTS = "..."
 
 
-def _terms(equation: str, count: int) -> tuple[list[str], str | None]:
+def _parse_equation(equation: str, count: int) -> tuple[list[str], str | None]:
     """Return the subscripts of each input and those of the result (None if they are omitted)."""
     inputs, arrow, output = equation.replace(" ", "").partition("->")
     terms = inputs.split(",")
@@ -49,99 +49,98 @@ def einsum_shape(equation: str, shapes: Sequence[Sequence[Dim]]) -> tuple[Dim, .
 
     The dimensions of `...` are named by their index from the end.
     """
-    terms, output = _terms(equation, len(shapes))
+    terms, output = _parse_equation(equation, len(shapes))
     sizes: dict[str, Dim] = {}
-    spread = 0
+    ellipsis_rank = 0
     for term, shape in zip(terms, shapes, strict=True):
         head, dots, tail = term.partition(_DOTS)
-        free = len(shape) - len(head) - len(tail)
-        if free < 0 or (free and not dots):
+        unnamed = len(shape) - len(head) - len(tail)
+        if unnamed < 0 or (unnamed and not dots):
             refuse(f"the term {term} does not fit {len(shape)} dimensions", 0, found=list(shape))
-        spread = max(spread, free)
-        names = [*head, *(str(free - i) for i in range(free)), *tail]
+        ellipsis_rank = max(ellipsis_rank, unnamed)
+        names = [*head, *(str(unnamed - i) for i in range(unnamed)), *tail]
         for letter, dim in zip(names, shape, strict=True):
             _assign(sizes, letter, dim)
     if output is None:
-        once = Counter("".join(terms).replace(".", ""))
-        output = (_DOTS if spread else "") + "".join(sorted(c for c, n in once.items() if n == 1))
+        counts = Counter("".join(terms).replace(".", ""))
+        output = (_DOTS if ellipsis_rank else "") + "".join(sorted(c for c, n in counts.items() if n == 1))
     head, dots, tail = output.partition(_DOTS)
-    expected = [*head, *((str(spread - i) for i in range(spread)) if dots else ()), *tail]
-    for letter in expected:
+    result_letters = [*head, *((str(ellipsis_rank - i) for i in range(ellipsis_rank)) if dots else ()), *tail]
+    for letter in result_letters:
         if letter not in sizes:
             refuse(f"the dimension {letter} of the result is in no tensor", 0, found=equation)
-    return tuple(sizes[letter] for letter in expected)
+    return tuple(sizes[letter] for letter in result_letters)
 
 
 def _einsum_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     fields = tensor_fields(types, 0)
     if fields is None:
         return None
-    for i, field in enumerate(fields):
-        if field.dtype != fields[0].dtype:
-            refuse(f"field {i} has another dtype than field 0", 0, expected=fields[0].dtype, found=field.dtype)
+    check_one_dtype(fields)
     return TensorType(einsum_shape(attrs.equation, [field.shape for field in fields]), fields[0].dtype)
 
 
-def _spelled_out(equation: str, ranks: Sequence[int]) -> tuple[list[str], str]:
-    """Return the terms and the result of an equation with a letter for each dimension of `...`."""
-    terms, output = _terms(equation, len(ranks))
+def _without_ellipsis(equation: str, ranks: Sequence[int]) -> tuple[list[str], str]:
+    """Return the subscripts of the inputs and of the result with a letter for each dimension of `...`."""
+    terms, output = _parse_equation(equation, len(ranks))
     if output is None:
-        once = Counter("".join(terms).replace(".", ""))
-        output = _DOTS * (_DOTS in equation) + "".join(sorted(c for c, n in once.items() if n == 1))
-    free = [rank - len(term.replace(_DOTS, "")) for term, rank in zip(terms, ranks, strict=True)]
-    unused = [c for c in ascii_letters if c not in equation][: max([0, *free])]
+        counts = Counter("".join(terms).replace(".", ""))
+        output = _DOTS * (_DOTS in equation) + "".join(sorted(c for c, n in counts.items() if n == 1))
+    unnamed = [rank - len(term.replace(_DOTS, "")) for term, rank in zip(terms, ranks, strict=True)]
+    unused = [c for c in ascii_letters if c not in equation][: max([0, *unnamed])]
     result = [
         term.replace(_DOTS, "".join(unused[len(unused) - count :]))
-        for term, count in zip([*terms, output], [*free, len(unused)], strict=True)
+        for term, count in zip([*terms, output], [*unnamed, len(unused)], strict=True)
     ]
     return result[:-1], result[-1]
 
 
 def _einsum_grad(orig: OpCall, grad: Expr) -> list[Expr]:
-    """For each tensor, the equation with the gradient in its place; dimensions that only the tensor has are broadcast.
+    """The gradient of a tensor is an einsum of the result's gradient and the other tensors.
 
-    A dimension that a tensor names twice is its diagonal: the gradient is zero outside it.
+    It is broadcast along dimensions that only this tensor has. A dimension that a tensor names twice is its diagonal,
+    outside which the gradient is zero.
     """
     fields, attrs = orig.args[0], orig.attrs
     ty = fields.checked_type
     assert isinstance(ty, TupleType)
     types = [field for field in ty.fields if isinstance(field, TensorType)]
-    terms, output = _spelled_out(attrs["equation"], [len(field.shape) for field in types])
+    terms, output = _without_ellipsis(attrs["equation"], [len(field.shape) for field in types])
     parts = [field_of(fields, i) for i in range(len(terms))]
     result: list[Expr] = []
-    for i, own in enumerate(terms):
+    for i, subscripts in enumerate(terms):
         others = [(terms[k], parts[k]) for k in range(len(terms)) if k != i]
-        term, diagonals = _distinct(own, types[i], "".join([*terms, output]))
+        term, diagonals = _distinct_letters(subscripts, types[i], "".join([*terms, output]))
         others += diagonals
-        held = [c for c in term if c in output or any(c in other for other, _ in others)]
-        equation = ",".join([output, *(other for other, _ in others)]) + "->" + "".join(held)
-        slope: Expr = call("einsum", Tuple([grad, *(part for _, part in others)]), equation=equation)
-        for at, letter in enumerate(term):
-            slope = slope if letter in held else call("expand_dims", slope, axis=at)
-        result.append(_fit(slope, term, held, types, terms, i, parts[i]))
+        result_letters = [c for c in term if c in output or any(c in other for other, _ in others)]
+        equation = ",".join([output, *(other for other, _ in others)]) + "->" + "".join(result_letters)
+        gradient: Expr = call("einsum", Tuple([grad, *(part for _, part in others)]), equation=equation)
+        for axis, letter in enumerate(term):
+            gradient = gradient if letter in result_letters else call("expand_dims", gradient, axis=axis)
+        result.append(_fit_shape(gradient, term, result_letters, types, terms, i, parts[i]))
     return [Tuple(result)]
 
 
-def _distinct(term: str, ty: TensorType, used: str) -> tuple[str, list[tuple[str, Expr]]]:
-    """Return a term with a new letter for each repeated one, and the identity matrices that tie the two."""
+def _distinct_letters(term: str, ty: TensorType, used: str) -> tuple[str, list[tuple[str, Expr]]]:
+    """Return a term with a new letter for each repeated one, and identity matrices, indexed by the two letters."""
     result = ""
-    ties: list[tuple[str, Expr]] = []
-    fresh = iter([c for c in ascii_letters if c not in used])
+    diagonals: list[tuple[str, Expr]] = []
+    new_letters = iter([c for c in ascii_letters if c not in used])
     for letter, dim in zip(term, ty.shape, strict=True):
         if letter in result:
-            tie = letter + next(fresh)
+            pair = letter + next(new_letters)
             if type(dim) is not int:
                 refuse("the gradient of a diagonal needs a known size", 0, found=ty)
-            ties.append((tie, Constant(np.eye(dim).astype(array_dtype(ty.dtype)))))
-            letter = tie[1]
+            diagonals.append((pair, Constant(np.eye(dim).astype(array_dtype(ty.dtype)))))
+            letter = pair[1]
         result += letter
-    return result, ties
+    return result, diagonals
 
 
-def _fit(
-    slope: Expr,
+def _fit_shape(
+    gradient: Expr,
     term: str,
-    held: Sequence[str],
+    result_letters: Sequence[str],
     types: Sequence[TensorType],
     terms: Sequence[str],
     index: int,
@@ -149,13 +148,13 @@ def _fit(
 ) -> Expr:
     """Sum a gradient over broadcast dimensions, and broadcast it over dimensions that only its tensor has."""
     sizes = [(c, d) for t, ty in zip(terms, types, strict=True) for c, d in zip(t, ty.shape, strict=True)]
-    own = list(zip(term, types[index].shape, strict=True))
-    more = [at for at, (c, d) in enumerate(own) if any(d != size for other, size in sizes if other == c)]
-    summed = [at for at in more if own[at][1] == 1]
-    if summed:
-        slope = call("sum", slope, axis=summed, keepdims=True)
-    again = len(held) < len(term) or len(summed) < len(more)
-    return call("broadcast_to_like", slope, like) if again else slope
+    dims = list(zip(term, types[index].shape, strict=True))
+    broadcast_axes = [axis for axis, (c, d) in enumerate(dims) if any(d != size for other, size in sizes if other == c)]
+    reduced_axes = [axis for axis in broadcast_axes if dims[axis][1] == 1]
+    if reduced_axes:
+        gradient = call("sum", gradient, axis=reduced_axes, keepdims=True)
+    grows = len(result_letters) < len(term) or len(reduced_axes) < len(broadcast_axes)
+    return call("broadcast_to_like", gradient, like) if grows else gradient
 
 
 @operator(
@@ -185,16 +184,16 @@ def einsum(attrs: Attrs, data: tuple[Array, ...]) -> Array:
     dtype = data[0].dtype
     wide = np.float32 if is_float(dtype) else np.int32
     parts = [part.astype(wide) for part in data] if is_extended(dtype) else data  # NumPy's einsum does not take these
-    terms, _ = _spelled_out(attrs.equation, [part.ndim for part in data])
+    terms, _ = _without_ellipsis(attrs.equation, [part.ndim for part in data])
     sizes = {c: size for term, part in zip(terms, data, strict=True) for c, size in zip(term, part.shape, strict=True)}
     work = math.prod(sizes.values())
-    if len(data) > 2 and work > _AT_ONCE:  # two tensors at a time: sums of sums take far fewer steps
+    if len(data) > 2 and work > _LARGE_WORK:  # two tensors at a time: sums of sums take far fewer steps
         path, _ = np.einsum_path(attrs.equation, *parts, optimize="greedy")
         return as_array(np.einsum(attrs.equation, *parts, optimize=path)).astype(dtype, copy=False)
     limits.check("operations", work, "einsum")
-    by_blas = len(data) == 2 and work > _PRODUCT and is_float(dtype)  # a product of matrices, if it is one
+    by_blas = len(data) == 2 and work > _SMALL_WORK and is_float(dtype)  # a product of matrices, if it is one
     return as_array(np.einsum(attrs.equation, *parts, optimize=by_blas)).astype(dtype, copy=False)
 
 
-_PRODUCT = 1 << 15  # multiplications; below, looking for a matrix product costs more than it saves
-_AT_ONCE = 1 << 28  # products that NumPy's loop over all dimensions may take
+_SMALL_WORK = 1 << 15  # multiplications; below, looking for a matrix product costs more than it saves
+_LARGE_WORK = 1 << 28  # products that NumPy's loop over all dimensions may take

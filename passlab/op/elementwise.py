@@ -16,12 +16,12 @@ from passlab.ir.expr import Constant, Expr
 from passlab.ir.op import Op, OpCall, OpPattern, Precision, Trait
 from passlab.ir.types import TensorType
 from passlab.op import layout_rules
+from passlab.op.chain import Gradient, zero_gradient
 from passlab.op.declare import Python, call, deliver, operator, quiet
-from passlab.op.dtypes import Array, array_dtype, as_array, half_away, integer_info, is_float
+from passlab.op.dtypes import Array, array_dtype, as_array, integer_info, is_float, round_half_away
 from passlab.op.fields import attrs, number
 from passlab.op.relations import identity
 
-Gradient = Callable[[OpCall, Expr], list[Expr]]
 F16, F32, F64 = np.dtype(np.float16), np.dtype(np.float32), np.dtype(np.float64)
 
 
@@ -34,8 +34,8 @@ def constant_like(value: float, like: Expr) -> Constant:
     return Constant(np.asarray(value).astype(array_dtype(ty.dtype if isinstance(ty, TensorType) else "float32")))
 
 
-def _wide(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """The dtype in which a function of calculus is computed for dtypes without a loop in NumPy."""
+def _float_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """Return the dtype in which functions of calculus are computed for dtypes that NumPy has no loop for."""
     return F32 if is_float(dtype) else F64
 
 
@@ -46,7 +46,7 @@ def calculus_kernel(function: Callable[..., Any], *, widen_half: bool = False) -
         dtype = data.dtype
         if dtype.kind == "f" and dtype.itemsize > 1 and not (widen_half and dtype == F16):
             return as_array(function(data, out=out))
-        result = as_array(function(data.astype(_wide(dtype)))).astype(dtype)
+        result = as_array(function(data.astype(_float_dtype(dtype)))).astype(dtype)
         return result if out is None else deliver(result, out)
 
     return kernel
@@ -121,7 +121,7 @@ def _single_erf(data: Array, out: Array) -> Array:
 
 
 def _erf_block(data: Array, out: Array, square: Array) -> Array:
-    """Write the error function into `out`, which may be `data` itself; `square` is scratch."""
+    """Write the error function into `out`, which may be `data` itself; `square` is a buffer for the squares."""
     first, second, *rest = map(np.float32, _ERF_R)
     x = np.clip(data, -_ERF_END, _ERF_END)
     np.multiply(x, x, out=square)
@@ -135,7 +135,7 @@ def _erf_block(data: Array, out: Array, square: Array) -> Array:
 
 
 # ---------------------------------------------------------------- gradients
-def _grad(formula: Callable[[Expr, Expr, Expr], Expr]) -> Gradient:
+def _unary_gradient(formula: Callable[[Expr, Expr, Expr], Expr]) -> Gradient:
     """Return the gradient of an operator on one input from `formula(x, y, grad)`, where y is the call itself."""
 
     def gradient(orig: OpCall, grad: Expr) -> list[Expr]:
@@ -144,21 +144,21 @@ def _grad(formula: Callable[[Expr, Expr, Expr], Expr]) -> Gradient:
     return gradient
 
 
-def _one(like: Expr) -> Expr:
+def _ones(like: Expr) -> Expr:
     return call("ones_like", like)
 
 
-def _zero(like: Expr) -> Expr:
+def _zeros(like: Expr) -> Expr:
     return call("zeros_like", like)
 
 
 def _one_minus_square(x: Expr) -> Expr:
-    return _one(x) - x * x
+    return _ones(x) - x * x
 
 
 def _erf_grad(x: Expr, y: Expr, grad: Expr) -> Expr:
-    slope = constant_like(2 / np.sqrt(np.pi), x)
-    return slope * call("exp", -(x * x)) * grad
+    factor = constant_like(2 / np.sqrt(np.pi), x)
+    return factor * call("exp", -(x * x)) * grad
 
 
 def _sqrt_grad(x: Expr, y: Expr, grad: Expr) -> Expr:
@@ -169,16 +169,14 @@ def _rsqrt_grad(x: Expr, y: Expr, grad: Expr) -> Expr:
     return grad * constant_like(-0.5, x) * call("power", x, constant_like(-1.5, x))
 
 
-def _log_to(base: float) -> Gradient:
-    return _grad(lambda x, y, grad: grad * _one(x) / (constant_like(np.log(base), x) * x))
+def _log_gradient_to(base: float) -> Gradient:
+    return _unary_gradient(lambda x, y, grad: grad * _ones(x) / (constant_like(np.log(base), x) * x))
 
 
 def _abs_grad(x: Expr, y: Expr, grad: Expr) -> Expr:
-    ones = _one(x)
-    return call("where", call("less", x, _zero(x)), -ones * grad, ones * grad)
+    ones = _ones(x)
+    return call("where", call("less", x, _zeros(x)), -ones * grad, ones * grad)
 
-
-FLAT = _grad(lambda x, y, grad: _zero(x))  # the gradient of step functions: zero wherever it exists
 
 # ---------------------------------------------------------------- declarations
 exp = calculus(
@@ -186,78 +184,88 @@ exp = calculus(
     np.exp,
     "The exponential of each element.",
     precision=Precision.NEVER,
-    gradient=_grad(lambda x, y, grad: grad * call("exp", x)),
+    gradient=_unary_gradient(lambda x, y, grad: grad * call("exp", x)),
     traits=Trait.IN_PLACE,
 )
 log = calculus(
     "log",
     np.log,
     "The natural logarithm of each element.",
-    gradient=_grad(lambda x, y, grad: grad * _one(x) / x),
+    gradient=_unary_gradient(lambda x, y, grad: grad * _ones(x) / x),
     traits=Trait.IN_PLACE,
 )
-log2 = calculus("log2", np.log2, "The logarithm to base 2 of each element.", gradient=_log_to(2))
-log10 = calculus("log10", np.log10, "The logarithm to base 10 of each element.", gradient=_log_to(10))
+log2 = calculus("log2", np.log2, "The logarithm to base 2 of each element.", gradient=_log_gradient_to(2))
+log10 = calculus("log10", np.log10, "The logarithm to base 10 of each element.", gradient=_log_gradient_to(10))
 sqrt = calculus(
     "sqrt",
     np.sqrt,
     "The square root of each element.",
-    gradient=_grad(_sqrt_grad),
+    gradient=_unary_gradient(_sqrt_grad),
     precision=Precision.FOLLOW,
     traits=Trait.IN_PLACE,
 )
 rsqrt = calculus(
-    "rsqrt", _rsqrt, "One over the square root of each element.", gradient=_grad(_rsqrt_grad), traits=Trait.IN_PLACE
+    "rsqrt",
+    _rsqrt,
+    "One over the square root of each element.",
+    gradient=_unary_gradient(_rsqrt_grad),
+    traits=Trait.IN_PLACE,
 )
 sin = calculus(
     "sin",
     np.sin,
     "The sine of each element (radians).",
-    gradient=_grad(lambda x, y, grad: grad * call("cos", x)),
+    gradient=_unary_gradient(lambda x, y, grad: grad * call("cos", x)),
     traits=Trait.IN_PLACE,
 )
 cos = calculus(
     "cos",
     np.cos,
     "The cosine of each element (radians).",
-    gradient=_grad(lambda x, y, grad: grad * (-_one(x) * call("sin", x))),
+    gradient=_unary_gradient(lambda x, y, grad: grad * (-_ones(x) * call("sin", x))),
     traits=Trait.IN_PLACE,
 )
 tan = calculus(
     "tan",
     np.tan,
     "The tangent of each element (radians).",
-    gradient=_grad(lambda x, y, grad: grad / (call("cos", x) * call("cos", x))),
+    gradient=_unary_gradient(lambda x, y, grad: grad / (call("cos", x) * call("cos", x))),
 )
 asin = calculus(
     "asin",
     np.arcsin,
     "The inverse sine of each element.",
-    gradient=_grad(lambda x, y, grad: grad / call("sqrt", _one_minus_square(x))),
+    gradient=_unary_gradient(lambda x, y, grad: grad / call("sqrt", _one_minus_square(x))),
 )
 acos = calculus(
     "acos",
     np.arccos,
     "The inverse cosine of each element.",
-    gradient=_grad(lambda x, y, grad: -grad / call("sqrt", _one_minus_square(x))),
+    gradient=_unary_gradient(lambda x, y, grad: -grad / call("sqrt", _one_minus_square(x))),
 )
 atan = calculus(
     "atan",
     np.arctan,
     "The inverse tangent of each element.",
-    gradient=_grad(lambda x, y, grad: grad / (_one(x) + x * x)),
+    gradient=_unary_gradient(lambda x, y, grad: grad / (_ones(x) + x * x)),
 )
 sinh = calculus(
-    "sinh", np.sinh, "The hyperbolic sine of each element.", gradient=_grad(lambda x, y, grad: grad * call("cosh", x))
+    "sinh",
+    np.sinh,
+    "The hyperbolic sine of each element.",
+    gradient=_unary_gradient(lambda x, y, grad: grad * call("cosh", x)),
 )
 cosh = calculus(
-    "cosh", np.cosh, "The hyperbolic cosine of each element.", gradient=_grad(lambda x, y, grad: grad * call("sinh", x))
+    "cosh",
+    np.cosh,
+    "The hyperbolic cosine of each element.",
+    gradient=_unary_gradient(lambda x, y, grad: grad * call("sinh", x)),
 )
 tanh = calculus(
     "tanh",
     np.tanh,
     "The hyperbolic tangent of each element.",
-    gradient=_grad(lambda x, y, grad: grad * _one_minus_square(y)),
+    gradient=_unary_gradient(lambda x, y, grad: grad * _one_minus_square(y)),
     precision=Precision.FOLLOW,
     traits=Trait.IN_PLACE,
 )
@@ -265,26 +273,26 @@ asinh = calculus(
     "asinh",
     np.arcsinh,
     "The inverse hyperbolic sine of each element.",
-    gradient=_grad(lambda x, y, grad: grad / call("sqrt", x * x + _one(x))),
+    gradient=_unary_gradient(lambda x, y, grad: grad / call("sqrt", x * x + _ones(x))),
 )
 acosh = calculus(
     "acosh",
     np.arccosh,
     "The inverse hyperbolic cosine of each element.",
-    gradient=_grad(lambda x, y, grad: grad / call("sqrt", x * x - _one(x))),
+    gradient=_unary_gradient(lambda x, y, grad: grad / call("sqrt", x * x - _ones(x))),
 )
 atanh = calculus(
     "atanh",
     np.arctanh,
     "The inverse hyperbolic tangent of each element.",
-    gradient=_grad(lambda x, y, grad: grad / _one_minus_square(x)),
+    gradient=_unary_gradient(lambda x, y, grad: grad / _one_minus_square(x)),
 )
 sigmoid = calculus(
     "sigmoid",
     _sigmoid,
     "The logistic function 1 / (1 + exp(-x)) of each element.",
     widen_half=True,
-    gradient=_grad(lambda x, y, grad: grad * y * (_one(y) - y)),
+    gradient=_unary_gradient(lambda x, y, grad: grad * y * (_ones(y) - y)),
     precision=Precision.FOLLOW,
     traits=Trait.IN_PLACE,
 )
@@ -294,7 +302,7 @@ erf = calculus(
     "The error function of each element.",
     widen_half=True,
     precision=Precision.NEVER,
-    gradient=_grad(_erf_grad),
+    gradient=_unary_gradient(_erf_grad),
     traits=Trait.IN_PLACE,
 )
 
@@ -303,7 +311,7 @@ floor = elementwise(
     _rounding_kernel(np.floor),
     "The largest integer not above each element.",
     level=3,
-    gradient=FLAT,
+    gradient=zero_gradient,
     traits=Trait.IN_PLACE | Trait.MAKES_WHOLE,
 )
 ceil = elementwise(
@@ -311,7 +319,7 @@ ceil = elementwise(
     _rounding_kernel(np.ceil),
     "The smallest integer not below each element.",
     level=3,
-    gradient=FLAT,
+    gradient=zero_gradient,
     traits=Trait.IN_PLACE | Trait.MAKES_WHOLE,
 )
 trunc = elementwise(
@@ -319,15 +327,15 @@ trunc = elementwise(
     _rounding_kernel(np.trunc),
     "Each element truncated to an integer.",
     level=3,
-    gradient=FLAT,
+    gradient=zero_gradient,
     traits=Trait.IN_PLACE | Trait.MAKES_WHOLE,
 )
 round_ = elementwise(
     "round",
-    _rounding_kernel(half_away),
+    _rounding_kernel(round_half_away),
     "The integer nearest to each element; halves are rounded away from zero.",
     level=3,
-    gradient=FLAT,
+    gradient=zero_gradient,
     traits=Trait.IN_PLACE | Trait.MAKES_WHOLE,
 )
 
@@ -357,7 +365,7 @@ negative = elementwise(
     _negative_kernel,
     "Each element negated; the smallest integer wraps to itself.",
     level=3,
-    gradient=_grad(lambda x, y, grad: -grad),
+    gradient=_unary_gradient(lambda x, y, grad: -grad),
     traits=Trait.IN_PLACE | Trait.KEEPS_WHOLE | Trait.HOMOGENEOUS,
 )
 abs_ = elementwise(
@@ -365,7 +373,7 @@ abs_ = elementwise(
     _abs_kernel,
     "The absolute value of each element; the smallest integer wraps to itself.",
     level=3,
-    gradient=_grad(_abs_grad),
+    gradient=_unary_gradient(_abs_grad),
     traits=Trait.IN_PLACE | Trait.KEEPS_WHOLE | Trait.HOMOGENEOUS,
 )
 sign = elementwise(
@@ -373,7 +381,7 @@ sign = elementwise(
     quiet(_sign_kernel),
     "-1, 0 or 1 by the sign of each element; NaN stays NaN.",
     level=3,
-    gradient=FLAT,
+    gradient=zero_gradient,
     traits=Trait.MAKES_WHOLE,
 )
 copy = elementwise(
@@ -382,7 +390,7 @@ copy = elementwise(
     "A copy of the tensor.",
     level=3,
     out=False,
-    gradient=_grad(lambda x, y, grad: grad),
+    gradient=_unary_gradient(lambda x, y, grad: grad),
     precision=Precision.FOLLOW,
     traits=Trait.MOVES | Trait.HOMOGENEOUS,
 )
@@ -392,15 +400,15 @@ def _clip_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     x = orig.args[0]
     assert isinstance(x.checked_type, TensorType)
     dtype = array_dtype(x.checked_type.dtype)
-    bounds = (Constant(np.asarray(_bound(orig.attrs[k], dtype), dtype)) for k in ("a_min", "a_max"))
+    bounds = (Constant(np.asarray(_bound_in_dtype(orig.attrs[k], dtype), dtype)) for k in ("a_min", "a_max"))
     low, high = (call("broadcast_to_like", bound, x) for bound in bounds)
-    zeros, ones = _zero(x), _one(x)
+    zeros, ones = _zeros(x), _ones(x)
     inside = call("where", call("less", high, x), zeros, ones * grad)
     return [call("where", call("less", x, low), zeros, inside)]
 
 
-def _bound(value: float, dtype: np.dtype[Any]) -> Any:
-    """A bound of `clip` in the dtype of the data: truncated and saturated if that is an integer dtype."""
+def _bound_in_dtype(value: float, dtype: np.dtype[Any]) -> Any:
+    """Return a bound of `clip` in the dtype of the data: truncated and saturated if that is an integer dtype."""
     if is_float(dtype):
         return dtype.type(value)
     info = integer_info(dtype) if dtype.kind != "b" else None
@@ -435,7 +443,7 @@ def _bound(value: float, dtype: np.dtype[Any]) -> Any:
 )
 def clip(attrs: Attrs, data: Array, *, out: Array | None = None) -> Array:
     """Clip each element to [a_min, a_max]; NaN stays NaN, and if the bounds cross, a_max wins."""
-    low, high = _bound(attrs.a_min, data.dtype), _bound(attrs.a_max, data.dtype)
+    low, high = _bound_in_dtype(attrs.a_min, data.dtype), _bound_in_dtype(attrs.a_max, data.dtype)
     return as_array(np.minimum(np.maximum(data, low, out=out), high, out=out))
 
 
@@ -446,11 +454,11 @@ def _hardswish(data: Array, out: Array | None = None) -> Array:
 
 
 def _hardswish_grad(x: Expr, y: Expr, grad: Expr) -> Expr:
-    """The derivative of x * r(x) / 6, where r ramps from 0 to 6 between -3 and 3, with slope 1."""
+    """The derivative of x * r(x) / 6, where r rises with slope 1 from r(-3) = 0 to r(3) = 6: (r(x) + x * r'(x)) / 6."""
     shifted = x + constant_like(3, x)
     ramp = call("clip", shifted, a_min=0.0, a_max=6.0)
-    rising = call("where", call("equal", ramp, shifted), x, _zero(x))
-    return grad * (ramp + rising) * constant_like(1 / 6, x)
+    slope_term = call("where", call("equal", ramp, shifted), x, _zeros(x))
+    return grad * (ramp + slope_term) * constant_like(1 / 6, x)
 
 
 hardswish = calculus(
@@ -459,23 +467,23 @@ hardswish = calculus(
     "x * min(max(x + 3, 0), 6) / 6 for each element.",
     level=10,
     source="Howard et al., Searching for MobileNetV3 (2019)",
-    gradient=_grad(_hardswish_grad),
+    gradient=_unary_gradient(_hardswish_grad),
 )
 
 
-# ---------------------------------------------------------------- functions that may be computed roughly
+# ---------------------------------------------------------------- functions that may be approximated
 fast_exp = calculus(
     "fast_exp",
     np.exp,
     "The exponential, where accuracy may be traded for speed (here it is exact).",
-    gradient=_grad(lambda x, y, grad: grad * call("fast_exp", x)),
+    gradient=_unary_gradient(lambda x, y, grad: grad * call("fast_exp", x)),
     precision=Precision.FOLLOW,
 )
 fast_tanh = calculus(
     "fast_tanh",
     np.tanh,
     "The hyperbolic tangent, where accuracy may be traded for speed (here it is exact).",
-    gradient=_grad(lambda x, y, grad: grad * _one_minus_square(y)),
+    gradient=_unary_gradient(lambda x, y, grad: grad * _one_minus_square(y)),
     precision=Precision.FOLLOW,
 )
 fast_erf = calculus(
@@ -483,6 +491,6 @@ fast_erf = calculus(
     _erf,
     "The error function, where accuracy may be traded for speed (here it is exact).",
     widen_half=True,
-    gradient=_grad(_erf_grad),
+    gradient=_unary_gradient(_erf_grad),
     precision=Precision.FOLLOW,
 )

@@ -24,12 +24,12 @@ def attrs(type_name: str, *fields: Field) -> type[Attrs]:
 
 def _field(name: str, convert: Callable[[Any], Any], default: Any, doc: str, kind: str, optional: bool) -> Field:
     if default is None or optional:
-        empty = None if default is None or default is REQUIRED else default
-        return Field(name, lambda v: empty if v is None else convert(v), default, doc, f"{kind} or None", None)
+        missing = None if default is None or default is REQUIRED else default
+        return Field(name, lambda v: missing if v is None else convert(v), default, doc, f"{kind} or None", None)
     return Field(name, convert, default if default is REQUIRED else convert(default), doc, kind)
 
 
-def _int(value: Any) -> int:
+def _to_int(value: Any) -> int:
     if isinstance(value, float) and not value.is_integer():
         raise ValueError("a whole number is needed")
     if isinstance(value, float):
@@ -40,55 +40,55 @@ def _int(value: Any) -> int:
         raise TypeError(f"an integer is needed, not {type(value).__name__}") from None
 
 
-def _float(value: Any) -> float:
+def _to_float(value: Any) -> float:
     if isinstance(value, (str, bytes)) or not hasattr(value, "__float__"):
         raise TypeError(f"a number is needed, not {type(value).__name__}")
     return float(value)
 
 
-def _bool(value: Any) -> bool:
+def _to_bool(value: Any) -> bool:
     if isinstance(value, (str, float)) or (not hasattr(value, "__bool__") and not isinstance(value, int)):
         raise TypeError(f"True or False is needed, not {type(value).__name__}")
     return bool(value)
 
 
-def _str(value: Any) -> str:
+def _to_str(value: Any) -> str:
     if not isinstance(value, str):
         raise TypeError(f"a string is needed, not {type(value).__name__}")
     return value
 
 
-def _dim(value: Any) -> Dim:
+def _to_dim(value: Any) -> Dim:
     if isinstance(value, (AnyDim, SizeVar)):
         return value
-    size = _int(value)
+    size = _to_int(value)
     if size < 0:
         raise ValueError(f"{size} is not a size of a dimension")
     return size
 
 
-def _tuple(convert: Callable[[Any], Any]) -> Callable[[Any], tuple[Any, ...]]:
-    def whole(value: Any) -> tuple[Any, ...]:
+def _to_tuple_of(convert: Callable[[Any], Any]) -> Callable[[Any], tuple[Any, ...]]:
+    def convert_all(value: Any) -> tuple[Any, ...]:
         if isinstance(value, (str, bytes)) or not hasattr(value, "__iter__"):
             raise TypeError(f"a list is needed, not {type(value).__name__}")
         return tuple(convert(v) for v in value)
 
-    return whole
+    return convert_all
 
 
 def integer(name: str, default: Any = REQUIRED, doc: str = "", *, optional: bool = False) -> Field:
     """A whole number."""
-    return _field(name, _int, default, doc, "int", optional)
+    return _field(name, _to_int, default, doc, "int", optional)
 
 
 def number(name: str, default: Any = REQUIRED, doc: str = "", *, optional: bool = False) -> Field:
     """A floating-point number (whole numbers are accepted)."""
-    return _field(name, _float, default, doc, "float", optional)
+    return _field(name, _to_float, default, doc, "float", optional)
 
 
 def boolean(name: str, default: Any = REQUIRED, doc: str = "") -> Field:
     """True or False (0 and 1 are accepted)."""
-    return _field(name, _bool, default, doc, "bool", False)
+    return _field(name, _to_bool, default, doc, "bool", False)
 
 
 def text(
@@ -97,7 +97,7 @@ def text(
     """A string, one of `choices` if they are given."""
 
     def convert(value: Any) -> str:
-        result = _str(value)
+        result = _to_str(value)
         if choices and result not in choices:
             raise ValueError(f"{result!r} is not one of {', '.join(map(repr, choices))}")
         return result
@@ -114,8 +114,10 @@ def dtype(name: str, default: Any = REQUIRED, doc: str = "") -> Field:
         try:
             return dtype_name(value)
         except DiagnosticError as error:
-            finding = error.diagnostics[0]
-            raise ValueError(f"{finding.message}; {finding.hint}" if finding.hint else finding.message) from None
+            diagnostic = error.diagnostics[0]
+            raise ValueError(
+                f"{diagnostic.message}; {diagnostic.hint}" if diagnostic.hint else diagnostic.message
+            ) from None
 
     return Field(name, convert, default, doc, "dtype")
 
@@ -124,37 +126,37 @@ def integers(
     name: str, default: Any = REQUIRED, doc: str = "", *, optional: bool = False, scalar_ok: bool = False
 ) -> Field:
     """A list of whole numbers; with `scalar_ok` one number means a list of one."""
-    many = _tuple(_int)
+    convert_list = _to_tuple_of(_to_int)
 
     def convert(value: Any) -> tuple[int, ...]:
-        return (_int(value),) if scalar_ok and not hasattr(value, "__iter__") else many(value)
+        return (_to_int(value),) if scalar_ok and not hasattr(value, "__iter__") else convert_list(value)
 
     return _field(name, convert, default, doc, "list of int", optional)
 
 
 def integer_or_integers(name: str, default: Any = REQUIRED, doc: str = "") -> Field:
     """One whole number, or a list of them: the two mean different things."""
-    many = _tuple(_int)
+    convert_list = _to_tuple_of(_to_int)
 
     def convert(value: Any) -> int | tuple[int, ...]:
-        return many(value) if hasattr(value, "__iter__") and not isinstance(value, str) else _int(value)
+        return convert_list(value) if hasattr(value, "__iter__") and not isinstance(value, str) else _to_int(value)
 
     return _field(name, convert, default, doc, "int or list of int", False)
 
 
 def numbers(name: str, default: Any = REQUIRED, doc: str = "", *, optional: bool = False) -> Field:
     """A list of floating-point numbers."""
-    return _field(name, _tuple(_float), default, doc, "list of float", optional)
+    return _field(name, _to_tuple_of(_to_float), default, doc, "list of float", optional)
 
 
 def dims(name: str, default: Any = REQUIRED, doc: str = "", *, optional: bool = False) -> Field:
     """A shape: whole numbers, `relay.Any()` or symbolic dimensions."""
-    return _field(name, _tuple(_dim), default, doc, "shape", optional)
+    return _field(name, _to_tuple_of(_to_dim), default, doc, "shape", optional)
 
 
 def pairs(name: str, default: Any = REQUIRED, doc: str = "", *, optional: bool = False) -> Field:
     """A list of lists of whole numbers, such as padding before and after each axis."""
-    return _field(name, _tuple(_tuple(_int)), default, doc, "list of lists of int", optional)
+    return _field(name, _to_tuple_of(_to_tuple_of(_to_int)), default, doc, "list of lists of int", optional)
 
 
 def expression(name: str, default: Any = REQUIRED, doc: str = "", *, optional: bool = False) -> Field:

@@ -14,7 +14,7 @@ from passlab.ir.attrs import Attrs
 from passlab.ir.op import OpPattern, Reporter
 from passlab.ir.types import TensorType, Type
 from passlab.op import layout_rules
-from passlab.op.chain import flat
+from passlab.op.chain import zero_gradient
 from passlab.op.declare import Python, operator
 from passlab.op.dtypes import Array, as_array
 from passlab.op.fields import attrs, boolean, integer, integers
@@ -57,7 +57,7 @@ def _multiply_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> T
     level=10,
     out=False,
     python=Python("data, multiplier, shift"),
-    gradient=flat,
+    gradient=zero_gradient,
     shapes="S -> S",
     source="gemmlowp's fixed-point multiplication, halves rounded up",
     edge_cases=(
@@ -80,9 +80,9 @@ def _per_axis_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> T
         return None
     axes = normal_axes(attrs.axes, len(data.shape), "axes")
     for index, name in enumerate(("fp_multiplier", "left_shift", "right_shift"), start=1):
-        part = _integers_only(types, index, name)
-        if part is not None and len(part.shape) != len(axes):
-            refuse(f"{name} must have one dimension for each of axes", index, expected=len(axes), found=part)
+        factor = _integers_only(types, index, name)
+        if factor is not None and len(factor.shape) != len(axes):
+            refuse(f"{name} must have one dimension for each of axes", index, expected=len(axes), found=factor)
     ty: Type = data
     return ty
 
@@ -100,7 +100,7 @@ def _per_axis_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> T
     pattern=OpPattern.BROADCAST,
     level=10,
     out=False,
-    gradient=flat,
+    gradient=zero_gradient,
     shapes="data S, vectors of S[axes] -> S",
     source="gemmlowp's fixed-point multiplication, halves rounded up",
     edge_cases=(
@@ -119,15 +119,15 @@ def _per_axis_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> T
 def fixed_point_multiply_per_axis(
     attrs: Attrs, data: Array, fp_multiplier: Array, left_shift: Array, right_shift: Array
 ) -> Array:
-    """`data * 2^left_shift * fp_multiplier * 2^-31 * 2^-right_shift`, rounded, with factors for each channel."""
+    """`data * 2^left_shift * fp_multiplier * 2^-31 * 2^-right_shift`, halves rounded up, with factors along `axes`."""
     axes = [axis % data.ndim for axis in attrs.axes]
     order = np.argsort(axes)
 
-    def spread(part: Array) -> Array:
-        turned = part.transpose(order.tolist()).astype(np.int64)
-        sizes = iter(turned.shape)
-        return turned.reshape([next(sizes) if at in axes else 1 for at in range(data.ndim)])
+    def align(factor: Array) -> Array:
+        transposed = factor.transpose(order.tolist()).astype(np.int64)
+        sizes = iter(transposed.shape)
+        return transposed.reshape([next(sizes) if axis in axes else 1 for axis in range(data.ndim)])
 
-    left = spread(left_shift) if attrs.is_lshift_required else 0
-    right = spread(right_shift) if attrs.is_rshift_required else 0
-    return fixed_point_product(data, spread(fp_multiplier), left, right).astype(data.dtype)
+    left = align(left_shift) if attrs.is_lshift_required else 0
+    right = align(right_shift) if attrs.is_rshift_required else 0
+    return fixed_point_product(data, align(fp_multiplier), left, right).astype(data.dtype)

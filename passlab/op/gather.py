@@ -17,7 +17,7 @@ from passlab.ir.attrs import Attrs
 from passlab.ir.op import OpPattern, Precision, Reporter
 from passlab.ir.types import ANY, Shape, TensorType, Type
 from passlab.op import gather_gradients
-from passlab.op.chain import flat
+from passlab.op.chain import zero_gradient
 from passlab.op.create import scalar
 from passlab.op.declare import Dynamic, Python, operator
 from passlab.op.dtypes import Array, array_dtype, as_array, guard_size
@@ -33,7 +33,7 @@ def index_tensor(types: Sequence[Type], index: int, name: str = "indices") -> Te
     return ty
 
 
-def checked_indices(indices: Array, extent: int, what: str) -> Array:
+def normal_indices(indices: Array, extent: int, what: str) -> Array:
     """Return `indices` counted from 0. Raises `RunError` naming the first one outside a dimension of `extent`."""
     wide = indices.astype(np.int64, copy=False)
     outside = (wide < -extent) | (wide >= extent)
@@ -62,9 +62,9 @@ def _take_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type 
     axis, batch = normal_axis(attrs.axis, len(data.shape)), _batch_dims(attrs, len(indices.shape))
     if batch > axis:
         refuse(f"batch_dims {batch} is beyond the axis {axis}", 1)
-    for at in range(batch):
-        if join_dim(data.shape[at], indices.shape[at]) is None:
-            refuse(f"batch dimension {at} is {data.shape[at]} in data and {indices.shape[at]} in indices", 1)
+    for dim in range(batch):
+        if join_dim(data.shape[dim], indices.shape[dim]) is None:
+            refuse(f"batch dimension {dim} is {data.shape[dim]} in data and {indices.shape[dim]} in indices", 1)
     return TensorType((*data.shape[:axis], *indices.shape[batch:], *data.shape[axis + 1 :]), data.dtype)
 
 
@@ -106,7 +106,7 @@ def take(attrs: Attrs, data: Array, indices: Array) -> Array:
     if extent == 0 and indices.size:
         raise RunError(Diagnostic("take: there is no element to select from"))
     if attrs.mode == "fast":
-        indices = checked_indices(indices, extent, "take")
+        indices = normal_indices(indices, extent, "take")
     elif attrs.mode == "clip":
         indices = np.clip(indices, 0, max(extent - 1, 0))
     else:
@@ -117,8 +117,8 @@ def take(attrs: Attrs, data: Array, indices: Array) -> Array:
     axis = attrs.axis % data.ndim
     count = math.prod(data.shape[:batch])
     rows = data.reshape(count, math.prod(data.shape[batch:axis]), extent, math.prod(data.shape[axis + 1 :]))
-    picked = indices.reshape(count, 1, math.prod(indices.shape[batch:]), 1)
-    result = np.take_along_axis(rows, picked.astype(np.int64), axis=2)
+    positions = indices.reshape(count, 1, math.prod(indices.shape[batch:]), 1)
+    result = np.take_along_axis(rows, positions.astype(np.int64), axis=2)
     return result.reshape((*data.shape[:axis], *indices.shape[batch:], *data.shape[axis + 1 :]))
 
 
@@ -132,10 +132,10 @@ def _gather_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Typ
     axis = normal_axis(attrs.axis, len(data.shape))
     if len(indices.shape) != len(data.shape):
         refuse("indices must have as many dimensions as data", 1, expected=len(data.shape), found=len(indices.shape))
-    for at, (want, length) in enumerate(zip(data.shape, indices.shape, strict=True)):
-        if at != axis and type(want) is int and type(length) is int and length > want:
+    for dim, (extent, length) in enumerate(zip(data.shape, indices.shape, strict=True)):
+        if dim != axis and type(extent) is int and type(length) is int and length > extent:
             refuse(
-                f"dimension {at} of indices is larger than that of data", 1, expected=f"at most {want}", found=length
+                f"dimension {dim} of indices is larger than that of data", 1, expected=f"at most {extent}", found=length
             )
     return TensorType(indices.shape, data.dtype)
 
@@ -143,7 +143,7 @@ def _gather_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Typ
 def axis_grid(indices: Array, axis: int, extent: int, what: str) -> tuple[Array, ...]:
     """Return index arrays that use `indices` along `axis` and the element's own index along the other axes."""
     grid: list[Array] = list(np.indices(indices.shape, sparse=True))
-    grid[axis] = checked_indices(indices, extent, what)
+    grid[axis] = normal_indices(indices, extent, what)
     return tuple(grid)
 
 
@@ -167,7 +167,7 @@ def axis_grid(indices: Array, axis: int, extent: int, what: str) -> tuple[Array,
     example="gather(%x, %i, axis=0)",
 )
 def gather(attrs: Attrs, data: Array, indices: Array) -> Array:
-    """For each position in `indices`, the element of `data` there, with the index along `axis` replaced."""
+    """For each position in `indices`, the element of `data` at that position with the index along `axis` replaced."""
     axis = attrs.axis % data.ndim
     return data[axis_grid(indices, axis, data.shape[axis], "gather")]
 
@@ -182,9 +182,9 @@ def _gather_nd_shape(data: Shape, indices: Shape, attrs: Attrs) -> Shape:
     batch = attrs.batch_dims
     if batch < 0 or batch + depth > len(data) or batch > len(indices) - 1:
         refuse(f"indices of {depth} parts do not fit data of {len(data)} dimensions", 1, found=f"batch_dims={batch}")
-    for at in range(batch):
-        if join_dim(data[at], indices[1 + at]) is None:
-            refuse(f"batch dimension {at} is {data[at]} in data and {indices[1 + at]} in indices", 1)
+    for dim in range(batch):
+        if join_dim(data[dim], indices[1 + dim]) is None:
+            refuse(f"batch dimension {dim} is {data[dim]} in data and {indices[1 + dim]} in indices", 1)
     return (*indices[1:], *data[batch + depth :])
 
 
@@ -220,13 +220,13 @@ def _gather_nd_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> 
 def gather_nd(attrs: Attrs, data: Array, indices: Array) -> Array:
     """Select elements or slices by multi-dimensional indices: `indices[:, ...]` is one index into `data`."""
     batch = attrs.batch_dims
-    parts = [checked_indices(part, data.shape[batch + at], "gather_nd") for at, part in enumerate(indices)]
+    parts = [normal_indices(part, data.shape[batch + dim], "gather_nd") for dim, part in enumerate(indices)]
     grid: list[Array] = list(np.indices(indices.shape[1 : 1 + batch], sparse=True))
-    spread = indices.ndim - 1 - batch
-    lead = [axis.reshape(axis.shape + (1,) * spread) for axis in grid]
+    window_rank = indices.ndim - 1 - batch
+    batch_indices = [axis.reshape(axis.shape + (1,) * window_rank) for axis in grid]
     return (
-        as_array(data[(*lead, *parts)])
-        if lead or parts
+        as_array(data[(*batch_indices, *parts)])
+        if batch_indices or parts
         else np.broadcast_to(data, indices.shape[1:] + data.shape).copy()
     )
 
@@ -265,9 +265,9 @@ def _adv_index_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> 
     example="adv_index((%x, %i, %i))",
 )
 def adv_index(attrs: Attrs, inputs: tuple[Array, ...]) -> Array:
-    """NumPy's advanced indexing: the first field at the indices that the others give for its first dimensions."""
+    """NumPy's advanced indexing: the first field of `inputs`, indexed along its first dimensions by the others."""
     data, *indices = inputs
-    return as_array(data[tuple(checked_indices(part, data.shape[at], "adv_index") for at, part in enumerate(indices))])
+    return as_array(data[tuple(normal_indices(part, data.shape[dim], "adv_index") for dim, part in enumerate(indices))])
 
 
 # ---------------------------------------------------------------- one_hot
@@ -281,8 +281,8 @@ ONE_HOT = attrs(
 
 def one_hot_shape(indices: Shape, axis: int, depth: Any) -> Shape:
     """Return the shape of `one_hot`."""
-    at = len(indices) if axis == -1 else normal_axis(axis, len(indices) + 1)
-    return (*indices[:at], depth, *indices[at:])
+    position = len(indices) if axis == -1 else normal_axis(axis, len(indices) + 1)
+    return (*indices[:position], depth, *indices[position:])
 
 
 def one_hot_array(
@@ -290,9 +290,9 @@ def one_hot_array(
 ) -> Array:
     """Return `on_value` where the position along the new dimension equals the index, `off_value` elsewhere."""
     guard_size((indices.size, depth), dtype, "one_hot")
-    at = indices.ndim if axis == -1 else axis % (indices.ndim + 1)
-    positions = np.arange(depth).reshape((depth,) + (1,) * (indices.ndim - at))
-    return np.where(np.expand_dims(indices, at) == positions, on_value.astype(dtype), off_value.astype(dtype))
+    position = indices.ndim if axis == -1 else axis % (indices.ndim + 1)
+    positions = np.arange(depth).reshape((depth,) + (1,) * (indices.ndim - position))
+    return np.where(np.expand_dims(indices, position) == positions, on_value.astype(dtype), off_value.astype(dtype))
 
 
 def _one_hot_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
@@ -327,11 +327,9 @@ def _one_hot_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Ty
     example='one_hot(%i, %v, %v, depth=3, dtype="float32")',
 )
 def one_hot(attrs: Attrs, indices: Array, on_value: Array, off_value: Array) -> Array:
-    """A vector for each index, `on_value` at the index and `off_value` elsewhere (everywhere for an index out of
-    range).
-    """
-    expected = array_dtype(attrs.dtype) if attrs.dtype else on_value.dtype
-    return one_hot_array(indices, on_value, off_value, attrs.axis, attrs.depth, expected)
+    """A vector for each index, with `on_value` at the index and `off_value` elsewhere; an index may be out of range."""
+    result_dtype = array_dtype(attrs.dtype) if attrs.dtype else on_value.dtype
+    return one_hot_array(indices, on_value, off_value, attrs.axis, attrs.depth, result_dtype)
 
 
 # ---------------------------------------------------------------- argwhere
@@ -351,7 +349,7 @@ def _argwhere_shape(attrs: Attrs, condition: Array) -> Type:
     shape_function=_argwhere_shape,
     pattern=OpPattern.OPAQUE,
     level=10,
-    gradient=flat,
+    gradient=zero_gradient,
     out=False,
     precision=Precision.FOLLOW,
     shapes="S of rank r -> (count, r)",
@@ -383,7 +381,7 @@ def _unravel_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Ty
     pattern=OpPattern.INJECTIVE,
     level=3,
     out=False,
-    gradient=flat,
+    gradient=zero_gradient,
     python=Python("indices, shape", names={"indices": "data"}),
     shapes="indices I, shape (r) -> (r, I)",
     source="np.unravel_index",
@@ -396,5 +394,5 @@ def _unravel_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Ty
 )
 def unravel_index(attrs: Attrs, data: Array, shape: Array) -> Array:
     """The multi-dimensional indices, in a tensor of `shape`, of the elements with the flat indices `data`."""
-    flat = checked_indices(data, math.prod(shape.tolist()), "unravel_index")
+    flat = normal_indices(data, math.prod(shape.tolist()), "unravel_index")
     return np.array(np.unravel_index(flat, tuple(shape.tolist()))).astype(data.dtype).reshape((shape.size, *data.shape))

@@ -23,63 +23,69 @@ def take(orig: OpCall, grad: Expr) -> list[Expr]:
     if attrs["batch_dims"] and attrs["axis"] is not None:
         return _BATCHED(orig, grad)
     axis = attrs["axis"]
-    is_flat = axis is None
-    rank = 1 if is_flat else len(shape_of(data))
-    axis = 0 if is_flat else normal_axis(axis, rank)
+    flat = axis is None
+    rank = 1 if flat else len(shape_of(data))
+    axis = 0 if flat else normal_axis(axis, rank)
     zeros = call("zeros_like", data)
-    target = call("reshape", zeros, newshape=[-1]) if is_flat else call("transpose", zeros, axes=_to_front(rank, axis))
+    target = call("reshape", zeros, newshape=[-1]) if flat else call("transpose", zeros, axes=_to_front(rank, axis))
     count = len(shape_of(indices))
     order = [*range(axis, axis + count), *range(axis), *range(axis + count, rank + count - 1)]
     updates = grad if axis == 0 else call("transpose", grad, axes=order)
-    extent = product(shape_of(data)) if is_flat else shape_of(data)[axis]
-    positions = call("expand_dims", _inside(indices, extent, attrs["mode"]), axis=0)
+    extent = product(shape_of(data)) if flat else shape_of(data)[axis]
+    positions = call("expand_dims", _effective_indices(indices, extent, attrs["mode"]), axis=0)
     summed = call("scatter_nd", target, positions, updates, mode="add")
-    back = call("reshape_like", summed, data) if is_flat else call("transpose", summed, axes=_from_front(rank, axis))
-    return [back, call("zeros_like", indices)]
+    result = call("reshape_like", summed, data) if flat else call("transpose", summed, axes=_from_front(rank, axis))
+    return [result, call("zeros_like", indices)]
 
 
-def _inside(indices: Expr, extent: Dim, mode: str) -> Expr:
-    """The effective indices of the selected elements."""
+def _effective_indices(indices: Expr, extent: Dim, mode: str) -> Expr:
+    """Return the indices of the elements that `take` selects in a mode, along a dimension of `extent`."""
     if mode == "fast":
         return indices
     if not isinstance(extent, int):  # the size is unknown: only the lower bound can be clipped
         return call("maximum", indices, call("zeros_like", indices)) if mode == "clip" else indices
-    kind = array_dtype(dtype_of(indices))
+    dtype = array_dtype(dtype_of(indices))
     if mode == "wrap":
-        return call("floor_mod", indices, Constant(np.array(max(extent, 1), kind)))
-    low, high = (Constant(np.array(value, kind)) for value in (0, max(extent - 1, 0)))
+        return call("floor_mod", indices, Constant(np.array(max(extent, 1), dtype)))
+    low, high = (Constant(np.array(value, dtype)) for value in (0, max(extent - 1, 0)))
     return call("maximum", call("minimum", indices, high), low)
 
 
-def _number(shape: Sequence[int], axis: int) -> Constant:
-    """The index along one dimension of a shape, for each of its elements."""
+def _index_along(shape: Sequence[int], axis: int) -> Constant:
+    """Return, for each element of a shape, its index along one dimension."""
     return Constant(np.broadcast_to(np.indices(shape, np.int64, sparse=True)[axis], shape))
 
 
 def _batched_take(attrs: Attrs, data: Expr, indices: Expr) -> Expr:
-    """Batched selection, as selection by indices that begin with the number of the sample."""
-    shape, used = sizes_of(data, "take"), sizes_of(indices, "take")
-    axis, batch = normal_axis(attrs.axis, len(shape)), attrs.batch_dims % len(used)
-    rank, more = len(shape), len(used) - batch
-    positions = call("cast", _inside(indices, shape[axis], attrs.mode), dtype="int64")
-    lead = [_number(used, at) for at in range(batch)]
-    order = [*range(batch), axis, *(at for at in range(batch, rank) if at != axis)]
-    result = call("gather_nd", call("transpose", data, axes=order), call("stack", Tuple([*lead, positions]), axis=0))
+    """Define `take` with batch dimensions by `gather_nd`, whose indices begin with those of the batch."""
+    shape, index_shape = sizes_of(data, "take"), sizes_of(indices, "take")
+    axis, batch = normal_axis(attrs.axis, len(shape)), attrs.batch_dims % len(index_shape)
+    rank, index_rank = len(shape), len(index_shape) - batch
+    positions = call("cast", _effective_indices(indices, shape[axis], attrs.mode), dtype="int64")
+    batch_indices = [_index_along(index_shape, dim) for dim in range(batch)]
+    order = [*range(batch), axis, *(dim for dim in range(batch, rank) if dim != axis)]
+    result = call(
+        "gather_nd", call("transpose", data, axes=order), call("stack", Tuple([*batch_indices, positions]), axis=0)
+    )
     between = axis - batch  # the dimensions between the batch and the axis precede the indices again
-    back = [*range(batch), *range(batch + more, batch + more + between), *range(batch, batch + more)]
-    return call("transpose", result, axes=[*back, *range(len(back), rank + more - 1)])
+    result_order = [
+        *range(batch),
+        *range(batch + index_rank, batch + index_rank + between),
+        *range(batch, batch + index_rank),
+    ]
+    return call("transpose", result, axes=[*result_order, *range(len(result_order), rank + index_rank - 1)])
 
 
 _BATCHED = by_definition(_batched_take)
 
 
 def _to_front(rank: int, axis: int) -> list[int]:
-    return [axis, *(at for at in range(rank) if at != axis)]
+    return [axis, *(dim for dim in range(rank) if dim != axis)]
 
 
 def _from_front(rank: int, axis: int) -> list[int]:
     order = _to_front(rank, axis)
-    return [order.index(at) for at in range(rank)]
+    return [order.index(dim) for dim in range(rank)]
 
 
 def gather(orig: OpCall, grad: Expr) -> list[Expr]:
@@ -92,18 +98,18 @@ def gather(orig: OpCall, grad: Expr) -> list[Expr]:
 
 
 def gather_nd(orig: OpCall, grad: Expr) -> list[Expr]:
-    """The gradient, added into zeros at the indices, prefixed with the number of the sample."""
+    """The gradient, added into zeros at the indices, which are prefixed with those of the batch."""
     data, indices = orig.args
     batch, positions = attrs_of(orig)["batch_dims"], indices
     if batch:
-        used = sizes_of(indices, "gather_nd")[1:]
-        lead = call("stack", Tuple([_number(used, at) for at in range(batch)]), axis=0)
-        positions = call("concatenate", Tuple([lead, call("cast", indices, dtype="int64")]), axis=0)
+        index_shape = sizes_of(indices, "gather_nd")[1:]
+        batch_indices = call("stack", Tuple([_index_along(index_shape, dim) for dim in range(batch)]), axis=0)
+        positions = call("concatenate", Tuple([batch_indices, call("cast", indices, dtype="int64")]), axis=0)
     return [call("scatter_nd", call("zeros_like", data), positions, grad, mode="add"), call("zeros_like", indices)]
 
 
-def _index_by(attrs: Attrs, inputs: Expr) -> Expr:
-    """The elements at multi-dimensional indices whose parts broadcast."""
+def _advanced_index(attrs: Attrs, inputs: Expr) -> Expr:
+    """Define `adv_index` by `gather_nd` with index tensors broadcast to one shape."""
     ty = inputs.checked_type
     assert isinstance(ty, TupleType)
     types = [field for field in ty.fields if isinstance(field, TensorType)]
@@ -111,21 +117,26 @@ def _index_by(attrs: Attrs, inputs: Expr) -> Expr:
     for field in types[1:]:
         shape = TensorType(broadcast_shape(shape, field), "int64")
     parts = [call("cast", TupleGetItem(inputs, i), dtype="int64") for i in range(1, len(types))]
-    wide = [call("broadcast_to", part, shape=shape.concrete_shape) for part in parts]
-    return call("gather_nd", TupleGetItem(inputs, 0), call("stack", Tuple(wide), axis=0))
+    broadcast = [call("broadcast_to", part, shape=shape.concrete_shape) for part in parts]
+    return call("gather_nd", TupleGetItem(inputs, 0), call("stack", Tuple(broadcast), axis=0))
 
 
-adv_index = by_definition(_index_by)
+adv_index = by_definition(_advanced_index)
 
 
 def one_hot(orig: OpCall, grad: Expr) -> list[Expr]:
     """`on_value` receives the gradients at the indices, `off_value` those of the other elements."""
     indices, on, off = orig.args
     attrs = attrs_of(orig)
-    one, zero = (Constant(np.array(value, np.float32)) for value in (1, 0))
-    shape = {"depth": attrs["depth"], "axis": attrs["axis"], "dtype": "bool"}
-    chosen = call("one_hot", indices, one, zero, **shape)
-    none = call("zeros_like", grad)
-    parts = [call("where", chosen, grad, none), call("where", chosen, none, grad)]
-    slopes = [call("cast_like", call("sum", part), value) for part, value in zip(parts, (on, off), strict=True)]
-    return [call("zeros_like", indices), *slopes]
+    chosen = call("one_hot", indices, ONE, ZERO, depth=attrs["depth"], axis=attrs["axis"], dtype="bool")
+    return [call("zeros_like", indices), *value_gradients(chosen, grad, on, off)]
+
+
+ONE, ZERO = (Constant(np.array(value, np.float32)) for value in (1, 0))
+
+
+def value_gradients(chosen: Expr, grad: Expr, on: Expr, off: Expr) -> list[Expr]:
+    """Return the gradients of the scalars of a one-hot tensor: the sums of `grad` where `chosen` is true and false."""
+    zeros = call("zeros_like", grad)
+    parts = [call("where", chosen, grad, zeros), call("where", chosen, zeros, grad)]
+    return [call("cast_like", call("sum", part), value) for part, value in zip(parts, (on, off), strict=True)]

@@ -18,8 +18,7 @@ from passlab.op.dtypes import Array, is_float
 from passlab.op.fields import attrs, boolean, dims, dtype, integer, integers, number, numbers, text
 from passlab.op.layout_names import DATA_LAYOUTS, conversion, forward_shape, layout_axes
 from passlab.op.nn import resize_gradients, sampling, sampling_gradients, window_gradients
-from passlab.op.nn.activation import finish
-from passlab.op.nn.arithmetic import result_dtype
+from passlab.op.nn.arithmetic import cast_result, result_dtype
 from passlab.op.nn.pooling import lowest
 from passlab.op.nn.resample import COORDINATES, METHODS, ROUNDINGS, ResizePlan, Scheme, resample
 from passlab.op.nn.sliding import pad_spatial
@@ -82,14 +81,14 @@ def resize(
 ) -> Array:
     """Resize `data` along the spatial axes of its layout to `sizes`."""
     axes = layout_axes(attrs.layout, data.shape, rank, f"image.resize{rank}d")
-    kind = result_dtype(attrs.out_dtype, data.dtype)
+    dtype = result_dtype(attrs.out_dtype, data.dtype)
     # Relay gives the region of resize3d last axis first, against its own documentation; ONNX's order is kept here.
-    result = resample(data, axes, tuple(sizes), scheme_of(attrs), roi, kind)
-    return finish(np.ascontiguousarray(result), kind, out)
+    result = resample(data, axes, tuple(sizes), scheme_of(attrs), roi, dtype)
+    return cast_result(np.ascontiguousarray(result), dtype, out)
 
 
 def _resize_plan(rank: int, attrs: Attrs, shape: Any) -> ResizePlan:
-    """Return the axes, the sizes, the scheme and the region of a resize."""
+    """Return the axes, sizes, interpolation scheme and region of a resize."""
     return layout_axes(attrs.layout, shape, rank, f"image.resize{rank}d"), attrs.size, scheme_of(attrs), attrs.roi
 
 
@@ -109,16 +108,16 @@ def _resize_python(rank: int) -> Python:
     )
 
 
-def _resize_edges(name: str, rank: int) -> tuple[str, ...]:
-    dims, up, down = ", ".join("345"[:rank]), [6, 7, 4][:rank], [2] * rank
+def _resize_edge_cases(name: str, rank: int) -> tuple[str, ...]:
+    dims, larger, smaller = ", ".join("345"[:rank]), [6, 7, 4][:rank], [2] * rank
     nearest = 'method="nearest_neighbor", coordinate_transformation_mode="asymmetric", rounding_method="floor"'
     channels_last = f'layout="{"NCDHW"[0] + "DHW"[3 - rank :] + "C"}", coordinate_transformation_mode="align_corners"'
-    cubic = (f'{name}(%x: (1, 1, {dims}), size={up}, roi=None, method="cubic")',) if rank < 3 else ()
+    cubic = (f'{name}(%x: (1, 1, {dims}), size={larger}, roi=None, method="cubic")',) if rank < 3 else ()
     return (
-        f"{name}(%x: (1, 2, {dims}), size={up}, roi=None)",
-        f"{name}(%x: (0, 2, {dims}), size={up}, roi=None)",
-        f"{name}(%x: (1, 2, {dims}), size={down}, roi=None, {nearest})",
-        f"{name}(%x: (1, {dims}, 2), size={up}, roi=None, {channels_last})",
+        f"{name}(%x: (1, 2, {dims}), size={larger}, roi=None)",
+        f"{name}(%x: (0, 2, {dims}), size={larger}, roi=None)",
+        f"{name}(%x: (1, 2, {dims}), size={smaller}, roi=None, {nearest})",
+        f"{name}(%x: (1, {dims}, 2), size={larger}, roi=None, {channels_last})",
         *cubic,
     )
 
@@ -139,7 +138,7 @@ def _declare_resize(rank: int) -> Op:
         gradient=resize_gradients.resampling(name, partial(_resize_plan, rank)),
         shapes=f"(N, C, {spatial}) -> (N, C, size)",
         source="ONNX's Resize; Keys (1981) for cubic",
-        edge_cases=_resize_edges(name, rank),
+        edge_cases=_resize_edge_cases(name, rank),
         example=f"{name}(%x, size={[8] * rank})",
         doc=f"Resize along {rank} spatial ax{'e' if rank > 1 else 'i'}s, by the coordinates of ONNX's Resize.",
     )(partial(_resize_kernel, rank))
@@ -155,8 +154,8 @@ def _dilation_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> T
         return None
     check_lengths(2, spare=True, strides=attrs.strides, dilations=attrs.dilations)
     check_positive(strides=attrs.strides, dilations=attrs.dilations)
-    way = conversion(attrs.data_layout, "NCHW", "data_layout")
-    shape = forward_shape(way, data.shape, "data", 0)
+    nchw = conversion(attrs.data_layout, "NCHW", "data_layout")
+    shape = forward_shape(nchw, data.shape, "data", 0)
     kernel = forward_shape(conversion(attrs.kernel_layout, "IHW", "kernel_layout"), weight.shape, "weight", 1)
     if isinstance(shape[1], int) and isinstance(kernel[0], int) and shape[1] != kernel[0]:
         refuse(
@@ -167,7 +166,7 @@ def _dilation_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> T
         window_size(shape[2 + i], kernel[1 + i], attrs.strides[i], before[i], after[i], attrs.dilations[i], axis=i)
         for i in range(2)
     ]
-    return TensorType(way.backward_shape((*shape[:2], *size)), attrs.out_dtype or data.dtype)
+    return TensorType(nchw.backward_shape((*shape[:2], *size)), attrs.out_dtype or data.dtype)
 
 
 @operator(
@@ -207,21 +206,21 @@ def _dilation_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> T
 )
 def dilation2d(attrs: Attrs, data: Array, weight: Array, *, out: Array | None = None) -> Array:
     """Greyscale dilation: the maximum over a window of data plus weight, channel by channel."""
-    way = conversion(attrs.data_layout, "NCHW", "data_layout")
-    kind = result_dtype(attrs.out_dtype, data.dtype)
+    nchw = conversion(attrs.data_layout, "NCHW", "data_layout")
+    dtype = result_dtype(attrs.out_dtype, data.dtype)
     w = conversion(attrs.kernel_layout, "IHW", "kernel_layout").forward(weight)
     before, after = split_padding(attrs.padding, 2)
-    x = pad_spatial(way.forward(data), before, after, False)
+    x = pad_spatial(nchw.forward(data), before, after, False)
     strides, dilations = attrs.strides[:2], attrs.dilations[:2]
-    reach = [(k - 1) * d + 1 for k, d in zip(w.shape[1:], dilations, strict=True)]
-    size = [(n - r) // s + 1 for n, r, s in zip(x.shape[2:], reach, strides, strict=True)]
+    extent = [(k - 1) * d + 1 for k, d in zip(w.shape[1:], dilations, strict=True)]
+    size = [(n - r) // s + 1 for n, r, s in zip(x.shape[2:], extent, strides, strict=True)]
     result = np.full((*x.shape[:2], *size), lowest(x.dtype), x.dtype)
     for tap in itertools.product(range(w.shape[1]), range(w.shape[2])):
         steps = zip(tap, dilations, size, strides, strict=True)
         position = tuple(slice(t * d, t * d + (n - 1) * s + 1, s) for t, d, n, s in steps)
         term = x[(slice(None), slice(None), *position)] + w[(slice(None), *tap)][:, None, None]
         np.maximum(result, term, out=result)
-    return finish(np.ascontiguousarray(way.backward(result)), kind, out)
+    return cast_result(np.ascontiguousarray(nchw.backward(result)), dtype, out)
 
 
 # ---------------------------------------------------------------- grids
@@ -257,23 +256,23 @@ def _affine_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Typ
 def affine_grid(attrs: Attrs, data: Array, *, out: Array | None = None) -> Array:
     """The positions (x, y) in -1..1 to which affine matrices map the corner-aligned pixels of an image."""
     height, width = attrs.target_shape
-    kind = data.dtype if is_float(data.dtype) else np.dtype(np.float64)
-    y, x = (np.arange(n).astype(kind) * kind.type(2) / kind.type(n - 1) - 1 for n in (height, width))
+    dtype = data.dtype if is_float(data.dtype) else np.dtype(np.float64)
+    y, x = (np.arange(n).astype(dtype) * dtype.type(2) / dtype.type(n - 1) - 1 for n in (height, width))
     grid = np.stack(
         [np.broadcast_to(x, (height, width)), np.broadcast_to(y[:, None], (height, width)), np.ones((height, width))]
     )
-    result = data.astype(kind, copy=False) @ grid.reshape(3, -1).astype(kind)
-    return finish(result.reshape(len(data), 2, height, width), data.dtype, out)
+    result = data.astype(dtype, copy=False) @ grid.reshape(3, -1).astype(dtype)
+    return cast_result(result.reshape(len(data), 2, height, width), data.dtype, out)
 
 
-_GRIDS = {"NCHW": 2, "NCDHW": 3}
+_GRID_RANKS = {"NCHW": 2, "NCDHW": 3}
 
 
 def _grid_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     data, grid = tensor(types, 0, "data"), tensor(types, 1, "grid")
     if data is None or grid is None:
         return None
-    rank = _GRIDS[attrs.layout]
+    rank = _GRID_RANKS[attrs.layout]
     for i, ty in enumerate((data, grid)):
         if len(ty.shape) != rank + 2:
             refuse(f"image.grid_sample: {('data', 'grid')[i]} does not have the rank of {attrs.layout}", i, found=ty)
@@ -299,7 +298,7 @@ def _grid_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type 
     attrs=attrs(
         "GridSampleAttrs",
         text("method", "bilinear", "how pixels are mixed", choices=("bilinear", "nearest", "bicubic")),
-        text("layout", "NCHW", "layout of the data", choices=tuple(_GRIDS)),
+        text("layout", "NCHW", "layout of the data", choices=tuple(_GRID_RANKS)),
         text("padding_mode", "zeros", "the values beyond the border", choices=("zeros", "border", "reflection")),
         boolean("align_corners", True, "whether -1 and 1 are the centres of the outer pixels, or their edges"),
     ),
@@ -323,24 +322,26 @@ def _grid_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type 
 )
 def grid_sample(attrs: Attrs, data: Array, grid: Array, *, out: Array | None = None) -> Array:
     """Samples of images at positions (x, y[, z]) in -1..1, as in PyTorch's grid_sample."""
-    kind = data.dtype if data.dtype.itemsize >= 4 and data.dtype.kind == "f" else np.dtype("float32")
-    result = np.empty((*data.shape[:2], *grid.shape[2:]), kind)
+    dtype = data.dtype if data.dtype.itemsize >= 4 and data.dtype.kind == "f" else np.dtype("float32")
+    result = np.empty((*data.shape[:2], *grid.shape[2:]), dtype)
     lengths, aligned, mode = data.shape[2:], attrs.align_corners, attrs.padding_mode
     for i in range(len(data)):
         positions = []
-        for part, length in zip(grid[i][::-1].astype(kind), lengths, strict=True):
-            at = (
-                (part + 1) * kind.type(length - 1) / 2
+        for coordinate, length in zip(grid[i][::-1].astype(dtype), lengths, strict=True):
+            position = (
+                (coordinate + 1) * dtype.type(length - 1) / 2
                 if aligned
-                else (part + 1) * kind.type(length) / 2 - kind.type(0.5)
+                else (coordinate + 1) * dtype.type(length) / 2 - dtype.type(0.5)
             )
             if attrs.method != "bicubic" and mode == "reflection":
-                at = sampling.reflect(at, length, aligned)
-            positions.append(np.clip(at, 0, length - 1) if attrs.method != "bicubic" and mode != "zeros" else at)
+                position = sampling.reflect(position, length, aligned)
+            positions.append(
+                np.clip(position, 0, length - 1) if attrs.method != "bicubic" and mode != "zeros" else position
+            )
         if attrs.method == "bicubic":
             result[i] = sampling.cubic(data[i], positions, mode, aligned)
         else:
             result[i] = (sampling.nearest if attrs.method == "nearest" else sampling.linear)(
                 data[i], positions, "zeros"
             )
-    return finish(result, data.dtype, out)
+    return cast_result(result, data.dtype, out)

@@ -14,22 +14,31 @@ from passlab.ir.expr import Expr, Tuple, TupleGetItem, TupleWrapper, set_checked
 from passlab.ir.op import OpCall, OpPattern, Precision, Reporter
 from passlab.ir.types import ANY, Dim, TensorType, TupleType, Type
 from passlab.op import layout_rules
-from passlab.op.chain import dtype_of, flat
+from passlab.op.chain import dtype_of, zero_gradient
 from passlab.op.declare import Python, call, field_of, operator
 from passlab.op.dtypes import Array, is_float_name
 from passlab.op.fields import attrs, integer, integer_or_integers, text
-from passlab.op.relations import divide_counts, join_dim, normal_axis, plus, refuse, tensor, tensor_fields, total
+from passlab.op.relations import (
+    check_one_dtype,
+    divide_dim,
+    join_dim,
+    normal_axis,
+    plus,
+    refuse,
+    tensor,
+    tensor_fields,
+    total,
+)
 
 CONCATENATE = attrs("ConcatenateAttrs", integer("axis", 0, doc="the dimension along which to join"))
 
 
-def _one_kind(fields: list[TensorType]) -> None:
+def _check_fields(fields: list[TensorType]) -> None:
     """Raise `RelationError` unless there is at least one tensor and all have the same dtype and rank."""
     if not fields:
         refuse("there is nothing to join", 0, expected="a tuple of at least one tensor")
+    check_one_dtype(fields)
     for i, field in enumerate(fields):
-        if field.dtype != fields[0].dtype:
-            refuse(f"field {i} has another dtype than field 0", 0, expected=fields[0].dtype, found=field.dtype)
         if len(field.shape) != len(fields[0].shape):
             refuse(
                 f"field {i} has {len(field.shape)} dimensions and field 0 has {len(fields[0].shape)}",
@@ -39,31 +48,31 @@ def _one_kind(fields: list[TensorType]) -> None:
             )
 
 
-def joined_dim(dims: Sequence[Dim], at: int) -> Dim:
-    """Return the size of dimension `at`, which all tensors share. Raises `RelationError` if they differ."""
+def common_dim(dims: Sequence[Dim], axis: int) -> Dim:
+    """Return the size of dimension `axis`, which all tensors share. Raises `RelationError` if they differ."""
     result = dims[0]
     for i, dim in enumerate(dims):
-        both = join_dim(result, dim)
-        if both is None:
-            refuse(f"dimension {at} of field {i} is {dim} and was {result} before", 0, expected=result, found=dim)
-        result = both
+        common = join_dim(result, dim)
+        if common is None:
+            refuse(f"dimension {axis} of field {i} is {dim} and was {result} before", 0, expected=result, found=dim)
+        result = common
     return result
 
 
 def concatenate_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
-    """Tensors of a tuple that agree except along one axis, joined along it."""
+    """The tensors of a tuple, of one dtype and equal in all dimensions but `axis`, joined along that one."""
     fields = tensor_fields(types, 0)
     if fields is None:
         return None
-    _one_kind(fields)
+    _check_fields(fields)
     shapes = [field.shape for field in fields]
     axis = normal_axis(attrs.axis, len(shapes[0]))
-    grows = any(shape[axis] is ANY for shape in shapes)
+    unknown = any(shape[axis] is ANY for shape in shapes)
     out: list[Dim] = []
-    for at, dims in enumerate(zip(*shapes, strict=True)):
-        one = total(dims) if at == axis else dims[0] if len(set(dims)) == 1 else joined_dim(dims, at)
+    for dim_axis, dims in enumerate(zip(*shapes, strict=True)):
+        dim = total(dims) if dim_axis == axis else dims[0] if len(set(dims)) == 1 else common_dim(dims, dim_axis)
         # Relay trusts known sizes of some fields only where the result is dynamic anyway.
-        out.append(one if at == axis or grows or ANY not in dims else ANY)
+        out.append(dim if dim_axis == axis or unknown or ANY not in dims else ANY)
     return TensorType(tuple(out), fields[0].dtype)
 
 
@@ -81,7 +90,7 @@ def tuple_parts(value: Expr) -> list[Expr]:
 
 
 def _extent(part: Expr, axis: int) -> int:
-    """The size of a typed tensor along `axis`. Raises `RelationError` if it is unknown."""
+    """Return the size of a typed tensor along `axis`. Raises `RelationError` if it is unknown."""
     ty = part.checked_type
     dim = ty.shape[axis] if isinstance(ty, TensorType) else None
     if type(dim) is not int:
@@ -92,7 +101,7 @@ def _extent(part: Expr, axis: int) -> int:
 def _concatenate_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     parts, axis = tuple_parts(orig.args[0]), orig.attrs.axis
     if not is_float_name(dtype_of(orig)):
-        return flat(orig, grad)
+        return zero_gradient(orig, grad)
     ends = np.cumsum([_extent(part, axis) for part in parts]).tolist()
     pieces = TupleWrapper(call("split", grad, indices_or_sections=ends[:-1], axis=axis), len(parts))
     return [Tuple(list(pieces))]
@@ -128,10 +137,10 @@ def _stack_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type
     fields = tensor_fields(types, 0)
     if fields is None:
         return None
-    _one_kind(fields)
+    _check_fields(fields)
     shapes = [field.shape for field in fields]
     axis = normal_axis(attrs.axis, len(shapes[0]) + 1)
-    shape = [joined_dim(dims, at) for at, dims in enumerate(zip(*shapes, strict=True))]
+    shape = [common_dim(dims, i) for i, dims in enumerate(zip(*shapes, strict=True))]
     return TensorType((*shape[:axis], len(fields), *shape[axis:]), fields[0].dtype)
 
 
@@ -180,7 +189,7 @@ def _section_sizes(dim: Dim, sections: int | tuple[int, ...]) -> list[Dim]:
         if sections < 1:
             refuse(f"data cannot be split into {sections} sections", 0)
         if type(dim) is not int:
-            return [divide_counts(dim, sections)] * sections
+            return [divide_dim(dim, sections)] * sections
         if dim % sections:
             refuse(f"a dimension of {dim} cannot be split into {sections} equal sections", 0)
         return [dim // sections] * sections
@@ -211,7 +220,7 @@ def _split_grad(orig: OpCall, grad: Expr) -> list[Expr]:
         integer_or_integers(
             "indices_or_sections", doc="a number of equal sections, or the indices before which to cut"
         ),
-        integer("axis", 0, doc="the dimension to part"),
+        integer("axis", 0, doc="the dimension to split"),
     ),
     relation=_split_type,
     pattern=OpPattern.INJECTIVE,
@@ -250,9 +259,8 @@ def _meshgrid_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> T
         return None
     if not fields:
         refuse("meshgrid needs at least one vector", 0, expected="a tuple of at least one tensor")
+    check_one_dtype(fields)
     for i, field in enumerate(fields):
-        if field.dtype != fields[0].dtype:
-            refuse(f"field {i} has another dtype than field 0", 0, expected=fields[0].dtype, found=field.dtype)
         if len(field.shape) > 1:
             refuse(f"field {i} must be a vector or a scalar", 0, found=field)
     shape: list[Dim] = [field.shape[0] if field.shape else 1 for field in fields]
@@ -265,12 +273,12 @@ def _meshgrid_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     """Each vector receives the sum of its grid's gradient over the dimensions of the others."""
     ty, attrs = orig.args[0].checked_type, orig.attrs
     assert isinstance(ty, TupleType)
-    turned = attrs["indexing"] == "xy" and len(ty.fields) > 1
+    swapped = attrs["indexing"] == "xy" and len(ty.fields) > 1
     result: list[Expr] = []
-    for number in range(len(ty.fields)):
-        axis = 1 - number if turned and number < 2 else number
-        total = call("sum", field_of(grad, number), axis=[axis], exclude=True)
-        result.append(call("reshape_like", total, field_of(orig.args[0], number)))
+    for index in range(len(ty.fields)):
+        axis = 1 - index if swapped and index < 2 else index
+        column_sum = call("sum", field_of(grad, index), axis=[axis], exclude=True)
+        result.append(call("reshape_like", column_sum, field_of(orig.args[0], index)))
     return [Tuple(result)]
 
 

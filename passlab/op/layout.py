@@ -18,7 +18,7 @@ from passlab.op.layout_names import Conversion, conversion, forward_shape, parse
 from passlab.op.relations import refuse, tensor
 
 
-def _ways(attrs: Attrs) -> tuple[Conversion, Conversion]:
+def _conversions(attrs: Attrs) -> tuple[Conversion, Conversion]:
     """Return the conversions of both layouts to the plain one with the same axes, in alphabetical order."""
     source = parse_layout(attrs.src_layout)
     if source is None:
@@ -31,8 +31,8 @@ def _layout_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Typ
     data = tensor(types, 0, "data")
     if data is None:
         return None
-    there, back = _ways(attrs)
-    return TensorType(back.backward_shape(forward_shape(there, data.shape, "data", 0)), data.dtype)
+    source_to_plain, target_to_plain = _conversions(attrs)
+    return TensorType(target_to_plain.backward_shape(forward_shape(source_to_plain, data.shape, "data", 0)), data.dtype)
 
 
 def _layout_grad(orig: OpCall, grad: Expr) -> list[Expr]:
@@ -61,9 +61,9 @@ def _layout_grad(orig: OpCall, grad: Expr) -> list[Expr]:
         'layout_transform(%x: (0, 4, 2, 3), src_layout="NCHW", dst_layout="HWCN")',
     ),
     example='layout_transform(%im, src_layout="NCHW", dst_layout="NHWC")',
-    layout=layout_rules.laid_out,
+    layout=layout_rules.layout_transform,
 )
 def layout_transform(attrs: Attrs, data: Array) -> Array:
     """Convert a tensor from one data layout to another."""
-    there, back = _ways(attrs)
-    return np.asarray(back.backward(there.forward(data)))
+    source_to_plain, target_to_plain = _conversions(attrs)
+    return np.asarray(target_to_plain.backward(source_to_plain.forward(data)))

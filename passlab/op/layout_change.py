@@ -1,4 +1,4 @@
-"""The view that layout rules have of a program: the original and the current layout of each tensor."""
+"""The interface of layout rules to a program: the original and the current layout of each tensor."""
 
 from __future__ import annotations
 
@@ -40,23 +40,23 @@ class LayoutChange(NamedTuple):
 Result = tuple[Expr, "LayoutChange | list[LayoutChange | None] | None"]
 
 
-class Arguments(Protocol):
-    """The view that a rule has of the program: the keys are the original arguments."""
+class LayoutArguments(Protocol):
+    """The interface of a rule to the program. Its methods take arguments of the original call."""
 
     def change_of(self, expr: Expr) -> LayoutChange | None:
         """Return the change of a tensor's layout, or None if it has its original layout."""
 
-    def now(self, expr: Expr) -> Expr:
-        """Return the current form of the tensor."""
+    def current(self, expr: Expr) -> Expr:
+        """Return the tensor in its current layout."""
 
-    def plain(self, expr: Expr) -> Expr:
+    def original(self, expr: Expr) -> Expr:
         """Return the tensor in its original layout."""
 
     def in_layout(self, expr: Expr, change: LayoutChange) -> Expr | None:
         """Return the tensor after a change of its layout, or None if it does not fit."""
 
 
-Rule = Callable[[OpCall, Arguments], Result | None]
+Rule = Callable[[OpCall, LayoutArguments], Result | None]
 
 
 def drop_identity(change: LayoutChange) -> LayoutChange | None:

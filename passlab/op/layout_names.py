@@ -1,7 +1,7 @@
 """Data layouts by name: "NCHW", "NHWC", "OIHW", packed ones such as "NCHW4c", and conversions between them.
 
 A capital letter is an axis; a number and a small letter is a part split off that axis (`C` and `4c`: channel `C * 4 +
-c`). This file knows shapes and arrays, not operators.
+c`). The functions here take shapes and arrays, not operators.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _PART = re.compile(r"([A-Z])|([1-9]\d*)([a-z])")
 
 
 class LayoutName(str):
-    """The name of a layout for functions of users: a string, false if no layout is known."""
+    """The name of a layout, passed to users' functions: a string, but false if no layout is known."""
 
     __slots__ = ()
 
@@ -90,7 +90,7 @@ class Conversion:
             return tuple(shape[i] for i in self.order)
         sizes: dict[str, Any] = {}
         for (letter, _), dim in zip(self.source.parts, shape, strict=True):
-            sizes[letter] = _times(sizes.get(letter, 1), dim)
+            sizes[letter] = _multiply(sizes.get(letter, 1), dim)
         return tuple(sizes[letter] for letter in self.target)
 
     def backward_shape(self, shape: Sequence[Dim]) -> Shape:
@@ -103,10 +103,10 @@ class Conversion:
         sizes: dict[str, Any] = dict(zip(self.target, shape, strict=True))
         out: list[Any] = []
         for letter, factor in self.source.parts:
-            out.append(factor or self._over(sizes[letter], letter))
+            out.append(factor or self._whole_size(sizes[letter], letter))
         return tuple(out)
 
-    def _over(self, dim: Dim, letter: str) -> Dim:
+    def _whole_size(self, dim: Dim, letter: str) -> Dim:
         factor = self.source.factor(letter)
         if factor == 1:
             return dim
@@ -148,7 +148,7 @@ class Conversion:
         return array.reshape(split).transpose([position[part].pop(0) for part in self.source.parts])
 
 
-def _times(a: Dim, b: Dim) -> Dim:
+def _multiply(a: Dim, b: Dim) -> Dim:
     return a * b if isinstance(a, int) and isinstance(b, int) else b if a == 1 else a if b == 1 else ANY
 
 
@@ -178,28 +178,28 @@ def conversion(source: str, target: str, what: str) -> Conversion:
     return result
 
 
-def forward_shape(way: Conversion, shape: Sequence[Dim], what: str, argument: int) -> Shape:
-    """Return `way.forward_shape(shape)`. Raises `RelationError` if the rank or a split part does not fit."""
-    parts = way.source.parts
+def forward_shape(conversion: Conversion, shape: Sequence[Dim], what: str, argument: int) -> Shape:
+    """Return `conversion.forward_shape(shape)`. Raises `RelationError` if the rank or a split part does not fit."""
+    parts = conversion.source.parts
     if len(shape) != len(parts):
         raise RelationError(
             Diagnostic(
-                f"{what} has {len(shape)} dimensions and its layout {way.source.name} has {len(parts)}",
+                f"{what} has {len(shape)} dimensions and its layout {conversion.source.name} has {len(parts)}",
                 found=f"shape {_text(shape)}",
             ),
             argument,
         )
-    if way.packed:
+    if conversion.packed:
         for (letter, factor), dim in zip(parts, shape, strict=True):
             if factor and isinstance(dim, int) and dim != factor:
                 raise RelationError(
                     Diagnostic(
                         f"the part of axis {letter} in {what} has size {dim}",
-                        expected=f"{factor}, from the layout {way.source.name}",
+                        expected=f"{factor}, from the layout {conversion.source.name}",
                     ),
                     argument,
                 )
-    return way.forward_shape(shape)
+    return conversion.forward_shape(shape)
 
 
 @cache

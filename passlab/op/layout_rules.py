@@ -1,8 +1,7 @@
 """Layout rules: how operators take data in another layout than the original one. Declarations name the rules.
 
-A rule gets the original call and a view of the current arguments. It returns the call on the current arguments, with
-the layout of its result (or of each result); or None, if the operator needs the original layout. This file knows calls
-and layouts by name, not passes.
+A rule gets the original call and an interface to the current arguments. It returns the call on the current arguments,
+with the change of layout of its result (or of each result); or None, if the operator needs the original layout.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from passlab.ir.expr import Expr, Tuple
 from passlab.ir.op import OpCall
 from passlab.ir.types import TensorType, TupleType, tensor_types
 from passlab.op.declare import call as make
-from passlab.op.layout_change import Arguments, LayoutChange, Result, Rule, drop_identity
+from passlab.op.layout_change import LayoutArguments, LayoutChange, Result, Rule, drop_identity
 from passlab.op.layout_names import parse_layout
 
 
@@ -29,13 +28,13 @@ def _rank(expr: Expr) -> int:
     return len(_shape(expr)) if isinstance(expr.checked_type, TensorType) else -1
 
 
-def _with(call: OpCall, layouts: Arguments, attrs: Any = None, data: Expr | None = None) -> OpCall:
-    """Return a call on the current first argument and the original others."""
-    first = layouts.now(call.args[0]) if data is None else data
-    return _again(call, (first, *map(layouts.plain, call.args[1:])), call.attrs if attrs is None else attrs)
+def _with_data(call: OpCall, layouts: LayoutArguments, attrs: Any = None, data: Expr | None = None) -> OpCall:
+    """Return a call on `data`, by default the current first argument, and the original others."""
+    first = layouts.current(call.args[0]) if data is None else data
+    return _replace_call(call, (first, *map(layouts.original, call.args[1:])), call.attrs if attrs is None else attrs)
 
 
-def _again(call: OpCall, args: tuple[Expr, ...], attrs: Attrs) -> OpCall:
+def _replace_call(call: OpCall, args: tuple[Expr, ...], attrs: Attrs) -> OpCall:
     """Return a call with other arguments and attributes, the same object if they are the same."""
     args = call.args if args == call.args else args
     result: OpCall = call.with_fields(args=args, attrs=call.attrs if attrs == call.attrs else attrs)
@@ -43,44 +42,44 @@ def _again(call: OpCall, args: tuple[Expr, ...], attrs: Attrs) -> OpCall:
 
 
 # ---------------------------------------------------------------- one element at a time
-def elementwise(call: OpCall, layouts: Arguments) -> Result | None:
+def elementwise(call: OpCall, layouts: LayoutArguments) -> Result | None:
     """An elementwise operator keeps any layout."""
-    return _with(call, layouts), layouts.change_of(call.args[0])
+    return _with_data(call, layouts), layouts.change_of(call.args[0])
 
 
-def broadcast(call: OpCall, layouts: Arguments) -> Result | None:
+def broadcast(call: OpCall, layouts: LayoutArguments) -> Result | None:
     """Convert all arguments to the layout of the first one that has changed and has all axes."""
     rank = _rank(call)
     changes = (layouts.change_of(a) for a in call.args if _rank(a) == rank)
-    expected = next((a for a in changes if a is not None), None)
-    if expected is None:
+    change = next((a for a in changes if a is not None), None)
+    if change is None:
         return None
     shape = _shape(call)
-    args = [_broadcastable(a, shape, expected, layouts) for a in call.args]
+    args = [_broadcastable(a, shape, change, layouts) for a in call.args]
     if any(a is None for a in args):
         return None
-    return _again(call, tuple(a for a in args if a is not None), call.attrs), expected
+    return _replace_call(call, tuple(a for a in args if a is not None), call.attrs), change
 
 
-def _broadcastable(expr: Expr, result: Sequence[Any], change: LayoutChange, layouts: Arguments) -> Expr | None:
-    own, rank = _rank(expr), len(result)
-    if own == 0 or (own < rank and _single(expr) and layouts.change_of(expr) is None):
-        return layouts.plain(expr)
-    if own == rank and layouts.change_of(expr) is None and _blocked_alike(expr, result, change):
+def _broadcastable(expr: Expr, result: Sequence[Any], change: LayoutChange, layouts: LayoutArguments) -> Expr | None:
+    own_rank, rank = _rank(expr), len(result)
+    if own_rank == 0 or (own_rank < rank and _has_one_element(expr) and layouts.change_of(expr) is None):
+        return layouts.original(expr)
+    if own_rank == rank and layouts.change_of(expr) is None and _same_blocked_size(expr, result, change):
         return layouts.in_layout(expr, change)
-    if own < 0 or layouts.change_of(expr) is not None:
-        return layouts.in_layout(expr, change) if own == rank else None
-    shape = (*[1] * (rank - own), *_shape(expr))
+    if own_rank < 0 or layouts.change_of(expr) is not None:
+        return layouts.in_layout(expr, change) if own_rank == rank else None
+    shape = (*[1] * (rank - own_rank), *_shape(expr))
     if (target := _split_as(shape, change)) is None:
         return None
-    if own == rank:
+    if own_rank == rank:
         return layouts.in_layout(expr, LayoutChange(change.old, target))
-    wide = make("expand_dims", layouts.plain(expr), axis=0, num_newaxis=rank - own)
-    return make("layout_transform", wide, src_layout=change.old, dst_layout=target)
+    expanded = make("expand_dims", layouts.original(expr), axis=0, num_newaxis=rank - own_rank)
+    return make("layout_transform", expanded, src_layout=change.old, dst_layout=target)
 
 
-def _blocked_alike(expr: Expr, result: Sequence[Any], target: LayoutChange) -> bool:
-    """Whether an operand is as large as the result along the axes that get blocks of another size."""
+def _same_blocked_size(expr: Expr, result: Sequence[Any], target: LayoutChange) -> bool:
+    """Whether an operand has the size of the result along all axes whose block size changes."""
     old, new = parse_layout(target.old), parse_layout(target.new)
     if old is None or new is None or target.old.isalpha():
         return False
@@ -106,60 +105,60 @@ def _split_as(shape: Sequence[Any], target: LayoutChange) -> str | None:
     return "".join(out)
 
 
-def rescale(call: OpCall, layouts: Arguments) -> Result | None:
-    """An elementwise function with scales keeps any layout if there is one scale for all elements."""
-    return elementwise(call, layouts) if all(_single(a) for a in call.args[1:]) else None
+def rescale(call: OpCall, layouts: LayoutArguments) -> Result | None:
+    """An elementwise function with scales keeps any layout if each scale is one number for all elements."""
+    return elementwise(call, layouts) if all(_has_one_element(a) for a in call.args[1:]) else None
 
 
-def _single(expr: Expr) -> bool:
+def _has_one_element(expr: Expr) -> bool:
     ty = expr.checked_type
     return isinstance(ty, TensorType) and all(d == 1 for d in ty.shape)
 
 
-def rescaled_pair(call: OpCall, layouts: Arguments) -> Result | None:
+def rescale_pair(call: OpCall, layouts: LayoutArguments) -> Result | None:
     """As `broadcast` for the first two arguments; a scale that varies along an axis varies along its new index."""
     ranks = {_rank(a) for a in call.args[:2]}
-    if (expected := next(filter(None, map(layouts.change_of, call.args[:2])), None)) is None or len(ranks) != 1:
+    if (change := next(filter(None, map(layouts.change_of, call.args[:2])), None)) is None or len(ranks) != 1:
         return None
-    moved = {}
+    axes = {}
     for name, scales in (("lhs_axis", call.args[2:4]), ("rhs_axis", call.args[4:6])):
         axis = getattr(call.attrs, name)
-        moved[name] = axis if all(map(_single, scales)) else _one_place(expected, axis, _rank(call))
-    args = [layouts.in_layout(a, expected) for a in call.args[:2]]
-    if None in moved.values() or any(a is None for a in args):
+        axes[name] = axis if all(map(_has_one_element, scales)) else _axis_index(change, axis, _rank(call))
+    args = [layouts.in_layout(a, change) for a in call.args[:2]]
+    if None in axes.values() or any(a is None for a in args):
         return None
-    whole = (*(a for a in args if a is not None), *map(layouts.plain, call.args[2:]))
-    return _again(call, whole, call.attrs.with_fields(**moved)), expected
+    new_args = (*(a for a in args if a is not None), *map(layouts.original, call.args[2:]))
+    return _replace_call(call, new_args, call.attrs.with_fields(**axes)), change
 
 
-def drop_axes(call: OpCall, layouts: Arguments) -> Result | None:
+def drop_axes(call: OpCall, layouts: LayoutArguments) -> Result | None:
     """Both results have the layout of the data."""
-    return _with(call, layouts), [layouts.change_of(call.args[0])] * 2
+    return _with_data(call, layouts), [layouts.change_of(call.args[0])] * 2
 
 
 # ---------------------------------------------------------------- operators that name axes
 def along(results: int = 0) -> Rule:
     """Return a rule for operators with an axis attribute; of several results the first has the layout of the data."""
 
-    def rule(call: OpCall, layouts: Arguments) -> Result | None:
+    def rule(call: OpCall, layouts: LayoutArguments) -> Result | None:
         change = layouts.change_of(call.args[0])
         if change is None:
             return None
-        if (axis := _one_place(change, call.attrs.axis, _rank(call.args[0]))) is None:
+        if (axis := _axis_index(change, call.attrs.axis, _rank(call.args[0]))) is None:
             return None
-        result = _with(call, layouts, call.attrs.with_fields(axis=axis))
+        result = _with_data(call, layouts, call.attrs.with_fields(axis=axis))
         return result, [change, *[None] * (results - 1)] if results else change
 
     return rule
 
 
-def _one_place(change: LayoutChange, axis: Any, rank: int) -> int | None:
+def _axis_index(change: LayoutChange, axis: Any, rank: int) -> int | None:
     """Return the current index of an axis, or None if it is split or unknown."""
     positions = change.positions(axis % rank) if isinstance(axis, int) and -rank <= axis < rank else []
     return positions[0] if len(positions) == 1 else None
 
 
-def _blocks(change: LayoutChange, axis: int, rank: int) -> tuple[int, int] | None:
+def _block_index(change: LayoutChange, axis: int, rank: int) -> tuple[int, int] | None:
     """Return the current index of an axis or of its blocks, and the block size; None if it is split twice."""
     positions, layout = change.positions(axis % rank) if -rank <= axis < rank else [], parse_layout(change.new)
     if layout is None or not 1 <= len(positions) <= 2 or layout.parts[positions[0]][1]:
@@ -167,13 +166,13 @@ def _blocks(change: LayoutChange, axis: int, rank: int) -> tuple[int, int] | Non
     return positions[0], layout.factor(change.old[axis % rank])
 
 
-def batch_first(call: OpCall, layouts: Arguments) -> Result | None:
-    """Normalization over all axes except the first and the one that is named."""
+def batch_first(call: OpCall, layouts: LayoutArguments) -> Result | None:
+    """Normalization over all axes but the first, the batch, and the one that is named: the batch must stay first."""
     change = layouts.change_of(call.args[0])
     return along()(call, layouts) if change is not None and change.positions(0) == [0] else None
 
 
-def behind_axis(call: OpCall, layouts: Arguments) -> Result | None:
+def normalize_after_axis(call: OpCall, layouts: LayoutArguments) -> Result | None:
     """Normalization over the axes after the one that is named: they may be permuted among themselves."""
     change = layouts.change_of(call.args[0])
     if change is None:
@@ -183,140 +182,140 @@ def behind_axis(call: OpCall, layouts: Arguments) -> Result | None:
     return elementwise(call, layouts) if stays else None
 
 
-def normalize(call: OpCall, layouts: Arguments) -> Result | None:
+def normalize(call: OpCall, layouts: LayoutArguments) -> Result | None:
     """Normalization along the axes that a list names."""
     change = layouts.change_of(call.args[0])
     axes = call.attrs.axis
     if change is None or not isinstance(axes, tuple):
         return None
-    positions = [_one_place(change, a, _rank(call.args[0])) for a in axes]
+    positions = [_axis_index(change, a, _rank(call.args[0])) for a in axes]
     if None in positions:
         return None
-    return _with(call, layouts, call.attrs.with_fields(axis=tuple(positions))), change
+    return _with_data(call, layouts, call.attrs.with_fields(axis=tuple(positions))), change
 
 
-def reduce_axes(call: OpCall, layouts: Arguments) -> Result | None:
+def reduce_axes(call: OpCall, layouts: LayoutArguments) -> Result | None:
     """Reductions remove the axes they name; `variance` takes its mean in the layout of its data."""
     change, attrs = layouts.change_of(call.args[0]), call.attrs
     rank = _rank(call.args[0])
     axes = attrs.axis
     axes = range(rank) if axes is None else (axes,) if isinstance(axes, int) else axes
-    gone = {a % rank for a in axes}
+    removed = {a % rank for a in axes}
     if attrs.exclude:
-        gone = set(range(rank)) - gone
-    picks = call.op.name in ("argmax", "argmin")
-    order = [p for a in sorted(gone) for p in change.positions(a)] if change is not None else []
-    if change is None or (picks and (len(order) != len(gone) or order != sorted(order))):
+        removed = set(range(rank)) - removed
+    gives_indices = call.op.name in ("argmax", "argmin")
+    order = [p for a in sorted(removed) for p in change.positions(a)] if change is not None else []
+    if change is None or (gives_indices and (len(order) != len(removed) or order != sorted(order))):
         return None  # the results are indices, which depend on the order of the axes
-    letters = {change.old[a] for a in gone}
-    named = set(range(rank)) - gone if attrs.exclude else gone
-    positions = sorted(p for a in named for p in change.positions(a))
-    left = (_of_size_1 if attrs.keepdims else _without)(change, letters)
+    letters = {change.old[a] for a in removed}
+    listed = set(range(rank)) - removed if attrs.exclude else removed
+    positions = sorted(p for a in listed for p in change.positions(a))
+    result_change = (_with_unit_axes if attrs.keepdims else _without_axes)(change, letters)
     shape = _shape(call.args[0])
-    around = [_around(mean, shape, change, layouts) for mean in call.args[1:]]
-    if any(mean is None for mean in around):
+    means = [_mean_in_layout(mean, shape, change, layouts) for mean in call.args[1:]]
+    if any(mean is None for mean in means):
         return None
-    args = (layouts.now(call.args[0]), *(mean for mean in around if mean is not None))
-    return _again(call, args, attrs.with_fields(axis=tuple(positions))), drop_identity(left)
+    args = (layouts.current(call.args[0]), *(mean for mean in means if mean is not None))
+    return _replace_call(call, args, attrs.with_fields(axis=tuple(positions))), drop_identity(result_change)
 
 
-def _around(mean: Expr, shape: Sequence[Any], data: LayoutChange, layouts: Arguments) -> Expr | None:
+def _mean_in_layout(mean: Expr, shape: Sequence[Any], data: LayoutChange, layouts: LayoutArguments) -> Expr | None:
     """Return the mean in the layout of the data: the current one if it was computed from the current data."""
-    own = layouts.change_of(mean)
-    if own is not None and own.old == data.old and _rank(mean) == len(shape):
+    mean_change = layouts.change_of(mean)
+    if mean_change is not None and mean_change.old == data.old and _rank(mean) == len(shape):
         letters = {letter for letter, size in zip(data.old, _shape(mean), strict=True) if size == 1}
-        if own.new in (data.new, _of_size_1(data, letters).new):
-            return layouts.now(mean)
+        if mean_change.new in (data.new, _with_unit_axes(data, letters).new):
+            return layouts.current(mean)
     return _broadcastable(mean, shape, data, layouts)
 
 
-def _of_size_1(change: LayoutChange, letters: set[str]) -> LayoutChange:
+def _with_unit_axes(change: LayoutChange, letters: set[str]) -> LayoutChange:
     layout = parse_layout(change.new)
     assert layout is not None
     parts = [(f"{1 if p in letters else f}{p.lower()}" if f else p) for p, f in layout.parts]
     return LayoutChange(change.old, "".join(parts))
 
 
-def _without(change: LayoutChange, letters: set[str]) -> LayoutChange:
+def _without_axes(change: LayoutChange, letters: set[str]) -> LayoutChange:
     layout = parse_layout(change.new)
     assert layout is not None
     parts = [(f"{f}{p.lower()}" if f else p) for p, f in layout.parts if p not in letters]
     return LayoutChange("".join(p for p in change.old if p not in letters), "".join(parts))
 
 
-def squeeze_axes(call: OpCall, layouts: Arguments) -> Result | None:
+def squeeze_axes(call: OpCall, layouts: LayoutArguments) -> Result | None:
     """Squeezing removes the axes with the same letters."""
     change, ty = layouts.change_of(call.args[0]), call.args[0].checked_type
     if change is None or not change.whole or not isinstance(ty, TensorType):
         return None
     axes = call.attrs.axis
-    gone = [i for i, d in enumerate(ty.shape) if d == 1] if axes is None else [a % len(ty.shape) for a in axes]
-    positions = sorted(p for a in gone for p in change.positions(a))
-    left = _without(change, {change.old[a] for a in gone})
-    return _with(call, layouts, call.attrs.with_fields(axis=tuple(positions))), drop_identity(left)
+    removed = [i for i, d in enumerate(ty.shape) if d == 1] if axes is None else [a % len(ty.shape) for a in axes]
+    positions = sorted(p for a in removed for p in change.positions(a))
+    result_change = _without_axes(change, {change.old[a] for a in removed})
+    return _with_data(call, layouts, call.attrs.with_fields(axis=tuple(positions))), drop_identity(result_change)
 
 
-def transpose_to(call: OpCall, layouts: Arguments) -> Result | None:
-    """Return the result in its original layout, in one step from the current data."""
+def transpose_to(call: OpCall, layouts: LayoutArguments) -> Result | None:
+    """Transpose the current data so that the result has its original layout."""
     change, axes = layouts.change_of(call.args[0]), call.attrs.axes
     if change is None or not change.whole:
         return None
     rank = len(change.old)
     order = [a % rank for a in axes] if axes is not None else list(reversed(range(rank)))
-    now = tuple(change.positions(a)[0] for a in order)
-    if now == tuple(range(rank)):
-        return layouts.now(call.args[0]), None
-    return _with(call, layouts, call.attrs.with_fields(axes=now)), None
+    current = tuple(change.positions(a)[0] for a in order)
+    if current == tuple(range(rank)):
+        return layouts.current(call.args[0]), None
+    return _with_data(call, layouts, call.attrs.with_fields(axes=current)), None
 
 
-def laid_out(call: OpCall, layouts: Arguments) -> Result | None:
-    """Return the result of `layout_transform` in one step from the current data."""
+def layout_transform(call: OpCall, layouts: LayoutArguments) -> Result | None:
+    """Convert the current data to the layout of the result in one step."""
     change, attrs = layouts.change_of(call.args[0]), call.attrs
     named = change.with_letters(attrs.src_layout) if change is not None else None
     if named is None:
         return None
     if named.new == attrs.dst_layout:
-        return layouts.now(call.args[0]), None
-    return _with(call, layouts, attrs.with_fields(src_layout=named.new)), None
+        return layouts.current(call.args[0]), None
+    return _with_data(call, layouts, attrs.with_fields(src_layout=named.new)), None
 
 
-def join(call: OpCall, layouts: Arguments) -> Result | None:
+def join(call: OpCall, layouts: LayoutArguments) -> Result | None:
     """Convert all fields to the layout of the first one that has changed."""
-    whole = call.args[0]
-    if not isinstance(whole, Tuple) or not whole.fields:
+    fields_arg = call.args[0]
+    if not isinstance(fields_arg, Tuple) or not fields_arg.fields:
         return None
-    if (expected := next((a for a in map(layouts.change_of, whole.fields) if a is not None), None)) is None:
+    if (change := next((a for a in map(layouts.change_of, fields_arg.fields) if a is not None), None)) is None:
         return None
-    position = _blocks(expected, call.attrs.axis, _rank(whole.fields[0]))
-    fields = [layouts.in_layout(f, expected) for f in whole.fields]
-    if position is None or any(f is None for f in fields):
+    block = _block_index(change, call.attrs.axis, _rank(fields_arg.fields[0]))
+    fields = [layouts.in_layout(f, change) for f in fields_arg.fields]
+    if block is None or any(f is None for f in fields):
         return None
-    data = Tuple([f for f in fields if f is not None], span=whole.span)
-    return _with(call, layouts, call.attrs.with_fields(axis=position[0]), data), expected
+    data = Tuple([f for f in fields if f is not None], span=fields_arg.span)
+    return _with_data(call, layouts, call.attrs.with_fields(axis=block[0]), data), change
 
 
-def split(call: OpCall, layouts: Arguments) -> Result | None:
-    """All results have the layout of the data. An axis in blocks is cut only between blocks."""
+def split(call: OpCall, layouts: LayoutArguments) -> Result | None:
+    """All results have the layout of the data. An axis in blocks can be split only between blocks."""
     change, ty, attrs = layouts.change_of(call.args[0]), call.checked_type, call.attrs
     rank = _rank(call.args[0])
-    position = None if change is None else _blocks(change, attrs.axis, rank)
-    if position is None or not isinstance(ty, TupleType):
+    block = None if change is None else _block_index(change, attrs.axis, rank)
+    if block is None or not isinstance(ty, TupleType):
         return None
-    axis, size = position
+    axis, size = block
     lengths = [part.shape[attrs.axis % rank] for part in tensor_types(ty)]
     if size > 1 and any(not isinstance(n, int) or n % size for n in lengths):
         return None
-    cuts = attrs.indices_or_sections
-    cuts = cuts if isinstance(cuts, int) else tuple(i // size for i in cuts)
-    moved = attrs.with_fields(axis=axis, indices_or_sections=cuts)
-    return _with(call, layouts, moved), [change] * len(ty.fields)
+    sections = attrs.indices_or_sections
+    sections = sections if isinstance(sections, int) else tuple(i // size for i in sections)
+    new_attrs = attrs.with_fields(axis=axis, indices_or_sections=sections)
+    return _with_data(call, layouts, new_attrs), [change] * len(ty.fields)
 
 
 # ---------------------------------------------------------------- operators with a value for each axis
 def permute(name: str) -> Rule:
     """Return a rule for operators whose attribute `name` is a list with one entry for each axis."""
 
-    def rule(call: OpCall, layouts: Arguments) -> Result | None:
+    def rule(call: OpCall, layouts: LayoutArguments) -> Result | None:
         change = layouts.change_of(call.args[0])
         layout = None if change is None else parse_layout(change.new)
         values = getattr(call.attrs, name)
@@ -325,32 +324,32 @@ def permute(name: str) -> Rule:
         entry = dict(zip(change.old, values, strict=True))
         if not change.whole and any(entry[letter] != (0, 0) for letter, factor in layout.parts if factor):
             return None
-        moved = {name: tuple(entry[letter] for letter, _ in layout.parts)}
-        return _with(call, layouts, call.attrs.with_fields(**moved)), change
+        values_by_axis = {name: tuple(entry[letter] for letter, _ in layout.parts)}
+        return _with_data(call, layouts, call.attrs.with_fields(**values_by_axis)), change
 
     return rule
 
 
-def slice_axes(call: OpCall, layouts: Arguments) -> Result | None:
-    """Sliced axes are named by their current index, if they are named; an axis in blocks is cut between blocks."""
+def slice_axes(call: OpCall, layouts: LayoutArguments) -> Result | None:
+    """The bounds move to the current index of each axis; an axis in blocks can be cut only between blocks."""
     change, ty = layouts.change_of(call.args[0]), call.args[0].checked_type
     attrs: Any = call.attrs
     if change is None or len(call.args) != 1 or not isinstance(ty, TensorType) or ty.dynamic:
         return None
     rank = len(ty.shape)
     axes = range(rank) if attrs.axes is None else [a % rank for a in attrs.axes]
-    cuts: dict[int, tuple[int, int, int]] = {}
+    bounds: dict[int, tuple[int, int, int]] = {}
     for i, axis in enumerate(axes):
-        at, size = _blocks(change, axis, rank) or (-1, 1)
+        index, size = _block_index(change, axis, rank) or (-1, 1)
         begin, end, step = (v[i] if v and i < len(v) else d for v, d in _bounds(attrs, ty.shape[axis]))
         end = end if size == 1 else min(end, ty.shape[axis])
-        if at < 0 or (size > 1 and (step != 1 or begin % size or end % size)):
+        if index < 0 or (size > 1 and (step != 1 or begin % size or end % size)):
             return None
-        cuts[at] = (begin // size, end // size, step)
-    order = list(cuts) if attrs.axes is not None else sorted(cuts)
-    begins, ends, steps = (tuple(cuts[at][i] for at in order) for i in range(3))
-    named = {"axes": tuple(order)} if attrs.axes is not None else {}
-    return _with(call, layouts, attrs.with_fields(begin=begins, end=ends, strides=steps, **named)), change
+        bounds[index] = (begin // size, end // size, step)
+    order = list(bounds) if attrs.axes is not None else sorted(bounds)
+    begins, ends, steps = (tuple(bounds[index][i] for index in order) for i in range(3))
+    new_axes = {"axes": tuple(order)} if attrs.axes is not None else {}
+    return _with_data(call, layouts, attrs.with_fields(begin=begins, end=ends, strides=steps, **new_axes)), change
 
 
 def _bounds(attrs: Attrs, dim: Any) -> list[tuple[Any, int]]:
@@ -358,15 +357,15 @@ def _bounds(attrs: Attrs, dim: Any) -> list[tuple[Any, int]]:
     return [(attrs.begin, 0), (attrs.end, -1 if attrs.slice_mode == "size" else dim), (attrs.strides, 1)]
 
 
-def sliced_like(call: OpCall, layouts: Arguments) -> Result | None:
+def slice_like(call: OpCall, layouts: LayoutArguments) -> Result | None:
     """Two tensors with the same change of layout; the axes are named by their current index."""
     data, like = (layouts.change_of(a) for a in call.args)
     if data is None or data != like or not data.whole:
         return None
     rank, axes = _rank(call.args[0]), call.attrs.axes
     positions = tuple(data.positions(a % rank)[0] for a in axes) if axes else axes
-    moved = call.attrs.with_fields(axes=positions)
-    return _again(call, tuple(map(layouts.now, call.args)), moved), data
+    new_attrs = call.attrs.with_fields(axes=positions)
+    return _replace_call(call, tuple(map(layouts.current, call.args)), new_attrs), data
 
 
 # ---------------------------------------------------------------- operators that name layouts
@@ -374,8 +373,8 @@ def sliced_like(call: OpCall, layouts: Arguments) -> Result | None:
 class OneLayout:
     """The rule of operators with an attribute for the layout of their data: they adopt its current layout.
 
-    `split` allows split axes, `ends` requires the channels next to the batch or last, and `still` names axes that must
-    not move.
+    `split` allows split axes, `ends` requires the channels to be next to the batch or last, and `still` names axes that
+    must not move. An operator with `follows=False` changes its layout only on request, never for its data.
     """
 
     split: bool = False
@@ -383,7 +382,7 @@ class OneLayout:
     still: str = ""
     follows: bool = True
 
-    def __call__(self, call: OpCall, layouts: Arguments) -> Result | None:
+    def __call__(self, call: OpCall, layouts: LayoutArguments) -> Result | None:
         """Return the call in the current layout of its data, or None if the operator does not support it."""
         attrs: Any = call.attrs
         change = layouts.change_of(call.args[0])
@@ -408,29 +407,31 @@ class TwoLayouts:
     weights: Mapping[str, str]
     images: int = 1
 
-    def __call__(self, call: OpCall, layouts: Arguments) -> Result | None:
+    def __call__(self, call: OpCall, layouts: LayoutArguments) -> Result | None:
         """Return the call with its arguments converted to the layouts that its attributes name."""
-        return in_layouts(call, layouts, call.attrs)
+        return with_layouts(call, layouts, call.attrs)
 
 
-def in_layout(call: OpCall, layouts: Arguments, layout: str, names_result: bool = False) -> Result | None:
+def in_layout(call: OpCall, layouts: LayoutArguments, layout: str, names_result: bool = False) -> Result | None:
     """Return a call of an operator with one layout attribute in another layout, with its data converted."""
     attrs: Any = call.attrs
     data = layouts.in_layout(call.args[0], LayoutChange(attrs.layout, layout))
     if data is None or getattr(attrs, "out_layout", "") not in ("", attrs.layout):
         return None
     more = {"out_layout": layout} if getattr(attrs, "out_layout", "") or names_result else {}
-    result = _with(call, layouts, attrs.with_fields(layout=layout, **more), data)
+    result = _with_data(call, layouts, attrs.with_fields(layout=layout, **more), data)
     return result, drop_identity(LayoutChange(attrs.layout, layout))
 
 
-def in_layouts(call: OpCall, layouts: Arguments, new: Any) -> Result | None:
+def with_layouts(call: OpCall, layouts: LayoutArguments, new: Any) -> Result | None:
     """Return a convolution with other layout attributes, with its data and weight converted."""
-    return in_place(call, layouts, call, new, dict(enumerate(call.args)))
+    return replacement_in_layouts(call, layouts, call, new, dict(enumerate(call.args)))
 
 
-def in_place(call: OpCall, changes: Arguments, new_call: OpCall, new: Any, origins: dict[int, Expr]) -> Result | None:
-    """Return `new_call` with the attributes `new`, as replacement of a call that names layouts, too.
+def replacement_in_layouts(
+    call: OpCall, changes: LayoutArguments, new_call: OpCall, new: Any, origins: dict[int, Expr]
+) -> Result | None:
+    """Return `new_call` with the attributes `new`, as replacement of a call that names layouts as well.
 
     `origins` maps indices of its arguments to arguments of `call`: these are converted to the layouts that the
     attributes name. The others stay as they are. None if a tensor cannot be converted, or `new_call` has no layouts.
@@ -441,14 +442,14 @@ def in_place(call: OpCall, changes: Arguments, new_call: OpCall, new: Any, origi
     leading, result = layouts
     args: list[Expr] = []
     for i, arg in enumerate(new_call.args):
-        expected = leading[i] if i < len(leading) else None
-        now: Expr | None = arg
+        change = leading[i] if i < len(leading) else None
+        current: Expr | None = arg
         if i in origins:
-            now = changes.in_layout(origins[i], expected) if expected is not None else changes.plain(origins[i])
-        if now is None:
+            current = changes.in_layout(origins[i], change) if change is not None else changes.original(origins[i])
+        if current is None:
             return None
-        args.append(now)
-    return _again(new_call, tuple(args), new), drop_identity(result)
+        args.append(current)
+    return _replace_call(new_call, tuple(args), new), drop_identity(result)
 
 
 def _named_layouts(call: OpCall, new: Any) -> tuple[list[LayoutChange], LayoutChange] | None:

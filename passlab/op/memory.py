@@ -15,7 +15,7 @@ from passlab.ir.attrs import Attrs, DictAttrs
 from passlab.ir.expr import Constant, Expr
 from passlab.ir.op import OpCall, OpPattern, Reporter
 from passlab.ir.types import FuncType, GlobalTypeVar, IncompleteType, TensorType, TupleType, Type, TypeCall
-from passlab.op.chain import flat
+from passlab.op.chain import zero_gradient
 from passlab.op.declare import Python, call, operator
 from passlab.op.dtypes import Array
 from passlab.op.fields import anything, attrs, dims, dtype, expression
@@ -30,7 +30,7 @@ NOTHING = TupleType(())
 STORAGE: Type = TypeCall(GlobalTypeVar("Storage"), ())
 
 
-def _only_in_the_machine(attrs: Attrs, *values: Any, out: Array | None = None) -> Array:
+def _instruction_kernel(attrs: Attrs, *values: Any, out: Array | None = None) -> Array:
     raise RunError(
         Diagnostic(
             "this operator is an instruction of the virtual machine",
@@ -77,7 +77,7 @@ alloc_storage = operator(
     source="Relay's memory dialect",
     example="memory.alloc_storage(%size, %shape, %alignment, virtual_device=None)",
     no_gradient=MACHINE_INSTRUCTION,
-)(_only_in_the_machine)
+)(_instruction_kernel)
 
 
 def _alloc_tensor_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
@@ -94,8 +94,8 @@ def _alloc_tensor_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) 
     return TensorType(attrs.assert_shape, attrs.dtype)
 
 
-def _note_constant_shape(values: dict[str, Any]) -> None:
-    """Let a `shape` that is a constant be the shape of the type."""
+def _set_const_shape(values: dict[str, Any]) -> None:
+    """Set `const_shape` to a `shape` that is a constant: the result type has that shape."""
     if values["const_shape"] is None and isinstance(values["shape"], Constant):
         values["const_shape"] = values["shape"]
 
@@ -112,7 +112,7 @@ alloc_tensor = operator(
     relation=_alloc_tensor_type,
     pattern=OpPattern.OPAQUE,
     python=Python(
-        'storage, offset, shape, dtype="float32", assert_shape=None, const_shape=None', prepare=_note_constant_shape
+        'storage, offset, shape, dtype="float32", assert_shape=None, const_shape=None', prepare=_set_const_shape
     ),
     non_computational=True,
     level=10,
@@ -121,23 +121,23 @@ alloc_tensor = operator(
     source="Relay's memory dialect",
     example="memory.alloc_tensor(%storage, %offset, %shape, const_shape=None, assert_shape=[2, 3])",
     no_gradient=MACHINE_INSTRUCTION,
-)(_only_in_the_machine)
+)(_instruction_kernel)
 
 
-def _gone(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
-    """The type of a statement: the empty tuple."""
+def _statement_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
+    """The type of an instruction without a result: the empty tuple."""
     return NOTHING
 
 
-def _nothing_to_free(attrs: Attrs, value: Array, out: Array | None = None) -> tuple[()]:
-    """Do nothing: outside the machine there are no registers to clear."""
+def _kill_kernel(attrs: Attrs, value: Array, out: Array | None = None) -> tuple[()]:
+    """Do nothing: outside the virtual machine there are no registers to clear."""
     return ()
 
 
 kill = operator(
     "memory.kill",
     ("to_free",),
-    relation=_gone,
+    relation=_statement_type,
     pattern=OpPattern.OPAQUE,
     stateful=True,
     non_computational=True,
@@ -147,13 +147,13 @@ kill = operator(
     source="Relay's memory dialect",
     example="memory.kill(%x)",
     no_gradient=MACHINE_INSTRUCTION,
-)(_nothing_to_free)
+)(_kill_kernel)
 
 invoke_tvm_op = operator(
     "vm.invoke_tvm_op",
     ("op", "ins", "outs"),
     attrs=DictAttrs,
-    relation=_gone,
+    relation=_statement_type,
     pattern=OpPattern.OPAQUE,
     stateful=True,
     non_computational=True,
@@ -163,7 +163,7 @@ invoke_tvm_op = operator(
     source="Relay's virtual machine dialect",
     example="vm.invoke_tvm_op(%f, (%x,), (%y,))",
     no_gradient=MACHINE_INSTRUCTION,
-)(_only_in_the_machine)
+)(_instruction_kernel)
 
 shape_of = operator(
     "vm.shape_of",
@@ -173,7 +173,7 @@ shape_of = operator(
     pattern=OpPattern.OPAQUE,
     non_computational=True,
     level=10,
-    gradient=flat,
+    gradient=zero_gradient,
     out=False,
     doc="The shape of a tensor as a vector, as an instruction.",
     shapes="(d0, ..., dn) -> (n + 1)",
@@ -259,4 +259,4 @@ call_lowered = operator(
     source="Relay",
     example="call_lowered(%f, (%x,))",
     no_gradient=MACHINE_INSTRUCTION,
-)(_only_in_the_machine)
+)(_instruction_kernel)

@@ -12,7 +12,7 @@ from passlab.ir.expr import Expr
 from passlab.ir.op import OpCall, OpPattern, Precision, Reporter, Trait
 from passlab.ir.types import TensorType, Type
 from passlab.op import layout_rules
-from passlab.op.chain import flat
+from passlab.op.chain import zero_gradient
 from passlab.op.declare import Python, call, operator
 from passlab.op.dtypes import Array
 from passlab.op.fields import attrs, integer, integers
@@ -35,8 +35,8 @@ def _transpose_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> 
 
 def _transpose_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     axes = orig.attrs.axes
-    back = None if axes is None else np.argsort([axis % len(axes) for axis in axes]).tolist()
-    return [call("transpose", grad, axes=back)]
+    inverse = None if axes is None else np.argsort([axis % len(axes) for axis in axes]).tolist()
+    return [call("transpose", grad, axes=inverse)]
 
 
 @operator(
@@ -124,8 +124,8 @@ def _reverse_sequence_type(types: Sequence[Type], attrs: Attrs, reporter: Report
 
 def _reverse_sequence_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     lengths, attrs = orig.args[1], orig.attrs
-    back = call("reverse_sequence", grad, lengths, seq_axis=attrs["seq_axis"], batch_axis=attrs["batch_axis"])
-    return [back, call("zeros_like", lengths)]
+    reversed_grad = call("reverse_sequence", grad, lengths, seq_axis=attrs["seq_axis"], batch_axis=attrs["batch_axis"])
+    return [reversed_grad, call("zeros_like", lengths)]
 
 
 @operator(
@@ -157,10 +157,10 @@ def reverse_sequence(attrs: Attrs, data: Array, seq_lengths: Array) -> Array:
     steps = np.arange(extent)[None, :]
     source = np.where(steps < lengths, lengths - 1 - steps, steps)  # (batches, extent)
     sequence, batch = attrs.seq_axis % data.ndim, attrs.batch_axis % data.ndim
-    if sequence == batch:  # each element is a separate sequence: the diagonal
+    if sequence == batch:  # element b is reversed by the length of batch b: the diagonal of `source`
         return np.take(data, np.diagonal(source), axis=sequence)
     index = source if batch < sequence else source.T
-    shape = [extent if at == sequence else data.shape[batch] if at == batch else 1 for at in range(data.ndim)]
+    shape = [extent if dim == sequence else data.shape[batch] if dim == batch else 1 for dim in range(data.ndim)]
     return np.take_along_axis(data, index.reshape(shape), axis=sequence)
 
 
@@ -179,7 +179,7 @@ def _permutation_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -
     pattern=OpPattern.INJECTIVE,
     level=1,
     out=False,
-    gradient=flat,
+    gradient=zero_gradient,
     shapes="(n) -> (n)",
     source="the inverse of a permutation",
     edge_cases=(

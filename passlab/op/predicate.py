@@ -11,20 +11,20 @@ from passlab.ir.attrs import Attrs
 from passlab.ir.op import Op, OpPattern, Reporter
 from passlab.ir.types import TensorType, Type
 from passlab.op import layout_rules
-from passlab.op.chain import flat
+from passlab.op.chain import zero_gradient
 from passlab.op.declare import deliver, operator
 from passlab.op.dtypes import Array, as_array, is_float
 from passlab.op.edge_cases import on_one
-from passlab.op.elementwise import FLAT, elementwise
+from passlab.op.elementwise import elementwise
 from passlab.op.relations import refuse, tensor
 
 
-def _to_bool(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
+def _bool_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     data = tensor(types, 0, "data")
     return None if data is None else TensorType(data.shape, "bool")
 
 
-def _test_kernel(function: Callable[..., Any], on_integers: bool) -> Callable[..., Any]:
+def _predicate_kernel(function: Callable[..., Any], on_integers: bool) -> Callable[..., Any]:
     def kernel(attrs: Attrs, data: Array, *, out: Array | None = None) -> Array:
         if is_float(data.dtype):
             return as_array(function(data, out=out))
@@ -34,12 +34,12 @@ def _test_kernel(function: Callable[..., Any], on_integers: bool) -> Callable[..
     return kernel
 
 
-def _test(name: str, function: Callable[..., Any], on_integers: bool, doc: str) -> Op:
-    kernel = _test_kernel(function, on_integers)
+def _predicate(name: str, function: Callable[..., Any], on_integers: bool, doc: str) -> Op:
+    kernel = _predicate_kernel(function, on_integers)
     return operator(
         name,
         ("data",),
-        relation=_to_bool,
+        relation=_bool_type,
         pattern=OpPattern.ELEMWISE,
         layout=layout_rules.elementwise,
         level=3,
@@ -48,13 +48,13 @@ def _test(name: str, function: Callable[..., Any], on_integers: bool, doc: str) 
         edge_cases=on_one(name),
         example=f"{name}(%x)",
         doc=doc,
-        gradient=FLAT,
+        gradient=zero_gradient,
     )(kernel)
 
 
-isnan = _test("isnan", np.isnan, False, "Whether each element is NaN.")
-isinf = _test("isinf", np.isinf, False, "Whether each element is an infinity.")
-isfinite = _test("isfinite", np.isfinite, True, "Whether each element is neither infinite nor NaN.")
+isnan = _predicate("isnan", np.isnan, False, "Whether each element is NaN.")
+isinf = _predicate("isinf", np.isinf, False, "Whether each element is an infinity.")
+isfinite = _predicate("isfinite", np.isfinite, True, "Whether each element is neither infinite nor NaN.")
 
 
 def _logical_not_kernel(attrs: Attrs, data: Array, *, out: Array | None = None) -> Array:
@@ -64,7 +64,7 @@ def _logical_not_kernel(attrs: Attrs, data: Array, *, out: Array | None = None) 
     return result if out is None else deliver(result, out)
 
 
-def _whole_numbers(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
+def _bitwise_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     data = tensor(types, 0, "data")
     if data is not None and "float" in data.dtype:
         refuse("bitwise operators take integers or bools", 0, expected="an integer or bool dtype", found=data.dtype)
@@ -76,20 +76,20 @@ logical_not = elementwise(
     _logical_not_kernel,
     "Whether each element is zero (false), in its own dtype.",
     level=4,
-    gradient=FLAT,
+    gradient=zero_gradient,
 )
 
 
 @operator(
     "bitwise_not",
     ("data",),
-    relation=_whole_numbers,
+    relation=_bitwise_type,
     pattern=OpPattern.ELEMWISE,
     level=4,
     shapes="S -> S",
     source="np.invert",
     edge_cases=on_one("bitwise_not"),
-    gradient=flat,
+    gradient=zero_gradient,
     example="bitwise_not(%x)",
     layout=layout_rules.elementwise,
 )

@@ -20,6 +20,7 @@ from passlab.ir.op import Op, OpCall, OpPattern, Precision, Reporter
 from passlab.ir.types import Shape, TensorType, Type
 from passlab.op import layout_rules
 from passlab.op.broadcast import truncated_quotient
+from passlab.op.chain import zero_gradient
 from passlab.op.declare import Python, call, operator
 from passlab.op.dtypes import Array, as_array, integer_info, is_float
 from passlab.op.elementwise import constant_like
@@ -42,18 +43,18 @@ ARG_REDUCE = attrs(
 def reduced_axes(rank: int, attrs: Attrs) -> tuple[int, ...]:
     """Return the dimensions that a reduction removes, ascending. Raises `RelationError` for axes outside the rank."""
     if attrs.axis is None:
-        named: tuple[int, ...] = tuple(range(rank))
-        return () if attrs.exclude else named
-    named = normal_axes(attrs.axis, rank)
-    return tuple([at for at in range(rank) if (at in named) != attrs.exclude])
+        axes: tuple[int, ...] = tuple(range(rank))
+        return () if attrs.exclude else axes
+    axes = normal_axes(attrs.axis, rank)
+    return tuple([dim for dim in range(rank) if (dim in axes) != attrs.exclude])
 
 
 def reduced_shape(shape: Shape, attrs: Attrs) -> Shape:
     """Return the shape of the result of a reduction."""
     axes = reduced_axes(len(shape), attrs)
     if attrs.keepdims:
-        return tuple([1 if at in axes else dim for at, dim in enumerate(shape)])
-    return tuple([dim for at, dim in enumerate(shape) if at not in axes])
+        return tuple([1 if axis in axes else dim for axis, dim in enumerate(shape)])
+    return tuple([dim for axis, dim in enumerate(shape) if axis not in axes])
 
 
 def _reduce_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
@@ -61,23 +62,24 @@ def _reduce_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Typ
     return None if data is None else TensorType(reduced_shape(data.shape, attrs), data.dtype)
 
 
-def _arg_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
+def _index_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     data = tensor(types, 0, "data")
     return None if data is None else TensorType(reduced_shape(data.shape, attrs), "int32")
 
 
 # ---------------------------------------------------------------- kernels
-_SHORT_ROW, _MANY_ROWS = 16, 64
+_SHORT_ROW, _MANY_ROWS = 16, 64  # measured: rows up to this length, and from this number on, are faster by columns
 
 
 def _lowest(dtype: np.dtype[Any]) -> Any:
-    """The lowest value of the dtype."""
+    """Return the lowest value of a dtype, the maximum over no elements."""
     if is_float(dtype):
         return dtype.type(-math.inf)
     return dtype.type(False) if dtype.kind == "b" else integer_info(dtype).min
 
 
 def _highest(dtype: np.dtype[Any]) -> Any:
+    """Return the highest value of a dtype, the minimum over no elements."""
     if is_float(dtype):
         return dtype.type(math.inf)
     return dtype.type(True) if dtype.kind == "b" else integer_info(dtype).max
@@ -106,21 +108,21 @@ def _min(data: Array, **where: Any) -> Array:
 def extremum(join: np.ufunc, data: Array, axis: tuple[int, ...], *, keepdims: bool = False) -> Array:
     """Return the largest or smallest elements along some dimensions, by `np.maximum` or `np.minimum`.
 
-    NumPy's reduction calls its loop for each row. Where rows are short and many, they are compared place by place.
+    NumPy's reduction calls its loop for each row. Where rows are short and many, whole columns are compared instead.
     """
-    length = math.prod(data.shape[at] for at in axis)
-    last = bool(axis) and tuple(axis) == tuple(range(data.ndim - len(axis), data.ndim))
-    if not last or not 1 < length <= _SHORT_ROW or data.size < length * _MANY_ROWS or not data.flags.c_contiguous:
+    length = math.prod(data.shape[dim] for dim in axis)
+    innermost = bool(axis) and tuple(axis) == tuple(range(data.ndim - len(axis), data.ndim))
+    if not innermost or not 1 < length <= _SHORT_ROW or data.size < length * _MANY_ROWS or not data.flags.c_contiguous:
         return as_array(join.reduce(data, axis=axis, keepdims=keepdims))
     rows = data.reshape(-1, length)
     result: Array = join(rows[:, 0], rows[:, 1])
-    for place in range(2, length):
-        join(result, rows[:, place], out=result)
+    for column in range(2, length):
+        join(result, rows[:, column], out=result)
     return result.reshape(*data.shape[: -len(axis)], *(1,) * (keepdims * len(axis)))
 
 
 def _mean(data: Array, **where: Any) -> Array:
-    count = math.prod(data.shape[at] for at in where["axis"])
+    count = math.prod(data.shape[axis] for axis in where["axis"])
     if is_float(data.dtype):
         if count == 0:  # NumPy's mean also returns NaN, but with a warning that no error state silences
             return as_array(np.add.reduce(data, dtype=data.dtype, **where) * data.dtype.type(np.nan))
@@ -132,7 +134,7 @@ def _mean(data: Array, **where: Any) -> Array:
     return truncated_quotient(sums, np.asarray(count, wide))
 
 
-def _kernel(function: Callable[..., Array]) -> Callable[..., Any]:
+def _reduction_kernel(function: Callable[..., Array]) -> Callable[..., Any]:
     def kernel(attrs: Attrs, data: Array) -> Array:
         result = function(data, axis=reduced_axes(data.ndim, attrs), keepdims=attrs.keepdims)
         return as_array(result).astype(data.dtype, copy=False)
@@ -141,7 +143,7 @@ def _kernel(function: Callable[..., Array]) -> Callable[..., Any]:
 
 
 # ---------------------------------------------------------------- gradients
-def _spread(value: Expr, orig: OpCall) -> Expr:
+def _broadcast_back(value: Expr, orig: OpCall) -> Expr:
     """Return a reduced value broadcast to the shape of the data."""
     data, attrs = orig.args[0], orig.attrs
     ty = data.checked_type
@@ -153,53 +155,51 @@ def _spread(value: Expr, orig: OpCall) -> Expr:
 
 
 def _sum_grad(orig: OpCall, grad: Expr) -> list[Expr]:
-    return [_spread(grad, orig)]
+    return [_broadcast_back(grad, orig)]
 
 
-def _count(orig: OpCall) -> int:
-    """The number of elements combined into each result. Raises `RelationError` if it is unknown."""
+def _reduced_count(orig: OpCall) -> int:
+    """Return the number of elements combined into each result. Raises `RelationError` if it is unknown."""
     ty = orig.args[0].checked_type
     assert isinstance(ty, TensorType)
-    count = product(ty.shape[at] for at in reduced_axes(len(ty.shape), orig.attrs))
+    count = product(ty.shape[axis] for axis in reduced_axes(len(ty.shape), orig.attrs))
     if type(count) is not int:
         refuse("this gradient needs a known shape", 0, found=ty)
     return count
 
 
 def _mean_grad(orig: OpCall, grad: Expr) -> list[Expr]:
-    return [_spread(grad, orig) * constant_like(1 / max(_count(orig), 1), orig.args[0])]
+    return [_broadcast_back(grad, orig) * constant_like(1 / max(_reduced_count(orig), 1), orig.args[0])]
 
 
 def _extremum_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     """The elements equal to the extremum share the gradient."""
     data = orig.args[0]
-    hit = call("cast_like", call("equal", data, _spread(orig, orig)), data)
+    is_extremum = call("cast_like", call("equal", data, _broadcast_back(orig, orig)), data)
     attrs = orig.attrs
-    hits = _spread(call("sum", hit, axis=attrs["axis"], keepdims=attrs["keepdims"], exclude=attrs["exclude"]), orig)
-    return [_spread(grad, orig) * hit / hits]
+    ties = _broadcast_back(
+        call("sum", is_extremum, axis=attrs["axis"], keepdims=attrs["keepdims"], exclude=attrs["exclude"]), orig
+    )
+    return [_broadcast_back(grad, orig) * is_extremum / ties]
 
 
 def _prod_grad(orig: OpCall, grad: Expr) -> list[Expr]:
-    return [_spread(grad * orig, orig) / orig.args[0]]
-
-
-def _no_slope(orig: OpCall, grad: Expr) -> list[Expr]:
-    return [call("zeros_like", orig.args[0])]
+    return [_broadcast_back(grad * orig, orig) / orig.args[0]]
 
 
 # ---------------------------------------------------------------- declarations
 _SHAPES = "(..., n, ...) -> (..., ...), or (..., 1, ...) with keepdims"
-_HAS_NONE = ("sum", "prod", "all", "any")  # reductions with a value for no elements
+_DEFINED_ON_EMPTY = ("sum", "prod", "all", "any")  # reductions with a value for no elements
 
 
-def _edges(name: str) -> tuple[str, ...]:
+def _edge_cases(name: str) -> tuple[str, ...]:
     return (
         f"{name}(%x: (2, 3), axis=[-1])",
         f"{name}(%x: (2, 3), axis=[0], keepdims=True)",
         f"{name}(%x: (2, 3, 2), axis=[1], exclude=True)",
         f"{name}(%x: (2, 3))",
         f"{name}(%x: ())",
-        f"{name}(%x: (0, 3), axis=[{0 if name in _HAS_NONE else 1}])",
+        f"{name}(%x: (0, 3), axis=[{0 if name in _DEFINED_ON_EMPTY else 1}])",
     )
 
 
@@ -217,10 +217,10 @@ def _reduction(name: str, function: Callable[..., Array], doc: str, **facts: Any
         doc=doc,
         shapes=_SHAPES,
         source=f"np.{name}",
-        edge_cases=_edges(name),
+        edge_cases=_edge_cases(name),
         example=f"{name}(%x, axis=[1])",
         **facts,
-    )(_kernel(function))
+    )(_reduction_kernel(function))
 
 
 sum_ = _reduction("sum", _sum, "The sums of elements; integers wrap.", precision=Precision.NEVER, gradient=_sum_grad)
@@ -238,16 +238,18 @@ max_ = _reduction(
 min_ = _reduction(
     "min", _min, "The smallest elements; NaN if one is NaN.", gradient=_extremum_grad, precision=Precision.FOLLOW
 )
-all_ = _reduction("all", np.logical_and.reduce, "Whether all elements are true, in their dtype.", gradient=_no_slope)
-any_ = _reduction("any", np.logical_or.reduce, "Whether any element is true, in their dtype.", gradient=_no_slope)
+all_ = _reduction(
+    "all", np.logical_and.reduce, "Whether all elements are true, in their dtype.", gradient=zero_gradient
+)
+any_ = _reduction("any", np.logical_or.reduce, "Whether any element is true, in their dtype.", gradient=zero_gradient)
 
 
 def _arg_kernel(find: Callable[..., Any]) -> Callable[..., Any]:
     def kernel(attrs: Attrs, data: Array) -> Array:
         axes = reduced_axes(data.ndim, attrs)
-        kept = [at for at in range(data.ndim) if at not in axes]
-        rows = data.transpose(*kept, *axes).reshape(
-            *(data.shape[at] for at in kept), -1 if data.size else math.prod(data.shape[at] for at in axes)
+        remaining = [axis for axis in range(data.ndim) if axis not in axes]
+        rows = data.transpose(*remaining, *axes).reshape(
+            *(data.shape[axis] for axis in remaining), -1 if data.size else math.prod(data.shape[axis] for axis in axes)
         )
         if rows.shape[-1] == 0 and rows[..., :0].shape[:-1] != (0,):
             raise RunError(Diagnostic("the index of an extremum of no elements is undefined"))
@@ -259,31 +261,31 @@ def _arg_kernel(find: Callable[..., Any]) -> Callable[..., Any]:
     return kernel
 
 
-def _position(name: str, find: Callable[..., Any], doc: str) -> Op:
+def _arg_reduction(name: str, find: Callable[..., Any], doc: str) -> Op:
     return operator(
         name,
         ("data",),
         attrs=ARG_REDUCE,
         layout=layout_rules.reduce_axes,
         precision=Precision.FOLLOW,
-        relation=_arg_type,
+        relation=_index_type,
         pattern=OpPattern.COMM_REDUCE,
         level=4,
         out=False,
         python=Python("data, axis=None, keepdims=False, exclude=False, select_last_index=False"),
         doc=doc,
-        gradient=_no_slope,
+        gradient=zero_gradient,
         shapes=_SHAPES,
         source=f"np.{name}",
-        edge_cases=_edges(name),
+        edge_cases=_edge_cases(name),
         example=f"{name}(%x, axis=[1])",
     )(_arg_kernel(find))
 
 
-argmax = _position(
+argmax = _arg_reduction(
     "argmax", np.argmax, "The indices of the largest elements, counted along all reduced dimensions together."
 )
-argmin = _position(
+argmin = _arg_reduction(
     "argmin", np.argmin, "The indices of the smallest elements, counted along all reduced dimensions together."
 )
 
@@ -305,22 +307,22 @@ def _variance_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> T
 
 
 def _default_mean(values: dict[str, Any]) -> None:
-    """Let variances be around the means where no other centre is given."""
+    """Set `with_mean`, if it is None, to the mean over the same axes."""
     if values["with_mean"] is None:
         values["with_mean"] = call(
             "mean", values["data"], axis=values["axis"], keepdims=True, exclude=values["exclude"]
         )
 
 
-def _divisor(count: int, attrs: Attrs) -> int:
+def _variance_divisor(count: int, attrs: Attrs) -> int:
     return count - 1 if attrs.unbiased else count
 
 
 def _variance_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     data, center = orig.args
-    scale = constant_like(2 / max(_divisor(_count(orig), orig.attrs), 1), data)
-    slope = scale * _spread(grad, orig) * (data - center)
-    return [slope, call("collapse_sum_like", -slope, center)]
+    scale = constant_like(2 / max(_variance_divisor(_reduced_count(orig), orig.attrs), 1), data)
+    data_grad = scale * _broadcast_back(grad, orig) * (data - center)
+    return [data_grad, call("collapse_sum_like", -data_grad, center)]
 
 
 @operator(
@@ -359,9 +361,9 @@ def variance(attrs: Attrs, data: Array, mean: Array) -> Array:
         data, mean = data.astype(np.int64), mean.astype(np.int64)
     elif is_float(dtype) and dtype.itemsize < 4:  # neither the sum of squares nor the count may fit the dtype
         data, mean = data.astype(np.float32), mean.astype(np.float32)
-    off = data - mean
-    count = _divisor(math.prod(data.shape[at] for at in axes), attrs)
-    squares = np.add.reduce(off * off, axis=axes, keepdims=attrs.keepdims, dtype=data.dtype)
+    deviation = data - mean
+    count = _variance_divisor(math.prod(data.shape[axis] for axis in axes), attrs)
+    squares = np.add.reduce(deviation * deviation, axis=axes, keepdims=attrs.keepdims, dtype=data.dtype)
     if not is_float(data.dtype):
         if count == 0:
             raise RunError(Diagnostic("integer division by zero: the variance has no elements to divide by"))

@@ -16,10 +16,10 @@ from passlab.ir.types import ANY, Dim, IncompleteType, Shape, TensorType, TupleT
 
 
 class _KnownInputs:
-    """Ignores what a relation concludes about its inputs."""
+    """A reporter that discards the types that a relation derives for its inputs."""
 
     def assign(self, index: int, ty: Type) -> None:
-        """Do nothing: the input has a type."""
+        """Do nothing: every input already has its type."""
 
 
 KNOWN_INPUTS: Reporter = _KnownInputs()  # the reporter for relations whose inputs all have types
@@ -29,8 +29,8 @@ def refuse(
     message: str, argument: int | None = None, *, expected: object = None, found: object = None, hint: str | None = None
 ) -> NoReturn:
     """Raise the `RelationError` that explains an illegal use; `argument` is the index of the wrong input."""
-    sides = [None if side is None else str(side) for side in (expected, found)]
-    raise RelationError(Diagnostic(message, expected=sides[0], found=sides[1], hint=hint), argument)
+    texts = [None if side is None else str(side) for side in (expected, found)]
+    raise RelationError(Diagnostic(message, expected=texts[0], found=texts[1], hint=hint), argument)
 
 
 def tensor(types: Sequence[Type], index: int, name: str = "") -> TensorType | None:
@@ -91,7 +91,7 @@ def concrete(shape: Shape) -> tuple[int, ...]:
 def product(dims: Iterable[Dim]) -> Dim:
     """Return the product of dimensions, `?` if one is unknown (unless another is 0)."""
     result: Any = 1
-    for dim in sorted(dims, key=lambda d: type(d) is not int):
+    for dim in sorted(dims, key=lambda d: type(d) is not int):  # numbers first: 0 * ? is 0
         result = 0 if result == 0 else dim * result
     return cast("Dim", result)
 
@@ -102,12 +102,12 @@ def times(dim: Dim, factor: int) -> Dim:
     return cast("Dim", result if factor == 1 else result * factor)
 
 
-def plus(dim: Dim, more: int) -> Dim:
+def plus(dim: Dim, addend: int) -> Dim:
     """Return a dimension plus a number, which may be negative."""
-    return total([dim, more])
+    return total([dim, addend])
 
 
-def divide_counts(dim: Dim, parts: int) -> Dim:
+def divide_dim(dim: Dim, parts: int) -> Dim:
     """Return the size of each of equal parts of a dimension."""
     result: Any = dim
     return cast("Dim", result // parts)
@@ -122,7 +122,7 @@ def total(dims: Iterable[Dim]) -> Dim:
 
 
 def join_dim(a: Dim, b: Dim) -> Dim | None:
-    """Return the dimension that `a` and `b` have in common, None if they differ: a known size wins over `?`."""
+    """Return the dimension that equals both `a` and `b`, None if they differ. A known size replaces `?`."""
     if a is b or a == b or b is ANY or is_computed(b):
         return a
     return b if a is ANY or is_computed(a) else None
@@ -140,8 +140,15 @@ def same_dtype(a: TensorType, b: TensorType, index: int = 1) -> None:
         )
 
 
+def check_one_dtype(fields: Sequence[TensorType]) -> None:
+    """Raise `RelationError` unless all fields of a tuple, the first input, have one dtype."""
+    for i, field in enumerate(fields):
+        if field.dtype != fields[0].dtype:
+            refuse(f"field {i} has another dtype than field 0", 0, expected=fields[0].dtype, found=field.dtype)
+
+
 def broadcast_dim(a: Dim, b: Dim) -> Dim | None:
-    """Return the broadcast of two dimensions, None if they do not: 1 gives way, a known size wins over `?`."""
+    """Return the dimension that two dimensions broadcast to, None if they do not. A known size replaces `?`."""
     if a is b or a == b:
         return a
     if a == 1:

@@ -9,7 +9,7 @@ from passlab.ir.expr import Expr
 from passlab.ir.op import OpCall, OpPattern, Precision, Reporter, Trait
 from passlab.ir.types import ANY, Dim, Shape, TensorType, Type
 from passlab.op import layout_rules
-from passlab.op.declare import Dynamic, Python, call, known_integer, known_list, operator
+from passlab.op.declare import Dynamic, Python, call, constant_integer, constant_list, operator
 from passlab.op.dtypes import Array
 from passlab.op.fields import attrs, boolean, integer, integers
 from passlab.op.nn.windows import on_axes
@@ -26,20 +26,20 @@ RESHAPE = attrs(
 )
 
 
-class _Reshaping:
-    """One walk along the old and the new shape together. Collects `out`, with at most one dimension left to infer."""
+class _ShapeCodes:
+    """The computation of a shape from the codes of `newshape`, in one walk along the old and the new shape."""
 
     def __init__(self, shape: Shape, newshape: Sequence[Dim], allowzero: bool) -> None:
         self.shape = shape
         self.newshape = newshape
         self.allowzero = allowzero
-        self.out: list[Dim] = []
+        self.out: list[Dim] = []  # the new shape so far, with at most one dimension to infer
         self.used = 0  # dimensions of the old shape that codes have consumed
         self.unknown: int | None = None  # the index of -1 in `out`
         self.rest: list[Dim] = []  # the old dimensions whose elements `unknown` and the plain sizes contain
         self.sizes: list[Dim] = []  # those plain sizes
 
-    def take(self, code: int) -> Dim:
+    def consume(self, code: int) -> Dim:
         """Consume one dimension of the old shape."""
         if self.used >= len(self.shape):
             refuse(
@@ -50,18 +50,19 @@ class _Reshaping:
         self.used += 1
         return self.shape[self.used - 1]
 
-    def leave_to_infer(self) -> None:
+    def append_unknown(self) -> None:
+        """Append the dimension to infer. Raises `RelationError` for a second one."""
         if self.unknown is not None:
             refuse("newshape may have one -1", 0, found=list(self.newshape))
         self.unknown = len(self.out)
         self.out.append(ANY)
 
-    def plain(self, dim: Dim) -> None:
+    def append_size(self, dim: Dim) -> None:
         """Append a size, or -1."""
         if self.used < len(self.shape):
-            self.rest.append(self.take(0))
+            self.rest.append(self.consume(0))
         if dim == -1:
-            self.leave_to_infer()
+            self.append_unknown()
         else:
             self.out.append(dim)
             self.sizes.append(dim)
@@ -70,7 +71,7 @@ class _Reshaping:
         """Handle the code -4: one old dimension is split into the next two of newshape; one may be -1."""
         if position + 2 >= len(self.newshape):
             refuse("the code -4 of newshape needs two dimensions after it", 0, found=list(self.newshape))
-        old, first, second = self.take(-4), self.newshape[position + 1], self.newshape[position + 2]
+        old, first, second = self.consume(-4), self.newshape[position + 1], self.newshape[position + 2]
         if first == -1 and second == -1:
             refuse("only one of the two dimensions after -4 can be -1", 0, found=list(self.newshape))
         if first == -1:
@@ -82,23 +83,24 @@ class _Reshaping:
         self.out += [first, second]
 
     def run(self) -> Shape:
+        """Return the new shape. Raises `RelationError` if the codes do not fit the old one."""
         position = 0
         while position < len(self.newshape):
             code = self.newshape[position]
             if code == 0 and not self.allowzero:
-                self.out.append(self.take(0))
+                self.out.append(self.consume(0))
             elif code == -2:
                 self.out += self.shape[self.used :]
                 self.used = len(self.shape)
             elif code == -3:
-                self.out.append(product((self.take(-3), self.take(-3))))
+                self.out.append(product((self.consume(-3), self.consume(-3))))
             elif code == -4:
                 self.split(position)
                 position += 2
             elif type(code) is int and code < -4:
                 refuse(f"{code} means nothing in newshape", 0, hint="the codes are 0, -1, -2, -3 and -4")
             else:
-                self.plain(code)
+                self.append_size(code)
             position += 1
         self.infer()
         return tuple(self.out)
@@ -107,16 +109,16 @@ class _Reshaping:
         """Infer the dimension of -1 from the dimensions that no code has consumed."""
         if self.unknown is None:
             return
-        left = product([*self.rest, *self.shape[self.used :]])
+        elements = product([*self.rest, *self.shape[self.used :]])
         total = product(self.sizes)
-        if type(left) is int and type(total) is int:
-            if total == 0 or left % total:
+        if type(elements) is int and type(total) is int:
+            if total == 0 or elements % total:
                 refuse(
-                    f"the dimension -1 cannot be inferred: {left} elements in rows of {total}",
+                    f"the dimension -1 cannot be inferred: {elements} elements in rows of {total}",
                     0,
                     found=list(self.newshape),
                 )
-            self.out[self.unknown] = left // total
+            self.out[self.unknown] = elements // total
         elif len(self.rest) == 1 and not self.sizes and self.used == len(self.shape):
             self.out[self.unknown] = self.rest[0]
 
@@ -136,16 +138,21 @@ def infer_newshape(shape: Shape, newshape: Sequence[Dim], allowzero: bool = Fals
     """
     if reverse:
         shape, newshape = shape[::-1], newshape[::-1]
-    out = _Reshaping(shape, newshape, allowzero).run()
-    before, after = product(shape), product(out)
+    out = _ShapeCodes(shape, newshape, allowzero).run()
+    check_element_count(shape, out)
+    return out[::-1] if reverse else out
+
+
+def check_element_count(shape: Shape, newshape: Shape) -> None:
+    """Raise `RelationError` if the two shapes have different numbers of elements, as far as these are known."""
+    before, after = product(shape), product(newshape)
     if type(before) is int and type(after) is int and before != after:
         refuse(
             f"{before} elements cannot be reshaped into {after}",
             0,
             expected=f"{before} elements",
-            found=f"the shape {list(out)}",
+            found=f"the shape {list(newshape)}",
         )
-    return out[::-1] if reverse else out
 
 
 def _reshape_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
@@ -166,7 +173,7 @@ def reshape_back(orig: OpCall, grad: Expr) -> list[Expr]:
     pattern=OpPattern.INJECTIVE,
     level=3,
     out=False,
-    python=Python("data, newshape, allowzero=False", dynamic=Dynamic("dyn.reshape"), newshape=known_list),
+    python=Python("data, newshape, allowzero=False", dynamic=Dynamic("dyn.reshape"), newshape=constant_list),
     gradient=reshape_back,
     shapes="(...) -> newshape",
     source="np.reshape, with Relay's codes",
@@ -223,15 +230,15 @@ def reverse_reshape(attrs: Attrs, data: Array) -> Array:
 
 # ---------------------------------------------------------------- reshape_like
 def _reshape_like_shape(shape: Shape, like: Shape, attrs: Attrs) -> Shape:
-    def span(rank: int, begin: int, end: int | None, side: str) -> tuple[int, int]:
+    def dim_range(rank: int, begin: int, end: int | None, side: str) -> tuple[int, int]:
         first = begin + rank if begin < 0 else begin
         last = rank if end is None else end + rank if end < 0 else end
         if not 0 <= first <= rank or not 0 <= last <= rank:
             refuse(f"{side}_begin and {side}_end must lie in the rank {rank}", 0, found=f"{begin} and {end}")
         return first, max(first, last)
 
-    left, right = span(len(shape), attrs.lhs_begin, attrs.lhs_end, "lhs")
-    first, last = span(len(like), attrs.rhs_begin, attrs.rhs_end, "rhs")
+    left, right = dim_range(len(shape), attrs.lhs_begin, attrs.lhs_end, "lhs")
+    first, last = dim_range(len(like), attrs.rhs_begin, attrs.rhs_end, "rhs")
     return shape[:left] + like[first:last] + shape[right:]
 
 
@@ -240,14 +247,7 @@ def _reshape_like_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) 
     if data is None or like is None:
         return None
     out = _reshape_like_shape(data.shape, like.shape, attrs)
-    before, after = product(data.shape), product(out)
-    if type(before) is int and type(after) is int and before != after:
-        refuse(
-            f"{before} elements cannot be reshaped into {after}",
-            0,
-            expected=f"{before} elements",
-            found=f"the shape {list(out)}",
-        )
+    check_element_count(data.shape, out)
     return TensorType(out, data.dtype)
 
 
@@ -303,8 +303,8 @@ def _expand(shape: Shape, attrs: Attrs) -> Shape:
         )
     if not 0 <= count <= MOST_DIMENSIONS - rank:
         refuse(f"num_newaxis is {count}", 0, expected=f"a number of new dimensions, {MOST_DIMENSIONS} in all at most")
-    at = axis if axis >= 0 else axis + rank + 1
-    return (*shape[:at], *([1] * count), *shape[at:])
+    position = axis if axis >= 0 else axis + rank + 1
+    return (*shape[:position], *([1] * count), *shape[position:])
 
 
 @operator(
@@ -319,7 +319,7 @@ def _expand(shape: Shape, attrs: Attrs) -> Shape:
     pattern=OpPattern.BROADCAST,
     level=1,
     out=False,
-    python=Python("data, axis, num_newaxis=1", dynamic=Dynamic("dyn.expand_dims"), axis=known_integer),
+    python=Python("data, axis, num_newaxis=1", dynamic=Dynamic("dyn.expand_dims"), axis=constant_integer),
     gradient=reshape_back,
     shapes="(...) -> (..., 1 * num_newaxis, ...)",
     source="np.expand_dims",
@@ -344,16 +344,16 @@ def squeeze_axes(shape: Shape, axis: Sequence[int] | None) -> Shape:
         if any(type(dim) is not int for dim in shape):
             refuse("which dimensions are 1 is not known", 0, found=list(shape), hint="name them in `axis`")
         return tuple([dim for dim in shape if dim != 1])
-    gone = normal_axes(axis, len(shape))
-    for at in gone:
-        if shape[at] != 1 and shape[at] is not ANY:
+    removed = normal_axes(axis, len(shape))
+    for dim_axis in removed:
+        if shape[dim_axis] != 1 and shape[dim_axis] is not ANY:
             refuse(
-                f"dimension {at} cannot be squeezed away: its size is {shape[at]}",
+                f"dimension {dim_axis} cannot be squeezed away: its size is {shape[dim_axis]}",
                 0,
                 expected="a dimension of size 1",
                 found=list(shape),
             )
-    return tuple([dim for at, dim in enumerate(shape) if at not in gone])
+    return tuple([dim for dim_axis, dim in enumerate(shape) if dim_axis not in removed])
 
 
 def _squeeze_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
@@ -374,7 +374,7 @@ SQUEEZE = attrs(
     pattern=OpPattern.INJECTIVE,
     level=3,
     out=False,
-    python=Python("data, axis=None", dynamic=Dynamic("dyn.squeeze", {"axes": "axis"}), axis=known_list),
+    python=Python("data, axis=None", dynamic=Dynamic("dyn.squeeze", {"axes": "axis"}), axis=constant_list),
     gradient=reshape_back,
     shapes="(..., 1, ...) -> (..., ...)",
     source="np.squeeze",

@@ -41,17 +41,17 @@ _LONG_ROW = 64  # elements: from this length on, adding whole rows is faster tha
 
 
 def _accumulate(ufunc: np.ufunc, data: Array, axis: int) -> Array:
-    """Return running results; along outer axes row by row, in the same order."""
+    """Return running results. Along outer axes whole rows are combined at once, in the same order of elements."""
     if data.ndim < 2 or data.strides[axis] < _LONG_ROW * data.itemsize or not data.flags.c_contiguous:
         return np.asarray(ufunc.accumulate(data, axis=axis, dtype=data.dtype))
     result = data.copy()
     rows = np.moveaxis(result, axis, 0)
-    for before, row in pairwise(rows):
-        ufunc(before, row, out=row)
+    for previous, row in pairwise(rows):
+        ufunc(previous, row, out=row)
     return result
 
 
-def _running(ufunc: np.ufunc, start: int, attrs: Attrs, data: Array) -> Array:
+def _scan_kernel(ufunc: np.ufunc, start: int, attrs: Attrs, data: Array) -> Array:
     """The kernel of a scan; an exclusive one starts with `start` and omits the last element."""
     rows = data.reshape(-1) if attrs.axis is None else data
     axis = attrs.axis if attrs.axis is not None else 0
@@ -87,26 +87,25 @@ def _scan(name: str, ufunc: np.ufunc, start: int, doc: str, gradient: Any = None
             f'{name}(%x: (3), axis=0, dtype="int64")',
         ),
         example=f"{name}(%x, axis=1)",
-    )(partial(_running, ufunc, start))
+    )(partial(_scan_kernel, ufunc, start))
 
 
 def _cumsum_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     """Each element contributes to all sums after it: a running sum from the other end."""
+    return [_reverse_cumsum(grad, orig)]
+
+
+def _reverse_cumsum(value: Expr, orig: OpCall) -> Expr:
+    """Return running sums from the other end, in the shape and dtype of the data of a scan."""
     data, attrs = orig.args[0], orig.attrs
     axis = attrs["axis"] if attrs["axis"] is not None else 0
-    back = call(
-        "reverse", call("cumsum", call("reverse", grad, axis=axis), axis=axis, exclusive=attrs["exclusive"]), axis=axis
-    )
-    return [call("cast_like", call("reshape_like", back, data), data)]
+    sums = call("cumsum", call("reverse", value, axis=axis), axis=axis, exclusive=attrs["exclusive"])
+    return call("cast_like", call("reshape_like", call("reverse", sums, axis=axis), data), data)
 
 
 def _cumprod_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     """Each element is a factor of all later products; as for `prod`, none may be zero."""
-    data, attrs = orig.args[0], orig.attrs
-    axis = attrs["axis"] if attrs["axis"] is not None else 0
-    turned = call("cumsum", call("reverse", grad * orig, axis=axis), axis=axis, exclusive=attrs["exclusive"])
-    back = call("reshape_like", call("reverse", turned, axis=axis), data)
-    return [call("cast_like", back, data) / data]
+    return [_reverse_cumsum(grad * orig, orig) / orig.args[0]]
 
 
 cumsum = _scan("cumsum", np.add, 0, "The running sums along one dimension; integers wrap.", _cumsum_grad)

@@ -12,34 +12,36 @@ from passlab.ir.expr import Expr
 from passlab.ir.op import OpCall, OpPattern, Precision, Reporter
 from passlab.ir.types import Shape, TensorType, Type
 from passlab.op import scatter_gradients
-from passlab.op.declare import Dynamic, Python, call, constant, known_list, operator
+from passlab.op.declare import Dynamic, Python, call, constant, constant_list, operator
 from passlab.op.dtypes import Array, filled_array
 from passlab.op.fields import attrs, boolean, dims, integer, number, text
-from passlab.op.gather import axis_grid, checked_indices, index_tensor
+from passlab.op.gather import axis_grid, index_tensor, normal_indices
 from passlab.op.relations import join_dim, normal_axis, refuse, same_dtype, tensor
 
 REDUCTIONS = ("update", "add", "mul", "mean", "min", "max")
 
 
-def combine(target: Array, positions: tuple[Array, ...], updates: Array, how: str) -> None:
+def combine(target: Array, positions: tuple[Array, ...], updates: Array, reduction: str) -> None:
     """Write `updates` into `target` at index arrays, one after the other: replacing, or combined with the old value."""
-    if how == "update":
+    if reduction == "update":
         target[positions] = updates
-    elif how == "mean":
+    elif reduction == "mean":
         _running_mean(target, positions, updates)
     else:
-        ufunc: np.ufunc = {"add": np.add, "mul": np.multiply, "min": np.minimum, "max": np.maximum}[how]
-        ufunc.at(target, positions, updates)
+        _UFUNCS[reduction].at(target, positions, updates)
+
+
+_UFUNCS: dict[str, np.ufunc] = {"add": np.add, "mul": np.multiply, "min": np.minimum, "max": np.maximum}
 
 
 def _running_mean(target: Array, positions: tuple[Array, ...], updates: Array) -> None:
     """Average each update with the current value, so that the order matters."""
-    spots = [position.reshape(-1) for position in np.broadcast_arrays(*positions)]
-    values = updates.reshape(len(spots[0]), *target.shape[len(positions) :])
+    vectors = [position.reshape(-1) for position in np.broadcast_arrays(*positions)]
+    values = updates.reshape(len(vectors[0]), *target.shape[len(positions) :])
     two = target.dtype.type(2)
-    for spot, value in zip(zip(*spots, strict=True), values, strict=True):
-        both = np.add(target[spot], value)
-        target[spot] = np.true_divide(both, two) if target.dtype.kind in "fV" else np.trunc(both / two)
+    for position, value in zip(zip(*vectors, strict=True), values, strict=True):
+        total = np.add(target[position], value)
+        target[position] = np.true_divide(total, two) if target.dtype.kind in "fV" else np.trunc(total / two)
 
 
 # ---------------------------------------------------------------- scatter_elements
@@ -64,7 +66,7 @@ def _covers(a: Shape, b: Shape) -> bool:
     )
 
 
-def _agree(a: Shape, b: Shape) -> bool:
+def _shapes_agree(a: Shape, b: Shape) -> bool:
     return len(a) == len(b) and all(join_dim(x, y) is not None for x, y in zip(a, b, strict=True))
 
 
@@ -113,9 +115,9 @@ def _scatter_into(data: Array, indices: Array, updates: Array, axis: int, reduct
                 "scatter_elements: updates must cover indices", expected=str(indices.shape), found=str(updates.shape)
             )
         )
-    used = updates[tuple(slice(size) for size in indices.shape)]
+    used_updates = updates[tuple(slice(size) for size in indices.shape)]
     result = data.copy()
-    combine(result, axis_grid(indices, axis, data.shape[axis], "scatter_elements"), used, reduction)
+    combine(result, axis_grid(indices, axis, data.shape[axis], "scatter_elements"), used_updates, reduction)
     return result
 
 
@@ -162,7 +164,7 @@ def _scatter_nd_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) ->
             refuse(f"indices of {depth} parts do not fit data of {len(data.shape)} dimensions", 1)
         if type(depth) is int and updates is not None:
             expected = indices.shape[1:] + data.shape[depth:]
-            if not _agree(updates.shape, expected):
+            if not _shapes_agree(updates.shape, expected):
                 refuse("updates do not fit indices and data", 2, expected=list(expected), found=list(updates.shape))
     return data
 
@@ -199,17 +201,18 @@ def _scatter_nd_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) ->
 def scatter_nd(attrs: Attrs, data: Array, indices: Array, updates: Array) -> Array:
     """Write elements or slices at multi-dimensional indices: `indices[:, ...]` is one index into `data`."""
     result = data.copy()
-    positions = tuple(checked_indices(part, data.shape[at], "scatter_nd") for at, part in enumerate(indices))
+    positions = tuple(normal_indices(part, data.shape[at], "scatter_nd") for at, part in enumerate(indices))
     if positions:
         combine(result, positions, updates, attrs.mode)
         return result
     for update in updates.reshape(-1, *data.shape):  # an empty index selects all of data
-        _whole(result, update, attrs.mode)
+        _combine_all(result, update, attrs.mode)
     return result
 
 
-def _whole(target: Array, update: Array, how: str) -> None:
-    ufunc = {"add": np.add, "mul": np.multiply, "min": np.minimum, "max": np.maximum}.get(how)
+def _combine_all(target: Array, update: Array, reduction: str) -> None:
+    """Write `update` into `target`, of the same shape: replacing it, or combined with the old values."""
+    ufunc = _UFUNCS.get(reduction)
     np.copyto(target, update if ufunc is None else ufunc(target, update))
 
 
@@ -235,13 +238,13 @@ def _sparse_to_dense_type(types: Sequence[Type], attrs: Attrs, reporter: Reporte
     return None if ty is None else TensorType(attrs.output_shape, ty)
 
 
-def dense_of(indices: Array, values: Array, default: Array, shape: Sequence[int]) -> Array:
-    """Return the dense tensor of sparse indices (one row each) and values."""
+def sparse_to_dense_array(indices: Array, values: Array, default: Array, shape: Sequence[int]) -> Array:
+    """Return the dense tensor with `values` at sparse indices, a row each. Raises `RunError` if they do not fit."""
     result = filled_array(shape, values.dtype, default.astype(values.dtype), "sparse_to_dense")
     rows = indices.reshape(-1, 1) if indices.ndim < 2 else indices
     if rows.shape[1] != len(shape):
         raise RunError(Diagnostic(f"sparse_to_dense: indices of {rows.shape[1]} parts for {len(shape)} dimensions"))
-    result[tuple(checked_indices(rows[:, at], extent, "sparse_to_dense") for at, extent in enumerate(shape))] = values
+    result[tuple(normal_indices(rows[:, at], extent, "sparse_to_dense") for at, extent in enumerate(shape))] = values
     return result
 
 
@@ -256,7 +259,7 @@ def dense_of(indices: Array, values: Array, default: Array, shape: Sequence[int]
     python=Python(
         "sparse_indices, output_shape, sparse_values, default_value=0",
         dynamic=Dynamic("dyn.sparse_to_dense"),
-        output_shape=known_list,
+        output_shape=constant_list,
         default_value=constant(),
     ),
     gradient=scatter_gradients.sparse_to_dense,
@@ -271,7 +274,7 @@ def dense_of(indices: Array, values: Array, default: Array, shape: Sequence[int]
 )
 def sparse_to_dense(attrs: Attrs, sparse_indices: Array, sparse_values: Array, default_value: Array) -> Array:
     """A tensor with `default_value` everywhere except at the sparse indices."""
-    return dense_of(sparse_indices, sparse_values, default_value, attrs.output_shape)
+    return sparse_to_dense_array(sparse_indices, sparse_values, default_value, attrs.output_shape)
 
 
 # ---------------------------------------------------------------- sequence_mask
@@ -319,8 +322,8 @@ def _sequence_mask_grad(orig: OpCall, grad: Expr) -> list[Expr]:
 def sequence_mask(attrs: Attrs, data: Array, valid_length: Array) -> Array:
     """Replace the elements of each sequence beyond its valid length by `mask_value`."""
     time, batch = attrs.axis, 1 - attrs.axis
-    steps = np.arange(data.shape[time]).reshape([-1 if at == time else 1 for at in range(data.ndim)])
-    lengths = valid_length.reshape([-1 if at == batch else 1 for at in range(data.ndim)])
+    steps = np.arange(data.shape[time]).reshape([-1 if dim == time else 1 for dim in range(data.ndim)])
+    lengths = valid_length.reshape([-1 if dim == batch else 1 for dim in range(data.ndim)])
     return np.where(steps < lengths, data, np.asarray(attrs.mask_value).astype(data.dtype))
 
 
@@ -341,7 +344,7 @@ def _set_diag_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> T
     return data
 
 
-def _right_sides(align: str) -> tuple[bool, ...]:
+def _right_alignment(align: str) -> tuple[bool, ...]:
     """Return whether short diagonals above the main one are aligned right, and whether those below it are."""
     sides = align.split("_")
     if len(sides) != 2 or any(side not in ("RIGHT", "LEFT") for side in sides):
@@ -367,7 +370,7 @@ def _right_sides(align: str) -> tuple[bool, ...]:
         "data, diagonal, k=0, align='RIGHT_LEFT'",
         names={"data": "input", "k": ("k1", "k2"), "align": ("super_diag_right_align", "sub_diag_right_align")},
         k=lambda k: (k, k) if isinstance(k, int) else (k[0], k[-1]),
-        align=_right_sides,
+        align=_right_alignment,
     ),
     gradient=scatter_gradients.matrix_set_diag,
     shapes="input (..., m, n), diagonal (..., [k2 - k1 + 1,] length) -> (..., m, n)",
@@ -388,9 +391,9 @@ def matrix_set_diag(attrs: Attrs, data: Array, diagonal: Array) -> Array:
         length = min(rows + min(k, 0), columns - max(k, 0))
         if length <= 0:
             continue
-        line = diagonal if attrs.k1 == attrs.k2 else diagonal[..., attrs.k2 - k, :]
+        values = diagonal if attrs.k1 == attrs.k2 else diagonal[..., attrs.k2 - k, :]
         right = attrs.super_diag_right_align if k >= 0 else attrs.sub_diag_right_align
-        start = line.shape[-1] - length if right else 0
-        along = np.arange(length)
-        result[..., along + max(-k, 0), along + max(k, 0)] = line[..., start : start + length]
+        start = values.shape[-1] - length if right else 0
+        steps = np.arange(length)
+        result[..., steps + max(-k, 0), steps + max(k, 0)] = values[..., start : start + length]
     return result

@@ -13,7 +13,7 @@ from passlab.ir.attrs import Attrs
 from passlab.ir.expr import Constant, Expr
 from passlab.ir.op import OpCall, OpPattern, Precision, Reporter
 from passlab.ir.types import ANY, TensorType, Type
-from passlab.op.chain import flat
+from passlab.op.chain import zero_gradient
 from passlab.op.create import scalar
 from passlab.op.declare import Python, call, constant, operator
 from passlab.op.dtypes import Array, array_dtype, guard_size
@@ -43,7 +43,7 @@ def shape_of_array(attrs: Attrs, data: Array) -> Array:
     level=10,
     out=False,
     python=Python("data, dtype='int32'"),
-    gradient=flat,
+    gradient=zero_gradient,
     shapes="(d0, ..., dn) -> (n + 1)",
     source="ndarray.shape",
     edge_cases=(
@@ -73,7 +73,7 @@ def _size_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type 
     level=10,
     out=False,
     python=Python("data, dtype='int32'"),
-    gradient=flat,
+    gradient=zero_gradient,
     shapes="S -> ()",
     source="ndarray.size",
     edge_cases=(
@@ -90,7 +90,7 @@ def ndarray_size(attrs: Attrs, data: Array) -> Array:
 
 # ---------------------------------------------------------------- arange
 def _arange_count(start: Any, stop: Any, step: Any) -> int:
-    """The number of elements of a range. Raises `RunError` for a step of 0 or bounds that are not finite."""
+    """Return the number of elements of a range. Raises `RunError` for a step of 0 or bounds that are not finite."""
     if step == 0 or not all(map(math.isfinite, (start, stop, step))):
         raise RunError(
             Diagnostic(
@@ -114,9 +114,9 @@ def _arange_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Typ
 
 
 def _arange_length(attrs: Attrs, start: Array, stop: Array, step: Array) -> int:
-    """The number of elements for bounds that are known at compile time.
+    """Return the number of elements of a range at run time.
 
-    If the size is not part of the type, Relay computes it in whole numbers: it truncates bounds and step before
+    If the bounds are not constants, Relay computes the size in whole numbers: it truncates bounds and step before
     dividing. A step that would become 0 is not truncated.
     """
     bounds = (start, stop, step)
@@ -130,23 +130,23 @@ def _arange_shape(attrs: Attrs, start: Array, stop: Array, step: Array) -> Type:
     return TensorType((_arange_length(attrs, start.item(), stop.item(), step.item()),), attrs.dtype)
 
 
-def _arange_ends(values: dict[str, Any]) -> dict[str, Expr]:
-    """Make constants of the numbers; a single bound is the end. The attributes repeat the inputs, as Relay's do."""
+def _arange_inputs(values: dict[str, Any]) -> dict[str, Expr]:
+    """Convert the numbers to constants; a single bound is the end. The attributes repeat the inputs, as in Relay."""
     start, stop, step, dtype = (values[name] for name in ("start", "stop", "step", "dtype"))
-    ends = (0, start) if stop is None else (start, stop)
-    numbers = zip(("start", "stop", "step"), (*ends, 1 if step is None else step), strict=True)
+    bounds = (0, start) if stop is None else (start, stop)
+    numbers = zip(("start", "stop", "step"), (*bounds, 1 if step is None else step), strict=True)
     exprs = {name: constant(array_dtype(dtype))(number) for name, number in numbers}
     values.update(exprs)
     return exprs
 
 
 def _arange_grad(orig: OpCall, grad: Expr) -> list[Expr]:
-    """The start contributes to every number, the step as often as it was added; the end contributes to none."""
+    """Number i is `start + i * step`: the start's gradient is the sum of all, the step's the sum of i times each."""
     start, end, step = orig.args
-    first, by = (call("cast", value, dtype=orig.checked_type.dtype) for value in (start, step))  # type: ignore[attr-defined]
-    slopes = call("sum", grad), call("sum", grad * ((orig - first) / by))
-    parts = [call("cast_like", slope, value) for slope, value in zip(slopes, (start, step), strict=True)]
-    return [parts[0], call("zeros_like", end), parts[1]]
+    start_value, step_value = (call("cast", value, dtype=orig.checked_type.dtype) for value in (start, step))  # type: ignore[attr-defined]
+    sums = call("sum", grad), call("sum", grad * ((orig - start_value) / step_value))
+    gradients = [call("cast_like", total, value) for total, value in zip(sums, (start, step), strict=True)]
+    return [gradients[0], call("zeros_like", end), gradients[1]]
 
 
 @operator(
@@ -165,7 +165,7 @@ def _arange_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     precision=Precision.NEVER,
     level=3,
     out=False,
-    python=Python('start, stop=None, step=None, dtype="float32"', {"stop": "end"}, prepare=_arange_ends),
+    python=Python('start, stop=None, step=None, dtype="float32"', {"stop": "end"}, prepare=_arange_inputs),
     gradient=_arange_grad,
     shapes="start, stop, step () -> (ceil((stop - start) / step))",
     source="np.arange",
@@ -178,9 +178,9 @@ def _arange_grad(orig: OpCall, grad: Expr) -> list[Expr]:
 )
 def arange(attrs: Attrs, start: Array, end: Array, step: Array) -> Array:
     """The numbers `start + i * step` below `end` (above, for a negative step)."""
-    expected = array_dtype(attrs.dtype)
+    result_dtype = array_dtype(attrs.dtype)
     count = _arange_length(attrs, start.item(), end.item(), step.item())
-    guard_size((count,), expected, "arange")
-    counted = np.arange(count)
+    guard_size((count,), result_dtype, "arange")
+    steps = np.arange(count)
     exact = all(bound.dtype.kind in "iu" for bound in (start, step))
-    return (start.item() + counted * step.item() if exact else start + counted * step).astype(expected)
+    return (start.item() + steps * step.item() if exact else start + steps * step).astype(result_dtype)

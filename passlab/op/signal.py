@@ -43,7 +43,7 @@ def _stft_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type 
 
 
 def _default_window(values: dict[str, Any]) -> None:
-    """Let windows be of `n_fft` ones and a quarter of that apart, unless they are given."""
+    """Set the defaults of windows: `n_fft` long, a quarter of that apart, and all ones."""
     size = values["n_fft"]
     values["hop_length"], values["win_length"] = values["hop_length"] or size // 4, values["win_length"] or size
     if values["window"] is None:
@@ -86,11 +86,15 @@ def stft(attrs: Attrs, data: Array, window: Array) -> Array:
     frames = (rows.shape[1] - attrs.n_fft) // attrs.hop_length + 1
     width = min(attrs.win_length, window.shape[0])
     starts = np.arange(frames)[:, None] * attrs.hop_length + np.arange(width)
-    pieces = rows[:, np.minimum(starts, rows.shape[1] - 1)].astype(np.float64) * window[:width]
-    bands = attrs.n_fft // 2 + 1 if attrs.onesided else attrs.n_fft
-    angles = 2 * math.pi * np.arange(bands)[:, None] * np.arange(width) / attrs.win_length
+    frames_of_data = rows[:, np.minimum(starts, rows.shape[1] - 1)].astype(np.float64) * window[:width]
+    frequencies = attrs.n_fft // 2 + 1 if attrs.onesided else attrs.n_fft
+    angles = 2 * math.pi * np.arange(frequencies)[:, None] * np.arange(width) / attrs.win_length
     result = np.stack(
-        [np.einsum("bfw,kw->bkf", pieces, np.cos(angles)), -np.einsum("bfw,kw->bkf", pieces, np.sin(angles))], axis=-1
+        [
+            np.einsum("bfw,kw->bkf", frames_of_data, np.cos(angles)),
+            -np.einsum("bfw,kw->bkf", frames_of_data, np.sin(angles)),
+        ],
+        axis=-1,
     )
     return (result / math.sqrt(attrs.n_fft) if attrs.normalized else result).astype(data.dtype)
 
@@ -116,9 +120,9 @@ def _dft_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     count = ty.shape[-1]
     if type(count) is not int:
         refuse("this gradient needs a known number of elements", 0, found=ty)
-    back = call("dft", field_of(grad, 0), field_of(grad, 1), inverse=not attrs["inverse"])
+    inverse = call("dft", field_of(grad, 0), field_of(grad, 1), inverse=not attrs["inverse"])
     factor = constant_like(1 / count if attrs["inverse"] else count, orig.args[0])
-    return [field_of(back, 0) * factor, field_of(back, 1) * factor]
+    return [field_of(inverse, 0) * factor, field_of(inverse, 1) * factor]
 
 
 @operator(
@@ -142,7 +146,7 @@ def dft(attrs: Attrs, re_data: Array, im_data: Array) -> tuple[Array, Array]:
     """The discrete Fourier transform along the last dimension, as real and imaginary parts."""
     if re_data.shape[-1] == 0:
         return re_data, im_data
-    wide = np.float64 if re_data.dtype.itemsize < 8 else re_data.dtype
-    values = re_data.astype(wide) + 1j * im_data.astype(wide)
+    work_dtype = np.float64 if re_data.dtype.itemsize < 8 else re_data.dtype
+    values = re_data.astype(work_dtype) + 1j * im_data.astype(work_dtype)
     result = np.fft.ifft(values) if attrs.inverse else np.fft.fft(values)
     return result.real.astype(re_data.dtype), result.imag.astype(re_data.dtype)

@@ -1,4 +1,4 @@
-"""Operators that cut boxes out of tensors, or write into them."""
+"""Operators that slice boxes out of tensors, or write into them."""
 
 from __future__ import annotations
 
@@ -54,33 +54,37 @@ def slices_of(
             0,
             found=f"{len(begin)}, {len(end)} and {len(targets)} entries",
         )
-    cuts = [slice(None)] * rank
+    slices = [slice(None)] * rank
     for i, axis in enumerate(targets):
         step = strides[i] if i < len(strides) and mode == "end" else 1
         if step == 0:
             refuse("a stride is 0", 0, found=list(strides))
         start, stop = (bounds[i] if i < len(bounds) else None for bounds in (begin, end))
-        cuts[axis] = _with_size(start or 0, stop) if mode == "size" else slice(start, _open_end(stop, step), step)
-    return cuts
+        slices[axis] = _sized_slice(start or 0, stop) if mode == "size" else slice(start, _open_end(stop, step), step)
+    return slices
 
 
 def _open_end(stop: int | None, step: int) -> int | None:
-    """For a negative step, an end far before the dimension means that element 0 is included."""
+    """Return the end of a slice; None, so that element 0 is included, for one far before it and a negative step."""
     return None if stop is None or (step < 0 and stop <= -FOREVER) else stop
 
 
-def _with_size(begin: int, size: int | None) -> slice:
+def _sized_slice(begin: int, size: int | None) -> slice:
     if size is None or size < 0:
         return slice(begin, None)
     stop = begin + size
     return slice(begin, None if begin < 0 <= stop else stop)
 
 
-def sliced_dim(dim: Dim, cut: slice) -> Dim:
+def sliced_dim(dim: Dim, axis_slice: slice) -> Dim:
     """Return the size of a dimension after a slice; an unknown size is kept if the slice takes all of it."""
     if type(dim) is int:
-        return len(range(*cut.indices(dim)))
-    whole = cut.start in (None, 0) and (cut.stop is None or cut.stop >= FOREVER) and cut.step in (None, 1)
+        return len(range(*axis_slice.indices(dim)))
+    whole = (
+        axis_slice.start in (None, 0)
+        and (axis_slice.stop is None or axis_slice.stop >= FOREVER)
+        and axis_slice.step in (None, 1)
+    )
     return dim if whole else ANY
 
 
@@ -88,11 +92,13 @@ def _slice_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type
     data = tensor(types, 0, "data")
     if data is None:
         return None
-    cuts = _cuts(len(data.shape), attrs)
-    return TensorType(tuple([sliced_dim(dim, cut) for dim, cut in zip(data.shape, cuts, strict=True)]), data.dtype)
+    slices = _slices(len(data.shape), attrs)
+    return TensorType(
+        tuple([sliced_dim(dim, axis_slice) for dim, axis_slice in zip(data.shape, slices, strict=True)]), data.dtype
+    )
 
 
-def _cuts(rank: int, attrs: Attrs) -> list[slice]:
+def _slices(rank: int, attrs: Attrs) -> list[slice]:
     if attrs.begin is None or attrs.end is None:
         refuse("begin and end are missing", hint="give `begin=[...]` and `end=[...]`")
     return slices_of(rank, attrs.begin, attrs.end, attrs.strides or (), attrs.slice_mode, attrs.axes)
@@ -102,7 +108,7 @@ _BOUNDS = ("begin", "end", "strides")
 
 
 def python_slice(begin: Any, end: Any, strides: Any) -> tuple[list[int], list[int], list[int]]:
-    """Return begin, end and strides given in Python, where None leaves an entry open, as lists of integers."""
+    """Return Python's begin, end and strides, in which an entry of None is open, as lists of integers."""
     begin, end, strides = (None if v is None else _as_list(v) for v in (begin, end, strides))
     steps = strides or [1]
 
@@ -121,7 +127,7 @@ def _as_list(value: Any) -> list[Any]:
 
 
 def _slice_bounds(values: dict[str, Any]) -> None:
-    """Make lists of the bounds (entries of None are open), or expressions where one is computed by the run."""
+    """Convert the bounds to lists, or to expressions if one is computed at run time; entries of None are open."""
     bounds = begin, end, strides = values["begin"], values["end"], values["strides"]
     if any(isinstance(v, Expr) and not isinstance(v, Constant) for v in bounds):
         exprs = [as_index(v) for v in (begin, end, [1] if strides is None else strides)]
@@ -141,7 +147,10 @@ def _slice_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     ty = data.checked_type
     if not isinstance(ty, TensorType) or ty.dynamic:
         refuse("the gradient of strided_slice needs a known shape", 0, found=ty)
-    bounds = [cut.indices(dim) for cut, dim in zip(_cuts(len(ty.shape), attrs), ty.concrete_shape, strict=True)]
+    bounds = [
+        axis_slice.indices(dim)
+        for axis_slice, dim in zip(_slices(len(ty.shape), attrs), ty.concrete_shape, strict=True)
+    ]
     begin, end = [b[0] for b in bounds], [b[1] if b[1] >= 0 else -FOREVER for b in bounds]
     strides = [b[2] for b in bounds]
     return [call("strided_set", call("zeros_like", data), grad, as_index(begin), as_index(end), as_index(strides))]
@@ -176,7 +185,7 @@ def _slice_grad(orig: OpCall, grad: Expr) -> list[Expr]:
 )
 def strided_slice(attrs: Attrs, data: Array) -> Array:
     """Cut a box out of a tensor, as Python's slices do; indices beyond a dimension are clipped."""
-    return data[tuple(_cuts(data.ndim, attrs))]
+    return data[tuple(_slices(data.ndim, attrs))]
 
 
 # ---------------------------------------------------------------- strided_set
@@ -206,10 +215,10 @@ def _strided_set_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     return [outside, call("collapse_sum_like", inside, v), *(call("zeros_like", arg) for arg in (begin, end, strides))]
 
 
-def _fills(shape: Sequence[int], box: Sequence[int]) -> bool:
+def _broadcasts_to(shape: Sequence[int], box: Sequence[int]) -> bool:
     """Whether a tensor of `shape` broadcasts to exactly `box`."""
     pairs = zip(shape[::-1], box[::-1], strict=False)
-    return len(shape) <= len(box) and all(length in (1, want) for length, want in pairs)
+    return len(shape) <= len(box) and all(length in (1, size) for length, size in pairs)
 
 
 @operator(
@@ -241,7 +250,7 @@ def strided_set(attrs: Attrs, data: Array, v: Array, begin: Array, end: Array, s
     """
     result = data.copy()
     box = result[tuple(slices_of(data.ndim, begin.tolist(), end.tolist(), strides.tolist()))]
-    if not _fills(v.shape, box.shape):
+    if not _broadcasts_to(v.shape, box.shape):
         raise RunError(
             Diagnostic(
                 "strided_set: `v` does not fill the box",
@@ -254,8 +263,8 @@ def strided_set(attrs: Attrs, data: Array, v: Array, begin: Array, end: Array, s
 
 
 # ---------------------------------------------------------------- slice_like
-def _sliced_axes(rank: int, like_rank: int, axes: Sequence[int] | None) -> tuple[int, ...]:
-    """The dimensions that `slice_like` cuts."""
+def _axes_to_slice(rank: int, like_rank: int, axes: Sequence[int] | None) -> tuple[int, ...]:
+    """Return the dimensions that `slice_like` slices. Raises `RelationError` if `shape_like` lacks one."""
     if axes is None:
         if like_rank > rank:
             refuse(f"shape_like has {like_rank} dimensions and data has {rank}", 1)
@@ -272,16 +281,16 @@ def _slice_like_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) ->
     if data is None or like is None:
         return None
     shape = list(data.shape)
-    for axis in _sliced_axes(len(shape), len(like.shape), attrs.axes):
-        length, want = shape[axis], like.shape[axis]
-        if type(length) is int and type(want) is int and want > length:
+    for axis in _axes_to_slice(len(shape), len(like.shape), attrs.axes):
+        length, size = shape[axis], like.shape[axis]
+        if type(length) is int and type(size) is int and size > length:
             refuse(
-                f"dimension {axis} of data has {length} elements and shape_like asks for {want}",
+                f"dimension {axis} of data has {length} elements and shape_like asks for {size}",
                 0,
-                expected=f"at least {want}",
+                expected=f"at least {size}",
                 found=length,
             )
-        shape[axis] = want
+        shape[axis] = size
     return TensorType(tuple(shape), data.dtype)
 
 
@@ -304,7 +313,7 @@ def _slice_like_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     out=False,
     python=Python("data, shape_like, axes=None", axes=lambda axes: axes or None),
     gradient=_slice_like_grad,
-    layout=layout_rules.sliced_like,
+    layout=layout_rules.slice_like,
     shapes="data (d0, ...), shape_like (s0, ...) -> (s0, ...)",
     source="NumPy's basic slicing",
     edge_cases=(
@@ -316,7 +325,7 @@ def _slice_like_grad(orig: OpCall, grad: Expr) -> list[Expr]:
 )
 def slice_like(attrs: Attrs, data: Array, shape_like: Array) -> Array:
     """The leading elements of `data` along each dimension, as many as `shape_like` has."""
-    cuts = [slice(None)] * data.ndim
-    for axis in _sliced_axes(data.ndim, shape_like.ndim, attrs.axes):
-        cuts[axis] = slice(0, shape_like.shape[axis])
-    return data[tuple(cuts)]
+    slices = [slice(None)] * data.ndim
+    for axis in _axes_to_slice(data.ndim, shape_like.ndim, attrs.axes):
+        slices[axis] = slice(0, shape_like.shape[axis])
+    return data[tuple(slices)]

@@ -15,26 +15,26 @@ from passlab.ir.expr import Expr
 from passlab.ir.op import OpCall, OpPattern, Reporter
 from passlab.ir.types import TensorType, TupleType, Type
 from passlab.op import layout_rules
-from passlab.op.chain import flat
-from passlab.op.declare import Dynamic, Python, call, field_of, known_integer, operator
+from passlab.op.chain import zero_gradient
+from passlab.op.declare import Dynamic, Python, call, constant_integer, field_of, operator
 from passlab.op.dtypes import Array, ArrayOrArrays, array_dtype
 from passlab.op.fields import attrs, boolean, dtype, integer, text
-from passlab.op.layout_change import Arguments, Result
+from passlab.op.layout_change import LayoutArguments, Result
 from passlab.op.relations import join_dim, normal_axis, refuse, tensor
 
 _AXIS = integer("axis", -1, doc="the dimension to sort along")
-_UPWARDS = boolean("is_ascend", True, doc="whether the smallest comes first")
-ARGSORT = attrs("ArgsortAttrs", _AXIS, _UPWARDS, dtype("dtype", "", doc="the dtype of indices, by default int32"))
+_ASCENDING = boolean("is_ascend", True, doc="whether the smallest comes first")
+ARGSORT = attrs("ArgsortAttrs", _AXIS, _ASCENDING, dtype("dtype", "", doc="the dtype of indices, by default int32"))
 
 
-def stable_order(data: Array, axis: int, upwards: bool) -> Array:
+def stable_order(data: Array, axis: int, ascending: bool) -> Array:
     """Return the indices of the elements of `data` in sorted order along `axis`, NaN after all numbers."""
     if data.dtype.kind == "V":  # NumPy sorts bfloat16 by `<` alone, which puts NaN anywhere
         data = data.astype(np.float32)
-    if upwards:
+    if ascending:
         return np.argsort(data, axis=axis, kind="stable")
-    turned = np.flip(np.argsort(np.flip(data, axis), axis=axis, kind="stable"), axis)
-    return np.asarray(data.shape[axis] - 1 - turned)
+    reversed_order = np.flip(np.argsort(np.flip(data, axis), axis=axis, kind="stable"), axis)
+    return np.asarray(data.shape[axis] - 1 - reversed_order)
 
 
 # ---------------------------------------------------------------- sort, argsort
@@ -77,12 +77,12 @@ def _sort_grad(orig: OpCall, grad: Expr) -> list[Expr]:
 def sort(attrs: Attrs, data: Array) -> Array:
     """The elements in sorted order along one dimension."""
     if attrs.is_ascend and data.dtype.kind != "V":
-        return np.sort(data, axis=attrs.axis, kind=None if _all_alike(data) else "stable")
+        return np.sort(data, axis=attrs.axis, kind=None if _stability_is_invisible(data) else "stable")
     return np.take_along_axis(data, stable_order(data, attrs.axis, attrs.is_ascend), attrs.axis)
 
 
-def _all_alike(data: Array) -> bool:
-    """Whether equal elements have equal bits: their order is then invisible, and NumPy sorts up to 20 times faster."""
+def _stability_is_invisible(data: Array) -> bool:
+    """Whether equal elements have equal bits: an unstable sort then gives the same, up to 20 times faster."""
     if data.dtype.kind != "f":
         return True
     zeros = data == 0
@@ -103,7 +103,7 @@ def _argsort_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Ty
     level=6,
     out=False,
     python=Python("data, axis=-1, is_ascend=True, dtype='int32'", is_ascend=bool),
-    gradient=flat,
+    gradient=zero_gradient,
     shapes="S -> S",
     source="np.argsort, stable",
     edge_cases=(
@@ -176,14 +176,14 @@ def _topk_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     zeros = call("zeros_like", data)
     if attrs["ret_type"] == "indices":
         return [zeros]
-    facts = {"k": attrs["k"], "axis": attrs["axis"], "is_ascend": attrs["is_ascend"], "dtype": "int64"}
-    places = call("topk", data, ret_type="indices", **facts)
+    attributes = {"k": attrs["k"], "axis": attrs["axis"], "is_ascend": attrs["is_ascend"], "dtype": "int64"}
+    positions = call("topk", data, ret_type="indices", **attributes)
     values = field_of(grad, 0) if attrs["ret_type"] == "both" else grad
-    return [call("scatter_elements", zeros, places, values, axis=attrs["axis"])]
+    return [call("scatter_elements", zeros, positions, values, axis=attrs["axis"])]
 
 
-def _topk_laid_out(call: OpCall, layouts: Arguments) -> Result | None:
-    """The axis is given by its current index, and all results have the layout of the data."""
+def _topk_layout(call: OpCall, layouts: LayoutArguments) -> Result | None:
+    """The axis becomes its current index, and both results have the layout of the data."""
     result = layout_rules.along()(call, layouts)
     several = isinstance(call.checked_type, TupleType)
     return (result[0], [layouts.change_of(call.args[0])] * 2) if result is not None and several else result
@@ -200,11 +200,11 @@ def _topk_laid_out(call: OpCall, layouts: Arguments) -> Result | None:
     python=Python(
         "data, k=1, axis=-1, ret_type='both', is_ascend=False, dtype='int32'",
         dynamic=Dynamic("dyn.topk"),
-        k=known_integer,
+        k=constant_integer,
     ),
     results=topk_results,
     gradient=_topk_grad,
-    layout=_topk_laid_out,
+    layout=_topk_layout,
     shapes="(..., n, ...) -> (..., k, ...), values and positions",
     source="np.argsort, stable",
     edge_cases=(
@@ -250,7 +250,7 @@ def _search_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Typ
     pattern=OpPattern.OPAQUE,
     level=6,
     out=False,
-    gradient=flat,
+    gradient=zero_gradient,
     shapes="sorted_sequence (..., n), values (..., m) -> (..., m)",
     source="np.searchsorted",
     edge_cases=(
@@ -266,12 +266,12 @@ def _search_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Typ
 def searchsorted(attrs: Attrs, sorted_sequence: Array, values: Array) -> Array:
     """The indices at which values would be inserted into the sorted rows of the last dimension to keep them sorted."""
     side: Any = "right" if attrs.right else "left"
-    expected = array_dtype(attrs.dtype)
+    result_dtype = array_dtype(attrs.dtype)
     if sorted_sequence.ndim == 1:
-        return np.asarray(np.searchsorted(sorted_sequence, values, side)).astype(expected)
-    result = np.empty(values.shape, expected)
-    for at in np.ndindex(values.shape[:-1]):
-        result[at] = np.searchsorted(sorted_sequence[at], values[at], side)
+        return np.asarray(np.searchsorted(sorted_sequence, values, side)).astype(result_dtype)
+    result = np.empty(values.shape, result_dtype)
+    for row in np.ndindex(values.shape[:-1]):
+        result[row] = np.searchsorted(sorted_sequence[row], values[row], side)
     return result
 
 

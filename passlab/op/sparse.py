@@ -13,7 +13,7 @@ from passlab.ir.attrs import Attrs
 from passlab.ir.expr import Tuple, TupleGetItem
 from passlab.ir.op import OpCall, OpPattern, Reporter
 from passlab.ir.types import ANY, TensorType, TupleType, Type
-from passlab.op.chain import flat
+from passlab.op.chain import zero_gradient
 from passlab.op.declare import Python, call, operator
 from passlab.op.dtypes import Array
 from passlab.op.gather import index_tensor
@@ -55,7 +55,7 @@ def _reshape_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Ty
     level=3,
     out=False,
     results=2,
-    gradient=flat,
+    gradient=zero_gradient,
     shapes="sparse_indices (n, r), prev_shape (r), new_shape (q) -> (n, q), (q)",
     source="TensorFlow's sparse_reshape",
     edge_cases=(
@@ -76,11 +76,11 @@ def sparse_reshape(attrs: Attrs, sparse_indices: Array, prev_shape: Array, new_s
     if math.prod(after) != total or any(size < 0 for size in after):
         raise RunError(Diagnostic(f"sparse_reshape: {before} cannot be reshaped", found=f"the shape {after}"))
     flat = np.zeros(len(sparse_indices), np.int64)
-    for at, size in enumerate(before):
-        flat = flat * size + sparse_indices[:, at]
+    for axis, size in enumerate(before):
+        flat = flat * size + sparse_indices[:, axis]
     result = np.empty((len(flat), len(after)), sparse_indices.dtype)
-    for at in range(len(after) - 1, -1, -1):
-        flat, result[:, at] = np.divmod(flat, max(after[at], 1))
+    for axis in range(len(after) - 1, -1, -1):
+        flat, result[:, axis] = np.divmod(flat, max(after[axis], 1))
     return result, np.array(after, new_shape.dtype).reshape(new_shape.shape)
 
 
@@ -107,9 +107,9 @@ def _fill_shape(
 
 
 def _fill_results(result: OpCall) -> Tuple:
-    """Return the three results in the dtypes of `sparse_indices` and `sparse_values`, and as bools."""
+    """Return the results in the dtypes of Relay's function: those of the indices and of the values, and bool."""
     sparse_indices, sparse_values = result.args[:2]
-    indices, values, empty = (TupleGetItem(result, at) for at in range(3))
+    indices, values, empty = (TupleGetItem(result, i) for i in range(3))
     return Tuple(
         (
             call("cast_like", indices, sparse_indices),
@@ -142,13 +142,13 @@ def sparse_fill_empty_rows(
 ) -> tuple[Array, Array, Array]:
     """Insert an element at column 0 of each empty row of a sparse tensor; also returns which rows were empty."""
     rows = int(dense_shape.reshape(-1)[0])
-    taken = sparse_indices[:, 0]
-    if taken.size and (taken.min() < 0 or taken.max() >= rows):
+    used_rows = sparse_indices[:, 0]
+    if used_rows.size and (used_rows.min() < 0 or used_rows.max() >= rows):
         raise RunError(
-            Diagnostic(f"sparse_fill_empty_rows: an index lies outside {rows} rows", found=str(taken.tolist()[:8]))
+            Diagnostic(f"sparse_fill_empty_rows: an index lies outside {rows} rows", found=str(used_rows.tolist()[:8]))
         )
     empty = np.ones(rows, bool)
-    empty[taken] = False
+    empty[used_rows] = False
     added = np.zeros((int(empty.sum()), sparse_indices.shape[1]), np.int64)
     added[:, 0] = np.flatnonzero(empty)
     indices = np.concatenate([sparse_indices.astype(np.int64), added])

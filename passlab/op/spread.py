@@ -14,7 +14,7 @@ from passlab.ir.op import OpCall, OpPattern, Precision, Reporter, Trait
 from passlab.ir.types import ANY, Shape, TensorType, Type
 from passlab.op import layout_rules
 from passlab.op.create import INIT
-from passlab.op.declare import Dynamic, Python, call, known_list, operator
+from passlab.op.declare import Dynamic, Python, call, constant_list, operator
 from passlab.op.dtypes import Array, as_array, guard_size
 from passlab.op.fields import attrs, integer, integers
 from passlab.op.relations import concrete, normal_axis, product, refuse, tensor
@@ -30,9 +30,9 @@ def check_broadcast(data: Shape, target: Shape) -> None:
             expected=list(target),
             found=list(data),
         )
-    for length, want in zip(data[::-1], target[::-1], strict=False):
-        if length != 1 and length != want and length is not ANY and want is not ANY:
-            refuse(f"a dimension of {length} cannot be broadcast to {want}", 0, expected=list(target), found=list(data))
+    for length, size in zip(data[::-1], target[::-1], strict=False):
+        if length != 1 and length != size and length is not ANY and size is not ANY:
+            refuse(f"a dimension of {length} cannot be broadcast to {size}", 0, expected=list(target), found=list(data))
 
 
 def _broadcast_to_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
@@ -45,7 +45,7 @@ def _broadcast_to_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) 
     return TensorType(attrs.shape, data.dtype)
 
 
-def sum_back(orig: OpCall, grad: Expr) -> list[Expr]:
+def collapse_gradient(orig: OpCall, grad: Expr) -> list[Expr]:
     """The gradient of broadcasting one tensor: the sum over the copies."""
     return [call("collapse_sum_like", grad, orig.args[0])]
 
@@ -58,8 +58,8 @@ def sum_back(orig: OpCall, grad: Expr) -> list[Expr]:
     pattern=OpPattern.BROADCAST,
     level=4,
     out=False,
-    python=Python("data, shape", dynamic=Dynamic("dyn.broadcast_to"), shape=known_list),
-    gradient=sum_back,
+    python=Python("data, shape", dynamic=Dynamic("dyn.broadcast_to"), shape=constant_list),
+    gradient=collapse_gradient,
     shapes="(...) -> shape",
     source="np.broadcast_to",
     edge_cases=(
@@ -115,14 +115,12 @@ def broadcast_to_like(attrs: Attrs, data: Array, broadcast_type: Array) -> Array
 
 # ---------------------------------------------------------------- collapse_sum
 def collapse(data: Array, shape: Sequence[int]) -> Array:
-    """Return `data` summed along the dimensions that broadcasting from `shape` repeats. Raises `RunError` if none
-    fit.
-    """
-    lead = data.ndim - len(shape)
-    pairs = list(zip(data.shape[max(lead, 0) :], shape, strict=False))
-    if lead < 0 or any(want not in (1, length) for length, want in pairs):
+    """Return `data` summed to `shape`. Raises `RunError` if `shape` does not broadcast to that of `data`."""
+    leading = data.ndim - len(shape)
+    pairs = list(zip(data.shape[max(leading, 0) :], shape, strict=False))
+    if leading < 0 or any(size not in (1, length) for length, size in pairs):
         raise RunError(Diagnostic(f"a tensor of shape {list(data.shape)} does not collapse to {list(shape)}"))
-    axes = (*range(lead), *(lead + at for at, (length, want) in enumerate(pairs) if length != want))
+    axes = (*range(leading), *(leading + axis for axis, (length, size) in enumerate(pairs) if length != size))
     if not axes:
         return data
     return as_array(np.add.reduce(data, axis=axes, dtype=data.dtype, keepdims=True)).reshape(tuple(shape))
@@ -180,8 +178,8 @@ def _collapse_to_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -
     return TensorType(attrs.shape, data.dtype)
 
 
-def _collapse_sizes(values: dict[str, Any]) -> dict[str, Any]:
-    """Make a constant of a shape of integers. The attribute has them too, None where the run computes the shape."""
+def _collapse_inputs(values: dict[str, Any]) -> dict[str, Any]:
+    """Convert a shape of integers to a constant; the attribute repeats it, None if it is computed at run time."""
     shape = values["shape"]
     if not isinstance(shape, Expr):
         shape = values["shape"] = Constant(np.asarray(shape, np.int32).reshape(-1))
@@ -193,14 +191,14 @@ def _collapse_to_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     return [call("broadcast_to_like", grad, data), call("zeros_like", shape)]
 
 
-def _sizes(attrs: Attrs, shape: Array) -> Sequence[int]:
-    """Return the target shape: that of the attributes, if they have one."""
+def _target_sizes(attrs: Attrs, shape: Array) -> Sequence[int]:
+    """Return the target shape: that of the attributes if it is known there, else the input."""
     dims: Sequence[int] = () if attrs.shape is None else attrs.shape
     return dims if attrs.shape is not None and all(type(n) is int for n in dims) else shape.tolist()
 
 
 def _collapse_to_shape(attrs: Attrs, data: Array, shape: Array) -> Type:
-    return TensorType(tuple(_sizes(attrs, shape)), data.dtype)
+    return TensorType(tuple(_target_sizes(attrs, shape)), data.dtype)
 
 
 @operator(
@@ -214,7 +212,7 @@ def _collapse_to_shape(attrs: Attrs, data: Array, shape: Array) -> Type:
     warns=True,
     shape_function=_collapse_to_shape,
     gradient=_collapse_to_grad,
-    python=Python("data, shape", fixed={"dtype": ""}, prepare=_collapse_sizes),
+    python=Python("data, shape", fixed={"dtype": ""}, prepare=_collapse_inputs),
     shapes="data (...), shape (rank) -> shape",
     source="the transpose of np.broadcast_to",
     edge_cases=(
@@ -226,7 +224,7 @@ def _collapse_to_shape(attrs: Attrs, data: Array, shape: Array) -> Type:
 )
 def collapse_sum_to(attrs: Attrs, data: Array, shape: Array) -> Array:
     """Sum `data` to `shape`, which broadcasts to its shape; if the attributes state it too, the type is static."""
-    return collapse(data, _sizes(attrs, shape))
+    return collapse(data, _target_sizes(attrs, shape))
 
 
 # ---------------------------------------------------------------- tile
@@ -238,11 +236,11 @@ def tile_to(shape: Shape, reps: Sequence[int]) -> Shape:
     if any(count < 0 for count in reps):
         refuse("a tensor cannot be repeated less than 0 times", 0, found=list(reps))
     rank = max(len(shape), len(reps))
-    long = (1,) * (rank - len(shape)) + shape
+    padded = (1,) * (rank - len(shape)) + shape
     return tuple(
         [
             product((dim, count)) if count != 1 else dim
-            for dim, count in zip(long, [1] * (rank - len(reps)) + list(reps), strict=True)
+            for dim, count in zip(padded, [1] * (rank - len(reps)) + list(reps), strict=True)
         ]
     )
 
@@ -274,7 +272,7 @@ def _tile_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     pattern=OpPattern.BROADCAST,
     level=3,
     out=False,
-    python=Python("data, reps", dynamic=Dynamic("dyn.tile"), reps=known_list),
+    python=Python("data, reps", dynamic=Dynamic("dyn.tile"), reps=constant_list),
     gradient=_tile_grad,
     shapes="(d0, ...) -> (d0 * reps[0], ...)",
     source="np.tile",

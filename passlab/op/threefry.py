@@ -23,7 +23,7 @@ from passlab.ir.attrs import Attrs
 from passlab.ir.expr import Constant, Expr
 from passlab.ir.op import OpCall, OpPattern, Relation, Reporter
 from passlab.ir.types import TensorType, TupleType, Type
-from passlab.op.chain import attrs_of, flat
+from passlab.op.chain import attrs_of, zero_gradient
 from passlab.op.create import scalar
 from passlab.op.declare import Python, call, constant, field_of, operator
 from passlab.op.dtypes import Array, array_dtype, guard_size, is_float_name
@@ -44,13 +44,13 @@ def threefry_hash(key: Sequence[int], block: Array) -> Array:
     words.append(words[0] ^ words[1] ^ words[2] ^ words[3] ^ _PARITY)
     state = [block[:, i].copy() for i in range(4)]
     with np.errstate(over="ignore"):
-        for step in range(20):
-            if step % 4 == 0:
-                turn = step // 4
+        for round_number in range(20):
+            if round_number % 4 == 0:
+                injection = round_number // 4
                 for i in range(4):
-                    state[i] += words[(turn + i) % 5]
-                state[3] += np.uint64(turn)
-            first, second = _ROTATIONS[step % 8]
+                    state[i] += words[(injection + i) % 5]
+                state[3] += np.uint64(injection)
+            first, second = _ROTATIONS[round_number % 8]
             state[0], state[1] = _mix(state[0], state[1], first)
             state[2], state[3] = _mix(state[2], state[3], second)
             state[1], state[3] = state[3], state[1]
@@ -67,10 +67,10 @@ def _hash_words(key: Sequence[int], block: Sequence[int]) -> list[int]:
     return [int(word) for word in threefry_hash(key, np.array([block], np.uint64))[0]]
 
 
-def _next_place(high: int, low: int) -> tuple[int, int]:
-    """Shift the mark in the path by one bit to the right."""
-    both = ((high << 64) | low) >> 1
-    return both >> 64, both & _WORD
+def _next_path_bit(high: int, low: int) -> tuple[int, int]:
+    """Shift the mark of the next bit of the path, a 128-bit number in two words, to the right."""
+    mark = ((high << 64) | low) >> 1
+    return mark >> 64, mark & _WORD
 
 
 def next_words(key: Array, count: int) -> tuple[Array, Array]:
@@ -81,7 +81,7 @@ def next_words(key: Array, count: int) -> tuple[Array, Array]:
         if state[8] == 0 and state[9] == 0:
             state = [*_hash_words(state[:4], [_WORD] * 4), 0, 0, 0, 0, _PATH_START, 0]
         else:
-            state = [*state[:4], state[4] | state[8], state[5] | state[9], 0, 0, *_next_place(state[8], state[9])]
+            state = [*state[:4], state[4] | state[8], state[5] | state[9], 0, 0, *_next_path_bit(state[8], state[9])]
     block = np.array(state[4:8], np.uint64) + np.arange(length // 4, dtype=np.uint64)[:, None]
     words = threefry_hash(state[:4], block).reshape(-1)[:count]
     state[6], state[7] = 0, state[7] + length
@@ -92,13 +92,13 @@ def split_key(key: Array) -> tuple[Array, Array]:
     """Return two keys whose random numbers are independent."""
     state = [int(word) for word in key]
     if state[8] == 0 and state[9] == 0:
-        fresh = _hash_words(state[:4], state[4:8])
-        left = [*fresh, 0, 0, 0, 0, 1 << 62, 0]
-        right = [*fresh, _PATH_START, 0, 0, 0, 1 << 62, 0]
+        new_key = _hash_words(state[:4], state[4:8])
+        left = [*new_key, 0, 0, 0, 0, 1 << 62, 0]
+        right = [*new_key, _PATH_START, 0, 0, 0, 1 << 62, 0]
     else:
-        mark = _next_place(state[8], state[9])
-        left = [*state[:8], *mark]
-        right = [*state[:4], state[4] | state[8], state[5] | state[9], *state[6:8], *mark]
+        next_bit = _next_path_bit(state[8], state[9])
+        left = [*state[:8], *next_bit]
+        right = [*state[:4], state[4] | state[8], state[5] | state[9], *state[6:8], *next_bit]
     return np.array(left, np.uint64), np.array(right, np.uint64)
 
 
@@ -109,8 +109,8 @@ def threefry_key(seed: int) -> Constant:
 
 
 # ---------------------------------------------------------------- declarations
-def _key(types: Sequence[Type]) -> bool:
-    """Check that the first input is a key; return whether it is known."""
+def _is_key_known(types: Sequence[Type]) -> bool:
+    """Return whether the type of the first input is known. Raises `RelationError` if it is not a key."""
     ty = tensor(types, 0, "key")
     if ty is not None and (ty.dtype != "uint64" or len(ty.shape) != 1 or join_dim(ty.shape[0], 10) is None):
         refuse("a key is ten 64-bit words", 0, expected=KEY, found=ty)
@@ -118,10 +118,10 @@ def _key(types: Sequence[Type]) -> bool:
 
 
 def _generate_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
-    return TupleType([KEY, TensorType(attrs.out_shape, "uint64")]) if _key(types) else None
+    return TupleType([KEY, TensorType(attrs.out_shape, "uint64")]) if _is_key_known(types) else None
 
 
-def _concrete(attrs: Attrs, dtype: str, what: str) -> tuple[int, ...]:
+def _known_shape(attrs: Attrs, dtype: str, what: str) -> tuple[int, ...]:
     shape: tuple[int, ...] = attrs.out_shape
     if any(type(dim) is not int for dim in shape):
         raise RunError(Diagnostic(f"{what} needs a known shape", found=str(list(shape))))
@@ -139,7 +139,7 @@ def _concrete(attrs: Attrs, dtype: str, what: str) -> tuple[int, ...]:
     out=False,
     python=Python("key, shape", names={"shape": "out_shape"}),
     results=2,
-    gradient=flat,
+    gradient=zero_gradient,
     shapes="key (10) -> key (10), out_shape",
     source="Threefry-4x64-20: Salmon et al., Parallel random numbers: as easy as 1, 2, 3 (2011)",
     edge_cases=(
@@ -150,13 +150,13 @@ def _concrete(attrs: Attrs, dtype: str, what: str) -> tuple[int, ...]:
 )
 def threefry_generate(attrs: Attrs, key: Array) -> tuple[Array, Array]:
     """The next key, and random 64-bit words."""
-    shape = _concrete(attrs, "uint64", "threefry_generate")
-    after, words = next_words(key, math.prod(shape))
-    return after, words.reshape(shape)
+    shape = _known_shape(attrs, "uint64", "threefry_generate")
+    next_key, words = next_words(key, math.prod(shape))
+    return next_key, words.reshape(shape)
 
 
 def _split_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
-    return TupleType([KEY, KEY]) if _key(types) else None
+    return TupleType([KEY, KEY]) if _is_key_known(types) else None
 
 
 @operator(
@@ -167,7 +167,7 @@ def _split_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type
     level=10,
     out=False,
     results=2,
-    gradient=flat,
+    gradient=zero_gradient,
     shapes="key (10) -> two keys (10)",
     source="Claessen and Palka, Splittable pseudorandom number generators (2013)",
     edge_cases=("random.threefry_split(%key: (10) uint64)",),
@@ -178,15 +178,15 @@ def threefry_split(attrs: Attrs, key: Array) -> tuple[Array, Array]:
     return split_key(key)
 
 
-def _draw_type(names: tuple[str, str]) -> Relation:
+def _distribution_type(names: tuple[str, str]) -> Relation:
     def relation(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
         bounds = [scalar(types, index, name) for index, name in enumerate(names, start=1)]
-        if not _key(types) or None in bounds:
+        if not _is_key_known(types) or None in bounds:
             return None
-        expected = attrs.out_dtype or "float32"
-        if not is_float_name(expected):
-            refuse("random numbers are floats", expected="float32 or float64", found=expected)
-        return TupleType([KEY, TensorType(attrs.out_shape, expected)])
+        result_dtype = attrs.out_dtype or "float32"
+        if not is_float_name(result_dtype):
+            refuse("random numbers are floats", expected="float32 or float64", found=result_dtype)
+        return TupleType([KEY, TensorType(attrs.out_shape, result_dtype)])
 
     return relation
 
@@ -194,14 +194,14 @@ def _draw_type(names: tuple[str, str]) -> Relation:
 def _unit_numbers(key: Array, shape: tuple[int, ...], dtype: str) -> tuple[Array, Array]:
     """Return the next key and numbers in [0, 1): the top bits of random words as a fraction."""
     fraction = _FRACTION.get(dtype, 7)
-    after, words = next_words(key, math.prod(shape))
-    expected = array_dtype(dtype)
+    next_key, words = next_words(key, math.prod(shape))
+    result_dtype = array_dtype(dtype)
     numbers = (words >> np.uint64(64 - fraction)).astype(np.float64) / (1 << fraction)
-    return after, numbers.reshape(shape).astype(expected)
+    return next_key, numbers.reshape(shape).astype(result_dtype)
 
 
-def _draws(signature: str, *parameters: str) -> Python:
-    """Return the signature of a distribution whose parameters are numbers of the dtype that is drawn."""
+def _distribution_signature(signature: str, *parameters: str) -> Python:
+    """Return the signature of a distribution; its parameters become constants of the dtype of the result."""
 
     def prepare(values: dict[str, Any]) -> None:
         for name in parameters:
@@ -210,20 +210,20 @@ def _draws(signature: str, *parameters: str) -> Python:
     return Python(signature, {"shape": "out_shape", "dtype": "out_dtype"}, prepare=prepare)
 
 
-def _along_draws(orig: OpCall, grad: Expr) -> list[Expr]:
-    """The numbers are scaled and shifted draws of the standard distribution, which gives the parameters' gradients.
+def _distribution_gradient(orig: OpCall, grad: Expr) -> list[Expr]:
+    """The gradients of the parameters, which scale and shift numbers drawn from the standard distribution.
 
-    The key is reused, so that the draw is the same (Kingma and Welling, Auto-encoding variational Bayes, 2014).
+    The key is used again, so that the numbers are the same (Kingma and Welling, Auto-encoding variational Bayes, 2014).
     """
     key, first, second = orig.args
     attrs, name = attrs_of(orig), str(orig.op)
-    seen, is_uniform = field_of(grad, 1), name == "random.uniform"
-    expected = attrs.out_dtype or "float32"
-    ends = [Constant(np.array(value, array_dtype(expected))) for value in (0, 1)]
-    standard = field_of(call(name, key, *ends, **dict(attrs.items())), 1)
-    stretched, total = call("sum", seen * standard), call("sum", seen)
-    moved = total - stretched if is_uniform else total
-    return [call("zeros_like", key), call("cast_like", moved, first), call("cast_like", stretched, second)]
+    number_grad, is_uniform = field_of(grad, 1), name == "random.uniform"
+    result_dtype = attrs.out_dtype or "float32"
+    standard_parameters = [Constant(np.array(value, array_dtype(result_dtype))) for value in (0, 1)]
+    standard = field_of(call(name, key, *standard_parameters, **dict(attrs.items())), 1)
+    scale_grad, total = call("sum", number_grad * standard), call("sum", number_grad)
+    shift_grad = total - scale_grad if is_uniform else total
+    return [call("zeros_like", key), call("cast_like", shift_grad, first), call("cast_like", scale_grad, second)]
 
 
 @operator(
@@ -232,14 +232,14 @@ def _along_draws(orig: OpCall, grad: Expr) -> list[Expr]:
     attrs=attrs(
         "UniformAttrs", dims("out_shape", doc="the shape of the numbers"), dtype("out_dtype", "", doc="their dtype")
     ),
-    relation=_draw_type(("low", "high")),
+    relation=_distribution_type(("low", "high")),
     pattern=OpPattern.OPAQUE,
     level=10,
     out=False,
     warns=True,
     results=2,
-    python=_draws('key, shape, dtype="float32", low=0.0, high=1.0', "low", "high"),
-    gradient=_along_draws,
+    python=_distribution_signature('key, shape, dtype="float32", low=0.0, high=1.0', "low", "high"),
+    gradient=_distribution_gradient,
     shapes="key (10), low, high broadcastable to out_shape -> key (10), out_shape",
     source="the upper bits of threefry words as a mantissa",
     edge_cases=(
@@ -250,9 +250,9 @@ def _along_draws(orig: OpCall, grad: Expr) -> list[Expr]:
 )
 def uniform(attrs: Attrs, key: Array, low: Array, high: Array) -> tuple[Array, Array]:
     """The next key, and numbers drawn uniformly from [low, high)."""
-    expected = attrs.out_dtype or "float32"
-    after, numbers = _unit_numbers(key, _concrete(attrs, expected, "uniform"), expected)
-    return after, np.asarray(numbers * (high - low) + low).astype(numbers.dtype, copy=False)
+    result_dtype = attrs.out_dtype or "float32"
+    next_key, numbers = _unit_numbers(key, _known_shape(attrs, result_dtype, "uniform"), result_dtype)
+    return next_key, np.asarray(numbers * (high - low) + low).astype(numbers.dtype, copy=False)
 
 
 @operator(
@@ -261,14 +261,14 @@ def uniform(attrs: Attrs, key: Array, low: Array, high: Array) -> tuple[Array, A
     attrs=attrs(
         "NormalAttrs", dims("out_shape", doc="the shape of the numbers"), dtype("out_dtype", "", doc="their dtype")
     ),
-    relation=_draw_type(("mean", "scale")),
+    relation=_distribution_type(("mean", "scale")),
     pattern=OpPattern.OPAQUE,
     level=10,
     out=False,
     warns=True,
     results=2,
-    python=_draws('key, shape, dtype="float32", mean=0.0, scale=1.0', "mean", "scale"),
-    gradient=_along_draws,
+    python=_distribution_signature('key, shape, dtype="float32", mean=0.0, scale=1.0', "mean", "scale"),
+    gradient=_distribution_gradient,
     shapes="key (10), mean, scale broadcastable to out_shape -> key (10), out_shape",
     source="Box and Muller (1958)",
     edge_cases=(
@@ -279,17 +279,17 @@ def uniform(attrs: Attrs, key: Array, low: Array, high: Array) -> tuple[Array, A
 )
 def normal(attrs: Attrs, key: Array, mean: Array, scale: Array) -> tuple[Array, Array]:
     """The next key, and numbers from a normal distribution, by the method of Box and Muller (1958)."""
-    expected = attrs.out_dtype or "float32"
-    shape = _concrete(attrs, expected, "normal")
-    after, pair = _unit_numbers(key, (2, *shape), expected)
+    result_dtype = attrs.out_dtype or "float32"
+    shape = _known_shape(attrs, result_dtype, "normal")
+    next_key, pair = _unit_numbers(key, (2, *shape), result_dtype)
     two_pi = pair.dtype.type(2 * math.pi)
     radius = np.sqrt(pair.dtype.type(-2) * np.log(pair.dtype.type(1) - pair[0]))
-    return after, np.asarray(radius * np.sin(two_pi * pair[1]) * scale + mean).astype(pair.dtype, copy=False)
+    return next_key, np.asarray(radius * np.sin(two_pi * pair[1]) * scale + mean).astype(pair.dtype, copy=False)
 
 
 def _multinomial_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     probs = tensor(types, 1, "probs")
-    if probs is None or not _key(types):
+    if probs is None or not _is_key_known(types):
         return None
     if not probs.shape:
         refuse("probs must have at least one dimension", 1, found=probs)
@@ -309,7 +309,7 @@ def _multinomial_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -
     warns=True,
     python=Python("key, probs, num_samples=1"),
     results=2,
-    gradient=flat,
+    gradient=zero_gradient,
     shapes="key (10), probs (..., n) -> key (10), (..., num_samples)",
     source="inversion of the cumulative sums",
     edge_cases=(
@@ -324,7 +324,7 @@ def multinomial(attrs: Attrs, key: Array, probs: Array) -> tuple[Array, Array]:
     if probs.shape[-1] == 0:
         raise RunError(Diagnostic("nothing can be drawn: there are no probabilities"))
     weights = np.maximum(probs.astype(np.float32), np.float32(0))
-    heights = np.cumsum(weights / weights.sum(axis=-1, keepdims=True), axis=-1)
-    after, numbers = _unit_numbers(key, (*probs.shape[:-1], attrs.num_samples), "float32")
-    above = heights[..., None] - numbers[..., None, :]
-    return after, np.argmin(np.where(above > 0, above, np.float32(1)), axis=-2).astype(np.int32)
+    cumulative = np.cumsum(weights / weights.sum(axis=-1, keepdims=True), axis=-1)
+    next_key, numbers = _unit_numbers(key, (*probs.shape[:-1], attrs.num_samples), "float32")
+    above = cumulative[..., None] - numbers[..., None, :]
+    return next_key, np.argmin(np.where(above > 0, above, np.float32(1)), axis=-2).astype(np.int32)

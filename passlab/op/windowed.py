@@ -69,8 +69,8 @@ def sliding_window(attrs: Attrs, data: Array) -> Array:
     axis = attrs.axis % data.ndim
     moving = tuple(range(axis, data.ndim))
     bits = data.view(f"u{data.dtype.itemsize}") if is_extended(data.dtype) else data  # NumPy's view takes no float8
-    seen = np.lib.stride_tricks.sliding_window_view(bits, attrs.window_shape, moving).view(data.dtype)
-    return np.asarray(seen[(slice(None),) * axis + tuple(slice(None, None, step) for step in attrs.strides)])
+    windows = np.lib.stride_tricks.sliding_window_view(bits, attrs.window_shape, moving).view(data.dtype)
+    return np.asarray(windows[(slice(None),) * axis + tuple(slice(None, None, step) for step in attrs.strides)])
 
 
 # ---------------------------------------------------------------- trilu

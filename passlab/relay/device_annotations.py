@@ -8,7 +8,7 @@ from typing import Any
 from passlab.errors import Diagnostic, NodeValueError
 from passlab.ir.expr import Expr, Function, Var
 from passlab.ir.walk import substitute
-from passlab.op.annotation import place
+from passlab.op.annotation import as_virtual_device
 
 
 def function_on_device(function: Function, param_devices: Sequence[Any], result_device: Any) -> Function:
@@ -20,12 +20,12 @@ def function_on_device(function: Function, param_devices: Sequence[Any], result_
         expected, actual = str(len(function.params)), str(len(param_devices))
         raise NodeValueError(Diagnostic("a function has a device for each parameter", expected=expected, found=actual))
     placed = {
-        p: Var(p.name_hint, p.type_annotation, p.span, place(device))
+        p: Var(p.name_hint, p.type_annotation, p.span, as_virtual_device(device))
         for p, device in zip(function.params, param_devices, strict=True)
     }
     mapping: dict[Expr, Expr] = dict(placed.items())
     body = substitute(function.body, mapping)
     result: Function = function.with_fields(
-        params=tuple(placed.values()), body=body, virtual_device=place(result_device)
+        params=tuple(placed.values()), body=body, virtual_device=as_virtual_device(result_device)
     )
     return result

@@ -17,7 +17,7 @@ from passlab.frontend import to_onnx
 from passlab.frontend.onnx.export.table import REASONS, writers
 from passlab.ir.op import Op
 from passlab.op.dtypes import array_dtype
-from passlab.op.edge_cases import Variable, is_swept, program
+from passlab.op.edge_cases import Variable, program, varies_dtype
 from tests.frontend.test_export import evaluate
 
 DTYPES = ("float32", "float64", "float16", "int64", "int32", "uint8", "bool")
@@ -26,7 +26,7 @@ DTYPES = ("float32", "float64", "float16", "int64", "int32", "uint8", "bool")
 def programs(name: str, dtypes: tuple[str, ...]) -> Iterator[tuple[str, passlab.IRModule, tuple[Variable, ...]]]:
     """The edge cases of an operator as typed programs, in each dtype that it takes."""
     for edge in Op.get(name).spec.edge_cases:
-        for dtype in dtypes if is_swept(edge) else dtypes[:1]:
+        for dtype in dtypes if varies_dtype(edge) else dtypes[:1]:
             small = program(edge, dtype)
             try:
                 yield small.source, transform.InferType()(passlab.parse(small.source)), small.variables

@@ -16,7 +16,7 @@ from passlab.ir.op import Op
 from passlab.ir.types import FuncType, TensorType, TupleType, Type
 from passlab.op import make
 from passlab.op.dtypes import array_dtype, is_float
-from passlab.op.edge_cases import EdgeProgram, is_swept, program
+from passlab.op.edge_cases import EdgeProgram, program, varies_dtype
 from passlab.passes.gradient.derivatives import gradient
 from tests.op.cases_gradient import MORE, REFUSED
 from tests.op_nn.running import types_of
@@ -39,7 +39,7 @@ def cases(name: str) -> tuple[str, ...]:
 
 def typed_program(text: str) -> tuple[EdgeProgram, Function] | None:
     """A use on the widest floats it takes, else on integers or truth; None where it takes no dtype."""
-    for dtype in ("float64", "float32", "int32", "bool") if is_swept(text) else ("float64",):
+    for dtype in ("float64", "float32", "int32", "bool") if varies_dtype(text) else ("float64",):
         mod = program(text, dtype)
         try:
             return mod, passlab.parse(mod.source)["main"]

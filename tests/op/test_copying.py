@@ -1,4 +1,4 @@
-"""Copies of turned arrays, square by square, are copies."""
+"""Copies of transposed arrays, tile by tile, equal their sources."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from passlab.op.copying import copy_into
 
 @pytest.mark.parametrize("order", list(itertools.permutations(range(3))), ids=str)
 @pytest.mark.parametrize("dtype", ["float32", "int8", "float64"])
-def test_a_turned_array_is_copied_as_numpy_copies_it(order, dtype, monkeypatch):
-    monkeypatch.setattr(copying, "_LARGE", 0)
-    monkeypatch.setattr(copying, "_FEWEST", 2)
-    monkeypatch.setattr(copying, "_SQUARE", 3)
+def test_a_transposed_array_is_copied_as_numpy_copies_it(order, dtype, monkeypatch):
+    monkeypatch.setattr(copying, "_MIN_BYTES", 0)
+    monkeypatch.setattr(copying, "_MIN_LENGTH", 2)
+    monkeypatch.setattr(copying, "_TILE", 3)
     source = np.arange(7 * 10 * 13).reshape(7, 10, 13).astype(dtype).transpose(order)
     target = np.zeros(source.shape, dtype)
     copy_into(target, source)

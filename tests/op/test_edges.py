@@ -17,7 +17,7 @@ from passlab.errors import LimitError, PasslabError, RunError
 from passlab.ir.expr import Call, Constant, Tuple, Var
 from passlab.ir.op import Op, OpPattern
 from passlab.op.dtypes import array_dtype, is_float
-from passlab.op.edge_cases import is_swept, program
+from passlab.op.edge_cases import program, varies_dtype
 from tests.op import cases_gradient, cases_value
 from tests.op_nn.running import run_call
 
@@ -170,8 +170,8 @@ def test_every_operator_has_edges_and_a_meaning(name: str) -> None:
     assert spec.edge_cases
     assert name in MEANING or name in DRAWN
     assert all(edge.startswith(f"{name}(") for edge in spec.edge_cases)
-    legal = [dtype for dtype in DTYPES for edge in spec.edge_cases if is_swept(edge) and parsed(edge, dtype)]
-    assert legal or not any(map(is_swept, spec.edge_cases))
+    legal = [dtype for dtype in DTYPES for edge in spec.edge_cases if varies_dtype(edge) and parsed(edge, dtype)]
+    assert legal or not any(map(varies_dtype, spec.edge_cases))
     assert all(parsed(edge, "float32") or any(parsed(edge, d) for d in DTYPES) for edge in spec.edge_cases)
 
 
@@ -182,7 +182,7 @@ def test_all_meanings_are_of_operators() -> None:
 @pytest.mark.parametrize("name", [n for n in NAMES if n in MEANING])
 def test_every_operator_on_every_dtype_at_every_edge_is_what_it_means(name: str) -> None:
     for edge in Op.get(name).spec.edge_cases:
-        for dtype in DTYPES if is_swept(edge) else DTYPES[:1]:
+        for dtype in DTYPES if varies_dtype(edge) else DTYPES[:1]:
             case = parsed(edge, dtype)
             fills = FLOAT_FILLS if case and any("float" in v.dtype for v in case[1]) else FILLS
             for fill in fills if case else ():
@@ -196,7 +196,7 @@ MORE = (*cases_gradient.MORE, *cases_value.VALUES)
 def test_every_attribute_has_the_say_that_it_means(text: str) -> None:
     """The uses beyond the edges, on floats and on integers where these are legal."""
     ran = 0
-    for dtype in ("float32", "float64", "int32") if is_swept(text) else ("float32",):
+    for dtype in ("float32", "float64", "int32") if varies_dtype(text) else ("float32",):
         case = parsed(text, dtype)
         for fill in FILLS[:2] if case else ():
             check_case(text.partition("(")[0], case[0], case[1], fill, f"{text} on {dtype}, {fill}")  # type: ignore[index]
@@ -209,7 +209,7 @@ def test_every_attribute_is_given_some_other_value(name: str) -> None:
     spec = Op.get(name).spec
     uses = [*spec.edge_cases, *(text for text in MORE if text.startswith(f"{name}("))]
     results = [
-        case[0].attrs for text in uses for d in DTYPES if (case := parsed(text, d if is_swept(text) else "float32"))
+        case[0].attrs for text in uses for d in DTYPES if (case := parsed(text, d if varies_dtype(text) else "float32"))
     ]
     for field in spec.attrs.schema if spec.attrs else ():
         names = {repr(attrs[field.name]) for attrs in results if attrs is not None}

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from passlab.ir import Op
-from passlab.op import ROOMS
+from passlab.op import MODULES
 
 IN_ORDER = """
 def facts(names):
@@ -26,8 +26,8 @@ def facts(names):
     return found
 
 import importlib, json, random, sys
-from passlab.op import ROOMS
-rooms = list(ROOMS)
+from passlab.op import MODULES
+rooms = list(MODULES)
 if sys.argv[1] != "as declared":
     random.Random(sys.argv[1]).shuffle(rooms)
 for room in rooms:
@@ -37,9 +37,9 @@ print(json.dumps(facts(sorted(_registry))))
 """
 ALONE = """
 import importlib, os, sys
-from passlab.op import ROOMS
+from passlab.op import MODULES
 import passlab.op.declare
-for room in ROOMS:
+for room in MODULES:
     child = os.fork()
     if child == 0:
         try:
@@ -90,7 +90,7 @@ def run(code: str, *args: str) -> str:
 def facts(order: str, fault: str = "") -> dict[str, str]:
     """What the operators are once all families have been read in an order."""
     data: dict[str, str] = json.loads(
-        run(IN_ORDER.replace("rooms = list(ROOMS)", f"{fault}\nrooms = list(ROOMS)"), order)
+        run(IN_ORDER.replace("rooms = list(MODULES)", f"{fault}\nrooms = list(MODULES)"), order)
     )
     return data
 
@@ -114,7 +114,7 @@ def test_families_may_be_read_in_any_order():
 
 
 def test_each_family_can_be_read_alone():
-    assert len(ROOMS) > 20
+    assert len(MODULES) > 20
     run(ALONE)
 
 
@@ -128,7 +128,7 @@ FIRST_ROOM_MATTERS = """
 from importlib import import_module as read
 def reading(name):
     module = read(name)
-    if len([room for room in ROOMS if f"passlab.op.{room}" in sys.modules]) == 1:
+    if len([room for room in MODULES if f"passlab.op.{room}" in sys.modules]) == 1:
         from passlab.ir.op import _registry
         spec = next(op.spec for op in _registry.values() if op.spec is not None)
         object.__setattr__(spec, "level", 99)  # of whichever operator was declared first
@@ -160,6 +160,6 @@ def test_what_a_first_run_leaves_behind_is_seen():
 
 
 def test_a_family_that_needs_another_to_have_been_read_is_seen():
-    fault = f"sys.modules['passlab.op.{ROOMS[0]}'] = None"  # what imports it fails
-    with pytest.raises(AssertionError, match=ROOMS[0]):
+    fault = f"sys.modules['passlab.op.{MODULES[0]}'] = None"  # what imports it fails
+    with pytest.raises(AssertionError, match=MODULES[0]):
         run(ALONE.replace("import passlab.op.declare", f"import passlab.op.declare\n{fault}"))

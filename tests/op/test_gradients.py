@@ -16,7 +16,7 @@ from passlab.ir.module import IRModule
 from passlab.ir.op import Op
 from passlab.ir.types import ANY, TensorType
 from passlab.op import chain, make
-from passlab.op.edge_cases import is_swept, program
+from passlab.op.edge_cases import program, varies_dtype
 from passlab.passes.gradient.derivatives import gradient
 from tests.op.cases_gradient import MORE, REFUSED
 from tests.op.gradient_law import backward, cases, check, check_second, typed_program
@@ -61,7 +61,7 @@ def test_a_gradient_is_the_slope_at_every_use(name: str) -> None:
 
 @pytest.mark.parametrize("name", [name for name in SLOPED if name not in OPAQUE_ARGUMENTS])
 def test_a_gradient_has_the_types_of_its_inputs_in_every_dtype(name: str) -> None:
-    for text in filter(is_swept, cases(name)):
+    for text in filter(varies_dtype, cases(name)):
         for dtype in DTYPES:
             try:
                 main = passlab.parse(program(text, dtype).source)["main"]

@@ -39,18 +39,22 @@ class Moved:
     def change_of(self, expr: Expr) -> LayoutChange | None:
         return self.changes.get(expr)
 
-    def now(self, expr: Expr) -> Expr:
+    def current(self, expr: Expr) -> Expr:
         return self.variables.get(expr, expr)
 
-    def plain(self, expr: Expr) -> Expr:
+    def original(self, expr: Expr) -> Expr:
         own = self.changes.get(expr)
-        return expr if own is None else make("layout_transform", self.now(expr), src_layout=own.new, dst_layout=own.old)
+        return (
+            expr
+            if own is None
+            else make("layout_transform", self.current(expr), src_layout=own.new, dst_layout=own.old)
+        )
 
     def in_layout(self, expr: Expr, expected: LayoutChange) -> Expr | None:
         own = self.changes.get(expr, LayoutChange(expected.old, expected.old)).with_letters(expected.old)
         if own is None or own.new == expected.new:
-            return None if own is None else self.now(expr)
-        return make("layout_transform", self.now(expr), src_layout=own.new, dst_layout=expected.new)
+            return None if own is None else self.current(expr)
+        return make("layout_transform", self.current(expr), src_layout=own.new, dst_layout=expected.new)
 
 
 def order(arranged: LayoutChange) -> list[int]:

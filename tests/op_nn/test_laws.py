@@ -16,8 +16,8 @@ from passlab.ir.types import ANY, IncompleteType, SizeVar, TensorType, TupleType
 from passlab.text.parser import parse
 from tests.op_nn.running import Refusal, check_type
 
-ROOMS = ("nn.", "image.", "vision.", "dyn.nn.", "dyn.image.")
-NAMES = [name for name in Op.list_op_names() if name.startswith(ROOMS)]
+MODULES = ("nn.", "image.", "vision.", "dyn.nn.", "dyn.image.")
+NAMES = [name for name in Op.list_op_names() if name.startswith(MODULES)]
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -94,7 +94,7 @@ def _gradient(name: str, file: str, old: str, new: str, body: str, params: str, 
     return Fault(name, "gradient", file, old, new, dataflow(body, params), _GRAD, "FirstOrderGradient", by, after)
 
 
-ROOMS = (
+MODULES = (
     # ------------------------------------------------------------ partial evaluation
     Fault("a call that is not gone into leaves references as they were", "effects", _PARTIAL,
           "        self.store.forget()\n        return self._push(out, left, name)", "        return self._push(out, left, name)",
@@ -181,17 +181,17 @@ ROOMS = (
     # ------------------------------------------------------------ kernels
     _kernel("take clips to one beyond the end", "op/gather.py", "wide + extent, wide)", "wide + extent - 1, wide)", "tanh(gather(exp(%x), %i, axis=1))",
             "%x: Tensor[(3, 4), float32], %i: Tensor[(3, 2), int32]", "gather", "off by one"),
-    _kernel("a sort downwards is not turned", "op/sort.py", "return np.asarray(data.shape[axis] - 1 - turned)", "return np.asarray(turned)",
+    _kernel("a sort downwards is not turned", "op/sort.py", "return np.asarray(data.shape[axis] - 1 - reversed_order)", "return np.asarray(reversed_order)",
             "tanh(sort(exp(%x), axis=1, is_ascend=False))", _MATRIX, "sort"),
-    _kernel("a mirror that shows the far end", "op/nn/pad.py", "return write_into(np.pad(cut, border, mode=mode), out)", "return write_into(np.pad(cut[::-1], border, mode=mode), out)",
+    _kernel("a mirror that shows the far end", "op/nn/pad.py", "return copy_result(np.pad(cropped, border, mode=mode), out)", "return copy_result(np.pad(cropped[::-1], border, mode=mode), out)",
             "tanh(nn.mirror_pad(exp(%x), mode=\"REFLECT\", pad_width=[[1, 1], [0, 2]]))", _MATRIX, "nn.mirror_pad"),
     _kernel("the mask of sequences one step longer", "op/scatter.py", "return np.where(steps < lengths,", "return np.where(steps <= lengths,",
             "tanh(sequence_mask(exp(%x), %n, axis=0))", "%x: Tensor[(3, 4), float32], %n: Tensor[(4), int32]", "sequence_mask", "off by one"),
     _kernel("blocks cut in another order", "op/nn/rearrange.py", "result = parts.transpose(*inner, 0, *outer,", "result = parts.transpose(*tuple(inner)[::-1], 0, *outer,",
             "tanh(nn.space_to_batch_nd(exp(%x), block_shape=[2, 2], paddings=[[0, 0], [0, 0]]))", "%x: Tensor[(1, 4, 4, 2), float32]", "nn.space_to_batch_nd", "axis"),
-    _kernel("new dimensions at another place", "op/reshape.py", "at = axis if axis >= 0 else axis + rank + 1", "at = axis if axis >= 0 else axis + rank",
+    _kernel("new dimensions at another place", "op/reshape.py", "position = axis if axis >= 0 else axis + rank + 1", "position = axis if axis >= 0 else axis + rank",
             "tanh(expand_dims(exp(%x), axis=-1))", _MATRIX, "expand_dims", "type relation"),
-    _kernel("a one-hot vector along another axis", "op/gather.py", "return np.where(np.expand_dims(indices, at) == positions, on_value", "return np.where(np.expand_dims(indices, at) != positions, on_value",
+    _kernel("a one-hot vector along another axis", "op/gather.py", "return np.where(np.expand_dims(indices, position) == positions, on_value", "return np.where(np.expand_dims(indices, position) != positions, on_value",
             "tanh(one_hot(%i, 1f, 0f, depth=3, axis=-1, dtype=\"float32\"))", "%i: Tensor[(4), int32]", "one_hot"),
     _kernel("a scan that leaves its first element out", "op/scan.py", "return _accumulate(ufunc, rows, axis)", "return _accumulate(ufunc, rows[..., ::-1], axis)",
             "tanh(cumsum(exp(%x), axis=1))", _MATRIX, "cumsum"),
@@ -200,15 +200,15 @@ ROOMS = (
     # ------------------------------------------------------------ gradients
     _gradient("the gradient of softmax without its sum", "op/nn/gradients.py", "return [(grad - total) * orig]", "return [grad * orig]", "exp(nn.softmax(multiply(%x, %y)))", _MATRIX, "softmax"),
     _gradient("the gradient of log_softmax with its logarithm", "op/nn/gradients.py", 'keepdims=True) * call("exp", orig)]', "keepdims=True) * orig]", "exp(nn.log_softmax(multiply(%x, %y)))", _MATRIX, "log_softmax"),
-    _gradient("the gradient of layer_norm without its variance", "op/nn/gradients.py", "(inner - mean(inner) - normal * mean(inner * normal)) * inverse", "(inner - mean(inner)) * inverse",
+    _gradient("the gradient of layer_norm without its variance", "op/nn/gradients.py", "(normalized_grad - mean(normalized_grad) - normalized * mean(normalized_grad * normalized)) * inverse", "(normalized_grad - mean(normalized_grad)) * inverse",
               "exp(nn.layer_norm(%x, %g, %b))", "%x: Tensor[(3, 4), float32], %g: Tensor[(4), float32], %b: Tensor[(4), float32]", "layer_norm"),
-    _gradient("the gradient of a bias over its own axis", "op/nn/gradients.py", "[_like(grad, orig.args[0]), _over_axis(grad, attrs_of(orig).axis)]", "[_like(grad, orig.args[0]), _over_axis(grad, 0)]",
+    _gradient("the gradient of a bias over its own axis", "op/nn/gradients.py", "[_sum_to_shape(grad, orig.args[0]), _sum_except(grad, attrs_of(orig).axis)]", "[_sum_to_shape(grad, orig.args[0]), _sum_except(grad, 0)]",
               "exp(nn.bias_add(tanh(%x), %b))", "%x: Tensor[(4, 4), float32], %b: Tensor[(4), float32]", "bias_add"),
-    _gradient("the gradient of take in the place of others", "op/gather_gradients.py", 'mode="add")\n    back', 'mode="update")\n    back', "exp(take(multiply(%x, %x), %i, axis=0))",
+    _gradient("the gradient of take in the place of others", "op/gather_gradients.py", 'mode="add")\n    result', 'mode="update")\n    result', "exp(take(multiply(%x, %x), %i, axis=0))",
               "%x: Tensor[(3), float32], %i: Tensor[(5), int32]", "take"),
     _gradient("the gradient of a convolution with its strides as dilation", "op/nn/conv_gradients.py", 'sliding = {"strides": form.dilation, "dilation": form.strides,', 'sliding = {"strides": form.strides, "dilation": form.dilation,',
               "exp(nn.conv3d(%x, %w, strides=[2, 2, 2], channels=1, kernel_size=[2, 2, 2]))", "%x: Tensor[(1, 1, 4, 4, 4), float32], %w: Tensor[(1, 1, 2, 2, 2), float32]", "conv3d"),
-    _gradient("the gradient of group_norm over fewer axes", "op/nn/gradients.py", "shape[axis] // attrs.num_groups, *shape[axis + 1 :])\n    over = list(range(axis + 1, rank + 1))",
-              "shape[axis] // attrs.num_groups, *shape[axis + 1 :])\n    over = list(range(axis + 2, rank + 1))", "exp(nn.group_norm(%x, %g, %b, num_groups=2))",
+    _gradient("the gradient of group_norm over fewer axes", "op/nn/gradients.py", "shape[axis] // attrs.num_groups, *shape[axis + 1 :])\n    axes = list(range(axis + 1, rank + 1))",
+              "shape[axis] // attrs.num_groups, *shape[axis + 1 :])\n    axes = list(range(axis + 2, rank + 1))", "exp(nn.group_norm(%x, %g, %b, num_groups=2))",
               "%x: Tensor[(2, 4, 3), float32], %g: Tensor[(4), float32], %b: Tensor[(4), float32]", "group_norm"),
 )  # fmt: skip

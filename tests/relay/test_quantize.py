@@ -26,7 +26,7 @@ def run(mod: passlab.IRModule, *inputs: Any) -> Any:
     return relay.create_executor("debug", mod).evaluate()(*inputs)
 
 
-def half_away(x: Any) -> Any:
+def round_half_away(x: Any) -> Any:
     return np.trunc(x + np.copysign(0.5, x))
 
 
@@ -35,7 +35,7 @@ def test_a_dense_layer_is_the_product_of_integers_times_both_scales(simulated: b
     with q.qconfig(skip_dense_layer=False, global_scale=4.0, weight_scale="max", do_simulation=simulated):
         mod = q.quantize(dense(), {"w": W})
     data_step, weight_step = 4.0 / 128, np.abs(W).max() / 128
-    codes = [np.clip(half_away(part / step), -127, 127) for part, step in ((X, data_step), (W, weight_step))]
+    codes = [np.clip(round_half_away(part / step), -127, 127) for part, step in ((X, data_step), (W, weight_step))]
     expected = codes[0] @ codes[1].T * data_step * weight_step
     np.testing.assert_allclose(run(mod, X), expected, rtol=1e-5, atol=1e-5)
     assert ('dtype="int8"' in str(mod)) is not simulated
@@ -191,7 +191,7 @@ def test_from_one_scale_to_another_halves_go_where_the_options_say(rounding: str
         halved = realizing._fixed_point_product(x, 0.5)
         thirds = realizing._fixed_point_product(x, 1 / 3)
     mod = passlab.IRModule.from_expr(relay.Function([x], relay.Tuple([halved, thirds])))
-    half = np.floor(codes / 2 + 0.5) if rounding == "UPWARD" else half_away(codes / 2)
+    half = np.floor(codes / 2 + 0.5) if rounding == "UPWARD" else round_half_away(codes / 2)
     two, three = run(mod, codes)
     assert two.tolist() == half.tolist()
     assert three.tolist() == np.rint(codes / 3).tolist()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
@@ -10,14 +10,15 @@ import numpy as np
 
 from passlab.ir.attrs import Attrs
 from passlab.ir.expr import TupleWrapper
-from passlab.ir.op import OpPattern, Precision, Relation, Reporter, Trait
+from passlab.ir.op import Op, OpPattern, Precision, Relation, Reporter, Trait
 from passlab.ir.types import TensorType, TupleType, Type
 from passlab.op import layout_rules
+from passlab.op.chain import Gradient
 from passlab.op.declare import Python, operator
 from passlab.op.dtypes import Array, as_array, is_float
 from passlab.op.fields import attrs, integer, number
 from passlab.op.nn import gradients
-from passlab.op.nn.arithmetic import BLAS, result_array
+from passlab.op.nn.arithmetic import BLAS, cast_result, result_array
 from passlab.op.relations import identity, normal_axis, tensor
 
 _ROW = 8192  # elements; NumPy's buffer size, so that it iterates over such rows without copying
@@ -45,9 +46,9 @@ def relu(attrs: Attrs, data: Array, *, out: Array | None = None) -> Array:
     if data.size < _ROW or result.dtype != data.dtype or not (data.flags.c_contiguous and result.flags.c_contiguous):
         return as_array(np.maximum(data, data.dtype.type(0), out=result))
     source, target, zeros = data.reshape(-1), result.reshape(-1), _zeros(data.dtype)
-    whole = source.size // _ROW * _ROW
-    np.maximum(source[:whole].reshape(-1, _ROW), zeros, out=target[:whole].reshape(-1, _ROW))
-    np.maximum(source[whole:], zeros[: source.size - whole], out=target[whole:])
+    end = source.size // _ROW * _ROW
+    np.maximum(source[:end].reshape(-1, _ROW), zeros, out=target[:end].reshape(-1, _ROW))
+    np.maximum(source[end:], zeros[: source.size - end], out=target[end:])
     return result
 
 
@@ -83,12 +84,12 @@ def _zeros(dtype: np.dtype[Any]) -> Array:
 )
 def leaky_relu(attrs: Attrs, data: Array, *, out: Array | None = None) -> Array:
     """Multiply negative elements by `alpha`."""
-    return _scaled_below_zero(data, np.asarray(attrs.alpha).astype(data.dtype), out)
+    return _scale_negatives(data, np.asarray(attrs.alpha).astype(data.dtype), out)
 
 
-def _scaled_below_zero(data: Array, slope: Any, out: Array | None) -> Array:
+def _scale_negatives(data: Array, slope: Any, out: Array | None) -> Array:
     result = as_array(np.multiply(data, slope, out=out if out is not data else None))
-    if is_float(data.dtype) and np.all((slope > 0) & (slope <= 1)):  # then the maximum is the result; selection is slow
+    if is_float(data.dtype) and np.all((slope > 0) & (slope <= 1)):  # max(x * slope, x) is faster than a selection
         np.maximum(result, data, out=result)
     else:
         np.copyto(result, data, where=data > 0)
@@ -174,10 +175,7 @@ def bias_add(attrs: Attrs, data: Array, bias: Array, *, out: Array | None = None
 )
 def prelu(attrs: Attrs, data: Array, alpha: Array, *, out: Array | None = None) -> Array:
     """Multiply negative elements by the `alpha` of their channel."""
-    return _scaled_below_zero(data, along(alpha, attrs.axis, data.ndim), out)
-
-
-SoftmaxAttrs = attrs("SoftmaxAttrs", integer("axis", -1, "the axis that sums to one"))
+    return _scale_negatives(data, along(alpha, attrs.axis, data.ndim), out)
 
 
 def _softmax_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
@@ -187,7 +185,7 @@ def _softmax_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Ty
     return data
 
 
-def _work(data: Array) -> Array:
+def _to_sum_dtype(data: Array) -> Array:
     """Return the data in the dtype in which exponentials are summed: integers, which would wrap, in float64."""
     if data.dtype in BLAS:
         return data
@@ -200,118 +198,77 @@ _BLOCK = 256 << 10  # bytes of samples whose exponentials stay in cache between 
 
 
 def _softmax(attrs: Attrs, data: Array, out: Array | None) -> Array:
-    work = _work(data)
+    work = _to_sum_dtype(data)
     if not data.size:
         return data.copy() if out is None else out
     result = result_array(out, data.shape, work.dtype)
     if work.nbytes <= _BLOCK:
-        _softmax_into(result, work, attrs.axis)
-        return finish(result, data.dtype, out)
+        _write_softmax(result, work, attrs.axis)
+        return cast_result(result, data.dtype, out)
     axis = attrs.axis % data.ndim
     shape = (-1, data.shape[axis], *data.shape[axis + 1 :])
     samples, targets = work.reshape(shape), result.reshape(shape)
     step = max(1, _BLOCK * len(samples) // work.nbytes)
     for i in range(0, len(samples), step):
-        _softmax_into(targets[i : i + step], samples[i : i + step], 1)
-    return finish(result, data.dtype, out)
+        _write_softmax(targets[i : i + step], samples[i : i + step], 1)
+    return cast_result(result, data.dtype, out)
 
 
-def _softmax_into(target: Array, sample: Array, axis: int) -> None:
+def _write_softmax(target: Array, sample: Array, axis: int) -> None:
     np.subtract(sample, np.maximum.reduce(sample, axis=axis, keepdims=True), out=target)
     np.exp(target, out=target)
     np.divide(target, np.add.reduce(target, axis=axis, keepdims=True), out=target)
 
 
-def finish(result: Array, dtype: np.dtype[Any], out: Array | None) -> Array:
-    """Return `result` in `dtype`, in `out` if it is given."""
-    if out is None:
-        return result if result.dtype == dtype else result.astype(dtype)
-    if result is not out:
-        np.copyto(out, result, casting="unsafe")
-    return out
+SOFTMAX = attrs("SoftmaxAttrs", integer("axis", -1, "the axis that sums to one"))
 
 
-@operator(
-    "nn.softmax",
-    ("data",),
-    attrs=SoftmaxAttrs,
-    relation=_softmax_type,
-    pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
-    precision=Precision.NEVER,
-    level=1,
-    warns=True,
-    gradient=gradients.softmax,
-    shapes="S -> S",
-    source="exponentials after subtracting the maximum, so that exp does not overflow",
-    edge_cases=(
-        "nn.softmax(%x: (2, 3), axis=-1)",
-        "nn.softmax(%x: (3, 2), axis=0)",
-        "nn.softmax(%x: (0, 3), axis=1)",
-        "nn.softmax(%x: (1), axis=0)",
-    ),
-    example="nn.softmax(%x, axis=1)",
-    layout=layout_rules.along(),
-)
+def _softmax_operator(name: str, gradient: Gradient) -> Callable[[Callable[..., Array]], Op]:
+    """Return the decorator that declares an operator of the softmax family."""
+    return operator(
+        name,
+        ("data",),
+        attrs=SOFTMAX,
+        relation=_softmax_type,
+        pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
+        precision=Precision.NEVER,
+        level=1,
+        warns=True,
+        gradient=gradient,
+        shapes="S -> S",
+        source="exponentials after subtracting the maximum, so that exp does not overflow",
+        edge_cases=(
+            f"{name}(%x: (2, 3), axis=-1)",
+            f"{name}(%x: (3, 2), axis=0)",
+            f"{name}(%x: (0, 3), axis=1)",
+            f"{name}(%x: (1), axis=0)",
+        ),
+        example=f"{name}(%x, axis=1)",
+        layout=layout_rules.along(),
+    )
+
+
+@_softmax_operator("nn.softmax", gradients.softmax)
 def softmax(attrs: Attrs, data: Array, *, out: Array | None = None) -> Array:
     """exp(x) / sum(exp(x)) along one axis, computed from x minus its maximum."""
     return _softmax(attrs, data, out)
 
 
-@operator(
-    "nn.fast_softmax",
-    ("data",),
-    attrs=SoftmaxAttrs,
-    relation=_softmax_type,
-    pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
-    precision=Precision.NEVER,
-    level=1,
-    warns=True,
-    gradient=gradients.softmax,
-    shapes="S -> S",
-    source="exponentials after subtracting the maximum, so that exp does not overflow",
-    edge_cases=(
-        "nn.fast_softmax(%x: (2, 3), axis=-1)",
-        "nn.fast_softmax(%x: (3, 2), axis=0)",
-        "nn.fast_softmax(%x: (0, 3), axis=1)",
-        "nn.fast_softmax(%x: (1), axis=0)",
-    ),
-    example="nn.fast_softmax(%x, axis=1)",
-    layout=layout_rules.along(),
-)
+@_softmax_operator("nn.fast_softmax", gradients.softmax)
 def fast_softmax(attrs: Attrs, data: Array, *, out: Array | None = None) -> Array:
     """The softmax that FastMath inserts: here the exact one, since NumPy's `exp` is as fast as the approximation."""
     return _softmax(attrs, data, out)
 
 
-@operator(
-    "nn.log_softmax",
-    ("data",),
-    attrs=SoftmaxAttrs,
-    relation=_softmax_type,
-    pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
-    precision=Precision.NEVER,
-    level=1,
-    warns=True,
-    gradient=gradients.log_softmax,
-    shapes="S -> S",
-    source="exponentials after subtracting the maximum, so that exp does not overflow",
-    edge_cases=(
-        "nn.log_softmax(%x: (2, 3), axis=-1)",
-        "nn.log_softmax(%x: (3, 2), axis=0)",
-        "nn.log_softmax(%x: (0, 3), axis=1)",
-        "nn.log_softmax(%x: (1), axis=0)",
-    ),
-    example="nn.log_softmax(%x, axis=1)",
-    layout=layout_rules.along(),
-)
+@_softmax_operator("nn.log_softmax", gradients.log_softmax)
 def log_softmax(attrs: Attrs, data: Array, *, out: Array | None = None) -> Array:
     """`x - log(sum(exp(x)))` along one axis, computed from x minus its maximum."""
-    work = _work(data)
+    work = _to_sum_dtype(data)
     if not data.size:
         return data.copy() if out is None else out
     shifted = work - work.max(axis=attrs.axis, keepdims=True)
     result = shifted - np.log(np.exp(shifted).sum(axis=attrs.axis, keepdims=True))
-    return finish(result, data.dtype, out)
+    return cast_result(result, data.dtype, out)
 
 
 def _dropout_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:

@@ -48,8 +48,8 @@ def to_dtype(array: Array, dtype: np.dtype[Any]) -> Array:
     return array.astype(dtype)
 
 
-def deliver(result: Array, dtype: np.dtype[Any], out: Array | None) -> Array:
-    """Return `result` in `dtype`, written to `out` if it is given (and is not `result` itself)."""
+def wrap_result(result: Array, dtype: np.dtype[Any], out: Array | None) -> Array:
+    """As `cast_result`, but whole numbers held as floats wrap if they become integers."""
     if out is None:
         return to_dtype(result, dtype)
     if result is not out:
@@ -57,7 +57,16 @@ def deliver(result: Array, dtype: np.dtype[Any], out: Array | None) -> Array:
     return out
 
 
-def in_float(kernel: Callable[..., Any]) -> Callable[..., Any]:
+def cast_result(result: Array, dtype: np.dtype[Any], out: Array | None) -> Array:
+    """Return `result` in `dtype`, written to `out` if it is given (and is not `result` itself)."""
+    if out is None:
+        return result if result.dtype == dtype else result.astype(dtype)
+    if result is not out:
+        np.copyto(out, result, casting="unsafe")
+    return out
+
+
+def in_float_dtype(kernel: Callable[..., Any]) -> Callable[..., Any]:
     """Run a kernel of real numbers in float32 or float64: other formats are widened, and rounded back at the end."""
 
     def run(attrs: Attrs, data: Array, *rest: Any, out: Array | None = None) -> Any:
@@ -68,8 +77,8 @@ def in_float(kernel: Callable[..., Any]) -> Callable[..., Any]:
         result = kernel(attrs, data.astype(work), *[array.astype(work) for array in rest])
         if isinstance(result, tuple):
             targets = out if out is not None else (None,) * len(result)
-            return tuple(deliver(part, dtype, target) for part, target in zip(result, targets, strict=True))
-        return deliver(result, dtype, out)
+            return tuple(wrap_result(part, dtype, target) for part, target in zip(result, targets, strict=True))
+        return wrap_result(result, dtype, out)
 
     return update_wrapper(run, kernel)
 
@@ -82,4 +91,4 @@ def matmul(a: Array, b: Array, dtype: np.dtype[Any], out: Array | None = None) -
     a, b = a.astype(work, copy=False), b.astype(work, copy=False)
     if work == dtype:
         return np.matmul(a, b, out=out)
-    return deliver(np.matmul(a, b), dtype, out)
+    return wrap_result(np.matmul(a, b), dtype, out)

@@ -17,8 +17,7 @@ from passlab.ir.types import TensorType, Type
 from passlab.op.declare import Python, operator
 from passlab.op.dtypes import Array, is_float
 from passlab.op.nn import conv_gradients, pool_gradients, pooling
-from passlab.op.nn.activation import finish
-from passlab.op.nn.arithmetic import deliver, matmul, result_dtype, working_dtype
+from passlab.op.nn.arithmetic import cast_result, matmul, result_dtype, working_dtype, wrap_result
 from passlab.op.nn.conv import check_window, conv_attrs
 from passlab.op.nn.pool import PoolPlan, plan_of, pool_attrs, pool_relation
 from passlab.op.nn.sliding import pad_spatial
@@ -28,7 +27,7 @@ from passlab.op.relations import join_dim, refuse, same_dtype, tensor
 
 # ---------------------------------------------------------------- pooling
 def _pool_grad_type(name: str, types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
-    """The inputs are the gradient of the result and the data, in this order; the result has the type of the data."""
+    """The result has the type of the data, the second input; the first is the gradient of the pooled data."""
     grad, data = tensor(types, 0, "grad"), tensor(types, 1, "data")
     if data is None:
         return None
@@ -44,21 +43,21 @@ def _pool_grad_type(name: str, types: Sequence[Type], attrs: Attrs, reporter: Re
 
 def _taps(plan: PoolPlan) -> list[tuple[slice, ...]]:
     """Return, for each tap of the window, the slices of the padded data it reads."""
-    spans = list(zip(plan.dilation, plan.strides, plan.counts, strict=True))
+    steps = list(zip(plan.dilation, plan.strides, plan.counts, strict=True))
     return [
-        tuple(slice(t * d, t * d + (n - 1) * s + 1, s) for t, (d, s, n) in zip(tap, spans, strict=True))
+        tuple(slice(t * d, t * d + (n - 1) * s + 1, s) for t, (d, s, n) in zip(tap, steps, strict=True))
         for tap in itertools.product(*map(range, plan.window))
     ]
 
 
-def _unpad(whole: Any, plan: PoolPlan, data: Array) -> Array:
-    inner: list[Any] = [slice(None)] * data.ndim
+def _crop_padding(padded: Any, plan: PoolPlan, data: Array) -> Array:
+    slices: list[Any] = [slice(None)] * data.ndim
     for axis, before, length in zip(plan.axes, plan.before, plan.lengths, strict=True):
-        inner[axis] = slice(before, before + length)
-    return np.ascontiguousarray(whole[tuple(inner)])
+        slices[axis] = slice(before, before + length)
+    return np.ascontiguousarray(padded[tuple(slices)])
 
 
-def _at(plan: PoolPlan, rank: int, position: tuple[slice, ...]) -> tuple[Any, ...]:
+def _index_at(plan: PoolPlan, rank: int, position: tuple[slice, ...]) -> tuple[Any, ...]:
     index: list[Any] = [slice(None)] * rank
     for axis, part in zip(plan.axes, position, strict=True):
         index[axis] = part
@@ -69,43 +68,45 @@ def _max_pool2d_grad(attrs: Attrs, grad: Array, data: Array, *, out: Array | Non
     plan = plan_of(attrs, data.shape, 2, "nn.max_pool2d_grad")
     padded = pooling.pad_axes(data, plan.axes, plan.before, plan.after, pooling.lowest(data.dtype))
     windows = [(size, s, d, 0) for size, s, d in zip(plan.window, plan.strides, plan.dilation, strict=True)]
-    best = pooling.sweep_windows(padded, plan.axes, windows, plan.counts, 0, np.maximum)
-    whole = np.zeros(padded.shape, grad.dtype)
+    maxima = pooling.sweep_windows(padded, plan.axes, windows, plan.counts, 0, np.maximum)
+    padded_grad = np.zeros(padded.shape, grad.dtype)
     inside = pooling.pad_axes(np.ones(data.shape, np.bool_), plan.axes, plan.before, plan.after, False)
-    open_windows = np.ones(best.shape, np.bool_)
+    without_maximum = np.ones(maxima.shape, np.bool_)
     for position in _taps(plan):  # the first maximum of a window takes its gradient
-        at = _at(plan, data.ndim, position)
-        here = padded[at]
-        chosen = ((here == best) | (here != here)) & open_windows & inside[at]  # NaN is the maximum if there is one
-        whole[at] += np.where(chosen, grad, grad.dtype.type(0))
-        open_windows &= ~chosen
-    return finish(_unpad(whole, plan, data), data.dtype, out)
+        index = _index_at(plan, data.ndim, position)
+        elements = padded[index]
+        is_maximum = (
+            ((elements == maxima) | (elements != elements)) & without_maximum & inside[index]
+        )  # NaN is the maximum if there is one
+        padded_grad[index] += np.where(is_maximum, grad, grad.dtype.type(0))
+        without_maximum &= ~is_maximum
+    return cast_result(_crop_padding(padded_grad, plan, data), data.dtype, out)
 
 
 def _avg_pool2d_grad(attrs: Attrs, grad: Array, data: Array, *, out: Array | None = None) -> Array:
     plan = plan_of(attrs, data.shape, 2, "nn.avg_pool2d_grad")
     count: Any = math.prod(plan.window) if plan.full else plan.divisors
-    wide = grad if is_float(grad.dtype) else grad.astype(np.float64)
-    share = wide / np.asarray(count).astype(wide.dtype)
+    float_grad = grad if is_float(grad.dtype) else grad.astype(np.float64)
+    element_grad = float_grad / np.asarray(count).astype(float_grad.dtype)
     shape = list(data.shape)
     for axis, before, after in zip(plan.axes, plan.before, plan.after, strict=True):
         shape[axis] += before + after
-    whole = np.zeros(shape, wide.dtype)
+    padded_grad = np.zeros(shape, float_grad.dtype)
     for position in _taps(plan):
-        whole[_at(plan, data.ndim, position)] += share
-    return finish(_unpad(whole, plan, data), data.dtype, out)
+        padded_grad[_index_at(plan, data.ndim, position)] += element_grad
+    return cast_result(_crop_padding(padded_grad, plan, data), data.dtype, out)
 
 
-_POOL = (
+_POOL_SIGNATURE = (
     "out_grad, data, pool_size=(1, 1), strides=(1, 1), padding=(0, 0), layout='NCHW', out_layout='', ceil_mode=False"
 )
 
 
-_SHARE = {True: ", shared by its elements", False: " goes to its first maximum"}
+_RECIPIENT = {True: ", shared by its elements", False: " goes to its first maximum"}
 
 
 def _declare_pool_grad(mean: bool) -> Op:
-    name = f"nn.{'avg' if mean else 'max'}_pool2d_grad"
+    name = "nn.avg_pool2d_grad" if mean else "nn.max_pool2d_grad"
     return operator(
         name,
         ("grad", "data"),  # the order in calls; TVM's names are the other way round
@@ -115,7 +116,7 @@ def _declare_pool_grad(mean: bool) -> Op:
         level=2,
         warns=True,
         python=Python(
-            _POOL + ", count_include_pad=False" * mean,
+            _POOL_SIGNATURE + ", count_include_pad=False" * mean,
             names={"out_grad": "grad"},
             pool_size=on_axes(2),
             strides=on_axes(2),
@@ -129,7 +130,7 @@ def _declare_pool_grad(mean: bool) -> Op:
             f"{name}(%g: (1, 1, 3, 3), %x: (1, 1, 4, 4), pool_size=[2, 2], strides=[2, 2], padding=[1, 1])",
         ),
         example=f"{name}(%grad, %x, pool_size=[2, 2], strides=[2, 2])",
-        doc=f"The gradient of nn.{'avg' if mean else 'max'}_pool2d for its data: each window's gradient{_SHARE[mean]}.",
+        doc=f"The gradient of {name[:-5]} for its data: each window's gradient{_RECIPIENT[mean]}.",
     )(_avg_pool2d_grad if mean else _max_pool2d_grad)
 
 
@@ -137,7 +138,7 @@ max_pool2d_grad, avg_pool2d_grad = _declare_pool_grad(False), _declare_pool_grad
 
 
 # ---------------------------------------------------------------- conv2d
-def _layouts(attrs: Attrs) -> tuple[str, str, str]:
+def _weight_gradient_layouts(attrs: Attrs) -> tuple[str, str, str]:
     """Return the layouts of gradient, data and weight; Relay names them data, weight and result."""
     result = (attrs.data_layout, attrs.kernel_layout, attrs.out_layout or "OIHW")
     for layout, axes in zip(result, ("NCHW", "NCHW", "OIHW"), strict=True):
@@ -161,7 +162,7 @@ def _backward_weight_type(types: Sequence[Type], attrs: Attrs, reporter: Reporte
     for i, ty in enumerate((grad, data)):
         if len(ty.shape) != 4:
             refuse("nn.conv2d_backward_weight takes images", i, expected="four dimensions", found=ty)
-    grad_layout, data_layout, kernel_layout = _layouts(attrs)
+    grad_layout, data_layout, kernel_layout = _weight_gradient_layouts(attrs)
     inputs, outputs = data.shape[data_layout.index("C")], grad.shape[grad_layout.index("C")]
     for i, count in ((1, inputs), (0, outputs)):
         if isinstance(count, int) and count % attrs.groups:
@@ -169,15 +170,15 @@ def _backward_weight_type(types: Sequence[Type], attrs: Attrs, reporter: Reporte
     if attrs.channels is not None and join_dim(attrs.channels, outputs) is None:
         refuse("nn.conv2d_backward_weight: channels are those of the gradient", 0, expected=attrs.channels, found=grad)
     _check_windows(grad, data, attrs)
-    parts = {"O": outputs, "I": inputs // attrs.groups if isinstance(inputs, int) else inputs}
-    parts |= {"H": attrs.kernel_size[0], "W": attrs.kernel_size[1]}
-    return TensorType(tuple(parts[a] for a in kernel_layout), attrs.out_dtype or data.dtype)
+    sizes = {"O": outputs, "I": inputs // attrs.groups if isinstance(inputs, int) else inputs}
+    sizes |= {"H": attrs.kernel_size[0], "W": attrs.kernel_size[1]}
+    return TensorType(tuple(sizes[a] for a in kernel_layout), attrs.out_dtype or data.dtype)
 
 
 def _check_windows(grad: TensorType, data: TensorType, attrs: Attrs) -> None:
     """Raise `RelationError` unless the gradient has the size of the convolution's result, or as many samples."""
     before, after = split_padding(attrs.padding, 2)
-    grad_layout, data_layout, _ = _layouts(attrs)
+    grad_layout, data_layout, _ = _weight_gradient_layouts(attrs)
     for i, letter in enumerate("HW"):
         window = (attrs.kernel_size[i], attrs.strides[i], before[i], after[i], attrs.dilation[i])
         size = window_size(data.shape[data_layout.index(letter)], *window, axis=i)
@@ -228,7 +229,7 @@ def conv2d_backward_weight(attrs: Attrs, grad: Array, data: Array, *, out: Array
     """The gradient of nn.conv2d with respect to its weight: the product of the gradient and the patches of the data."""
     dtype = result_dtype(attrs.out_dtype, data.dtype)
     work = working_dtype(dtype, grad.dtype, data.dtype)
-    layouts = _layouts(attrs)
+    layouts = _weight_gradient_layouts(attrs)
     grad, data = (
         array.transpose([layout.index(a) for a in "NCHW"]).astype(work, copy=False)
         for array, layout in zip((grad, data), layouts, strict=False)
@@ -242,15 +243,15 @@ def conv2d_backward_weight(attrs: Attrs, grad: Array, data: Array, *, out: Array
     result = np.zeros((groups, o // groups, c // groups * kh * kw), work)
     samples = max(1, _COLUMN_BYTES // max(1, c * kh * kw * height * width * work.itemsize))
     for i in range(0, n, samples):
-        some = grad[i : i + samples]
+        batch = grad[i : i + samples]
         view = as_strided(
             padded[i : i + samples],
-            (c, kh, kw, len(some), height, width),
+            (c, kh, kw, len(batch), height, width),
             (s1, s2 * dy, s3 * dx, s0, s2 * ty, s3 * tx),
             writeable=False,
         )
         columns = view.reshape(groups, c // groups * kh * kw, -1)
-        rows = some.transpose(1, 0, 2, 3).reshape(groups, o // groups, -1)
+        rows = batch.transpose(1, 0, 2, 3).reshape(groups, o // groups, -1)
         result += matmul(rows, columns.transpose(0, 2, 1), work)
     weight = result.reshape(o, c // groups, kh, kw).transpose(tuple("OIHW".index(a) for a in layouts[2]))
-    return deliver(np.ascontiguousarray(weight), dtype, out)
+    return wrap_result(np.ascontiguousarray(weight), dtype, out)

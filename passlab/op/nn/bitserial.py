@@ -13,7 +13,7 @@ import numpy as np
 from passlab.ir.attrs import Attrs
 from passlab.ir.op import OpPattern, Reporter
 from passlab.ir.types import ANY, Dim, TensorType, Type
-from passlab.op.chain import flat
+from passlab.op.chain import zero_gradient
 from passlab.op.declare import Python, operator
 from passlab.op.dtypes import Array, array_dtype, as_array
 from passlab.op.fields import attrs, boolean, dtype, integer, integers, text
@@ -25,10 +25,10 @@ from passlab.op.nn.windows import check_lengths, check_positive, on_axes, split_
 from passlab.op.relations import refuse, tensor
 
 _CONV, _DENSE, _PACK = "nn.bitserial_conv2d", "nn.bitserial_dense", "nn.bitpack"
-_BITS = 32  # the widest dtype that bits are packed into has 64, so more are not checked
+_BITS = 32  # the most bits of an element, so that sums of products fit int64
 
 
-def _whole(types: Sequence[Type], index: int, name: str, operator_name: str) -> TensorType | None:
+def _integer_tensor(types: Sequence[Type], index: int, name: str, operator_name: str) -> TensorType | None:
     ty = tensor(types, index, name)
     if ty is not None and "int" not in ty.dtype:
         refuse(f"{operator_name}: {name} must be whole numbers", index, expected="an integer dtype", found=ty)
@@ -36,25 +36,25 @@ def _whole(types: Sequence[Type], index: int, name: str, operator_name: str) -> 
 
 
 def _check_bits(name: str, **counts: int) -> None:
-    for what, count in counts.items():
+    for attribute, count in counts.items():
         if not 1 <= count <= _BITS:
-            refuse(f"{name}: {what} must be from 1 to {_BITS}", found=count)
+            refuse(f"{name}: {attribute} must be from 1 to {_BITS}", found=count)
 
 
-def _as_signed(weight: Array, bits: int, unipolar: bool) -> Array:
-    """The numbers that weights represent, as int64."""
+def _weight_values(weight: Array, bits: int, unipolar: bool) -> Array:
+    """Return the numbers that weights represent, as int64."""
     numbers: Array = weight.astype(np.int64) & (2**bits - 1)
     return 2 * numbers - (2**bits - 1) if unipolar else numbers
 
 
-def _small(data: Array, bits: int) -> Array:
-    """The significant bits of the data, as int64."""
+def _low_bits(data: Array, bits: int) -> Array:
+    """Return the lowest `bits` bits of the data, as int64."""
     return as_array(data.astype(np.int64) & (2**bits - 1))
 
 
 # ---------------------------------------------------------------- bitpack
 def _packed_shape(shape: Sequence[Dim], attrs: Attrs) -> tuple[Any, ...]:
-    """The shape of packed data; `attrs.bit_axis` is an index into it."""
+    """Return the shape of packed data, in which `attrs.bit_axis` is the index of the new axis."""
     width = np.dtype(attrs.pack_type).itemsize * 8
     result: list[Any] = list(shape)
     length = result[attrs.pack_axis]
@@ -66,7 +66,7 @@ def _packed_shape(shape: Sequence[Dim], attrs: Attrs) -> tuple[Any, ...]:
 
 
 def _pack_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
-    data = _whole(types, 0, "data", _PACK)
+    data = _integer_tensor(types, 0, "data", _PACK)
     if data is None:
         return None
     _check_bits(_PACK, bits=attrs.bits)
@@ -94,7 +94,7 @@ def _pack_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type 
     level=2,
     out=False,
     python=Python("data, bits=1, pack_axis=1, bit_axis=2, pack_type='uint32', name='BitPack'"),
-    gradient=flat,
+    gradient=zero_gradient,
     shapes="data (..., k, ...) -> (..., k / word, ..., bits, ...)",
     source="np.packbits, the first element in the highest bit",
     edge_cases=(
@@ -120,7 +120,7 @@ def bitpack(attrs: Attrs, data: Array) -> Array:
 
 # ---------------------------------------------------------------- bitserial_dense
 def _dense_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
-    data, weight = _whole(types, 0, "data", _DENSE), _whole(types, 1, "weight", _DENSE)
+    data, weight = _integer_tensor(types, 0, "data", _DENSE), _integer_tensor(types, 1, "weight", _DENSE)
     if data is None:
         return None
     _check_bits(_DENSE, data_bits=attrs.data_bits, weight_bits=attrs.weight_bits)
@@ -128,13 +128,15 @@ def _dense_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type
     if not data.shape or attrs.units is None:
         refuse(f"{_DENSE}: data of at least one dimension and units are needed", 0, found=data)
     if weight is not None:
-        want = TensorType((attrs.units, data.shape[-1]), weight.dtype)
+        expected = TensorType((attrs.units, data.shape[-1]), weight.dtype)
         fits = len(weight.shape) == 2 and all(
             a == b or not isinstance(a, int) or not isinstance(b, int)
-            for a, b in zip(weight.shape, want.shape, strict=True)
+            for a, b in zip(weight.shape, expected.shape, strict=True)
         )
         if not fits:
-            refuse(f"{_DENSE}: the weight does not fit (packed weights are not read)", 1, expected=want, found=weight)
+            refuse(
+                f"{_DENSE}: the weight does not fit (packed weights are not read)", 1, expected=expected, found=weight
+            )
     return TensorType((*data.shape[:-1], attrs.units), attrs.out_dtype or data.dtype)
 
 
@@ -157,7 +159,7 @@ def _dense_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type
     python=Python(
         "data, weight, units=None, data_bits=1, weight_bits=1, pack_dtype='uint32', out_dtype='int16', unipolar=True"
     ),
-    gradient=flat,
+    gradient=zero_gradient,
     shapes="data (..., k), weight (units, k) -> (..., units)",
     source="a matrix product of whole numbers",
     edge_cases=(
@@ -175,13 +177,13 @@ def _dense_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type
 )
 def bitserial_dense(attrs: Attrs, data: Array, weight: Array) -> Array:
     """Multiply `data` (..., k) by the transpose of `weight` (units, k), both of few bits."""
-    signed = _as_signed(weight, attrs.weight_bits, attrs.unipolar)
-    result = _small(data, attrs.data_bits) @ signed.T
+    signed = _weight_values(weight, attrs.weight_bits, attrs.unipolar)
+    result = _low_bits(data, attrs.data_bits) @ signed.T
     return result.astype(array_dtype(attrs.out_dtype) if attrs.out_dtype else data.dtype)
 
 
 # ---------------------------------------------------------------- bitserial_conv2d
-def _window(attrs: Attrs) -> Window:
+def _conv_window(attrs: Attrs) -> Window:
     check_lengths(2, strides=attrs.strides, kernel_size=attrs.kernel_size)
     check_positive(strides=attrs.strides, kernel_size=attrs.kernel_size)
     before, after = split_padding(attrs.padding, 2)
@@ -189,25 +191,25 @@ def _window(attrs: Attrs) -> Window:
 
 
 def _conv_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
-    data, weight = _whole(types, 0, "data", _CONV), _whole(types, 1, "weight", _CONV)
+    data, weight = _integer_tensor(types, 0, "data", _CONV), _integer_tensor(types, 1, "weight", _CONV)
     if data is None:
         return None
     _check_bits(_CONV, activation_bits=attrs.activation_bits, weight_bits=attrs.weight_bits)
     if attrs.channels is None or not attrs.out_dtype:
         refuse(f"{_CONV}: channels and out_dtype are needed", found=f"{attrs.channels}, {attrs.out_dtype!r}")
-    way, window = conversion(attrs.data_layout, "NCHW", "data_layout"), _window(attrs)
-    batch, inputs, *size = forward_shape(way, data.shape, "data", 0)
+    nchw, window = conversion(attrs.data_layout, "NCHW", "data_layout"), _conv_window(attrs)
+    batch, inputs, *size = forward_shape(nchw, data.shape, "data", 0)
     if weight is not None:
-        kernel_way = conversion(attrs.kernel_layout, "OIHW", "kernel_layout")
-        kernel = forward_shape(kernel_way, weight.shape, "weight", 1)
-        want = (attrs.channels, inputs, *attrs.kernel_size)
-        if any(isinstance(a, int) and isinstance(b, int) and a != b for a, b in zip(kernel, want, strict=True)):
-            refuse(f"{_CONV}: the weight does not fit", 1, expected=list(want), found=list(kernel))
+        oihw = conversion(attrs.kernel_layout, "OIHW", "kernel_layout")
+        kernel = forward_shape(oihw, weight.shape, "weight", 1)
+        expected = (attrs.channels, inputs, *attrs.kernel_size)
+        if any(isinstance(a, int) and isinstance(b, int) and a != b for a, b in zip(kernel, expected, strict=True)):
+            refuse(f"{_CONV}: the weight does not fit", 1, expected=list(expected), found=list(kernel))
     result = [
         window_size(size[i], attrs.kernel_size[i], attrs.strides[i], window.before[i], window.after[i], 1, axis=i)
         for i in range(2)
     ]
-    return TensorType(way.backward_shape((batch, attrs.channels, *result)), attrs.out_dtype)
+    return TensorType(nchw.backward_shape((batch, attrs.channels, *result)), attrs.out_dtype)
 
 
 @operator(
@@ -238,7 +240,7 @@ def _conv_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type 
         strides=on_axes(2),
         kernel_size=on_axes(2),
     ),
-    gradient=flat,
+    gradient=zero_gradient,
     shapes="data (N, C, H, W), weight (O, C, KH, KW) -> (N, O, OH, OW)",
     source="a convolution of whole numbers",
     edge_cases=(
@@ -260,9 +262,9 @@ def _conv_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type 
 )
 def bitserial_conv2d(attrs: Attrs, data: Array, weight: Array) -> Array:
     """Slide windows over two axes and sum the products of elements and weight, both of few bits."""
-    way = conversion(attrs.data_layout, "NCHW", "data_layout")
+    nchw = conversion(attrs.data_layout, "NCHW", "data_layout")
     kernel = conversion(attrs.kernel_layout, "OIHW", "kernel_layout").forward(weight)
-    image = way.forward(_small(data, attrs.activation_bits))
-    signed = _as_signed(kernel, attrs.weight_bits, attrs.unipolar)
-    result = convolve(image, signed, _window(attrs), 1, np.dtype(np.int64))
-    return np.ascontiguousarray(way.backward(result)).astype(array_dtype(attrs.out_dtype))
+    image = nchw.forward(_low_bits(data, attrs.activation_bits))
+    signed = _weight_values(kernel, attrs.weight_bits, attrs.unipolar)
+    result = convolve(image, signed, _conv_window(attrs), 1, np.dtype(np.int64))
+    return np.ascontiguousarray(nchw.backward(result)).astype(array_dtype(attrs.out_dtype))

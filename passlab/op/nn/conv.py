@@ -44,7 +44,7 @@ def conv_attrs(rank: int) -> type[Attrs]:
     )
 
 
-class Geometry(NamedTuple):
+class ConvGeometry(NamedTuple):
     """The properties of one kind of convolution, for its type relation over `rank` spatial axes.
 
     `weight_shape(data, attrs)` is the shape of a weight of unknown type, None if the attributes do not determine it;
@@ -59,34 +59,34 @@ class Geometry(NamedTuple):
     size: Callable[[int, Dim, Dim, Attrs, Window], Dim]
 
 
-def conv_type(kind: Geometry, types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
+def conv_type(geometry: ConvGeometry, types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     """The type relation of convolutions and transposed convolutions."""
     data, weight = tensor(types, 0, "data"), tensor(types, 1, "weight")
     if data is None:
         return None
-    window = check_window(attrs, kind.rank)
-    standard = DATA_LAYOUTS[kind.rank]
-    into = conversion(attrs.data_layout, standard, "data_layout")
-    kernel_way = conversion(attrs.kernel_layout, kind.kernel_layout, "kernel_layout")
-    shape = forward_shape(into, data.shape, "data", 0)
+    window = check_window(attrs, geometry.rank)
+    standard = DATA_LAYOUTS[geometry.rank]
+    data_conversion = conversion(attrs.data_layout, standard, "data_layout")
+    weight_conversion = conversion(attrs.kernel_layout, geometry.kernel_layout, "kernel_layout")
+    shape = forward_shape(data_conversion, data.shape, "data", 0)
     if weight is None:
-        weight_shape = kind.weight_shape(shape, attrs)
+        weight_shape = geometry.weight_shape(shape, attrs)
         if weight_shape is None:
             return None
-        weight = TensorType(kernel_way.backward_shape(weight_shape), data.dtype)
+        weight = TensorType(weight_conversion.backward_shape(weight_shape), data.dtype)
         reporter.assign(1, weight)
-    kernel = forward_shape(kernel_way, weight.shape, "weight", 1)
-    channels = kind.channels(shape, kernel, attrs)
+    kernel = forward_shape(weight_conversion, weight.shape, "weight", 1)
+    channels = geometry.channels(shape, kernel, attrs)
     taps = attrs.kernel_size or kernel[2:]
-    size = [kind.size(i, shape[2 + i], taps[i], attrs, window) for i in range(kind.rank)]
-    way = conversion(attrs.out_layout or attrs.data_layout, standard, "out_layout")
-    return TensorType(way.backward_shape((shape[0], channels, *size)), attrs.out_dtype or data.dtype)
+    size = [geometry.size(i, shape[2 + i], taps[i], attrs, window) for i in range(geometry.rank)]
+    output_conversion = conversion(attrs.out_layout or attrs.data_layout, standard, "out_layout")
+    return TensorType(output_conversion.backward_shape((shape[0], channels, *size)), attrs.out_dtype or data.dtype)
 
 
 def conv_relation(rank: int, name: str) -> Relation:
     """Return the type relation of a convolution over `rank` spatial axes."""
     weight_shape, channels = partial(_weight_shape, name), partial(check_weight, name=name)
-    return partial(conv_type, Geometry(rank, KERNEL_LAYOUTS[rank], weight_shape, channels, _size))
+    return partial(conv_type, ConvGeometry(rank, KERNEL_LAYOUTS[rank], weight_shape, channels, _size))
 
 
 def _size(axis: int, length: Dim, taps: Dim, attrs: Attrs, window: Window) -> Dim:
@@ -118,7 +118,7 @@ def _window(
 
 
 def _weight_shape(name: str, data: Shape, attrs: Attrs) -> Shape | None:
-    """The weight's shape (O, I, *K) from the attributes and the data, None if they do not determine it."""
+    """Return the weight's shape (O, I, *K), None if the attributes do not determine it."""
     if attrs.groups > 1:
         hint = "annotate the weight with its type"
         refuse(f"{name} in groups cannot infer its weight", 1, expected="a weight of known shape", hint=hint)
@@ -130,42 +130,51 @@ def _weight_shape(name: str, data: Shape, attrs: Attrs) -> Shape | None:
 def check_kernel_size(kernel: Shape, attrs: Attrs, name: str, index: int) -> None:
     """Raise `RelationError` if the weight (?, ?, *K), input number `index`, does not have the size `kernel_size`."""
     sizes = zip(attrs.kernel_size or kernel[2:], kernel[2:], strict=True)
-    if any(isinstance(length, int) and length != want for want, length in sizes):
+    if any(isinstance(length, int) and length != size for size, length in sizes):
         expected, message = list(attrs.kernel_size), f"{name}: the weight does not have the kernel_size"
         refuse(message, index, expected=expected, found=list(kernel[2:]))
 
 
 def check_weight(data: Shape, kernel: Shape, attrs: Attrs, name: str, index: int = 1) -> Dim:
     """Check the weight (O, I, *K), input number `index`; return the number of output channels."""
-    groups, inputs, outputs, each = attrs.groups, data[1], kernel[0], kernel[1]
+    groups, inputs, outputs, group_inputs = attrs.groups, data[1], kernel[0], kernel[1]
     check_kernel_size(kernel, attrs, name, index)
-    # Depthwise, written (C, multiplier, *K): certain if each group has one channel, and a multiplier is known.
-    maybe = groups > 1 and each != 1 and _may_be(inputs, groups) and _may_be(outputs, groups)
-    multiplied = maybe and inputs == groups and isinstance(each, int)
+    # Relay also takes a depthwise weight as (C, multiplier, *K): certain if inputs and multiplier are known numbers.
+    may_be_depthwise = groups > 1 and group_inputs != 1 and _may_equal(inputs, groups) and _may_equal(outputs, groups)
+    is_depthwise = may_be_depthwise and inputs == groups and isinstance(group_inputs, int)
     if isinstance(inputs, int) and inputs % groups:
         refuse(f"{name}: {inputs} channels cannot be divided into {groups} groups", 0)
-    if isinstance(inputs, int) and isinstance(each, int) and each != inputs // groups and not multiplied:
+    if (
+        isinstance(inputs, int)
+        and isinstance(group_inputs, int)
+        and group_inputs != inputs // groups
+        and not is_depthwise
+    ):
         refuse(
             f"{name}: the weight does not fit the channels of the data",
             index,
             expected=f"{inputs // groups} input channels ({inputs} / {groups} groups)",
-            found=each,
+            found=group_inputs,
             hint="check data_layout and kernel_layout",
         )
     result = outputs
-    if maybe:
-        result = outputs * each if multiplied and isinstance(outputs, int) and isinstance(each, int) else ANY
+    if may_be_depthwise:
+        result = (
+            outputs * group_inputs
+            if is_depthwise and isinstance(outputs, int) and isinstance(group_inputs, int)
+            else ANY
+        )
     if attrs.channels is not None:
         if isinstance(result, int) and result != attrs.channels:
-            want = f"channels={attrs.channels}"
-            refuse(f"{name}: the weight does not have the output channels", index, expected=want, found=result)
+            expected = f"channels={attrs.channels}"
+            refuse(f"{name}: the weight does not have the output channels", index, expected=expected, found=result)
         result = attrs.channels
     if isinstance(result, int) and result % groups:
         refuse(f"{name}: {result} output channels cannot be divided into {groups} groups", index)
     return result
 
 
-def _may_be(dim: Dim, size: int) -> bool:
+def _may_equal(dim: Dim, size: int) -> bool:
     return dim == size or not isinstance(dim, int)
 
 
@@ -173,24 +182,24 @@ def conv_kernel(rank: int, attrs: Attrs, data: Array, weight: Array, *, out: Arr
     """Compute a convolution in any layout."""
     dtype = result_dtype(attrs.out_dtype, data.dtype)
     window = check_window(attrs, rank)
-    into = conversion(attrs.data_layout, DATA_LAYOUTS[rank], "data_layout")
-    kernel_way = conversion(attrs.kernel_layout, KERNEL_LAYOUTS[rank], "kernel_layout")
-    name = attrs.out_layout or attrs.data_layout
-    w = kernel_way.forward(weight)
-    if attrs.groups > 1 and w.shape[1] * attrs.groups != into.forward_shape(data.shape)[1]:
+    data_conversion = conversion(attrs.data_layout, DATA_LAYOUTS[rank], "data_layout")
+    weight_conversion = conversion(attrs.kernel_layout, KERNEL_LAYOUTS[rank], "kernel_layout")
+    out_layout = attrs.out_layout or attrs.data_layout
+    w = weight_conversion.forward(weight)
+    if attrs.groups > 1 and w.shape[1] * attrs.groups != data_conversion.forward_shape(data.shape)[1]:
         w = w.reshape(-1, 1, *w.shape[2:])
     spatial = DATA_LAYOUTS[rank][2:]
     if attrs.data_layout == f"N{spatial}C":
         w = w.transpose(*range(2, rank + 2), 1, 0)
-        if name == attrs.data_layout:
+        if out_layout == attrs.data_layout:
             return convolve(data, w, window, attrs.groups, dtype, last=True, out=out)
         result = convolve(data, w, window, attrs.groups, dtype, last=True)
         result = result.transpose(0, rank + 1, *range(1, rank + 1))
-    elif into.same and name == attrs.data_layout:
+    elif data_conversion.same and out_layout == attrs.data_layout:
         return convolve(data, w, window, attrs.groups, dtype, out=out)
     else:
-        result = convolve(into.forward(data), w, window, attrs.groups, dtype)
-    output = conversion(name, DATA_LAYOUTS[rank], "out_layout").backward(result)
+        result = convolve(data_conversion.forward(data), w, window, attrs.groups, dtype)
+    output = conversion(out_layout, DATA_LAYOUTS[rank], "out_layout").backward(result)
     if out is None:
         return output.copy()
     out[...] = output
@@ -210,21 +219,23 @@ def convolution(name: str, kernel: Callable[..., Array], **facts: Any) -> Op:
     )(kernel)
 
 
-def _conv(rank: int, channels_last: str, shapes: str, edge_cases: Sequence[str], doc: str, **layouts: str) -> Op:
+def _declare_conv(
+    rank: int, channels_last: str, shapes: str, edge_cases: Sequence[str], doc: str, **layouts: str
+) -> Op:
     """Declare `nn.conv{rank}d`; `channels_last` is its kernel layout for such data, `layouts` are further pairs."""
     name, data, kernel = f"nn.conv{rank}d", DATA_LAYOUTS[rank], KERNEL_LAYOUTS[rank]
     one, zero = ("1", "0") if rank == 1 else ((1,) * rank, (0,) * rank)
-    each = on_axes(rank)
+    per_axis = on_axes(rank)
     return convolution(
         name,
         partial(conv_kernel, rank),
         python=Python(
             f"data, weight, strides={one}, padding={zero}, dilation={one}, groups=1, channels=None, kernel_size=None, "
             f"data_layout={data!r}, kernel_layout={kernel!r}, out_layout='', out_dtype=''",
-            strides=each,
+            strides=per_axis,
             padding=pad(rank),
-            dilation=each,
-            kernel_size=each,
+            dilation=per_axis,
+            kernel_size=per_axis,
         ),
         attrs=conv_attrs(rank),
         relation=conv_relation(rank, name),
@@ -238,7 +249,7 @@ def _conv(rank: int, channels_last: str, shapes: str, edge_cases: Sequence[str],
     )
 
 
-conv1d = _conv(
+conv1d = _declare_conv(
     1,
     "WIO",
     "data (N, C, W), weight (O, C / groups, K) -> (N, O, (W + padding - dilation (K - 1) - 1) / strides + 1)",
@@ -250,7 +261,7 @@ conv1d = _conv(
     ),
     "Slide windows along one axis; each result is the sum of a window's elements times the weight.",
 )
-conv2d = _conv(
+conv2d = _declare_conv(
     2,
     "HWIO",
     "data (N, C, H, W), weight (O, C / groups, KH, KW) -> (N, O, OH, OW), "
@@ -270,7 +281,7 @@ conv2d = _conv(
     """,
     HWNC="HWOI",
 )
-conv3d = _conv(
+conv3d = _declare_conv(
     3,
     "DHWIO",
     "data (N, C, D, H, W), weight (O, C / groups, KD, KH, KW) -> (N, O, OD, OH, OW)",

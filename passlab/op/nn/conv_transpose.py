@@ -15,7 +15,7 @@ from passlab.op.fields import attrs, dtype, integer, integers, text
 from passlab.op.layout_names import DATA_LAYOUTS, conversion
 from passlab.op.nn import conv_gradients
 from passlab.op.nn.arithmetic import result_dtype
-from passlab.op.nn.conv import Geometry, check_kernel_size, check_window, conv_type, convolution
+from passlab.op.nn.conv import ConvGeometry, check_kernel_size, check_window, conv_type, convolution
 from passlab.op.nn.convolve import convolve_transposed
 from passlab.op.nn.sliding import Window
 from passlab.op.nn.windows import as_list, check_lengths, on_axes, pad
@@ -24,7 +24,7 @@ from passlab.op.relations import refuse
 KERNEL_LAYOUTS = {1: "IOW", 2: "IOHW", 3: "IODHW"}
 
 
-def _attrs(rank: int) -> type[Attrs]:
+def _conv_transpose_attrs(rank: int) -> type[Attrs]:
     return attrs(
         f"Conv{rank}DTransposeAttrs",
         integer("channels", None, "number of output channels, None to read it off the weight"),
@@ -47,9 +47,9 @@ def _attrs(rank: int) -> type[Attrs]:
     )
 
 
-def _relation(rank: int, name: str) -> Relation:
-    channels, size = partial(_channels, name), partial(_size, name)
-    return partial(conv_type, Geometry(rank, KERNEL_LAYOUTS[rank], _weight_shape, channels, size))
+def _conv_transpose_relation(rank: int, name: str) -> Relation:
+    channels, size = partial(_check_transposed_weight, name), partial(_output_size, name)
+    return partial(conv_type, ConvGeometry(rank, KERNEL_LAYOUTS[rank], _weight_shape, channels, size))
 
 
 def _weight_shape(data: Shape, attrs: Attrs) -> Shape | None:
@@ -58,21 +58,21 @@ def _weight_shape(data: Shape, attrs: Attrs) -> Shape | None:
     return (data[1], attrs.channels // attrs.groups, *attrs.kernel_size)
 
 
-def _size(name: str, axis: int, length: Dim, taps: Dim, attrs: Attrs, window: Window) -> Dim:
+def _output_size(name: str, axis: int, length: Dim, taps: Dim, attrs: Attrs, window: Window) -> Dim:
     check_lengths(len(window.before), spare=True, output_padding=attrs.output_padding)
     if not isinstance(taps, int):
         return ANY
     padding = window.before[axis] + window.after[axis]
-    more = (taps - 1) * attrs.dilation[axis] + attrs.output_padding[axis] - padding
+    extra = (taps - 1) * attrs.dilation[axis] + attrs.output_padding[axis] - padding
     if not isinstance(length, int):
-        return length if attrs.strides[axis] == 1 and more == 0 else ANY
-    result: int = (length - 1) * attrs.strides[axis] + 1 + more
+        return length if attrs.strides[axis] == 1 and extra == 0 else ANY
+    result: int = (length - 1) * attrs.strides[axis] + 1 + extra
     if result < 0:
         refuse(f"{name}: the padding is larger than spatial axis {axis} of the result", 0, found=f"padding {padding}")
     return result
 
 
-def _channels(name: str, data: Shape, kernel: Shape, attrs: Attrs) -> Dim:
+def _check_transposed_weight(name: str, data: Shape, kernel: Shape, attrs: Attrs) -> Dim:
     """Check the weight (I, O / groups, *K) against data and attributes; return the number of output channels."""
     check_kernel_size(kernel, attrs, name, 1)
     if isinstance(data[1], int) and isinstance(kernel[0], int) and data[1] != kernel[0]:
@@ -94,45 +94,45 @@ def _channels(name: str, data: Shape, kernel: Shape, attrs: Attrs) -> Dim:
     return int(attrs.channels)
 
 
-def _kernel(rank: int, attrs: Attrs, data: Array, weight: Array, *, out: Array | None = None) -> Array:
+def _conv_transpose_kernel(rank: int, attrs: Attrs, data: Array, weight: Array, *, out: Array | None = None) -> Array:
     window = check_window(attrs, rank)
-    into = conversion(attrs.data_layout, DATA_LAYOUTS[rank], "data_layout")
-    way = conversion(attrs.out_layout or attrs.data_layout, DATA_LAYOUTS[rank], "out_layout")
+    data_conversion = conversion(attrs.data_layout, DATA_LAYOUTS[rank], "data_layout")
+    output_conversion = conversion(attrs.out_layout or attrs.data_layout, DATA_LAYOUTS[rank], "out_layout")
     w = conversion(attrs.kernel_layout, KERNEL_LAYOUTS[rank], "kernel_layout").forward(weight)
     dtype = result_dtype(attrs.out_dtype, data.dtype)
-    target = out if way.same else None
+    target = out if output_conversion.same else None
     extra = attrs.output_padding[:rank]
-    result = convolve_transposed(into.forward(data), w, window, extra, attrs.groups, dtype, target)
-    if way.same:
+    result = convolve_transposed(data_conversion.forward(data), w, window, extra, attrs.groups, dtype, target)
+    if output_conversion.same:
         return result
-    output = way.backward(result)
+    output = output_conversion.backward(result)
     if out is None:
         return output.copy()
     out[...] = output
     return out
 
 
-def _conv_transpose(
+def _declare_conv_transpose(
     rank: int, channels_last: str, shapes: str, axes: str, edge_cases: Sequence[str], example: str
 ) -> Op:
     """Declare `nn.conv{rank}d_transpose`; `channels_last` is its kernel layout for such data."""
     name, data, kernel = f"nn.conv{rank}d_transpose", DATA_LAYOUTS[rank], KERNEL_LAYOUTS[rank]
     one, zero = (1,) * rank, (0,) * rank
-    each = on_axes(rank)
+    per_axis = on_axes(rank)
     return convolution(
         name,
-        partial(_kernel, rank),
+        partial(_conv_transpose_kernel, rank),
         python=Python(
             f"data, weight, strides={one}, padding={zero}, dilation={one}, groups=1, channels=None, kernel_size=None, "
             f"data_layout={data!r}, kernel_layout={kernel!r}, out_layout='', output_padding={zero}, out_dtype=''",
-            strides=each,
+            strides=per_axis,
             padding=as_list if rank == 1 else pad(rank),  # on one axis, one number is not doubled: so does Relay
-            dilation=each,
-            kernel_size=each,
-            output_padding=each,
+            dilation=per_axis,
+            kernel_size=per_axis,
+            output_padding=per_axis,
         ),
-        attrs=_attrs(rank),
-        relation=_relation(rank, name),
+        attrs=_conv_transpose_attrs(rank),
+        relation=_conv_transpose_relation(rank, name),
         gradient=conv_gradients.conv_transpose(rank),
         shapes=shapes,
         source="a matrix product in BLAS and col2im; Dumoulin and Visin (2016)",
@@ -143,7 +143,7 @@ def _conv_transpose(
     )
 
 
-conv1d_transpose = _conv_transpose(
+conv1d_transpose = _declare_conv_transpose(
     1,
     "WIO",
     "data (N, C, W), weight (C, O / groups, K) -> (N, O, "
@@ -156,7 +156,7 @@ conv1d_transpose = _conv_transpose(
     ),
     "kernel_size=[3], strides=[2]",
 )
-conv2d_transpose = _conv_transpose(
+conv2d_transpose = _declare_conv_transpose(
     2,
     "HWIO",
     "data (N, C, H, W), weight (C, O / groups, KH, KW) -> (N, O, OH, OW)",
@@ -168,7 +168,7 @@ conv2d_transpose = _conv_transpose(
     ),
     "kernel_size=[4, 4], strides=[2, 2], padding=[1, 1, 1, 1]",
 )
-conv3d_transpose = _conv_transpose(
+conv3d_transpose = _declare_conv_transpose(
     3,
     "DHWIO",
     "data (N, C, D, H, W), weight (C, O / groups, KD, KH, KW) -> (N, O, OD, OH, OW)",

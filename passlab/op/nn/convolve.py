@@ -2,9 +2,8 @@
 
 Patches are copied block by block into a matrix (im2col) and multiplied with the weight; a 1x1 window needs no copy;
 with few output channels the rows of the window are stacked (see `stacked`), and depthwise windows are summed tap by tap
-(see `depthwise`). This file knows arrays, not operators or layouts: data is (N, C, *S) or, with `last`, (N, *S, C). See
-Chellapilla et al., "High performance convolutional neural networks for document processing" (2006) for the reduction
-to a matrix product.
+(see `depthwise`). Data is an array (N, C, *S) or, with `last`, (N, *S, C). Source of the reduction to a matrix product:
+Chellapilla et al., "High performance convolutional neural networks for document processing" (2006).
 """
 
 from __future__ import annotations
@@ -17,10 +16,10 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from passlab.op.dtypes import Array
-from passlab.op.nn.arithmetic import deliver, result_array, working_dtype
+from passlab.op.nn.arithmetic import result_array, working_dtype, wrap_result
 from passlab.op.nn.depthwise import depthwise
 from passlab.op.nn.sliding import Window, pad_spatial, shifts
-from passlab.op.nn.stacked import convolve_stacked, suits
+from passlab.op.nn.stacked import convolve_stacked, suits_stacking
 from passlab.threads import share_range
 
 # Patches of this many bytes are multiplied at a time. Scratch memory stays small; but BLAS reorders the weight for each
@@ -57,7 +56,7 @@ def convolve(
         result[...] = 0
     elif result.size:
         _convolve_into(result, x, w, window, groups, kernel, last)
-    return deliver(result, dtype, out)
+    return wrap_result(result, dtype, out)
 
 
 def _convolve_into(
@@ -72,7 +71,7 @@ def _convolve_into(
     if plain and math.prod(kernel) == 1 and set(window.strides) <= {1}:
         _pointwise(out, x, matrix, groups, last)
         return
-    if groups == 1 and not last and suits(out, x, window, kernel):
+    if groups == 1 and not last and suits_stacking(out, x, window, kernel):
         convolve_stacked(out, x, w, window, kernel)
         return
     padded = pad_spatial(x, window.before, window.after, last)
@@ -88,7 +87,7 @@ def _weight_matrix(w: Array, groups: int, last: bool) -> Array:
 
 
 def _pointwise(out: Array, x: Array, matrix: Any, groups: int, last: bool) -> None:
-    """A 1x1 window: the data is already the matrix of patches."""
+    """Convolve with a 1x1 window: the data is already the matrix of patches."""
     if last:
         if groups == 1:
             np.matmul(x.reshape(-1, x.shape[-1]), matrix[0], out=out.reshape(-1, out.shape[-1]))
@@ -101,13 +100,11 @@ def _pointwise(out: Array, x: Array, matrix: Any, groups: int, last: bool) -> No
 
 
 def _blocks(samples: int, rows: int, row_bytes: int, channels: int) -> list[tuple[int, int, int, int]]:
-    """Cut samples and output rows into blocks (first sample, end, first row, end), for `channels` channels at a
-    time.
-    """
-    most = SMALL_BLOCK_BYTES if channels <= FEW_CHANNELS else BLOCK_BYTES
-    height = max(1, min(rows, most // max(row_bytes, 1)))
+    """Divide samples and output rows into blocks (first sample, end, first row, end) for so many output channels."""
+    max_bytes = SMALL_BLOCK_BYTES if channels <= FEW_CHANNELS else BLOCK_BYTES
+    height = max(1, min(rows, max_bytes // max(row_bytes, 1)))
     height = -(-rows // -(-rows // height))  # blocks of nearly the same height
-    depth = max(1, min(samples, most // max(row_bytes * rows, 1))) if height == rows else 1
+    depth = max(1, min(samples, max_bytes // max(row_bytes * rows, 1))) if height == rows else 1
     return [
         (n, min(n + depth, samples), r, min(r + height, rows))
         for n in range(0, samples, depth)
@@ -121,22 +118,22 @@ def _columns_first(out: Array, x: Array, matrix: Any, window: Window, groups: in
     rest = math.prod(size[1:])
     result = out.reshape(n, groups, out.shape[1] // groups, -1)
     scratch = np.empty(0, x.dtype)
-    rows_at = (slice(None),) * (2 + len(kernel))
+    leading = (slice(None),) * (2 + len(kernel))
     patches: Any = None
-    held = 0  # the number of finished samples
+    finished = 0  # the number of finished samples
     for n0, n1, r0, r1 in _blocks(n, size[0], c * math.prod(kernel) * rest * x.itemsize, result.shape[2]):
-        if n1 > held:
-            patches, held = _patches(x[n0:n1], window, kernel, size), n1
+        if n1 > finished:
+            patches, finished = _patches(x[n0:n1], window, kernel, size), n1
         shape = (n1 - n0, c, *kernel, r1 - r0, *size[1:])
-        scratch = _room(scratch, math.prod(shape))
+        scratch = _scratch_of_size(scratch, math.prod(shape))
         block = scratch[: math.prod(shape)].reshape(shape)
-        _copy(block, patches[(*rows_at, slice(r0, r1))])
+        _copy_patches(block, patches[(*leading, slice(r0, r1))])
         factor = block.reshape(n1 - n0, groups, -1, (r1 - r0) * rest)
         np.matmul(matrix, factor, out=result[n0:n1, :, :, r0 * rest : r1 * rest])
 
 
-def _copy(block: Any, patches: Any) -> None:
-    """Copy patches, channels in threads."""
+def _copy_patches(block: Any, patches: Any) -> None:
+    """Copy patches into a block; threads share the channels."""
 
     def copy(first: int, end: int) -> None:
         np.copyto(block[:, first:end], patches[:, first:end])
@@ -173,29 +170,29 @@ def _patches(x: Array, window: Window, kernel: tuple[int, ...], size: tuple[int,
 def _columns_last(out: Array, x: Array, matrix: Any, window: Window, groups: int, kernel: tuple[int, ...]) -> None:
     """Multiply by blocks for (N, *S, C): patches (G, n, rows, *rest, *K, C / G) become the left factor."""
     n, c, size = x.shape[0], x.shape[-1], out.shape[1:-1]
-    space = x.strides[1:-1]
-    taps = tuple(s * d for s, d in zip(space, window.dilation, strict=True))
-    steps = tuple(s * d for s, d in zip(space, window.strides, strict=True))
-    each = c // groups
+    strides = x.strides[1:-1]
+    taps = tuple(s * d for s, d in zip(strides, window.dilation, strict=True))
+    steps = tuple(s * d for s, d in zip(strides, window.strides, strict=True))
+    group_channels = c // groups
     patches = as_strided(
         x,
-        (groups, n, *size, *kernel, each),
-        (x.strides[-1] * each, x.strides[0], *steps, *taps, x.strides[-1]),
+        (groups, n, *size, *kernel, group_channels),
+        (x.strides[-1] * group_channels, x.strides[0], *steps, *taps, x.strides[-1]),
         writeable=False,
     )
-    inner = math.prod(kernel) * each
+    inner = math.prod(kernel) * group_channels
     row_bytes = c * math.prod(kernel) * math.prod(size[1:]) * x.itemsize
     scratch = np.empty(0, x.dtype)
     for n0, n1, r0, r1 in _blocks(n, size[0], row_bytes, matrix.shape[-1]):
-        shape = (groups, n1 - n0, r1 - r0, *size[1:], *kernel, each)
-        scratch = _room(scratch, math.prod(shape))
+        shape = (groups, n1 - n0, r1 - r0, *size[1:], *kernel, group_channels)
+        scratch = _scratch_of_size(scratch, math.prod(shape))
         block = scratch[: math.prod(shape)].reshape(shape)
         np.copyto(block, patches[:, n0:n1, r0:r1])
         result = out[n0:n1, r0:r1].reshape(-1, groups, out.shape[-1] // groups).transpose(1, 0, 2)
         np.matmul(block.reshape(groups, -1, inner), matrix, out=result)
 
 
-def _room(scratch: Any, count: int) -> Array:
+def _scratch_of_size(scratch: Any, count: int) -> Array:
     return scratch if scratch.size >= count else np.empty(count, scratch.dtype)
 
 
@@ -219,35 +216,44 @@ def convolve_transposed(
     full = tuple((s - 1) * t + e for s, t, e in zip(size, window.strides, window.extent(kernel), strict=True))
     shape = tuple(f - a - b + p for f, a, b, p in zip(full, window.before, window.after, extra, strict=True))
     canvas = tuple(max(f, a + s) for f, a, s in zip(full, window.before, shape, strict=True))
-    each = w.shape[1]
-    whole = np.zeros((n, groups, each, *canvas), work)
+    group_outputs = w.shape[1]
+    padded = np.zeros((n, groups, group_outputs, *canvas), work)
     if x.size and w.size:
-        _scatter(
-            whole, x.reshape(n, groups, c // groups, -1), w.reshape(groups, c // groups, each, -1), window, kernel, size
+        _add_products(
+            padded,
+            x.reshape(n, groups, c // groups, -1),
+            w.reshape(groups, c // groups, group_outputs, -1),
+            window,
+            kernel,
+            size,
         )
-    inner = tuple(slice(a, a + s) for a, s in zip(window.before, shape, strict=True))
-    result = whole.reshape(n, groups * each, *canvas)[(slice(None), slice(None), *inner)]
-    return deliver(np.ascontiguousarray(result) if out is None else result, dtype, out)
+    cropped = tuple(slice(a, a + s) for a, s in zip(window.before, shape, strict=True))
+    result = padded.reshape(n, groups * group_outputs, *canvas)[(slice(None), slice(None), *cropped)]
+    return wrap_result(np.ascontiguousarray(result) if out is None else result, dtype, out)
 
 
-def _scatter(whole: Any, x: Array, w: Array, window: Window, kernel: tuple[int, ...], size: tuple[int, ...]) -> None:
-    """Add the product of data (N, G, C, L) and weight (G, C, O, K) to `whole` (N, G, O, *canvas), tap by tap."""
+def _add_products(
+    target: Any, x: Array, w: Array, window: Window, kernel: tuple[int, ...], size: tuple[int, ...]
+) -> None:
+    """Add the product of data (N, G, C, L) and weight (G, C, O, K) to `target` (N, G, O, *canvas), tap by tap."""
     n, groups, _, length = x.shape
     taps = math.prod(kernel)
-    each = w.shape[2]
-    one = max(1, groups * taps * length * x.itemsize)  # bytes of the products for one output channel of a sample
-    step = max(1, min(each, BLOCK_BYTES // 2 // one))
-    depth = max(1, min(n, BLOCK_BYTES // 2 // (one * each)))
-    taps_of = shifts(window, kernel, size)
-    for i, o in itertools.product(range(0, n, depth), range(0, each, step)):
+    group_outputs = w.shape[2]
+    channel_bytes = max(
+        1, groups * taps * length * x.itemsize
+    )  # bytes of the products for one output channel of a sample
+    step = max(1, min(group_outputs, BLOCK_BYTES // 2 // channel_bytes))
+    depth = max(1, min(n, BLOCK_BYTES // 2 // (channel_bytes * group_outputs)))
+    tap_positions = shifts(window, kernel, size)
+    for i, o in itertools.product(range(0, n, depth), range(0, group_outputs, step)):
         weight = w[:, :, o : o + step]
         factor = weight.reshape(groups, weight.shape[1], -1).transpose(0, 2, 1)
         columns = np.matmul(factor, x[i : i + depth]).reshape(-1, groups, weight.shape[2], taps, *size)
-        _add_taps(whole[i : i + depth, :, o : o + step], columns, [position for _, position in taps_of])
+        _add_taps(target[i : i + depth, :, o : o + step], columns, [position for _, position in tap_positions])
 
 
 def _add_taps(target: Array, columns: Any, positions: list[tuple[slice, ...]]) -> None:
-    """Add the products of each tap (N, G, O, taps, *S) at its place, output channels in threads."""
+    """Add the products of each tap (N, G, O, taps, *S) at its position in the target, output channels in threads."""
 
     def add(first: int, end: int) -> None:
         for k, position in enumerate(positions):

@@ -13,13 +13,13 @@ from passlab.op.declare import Python, operator
 from passlab.op.dtypes import Array, is_float
 from passlab.op.fields import attrs, boolean, integer, integers, text
 from passlab.op.nn import window_gradients
-from passlab.op.nn.activation import finish
-from passlab.op.nn.pooling import divide_counts, sum_dtype
+from passlab.op.nn.arithmetic import cast_result
+from passlab.op.nn.pooling import divide_sums, sum_dtype
 from passlab.op.nn.windows import on_axes, split_padding
 from passlab.op.relations import join_dim, refuse, same_dtype, tensor
 
 
-def _type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
+def _correlation_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     a, b = tensor(types, 0, "data1"), tensor(types, 1, "data2")
     if a is None or b is None:
         return None
@@ -40,10 +40,10 @@ def _type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | Non
         if not isinstance(dim, int):
             size.append(ANY)
             continue
-        room = dim + first + last - 2 * border
-        if room < 1:
+        extent = dim + first + last - 2 * border
+        if extent < 1:
             refuse("nn.correlation: the window and its displacement are larger than the image", 0, found=a)
-        size.append(-(-room // attrs.stride1))
+        size.append(-(-extent // attrs.stride1))
     width = 2 * (attrs.max_displacement // attrs.stride2) + 1
     return TensorType((a.shape[0], width * width, *size), a.dtype)
 
@@ -61,7 +61,7 @@ def _type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | Non
         boolean("is_multiply", True, "whether elements are multiplied, or their distances added"),
         text("layout", "NCHW", "layout of data and result", choices=("NCHW",)),
     ),
-    relation=_type,
+    relation=_correlation_type,
     pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
     level=2,
     warns=True,
@@ -86,25 +86,28 @@ def correlation(attrs: Attrs, data1: Array, data2: Array, *, out: Array | None =
     (top, left), (bottom, right) = split_padding(attrs.padding, 2)
     widths = ((0, 0), (0, 0), (top, bottom), (left, right))
     # Differences of integers would wrap before they are compared.
-    kind = data1.dtype if is_float(data1.dtype) else np.dtype(np.float64)
-    a, b = (np.pad(x.astype(kind, copy=False), widths) for x in (data1, data2))
-    far, kernel, step = attrs.max_displacement, attrs.kernel_size, attrs.stride1
-    border = far + (kernel - 1) // 2
+    dtype = data1.dtype if is_float(data1.dtype) else np.dtype(np.float64)
+    a, b = (np.pad(x.astype(dtype, copy=False), widths) for x in (data1, data2))
+    max_shift, kernel, step = attrs.max_displacement, attrs.kernel_size, attrs.stride1
+    border = max_shift + (kernel - 1) // 2
     height, width = (-(-(n - 2 * border) // step) for n in a.shape[2:])
 
     def window(x: Array, y0: int, x0: int) -> Array:
         rows, columns = slice(y0, y0 + (height - 1) * step + 1, step), slice(x0, x0 + (width - 1) * step + 1, step)
         return x[:, :, rows, columns]
 
-    radius = far // attrs.stride2
+    radius = max_shift // attrs.stride2
     shifts = [i * attrs.stride2 for i in range(-radius, radius + 1)]
-    work = sum_dtype(kind)
+    work = sum_dtype(dtype)
     result = np.zeros((a.shape[0], len(shifts) ** 2, height, width), work)
     for channel, (dy, dx) in enumerate((y, x) for y in shifts for x in shifts):
         for ky in range(kernel):
             for kx in range(kernel):
-                first, second = window(a, far + ky, far + kx), window(b, far + dy + ky, far + dx + kx)
-                each = first * second if attrs.is_multiply else np.abs(first - second)
-                result[:, channel] += each.sum(axis=1, dtype=work)
+                first, second = (
+                    window(a, max_shift + ky, max_shift + kx),
+                    window(b, max_shift + dy + ky, max_shift + dx + kx),
+                )
+                products = first * second if attrs.is_multiply else np.abs(first - second)
+                result[:, channel] += products.sum(axis=1, dtype=work)
     count = kernel * kernel * max(1, a.shape[1])
-    return finish(divide_counts(result, count, kind), data1.dtype, out)
+    return cast_result(divide_sums(result, count, dtype), data1.dtype, out)

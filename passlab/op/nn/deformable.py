@@ -17,7 +17,7 @@ from passlab.op.dtypes import Array
 from passlab.op.fields import attrs, dtype, integer, integers, text
 from passlab.op.layout_names import conversion, forward_shape
 from passlab.op.nn import sampling_gradients
-from passlab.op.nn.arithmetic import deliver, matmul, result_dtype, working_dtype
+from passlab.op.nn.arithmetic import matmul, result_dtype, working_dtype, wrap_result
 from passlab.op.nn.conv import check_weight, check_window
 from passlab.op.nn.sampling import linear
 from passlab.op.nn.windows import check_positive, on_axes, pad, window_size
@@ -26,24 +26,24 @@ from passlab.op.relations import join_dim, refuse, tensor
 NAME = "nn.deformable_conv2d"
 
 
-def _type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
+def _deformable_conv2d_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     data, offset, weight = (tensor(types, i, name) for i, name in enumerate(("data", "offset", "weight")))
     if data is None:
         return None
     window = check_window(attrs, 2)
     check_positive(deformable_groups=(attrs.deformable_groups,))
-    into, kernel_way = (
+    data_conversion, weight_conversion = (
         conversion(attrs.data_layout, "NCHW", "data_layout"),
         conversion(attrs.kernel_layout, "OIHW", "kernel_layout"),
     )
-    shape = forward_shape(into, data.shape, "data", 0)
+    shape = forward_shape(data_conversion, data.shape, "data", 0)
     if weight is None:
         if attrs.kernel_size is None or attrs.channels is None or not isinstance(shape[1], int):
             return None
         weight_shape = (attrs.channels, shape[1] // attrs.groups, *attrs.kernel_size)
-        weight = TensorType(kernel_way.backward_shape(weight_shape), data.dtype)
+        weight = TensorType(weight_conversion.backward_shape(weight_shape), data.dtype)
         reporter.assign(2, weight)
-    kernel = forward_shape(kernel_way, weight.shape, "weight", 2)
+    kernel = forward_shape(weight_conversion, weight.shape, "weight", 2)
     channels = check_weight(shape, kernel, attrs, NAME, 2)
     before, after = window.before, window.after
     size = [
@@ -51,8 +51,8 @@ def _type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | Non
         for i in range(2)
     ]
     _check_offset(offset, shape, kernel, size, attrs, reporter, data.dtype)
-    way = conversion(attrs.out_layout or attrs.data_layout, "NCHW", "out_layout")
-    return TensorType(way.backward_shape((shape[0], channels, *size)), attrs.out_dtype or data.dtype)
+    output_conversion = conversion(attrs.out_layout or attrs.data_layout, "NCHW", "out_layout")
+    return TensorType(output_conversion.backward_shape((shape[0], channels, *size)), attrs.out_dtype or data.dtype)
 
 
 def _check_offset(
@@ -71,41 +71,41 @@ def _check_offset(
     if not isinstance(height, int) or not isinstance(width, int):
         return
     count = 2 * height * width * attrs.deformable_groups
-    want = TensorType(
+    expected = TensorType(
         conversion(attrs.data_layout, "NCHW", "data_layout").backward_shape((data[0], count, *size)), dtype
     )
     if offset is None:
-        reporter.assign(1, want)
+        reporter.assign(1, expected)
         return
     same_rank = len(offset.shape) == 4
-    if not same_rank or any(join_dim(a, b) is None for a, b in zip(offset.shape, want.shape, strict=True)):
-        refuse(f"{NAME}: the offsets do not fit the windows", 1, expected=want, found=offset)
+    if not same_rank or any(join_dim(a, b) is None for a, b in zip(offset.shape, expected.shape, strict=True)):
+        refuse(f"{NAME}: the offsets do not fit the windows", 1, expected=expected, found=offset)
 
 
-_READ_AT_ONCE = 1 << 14  # positions: this many at a time need few calls, and stay in cache
+_POSITIONS_PER_STEP = 1 << 14  # positions: this many at a time need few calls, and stay in cache
 
 
 def _columns(image: Array, offset: Any, kernel: tuple[int, int], attrs: Attrs, before: Sequence[int]) -> Array:
-    """Return the patches (C, taps, H, W) of one image (C, H, W) read at moved positions; offset is (G, taps, 2, H,
-    W).
-    """
-    parts, taps, _, height, width = offset.shape
-    each = image.shape[0] // parts
+    """Return the patches (C, taps, H, W) of one image (C, H, W), read at positions moved by (G, taps, 2, H, W)."""
+    groups, taps, _, height, width = offset.shape
+    group_channels = image.shape[0] // groups
     rows = (np.arange(height) * attrs.strides[0] - before[0]).astype(image.dtype)[:, None]
     columns = (np.arange(width) * attrs.strides[1] - before[1]).astype(image.dtype)[None, :]
-    down, across = (np.array([divmod(tap, kernel[1])[i] for tap in range(taps)]) * attrs.dilation[i] for i in (0, 1))
-    rows, columns = rows + down[:, None, None], columns + across[:, None, None]
-    result = np.empty((parts, each, taps, height, width), image.dtype)
+    tap_rows, tap_columns = (
+        np.array([divmod(tap, kernel[1])[i] for tap in range(taps)]) * attrs.dilation[i] for i in (0, 1)
+    )
+    rows, columns = rows + tap_rows[:, None, None], columns + tap_columns[:, None, None]
+    result = np.empty((groups, group_channels, taps, height, width), image.dtype)
     limits = image.shape[1:]
-    step = max(1, _READ_AT_ONCE // max(1, height * width))
-    for part, tap in itertools.product(range(parts), range(0, taps, step)):
-        some = slice(tap, tap + step)
-        y = rows[some] + offset[part, some, 0]
-        x = columns[some] + offset[part, some, 1]
+    step = max(1, _POSITIONS_PER_STEP // max(1, height * width))
+    for group, tap in itertools.product(range(groups), range(0, taps, step)):
+        taps_of_step = slice(tap, tap + step)
+        y = rows[taps_of_step] + offset[group, taps_of_step, 0]
+        x = columns[taps_of_step] + offset[group, taps_of_step, 1]
         inside = (y >= 0) & (x >= 0) & (y < limits[0]) & (x < limits[1])
-        channels = image[part * each : (part + 1) * each]
-        result[part, :, some] = np.where(inside, linear(channels, (y, x), "zeros"), image.dtype.type(0))
-    return result.reshape(parts * each, taps, height, width)
+        channels = image[group * group_channels : (group + 1) * group_channels]
+        result[group, :, taps_of_step] = np.where(inside, linear(channels, (y, x), "zeros"), image.dtype.type(0))
+    return result.reshape(groups * group_channels, taps, height, width)
 
 
 @operator(
@@ -126,7 +126,7 @@ def _columns(image: Array, offset: Any, kernel: tuple[int, int], attrs: Attrs, b
         text("out_layout", "", 'layout of the result, "" for that of the data'),
         dtype("out_dtype", "", "dtype of sums and result"),
     ),
-    relation=_type,
+    relation=_deformable_conv2d_type,
     pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
     level=5,
     warns=True,
@@ -158,18 +158,21 @@ def deformable_conv2d(attrs: Attrs, data: Array, offset: Array, weight: Array, *
     """A convolution that reads each tap at a position moved by an offset (row, column), interpolated; zero outside."""
     dtype = result_dtype(attrs.out_dtype, data.dtype)
     work = working_dtype(dtype, np.dtype("float32"), weight.dtype)
-    into = conversion(attrs.data_layout, "NCHW", "data_layout")
-    x, moved = into.forward(data).astype(work, copy=False), into.forward(offset).astype(work, copy=False)
+    data_conversion = conversion(attrs.data_layout, "NCHW", "data_layout")
+    x, offsets = (
+        data_conversion.forward(data).astype(work, copy=False),
+        data_conversion.forward(offset).astype(work, copy=False),
+    )
     w = conversion(attrs.kernel_layout, "OIHW", "kernel_layout").forward(weight).astype(work, copy=False)
-    kernel, size, groups = w.shape[2:], moved.shape[2:], attrs.groups
+    kernel, size, groups = w.shape[2:], offsets.shape[2:], attrs.groups
     taps = kernel[0] * kernel[1]
     before = check_window(attrs, 2).before
-    moved = moved.reshape(len(x), attrs.deformable_groups, taps, 2, *size)
+    offsets = offsets.reshape(len(x), attrs.deformable_groups, taps, 2, *size)
     matrix = w.reshape(groups, w.shape[0] // groups, w.shape[1] * taps)
-    array = np.empty((len(x), groups, w.shape[0] // groups, size[0] * size[1]), work)
+    products = np.empty((len(x), groups, w.shape[0] // groups, size[0] * size[1]), work)
     for i in range(len(x)):
-        columns = _columns(x[i], moved[i], kernel, attrs, before)
-        array[i] = matmul(matrix, columns.reshape(groups, matrix.shape[2], -1), work)
-    way = conversion(attrs.out_layout or attrs.data_layout, "NCHW", "out_layout")
-    result = way.backward(array.reshape(len(x), w.shape[0], *size))
-    return deliver(np.ascontiguousarray(result), dtype, out)
+        columns = _columns(x[i], offsets[i], kernel, attrs, before)
+        products[i] = matmul(matrix, columns.reshape(groups, matrix.shape[2], -1), work)
+    output_conversion = conversion(attrs.out_layout or attrs.data_layout, "NCHW", "out_layout")
+    result = output_conversion.backward(products.reshape(len(x), w.shape[0], *size))
+    return wrap_result(np.ascontiguousarray(result), dtype, out)

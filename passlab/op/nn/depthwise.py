@@ -25,15 +25,13 @@ from passlab.threads import share, thread_count
 
 # The sums of a block, their operands and the planes stay in the second-level cache.
 _BLOCK_BYTES = 768 << 10
-# Longer runs are multiplied and added in two loops; shorter ones, all taps of a column in one call.
+# Longer runs are multiplied and added in two loops; of shorter ones, all taps of a column are summed in one call.
 _LONG_RUN = 2048
-# With a shorter last axis, too much of a flat plane is edge.
+# With a shorter last axis, too many of the sums in a flat plane cross the edge and are dropped.
 _SHORT_ROW = 12
-# With more channels, loops along the channels are long enough.
+# From this many channels on, loops along the channels are long enough.
 _MANY_CHANNELS = 64
-
-
-# From this many samples of images on that are no larger than this, loops along the samples are the longer ones.
+# With at least so many samples of images no larger than this, loops along the samples are the longer ones.
 _MANY_SAMPLES, _SMALL_IMAGE = 16, 256
 
 
@@ -45,7 +43,9 @@ def depthwise(out: Array, x: Array, w: Array, window: Window, kernel: tuple[int,
     elif x.shape[0] >= _MANY_SAMPLES and math.prod(out.shape[2:]) <= _SMALL_IMAGE:
         _along_samples(out, x, w.reshape(-1, *kernel), window, kernel)
     elif out.shape[-1] < _SHORT_ROW and out.shape[1] == x.shape[1] >= _MANY_CHANNELS:
-        _turn(out, pad_spatial(x, window.before, window.after, False), w.reshape(-1, *kernel), window, kernel)
+        _by_transposed_rows(
+            out, pad_spatial(x, window.before, window.after, False), w.reshape(-1, *kernel), window, kernel
+        )
     else:
         _by_rows(out, x, w.reshape(-1, *kernel), window, kernel)
 
@@ -56,7 +56,7 @@ def _by_rows(out: Array, x: Array, w: Array, window: Window, kernel: tuple[int, 
     size, stride, before = out.shape[2:], window.strides[0], window.before[0]
     step = max(1, _BLOCK_BYTES // max(1, math.prod(x.shape[3:]) * x.itemsize))
     if step >= size[0]:
-        _flat(out, x, w, window, kernel)
+        _by_planes(out, x, w, window, kernel)
         return
     span = window.extent(kernel)[0]
     for r in range(0, size[0], step):
@@ -64,10 +64,11 @@ def _by_rows(out: Array, x: Array, w: Array, window: Window, kernel: tuple[int, 
         first = r * stride - before
         end = max(0, first + (part.shape[2] - 1) * stride + span)
         inside = Window(window.strides, (max(0, -first), *window.before[1:]), window.after, window.dilation)
-        _flat(part, x[:, :, max(0, first) : end], w, inside, kernel)
+        _by_planes(part, x[:, :, max(0, first) : end], w, inside, kernel)
 
 
-def _flat(out: Array, x: Array, w: Array, window: Window, kernel: tuple[int, ...]) -> None:
+def _by_planes(out: Array, x: Array, w: Array, window: Window, kernel: tuple[int, ...]) -> None:
+    """Convolve via flat planes; threads share the blocks of samples and channels."""
     size, times, channels = out.shape[2:], out.shape[1] // x.shape[1], x.shape[1]
     planes = tuple(
         n + (k - 1) * d // s for n, k, d, s in zip(size, kernel, window.dilation, window.strides, strict=True)
@@ -76,31 +77,31 @@ def _flat(out: Array, x: Array, w: Array, window: Window, kernel: tuple[int, ...
     length, area = size[0] * steps[0], math.prod(planes)
     groups = list(_groups(kernel, steps, window, length >= _LONG_RUN))
     # the last sums across the edge reach beyond the plane
-    room = max(g.start + (g.count - 1) * g.step for g in groups) + length
-    room = max(room, area)
-    each = (math.prod(window.strides) * room + 2 * length) * x.itemsize
+    plane_size = max(g.start + (g.count - 1) * g.step for g in groups) + length
+    plane_size = max(plane_size, area)
+    each = (math.prod(window.strides) * plane_size + 2 * length) * x.itemsize
     step = max(1, min(channels, _BLOCK_BYTES // each, -(-channels // thread_count())))
-    positions = list(_plane_places(x.shape[2:], planes, window))
+    positions = list(_plane_slices(x.shape[2:], planes, window))
     starts = list(itertools.product(range(x.shape[0]), range(0, channels, step)))
 
-    def job(numbers: Iterator[int]) -> None:
-        held: Any = np.zeros((step, *window.strides, room), x.dtype)
+    def convolve_blocks(numbers: Iterator[int]) -> None:
+        buffer: Any = np.zeros((step, *window.strides, plane_size), x.dtype)
         total: Any = np.empty((step, length), x.dtype)
-        add_up = _by_groups(groups, total)
-        whole = total.reshape(step, size[0], *planes[1:])
-        whole = whole[(slice(None), slice(None), *[slice(n) for n in size[1:]])]
+        add_groups = _group_summer(groups, total)
+        sums = total.reshape(step, size[0], *planes[1:])
+        sums = sums[(slice(None), slice(None), *[slice(n) for n in size[1:]])]
         for number in numbers:
             n, c = starts[number]
-            many = min(step, channels - c)
+            count = min(step, channels - c)
             for plane, position, source in positions:
-                target = held[(slice(many), *plane, slice(area))].reshape(many, *planes)
-                target[(slice(None), *position)] = x[n, c : c + many][source]
+                target = buffer[(slice(count), *plane, slice(area))].reshape(count, *planes)
+                target[(slice(None), *position)] = x[n, c : c + count][source]
             for m in range(times):
-                factors = w[c * times + m : (c + many) * times : times]
-                add_up(held[:many], factors, total[:many])
-                np.copyto(out[n, c * times + m : (c + many) * times : times], whole[:many])
+                factors = w[c * times + m : (c + count) * times : times]
+                add_groups(buffer[:count], factors, total[:count])
+                np.copyto(out[n, c * times + m : (c + count) * times : times], sums[:count])
 
-    share(job, len(starts))
+    share(convolve_blocks, len(starts))
 
 
 @dataclass(frozen=True)
@@ -116,9 +117,9 @@ class TapGroup:
     count: int
     step: int
 
-    def sum(self, held: Any, weights: Any, out: Array) -> None:
+    def sum(self, buffer: Any, weights: Any, out: Array) -> None:
         """Write the sums of the taps of all channels, multiplied and added in one call, into `out` (C, length)."""
-        data = held[(slice(None), *self.plane, slice(self.start, None))]
+        data = buffer[(slice(None), *self.plane, slice(self.start, None))]
         if out.shape[1] >= _LONG_RUN:  # then the group is one tap
             np.multiply(data[:, : out.shape[1]], weights[(slice(None), *self.index)], out=out)
             return
@@ -127,24 +128,24 @@ class TapGroup:
         np.einsum("ckn,ck->cn", runs, weights[(slice(None), *self.index)], out=out)
 
 
-def _by_groups(groups: list[TapGroup], like: Any) -> Callable[[Any, Any, Any], None]:
-    """Return a function that writes the sums of all taps, group by group, into arrays like this one."""
+def _group_summer(groups: list[TapGroup], like: Any) -> Callable[[Any, Any, Any], None]:
+    """Return a function that writes the sums of all taps, group by group, into arrays of the shape of `like`."""
     scratch = np.empty_like(like)
 
-    def add_up(held: Any, factors: Any, total: Array) -> None:
+    def add_groups(buffer: Any, factors: Any, total: Array) -> None:
         part = scratch[: len(total)]
         for i, group in enumerate(groups):
-            group.sum(held, factors, part if i else total)
+            group.sum(buffer, factors, part if i else total)
             if i:
                 np.add(total, part, out=total)
 
-    return add_up
+    return add_groups
 
 
-def _plane_places(
+def _plane_slices(
     lengths: tuple[int, ...], planes: tuple[int, ...], window: Window
 ) -> Iterator[tuple[tuple[int, ...], tuple[slice, ...], tuple[slice, ...]]]:
-    """Yield each plane, the part of it that is data rather than padding, and the slices of (C, *S) that it holds."""
+    """Yield each plane, the slices of it that hold data, not padding, and the slices of (C, *S) with that data."""
     for plane in itertools.product(*map(range, window.strides)):
         position, source = [], [slice(None)]
         for p, n, size, s, before in zip(plane, lengths, planes, window.strides, window.before, strict=True):
@@ -156,28 +157,28 @@ def _plane_places(
         yield plane, tuple(position), tuple(source)
 
 
-def _groups(kernel: tuple[int, ...], steps: list[int], window: Window, alone: bool) -> Iterator[TapGroup]:
-    """Yield the taps of a window in groups along its first axis, each with its offset in its plane, or all `alone`.
+def _groups(kernel: tuple[int, ...], steps: list[int], window: Window, single: bool) -> Iterator[TapGroup]:
+    """Yield the taps of a window in groups along its first axis, or each in a group of its own if `single`.
 
     On a single axis, taps are not grouped: they are as close together as the elements of a run, and NumPy would choose
     the wrong loop.
     """
     stride, dilation = window.strides[0], window.dilation[0]
     # distance of taps in the same plane
-    apart = kernel[0] if alone or len(kernel) == 1 else stride // math.gcd(stride, dilation)
+    distance = kernel[0] if single or len(kernel) == 1 else stride // math.gcd(stride, dilation)
     for rest in itertools.product(*map(range, kernel[1:])):
         offsets = [t * d for t, d in zip(rest, window.dilation[1:], strict=True)]
         inner = tuple(o % s for o, s in zip(offsets, window.strides[1:], strict=True))
         base = sum(o // s * step for o, s, step in zip(offsets, window.strides[1:], steps[1:], strict=True))
-        for first in range(min(apart, kernel[0])):
-            offset, count = first * dilation, len(range(first, kernel[0], apart))
-            index = (slice(first, None, apart), *rest)
+        for first in range(min(distance, kernel[0])):
+            offset, count = first * dilation, len(range(first, kernel[0], distance))
+            index = (slice(first, None, distance), *rest)
             start = base + offset // stride * steps[0]
-            yield TapGroup(index, (offset % stride, *inner), start, count, apart * dilation // stride * steps[0])
+            yield TapGroup(index, (offset % stride, *inner), start, count, distance * dilation // stride * steps[0])
 
 
-def _turn(out: Array, x: Array, w: Array, window: Window, kernel: tuple[int, ...]) -> None:
-    """Channels first, many channels, short rows: transpose a few rows at a time so that the channels are last.
+def _by_transposed_rows(out: Array, x: Array, w: Array, window: Window, kernel: tuple[int, ...]) -> None:
+    """Convolve data of many channels and short rows: a few rows at a time are transposed so that channels are last.
 
     The rows stay in cache between transposing, summing and transposing back, which pays for transposing them.
     """
@@ -196,7 +197,7 @@ def _turn(out: Array, x: Array, w: Array, window: Window, kernel: tuple[int, ...
 
 
 def _along_samples(out: Array, x: Array, w: Array, window: Window, kernel: tuple[int, ...]) -> None:
-    """Many small images: some at a time are turned so that the samples stand last."""
+    """Convolve many small images: some at a time are transposed so that samples are last."""
     channels, size, times = x.shape[1], out.shape[2:], out.shape[1] // x.shape[1]
     step = max(_MANY_SAMPLES, _BLOCK_BYTES // max(1, 2 * x[0].nbytes))
     taps = w.reshape(channels, times, *kernel, *(1,) * (len(size) + 1))
@@ -205,10 +206,10 @@ def _along_samples(out: Array, x: Array, w: Array, window: Window, kernel: tuple
         data = np.ascontiguousarray(np.moveaxis(padded, 0, -1))
         total = np.empty((channels, times, *size, data.shape[-1]), out.dtype)
         product = np.empty_like(total)
-        for i, (tap, place) in enumerate(shifts(window, kernel, size)):
-            whole: tuple[int | slice, ...] = (slice(None), slice(None), *tap)
-            factor = taps[whole]
-            np.multiply(data[(slice(None), *place)][:, None], factor, out=product if i else total)
+        for i, (tap, position) in enumerate(shifts(window, kernel, size)):
+            tap_index: tuple[int | slice, ...] = (slice(None), slice(None), *tap)
+            factor = taps[tap_index]
+            np.multiply(data[(slice(None), *position)][:, None], factor, out=product if i else total)
             if i:
                 np.add(total, product, out=total)
         out[start : start + step] = np.moveaxis(total.reshape(out.shape[1], *size, -1), -1, 0)
@@ -216,7 +217,7 @@ def _along_samples(out: Array, x: Array, w: Array, window: Window, kernel: tuple
 
 # ---------------------------------------------------------------- channels last
 def _along_channels(out: Array, x: Array, w: Array, window: Window, kernel: tuple[int, ...]) -> None:
-    """Channels last; `x` is padded already and `w` is (*K, O)."""
+    """Convolve data whose channels are last; `x` is padded already and `w` is (*K, O)."""
     size, times = out.shape[1:-1], out.shape[-1] // x.shape[-1]
     if times == 1 and x.shape[-1] >= _MANY_CHANNELS:
         for n in range(x.shape[0]):

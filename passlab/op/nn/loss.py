@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from passlab.ir.attrs import Attrs
 from passlab.ir.expr import Constant, Expr
-from passlab.ir.op import OpCall, OpPattern, Precision, Reporter
+from passlab.ir.op import Op, OpCall, OpPattern, Precision, Reporter
 from passlab.ir.types import TensorType, Type
 from passlab.op.along_axis import number
-from passlab.op.chain import by_definition, dtype_of, sizes_of
+from passlab.op.chain import Gradient, by_definition, dtype_of, sizes_of
 from passlab.op.declare import Python, call, operator
 from passlab.op.dtypes import Array, is_float_name
 from passlab.op.fields import attrs, integer, text
-from passlab.op.nn.activation import finish
-from passlab.op.nn.arithmetic import in_float
+from passlab.op.nn.arithmetic import cast_result, in_float_dtype
 from passlab.op.relations import refuse, same_dtype, tensor
 
 
@@ -40,72 +39,63 @@ def _check_float(what: str, ty: TensorType) -> None:
         refuse(f"{what} is a real number", 0, expected="a floating-point dtype", found=ty)
 
 
-def _batch(x: Expr) -> Expr:
-    """The batch size as a tensor of the dtype of `x`, whatever its shape."""
+def _batch_size(x: Expr) -> Expr:
+    """Return the first dimension of `x` as a scalar, also where it is known only at run time."""
     return call("take", call("shape_of", x, dtype="int32"), Constant(np.int32(0)), axis=0)
 
 
 def _entropy_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     x, y = orig.args
-    share = _per_sample(grad, x)
-    return [-share * y / x, -share * call("log", x)]
+    sample_grad = _per_sample(grad, x)
+    return [-sample_grad * y / x, -sample_grad * call("log", x)]
 
 
 def _entropy_logits_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     x, y = orig.args
-    share = _per_sample(grad, x)
-    return [-share * y, -share * x]
+    sample_grad = _per_sample(grad, x)
+    return [-sample_grad * y, -sample_grad * x]
 
 
 def _per_sample(grad: Expr, x: Expr) -> Expr:
     ty = x.checked_type
     assert isinstance(ty, TensorType)
-    return grad / call("cast", _batch(x), dtype=ty.dtype)
+    return grad / call("cast", _batch_size(x), dtype=ty.dtype)
 
 
 def _mean_product(a: Array, b: Array, out: Array | None) -> Array:
     total = np.multiply(a, b).sum(dtype=a.dtype)
-    return finish(np.asarray(-total / a.dtype.type(len(a)), a.dtype), a.dtype, out)
+    return cast_result(np.asarray(-total / a.dtype.type(len(a)), a.dtype), a.dtype, out)
 
 
-@operator(
-    "nn.cross_entropy",
-    ("x", "y"),
-    relation=_entropy_type,
-    precision=Precision.NEVER,
-    level=10,
-    warns=True,
-    python=Python("predictions, targets", names={"predictions": "x", "targets": "y"}),
-    gradient=_entropy_grad,
-    shapes="x, y (batch, classes) -> ()",
-    source="Shannon's cross entropy",
-    edge_cases=("nn.cross_entropy(%x: (2, 3), %y: (2, 3))", "nn.cross_entropy(%x: (1, 1), %y: (1, 1))"),
-    example="nn.cross_entropy(%p, %y)",
-)
-@in_float
+def _cross_entropy_operator(name: str, gradient: Gradient, example: str) -> Callable[[Callable[..., Any]], Op]:
+    """Return the decorator that declares a cross entropy."""
+    return operator(
+        name,
+        ("x", "y"),
+        relation=_entropy_type,
+        precision=Precision.NEVER,
+        level=10,
+        warns=True,
+        python=Python("predictions, targets", names={"predictions": "x", "targets": "y"}),
+        gradient=gradient,
+        shapes="x, y (batch, classes) -> ()",
+        source="Shannon's cross entropy",
+        edge_cases=(f"{name}(%x: (2, 3), %y: (2, 3))", f"{name}(%x: (1, 1), %y: (1, 1))"),
+        example=example,
+    )
+
+
+@_cross_entropy_operator("nn.cross_entropy", _entropy_grad, "nn.cross_entropy(%p, %y)")
+@in_float_dtype
 def cross_entropy(attrs: Attrs, x: Array, y: Array, *, out: Array | None = None) -> Array:
     """The mean over the batch of -sum(y * log(x)), for predicted probabilities `x` and target probabilities `y`."""
     return _mean_product(np.log(x), y, out)
 
 
-@operator(
-    "nn.cross_entropy_with_logits",
-    ("x", "y"),
-    relation=_entropy_type,
-    precision=Precision.NEVER,
-    level=10,
-    warns=True,
-    python=Python("predictions, targets", names={"predictions": "x", "targets": "y"}),
-    gradient=_entropy_logits_grad,
-    shapes="x, y (batch, classes) -> ()",
-    source="Shannon's cross entropy",
-    edge_cases=(
-        "nn.cross_entropy_with_logits(%x: (2, 3), %y: (2, 3))",
-        "nn.cross_entropy_with_logits(%x: (1, 1), %y: (1, 1))",
-    ),
-    example="nn.cross_entropy_with_logits(%logp, %y)",
+@_cross_entropy_operator(
+    "nn.cross_entropy_with_logits", _entropy_logits_grad, "nn.cross_entropy_with_logits(%logp, %y)"
 )
-@in_float
+@in_float_dtype
 def cross_entropy_with_logits(attrs: Attrs, x: Array, y: Array, *, out: Array | None = None) -> Array:
     """The mean over the batch of -sum(y * x), for logarithms of probabilities `x` and target probabilities `y`."""
     return _mean_product(x, y, out)
@@ -135,25 +125,25 @@ def _nll_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type |
     return TensorType(targets.shape if attrs.reduction == "none" else (), predictions.dtype)
 
 
-def _pick(data: Array, targets: Any) -> Array:
-    """Return the element of the class axis (1) of `data` that each target names; targets are legal class numbers."""
+def _select_targets(data: Array, targets: Any) -> Array:
+    """Return the element of the class axis (1) of `data` at each target; targets are legal class numbers."""
     return np.take_along_axis(data, np.expand_dims(targets, 1), axis=1).squeeze(1)
 
 
-def _weight_by(attrs: Attrs, predictions: Expr, targets: Expr, weights: Expr) -> Expr:
-    """The loss in simpler operators: a row of the identity matrix selects the prediction and the weight of a target."""
+def _define_nll_loss(attrs: Attrs, predictions: Expr, targets: Expr, weights: Expr) -> Expr:
+    """Define `nn.nll_loss`: a one-hot row selects the prediction and the weight of each target."""
     shape, dtype = sizes_of(predictions, "nn.nll_loss"), dtype_of(predictions)
     classes = shape[1]
     ignored = number(attrs.ignore_index, dtype_of(targets))
-    counts = call("cast", call("not_equal", targets, ignored), dtype=dtype)
-    inside = call("clip", targets, a_min=0.0, a_max=classes - 1.0)
-    hot = call("one_hot", inside, number(1, dtype), number(0, dtype), depth=classes, axis=1, dtype=dtype)
+    counted = call("cast", call("not_equal", targets, ignored), dtype=dtype)
+    clipped = call("clip", targets, a_min=0.0, a_max=classes - 1.0)
+    one_hot = call("one_hot", clipped, number(1, dtype), number(0, dtype), depth=classes, axis=1, dtype=dtype)
     column = call("reshape", weights, newshape=(1, classes, *[1] * (len(shape) - 2)))
-    weight = call("sum", hot * column, axis=[1]) * counts
-    each = call("negative", weight * call("sum", hot * predictions, axis=[1]))
+    weight = call("sum", one_hot * column, axis=[1]) * counted
+    losses = call("negative", weight * call("sum", one_hot * predictions, axis=[1]))
     if attrs.reduction == "none":
-        return each
-    return call("sum", each) if attrs.reduction == "sum" else call("sum", each) / call("sum", weight)
+        return losses
+    return call("sum", losses) if attrs.reduction == "sum" else call("sum", losses) / call("sum", weight)
 
 
 @operator(
@@ -169,7 +159,7 @@ def _weight_by(attrs: Attrs, predictions: Expr, targets: Expr, weights: Expr) ->
     level=10,
     warns=True,
     python=Python("predictions, targets, weights, reduction='mean', ignore_index=-100"),
-    gradient=by_definition(_weight_by),
+    gradient=by_definition(_define_nll_loss),
     shapes="predictions (N, C, ...), targets (N, ...), weights (C) -> (), or (N, ...) unreduced",
     source="PyTorch's nll_loss",
     edge_cases=(
@@ -184,13 +174,13 @@ def _weight_by(attrs: Attrs, predictions: Expr, targets: Expr, weights: Expr) ->
 )
 def nll_loss(attrs: Attrs, predictions: Array, targets: Array, weights: Array, *, out: Array | None = None) -> Array:
     """Minus the weighted logarithm of the probability of each target: their mean by weight, their sum, or each."""
-    counts = targets != attrs.ignore_index
-    legal = np.where(counts, targets, 0)
-    weight = np.where(counts, weights.take(legal, mode="clip"), weights.dtype.type(0))
-    each = -weight * _pick(predictions, np.clip(legal, 0, predictions.shape[1] - 1))
+    counted = targets != attrs.ignore_index
+    classes = np.where(counted, targets, 0)
+    weight = np.where(counted, weights.take(classes, mode="clip"), weights.dtype.type(0))
+    losses = -weight * _select_targets(predictions, np.clip(classes, 0, predictions.shape[1] - 1))
     if attrs.reduction == "none":
-        return finish(each, predictions.dtype, out)
-    total = each.sum(dtype=predictions.dtype)
+        return cast_result(losses, predictions.dtype, out)
+    total = losses.sum(dtype=predictions.dtype)
     if attrs.reduction == "mean":
         total = total / weight.sum(dtype=predictions.dtype)
-    return finish(np.asarray(total), predictions.dtype, out)
+    return cast_result(np.asarray(total), predictions.dtype, out)

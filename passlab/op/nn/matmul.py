@@ -60,8 +60,11 @@ def _matmul_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Typ
     return TensorType((*shape[:-1], units if attrs.units is None else attrs.units), attrs.out_dtype or a.dtype)
 
 
-def _turn(array: Array, turn: bool) -> Array:
-    return array.swapaxes(-1, -2) if turn else array
+def _product(attrs: Attrs, a: Array, b: Array, out: Array | None) -> Array:
+    """Return the product of two stacks of matrices, each transposed if the attributes say so."""
+    a = a.swapaxes(-1, -2) if attrs.transpose_a else a
+    b = b.swapaxes(-1, -2) if attrs.transpose_b else b
+    return multiply(a, b, result_dtype(attrs.out_dtype, a.dtype), out)
 
 
 @operator(
@@ -92,12 +95,7 @@ def _turn(array: Array, turn: bool) -> Array:
 )
 def matmul(attrs: Attrs, tensor_a: Array, tensor_b: Array, *, out: Array | None = None) -> Array:
     """Multiply (..., m, k) by (k, n), with the result (..., m, n); either factor may be transposed."""
-    return multiply(
-        _turn(tensor_a, attrs.transpose_a),
-        _turn(tensor_b, attrs.transpose_b),
-        result_dtype(attrs.out_dtype, tensor_a.dtype),
-        out,
-    )
+    return _product(attrs, tensor_a, tensor_b, out)
 
 
 def _batch_matmul_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
@@ -147,9 +145,4 @@ def _batch_matmul_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) 
 )
 def batch_matmul(attrs: Attrs, tensor_a: Array, tensor_b: Array, *, out: Array | None = None) -> Array:
     """Multiply (b, m, k) by (b, k, n) sample by sample; a batch of 1 is broadcast."""
-    return multiply(
-        _turn(tensor_a, attrs.transpose_a),
-        _turn(tensor_b, attrs.transpose_b),
-        result_dtype(attrs.out_dtype, tensor_a.dtype),
-        out,
-    )
+    return _product(attrs, tensor_a, tensor_b, out)

@@ -19,8 +19,8 @@ from passlab.op.declare import Python, deliver, operator
 from passlab.op.dtypes import Array
 from passlab.op.fields import attrs, boolean, integer, integers, number
 from passlab.op.nn import gradients
-from passlab.op.nn.activation import along, channel_vector, check_vectors, finish
-from passlab.op.nn.arithmetic import in_float
+from passlab.op.nn.activation import along, channel_vector, check_vectors
+from passlab.op.nn.arithmetic import cast_result, in_float_dtype
 from passlab.op.relations import normal_axes, normal_axis, refuse, tensor
 
 
@@ -66,7 +66,7 @@ def _batch_norm_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) ->
     layout=layout_rules.along(results=3),
     precision=Precision.FOLLOW,
 )
-@in_float
+@in_float_dtype
 def batch_norm(
     attrs: Attrs,
     data: Array,
@@ -77,9 +77,7 @@ def batch_norm(
     *,
     out: tuple[Array, ...] | None = None,
 ) -> tuple[Array, ...]:
-    """Normalise each channel with the moving mean and variance. Returns the result and the two statistics,
-    unchanged.
-    """
+    """Normalise each channel with the moving mean and variance; these are returned, unchanged, with the result."""
     one = data.dtype.type(1)
     scale = one / np.sqrt(moving_var + data.dtype.type(attrs.epsilon))
     if attrs.scale:
@@ -95,7 +93,7 @@ def batch_norm(
     return out
 
 
-def _centre(data: Array, axes: tuple[int, ...], epsilon: float) -> Array:
+def _standardize(data: Array, axes: tuple[int, ...], epsilon: float) -> Array:
     """Return data minus its mean, divided by its standard deviation, along `axes`."""
     if not data.size:
         return data.copy()
@@ -106,12 +104,12 @@ def _centre(data: Array, axes: tuple[int, ...], epsilon: float) -> Array:
     return centred
 
 
-def _affine(result: Array, attrs: Attrs, gamma: Any, beta: Any, out: Array | None) -> Array:
+def _scale_and_shift(result: Array, attrs: Attrs, gamma: Any, beta: Any, out: Array | None) -> Array:
     if attrs.scale:
         result *= along(gamma, attrs.axis, result.ndim)
     if attrs.center:
         result += along(beta, attrs.axis, result.ndim)
-    return finish(result, result.dtype, out)
+    return cast_result(result, result.dtype, out)
 
 
 @operator(
@@ -133,10 +131,10 @@ def _affine(result: Array, attrs: Attrs, gamma: Any, beta: Any, out: Array | Non
     example="nn.layer_norm(%x, %gamma, %beta)",
     layout=layout_rules.along(),
 )
-@in_float
+@in_float_dtype
 def layer_norm(attrs: Attrs, data: Array, gamma: Array, beta: Array, *, out: Array | None = None) -> Array:
     """Normalise along `axis` with the data's own mean and variance (Ba et al., 2016)."""
-    return _affine(_centre(data, (attrs.axis,), attrs.epsilon), attrs, gamma, beta, out)
+    return _scale_and_shift(_standardize(data, (attrs.axis,), attrs.epsilon), attrs, gamma, beta, out)
 
 
 def _instance_norm_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
@@ -167,11 +165,11 @@ def _instance_norm_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter)
     example="nn.instance_norm(%x, %gamma, %beta)",
     layout=layout_rules.batch_first,
 )
-@in_float
+@in_float_dtype
 def instance_norm(attrs: Attrs, data: Array, gamma: Array, beta: Array, *, out: Array | None = None) -> Array:
     """Normalise each channel of each sample with its own mean and variance (Ulyanov et al., 2016)."""
     axes = tuple(i for i in range(1, data.ndim) if i != attrs.axis % data.ndim)
-    return _affine(_centre(data, axes, attrs.epsilon), attrs, gamma, beta, out)
+    return _scale_and_shift(_standardize(data, axes, attrs.epsilon), attrs, gamma, beta, out)
 
 
 def _group_norm_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
@@ -203,15 +201,15 @@ def _group_norm_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) ->
         "nn.group_norm(%x: (0, 4, 3), %g: (4), %b: (4), num_groups=2)",
     ),
     example="nn.group_norm(%x, %gamma, %beta, num_groups=2)",
-    layout=layout_rules.behind_axis,
+    layout=layout_rules.normalize_after_axis,
 )
-@in_float
+@in_float_dtype
 def group_norm(attrs: Attrs, data: Array, gamma: Array, beta: Array, *, out: Array | None = None) -> Array:
     """Normalise each group of channels, and the axes after them, of each sample (Wu and He, 2018)."""
     axis, shape = attrs.axis % data.ndim, data.shape
     grouped = data.reshape(*shape[:axis], attrs.num_groups, shape[axis] // attrs.num_groups, *shape[axis + 1 :])
-    result = _centre(grouped, tuple(range(axis + 1, grouped.ndim)), attrs.epsilon)
-    return _affine(result.reshape(shape), attrs, gamma, beta, out)
+    result = _standardize(grouped, tuple(range(axis + 1, grouped.ndim)), attrs.epsilon)
+    return _scale_and_shift(result.reshape(shape), attrs, gamma, beta, out)
 
 
 def _l2_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
@@ -246,7 +244,7 @@ def _l2_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | 
     example="nn.l2_normalize(%x, eps=0.001f, axis=[1])",
     layout=layout_rules.normalize,
 )
-@in_float
+@in_float_dtype
 def l2_normalize(attrs: Attrs, data: Array, *, out: Array | None = None) -> Array:
     """`x / sqrt(max(sum(x * x), eps))` along `axis`."""
     total = np.square(data).sum(axis=attrs.axis, keepdims=True, dtype=data.dtype)
@@ -289,7 +287,7 @@ def _lrn_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type |
     example="nn.lrn(%x, size=5)",
     layout=layout_rules.along(),
 )
-@in_float
+@in_float_dtype
 def lrn(attrs: Attrs, data: Array, *, out: Array | None = None) -> Array:
     """Local response normalisation: x / (bias + alpha / size * (sum of squares of `size` neighbours)) ** beta.
 

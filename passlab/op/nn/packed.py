@@ -1,19 +1,20 @@
 """Convolutions and products on weights packed in blocks, as the kernels of processors read them.
 
-They compute the same as `nn.conv2d` and `nn.dense`, in blocked layouts. Passes that choose layouts create them; nothing
-here knows which blocks are fast.
+They compute the same as `nn.conv2d` and `nn.dense`, in blocked layouts. Passes create them and choose the blocks.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
+from typing import Any
 
 from passlab.ir.attrs import Attrs
 from passlab.ir.expr import Expr
-from passlab.ir.op import OpPattern, Reporter
+from passlab.ir.op import Op, OpPattern, Reporter
 from passlab.ir.types import TensorType, Type
 from passlab.op import layout_rules
-from passlab.op.along_axis import laid_out
+from passlab.op.along_axis import transform_layout
 from passlab.op.chain import by_definition
 from passlab.op.declare import Python, call, operator
 from passlab.op.dtypes import Array
@@ -29,7 +30,7 @@ from passlab.op.relations import refuse, tensor
 _PACK = "nn.contrib_dense_pack"
 
 
-_PYTHON = Python(
+_CONV_SIGNATURE = Python(
     "data, kernel, strides=(1, 1), padding=(0, 0), dilation=(1, 1), groups=1, channels=None, "
     "kernel_size=None, data_layout='NCHW8c', kernel_layout='OIHW', out_layout='', "
     "out_dtype=''",
@@ -41,16 +42,25 @@ _PYTHON = Python(
 )
 
 
-@operator(
+def _packed_conv2d(name: str, **facts: Any) -> Op:
+    """Declare a convolution on data and weights in blocks."""
+    return operator(
+        name,
+        ("data", "weight"),
+        attrs=conv_attrs(2),
+        relation=conv_relation(2, name),
+        pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
+        level=10,
+        warns=True,
+        python=_CONV_SIGNATURE,
+        gradient=conv_gradients.conv(2),
+        layout=layout_rules.TwoLayouts({}),
+        **facts,
+    )(partial(conv_kernel, 2))
+
+
+contrib_conv2d_nchwc = _packed_conv2d(
     "nn.contrib_conv2d_NCHWc",
-    ("data", "weight"),
-    attrs=conv_attrs(2),
-    relation=conv_relation(2, "nn.contrib_conv2d_NCHWc"),
-    pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
-    level=10,
-    warns=True,
-    python=_PYTHON,
-    gradient=conv_gradients.conv(2),
     shapes="data (N, C / c, H, W, c), weight (O / o, C / i, KH, KW, i, o) -> (N, O / o, OH, OW, o)",
     source="im2col and a matrix product in BLAS, panel by panel",
     edge_cases=(
@@ -68,23 +78,10 @@ _PYTHON = Python(
         "nn.contrib_conv2d_NCHWc(%x, %w, padding=[1, 1, 1, 1], channels=16, kernel_size=[3, 3], "
         'data_layout="NCHW8c", kernel_layout="OIHW8i8o", out_layout="NCHW8c")'
     ),
-    layout=layout_rules.TwoLayouts({}),
+    doc="`nn.conv2d` on data and weights whose channels are in blocks.",
 )
-def contrib_conv2d_nchwc(attrs: Attrs, data: Array, weight: Array, *, out: Array | None = None) -> Array:
-    """`nn.conv2d` on data and weights whose channels are in blocks."""
-    return conv_kernel(2, attrs, data, weight, out=out)
-
-
-@operator(
+contrib_depthwise_conv2d_nchwc = _packed_conv2d(
     "nn.contrib_depthwise_conv2d_NCHWc",
-    ("data", "weight"),
-    attrs=conv_attrs(2),
-    relation=conv_relation(2, "nn.contrib_depthwise_conv2d_NCHWc"),
-    pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
-    level=10,
-    warns=True,
-    python=_PYTHON,
-    gradient=conv_gradients.conv(2),
     shapes="data (N, C / c, H, W, c), weight (C / c, 1, KH, KW, 1, c) -> (N, C / c, OH, OW, c)",
     source="one product per tap of the window",
     edge_cases=(
@@ -102,11 +99,8 @@ def contrib_conv2d_nchwc(attrs: Attrs, data: Array, weight: Array, *, out: Array
         "nn.contrib_depthwise_conv2d_NCHWc(%x, %w, padding=[1, 1, 1, 1], groups=16, channels=16, kernel_size=[3, 3], "
         'data_layout="NCHW8c", kernel_layout="OIHW1i8o", out_layout="NCHW8c")'
     ),
-    layout=layout_rules.TwoLayouts({}),
+    doc="`nn.conv2d` with as many groups as channels, on data and weights whose channels are in blocks.",
 )
-def contrib_depthwise_conv2d_nchwc(attrs: Attrs, data: Array, weight: Array, *, out: Array | None = None) -> Array:
-    """`nn.conv2d` with as many groups as channels, on data and weights whose channels are in blocks."""
-    return conv_kernel(2, attrs, data, weight, out=out)
 
 
 # ---------------------------------------------------------------- contrib_dense_pack
@@ -124,9 +118,11 @@ def _pack_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type 
     return TensorType((data.shape[0], rows), attrs.out_dtype or data.dtype)
 
 
-def _plain(attrs: Attrs, data: Expr, weight: Expr) -> Expr:
-    """The product with the weight unpacked."""
-    return call("nn.dense", data, laid_out(weight, attrs.weight_layout, "NC"), units=None, out_dtype=attrs.out_dtype)
+def _define_dense_pack(attrs: Attrs, data: Expr, weight: Expr) -> Expr:
+    """Define `nn.contrib_dense_pack` as the product with the unpacked weight."""
+    return call(
+        "nn.dense", data, transform_layout(weight, attrs.weight_layout, "NC"), units=None, out_dtype=attrs.out_dtype
+    )
 
 
 @operator(
@@ -143,7 +139,7 @@ def _plain(attrs: Attrs, data: Expr, weight: Expr) -> Expr:
     level=10,
     warns=True,
     python=Python("data, weight, weight_layout='NC', units=None, out_dtype=''"),
-    gradient=by_definition(_plain),
+    gradient=by_definition(_define_dense_pack),
     shapes="data (m, k), weight (units / b, k, b) -> (m, units)",
     source="a matrix product in BLAS",
     edge_cases=(
@@ -156,5 +152,5 @@ def _plain(attrs: Attrs, data: Expr, weight: Expr) -> Expr:
 )
 def contrib_dense_pack(attrs: Attrs, data: Array, weight: Array, *, out: Array | None = None) -> Array:
     """Multiply `data` (m, k) by the transpose of a weight (units, k) packed in blocks of rows."""
-    whole = conversion(attrs.weight_layout, "NC", "weight_layout").forward(weight)
-    return matmul(data, whole.T, result_dtype(attrs.out_dtype, data.dtype), out)
+    unpacked = conversion(attrs.weight_layout, "NC", "weight_layout").forward(weight)
+    return matmul(data, unpacked.T, result_dtype(attrs.out_dtype, data.dtype), out)

@@ -27,10 +27,12 @@ def check_number(types: Sequence[Type], index: int, name: str) -> None:
         refuse(f"{name} must be a single number", index, found=ty)
 
 
-def _pad(name: str, data: TensorType, widths: Sequence[Sequence[int]], longest: int | None = None) -> Type:
+def _bordered_type(
+    name: str, data: TensorType, widths: Sequence[Sequence[int]], mirror_offset: int | None = None
+) -> Type:
     """Return the type of `data` with a border; negative widths crop.
 
-    `longest` limits a mirrored border: 0 to the remaining size, 1 to one less.
+    `mirror_offset` limits a mirrored border to that many elements less than the remaining size; None is no limit.
     """
     rank = len(data.shape)
     if len(widths) != rank:
@@ -45,17 +47,17 @@ def _pad(name: str, data: TensorType, widths: Sequence[Sequence[int]], longest: 
             continue
         if dim + sum(pair) < 0:
             refuse(f"{entry} removes more than dimension {i} has", 0, expected=f"at most {dim}", found=list(pair))
-        left = dim + sum(width for width in pair if width < 0)
-        if longest is not None and max(pair) > max(0, left - longest):
-            message = f"{entry} cannot be mirrored from dimension {i} of size {left}"
-            refuse(message, 0, expected=f"at most {left - longest}", found=list(pair))
+        remaining = dim + sum(width for width in pair if width < 0)
+        if mirror_offset is not None and max(pair) > max(0, remaining - mirror_offset):
+            message = f"{entry} cannot be mirrored from dimension {i} of size {remaining}"
+            refuse(message, 0, expected=f"at most {remaining - mirror_offset}", found=list(pair))
         shape.append(dim + sum(pair))
     return TensorType(tuple(shape), data.dtype)
 
 
 def padded_type(name: str, data: TensorType, widths: Sequence[Sequence[int]], mode: str) -> Type:
     """Return the type of `data` with a border, by `nn.pad`'s modes. Raises `RelationError` for bad widths."""
-    return _pad(name, data, widths, 1 if mode == "reflect" else None)
+    return _bordered_type(name, data, widths, 1 if mode == "reflect" else None)
 
 
 def _pad_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
@@ -125,15 +127,13 @@ def with_border(data: Array, widths: Sequence[Sequence[int]], value: Any, mode: 
 
 
 def _mirror(data: Array, widths: Sequence[Sequence[int]], mode: Any, out: Array | None) -> Array:
-    """Return `data` with a border of its own elements, by NumPy's name of the mode, after negative widths have cropped
-    it.
-    """
-    cut = data[tuple(slice(max(-a, 0), n - max(-b, 0)) for n, (a, b) in zip(data.shape, widths, strict=True))]
+    """Return `data`, cropped by negative widths, with a border of its own elements by a mode of `np.pad`."""
+    cropped = data[tuple(slice(max(-a, 0), n - max(-b, 0)) for n, (a, b) in zip(data.shape, widths, strict=True))]
     border: Any = [(max(a, 0), max(b, 0)) for a, b in widths]
-    return write_into(np.pad(cut, border, mode=mode), out)
+    return copy_result(np.pad(cropped, border, mode=mode), out)
 
 
-def write_into(result: Array, out: Array | None) -> Array:
+def copy_result(result: Array, out: Array | None) -> Array:
     """Return `result`, in `out` if it is given."""
     if out is None:
         return result
@@ -143,7 +143,11 @@ def write_into(result: Array, out: Array | None) -> Array:
 
 def _mirror_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     data = tensor(types, 0, "data")
-    return None if data is None else _pad("nn.mirror_pad", data, attrs.pad_width, 0 if attrs.mode == "SYMMETRIC" else 1)
+    return (
+        None
+        if data is None
+        else _bordered_type("nn.mirror_pad", data, attrs.pad_width, 0 if attrs.mode == "SYMMETRIC" else 1)
+    )
 
 
 @operator(
@@ -202,4 +206,4 @@ def _flatten_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Ty
 )
 def batch_flatten(attrs: Attrs, data: Array, *, out: Array | None = None) -> Array:
     """Join all dimensions after the first."""
-    return write_into(data.reshape(data.shape[0], math.prod(data.shape[1:])), out)
+    return copy_result(data.reshape(data.shape[0], math.prod(data.shape[1:])), out)

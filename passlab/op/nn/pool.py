@@ -15,14 +15,13 @@ from passlab.ir.op import Op, OpPattern, Precision, Relation, Reporter
 from passlab.ir.types import TensorType, Type
 from passlab.op import layout_rules
 from passlab.op.chain import Gradient
-from passlab.op.declare import Python, known_list, operator
+from passlab.op.declare import Python, constant_list, operator
 from passlab.op.dtypes import Array, as_array
 from passlab.op.fields import attrs, boolean, integers, text
 from passlab.op.layout_names import DATA_LAYOUTS as _LAYOUTS
 from passlab.op.layout_names import layout_axes, spatial_axes
 from passlab.op.nn import pool_gradients, pooling
-from passlab.op.nn.activation import finish
-from passlab.op.nn.arithmetic import result_array
+from passlab.op.nn.arithmetic import cast_result, result_array
 from passlab.op.nn.windows import check_lengths, check_positive, on_axes, pad, split_padding, window_size
 from passlab.op.reduce import extremum
 from passlab.op.relations import tensor
@@ -153,7 +152,7 @@ def _in_slabs(pool: Callable[..., Any], rank: int, name: str, attrs: Attrs, data
             pool(plan, attrs, data[slabs[number]], array[slabs[number]])
 
     share(job, len(slabs))
-    return finish(result, data.dtype, out)
+    return cast_result(result, data.dtype, out)
 
 
 def _max_kernel(rank: int, name: str, attrs: Attrs, data: Array, *, out: Array | None = None) -> Array:
@@ -176,7 +175,7 @@ def _avg_pool(plan: PoolPlan, attrs: Attrs, data: Array, out: Array) -> None:
     count: Any = math.prod(plan.window)
     if not plan.full:
         count = plan.divisors.reshape(plan.counts) if plan.flat else plan.divisors
-    result = pooling.divide_counts(total, count, data.dtype, out)
+    result = pooling.divide_sums(total, count, data.dtype, out)
     if result is not out:
         np.copyto(out, result)
 
@@ -266,9 +265,7 @@ def global_avg(attrs: Attrs, data: Array, *, out: Array | None = None) -> Array:
     """The mean of each channel over the whole image."""
     axes = spatial_axes(attrs.layout, 2, "nn.global_avg_pool2d")
     total = data.sum(axis=axes, keepdims=True, dtype=pooling.sum_dtype(data.dtype))
-    return _store(
-        pooling.divide_counts(total, max(1, data.shape[axes[0]] * data.shape[axes[1]]), data.dtype), data, out
-    )
+    return _store(pooling.divide_sums(total, max(1, data.shape[axes[0]] * data.shape[axes[1]]), data.dtype), data, out)
 
 
 def global_max(attrs: Attrs, data: Array, *, out: Array | None = None) -> Array:
@@ -358,7 +355,7 @@ def _adaptive_avg(rank: int, name: str, attrs: Attrs, data: Array, *, out: Array
     for axis, count in zip(axes, counts, strict=True):
         spans = np.array([b - a for a, b in pooling.adaptive_spans(data.shape[axis], count)])
         sizes = sizes * spans.reshape([-1 if i == axis else 1 for i in range(data.ndim)])
-    return _store(pooling.divide_counts(total, sizes, data.dtype), data, out)
+    return _store(pooling.divide_sums(total, sizes, data.dtype), data, out)
 
 
 def _adaptive_attrs(rank: int) -> type[Attrs]:
@@ -395,7 +392,7 @@ def _declare_adaptive(rank: int, mean: bool) -> Op:
         precision=Precision.NEVER if mean else Precision.FOLLOW,
         level=10,
         warns=True,
-        python=Python(f"data, output_size=None, layout={_LAYOUTS[rank]!r}, out_layout=''", output_size=known_list),
+        python=Python(f"data, output_size=None, layout={_LAYOUTS[rank]!r}, out_layout=''", output_size=constant_list),
         gradient=(pool_gradients.adaptive_avg if mean else pool_gradients.adaptive_max)(name),
         shapes=f"(N, C, {', '.join('DHW'[3 - rank :])}) -> (N, C, output_size)",
         source="PyTorch's adaptive pooling",

@@ -13,7 +13,7 @@ import numpy as np
 from passlab.ir.attrs import Attrs
 from passlab.ir.expr import Expr
 from passlab.ir.op import OpCall
-from passlab.op.along_axis import laid_out, number, pick, reshape_to, through_matrix
+from passlab.op.along_axis import matmul_along_axis, number, reshape_to, take_along, transform_layout
 from passlab.op.chain import Gradient, attrs_of, by_definition, dtype_of, infer_types, shape_of, sizes_of
 from passlab.op.declare import call
 from passlab.op.dtypes import array_dtype
@@ -58,9 +58,9 @@ def pool1d(name: str) -> Gradient:
     """Return the gradient of pooling along one axis, as that of an image with one row."""
 
     def define(attrs: Attrs, data: Expr) -> Expr:
-        image = call("expand_dims", laid_out(data, attrs.layout, "NCW"), axis=2)
+        image = call("expand_dims", transform_layout(data, attrs.layout, "NCW"), axis=2)
         result = call("squeeze", _over(image, name, attrs, (None, 0)), axis=[2])
-        return laid_out(result, "NCW", attrs.layout)
+        return transform_layout(result, "NCW", attrs.layout)
 
     return by_definition(define)
 
@@ -73,7 +73,7 @@ def pool3d(name: str) -> Gradient:
     """
 
     def define(attrs: Attrs, data: Expr) -> Expr:
-        volume = infer_types(laid_out(data, attrs.layout, "NCDHW"))
+        volume = infer_types(transform_layout(data, attrs.layout, "NCDHW"))
         n, c, d, h, w = sizes_of(volume, name)
         slices = reshape_to(volume, (n, c * d, h, w))
         flat = infer_types(_over(slices, name, attrs, (1, 2)))
@@ -81,7 +81,7 @@ def pool3d(name: str) -> Gradient:
         stack = reshape_to(flat, (n, c, d, height * width))
         result = infer_types(_over(stack, name, attrs, (0, None)))
         whole = reshape_to(result, (n, c, sizes_of(result, name)[2], height, width))
-        return laid_out(whole, "NCDHW", attrs.layout)
+        return transform_layout(whole, "NCDHW", attrs.layout)
 
     return by_definition(define)
 
@@ -96,13 +96,13 @@ def max_pool2d_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     """Each window's gradient goes to its first maximum; the data only determines where that is."""
     attrs, (first, data) = attrs_of(orig), orig.args
     counts = [shape_of(first)[axis] for axis in layout_axes(attrs.layout, shape_of(first), 2, "nn.max_pool2d_grad")]
-    image = infer_types(laid_out(data, attrs.layout, "NCHW"))
+    image = infer_types(transform_layout(data, attrs.layout, "NCHW"))
     dtype, shape = dtype_of(data), sizes_of(image, "nn.max_pool2d_grad")
-    values = laid_out(grad, attrs.layout, "NCHW")
+    values = transform_layout(grad, attrs.layout, "NCHW")
     lowest = number(pooling.lowest(array_dtype(dtype)), dtype)
     positions = call("argmax", _windows(attrs, image, lowest, shape, counts), axis=[-1], keepdims=True)
     values_at = call("gather", _windows(attrs, values, number(0, dtype), shape, counts), positions, axis=4)
-    return [laid_out(call("squeeze", values_at, axis=[4]), "NCHW", attrs.layout), call("zeros_like", data)]
+    return [transform_layout(call("squeeze", values_at, axis=[4]), "NCHW", attrs.layout), call("zeros_like", data)]
 
 
 def _windows(attrs: Attrs, image: Expr, border: Expr, shape: Sequence[int], counts: Sequence[int]) -> Expr:
@@ -117,7 +117,7 @@ def _windows(attrs: Attrs, image: Expr, border: Expr, shape: Sequence[int], coun
         reach = int(positions[i][-1]) + 1 if len(positions[i]) else 0
         widths.append((before[i], max(after[i], reach - shape[2 + i] - before[i])))
         split += [counts[i], attrs.pool_size[i]]
-    spread = pick(pick(call("nn.pad", image, border, pad_width=widths), 2, positions[0]), 3, positions[1])
+    spread = take_along(take_along(call("nn.pad", image, border, pad_width=widths), 2, positions[0]), 3, positions[1])
     parts = call("transpose", reshape_to(spread, (*shape[:2], *split)), axes=[0, 1, 2, 4, 3, 5])
     return reshape_to(parts, (*shape[:2], *counts, attrs.pool_size[0] * attrs.pool_size[1]))
 
@@ -157,7 +157,7 @@ def adaptive_avg(name: str) -> Gradient:
         for axis, spans in _spans(attrs, data, name):
             positions = np.arange(sizes_of(data, name)[axis])
             inside = [(positions >= a) & (positions < b) for a, b in spans]
-            result = through_matrix(result, rank, axis, [row / max(row.sum(), 1) for row in inside], dtype_of(data))
+            result = matmul_along_axis(result, rank, axis, [row / max(row.sum(), 1) for row in inside], dtype_of(data))
         return result
 
     return by_definition(define)
@@ -175,7 +175,7 @@ def adaptive_max(name: str) -> Gradient:
             longest = max(b - a for a, b in spans)
             taps = [min(a + i, b - 1) for a, b in spans for i in range(longest)]
             split = [*shape[:axis], len(spans), longest, *shape[axis + 1 :]]
-            result = call("max", reshape_to(pick(result, axis, taps), split), axis=[axis + 1])
+            result = call("max", reshape_to(take_along(result, axis, taps), split), axis=[axis + 1])
             shape[axis] = len(spans)
         return result
 

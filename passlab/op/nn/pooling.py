@@ -163,7 +163,7 @@ def window_counts(length: int, window: int, stride: int, dilation: int, before: 
     return as_array(np.maximum(((positions >= 0) & (positions < length)).sum(axis=1), 1))
 
 
-def divide_counts(total: Array, count: Any, dtype: np.dtype[Any], out: Array | None = None) -> Array:
+def divide_sums(total: Array, count: Any, dtype: np.dtype[Any], out: Array | None = None) -> Array:
     """Return `total / count` in `dtype`; whole numbers are truncated, as in Relay.
 
     `out` may hold sums of that dtype; it then receives the quotients.

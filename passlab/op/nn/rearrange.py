@@ -16,8 +16,8 @@ from passlab.op.dtypes import Array
 from passlab.op.fields import attrs, integer, integers, number, pairs, text
 from passlab.op.layout_names import conversion, forward_shape
 from passlab.op.nn import rearrange_gradients
-from passlab.op.nn.pad import add_border, write_into
-from passlab.op.relations import divide_counts, normal_axis, refuse, tensor, times
+from passlab.op.nn.pad import add_border, copy_result
+from passlab.op.relations import divide_dim, normal_axis, refuse, tensor, times
 
 
 # ---------------------------------------------------------------- space and batch
@@ -92,7 +92,7 @@ def space_to_batch_nd(attrs: Attrs, data: Array, *, out: Array | None = None) ->
     parts = padded.reshape(data.shape[0], *split, *padded.shape[rank + 1 :])
     inner, outer = range(2, 2 * rank + 2, 2), range(1, 2 * rank + 1, 2)
     result = parts.transpose(*inner, 0, *outer, *range(2 * rank + 1, parts.ndim))
-    return write_into(
+    return copy_result(
         result.reshape(-1 if result.size else data.shape[0] * math.prod(blocks), *sizes, *padded.shape[rank + 1 :]), out
     )
 
@@ -104,7 +104,7 @@ def _from_batch_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) ->
     _check_blocks("nn.batch_to_space_nd", data, attrs.block_shape, attrs.crops, "crops")
     shape: list[Dim] = list(data.shape)
     count = math.prod(attrs.block_shape)
-    shape[0] = divide_counts(shape[0], count)
+    shape[0] = divide_dim(shape[0], count)
     for i, (block, pair) in enumerate(zip(attrs.block_shape, attrs.crops, strict=True), 1):
         dim = shape[i]
         if isinstance(dim, int):
@@ -157,7 +157,7 @@ def batch_to_space_nd(attrs: Attrs, data: Array, *, out: Array | None = None) ->
         batch, *sizes, *data.shape[rank + 1 :]
     )
     cut = [slice(a, n - b) for n, (a, b) in zip(sizes, attrs.crops, strict=True)]
-    return write_into(np.ascontiguousarray(result[(slice(None), *cut)]), out)
+    return copy_result(np.ascontiguousarray(result[(slice(None), *cut)]), out)
 
 
 # ---------------------------------------------------------------- space and depth
@@ -187,7 +187,7 @@ def _to_depth_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> T
     for i, dim in enumerate(size):
         if isinstance(dim, int) and dim % block:
             refuse(f"nn.space_to_depth: an axis of size {dim} cannot be cut into blocks of {block}", 0)
-        size[i] = divide_counts(dim, block)
+        size[i] = divide_dim(dim, block)
     return TensorType(way.backward_shape((batch, channels, *size)), data.dtype)
 
 
@@ -216,7 +216,7 @@ def space_to_depth(attrs: Attrs, data: Array, *, out: Array | None = None) -> Ar
     way, b = conversion(attrs.layout, "NCHW", "layout"), attrs.block_size
     n, c, h, w = (x := way.forward(data)).shape
     result = x.reshape(n, c, h // b, b, w // b, b).transpose(0, 3, 5, 1, 2, 4).reshape(n, c * b * b, h // b, w // b)
-    return write_into(np.ascontiguousarray(way.backward(result)), out)
+    return copy_result(np.ascontiguousarray(way.backward(result)), out)
 
 
 def _from_depth_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
@@ -225,7 +225,7 @@ def _from_depth_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) ->
         return None
     block, way = _check_block_size("nn.depth_to_space", attrs), conversion(attrs.layout, "NCHW", "layout")
     batch, channels, *size = forward_shape(way, data.shape, "data", 0)
-    channels = divide_counts(channels, block * block)
+    channels = divide_dim(channels, block * block)
     size = [times(dim, block) for dim in size]
     return TensorType(way.backward_shape((batch, channels, *size)), data.dtype)
 
@@ -261,7 +261,7 @@ def depth_to_space(attrs: Attrs, data: Array, *, out: Array | None = None) -> Ar
         parts = x.reshape(n, b, b, c, h, w).transpose(0, 3, 4, 1, 5, 2)
     else:
         parts = x.reshape(n, c, b, b, h, w).transpose(0, 1, 4, 2, 5, 3)
-    return write_into(np.ascontiguousarray(way.backward(parts.reshape(n, c, h * b, w * b))), out)
+    return copy_result(np.ascontiguousarray(way.backward(parts.reshape(n, c, h * b, w * b))), out)
 
 
 # ---------------------------------------------------------------- dilate
@@ -351,4 +351,4 @@ def fifo_buffer(attrs: Attrs, data: Array, buffer: Array, *, out: Array | None =
     """Push data into a queue: the buffer shifted by the length of the data, with the data at its end."""
     axis = attrs.axis % buffer.ndim
     kept = buffer[(slice(None),) * axis + (slice(data.shape[axis], None),)]
-    return write_into(np.concatenate((kept, data.astype(buffer.dtype, copy=False)), axis=axis), out)
+    return copy_result(np.concatenate((kept, data.astype(buffer.dtype, copy=False)), axis=axis), out)

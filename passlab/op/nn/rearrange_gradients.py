@@ -7,7 +7,7 @@ import math
 from passlab.ir.attrs import Attrs
 from passlab.ir.expr import Expr, Tuple
 from passlab.ir.op import OpCall
-from passlab.op.along_axis import laid_out, number, part, reshape_to
+from passlab.op.along_axis import number, part, reshape_to, transform_layout
 from passlab.op.chain import attrs_of, by_definition, dtype_of, shape_of, sizes_of
 from passlab.op.declare import call
 from passlab.op.slice import FOREVER
@@ -41,7 +41,7 @@ def space_to_depth(orig: OpCall, grad: Expr) -> list[Expr]:
 def _spread(attrs: Attrs, data: Expr) -> Expr:
     """Spread channels over blocks of pixels, step by step."""
     b, layout = attrs.block_size, attrs.layout
-    x = laid_out(data, layout, "NCHW")
+    x = transform_layout(data, layout, "NCHW")
     shape = dict(zip(layout, sizes_of(data, "nn.depth_to_space"), strict=True))
     n, c, h, w = (shape[axis] for axis in "NCHW")
     each = c // (b * b)
@@ -51,7 +51,7 @@ def _spread(attrs: Attrs, data: Expr) -> Expr:
     if attrs.mode != "DCR":
         split, order = ((n, each, b, b, h, w), [0, 1, 4, 2, 5, 3])
     parts = call("transpose", reshape_to(x, split), axes=order)
-    return laid_out(reshape_to(parts, (n, each, h * b, w * b)), "NCHW", layout)
+    return transform_layout(reshape_to(parts, (n, each, h * b, w * b)), "NCHW", layout)
 
 
 depth_to_space = by_definition(_spread)

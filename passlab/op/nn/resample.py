@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from passlab.ir.types import Dim
-from passlab.op.dtypes import Array, as_array, half_away, is_float
+from passlab.op.dtypes import Array, as_array, is_float, round_half_away
 
 METHODS = ("nearest_neighbor", "linear", "cubic")
 COORDINATES = (
@@ -69,7 +69,7 @@ def nearest(scheme: Scheme, at: Array) -> Array:
     """Return the index of the element nearest to each position, by the scheme's rule for halves."""
     rule = scheme.rounding or ("round" if scheme.coordinates == "align_corners" else "floor")
     if rule == "round":
-        index = half_away(at)
+        index = round_half_away(at)
     elif rule == "round_prefer_floor":
         index = np.ceil(at - np.float32(0.5))
     elif rule == "round_prefer_ceil":

@@ -13,7 +13,7 @@ import numpy as np
 
 from passlab.ir.attrs import Attrs
 from passlab.ir.expr import Expr
-from passlab.op.along_axis import number, reshape_to, through_matrix
+from passlab.op.along_axis import matmul_along_axis, number, reshape_to
 from passlab.op.chain import Gradient, by_definition, dtype_of, shape_of, sizes_of
 from passlab.op.declare import call
 from passlab.op.nn.resample import Scheme, resample
@@ -28,7 +28,7 @@ def _resample(
         units = np.eye(sizes_of(data, name)[axis])
         region = (roi[i], roi[i + len(axes)]) if roi else None
         matrix = resample(units, (1,), (size,), linear, region, units.dtype).T
-        result = through_matrix(result, rank, axis, matrix, dtype_of(data))
+        result = matmul_along_axis(result, rank, axis, matrix, dtype_of(data))
     return result
 
 

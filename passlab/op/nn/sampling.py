@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from passlab.errors import Diagnostic, RunError
-from passlab.op.dtypes import Array, as_array, half_away
+from passlab.op.dtypes import Array, as_array, round_half_away
 
 
 def pixels(image: Array, positions: Sequence[Any], outside: str) -> Array:
@@ -47,7 +47,7 @@ def linear(image: Array, positions: Sequence[Any], outside: str) -> Array:
 
 def nearest_index(position: Array) -> Array:
     """Return coordinates rounded to the nearest whole number, halves away from zero."""
-    return half_away(position).astype(np.int64)
+    return round_half_away(position).astype(np.int64)
 
 
 def nearest(image: Array, positions: Sequence[Any], outside: str) -> Array:

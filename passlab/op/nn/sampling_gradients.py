@@ -16,7 +16,7 @@ import numpy as np
 from passlab.ir.attrs import Attrs
 from passlab.ir.expr import Expr, Tuple
 from passlab.ir.op import OpCall
-from passlab.op.along_axis import indices, laid_out, number, part, reshape_to
+from passlab.op.along_axis import indices, number, part, reshape_to, transform_layout
 from passlab.op.chain import attrs_of, by_definition, dtype_of, infer_types, sizes_of
 from passlab.op.declare import call
 from passlab.op.relations import refuse
@@ -146,8 +146,8 @@ grid_sample = by_definition(_grid_sample)
 # ---------------------------------------------------------------- deformable_conv2d
 def _deformable(attrs: Attrs, data: Expr, offset: Expr, weight: Expr) -> Expr:
     """Patches read at moved positions, times the weight."""
-    x, moved = (laid_out(e, attrs.data_layout, "NCHW") for e in (data, offset))
-    w, dtype = laid_out(weight, attrs.kernel_layout, "OIHW"), dtype_of(data)
+    x, moved = (transform_layout(e, attrs.data_layout, "NCHW") for e in (data, offset))
+    w, dtype = transform_layout(weight, attrs.kernel_layout, "OIHW"), dtype_of(data)
     n, c, *size = sizes_of(infer_types(x), "nn.deformable_conv2d")
     o, _, kh, kw = sizes_of(infer_types(w), "nn.deformable_conv2d")
     height, width = sizes_of(infer_types(moved), "nn.deformable_conv2d")[2:]
@@ -172,7 +172,7 @@ def _deformable(attrs: Attrs, data: Expr, offset: Expr, weight: Expr) -> Expr:
     columns_of = reshape_to(samples, (n, attrs.groups, c // attrs.groups * taps, positions))
     matrix = reshape_to(w, (1, attrs.groups, o // attrs.groups, c // attrs.groups * taps))
     output = call("einsum", Tuple([call("squeeze", matrix, axis=[0]), columns_of]), equation="gok,ngkp->ngop")
-    result = laid_out(reshape_to(output, (n, o, height, width)), "NCHW", attrs.out_layout or attrs.data_layout)
+    result = transform_layout(reshape_to(output, (n, o, height, width)), "NCHW", attrs.out_layout or attrs.data_layout)
     return call("cast", result, dtype=attrs.out_dtype) if attrs.out_dtype not in ("", dtype) else result
 
 
@@ -212,7 +212,7 @@ def _column(boxes: Expr, index: int) -> Expr:
 
 def _crop(attrs: Attrs, data: Expr, boxes: Expr, box_indices: Expr) -> Expr:
     """Boxes of images, each resized by a product along each axis; pixels outside have no gradient."""
-    x, dtype = infer_types(laid_out(data, attrs.layout, "NCHW")), dtype_of(data)
+    x, dtype = infer_types(transform_layout(data, attrs.layout, "NCHW")), dtype_of(data)
     _, c, *size = sizes_of(x, "image.crop_and_resize")
     n, counts = sizes_of(boxes, "image.crop_and_resize")[0], attrs.crop_size
     where = boxes if dtype_of(boxes) == dtype else call("cast", boxes, dtype=dtype)
@@ -229,7 +229,7 @@ def _crop(attrs: Attrs, data: Expr, boxes: Expr, box_indices: Expr) -> Expr:
             samples = call("cast", call("equal", call("expand_dims", nearest, axis=-1), pixels), dtype=dtype)
         matrices.append(samples * _within(positions, 0, length - 1, dtype))
     images = call("take", x, box_indices, axis=0, mode="fast")
-    result = laid_out(_through_both(images, (n, c, *size), matrices, counts), "NCHW", attrs.layout)
+    result = transform_layout(_through_both(images, (n, c, *size), matrices, counts), "NCHW", attrs.layout)
     return call("cast", result, dtype=attrs.out_dtype) if attrs.out_dtype not in ("", dtype) else result
 
 
@@ -238,7 +238,7 @@ crop_and_resize = by_definition(_crop)
 
 def _align(attrs: Attrs, data: Expr, rois: Expr) -> Expr:
     """Regions sampled at points of each bin, then reduced by mean or maximum."""
-    x, dtype = infer_types(laid_out(data, attrs.layout, "NCHW")), dtype_of(data)
+    x, dtype = infer_types(transform_layout(data, attrs.layout, "NCHW")), dtype_of(data)
     _, c, *size = sizes_of(x, "vision.roi_align")
     n, samples, pooled = sizes_of(rois, "vision.roi_align")[0], attrs.sample_ratio, attrs.pooled_size
     batch = call("cast", reshape_to(_column(rois, 0), (n,)), dtype="int64")
@@ -255,7 +255,7 @@ def _align(attrs: Attrs, data: Expr, rois: Expr) -> Expr:
     gradients = _through_both(images, (n, c, *size), matrices, [count * samples for count in pooled])
     grid = reshape_to(gradients, (n, c, pooled[0], samples, pooled[1], samples))
     result = call("max" if attrs.mode == "max" else "mean", grid, axis=[3, 5])
-    return laid_out(result, "NCHW", attrs.layout)
+    return transform_layout(result, "NCHW", attrs.layout)
 
 
 _ALIGNED = by_definition(_align)

@@ -18,7 +18,7 @@ from passlab.op.declare import Python, operator
 from passlab.op.dtypes import Array, is_float
 from passlab.op.fields import attrs, boolean, integers, text
 from passlab.op.nn import sparse_gradients
-from passlab.op.nn.pad import write_into
+from passlab.op.nn.pad import copy_result
 from passlab.op.nn.windows import on_axes
 from passlab.op.relations import refuse, tensor
 
@@ -112,7 +112,7 @@ def _sparse_dense(
     matrix = sparse_matrix(data, indices, pointers, dense.shape[1])
     right = _wide(dense).T
     product = np.asarray((matrix @ right) if attrs.sparse_lhs else (matrix @ right).T)
-    return write_into(np.ascontiguousarray(product.astype(dense.dtype, copy=False)), out)
+    return copy_result(np.ascontiguousarray(product.astype(dense.dtype, copy=False)), out)
 
 
 _MATRIX: Any = {"sparse_mat": ("sparse_data", "sparse_indices", "sparse_indptr")}
@@ -231,7 +231,7 @@ def sparse_add(
 ) -> Array:
     """Add a matrix and one in compressed rows."""
     matrix = sparse_matrix(data.astype(dense.dtype, copy=False), indices, pointers, dense.shape[1])
-    return write_into(np.asarray(_wide(dense) + matrix).astype(dense.dtype, copy=False), out)
+    return copy_result(np.asarray(_wide(dense) + matrix).astype(dense.dtype, copy=False), out)
 
 
 # ---------------------------------------------------------------- sparse_conv2d
@@ -290,6 +290,6 @@ def sparse_conv2d(
     flat = x.reshape(n * h * w, x.shape[3])
     result = np.asarray(sparse_matrix(data, indices, pointers, flat.shape[1]) @ _wide(flat).T)
     result = result.astype(dense.dtype, copy=False).reshape(result.shape[0], n, h, w)
-    return write_into(
+    return copy_result(
         np.ascontiguousarray(result.transpose((1, 2, 3, 0) if attrs.layout == "NHWC" else (1, 0, 2, 3))), out
     )

@@ -26,7 +26,7 @@ MOST_TAPS = 4  # rows of the window: each is added to the result separately
 PRODUCT_BYTES = 512 << 10  # of the products of a block, for each thread, which are added up in the second-level cache
 
 
-def suits(out: Any, x: Any, window: Window, kernel: tuple[int, ...]) -> bool:
+def suits_stacking(out: Any, x: Any, window: Window, kernel: tuple[int, ...]) -> bool:
     """Whether this method is faster for a convolution without groups."""
     inputs = x.shape[1] * math.prod(kernel[1:])
     few = out.shape[1] <= MOST_CHANNELS and inputs >= FEWEST_INPUTS

@@ -20,7 +20,7 @@ from passlab.op.fields import attrs, integer
 from passlab.op.nn.arithmetic import result_dtype
 from passlab.op.nn.conv import check_window, conv_attrs
 from passlab.op.nn.convolve import convolve
-from passlab.op.nn.pad import write_into
+from passlab.op.nn.pad import copy_result
 from passlab.op.nn.windows import check_positive, on_axes, pad, window_size
 from passlab.op.no_gradient import TRANSFORMED_WEIGHT
 from passlab.op.relations import refuse, tensor
@@ -76,7 +76,7 @@ def gemm_weight_transform(attrs: Attrs, weights: Array, *, out: Array | None = N
     guard_size([n + -n % tile for n, tile in zip(matrix.shape, (rows, cols), strict=True)], weights.dtype, _TRANSFORM)
     full = np.pad(matrix, [(0, -size % tile) for size, tile in zip(matrix.shape, (rows, cols), strict=True)])
     tiles = full.reshape(full.shape[0] // rows, rows, full.shape[1] // cols, cols).transpose(0, 2, 1, 3)
-    return write_into(np.ascontiguousarray(tiles), out)
+    return copy_result(np.ascontiguousarray(tiles), out)
 
 
 def _gemm_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:

@@ -14,7 +14,7 @@ from passlab.op.declare import Dynamic, Python, operator
 from passlab.op.dtypes import Array
 from passlab.op.fields import attrs, boolean, number, text
 from passlab.op.layout_names import layout_axes
-from passlab.op.nn.activation import finish
+from passlab.op.nn.arithmetic import cast_result
 from passlab.op.nn.resample import COORDINATES, ResizePlan, Scheme, resample
 from passlab.op.nn.resize_gradients import resampling
 from passlab.op.relations import tensor, times
@@ -75,7 +75,7 @@ def upsample(attrs: Attrs, data: Array, scales: Sequence[float], name: str, out:
     axes = layout_axes(attrs.layout, data.shape, len(scales), name)
     shape = scaled_shape(data.shape, axes, scales, name)
     sizes: Any = tuple(shape[a] for a in axes)
-    return finish(resample(data, axes, sizes, upsampling_scheme(attrs), None, data.dtype), data.dtype, out)
+    return cast_result(resample(data, axes, sizes, upsampling_scheme(attrs), None, data.dtype), data.dtype, out)
 
 
 UpSamplingAttrs = attrs(

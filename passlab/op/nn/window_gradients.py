@@ -9,7 +9,7 @@ import numpy as np
 
 from passlab.ir.attrs import Attrs
 from passlab.ir.expr import Expr, Tuple
-from passlab.op.along_axis import indices, laid_out, number, part, pick, reshape_to
+from passlab.op.along_axis import indices, number, part, reshape_to, take_along, transform_layout
 from passlab.op.chain import by_definition, dtype_of, infer_types, sizes_of
 from passlab.op.declare import call
 from passlab.op.nn.windows import full_padding
@@ -52,8 +52,8 @@ correlation = by_definition(_correlate)
 # ---------------------------------------------------------------- dilation2d
 def _dilate_by(attrs: Attrs, data: Expr, weight: Expr) -> Expr:
     """The maximum, tap by tap, of shifted data plus the weight of the tap."""
-    w = infer_types(laid_out(weight, attrs.kernel_layout, "IHW"))
-    x = infer_types(_add_border(infer_types(laid_out(data, attrs.data_layout, "NCHW")), attrs.padding))
+    w = infer_types(transform_layout(weight, attrs.kernel_layout, "IHW"))
+    x = infer_types(_add_border(infer_types(transform_layout(data, attrs.data_layout, "NCHW")), attrs.padding))
     c, *kernel = sizes_of(w, "image.dilation2d")
     reach = [(k - 1) * d + 1 for k, d in zip(kernel, attrs.dilations, strict=True)]
     room = zip(sizes_of(x, "image.dilation2d")[2:], reach, attrs.strides, strict=True)
@@ -63,7 +63,7 @@ def _dilate_by(attrs: Attrs, data: Expr, weight: Expr) -> Expr:
         starts = [t * d for t, d in zip(tap, attrs.dilations, strict=True)]
         own = call("strided_slice", w, begin=tap, end=[t + 1 for t in tap], strides=[1, 1], axes=[1, 2])
         terms.append(_box(x, starts, size, attrs.strides) + reshape_to(own, (1, c, 1, 1)))
-    result = laid_out(reduce(lambda p, q: call("maximum", p, q), terms), "NCHW", attrs.data_layout)
+    result = transform_layout(reduce(lambda p, q: call("maximum", p, q), terms), "NCHW", attrs.data_layout)
     return call("cast", result, dtype=attrs.out_dtype) if attrs.out_dtype not in ("", dtype_of(data)) else result
 
 
@@ -79,7 +79,7 @@ def _seen(attrs: Attrs, data: Expr) -> Expr:
     for i, (size, step) in enumerate(zip(windows, attrs.strides, strict=True)):
         count = (shape[axis + i] - size) // step + 1
         positions = (np.arange(count)[:, None] * step + np.arange(size)).reshape(-1)
-        result = pick(result, axis + i, positions)
+        result = take_along(result, axis + i, positions)
         counts.append(count)
     split = [n for pair in zip(counts, windows, strict=True) for n in pair]
     rest = range(axis, axis + 2 * len(windows))

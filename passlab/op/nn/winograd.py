@@ -25,7 +25,7 @@ from passlab.op.fields import attrs, integer
 from passlab.op.layout_names import DATA_LAYOUTS, conversion, forward_shape
 from passlab.op.nn.arithmetic import result_dtype
 from passlab.op.nn.conv import check_window, conv_attrs
-from passlab.op.nn.pad import write_into
+from passlab.op.nn.pad import copy_result
 from passlab.op.nn.sliding import pad_spatial
 from passlab.op.nn.windows import on_axes, pad, window_size
 from passlab.op.no_gradient import TRANSFORMED_WEIGHT
@@ -128,7 +128,7 @@ def _transform_weight(attrs: Attrs, weight: Array, out: Array | None) -> Array:
     for axis, whole in enumerate(_transformed_axes(rank, weight.shape[2:])):
         if whole:
             result = _along(transforms(attrs.tile_size, weight.shape[2 + axis])[2], result, axis)
-    return write_into(np.ascontiguousarray(result, weight.dtype), out)
+    return copy_result(np.ascontiguousarray(result, weight.dtype), out)
 
 
 _WeightAttrs = attrs("ConvWinogradWeightTransformAttrs", integer("tile_size", doc="results of an axis made at a time"))
@@ -246,7 +246,7 @@ def _convolve(rank: int, attrs: Attrs, data: Array, weight: Array, out: Array | 
     result = result.transpose(0, 1, *order).reshape(*result.shape[:2], *whole_axes)
     result = result[(slice(None), slice(None), *[slice(n) for n in size])]
     back = conversion(attrs.out_layout or attrs.data_layout, DATA_LAYOUTS[rank], "out_layout").backward(result)
-    return write_into(np.ascontiguousarray(back, result_dtype(attrs.out_dtype, data.dtype)), out)
+    return copy_result(np.ascontiguousarray(back, result_dtype(attrs.out_dtype, data.dtype)), out)
 
 
 def _python(rank: int) -> Python:

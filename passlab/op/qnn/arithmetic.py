@@ -85,7 +85,7 @@ def _binary(name: str, combine: Combine, doc: str) -> Op:
         name,
         INPUTS,
         attrs=BROADCAST,
-        layout=layout_rules.rescaled_pair,
+        layout=layout_rules.rescale_pair,
         relation=_binary_type,
         pattern=OpPattern.BROADCAST,
         non_computational=True,

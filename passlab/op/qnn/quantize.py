@@ -17,7 +17,7 @@ from passlab.op import layout_rules
 from passlab.op.along_axis import reshape_to
 from passlab.op.chain import by_definition, dtype_of, shape_of
 from passlab.op.declare import Python, call, operator
-from passlab.op.dtypes import Array, array_dtype, half_away, is_float_name
+from passlab.op.dtypes import Array, array_dtype, is_float_name, round_half_away
 from passlab.op.fields import attrs, dtype, integer, text
 from passlab.op.no_gradient import QUANTIZED
 from passlab.op.qnn.scales import INTEGERS, along, integer_input, parameter, quantize_real, real, requantize_array
@@ -278,7 +278,7 @@ def simulated_quantize(
     if bounds is None:
         return data
     scale, zero_point = (along(v, attrs.axis, data.ndim) for v in (output_scale, output_zero_point))
-    result: Array = half_away(data / scale + zero_point)
+    result: Array = round_half_away(data / scale + zero_point)
     return np.clip(result, bounds.min, bounds.max).astype(data.dtype)
 
 

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from passlab.ir.types import TensorType, Type
-from passlab.op.dtypes import Array, array_dtype, as_array, half_away, integer_info, is_float_name
+from passlab.op.dtypes import Array, array_dtype, as_array, integer_info, is_float_name, round_half_away
 from passlab.op.fixed_point import FRACTION_BITS
 from passlab.op.relations import join_dim, normal_axis, refuse, tensor
 
@@ -76,7 +76,7 @@ def saturate(data: Array, dtype: str) -> Array:
 def quantize_real(data: Array, scale: Array, zero_point: Array, dtype: str, axis: int = -1) -> Array:
     """Return the integers nearest to numbers, halves away from zero; NaN becomes the largest, as in TVM."""
     steps = data.astype(np.float32) / along(scale, axis, data.ndim).astype(np.float32)
-    shifted = half_away(steps + along(zero_point, axis, data.ndim).astype(np.float32))
+    shifted = round_half_away(steps + along(zero_point, axis, data.ndim).astype(np.float32))
     return saturate(np.nan_to_num(shifted, nan=np.inf), dtype)
 
 

@@ -1,4 +1,4 @@
-"""Arithmetic of boxes: overlaps, and the selection of boxes that do not overlap. Arrays only, no operators."""
+"""Arithmetic of boxes as arrays: their overlap, and the selection of boxes that do not overlap."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from passlab.op.dtypes import Array
 
 
-def overlaps(box: Any, others: Any, edge: float = 0.0) -> Array:
+def overlap_ratios(box: Any, others: Any, edge: float = 0.0) -> Array:
     """Return the intersection over union of one box (4,) and others (n, 4); corners may be in any order.
 
     `edge` is added to widths and heights: 1 if coordinates name whole pixels.
@@ -23,16 +23,18 @@ def overlaps(box: Any, others: Any, edge: float = 0.0) -> Array:
         return np.where(union > 0, common / union, 0).astype(others.dtype, copy=False)
 
 
-def descending(scores: Array) -> Array:
+def descending_order(scores: Array) -> Array:
     """Return the order of scores from the highest down; equal scores keep their order."""
     return np.argsort(-scores, kind="stable")
 
 
-def greedy(boxes: Any, limit: int, threshold: float, *, same: Any = None, reached: bool = True) -> list[int]:
-    """Return the indices of the kept boxes, where each, in order, removes the later ones that overlap it too much.
+def suppress_overlaps(
+    boxes: Any, limit: int, threshold: float, *, competes: Any = None, inclusive: bool = True
+) -> list[int]:
+    """Return the indices of the boxes that remain if each, in order, removes the later ones that overlap it too much.
 
-    `boxes` (n, 4) are sorted, best first. At most `limit` are kept (negative for no limit). `same(i)` selects the boxes
-    that compete with box i (by default all). With `reached`, an overlap equal to `threshold` removes, too.
+    `boxes` (n, 4) are sorted, best first. At most `limit` remain (any number if it is negative). `competes(i)` selects
+    the boxes that box i may remove, by default all. `inclusive`: an overlap equal to `threshold` removes a box as well.
     """
     alive = np.ones(len(boxes), np.bool_)
     kept: list[int] = []
@@ -43,7 +45,7 @@ def greedy(boxes: Any, limit: int, threshold: float, *, same: Any = None, reache
             break
         kept.append(i)
         later = slice(i + 1, None)
-        ratios = overlaps(boxes[i], boxes[later])
-        near = ratios >= threshold if reached else ratios > threshold
-        alive[later] &= ~(near if same is None else near & same(i)[later])
+        ratios = overlap_ratios(boxes[i], boxes[later])
+        overlapping = ratios >= threshold if inclusive else ratios > threshold
+        alive[later] &= ~(overlapping if competes is None else overlapping & competes(i)[later])
     return kept

@@ -10,11 +10,11 @@ import numpy as np
 from passlab.ir.attrs import Attrs
 from passlab.ir.op import Reporter
 from passlab.ir.types import TensorType, TupleType, Type
-from passlab.op.chain import flat
+from passlab.op.chain import zero_gradient
 from passlab.op.declare import Python, operator
 from passlab.op.dtypes import Array
 from passlab.op.fields import attrs, boolean, number, numbers
-from passlab.op.nn.activation import finish
+from passlab.op.nn.arithmetic import cast_result
 from passlab.op.no_gradient import BOX_CHOICE
 from passlab.op.relations import product, refuse, tensor
 
@@ -33,8 +33,8 @@ def _prior_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type
             refuse(f"vision.multibox_prior: {name} must be two numbers (y, x)", found=list(values))
     if not attrs.sizes or not attrs.ratios or min(attrs.ratios) <= 0:
         refuse("vision.multibox_prior needs sizes and positive ratios")
-    each = len(attrs.sizes) + len(attrs.ratios) - 1
-    return TensorType((1, product((*data.shape[2:], each)), 4), data.dtype)
+    boxes_per_pixel = len(attrs.sizes) + len(attrs.ratios) - 1
+    return TensorType((1, product((*data.shape[2:], boxes_per_pixel)), 4), data.dtype)
 
 
 @operator(
@@ -52,7 +52,7 @@ def _prior_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type
     level=5,
     warns=True,
     python=Python("data, sizes=(1.0,), ratios=(1.0,), steps=(-1.0, -1.0), offsets=(0.5, 0.5), clip=False"),
-    gradient=flat,
+    gradient=zero_gradient,
     shapes="(N, C, H, W) -> (1, H W boxes, 4)",
     source="Liu et al., SSD (2016)",
     edge_cases=(
@@ -68,14 +68,14 @@ def multibox_prior(attrs: Attrs, data: Array, *, out: Array | None = None) -> Ar
     halves = [(_F32(s) * aspect / 2, _F32(s) / 2) for s in attrs.sizes]
     first = _F32(attrs.sizes[0])
     halves += [(first * aspect * np.sqrt(_F32(r)) / 2, first / np.sqrt(_F32(r)) / 2) for r in attrs.ratios[1:]]
-    lines = []
+    centres = []
     for count, step, offset in zip((height, width), attrs.steps, attrs.offsets, strict=True):
         distance = _F32(step) if step > 0 else _F32(1) / _F32(count)
-        lines.append((np.arange(count, dtype=_F32) + _F32(offset)) * distance)
-    y, x = (part[..., None] for part in np.meshgrid(*lines, indexing="ij"))
-    wide, tall = (np.array(part, _F32) for part in zip(*halves, strict=True))
-    result = np.stack((x - wide, y - tall, x + wide, y + tall), axis=-1).reshape(1, -1, 4)
-    return finish(np.clip(result, 0, 1) if attrs.clip else result, data.dtype, out)
+        centres.append((np.arange(count, dtype=_F32) + _F32(offset)) * distance)
+    y, x = (coordinate[..., None] for coordinate in np.meshgrid(*centres, indexing="ij"))
+    half_width, half_height = (np.array(coordinate, _F32) for coordinate in zip(*halves, strict=True))
+    result = np.stack((x - half_width, y - half_height, x + half_width, y + half_height), axis=-1).reshape(1, -1, 4)
+    return cast_result(np.clip(result, 0, 1) if attrs.clip else result, data.dtype, out)
 
 
 # ---------------------------------------------------------------- multibox_transform_loc
@@ -101,9 +101,9 @@ def _loc_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type |
     return TupleType((TensorType((batch, count, 6), probabilities.dtype), TensorType((batch,), "int32")))
 
 
-def _position(anchor: Any, moves: Array, variances: Sequence[float], clip: bool) -> Array:
+def _decode_boxes(anchor: Any, predictions: Array, variances: Sequence[float], clip: bool) -> Array:
     """Return anchors (n, 4) moved and scaled by predictions (n, 4)."""
-    scaled = moves * np.array(variances, moves.dtype)
+    scaled = predictions * np.array(variances, predictions.dtype)
     size = anchor[:, 2:] - anchor[:, :2]
     centre = (anchor[:, :2] + anchor[:, 2:]) / 2 + scaled[:, :2] * size
     half = np.exp(scaled[:, 2:]) * size / 2
@@ -154,7 +154,7 @@ def multibox_transform_loc(attrs: Attrs, cls_prob: Array, loc_pred: Array, ancho
             continue
         scores = probabilities[first:].max(axis=0)
         chosen = np.flatnonzero(scores >= attrs.threshold)
-        boxes = _position(anchor[0, chosen], loc_pred[i].reshape(count, 4)[chosen], attrs.variances, attrs.clip)
+        boxes = _decode_boxes(anchor[0, chosen], loc_pred[i].reshape(count, 4)[chosen], attrs.variances, attrs.clip)
         result[i, : len(chosen), 0] = probabilities[first:].argmax(axis=0)[chosen]
         result[i, : len(chosen), 1] = scores[chosen]
         result[i, : len(chosen), 2:] = boxes

@@ -16,28 +16,28 @@ from passlab.op.fields import attrs, boolean, integer, number, text
 from passlab.op.nn.pad import check_number
 from passlab.op.no_gradient import BOX_CHOICE
 from passlab.op.relations import join_dim, product, refuse, tensor
-from passlab.op.vision.boxes import descending, greedy
+from passlab.op.vision.boxes import descending_order, suppress_overlaps
 
 
-def _detections(types: Sequence[Type], index: int, name: str) -> TensorType | None:
+def _detection_type(types: Sequence[Type], index: int, name: str) -> TensorType | None:
     data = tensor(types, index, name)
     if data is not None and len(data.shape) != 3:
         refuse(f"{name} must have three dimensions: batch, box, and numbers of the box", index, found=data)
     return data
 
 
-def _check_columns(name: str, width: Dim, last: int, score: int, kind: int) -> None:
+def _check_columns(name: str, width: Dim, last_coordinate: int, score: int, class_index: int) -> None:
     """Raise `RelationError` unless a detection of `width` numbers holds those that the attributes name."""
-    used = max(last, score, kind) + 1
-    if isinstance(width, int) and used > width:
-        refuse(f"{name}: a detection has too few numbers", 0, expected=f"at least {used}", found=width)
-    if score < 0 or last < 0:
+    needed = max(last_coordinate, score, class_index) + 1
+    if isinstance(width, int) and needed > width:
+        refuse(f"{name}: a detection has too few numbers", 0, expected=f"at least {needed}", found=width)
+    if score < 0 or last_coordinate < 0:
         refuse(f"{name}: score_index and coord_start must not be negative")
 
 
 # ---------------------------------------------------------------- get_valid_counts
 def _counts_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
-    data = _detections(types, 0, "data")
+    data = _detection_type(types, 0, "data")
     check_number(types, 1, "vision.get_valid_counts: score_threshold")
     if data is None:
         return None
@@ -75,17 +75,17 @@ def get_valid_counts(attrs: Attrs, data: Array, score_threshold: Array) -> tuple
     if attrs.id_index >= 0:
         valid &= data[:, :, attrs.id_index] >= 0
     counts = valid.sum(axis=1, dtype=np.int32)
-    moved, places = np.full_like(data, -1), np.full(data.shape[:2], -1, np.int32)
+    detections, positions = np.full_like(data, -1), np.full(data.shape[:2], -1, np.int32)
     sample, chosen = np.nonzero(valid)  # sample by sample
-    front = np.arange(len(sample)) - np.repeat(np.cumsum(counts) - counts, counts)
-    moved[sample, front] = data[sample, chosen]
-    places[sample, front] = chosen
-    return counts, moved, places
+    rank = np.arange(len(sample)) - np.repeat(np.cumsum(counts) - counts, counts)
+    detections[sample, rank] = data[sample, chosen]
+    positions[sample, rank] = chosen
+    return counts, detections, positions
 
 
 # ---------------------------------------------------------------- non_max_suppression
-def _check_numbers(name: str, data: TensorType, indices: TensorType | None) -> None:
-    """Raise `RelationError` unless `indices` numbers the detections; used only if these numbers are returned."""
+def _check_indices(name: str, data: TensorType, indices: TensorType | None) -> None:
+    """Raise `RelationError` unless `indices` has an integer for each detection."""
     if indices is None:
         return
     if len(indices.shape) != 2 or "int" not in indices.dtype:
@@ -95,18 +95,18 @@ def _check_numbers(name: str, data: TensorType, indices: TensorType | None) -> N
 
 
 def _nms_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
-    data, count = _detections(types, 0, "data"), tensor(types, 1, "valid_count")
+    data, count = _detection_type(types, 0, "data"), tensor(types, 1, "valid_count")
     if data is None or count is None:
         return None
     if len(count.shape) != 1:
         refuse("vision.non_max_suppression: valid_count must be a vector", 1, found=count)
     name = "vision.non_max_suppression"
-    last = attrs.coord_start + 3 if attrs.coord_start >= 0 else -1
-    _check_columns(name, data.shape[2], last, attrs.score_index, attrs.id_index)
+    last_coordinate = attrs.coord_start + 3 if attrs.coord_start >= 0 else -1
+    _check_columns(name, data.shape[2], last_coordinate, attrs.score_index, attrs.id_index)
     if "int" not in count.dtype:
         refuse(f"{name}: valid_count has one integer for each sample", 1, found=count)
     if attrs.return_indices:
-        _check_numbers(name, data, tensor(types, 2, "indices"))
+        _check_indices(name, data, tensor(types, 2, "indices"))
     if join_dim(count.shape[0], data.shape[0]) is None:
         refuse(f"{name}: valid_count does not fit the data", 1, expected=data.shape[0], found=count)
     check_number(types, 3, f"{name}: max_output_size")
@@ -122,28 +122,28 @@ def _suppress(attrs: Attrs, data: Array, count: int, limit: int, threshold: floa
     if threshold <= 0:
         result[:count], positions[:count] = data[:count], np.arange(count)
         return result, positions
-    order = descending(data[:count, attrs.score_index])
+    order = descending_order(data[:count, attrs.score_index])
     if 0 < attrs.top_k < count:
         order = order[: attrs.top_k]
     sorted_data = data[order]
-    scored = sorted_data[:, attrs.score_index] > 0
-    rows = np.flatnonzero(scored)
-    boxes = sorted_data[rows, attrs.coord_start : attrs.coord_start + 4]
-    same = None
+    positive = sorted_data[:, attrs.score_index] > 0
+    candidates = np.flatnonzero(positive)
+    boxes = sorted_data[candidates, attrs.coord_start : attrs.coord_start + 4]
+    competes = None
     if attrs.id_index >= 0:
-        ids = sorted_data[rows, attrs.id_index]
+        ids = sorted_data[candidates, attrs.id_index]
 
-        def same(i: int) -> Array:  # a detection without a class removes nothing
+        def competes(i: int) -> Array:  # a detection without a class removes nothing
             return (ids == ids[i]) | attrs.force_suppress if ids[i] >= 0 else np.zeros(len(ids), np.bool_)
 
-    kept = rows[greedy(boxes, limit, threshold, same=same)]
-    # Scores that are not positive neither suppress nor are suppressed; they are kept while there is room.
-    chosen = np.zeros(len(order), np.bool_)
-    chosen[kept] = True
-    if not 0 <= limit <= len(kept):
-        chosen |= ~scored
-    slots = np.flatnonzero(chosen)
-    result[slots], positions[slots] = sorted_data[slots], order[slots]
+    winners = candidates[suppress_overlaps(boxes, limit, threshold, competes=competes)]
+    # Detections without a positive score neither suppress nor are suppressed; they remain unless the limit is reached.
+    keep = np.zeros(len(order), np.bool_)
+    keep[winners] = True
+    if not 0 <= limit <= len(winners):
+        keep |= ~positive
+    ranks = np.flatnonzero(keep)
+    result[ranks], positions[ranks] = sorted_data[ranks], order[ranks]
     return result, positions
 
 
@@ -190,24 +190,24 @@ def non_max_suppression(
 ) -> ArrayOrArrays:
     """Keep, from the best score down, the detections that do not overlap a kept one."""
     limit, threshold = int(max_output_size.reshape(())), float(iou_threshold.reshape(()))
-    result, numbers = np.full_like(data, -1), np.full(data.shape[:2], -1, np.int32)
+    result, result_indices = np.full_like(data, -1), np.full(data.shape[:2], -1, np.int32)
     counts = np.zeros((len(data), 1), np.int32)
     for i, count in enumerate(np.clip(valid_count, 0, data.shape[1]).tolist()):
         result[i], positions = _suppress(attrs, data[i], count, limit, threshold)
-        left = positions[positions >= 0]
-        counts[i] = len(left)
+        indices_kept = positions[positions >= 0]
+        counts[i] = len(indices_kept)
         if attrs.return_indices:
-            numbers[i, : len(left)] = indices[i, left]
+            result_indices[i, : len(indices_kept)] = indices[i, indices_kept]
         if attrs.invalid_to_bottom and not attrs.return_indices:
             rows = result[i][result[i][:, 0] >= 0]
             result[i] = -1
             result[i, : len(rows)] = rows
-    return (numbers, counts) if attrs.return_indices else result
+    return (result_indices, counts) if attrs.return_indices else result
 
 
 # ---------------------------------------------------------------- all_class_non_max_suppression
-def _check_scores(types: Sequence[Type], name: str) -> tuple[TensorType, TensorType] | None:
-    boxes, scores = _detections(types, 0, "boxes"), _detections(types, 1, "scores")
+def _boxes_and_scores(types: Sequence[Type], name: str) -> tuple[TensorType, TensorType] | None:
+    boxes, scores = _detection_type(types, 0, "boxes"), _detection_type(types, 1, "scores")
     if boxes is None or scores is None:
         return None
     if boxes.shape[2] not in (4, ANY):
@@ -217,18 +217,18 @@ def _check_scores(types: Sequence[Type], name: str) -> tuple[TensorType, TensorT
     return boxes, scores
 
 
-def _check_count(name: str, boxes: TensorType, count: Dim) -> None:
+def _check_score_count(name: str, boxes: TensorType, count: Dim) -> None:
     if join_dim(boxes.shape[1], count) is None:
         refuse(f"{name}: there is not a score for each box", 1, expected=boxes.shape[1], found=count)
 
 
 def _all_class_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
-    ty = _check_scores(types, "vision.all_class_non_max_suppression")
+    ty = _boxes_and_scores(types, "vision.all_class_non_max_suppression")
     if ty is None:
         return None
     boxes, scores = ty
     batch, classes, count = scores.shape[0], scores.shape[1], boxes.shape[1]
-    _check_count("vision.all_class_non_max_suppression", boxes, scores.shape[2])
+    _check_score_count("vision.all_class_non_max_suppression", boxes, scores.shape[2])
     for i, name in enumerate(("max_output_boxes_per_class", "iou_threshold", "score_threshold"), 2):
         check_number(types, i, f"vision.all_class_non_max_suppression: {name}")
     if attrs.output_format == "onnx":
@@ -242,11 +242,11 @@ def _all_class_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> 
     return TupleType(fields)
 
 
-def _class_choice(boxes: Array, scores: Array, limit: int, iou: float, least: float) -> Array:
+def _select_class(boxes: Array, scores: Array, limit: int, iou: float, min_score: float) -> Array:
     """Return the indices of the kept boxes for the scores of one class, the best first."""
-    order = descending(scores)
-    order = order[scores[order] > least]
-    return order[greedy(boxes[order], limit, iou)]
+    order = descending_order(scores)
+    order = order[scores[order] > min_score]
+    return order[suppress_overlaps(boxes[order], limit, iou)]
 
 
 @operator(
@@ -289,35 +289,38 @@ def all_class_non_max_suppression(
 
     In TensorFlow's form the detections of a sample are sorted by score. Unused rows are 0.
     """
-    numbers = [array.reshape(()) for array in (max_output_boxes_per_class, iou_threshold, score_threshold)]
-    limits = int(numbers[0]), float(numbers[1]), float(numbers[2])
+    scalars = [array.reshape(()) for array in (max_output_boxes_per_class, iou_threshold, score_threshold)]
+    limits = int(scalars[0]), float(scalars[1]), float(scalars[2])
     batch, classes, count = scores.shape
-    choices = [[_class_choice(boxes[i], scores[i, c], *limits) for c in range(classes)] for i in range(batch)]
+    choices = [[_select_class(boxes[i], scores[i, c], *limits) for c in range(classes)] for i in range(batch)]
     if attrs.output_format == "onnx":
         rows = np.zeros((batch * classes * count, 3), np.int64)
-        listed = [(i, c, int(box)) for i in range(batch) for c in range(classes) for box in choices[i][c]]
-        if listed:
-            rows[: len(listed)] = listed
-        return rows, np.array([len(listed)], np.int64)
-    pairs, points = np.zeros((batch, classes * count, 2), np.int64), np.zeros((batch, classes * count), np.float32)
+        triples = [(i, c, int(box)) for i in range(batch) for c in range(classes) for box in choices[i][c]]
+        if triples:
+            rows[: len(triples)] = triples
+        return rows, np.array([len(triples)], np.int64)
+    pairs, detection_scores = (
+        np.zeros((batch, classes * count, 2), np.int64),
+        np.zeros((batch, classes * count), np.float32),
+    )
     totals = np.zeros(batch, np.int64)
     for i in range(batch):
-        each = [(c, int(box)) for c in range(classes) for box in choices[i][c]]
-        totals[i] = len(each)
-        if each:
-            pairs[i, : len(each)] = each
-            points[i, : len(each)] = [scores[i, c, box] for c, box in each]
-    return pairs, points, totals
+        detections = [(c, int(box)) for c in range(classes) for box in choices[i][c]]
+        totals[i] = len(detections)
+        if detections:
+            pairs[i, : len(detections)] = detections
+            detection_scores[i, : len(detections)] = [scores[i, c, box] for c, box in detections]
+    return pairs, detection_scores, totals
 
 
 # ---------------------------------------------------------------- regular_non_max_suppression
 def _regular_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
-    ty = _check_scores(types, "vision.regular_non_max_suppression")
+    ty = _boxes_and_scores(types, "vision.regular_non_max_suppression")
     if ty is None:
         return None
     boxes, scores = ty
     classes = scores.shape[2]
-    _check_count("vision.regular_non_max_suppression", boxes, scores.shape[1])
+    _check_score_count("vision.regular_non_max_suppression", boxes, scores.shape[1])
     if min(attrs.max_detections, attrs.num_classes) < 0:
         refuse("vision.regular_non_max_suppression: counts must not be negative")
     if isinstance(classes, int) and classes < attrs.num_classes:
@@ -377,19 +380,25 @@ def _regular_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Ty
 def regular_non_max_suppression(attrs: Attrs, boxes: Array, scores: Array) -> tuple[Array, ...]:
     """Suppress class by class and keep the best of all, as TensorFlow Lite's detection postprocessing does."""
     batch, limit, first = len(boxes), attrs.max_detections, scores.shape[2] - attrs.num_classes
-    kept = np.zeros((batch, limit, 4), boxes.dtype)
-    classes, points = np.zeros((batch, limit), np.float32), np.zeros((batch, limit), scores.dtype)
+    detection_boxes = np.zeros((batch, limit, 4), boxes.dtype)
+    classes, detection_scores = np.zeros((batch, limit), np.float32), np.zeros((batch, limit), scores.dtype)
     counts = np.zeros(batch, np.int32)
     for i in range(batch):
-        best: list[tuple[int, int]] = []
+        candidates: list[tuple[int, int]] = []
         for c in range(attrs.num_classes):
             values = scores[i, :, first + c]
-            order = descending(values)
+            order = descending_order(values)
             order = order[values[order] >= attrs.score_threshold]
-            chosen = greedy(boxes[i][order], attrs.max_detections_per_class, attrs.iou_threshold, reached=False)
-            best += [(int(order[n]), c) for n in chosen]
-            best = sorted(best, key=lambda pair: -scores[i, pair[0], first + pair[1]])[:limit]
-        counts[i] = len(best)
-        for slot, (box, c) in enumerate(best):
-            kept[i, slot], classes[i, slot], points[i, slot] = boxes[i, box], c, scores[i, box, first + c]
-    return kept, classes, points, counts
+            chosen = suppress_overlaps(
+                boxes[i][order], attrs.max_detections_per_class, attrs.iou_threshold, inclusive=False
+            )
+            candidates += [(int(order[n]), c) for n in chosen]
+            candidates = sorted(candidates, key=lambda pair: -scores[i, pair[0], first + pair[1]])[:limit]
+        counts[i] = len(candidates)
+        for rank, (box, c) in enumerate(candidates):
+            detection_boxes[i, rank], classes[i, rank], detection_scores[i, rank] = (
+                boxes[i, box],
+                c,
+                scores[i, box, first + c],
+            )
+    return detection_boxes, classes, detection_scores, counts

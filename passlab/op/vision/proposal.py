@@ -14,20 +14,20 @@ from passlab.ir.types import ANY, TensorType, Type
 from passlab.op.declare import Python, operator
 from passlab.op.dtypes import Array
 from passlab.op.fields import attrs, boolean, integer, number, numbers
-from passlab.op.nn.activation import finish
+from passlab.op.nn.arithmetic import cast_result
 from passlab.op.no_gradient import BOX_CHOICE
 from passlab.op.relations import product, refuse, tensor
-from passlab.op.vision.boxes import descending, overlaps
+from passlab.op.vision.boxes import descending_order, overlap_ratios
 
 NAME = "vision.proposal"
 
 
-def _type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
-    parts = [tensor(types, i, name) for i, name in enumerate(("cls_prob", "bbox_pred", "im_info"))]
-    scores, moves, info = parts
-    if scores is None or moves is None or info is None:
+def _proposal_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
+    inputs = [tensor(types, i, name) for i, name in enumerate(("cls_prob", "bbox_pred", "im_info"))]
+    scores, predictions, info = inputs
+    if scores is None or predictions is None or info is None:
         return None
-    for i, (ty, rank) in enumerate(((scores, 4), (moves, 4), (info, 2))):
+    for i, (ty, rank) in enumerate(((scores, 4), (predictions, 4), (info, 2))):
         if len(ty.shape) != rank:
             refuse(f"{NAME}: input {i} must have {rank} dimensions", i, found=ty)
     if info.shape[1] not in (3, ANY):
@@ -35,9 +35,9 @@ def _type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | Non
     if attrs.rpn_post_nms_top_n < 0 or attrs.feature_stride < 1 or min((*attrs.scales, *attrs.ratios), default=1) <= 0:
         refuse(f"{NAME}: counts, strides, scales and ratios must be positive")
     anchors = len(attrs.scales) * len(attrs.ratios)
-    for i, (ty, times) in enumerate(((scores, 2), (moves, 4))):
-        if isinstance(ty.shape[1], int) and ty.shape[1] != times * anchors:
-            refuse(f"{NAME}: wrong number of channels for {anchors} anchors", i, expected=times * anchors, found=ty)
+    for i, (ty, each) in enumerate(((scores, 2), (predictions, 4))):
+        if isinstance(ty.shape[1], int) and ty.shape[1] != each * anchors:
+            refuse(f"{NAME}: wrong number of channels for {anchors} anchors", i, expected=each * anchors, found=ty)
     return TensorType((product((scores.shape[0], attrs.rpn_post_nms_top_n)), 5), scores.dtype)
 
 
@@ -54,17 +54,17 @@ def _anchor(ratio: float, scale: float, size: float) -> tuple[float, float, floa
     )
 
 
-def _move(anchors: Array, moves: Array, iou_loss: bool) -> Array:
+def _decode_boxes(anchors: Array, predictions: Array, iou_loss: bool) -> Array:
     """Return anchors (n, 4) moved by predictions (n, 4): corner by corner, or centre and logarithm of the size."""
     if iou_loss:
-        return anchors + moves
+        return anchors + predictions
     size = anchors[:, 2:] - anchors[:, :2] + 1
-    centre = anchors[:, :2] + 0.5 * (size - 1) + moves[:, :2] * size
-    half = 0.5 * (np.exp(moves[:, 2:]) * size - 1)
+    centre = anchors[:, :2] + 0.5 * (size - 1) + predictions[:, :2] * size
+    half = 0.5 * (np.exp(predictions[:, 2:]) * size - 1)
     return np.concatenate((centre - half, centre + half), axis=1)
 
 
-def _candidates(attrs: Attrs, scores: Array, moves: Array, info: Array) -> tuple[Any, Any]:
+def _candidates(attrs: Attrs, scores: Array, predictions: Array, info: Array) -> tuple[Any, Any]:
     """Return boxes (n, 4) and scores (n,) of one image, pixel by pixel and anchor by anchor."""
     height, width = scores.shape[1:]
     stride = attrs.feature_stride
@@ -72,24 +72,24 @@ def _candidates(attrs: Attrs, scores: Array, moves: Array, info: Array) -> tuple
     y, x = np.meshgrid(np.arange(height), np.arange(width), indexing="ij")
     shifts = (np.stack((x, y, x, y), axis=-1) * stride).astype(scores.dtype)
     anchors = (shifts[:, :, None] + base).reshape(-1, 4)
-    deltas = moves.reshape(len(base), 4, height, width).transpose(2, 3, 0, 1).reshape(-1, 4)
+    deltas = predictions.reshape(len(base), 4, height, width).transpose(2, 3, 0, 1).reshape(-1, 4)
     limit = np.array([info[1] - 1, info[0] - 1] * 2, scores.dtype)
-    boxes = np.maximum(np.minimum(_move(anchors, deltas, attrs.iou_loss), limit), 0)
-    points = scores[len(base) :].transpose(1, 2, 0)
+    boxes = np.maximum(np.minimum(_decode_boxes(anchors, deltas, attrs.iou_loss), limit), 0)
+    foreground = scores[len(base) :].transpose(1, 2, 0)
     outside = (y >= int(info[0] / stride)) | (x >= int(info[1] / stride))
-    points = np.where(outside[:, :, None], scores.dtype.type(-1), points).reshape(-1)
-    least = info[2] * attrs.rpn_min_size
-    small = (boxes[:, 2:] - boxes[:, :2] + 1 < least).any(axis=1)
-    boxes[small] += np.array([-1, -1, 1, 1], scores.dtype) * (least / 2)
-    return boxes, np.where(small, scores.dtype.type(-1), points)
+    foreground = np.where(outside[:, :, None], scores.dtype.type(-1), foreground).reshape(-1)
+    min_size = info[2] * attrs.rpn_min_size
+    small = (boxes[:, 2:] - boxes[:, :2] + 1 < min_size).any(axis=1)
+    boxes[small] += np.array([-1, -1, 1, 1], scores.dtype) * (min_size / 2)
+    return boxes, np.where(small, scores.dtype.type(-1), foreground)
 
 
-def _kept(boxes: Any, threshold: float) -> list[int]:
+def _suppress_overlaps(boxes: Any, threshold: float) -> list[int]:
     """Return the boxes that no better one overlaps by more than `threshold`, in whole pixels."""
     alive = np.ones(len(boxes), np.bool_)
     for i in range(len(boxes)):
         if alive[i]:
-            alive[i + 1 :] &= overlaps(boxes[i], boxes[i + 1 :], edge=1.0) <= threshold
+            alive[i + 1 :] &= overlap_ratios(boxes[i], boxes[i + 1 :], edge=1.0) <= threshold
     return [int(i) for i in np.flatnonzero(alive)]
 
 
@@ -107,7 +107,7 @@ def _kept(boxes: Any, threshold: float) -> list[int]:
         integer("rpn_min_size", 16, "least side of a proposal"),
         boolean("iou_loss", False, "whether the predictions are corners instead of centre and size"),
     ),
-    relation=_type,
+    relation=_proposal_type,
     level=5,
     warns=True,
     python=Python(
@@ -135,11 +135,11 @@ def proposal(attrs: Attrs, cls_prob: Array, bbox_pred: Array, im_info: Array, *,
     result = np.zeros((len(cls_prob) * limit, 5), cls_prob.dtype)
     for i in range(len(cls_prob)):
         boxes, scores = _candidates(attrs, cls_prob[i], bbox_pred[i], im_info[i])
-        order = descending(scores)
+        order = descending_order(scores)
         if attrs.rpn_pre_nms_top_n > 0:
             order = order[: attrs.rpn_pre_nms_top_n]
-        kept = _kept(boxes[order], attrs.threshold)
-        if kept:
+        selected = _suppress_overlaps(boxes[order], attrs.threshold)
+        if selected:
             result[i * limit : (i + 1) * limit, 0] = i
-            result[i * limit : (i + 1) * limit, 1:] = boxes[order][[kept[n % len(kept)] for n in range(limit)]]
-    return finish(result, cls_prob.dtype, out)
+            result[i * limit : (i + 1) * limit, 1:] = boxes[order][[selected[n % len(selected)] for n in range(limit)]]
+    return cast_result(result, cls_prob.dtype, out)

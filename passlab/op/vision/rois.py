@@ -16,7 +16,7 @@ from passlab.op import layout_rules
 from passlab.op.declare import Python, operator
 from passlab.op.dtypes import Array, as_array
 from passlab.op.fields import attrs, integer, integers, number, text
-from passlab.op.nn.activation import finish
+from passlab.op.nn.arithmetic import cast_result
 from passlab.op.nn.sampling import check_batch, nearest_index
 from passlab.op.nn.sampling_gradients import roi_align as roi_align_gradient
 from passlab.op.nn.windows import check_lengths, check_positive, on_axes
@@ -25,7 +25,7 @@ from passlab.op.relations import refuse, tensor
 _LAYOUTS = ("NCHW", "NHWC")
 
 
-def _type(name: str, types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
+def _roi_type(name: str, types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     data, rois = tensor(types, 0, "data"), tensor(types, 1, "rois")
     if data is None or rois is None:
         return None
@@ -45,29 +45,26 @@ def _type(name: str, types: Sequence[Type], attrs: Attrs, reporter: Reporter) ->
 Pool = Callable[[Array, Any, Array], Array]
 
 
-def _pool(name: str, attrs: Attrs, data: Array, rois: Array, out: Array | None, regions: Pool) -> Array:
-    """Pool regions with `regions(images, numbers, rois)`, which returns (n, *pooled_size, C).
-
-    The images are (N, H, W, C).
-    """
+def _pool_regions(name: str, attrs: Attrs, data: Array, rois: Array, out: Array | None, pool: Pool) -> Array:
+    """Pool regions with `pool(images, batch, rois)`, from images (N, H, W, C) to a result (n, *pooled_size, C)."""
     batch = rois[:, 0].astype(np.int64)
     check_batch(name, batch, len(data))
     used = np.unique(batch)
-    if len(used) < len(data):  # of the others nothing is read
+    if len(used) < len(data):  # images without regions need no transposed copy
         data, batch = data[used], np.searchsorted(used, batch)
     images = np.ascontiguousarray(data.transpose(0, 2, 3, 1) if attrs.layout == "NCHW" else data)
-    result = regions(images, batch, rois[:, 1:]).astype(data.dtype, copy=False)
-    return finish(
+    result = pool(images, batch, rois[:, 1:]).astype(data.dtype, copy=False)
+    return cast_result(
         np.ascontiguousarray(result.transpose(0, 3, 1, 2)) if attrs.layout == "NCHW" else result, data.dtype, out
     )
 
 
 # ---------------------------------------------------------------- roi_align
-_SAMPLED_AT_ONCE = 1 << 18  # elements read in one step, so that intermediate arrays stay in cache
+_ELEMENTS_PER_STEP = 1 << 18  # elements read in one step, so that intermediate arrays stay in cache
 
 
-def _align(attrs: Attrs, images: Array, batch: Array, rois: Array) -> Array:
-    """Regions with the same number of samples in each bin are read together."""
+def _align_regions(attrs: Attrs, images: Array, batch: Array, rois: Array) -> Array:
+    """Return the regions aligned; those with the same number of samples in each bin are computed together."""
     result = np.empty((len(rois), *attrs.pooled_size, images.shape[3]), images.dtype)
     scaled = (rois * rois.dtype.type(attrs.spatial_scale)).astype(np.float64)
     starts = scaled[:, 1::-1]
@@ -77,31 +74,31 @@ def _align(attrs: Attrs, images: Array, batch: Array, rois: Array) -> Array:
         grids[:] = attrs.sample_ratio
     for grid in np.unique(grids, axis=0):
         members = np.flatnonzero((grids == grid).all(axis=1))
-        each = math.prod(attrs.pooled_size) * math.prod(grid.tolist()) * images.shape[3]
-        step = max(1, _SAMPLED_AT_ONCE // max(1, each))
+        size = math.prod(attrs.pooled_size) * math.prod(grid.tolist()) * images.shape[3]
+        step = max(1, _ELEMENTS_PER_STEP // max(1, size))
         for first in range(0, len(members), step):
-            some = members[first : first + step]
-            result[some] = _align_ranks(attrs, images, batch[some], starts[some], bins[some], grid.tolist())
+            chunk = members[first : first + step]
+            result[chunk] = _align_same_grid(attrs, images, batch[chunk], starts[chunk], bins[chunk], grid.tolist())
     return result
 
 
-def _align_ranks(attrs: Attrs, images: Array, batch: Array, starts: Array, bins: Array, grid: list[int]) -> Array:
+def _align_same_grid(attrs: Attrs, images: Array, batch: Array, starts: Array, bins: Array, grid: list[int]) -> Array:
     """Pool regions with the same number of samples along both sides of a bin."""
     positions = []
-    for axis, (samples, count) in enumerate(zip(grid, attrs.pooled_size, strict=True)):
-        steps = (np.arange(count)[:, None] + (np.arange(samples) + 0.5) / samples).reshape(-1)
+    for axis, (count_in_bin, count) in enumerate(zip(grid, attrs.pooled_size, strict=True)):
+        steps = (np.arange(count)[:, None] + (np.arange(count_in_bin) + 0.5) / count_in_bin).reshape(-1)
         positions.append(steps * bins[:, axis, None] + starts[:, axis, None])
-    kind = images.dtype if images.dtype.kind == "f" else np.dtype(np.float32)
-    y, x = (position.astype(kind) for position in positions)
+    dtype = images.dtype if images.dtype.kind == "f" else np.dtype(np.float32)
+    y, x = (position.astype(dtype) for position in positions)
     height, width = images.shape[1:3]
-    mixed: Any = 0
-    for line, down in _neighbours(y, height):
-        rows = (batch[:, None] * height + line)[:, :, None] * width
-        for column, across in _neighbours(x, width):
+    samples: Any = 0
+    for row, row_weight in _neighbours(y, height):
+        rows = (batch[:, None] * height + row)[:, :, None] * width
+        for column, column_weight in _neighbours(x, width):
             pixels = images.reshape(-1, images.shape[3]).take(rows + column[:, None, :], axis=0)
-            mixed = mixed + pixels * (down[:, :, None] * across[:, None, :])[..., None]
+            samples = samples + pixels * (row_weight[:, :, None] * column_weight[:, None, :])[..., None]
     inside = ((y >= -1) & (y <= height))[:, :, None] & ((x >= -1) & (x <= width))[:, None, :]
-    values = np.where(inside[..., None], mixed, 0).reshape(
+    values = np.where(inside[..., None], samples, 0).reshape(
         len(batch), attrs.pooled_size[0], grid[0], attrs.pooled_size[1], grid[1], images.shape[3]
     )
     return as_array(values.max(axis=(2, 4)) if attrs.mode == "max" else values.mean(axis=(2, 4)))
@@ -109,10 +106,10 @@ def _align_ranks(attrs: Attrs, images: Array, batch: Array, starts: Array, bins:
 
 def _neighbours(position: Any, length: int) -> list[tuple[Any, Any]]:
     """Return the pixels on both sides of positions on an axis, each with its weight."""
-    at = np.clip(position, 0, length - 1)
-    low = np.floor(at)
-    part, index = at - low, low.astype(np.int64)
-    return [(index, 1 - part), (np.minimum(index + 1, length - 1), part)]
+    clipped = np.clip(position, 0, length - 1)
+    low = np.floor(clipped)
+    fraction, index = clipped - low, low.astype(np.int64)
+    return [(index, 1 - fraction), (np.minimum(index + 1, length - 1), fraction)]
 
 
 @operator(
@@ -126,7 +123,7 @@ def _neighbours(position: Any, length: int) -> list[tuple[Any, Any]]:
         text("layout", "NCHW", "layout of data and result", choices=_LAYOUTS),
         text("mode", "avg", "the reduction of the samples of a bin", choices=("avg", "max")),
     ),
-    relation=partial(_type, "vision.roi_align"),
+    relation=partial(_roi_type, "vision.roi_align"),
     pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
     level=5,
     warns=True,
@@ -153,34 +150,34 @@ def _neighbours(position: Any, length: int) -> list[tuple[Any, Any]]:
 )
 def roi_align(attrs: Attrs, data: Array, rois: Array, *, out: Array | None = None) -> Array:
     """Pool regions over samples interpolated between pixels (He et al., "Mask R-CNN", 2017)."""
-    return _pool("vision.roi_align", attrs, data, rois, out, partial(_align, attrs))
+    return _pool_regions("vision.roi_align", attrs, data, rois, out, partial(_align_regions, attrs))
 
 
 # ---------------------------------------------------------------- roi_pool
 def _bins(start: int, end: int, count: int, length: int) -> list[tuple[int, int]]:
     """Return the pixels (from, to) of each bin of a region along one axis."""
     size = np.float32(max(end - start + 1, 1)) / np.float32(count)
-    edges = [(math.floor(i * size), math.ceil((i + 1) * size)) for i in range(count)]
-    return [(min(max(a + start, 0), length), min(max(b + start, 0), length)) for a, b in edges]
+    bounds = [(math.floor(i * size), math.ceil((i + 1) * size)) for i in range(count)]
+    return [(min(max(a + start, 0), length), min(max(b + start, 0), length)) for a, b in bounds]
 
 
-def _maxima(attrs: Attrs, images: Array, batch: Array, rois: Array) -> Array:
-    """Compare whole rows first: those are the long runs."""
+def _max_pool_regions(attrs: Attrs, images: Array, batch: Array, rois: Array) -> Array:
+    """Return the maximum of each bin, first over the rows of a bin, which are contiguous, then over its columns."""
     result = np.zeros((len(rois), *attrs.pooled_size, images.shape[3]), images.dtype)
     corners = nearest_index(rois * rois.dtype.type(attrs.spatial_scale)).tolist()
     for i, (index, (left, top, right, bottom)) in enumerate(zip(batch.tolist(), corners, strict=True)):
         rows = _bins(top, bottom, attrs.pooled_size[0], images.shape[1])
         columns = _bins(left, right, attrs.pooled_size[1], images.shape[2])
         first, end = columns[0][0], columns[-1][1]
-        filled = [j for j, (a, b) in enumerate(rows) if a < b]
-        if first >= end or not filled:
+        nonempty = [j for j, (a, b) in enumerate(rows) if a < b]
+        if first >= end or not nonempty:
             continue
-        lines = np.empty((len(filled), end - first, images.shape[3]), images.dtype)
-        for line, (a, b) in zip(lines, [rows[j] for j in filled], strict=True):
-            images[index, a:b, first:end].max(axis=0, out=line)
+        row_maxima = np.empty((len(nonempty), end - first, images.shape[3]), images.dtype)
+        for maxima, (a, b) in zip(row_maxima, [rows[j] for j in nonempty], strict=True):
+            images[index, a:b, first:end].max(axis=0, out=maxima)
         for k, (c, d) in enumerate(columns):
             if c < d:
-                result[i, filled, k] = lines[:, c - first : d - first].max(axis=1)
+                result[i, nonempty, k] = row_maxima[:, c - first : d - first].max(axis=1)
     return result
 
 
@@ -193,7 +190,7 @@ def _maxima(attrs: Attrs, images: Array, batch: Array, rois: Array) -> Array:
         number("spatial_scale", doc="size of the data divided by the size of the image of the regions"),
         text("layout", "NCHW", "layout of data and result", choices=_LAYOUTS),
     ),
-    relation=partial(_type, "vision.roi_pool"),
+    relation=partial(_roi_type, "vision.roi_pool"),
     pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
     level=5,
     warns=True,
@@ -214,4 +211,4 @@ def _maxima(attrs: Attrs, images: Array, batch: Array, rois: Array) -> Array:
 )
 def roi_pool(attrs: Attrs, data: Array, rois: Array, *, out: Array | None = None) -> Array:
     """The maximum of the pixels of each bin of a region, 0 for a bin without pixels (Girshick, "Fast R-CNN", 2015)."""
-    return _pool("vision.roi_pool", attrs, data, rois, out, partial(_maxima, attrs))
+    return _pool_regions("vision.roi_pool", attrs, data, rois, out, partial(_max_pool_regions, attrs))

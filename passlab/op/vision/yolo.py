@@ -12,12 +12,12 @@ from passlab.ir.types import Dim, TensorType, Type
 from passlab.op.declare import Python, operator
 from passlab.op.dtypes import Array
 from passlab.op.fields import attrs, integer
-from passlab.op.nn.pad import write_into
+from passlab.op.nn.pad import copy_result
 from passlab.op.nn.rearrange_gradients import yolo_reorg as yolo_reorg_gradient
-from passlab.op.relations import divide_counts, refuse, tensor, times
+from passlab.op.relations import divide_dim, refuse, tensor, times
 
 
-def _type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
+def _reorg_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     data = tensor(types, 0, "data")
     if data is None:
         return None
@@ -31,7 +31,7 @@ def _type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | Non
     for dim in size:
         if isinstance(dim, int) and dim % s:
             refuse(f"vision.yolo_reorg: an axis of size {dim} cannot be cut into blocks of {s}", 0)
-        result.append(divide_counts(dim, s))
+        result.append(divide_dim(dim, s))
     if isinstance(channels, int) and channels % (s * s):
         refuse(f"vision.yolo_reorg: {channels} channels cannot be divided by {s * s}", 0)
     return TensorType((batch, times(channels, s * s), *result), data.dtype)
@@ -41,7 +41,7 @@ def _type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | Non
     "vision.yolo_reorg",
     ("data",),
     attrs=attrs("YoloReorgAttrs", integer("stride", 1, "the factor by which the image shrinks along each side")),
-    relation=_type,
+    relation=_reorg_type,
     pattern=OpPattern.INJECTIVE,
     level=5,
     python=Python("data, stride"),
@@ -57,9 +57,9 @@ def yolo_reorg(attrs: Attrs, data: Array, *, out: Array | None = None) -> Array:
     s = attrs.stride
     # Darknet's output k of (c, h, w) reads channel k % (c / s^2) at (row * s + offset / s, column * s + offset % s).
     inner = c // (s * s)
-    wide = data.reshape(n, inner, h * s, w * s)
+    large = data.reshape(n, inner, h * s, w * s)
     offset, channel = np.divmod(np.arange(c), inner)
     rows = np.arange(h)[None, :, None] * s + (offset // s)[:, None, None]
     columns = np.arange(w)[None, None, :] * s + (offset % s)[:, None, None]
-    result = wide[:, channel[:, None, None], rows, columns]
-    return write_into(np.ascontiguousarray(result.reshape(n, c * s * s, h // s, w // s)), out)
+    result = large[:, channel[:, None, None], rows, columns]
+    return copy_result(np.ascontiguousarray(result.reshape(n, c * s * s, h // s, w // s)), out)

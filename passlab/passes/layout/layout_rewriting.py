@@ -20,7 +20,7 @@ from passlab.ir.walk import may_rewrite, note_rewrite, post_order, rebuild
 from passlab.op import make
 from passlab.op.layout_change import LayoutChange, Result
 from passlab.op.layout_names import LayoutName
-from passlab.op.layout_rules import TwoLayouts, in_layout, in_layouts, in_place
+from passlab.op.layout_rules import TwoLayouts, in_layout, replacement_in_layouts, with_layouts
 from passlab.passes.layout.legalization import check
 from passlab.rewriting.node_types import NodeTypes
 from passlab.transform.registering import InferCorrectLayoutOutput
@@ -40,7 +40,7 @@ def in_other_layouts(function: Function, convert: Convert, replace: Replace | No
     rewriting = _Rewriting(convert, replace)
     for node in post_order(function.body, enter=lambda e: type(e) is not Function or not e.is_primitive):
         rewriting.visit(node)
-    return function.with_fields(body=rewriting.plain(function.body))
+    return function.with_fields(body=rewriting.original(function.body))
 
 
 class _Rewriting:
@@ -62,22 +62,22 @@ class _Rewriting:
         """Return the change of layout that a tensor has undergone, or None."""
         return self._changes.get(expr)
 
-    def now(self, expr: Expr) -> Expr:
+    def current(self, expr: Expr) -> Expr:
         """Return the current form of a tensor."""
         return self._now.get(expr, expr)
 
-    def plain(self, expr: Expr) -> Expr:
+    def original(self, expr: Expr) -> Expr:
         """Return a value in its original layout."""
-        now = self.now(expr)
+        current = self.current(expr)
         change = self._changes.get(expr)
         if change is not None:
-            return self._bring(now, change.new, change.old)
+            return self._bring(current, change.new, change.old)
         several = self._several.get(expr)
         if several is None or not any(several):
-            return now
-        key = (now, "", "")
+            return current
+        key = (current, "", "")
         if key not in self._brought:
-            parts = [TupleGetItem(now, i) for i in range(len(several))]
+            parts = [TupleGetItem(current, i) for i in range(len(several))]
             fields = [p if a is None else self._bring(p, a.new, a.old) for p, a in zip(parts, several, strict=True)]
             self._brought[key] = Tuple(fields)
         return self._brought[key]
@@ -86,16 +86,16 @@ class _Rewriting:
         """Return a tensor in another layout, or None if its size does not fit."""
         change = self._changes.get(expr)
         if change is None:
-            return self._bring(self.now(expr), target.old, target.new) if _fits(expr, target) else None
+            return self._bring(self.current(expr), target.old, target.new) if _fits(expr, target) else None
         named = change.with_letters(target.old)
-        return self._bring(self.now(expr), named.new, target.new) if named is not None else None
+        return self._bring(self.current(expr), named.new, target.new) if named is not None else None
 
-    def _bring(self, now: Expr, source: str, target: str) -> Expr:
+    def _bring(self, current: Expr, source: str, target: str) -> Expr:
         if source == target:
-            return now
-        key = (now, source, target)
+            return current
+        key = (current, source, target)
         if key not in self._brought:
-            self._brought[key] = make("layout_transform", now, src_layout=source, dst_layout=target)
+            self._brought[key] = make("layout_transform", current, src_layout=source, dst_layout=target)
         return self._brought[key]
 
     # ------------------------------------------------------------ nodes
@@ -107,7 +107,7 @@ class _Rewriting:
         result = self._call(node) if is_op_call(node) else None
         if result is None and isinstance(node, TupleGetItem):
             result = self._projection(node)
-        new_expr, change = result if result is not None else (rebuild(node, self.plain), None)
+        new_expr, change = result if result is not None else (rebuild(node, self.original), None)
         if new_expr is not node:
             self._now[node] = new_expr
             note_rewrite(node, new_expr, self._name)
@@ -125,7 +125,7 @@ class _Rewriting:
         if hook is not None and not isinstance(rule, TwoLayouts):
             return self._by_hook(call, hook) if self._is_moved(call) else None
         if isinstance(rule, TwoLayouts):
-            return _in_blocks(in_layouts(call, self, self._permits(call) or call.attrs))
+            return _in_blocks(with_layouts(call, self, self._permits(call) or call.attrs))
         if rule is None:
             return None
         layout = self._permits(call) if hasattr(call.attrs, "layout") else None
@@ -147,17 +147,19 @@ class _Rewriting:
         after = _as_result(hook(call.attrs, new, old, types), call)
         args = []
         for arg, source, target in zip(call.args, before.input_layouts, after.input_layouts, strict=True):
-            now = self.in_layout(arg, LayoutChange(str(source), str(target))) if source and target else self.plain(arg)
-            if now is None:
+            current = (
+                self.in_layout(arg, LayoutChange(str(source), str(target))) if source and target else self.original(arg)
+            )
+            if current is None:
                 return None
-            args.append(now)
+            args.append(current)
         ends = zip(before.output_layouts, after.output_layouts, strict=True)
         results = [LayoutChange(str(o), str(n)) if o and n else None for o, n in ends]
         result = call.with_fields(args=tuple(args), attrs=after.new_attrs)
         if isinstance(call.checked_type, TupleType):
             return result, results
-        plain = result if results[0] is None else self._bring(result, results[0].new, results[0].old)
-        check(plain, call, call.checked_type, self._types)
+        original = result if results[0] is None else self._bring(result, results[0].new, results[0].old)
+        check(original, call, call.checked_type, self._types)
         return result, results[0]
 
     def _permits(self, call: OpCall) -> Attrs | None:
@@ -174,7 +176,7 @@ class _Rewriting:
     def _replacement_of(self, call: OpCall) -> Result | None:
         """Return the caller's replacement of a call, or None if there is none or a tensor does not fit its layout."""
         assert self._replace is not None
-        args = [self.plain(a) for a in call.args]
+        args = [self.original(a) for a in call.args]
         output = self._replace(call, args)
         output = output.astuple() if hasattr(output, "astuple") else output
         if output is None or (is_op_call(output) and output.op is call.op and _alike(output, call, args)):
@@ -183,11 +185,11 @@ class _Rewriting:
         if is_op_call(output) and _names_layouts(output) and _names_layouts(call):
             origin = dict(zip(args, call.args, strict=True))
             origins = {i: origin[arg] for i, arg in enumerate(output.args) if arg in origin}
-            result = in_place(call, self, output, output.attrs, origins)
+            result = replacement_in_layouts(call, self, output, output.attrs, origins)
         if result is not None:
             change: Any = result[1]
-            plain = result[0] if change is None else self._bring(result[0], change.new, change.old)
-            check(plain, call, call.checked_type, self._types)
+            original = result[0] if change is None else self._bring(result[0], change.new, change.old)
+            check(original, call, call.checked_type, self._types)
         return result
 
     def _is_moved(self, call: OpCall) -> bool:
@@ -200,11 +202,11 @@ class _Rewriting:
         if isinstance(whole, Tuple):
             field = whole.fields[node.index]
             if field in self._changes and all(self._purity.of(f) for f in whole.fields if f is not field):
-                return self.now(field), self._changes[field]
+                return self.current(field), self._changes[field]
         several = self._several.get(whole)
         if several is None:
             return None
-        return node.with_fields(tuple_value=self.now(whole)), several[node.index]
+        return node.with_fields(tuple_value=self.current(whole)), several[node.index]
 
 
 _BLOCKED = (re.compile(r"NCHW\d+c\Z"), re.compile(r"OIHW(\d+i)?\d+o(\d+i)?\Z"))

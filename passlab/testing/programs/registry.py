@@ -21,7 +21,7 @@ from passlab.ir.op import Op
 from passlab.ir.types import TensorType
 from passlab.ir.walk import substitute
 from passlab.op.dtypes import array_dtype
-from passlab.op.edge_cases import is_swept, program
+from passlab.op.edge_cases import program, varies_dtype
 from passlab.text.parser import parse
 
 # Operators that generated programs do not call, and why.
@@ -77,7 +77,7 @@ def templates(name: str, dtype: str) -> tuple[Template, ...]:
     """Return the edge cases of an operator that are legal for a dtype, as templates."""
     result: list[Template] = []
     for edge in Op.get(name).spec.edge_cases:
-        if dtype != "float32" and not is_swept(edge):
+        if dtype != "float32" and not varies_dtype(edge):
             continue  # a case that does not depend on the dtype counts once, for float32
         case = program(edge, dtype)
         try:
