@@ -89,6 +89,20 @@ def documentation(spec: OpSpec, effect: str) -> str:
     return f"{effect}\n\n{attributes}Shapes: {spec.shapes}.\nSource: {spec.source}.\nIn Relay text: {spec.example}"
 
 
+def attrs_record(name: str) -> type[Attrs]:
+    """Return the attribute record of the operator `name`, which has one."""
+    record = Op.get(name).spec.attrs
+    assert record is not None
+    return record
+
+
+def raw_kernel(name: str) -> Callable[..., Any]:
+    """Return the kernel of the operator `name`, which has one, with NumPy's warnings on."""
+    raw = Op.get(name).spec.raw
+    assert raw is not None
+    return raw
+
+
 def quiet(kernel: Callable[..., Any]) -> Callable[..., Any]:
     """Return the kernel with NumPy's floating-point warnings off: NaN and infinity are ordinary values here."""
 
@@ -362,6 +376,7 @@ __all__ = [
     "Python",
     "TupleWrapper",
     "as_expr",
+    "attrs_record",
     "call",
     "constant",
     "constant_integer",
@@ -371,5 +386,6 @@ __all__ = [
     "make_call",
     "operator",
     "quiet",
+    "raw_kernel",
     "with_out",
 ]

@@ -187,7 +187,7 @@ MODULES = (
             "tanh(nn.mirror_pad(exp(%x), mode=\"REFLECT\", pad_width=[[1, 1], [0, 2]]))", _MATRIX, "nn.mirror_pad"),
     _kernel("the mask of sequences one step longer", "op/scatter.py", "return np.where(steps < lengths,", "return np.where(steps <= lengths,",
             "tanh(sequence_mask(exp(%x), %n, axis=0))", "%x: Tensor[(3, 4), float32], %n: Tensor[(4), int32]", "sequence_mask", "off by one"),
-    _kernel("blocks cut in another order", "op/nn/rearrange.py", "result = parts.transpose(*inner, 0, *outer,", "result = parts.transpose(*tuple(inner)[::-1], 0, *outer,",
+    _kernel("blocks cut in another order", "op/nn/rearrange.py", "result = blocked.transpose(*inner, 0, *outer,", "result = blocked.transpose(*tuple(inner)[::-1], 0, *outer,",
             "tanh(nn.space_to_batch_nd(exp(%x), block_shape=[2, 2], paddings=[[0, 0], [0, 0]]))", "%x: Tensor[(1, 4, 4, 2), float32]", "nn.space_to_batch_nd", "axis"),
     _kernel("new dimensions at another place", "op/reshape.py", "position = axis if axis >= 0 else axis + rank + 1", "position = axis if axis >= 0 else axis + rank",
             "tanh(expand_dims(exp(%x), axis=-1))", _MATRIX, "expand_dims", "type relation"),

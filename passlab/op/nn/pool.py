@@ -18,8 +18,7 @@ from passlab.op.chain import Gradient
 from passlab.op.declare import Python, constant_list, operator
 from passlab.op.dtypes import Array, as_array
 from passlab.op.fields import attrs, boolean, integers, text
-from passlab.op.layout_names import DATA_LAYOUTS as _LAYOUTS
-from passlab.op.layout_names import layout_axes, spatial_axes
+from passlab.op.layout_names import DATA_LAYOUTS, layout_axes, spatial_axes
 from passlab.op.nn import pool_gradients, pooling
 from passlab.op.nn.arithmetic import cast_result, result_array
 from passlab.op.nn.windows import check_lengths, check_positive, on_axes, pad, split_padding, window_size
@@ -35,7 +34,7 @@ def _pool_fields(rank: int, mean: bool, flags: bool = True) -> list[Field]:
         integers("strides", (1,) * rank, "steps of the window"),
         integers("dilation", (1,) * rank, "distance between the taps of the window"),
         integers("padding", (0,) * rank, "padding: both sides alike, or all befores then all afters"),
-        text("layout", _LAYOUTS[rank], "layout of data and result"),
+        text("layout", DATA_LAYOUTS[rank], "layout of data and result"),
         text("out_layout", "", "layout of the result, as `layout`"),
         boolean("ceil_mode", False, "whether a last window may reach beyond the padding"),
     ]
@@ -77,31 +76,35 @@ class PoolPlan:
         self.lengths = tuple(shape[a] for a in self.axes)
         self.window, self.strides, self.dilation = attrs.pool_size, attrs.strides, attrs.dilation
         self.counts: list[int] = []
-        more: list[int] = []
+        padding_after: list[int] = []
         for i, length in enumerate(self.lengths):
             window = (self.window[i], self.strides[i], self.before[i], after[i], self.dilation[i])
             count = window_size(length, *window, ceil=attrs.ceil_mode, axis=i)
             assert isinstance(count, int)
-            reach = (count - 1) * self.strides[i] + (self.window[i] - 1) * self.dilation[i] + 1
+            extent = (count - 1) * self.strides[i] + (self.window[i] - 1) * self.dilation[i] + 1
             self.counts.append(count)
-            more.append(max(after[i], reach - length - self.before[i]))
-        self.after = tuple(more)
-        last = tuple(self.axes) == tuple(range(len(shape) - rank, len(shape)))
-        self.flat = last and max(self.strides) <= 2 and 0 < math.prod(self.lengths) <= _FLAT and min(self.counts) > 0
-
-        # Whether all elements of all windows count.
+            padding_after.append(max(after[i], extent - length - self.before[i]))
+        self.after = tuple(padding_after)
+        innermost = tuple(self.axes) == tuple(range(len(shape) - rank, len(shape)))
+        self.is_flat = (
+            innermost
+            and max(self.strides) <= 2
+            and 0 < math.prod(self.lengths) <= _MOST_FLAT_ELEMENTS
+            and min(self.counts) > 0
+        )
+        # whether all elements of all windows count in a mean
         self.full = self.after == after if self._counts_padding else not any(self.before) and not any(self.after)
         self.rank = len(shape)
-        # `flat`: samples and channels form one axis before the spatial ones
-        self.swept = tuple(range(1, rank + 1)) if self.flat else self.axes
+        # flat data: samples and channels form one axis before the spatial ones
+        self.pooled_axes = tuple(range(1, rank + 1)) if self.is_flat else self.axes
 
-    def sweep(self, data: Array, fill: Any, join: Any, out: Array) -> Array:
+    def sweep(self, data: Array, fill: Any, combine: Any, out: Array) -> Array:
         """Combine the elements of each window of `data` padded with `fill`, into `out` if it has their dtype."""
         windows = list(zip(self.window, self.strides, self.dilation, self.before, strict=True))
         target = out if out.dtype == data.dtype else None
-        if self.flat:
-            return pooling.flat_windows(data, windows, self.counts, fill, join, target)
-        return pooling.sweep_windows(data, self.swept, windows, self.counts, fill, join, target)
+        if self.is_flat:
+            return pooling.flat_windows(data, windows, self.counts, fill, combine, target)
+        return pooling.sweep_windows(data, self.pooled_axes, windows, self.counts, fill, combine, target)
 
     @cached_property
     def divisors(self) -> Array:
@@ -123,12 +126,12 @@ class PoolPlan:
 
 @lru_cache(maxsize=1024)
 def plan_of(attrs: Attrs, shape: tuple[int, ...], rank: int, name: str) -> PoolPlan:
-    """Return the plan of one pooling; a network needs the same few in every run."""
+    """Return the plan of one pooling, cached: a network has few, and needs each in every run."""
     return PoolPlan(attrs, shape, rank, name)
 
 
-_FLAT = 1 << 20  # elements of an image that is pooled as one flat line
-_SLAB = 400 << 10  # bytes of data pooled at once: intermediate arrays stay in cache
+_MOST_FLAT_ELEMENTS = 1 << 20  # elements of an image that is pooled as one flat line
+_SLAB_BYTES = 400 << 10  # bytes of data pooled at once: intermediate arrays stay in cache
 _LONG_ROW = 64  # elements: when the last axis is divided, loops along it should not be shorter
 
 
@@ -138,28 +141,28 @@ def _in_slabs(pool: Callable[..., Any], rank: int, name: str, attrs: Attrs, data
     counts = dict(zip(layout_axes(attrs.layout, data.shape, rank, name), plan.counts, strict=True))
     shape = [counts.get(d, n) for d, n in enumerate(data.shape)]
     result = array = result_array(out, shape, data.dtype)
-    if plan.flat:
+    if plan.is_flat:
         data, array = data.reshape(-1, *plan.lengths), array.reshape(-1, *plan.counts)
-    axis = max((d for d in range(data.ndim) if d not in plan.swept), key=lambda d: data.shape[d])
+    axis = max((d for d in range(data.ndim) if d not in plan.pooled_axes), key=lambda d: data.shape[d])
     length = data.shape[axis]
-    step = max(_LONG_ROW if axis == data.ndim - 1 else 1, length * _SLAB // max(data.nbytes, 1))
-    if data.nbytes > _SLAB:
+    step = max(_LONG_ROW if axis == data.ndim - 1 else 1, length * _SLAB_BYTES // max(data.nbytes, 1))
+    if data.nbytes > _SLAB_BYTES:
         step = min(step, -(-length // thread_count()))
     slabs = [(slice(None),) * axis + (slice(start, start + step),) for start in range(0, length, step)]
 
-    def job(numbers: Iterator[int]) -> None:
+    def pool_slabs(numbers: Iterator[int]) -> None:
         for number in numbers:
             pool(plan, attrs, data[slabs[number]], array[slabs[number]])
 
-    share(job, len(slabs))
+    share(pool_slabs, len(slabs))
     return cast_result(result, data.dtype, out)
 
 
-def _max_kernel(rank: int, name: str, attrs: Attrs, data: Array, *, out: Array | None = None) -> Array:
+def _max_pool_kernel(rank: int, name: str, attrs: Attrs, data: Array, *, out: Array | None = None) -> Array:
     return _in_slabs(_max_pool, rank, name, attrs, data, out)
 
 
-def _avg_kernel(rank: int, name: str, attrs: Attrs, data: Array, *, out: Array | None = None) -> Array:
+def _avg_pool_kernel(rank: int, name: str, attrs: Attrs, data: Array, *, out: Array | None = None) -> Array:
     return _in_slabs(_avg_pool, rank, name, attrs, data, out)
 
 
@@ -174,13 +177,13 @@ def _avg_pool(plan: PoolPlan, attrs: Attrs, data: Array, out: Array) -> None:
     total = plan.sweep(data.astype(work, copy=False), 0, np.add, out)
     count: Any = math.prod(plan.window)
     if not plan.full:
-        count = plan.divisors.reshape(plan.counts) if plan.flat else plan.divisors
+        count = plan.divisors.reshape(plan.counts) if plan.is_flat else plan.divisors
     result = pooling.divide_sums(total, count, data.dtype, out)
     if result is not out:
         np.copyto(out, result)
 
 
-def _store(result: Array, data: Array, out: Array | None) -> Array:
+def _own_contiguous(result: Array, data: Array, out: Array | None) -> Array:
     """Return a contiguous array that shares nothing with `data`, or fill `out`."""
     if out is None:
         return result.copy() if np.may_share_memory(result, data) or not result.flags.c_contiguous else result
@@ -191,11 +194,11 @@ def _store(result: Array, data: Array, out: Array | None) -> Array:
 def _pool_signature(rank: int, mean: bool) -> Python:
     one, zero = (1,) * rank, (0,) * rank
     signature = (
-        f"data, pool_size={one}, strides={one}, dilation={one}, padding={zero}, layout={_LAYOUTS[rank]!r}, "
+        f"data, pool_size={one}, strides={one}, dilation={one}, padding={zero}, layout={DATA_LAYOUTS[rank]!r}, "
         f"out_layout='', ceil_mode=False{', count_include_pad=False' if mean else ''}"
     )
-    spread = on_axes(rank)
-    return Python(signature, pool_size=spread, strides=spread, dilation=spread, padding=pad(rank))
+    per_axis = on_axes(rank)
+    return Python(signature, pool_size=per_axis, strides=per_axis, dilation=per_axis, padding=pad(rank))
 
 
 def pool_shapes(rank: int) -> str:
@@ -205,16 +208,16 @@ def pool_shapes(rank: int) -> str:
     return f"(N, C, {spatial}) -> (N, C, windows), {windows}"
 
 
-def _pool_edges(name: str, rank: int, mean: bool) -> tuple[str, ...]:
+def _pool_edge_cases(name: str, rank: int, mean: bool) -> tuple[str, ...]:
     dims, ones, twos, threes = ", ".join("546"[:rank]), [1] * rank, [2] * rank, [3] * rank
-    last = "N" + "DHW"[3 - rank :] + "C"
-    counted = (f"{name}(%x: (1, 2, {dims}), pool_size={threes}, padding={ones}, count_include_pad=True)",)
+    channels_last = "N" + "DHW"[3 - rank :] + "C"
+    padding_counted = (f"{name}(%x: (1, 2, {dims}), pool_size={threes}, padding={ones}, count_include_pad=True)",)
     return (
         f"{name}(%x: (2, 2, {dims}), pool_size={twos}, strides={twos})",
         f"{name}(%x: (1, 2, {dims}), pool_size={threes}, strides={twos}, padding={ones}, ceil_mode=True)",
-        f'{name}(%x: (1, {dims}, 2), pool_size={twos}, dilation={twos}, layout="{last}")',
+        f'{name}(%x: (1, {dims}, 2), pool_size={twos}, dilation={twos}, layout="{channels_last}")',
         f"{name}(%x: (0, 2, {dims}), pool_size={twos})",
-        *(counted if mean else ()),
+        *(padding_counted if mean else ()),
     )
 
 
@@ -223,7 +226,7 @@ _GRADIENTS = {1: pool_gradients.pool1d, 2: pool_gradients.pool2d, 3: pool_gradie
 
 def _declare_pool(rank: int, mean: bool) -> Op:
     name = f"nn.{'avg' if mean else 'max'}_pool{rank}d"
-    kernel = partial(_avg_kernel if mean else _max_kernel, rank, name)
+    kernel = partial(_avg_pool_kernel if mean else _max_pool_kernel, rank, name)
     lists = f"pool_size={[2] * rank}, strides={[2] * rank}"
     doc = (
         f"The {'mean' if mean else 'maximum'} of each window sliding over {rank} spatial ax{'e' if rank > 1 else 'i'}s."
@@ -242,7 +245,7 @@ def _declare_pool(rank: int, mean: bool) -> Op:
         gradient=_GRADIENTS[rank](f"nn.{'avg' if mean else 'max'}_pool2d"),
         shapes=pool_shapes(rank),
         source="the maximum or mean over shifted views",
-        edge_cases=_pool_edges(name, rank, mean),
+        edge_cases=_pool_edge_cases(name, rank, mean),
         example=f"{name}(%x, {lists})",
         doc=doc,
     )(kernel)
@@ -265,19 +268,21 @@ def global_avg(attrs: Attrs, data: Array, *, out: Array | None = None) -> Array:
     """The mean of each channel over the whole image."""
     axes = spatial_axes(attrs.layout, 2, "nn.global_avg_pool2d")
     total = data.sum(axis=axes, keepdims=True, dtype=pooling.sum_dtype(data.dtype))
-    return _store(pooling.divide_sums(total, max(1, data.shape[axes[0]] * data.shape[axes[1]]), data.dtype), data, out)
+    return _own_contiguous(
+        pooling.divide_sums(total, max(1, data.shape[axes[0]] * data.shape[axes[1]]), data.dtype), data, out
+    )
 
 
 def global_max(attrs: Attrs, data: Array, *, out: Array | None = None) -> Array:
     """The maximum of each channel over the whole image."""
     axes = spatial_axes(attrs.layout, 2, "nn.global_max_pool2d")
-    least = pooling.lowest(data.dtype)
+    lowest = pooling.lowest(data.dtype)
     if not data.size:
-        return _store(data.max(axis=axes, keepdims=True, initial=least), data, out)
-    return _store(np.maximum(extremum(np.maximum, data, axes, keepdims=True), least), data, out)
+        return _own_contiguous(data.max(axis=axes, keepdims=True, initial=lowest), data, out)
+    return _own_contiguous(np.maximum(extremum(np.maximum, data, axes, keepdims=True), lowest), data, out)
 
 
-_GlobalPool = attrs(
+GLOBAL_POOL = attrs(
     "GlobalPool2DAttrs",
     text("layout", "NCHW", "layout of data and result"),
     text("out_layout", "", "layout of the result, as `layout`"),
@@ -288,7 +293,7 @@ def _declare_global(name: str, kernel: Callable[..., Any], precision: Precision,
     return operator(
         name,
         ("data",),
-        attrs=_GlobalPool,
+        attrs=GLOBAL_POOL,
         relation=partial(_global_type, name),
         pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
         gradient=gradient,
@@ -340,7 +345,7 @@ def _adaptive_type(rank: int, name: str, types: Sequence[Type], attrs: Attrs, re
 
 def _adaptive_max(rank: int, name: str, attrs: Attrs, data: Array, *, out: Array | None = None) -> Array:
     axes = layout_axes(attrs.layout, data.shape, rank, name)
-    return _store(
+    return _own_contiguous(
         pooling.adaptive(data, axes, _adaptive_counts(attrs, [data.shape[a] for a in axes], rank, name), np.maximum),
         data,
         out,
@@ -353,21 +358,21 @@ def _adaptive_avg(rank: int, name: str, attrs: Attrs, data: Array, *, out: Array
     total = pooling.adaptive(data.astype(pooling.sum_dtype(data.dtype), copy=False), axes, counts, np.add)
     sizes: Any = 1
     for axis, count in zip(axes, counts, strict=True):
-        spans = np.array([b - a for a, b in pooling.adaptive_spans(data.shape[axis], count)])
-        sizes = sizes * spans.reshape([-1 if i == axis else 1 for i in range(data.ndim)])
-    return _store(pooling.divide_sums(total, sizes, data.dtype), data, out)
+        lengths = np.array([b - a for a, b in pooling.adaptive_spans(data.shape[axis], count)])
+        sizes = sizes * lengths.reshape([-1 if i == axis else 1 for i in range(data.ndim)])
+    return _own_contiguous(pooling.divide_sums(total, sizes, data.dtype), data, out)
 
 
 def _adaptive_attrs(rank: int) -> type[Attrs]:
     return attrs(
         f"AdaptivePool{rank}DAttrs",
         integers("output_size", (), "windows along each axis, none to keep the size", optional=True),
-        text("layout", _LAYOUTS[rank], "layout of data and result"),
+        text("layout", DATA_LAYOUTS[rank], "layout of data and result"),
         text("out_layout", "", "layout of the result, as `layout`"),
     )
 
 
-def _adaptive_edges(name: str, rank: int) -> tuple[str, ...]:
+def _adaptive_edge_cases(name: str, rank: int) -> tuple[str, ...]:
     dims = ", ".join("546"[:rank])
     return (
         *(f"{name}(%x: ({n}, 2, {dims}), output_size={[size] * rank})" for n, size in ((2, 2), (1, 3), (0, 2))),
@@ -392,11 +397,13 @@ def _declare_adaptive(rank: int, mean: bool) -> Op:
         precision=Precision.NEVER if mean else Precision.FOLLOW,
         level=10,
         warns=True,
-        python=Python(f"data, output_size=None, layout={_LAYOUTS[rank]!r}, out_layout=''", output_size=constant_list),
+        python=Python(
+            f"data, output_size=None, layout={DATA_LAYOUTS[rank]!r}, out_layout=''", output_size=constant_list
+        ),
         gradient=(pool_gradients.adaptive_avg if mean else pool_gradients.adaptive_max)(name),
         shapes=f"(N, C, {', '.join('DHW'[3 - rank :])}) -> (N, C, output_size)",
         source="PyTorch's adaptive pooling",
-        edge_cases=_adaptive_edges(name, rank),
+        edge_cases=_adaptive_edge_cases(name, rank),
         example=f"{name}(%x, output_size={[2] * rank})",
         doc=doc,
     )(partial(_adaptive_avg if mean else _adaptive_max, rank, name))

@@ -32,26 +32,26 @@ def pool2d(name: str) -> Gradient:
     return gradient
 
 
-def _flags(attrs: Attrs) -> dict[str, Any]:
+def _mode_attrs(attrs: Attrs) -> dict[str, Any]:
     flags = {"ceil_mode": attrs.ceil_mode}
     return flags | {"count_include_pad": attrs.count_include_pad} if "count_include_pad" in attrs else flags
 
 
-def _over(data: Expr, name: str, attrs: Attrs, axes: Sequence[int | None]) -> Expr:
-    """Pool images by the window that `attrs` has along some of its axes; None is an axis without a window."""
+def _pool_along(data: Expr, name: str, attrs: Attrs, axes: Sequence[int | None]) -> Expr:
+    """Pool images by the window that `attrs` has along `axes`, its axes by index; None is an axis without a window."""
     rank = len(attrs.pool_size)
     padding = full_padding(attrs.padding, rank)
 
-    def along(values: Sequence[int], default: int) -> list[int]:
+    def pick_values(values: Sequence[int], default: int) -> list[int]:
         return [default if axis is None else values[axis] for axis in axes]
 
     window = {
-        "pool_size": along(attrs.pool_size, 1),
-        "strides": along(attrs.strides, 1),
-        "dilation": along(attrs.dilation, 1),
-        "padding": [*along(padding[:rank], 0), *along(padding[rank:], 0)],
+        "pool_size": pick_values(attrs.pool_size, 1),
+        "strides": pick_values(attrs.strides, 1),
+        "dilation": pick_values(attrs.dilation, 1),
+        "padding": [*pick_values(padding[:rank], 0), *pick_values(padding[rank:], 0)],
     }
-    return call(name, data, **window, **_flags(attrs))
+    return call(name, data, **window, **_mode_attrs(attrs))
 
 
 def pool1d(name: str) -> Gradient:
@@ -59,7 +59,7 @@ def pool1d(name: str) -> Gradient:
 
     def define(attrs: Attrs, data: Expr) -> Expr:
         image = call("expand_dims", transform_layout(data, attrs.layout, "NCW"), axis=2)
-        result = call("squeeze", _over(image, name, attrs, (None, 0)), axis=[2])
+        result = call("squeeze", _pool_along(image, name, attrs, (None, 0)), axis=[2])
         return transform_layout(result, "NCW", attrs.layout)
 
     return by_definition(define)
@@ -76,49 +76,52 @@ def pool3d(name: str) -> Gradient:
         volume = infer_types(transform_layout(data, attrs.layout, "NCDHW"))
         n, c, d, h, w = sizes_of(volume, name)
         slices = reshape_to(volume, (n, c * d, h, w))
-        flat = infer_types(_over(slices, name, attrs, (1, 2)))
-        _, _, height, width = sizes_of(flat, name)
-        stack = reshape_to(flat, (n, c, d, height * width))
-        result = infer_types(_over(stack, name, attrs, (0, None)))
-        whole = reshape_to(result, (n, c, sizes_of(result, name)[2], height, width))
-        return transform_layout(whole, "NCDHW", attrs.layout)
+        images = infer_types(_pool_along(slices, name, attrs, (1, 2)))
+        _, _, height, width = sizes_of(images, name)
+        stack = reshape_to(images, (n, c, d, height * width))
+        result = infer_types(_pool_along(stack, name, attrs, (0, None)))
+        result_volume = reshape_to(result, (n, c, sizes_of(result, name)[2], height, width))
+        return transform_layout(result_volume, "NCDHW", attrs.layout)
 
     return by_definition(define)
 
 
 # ---------------------------------------------------------------- gradients of gradients
 def avg_pool2d_grad(orig: OpCall, grad: Expr) -> list[Expr]:
-    """The mean of a window is the sum of its shares; only the shape of the data matters."""
+    """The gradient of the first gradient is its mean over each window; that of the data is zero."""
     return [call("nn.avg_pool2d", grad, **dict(attrs_of(orig).items())), call("zeros_like", orig.args[1])]
 
 
 def max_pool2d_grad(orig: OpCall, grad: Expr) -> list[Expr]:
-    """Each window's gradient goes to its first maximum; the data only determines where that is."""
-    attrs, (first, data) = attrs_of(orig), orig.args
-    counts = [shape_of(first)[axis] for axis in layout_axes(attrs.layout, shape_of(first), 2, "nn.max_pool2d_grad")]
+    """The gradient of the first gradient is read at the first maximum of each window; that of the data is zero."""
+    attrs, (window_grad, data) = attrs_of(orig), orig.args
+    counts = [
+        shape_of(window_grad)[axis]
+        for axis in layout_axes(attrs.layout, shape_of(window_grad), 2, "nn.max_pool2d_grad")
+    ]
     image = infer_types(transform_layout(data, attrs.layout, "NCHW"))
     dtype, shape = dtype_of(data), sizes_of(image, "nn.max_pool2d_grad")
     values = transform_layout(grad, attrs.layout, "NCHW")
     lowest = number(pooling.lowest(array_dtype(dtype)), dtype)
-    positions = call("argmax", _windows(attrs, image, lowest, shape, counts), axis=[-1], keepdims=True)
-    values_at = call("gather", _windows(attrs, values, number(0, dtype), shape, counts), positions, axis=4)
-    return [transform_layout(call("squeeze", values_at, axis=[4]), "NCHW", attrs.layout), call("zeros_like", data)]
+    positions = call("argmax", _window_elements(attrs, image, lowest, shape, counts), axis=[-1], keepdims=True)
+    selected = call("gather", _window_elements(attrs, values, number(0, dtype), shape, counts), positions, axis=4)
+    return [transform_layout(call("squeeze", selected, axis=[4]), "NCHW", attrs.layout), call("zeros_like", data)]
 
 
-def _windows(attrs: Attrs, image: Expr, border: Expr, shape: Sequence[int], counts: Sequence[int]) -> Expr:
-    """The elements (N, C, OH, OW, KH KW) of each window of an image of that shape in NCHW."""
+def _window_elements(attrs: Attrs, image: Expr, border: Expr, shape: Sequence[int], counts: Sequence[int]) -> Expr:
+    """Return the elements (N, C, OH, OW, KH KW) of each window of an image of `shape` in NCHW."""
     before, after = full_padding(attrs.padding, 2)[:2], full_padding(attrs.padding, 2)[2:]
     widths = [(0, 0), (0, 0)]
-    split: list[int] = []
+    window_shape: list[int] = []
     positions = []
     for i in range(2):
         taps = np.arange(attrs.pool_size[i]) * attrs.dilation[i]
         positions.append((np.arange(counts[i])[:, None] * attrs.strides[i] + taps).reshape(-1))
-        reach = int(positions[i][-1]) + 1 if len(positions[i]) else 0
-        widths.append((before[i], max(after[i], reach - shape[2 + i] - before[i])))
-        split += [counts[i], attrs.pool_size[i]]
-    spread = take_along(take_along(call("nn.pad", image, border, pad_width=widths), 2, positions[0]), 3, positions[1])
-    parts = call("transpose", reshape_to(spread, (*shape[:2], *split)), axes=[0, 1, 2, 4, 3, 5])
+        extent = int(positions[i][-1]) + 1 if len(positions[i]) else 0
+        widths.append((before[i], max(after[i], extent - shape[2 + i] - before[i])))
+        window_shape += [counts[i], attrs.pool_size[i]]
+    repeated = take_along(take_along(call("nn.pad", image, border, pad_width=widths), 2, positions[0]), 3, positions[1])
+    parts = call("transpose", reshape_to(repeated, (*shape[:2], *window_shape)), axes=[0, 1, 2, 4, 3, 5])
     return reshape_to(parts, (*shape[:2], *counts, attrs.pool_size[0] * attrs.pool_size[1]))
 
 
@@ -132,15 +135,15 @@ def global_avg_pool2d(orig: OpCall, grad: Expr) -> list[Expr]:
 
 
 def global_max_pool2d(orig: OpCall, grad: Expr) -> list[Expr]:
-    """The gradient at the maximum of the image (at all of them, if there are several)."""
+    """The gradient at the maximum of the image; at each, if several elements are equal to it."""
     data = orig.args[0]
     chosen = call("equal", data, call("broadcast_to_like", orig, data))
     return [call("where", chosen, call("broadcast_to_like", grad, data), call("zeros_like", data))]
 
 
 # ---------------------------------------------------------------- a given number of windows
-def _spans(attrs: Attrs, data: Expr, name: str) -> list[tuple[int, list[tuple[int, int]]]]:
-    """The (start, end) of the windows along each spatial axis; empty if the size is kept."""
+def _adaptive_spans(attrs: Attrs, data: Expr, name: str) -> list[tuple[int, list[tuple[int, int]]]]:
+    """Return each spatial axis with the (start, end) of its windows; empty if the size does not change."""
     shape = shape_of(data)
     rank = len(DATA_LAYOUTS[int(name[-2])]) - 2
     counts = attrs.output_size * (rank if len(attrs.output_size or ()) == 1 else 1)
@@ -154,7 +157,7 @@ def adaptive_avg(name: str) -> Gradient:
 
     def define(attrs: Attrs, data: Expr) -> Expr:
         result, rank = data, len(shape_of(data))
-        for axis, spans in _spans(attrs, data, name):
+        for axis, spans in _adaptive_spans(attrs, data, name):
             positions = np.arange(sizes_of(data, name)[axis])
             inside = [(positions >= a) & (positions < b) for a, b in spans]
             result = matmul_along_axis(result, rank, axis, [row / max(row.sum(), 1) for row in inside], dtype_of(data))
@@ -171,11 +174,11 @@ def adaptive_max(name: str) -> Gradient:
 
     def define(attrs: Attrs, data: Expr) -> Expr:
         result, shape = data, list(shape_of(data))
-        for axis, spans in _spans(attrs, data, name):
+        for axis, spans in _adaptive_spans(attrs, data, name):
             longest = max(b - a for a, b in spans)
             taps = [min(a + i, b - 1) for a, b in spans for i in range(longest)]
-            split = [*shape[:axis], len(spans), longest, *shape[axis + 1 :]]
-            result = call("max", reshape_to(take_along(result, axis, taps), split), axis=[axis + 1])
+            window_shape = [*shape[:axis], len(spans), longest, *shape[axis + 1 :]]
+            result = call("max", reshape_to(take_along(result, axis, taps), window_shape), axis=[axis + 1])
             shape[axis] = len(spans)
         return result
 

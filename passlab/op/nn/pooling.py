@@ -1,7 +1,7 @@
 """Pooling of arrays along any axes with NumPy: maxima and sums of shifted views of the array, one axis at a time.
 
 A window's maximum (or sum) is computed along one axis, then along the next, so a window of k1 x k2 elements takes k1 +
-k2 steps. This file knows arrays and axis numbers, not operators or layouts.
+k2 steps. The functions here take arrays and indices of axes, not operators or layouts.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from passlab.op.dtypes import Array, as_array, float_info, integer_info, is_floa
 
 
 def lowest(dtype: Any) -> Any:
-    """The least finite value, which Relay pads with before it takes a maximum."""
+    """Return the lowest finite value of a dtype, with which Relay pads before it takes a maximum."""
     if is_float(dtype):
         return float_info(dtype).min
     return False if dtype.kind == "b" else integer_info(dtype).min
@@ -25,17 +25,17 @@ def pad_axes(x: Array, axes: Sequence[int], before: Sequence[int], after: Sequen
     """Return `x` padded with `value` along some axes; `x` itself if there is no padding."""
     if not any(before) and not any(after):
         return x
-    shape, inner = list(x.shape), [slice(None)] * x.ndim
+    shape, slices = list(x.shape), [slice(None)] * x.ndim
     for axis, a, b in zip(axes, before, after, strict=True):
-        inner[axis] = slice(a, a + shape[axis])
+        slices[axis] = slice(a, a + shape[axis])
         shape[axis] += a + b
     padded = np.full(shape, value, x.dtype)
-    padded[tuple(inner)] = x
+    padded[tuple(slices)] = x
     return padded
 
 
 def _taps_inside(length: int, window: Sequence[int], count: int) -> list[tuple[int, int, int]]:
-    """Return for each tap its first index, and the range of windows in which it reads data, not padding."""
+    """Return for each tap its first index, and the first and last windows (exclusive) in which it reads data."""
     size, stride, dilation, before = window
     result = []
     for tap in range(size):
@@ -45,7 +45,7 @@ def _taps_inside(length: int, window: Sequence[int], count: int) -> list[tuple[i
     return result
 
 
-def _sweep(x: Array, axis: int, window: Sequence[int], count: int, fill: Any, join: Any, out: Array | None) -> Array:
+def _sweep(x: Array, axis: int, window: Sequence[int], count: int, fill: Any, combine: Any, out: Array | None) -> Array:
     """Combine (`np.maximum`, `np.add`) the elements of each of `count` windows along one axis, with `fill` for padding.
 
     `window` is its size, stride, dilation, and the padding before. Windows that reach into the padding are handled
@@ -60,27 +60,27 @@ def _sweep(x: Array, axis: int, window: Sequence[int], count: int, fill: Any, jo
     if len(taps) == 1 and low == 0 and high == count and out is None:
         return x[(*head, slice(taps[0][0], taps[0][0] + (count - 1) * stride + 1 if count else taps[0][0], stride))]
     result = np.empty((*x.shape[:axis], count, *x.shape[axis + 1 :]), x.dtype) if out is None else out
-    for first, end, inner in ((0, low, False), (low, high, True), (high, count, False)):
+    for first, end, inside in ((0, low, False), (low, high, True), (high, count, False)):
         if first >= end:
             continue
-        if not inner:
+        if not inside:
             result[(*head, slice(first, end))] = fill
-        waiting = None
+        pending = None
         for start, tap_low, tap_high in taps:
-            here, there = max(first, tap_low), min(end, tap_high)
-            if here >= there:
+            low_window, high_window = max(first, tap_low), min(end, tap_high)
+            if low_window >= high_window:
                 continue
-            data = x[(*head, slice(start + here * stride, start + (there - 1) * stride + 1, stride))]
-            target = result[(*head, slice(here, there))]
-            if not inner:
-                join(target, data, out=target)
-            elif waiting is None and start == taps[0][0] and len(taps) > 1:
-                waiting = data  # combined with the next tap in one call
+            data = x[(*head, slice(start + low_window * stride, start + (high_window - 1) * stride + 1, stride))]
+            target = result[(*head, slice(low_window, high_window))]
+            if not inside:
+                combine(target, data, out=target)
+            elif pending is None and start == taps[0][0] and len(taps) > 1:
+                pending = data  # combined with the next tap in one call
             elif len(taps) == 1:
                 target[...] = data
             else:
-                join(target if waiting is None else waiting, data, out=target)
-                waiting = None
+                combine(target if pending is None else pending, data, out=target)
+                pending = None
     return result
 
 
@@ -90,32 +90,32 @@ def sweep_windows(
     windows: Sequence[Sequence[int]],
     counts: Sequence[int],
     fill: Any,
-    join: Any,
+    combine: Any,
     out: Array | None = None,
 ) -> Array:
-    """Combine the elements of every window over `axes`: the first axis first, where rows are whole and contiguous.
+    """Combine the elements of every window over `axes`, the outer axis first: its rows are whole and contiguous.
 
     `windows` are size, stride, dilation and padding before, per axis. The result may be a view of `x`.
     """
     order = sorted(zip(axes, windows, counts, strict=True), key=lambda part: part[0])
     for i, (axis, window, count) in enumerate(order, 1):
-        x = _sweep(x, axis, window, count, fill, join, out if i == len(order) else None)
+        x = _sweep(x, axis, window, count, fill, combine, out if i == len(order) else None)
     return x
 
 
 def flat_windows(
-    x: Array, windows: Sequence[Sequence[int]], counts: Sequence[int], fill: Any, join: Any, out: Array | None = None
+    x: Array, windows: Sequence[Sequence[int]], counts: Sequence[int], fill: Any, combine: Any, out: Array | None = None
 ) -> Array:
     """Combine the elements of every window over all axes of `x` (M, *S) but the first, in loops as long as `x` itself.
 
-    Rows are too short for NumPy's loops. So the padded array is treated as one line of numbers, and windows are
-    combined at every position, also across the ends of rows; those results, and the ones between strides, are dropped
-    at the end. For strides of 1 or 2.
+    Rows are too short for NumPy's loops. So the padded array is treated as one row, and windows are combined at every
+    position, also across the ends of rows; those results, and the ones between strides, are dropped at the end. Worth
+    it for strides of 1 or 2.
     """
     sizes = [max(1, (n - 1) * s + (k - 1) * d + 1) for (k, s, d, _), n in zip(windows, counts, strict=True)]
-    line = _pad(x, sizes, [w[3] for w in windows], fill)
-    spare = np.empty_like(line)
-    owned = not np.may_share_memory(line, x)
+    line = _pad_to_sizes(x, sizes, [w[3] for w in windows], fill)
+    scratch = np.empty_like(line)
+    owns_line = not np.may_share_memory(line, x)
     shift = 1
     flat = line.reshape(-1)
     length = flat.size
@@ -125,35 +125,35 @@ def flat_windows(
         if size == 1:
             continue
         length -= (size - 1) * step
-        result = spare.reshape(-1)
-        join(flat[:length], flat[step : step + length], out=result[:length])
+        result = scratch.reshape(-1)
+        combine(flat[:length], flat[step : step + length], out=result[:length])
         for tap in range(2, size):
-            join(result[:length], flat[tap * step : tap * step + length], out=result[:length])
-        spare, line = (line if owned else np.empty_like(line)), spare
-        owned, flat = True, result
+            combine(result[:length], flat[tap * step : tap * step + length], out=result[:length])
+        scratch, line = (line if owns_line else np.empty_like(line)), scratch
+        owns_line, flat = True, result
     positions = tuple(slice(0, (n - 1) * w[1] + 1, w[1]) for n, w in zip(counts, windows, strict=True))
-    window = line[(slice(None), *positions)]
+    result_view = line[(slice(None), *positions)]
     if out is None:
-        return window
-    out.reshape(window.shape)[...] = window
+        return result_view
+    out.reshape(result_view.shape)[...] = result_view
     return out
 
 
-def _pad(x: Array, sizes: Sequence[int], before: Sequence[int], fill: Any) -> Array:
+def _pad_to_sizes(x: Array, sizes: Sequence[int], before: Sequence[int], fill: Any) -> Array:
     """Return the contiguous array (M, *sizes) that windows over `x` read: `x` itself if it is that array."""
     if x.shape[1:] == tuple(sizes) and not any(before) and x.flags.c_contiguous:
         return x
     result = np.empty((len(x), *sizes), x.dtype)
-    inner: list[slice] = [slice(None)]
+    target: list[slice] = [slice(None)]
     source: list[slice] = [slice(None)]
     for axis, (n, size, b) in enumerate(zip(x.shape[1:], sizes, before, strict=True), 1):
         end = max(b, min(size, b + n))
         head = (slice(None),) * axis
         result[(*head, slice(0, min(b, size)))] = fill
         result[(*head, slice(end, size))] = fill
-        inner.append(slice(min(b, size), end))
+        target.append(slice(min(b, size), end))
         source.append(slice(0, max(0, min(n, size - b))))
-    result[tuple(inner)] = x[tuple(source)]
+    result[tuple(target)] = x[tuple(source)]
     return result
 
 
@@ -187,15 +187,15 @@ def adaptive_spans(length: int, count: int) -> list[tuple[int, int]]:
     return [(i * length // count, -(-(i + 1) * length // count)) for i in range(count)]
 
 
-def adaptive(x: Array, axes: Sequence[int], counts: Sequence[int], join: Any) -> Array:
-    """Reduce `x` with the ufunc `join` to `counts` adaptive windows along each axis."""
+def adaptive(x: Array, axes: Sequence[int], counts: Sequence[int], combine: Any) -> Array:
+    """Reduce `x` with the ufunc `combine` to `counts` adaptive windows along each axis."""
     for axis, count in sorted(zip(axes, counts, strict=True), reverse=True):
         length = x.shape[axis]
         if count == 1 or (count and length % count == 0):
-            split = x.reshape(*x.shape[:axis], count, length // count, *x.shape[axis + 1 :])
-            x = join.reduce(split, axis=axis + 1)
+            windows = x.reshape(*x.shape[:axis], count, length // count, *x.shape[axis + 1 :])
+            x = combine.reduce(windows, axis=axis + 1)
             continue
         head = (slice(None),) * axis
-        parts = [join.reduce(x[(*head, slice(a, b))], axis=axis) for a, b in adaptive_spans(length, count)]
+        parts = [combine.reduce(x[(*head, slice(a, b))], axis=axis) for a, b in adaptive_spans(length, count)]
         x = np.stack(parts, axis=axis) if parts else x[(*head, slice(0, 0))]
     return x

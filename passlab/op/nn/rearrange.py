@@ -22,14 +22,16 @@ from passlab.op.relations import divide_dim, normal_axis, refuse, tensor, times
 
 # ---------------------------------------------------------------- space and batch
 def _check_blocks(
-    name: str, data: TensorType, blocks: Sequence[int], widths: Sequence[Sequence[int]], what: str
+    name: str, data: TensorType, blocks: Sequence[int], widths: Sequence[Sequence[int]], attribute: str
 ) -> None:
     if len(blocks) != len(widths) or any(len(pair) != 2 for pair in widths):
         refuse(
-            f"{name}: {what} must have two numbers for each of {len(blocks)} blocks", 0, found=list(map(list, widths))
+            f"{name}: {attribute} must have two numbers for each of {len(blocks)} blocks",
+            0,
+            found=list(map(list, widths)),
         )
     if any(b < 1 for b in blocks) or any(n < 0 for pair in widths for n in pair):
-        refuse(f"{name}: blocks must be positive, and {what} not negative", 0, found=list(blocks))
+        refuse(f"{name}: blocks must be positive, and {attribute} not negative", 0, found=list(blocks))
     if len(data.shape) <= len(blocks):
         refuse(f"{name}: data needs a batch dimension and {len(blocks)} more", 0, found=data)
 
@@ -62,7 +64,7 @@ def _to_batch_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> T
         "SpaceToBatchNDAttrs",
         integers("block_shape", (1, 1), "size of a block along the axes after the batch"),
         pairs("paddings", doc="padding before and after each of these axes"),
-        number("pad_value", 0.0, "what the padding holds"),
+        number("pad_value", 0.0, "the value of the padding"),
     ),
     relation=_to_batch_type,
     pattern=OpPattern.INJECTIVE,
@@ -80,18 +82,16 @@ def _to_batch_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> T
     example="nn.space_to_batch_nd(%x, block_shape=[2, 2], paddings=[[0, 0], [0, 0]])",
 )
 def space_to_batch_nd(attrs: Attrs, data: Array, *, out: Array | None = None) -> Array:
-    """Cut padded data into blocks; each position in a block becomes a separate sample, with the batch varying
-    fastest.
-    """
+    """Divide padded data into blocks; each position in a block becomes a sample, with the batch varying fastest."""
     blocks = attrs.block_shape
     rank = len(blocks)
     rest = [(0, 0)] * (data.ndim - rank - 1)
     padded = add_border(data, [(0, 0), *attrs.paddings, *rest], attrs.pad_value)
     sizes = [n // b for n, b in zip(padded.shape[1:], blocks, strict=False)]
-    split = [part for pair in zip(sizes, blocks, strict=True) for part in pair]
-    parts = padded.reshape(data.shape[0], *split, *padded.shape[rank + 1 :])
+    block_shape = [part for pair in zip(sizes, blocks, strict=True) for part in pair]
+    blocked = padded.reshape(data.shape[0], *block_shape, *padded.shape[rank + 1 :])
     inner, outer = range(2, 2 * rank + 2, 2), range(1, 2 * rank + 1, 2)
-    result = parts.transpose(*inner, 0, *outer, *range(2 * rank + 1, parts.ndim))
+    result = blocked.transpose(*inner, 0, *outer, *range(2 * rank + 1, blocked.ndim))
     return copy_result(
         result.reshape(-1 if result.size else data.shape[0] * math.prod(blocks), *sizes, *padded.shape[rank + 1 :]), out
     )
@@ -149,19 +149,19 @@ def batch_to_space_nd(attrs: Attrs, data: Array, *, out: Array | None = None) ->
     blocks = attrs.block_shape
     rank = len(blocks)
     batch = data.shape[0] // math.prod(blocks)
-    whole = data[: batch * math.prod(blocks)]  # Relay drops samples that fill no block
-    parts = whole.reshape(*blocks, batch, *data.shape[1:])
+    complete = data[: batch * math.prod(blocks)]  # Relay drops samples that fill no block
+    blocked = complete.reshape(*blocks, batch, *data.shape[1:])
     order = [axis for i in range(rank) for axis in (rank + 1 + i, i)]
     sizes = [n * b for n, b in zip(data.shape[1:], blocks, strict=False)]
-    result = parts.transpose(rank, *order, *range(2 * rank + 1, parts.ndim)).reshape(
+    result = blocked.transpose(rank, *order, *range(2 * rank + 1, blocked.ndim)).reshape(
         batch, *sizes, *data.shape[rank + 1 :]
     )
-    cut = [slice(a, n - b) for n, (a, b) in zip(sizes, attrs.crops, strict=True)]
-    return copy_result(np.ascontiguousarray(result[(slice(None), *cut)]), out)
+    cropped = [slice(a, n - b) for n, (a, b) in zip(sizes, attrs.crops, strict=True)]
+    return copy_result(np.ascontiguousarray(result[(slice(None), *cropped)]), out)
 
 
 # ---------------------------------------------------------------- space and depth
-_SubPixel = attrs(
+SUB_PIXEL = attrs(
     "SubPixelAttrs",
     integer("block_size", 1, "size of a block along height and width"),
     text("layout", "NCHW", "layout of data and result"),
@@ -181,20 +181,20 @@ def _to_depth_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> T
     data = tensor(types, 0, "data")
     if data is None:
         return None
-    block, way = _check_block_size("nn.space_to_depth", attrs), conversion(attrs.layout, "NCHW", "layout")
-    batch, channels, *size = forward_shape(way, data.shape, "data", 0)
+    block, nchw = _check_block_size("nn.space_to_depth", attrs), conversion(attrs.layout, "NCHW", "layout")
+    batch, channels, *size = forward_shape(nchw, data.shape, "data", 0)
     channels = times(channels, block * block)
     for i, dim in enumerate(size):
         if isinstance(dim, int) and dim % block:
             refuse(f"nn.space_to_depth: an axis of size {dim} cannot be cut into blocks of {block}", 0)
         size[i] = divide_dim(dim, block)
-    return TensorType(way.backward_shape((batch, channels, *size)), data.dtype)
+    return TensorType(nchw.backward_shape((batch, channels, *size)), data.dtype)
 
 
 @operator(
     "nn.space_to_depth",
     ("data",),
-    attrs=_SubPixel,
+    attrs=SUB_PIXEL,
     relation=_to_depth_type,
     pattern=OpPattern.INJECTIVE,
     level=5,
@@ -213,27 +213,27 @@ def _to_depth_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> T
 )
 def space_to_depth(attrs: Attrs, data: Array, *, out: Array | None = None) -> Array:
     """Move blocks of pixels into the channels, the position in the block before the channel."""
-    way, b = conversion(attrs.layout, "NCHW", "layout"), attrs.block_size
-    n, c, h, w = (x := way.forward(data)).shape
+    nchw, b = conversion(attrs.layout, "NCHW", "layout"), attrs.block_size
+    n, c, h, w = (x := nchw.forward(data)).shape
     result = x.reshape(n, c, h // b, b, w // b, b).transpose(0, 3, 5, 1, 2, 4).reshape(n, c * b * b, h // b, w // b)
-    return copy_result(np.ascontiguousarray(way.backward(result)), out)
+    return copy_result(np.ascontiguousarray(nchw.backward(result)), out)
 
 
 def _from_depth_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     data = tensor(types, 0, "data")
     if data is None:
         return None
-    block, way = _check_block_size("nn.depth_to_space", attrs), conversion(attrs.layout, "NCHW", "layout")
-    batch, channels, *size = forward_shape(way, data.shape, "data", 0)
+    block, nchw = _check_block_size("nn.depth_to_space", attrs), conversion(attrs.layout, "NCHW", "layout")
+    batch, channels, *size = forward_shape(nchw, data.shape, "data", 0)
     channels = divide_dim(channels, block * block)
     size = [times(dim, block) for dim in size]
-    return TensorType(way.backward_shape((batch, channels, *size)), data.dtype)
+    return TensorType(nchw.backward_shape((batch, channels, *size)), data.dtype)
 
 
 @operator(
     "nn.depth_to_space",
     ("data",),
-    attrs=_SubPixel,
+    attrs=SUB_PIXEL,
     relation=_from_depth_type,
     pattern=OpPattern.INJECTIVE,
     level=5,
@@ -252,16 +252,16 @@ def _from_depth_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) ->
     precision=Precision.FOLLOW,
 )
 def depth_to_space(attrs: Attrs, data: Array, *, out: Array | None = None) -> Array:
-    """Spread the channels over blocks of pixels; `mode` chooses whether a channel's position in the block is outer."""
-    way, b = conversion(attrs.layout, "NCHW", "layout"), attrs.block_size
-    n, c, h, w = (x := way.forward(data)).shape
+    """Move channels into blocks of pixels; by `mode` the position in the block is before or after the channel."""
+    nchw, b = conversion(attrs.layout, "NCHW", "layout"), attrs.block_size
+    n, c, h, w = (x := nchw.forward(data)).shape
     c //= b * b
     x = x[:, : c * b * b]  # Relay drops channels that fill no block
     if attrs.mode == "DCR":
-        parts = x.reshape(n, b, b, c, h, w).transpose(0, 3, 4, 1, 5, 2)
+        blocks = x.reshape(n, b, b, c, h, w).transpose(0, 3, 4, 1, 5, 2)
     else:
-        parts = x.reshape(n, c, b, b, h, w).transpose(0, 1, 4, 2, 5, 3)
-    return copy_result(np.ascontiguousarray(way.backward(parts.reshape(n, c, h * b, w * b))), out)
+        blocks = x.reshape(n, c, b, b, h, w).transpose(0, 1, 4, 2, 5, 3)
+    return copy_result(np.ascontiguousarray(nchw.backward(blocks.reshape(n, c, h * b, w * b))), out)
 
 
 # ---------------------------------------------------------------- dilate
@@ -287,7 +287,7 @@ def _dilate_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Typ
     attrs=attrs(
         "DilateAttrs",
         integers("strides", doc="distance between the elements in the result, for each dimension"),
-        number("dilation_value", 0.0, "what stands between them"),
+        number("dilation_value", 0.0, "the value between them"),
     ),
     relation=_dilate_type,
     pattern=OpPattern.INJECTIVE,
@@ -324,8 +324,8 @@ def _fifo_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type 
     axis = normal_axis(attrs.axis, len(buffer.shape), "nn.fifo_buffer: axis")
     for i, (a, b) in enumerate(zip(data.shape, buffer.shape, strict=True)):
         if isinstance(a, int) and isinstance(b, int) and (a >= b if i == axis else a != b):
-            want = f"less than {b}" if i == axis else b
-            refuse(f"nn.fifo_buffer: dimension {i} of data does not fit the buffer", 0, expected=want, found=a)
+            expected = f"less than {b}" if i == axis else b
+            refuse(f"nn.fifo_buffer: dimension {i} of data does not fit the buffer", 0, expected=expected, found=a)
     return buffer
 
 
@@ -350,5 +350,5 @@ def _fifo_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type 
 def fifo_buffer(attrs: Attrs, data: Array, buffer: Array, *, out: Array | None = None) -> Array:
     """Push data into a queue: the buffer shifted by the length of the data, with the data at its end."""
     axis = attrs.axis % buffer.ndim
-    kept = buffer[(slice(None),) * axis + (slice(data.shape[axis], None),)]
-    return copy_result(np.concatenate((kept, data.astype(buffer.dtype, copy=False)), axis=axis), out)
+    remaining = buffer[(slice(None),) * axis + (slice(data.shape[axis], None),)]
+    return copy_result(np.concatenate((remaining, data.astype(buffer.dtype, copy=False)), axis=axis), out)

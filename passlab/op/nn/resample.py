@@ -1,6 +1,6 @@
 """Resampling of arrays along one axis at a time: the position of each new element, and interpolation.
 
-The coordinates follow the ONNX operator Resize. This file knows arrays, not operators or layouts.
+The coordinates follow the ONNX operator Resize. The functions here take arrays, not operators or layouts.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ COORDINATES = (
     "tf_crop_and_resize",
 )
 ROUNDINGS = ("", "round", "round_prefer_floor", "round_prefer_ceil", "floor", "ceil")
-_EPSILON = np.float32(1e-5)
+_EPSILON = np.float32(1e-5)  # as in TVM, so that positions meant to be whole numbers round to these
 
 
 @dataclass(frozen=True)
@@ -65,28 +65,28 @@ def positions(scheme: Scheme, length: int, count: int, start: float = 0.0, end: 
     return scale * new
 
 
-def nearest(scheme: Scheme, at: Array) -> Array:
+def nearest(scheme: Scheme, position: Array) -> Array:
     """Return the index of the element nearest to each position, by the scheme's rule for halves."""
     rule = scheme.rounding or ("round" if scheme.coordinates == "align_corners" else "floor")
     if rule == "round":
-        index = round_half_away(at)
+        index = round_half_away(position)
     elif rule == "round_prefer_floor":
-        index = np.ceil(at - np.float32(0.5))
+        index = np.ceil(position - np.float32(0.5))
     elif rule == "round_prefer_ceil":
-        index = np.floor(at + np.float32(0.5))
+        index = np.floor(position + np.float32(0.5))
     elif rule == "floor":
-        index = np.floor(at + _EPSILON)
+        index = np.floor(position + _EPSILON)
     else:
-        index = np.ceil(at - _EPSILON)
+        index = np.ceil(position - _EPSILON)
     return index.astype(np.int64)
 
 
-def cubic_weights(part: Any, alpha: float) -> list[Any]:
-    """Return the weights of the four neighbours of a position; `part` is its distance from the second one.
+def cubic_weights(fraction: Any, alpha: float) -> list[Any]:
+    """Return the weights of the four neighbours of a position; `fraction` is its distance from the second one.
 
     See Keys, "Cubic convolution interpolation for digital image processing" (1981).
     """
-    a, t = np.float32(alpha), part
+    a, t = np.float32(alpha), fraction
     t2, t3 = t * t, t * t * t
     return [
         a * (t3 - 2 * t2 + t),
@@ -96,25 +96,25 @@ def cubic_weights(part: Any, alpha: float) -> list[Any]:
     ]
 
 
-def taps(scheme: Scheme, length: int, at: Any) -> list[tuple[Any, Any]]:
-    """Return (indices, weights) of the elements that each position is mixed from; the weight None is a plain copy."""
+def taps(scheme: Scheme, length: int, position: Any) -> list[tuple[Any, Any]]:
+    """Return (indices, weights) of the elements whose sum is the value at each position; the weight None is 1."""
 
-    def inside(index: Array) -> Array:
+    def clip(index: Array) -> Array:
         return np.clip(index, 0, length - 1)
 
     if scheme.method == "nearest_neighbor":
-        return [(inside(nearest(scheme, at)), None)]
-    low = np.floor(at)
-    index, part = low.astype(np.int64), at - low
+        return [(clip(nearest(scheme, position)), None)]
+    floor = np.floor(position)
+    index, fraction = floor.astype(np.int64), position - floor
     if scheme.method == "linear":
-        return [(inside(index), 1 - part), (inside(index + 1), part)]
-    weights = cubic_weights(part, scheme.alpha)
+        return [(clip(index), 1 - fraction), (clip(index + 1), fraction)]
+    weights = cubic_weights(fraction, scheme.alpha)
     if scheme.exclude:
         outside = [(index - 1 + i < 0) | (index - 1 + i >= length) for i in range(4)]
         weights = [np.where(out, np.float32(0), w) for out, w in zip(outside, weights, strict=True)]
         total = sum(weights)
         weights = [w / total for w in weights]
-    return [(inside(index - 1 + i), w) for i, w in enumerate(weights)]
+    return [(clip(index - 1 + i), w) for i, w in enumerate(weights)]
 
 
 def widen(x: Array) -> Array:
@@ -122,16 +122,16 @@ def widen(x: Array) -> Array:
     return x if x.dtype.itemsize >= 4 and is_float(x.dtype) else x.astype(np.float32)
 
 
-def mix(x: Array, axis: int, scheme: Scheme, at: Array) -> Array:
-    """Return `x` with the axis `axis` resampled at the positions `at`; sums are in float32, or wider if `x` is."""
-    parts = taps(scheme, x.shape[axis], at)
-    if parts[0][1] is None:
-        return as_array(x.take(parts[0][0], axis=axis))
-    wide = widen(x)
+def mix(x: Array, axis: int, scheme: Scheme, position: Array) -> Array:
+    """Return `x` resampled at positions along `axis`; sums are in float32, or wider if `x` is."""
+    sources = taps(scheme, x.shape[axis], position)
+    if sources[0][1] is None:
+        return as_array(x.take(sources[0][0], axis=axis))
+    widened = widen(x)
     shape = [-1 if i == axis else 1 for i in range(x.ndim)]
     result: Array | None = None
-    for index, weight in parts:
-        term: Array = wide.take(index, axis=axis)
+    for index, weight in sources:
+        term: Array = widened.take(index, axis=axis)
         term *= weight.reshape(shape)
         result = term if result is None else np.add(result, term, out=result)
     assert result is not None
@@ -149,10 +149,10 @@ def resample(
     result, outside = x, []
     for i in reversed(range(len(axes))):
         start, end = (roi[i], roi[i + len(axes)]) if roi else (0.0, 1.0)
-        at = positions(scheme, x.shape[axes[i]], sizes[i], start, end)
-        result = mix(result, axes[i], scheme, at)
-        outside.append((axes[i], (at < 0) | (at > x.shape[axes[i]] - 1)))
+        position = positions(scheme, x.shape[axes[i]], sizes[i], start, end)
+        result = mix(result, axes[i], scheme, position)
+        outside.append((axes[i], (position < 0) | (position > x.shape[axes[i]] - 1)))
     if scheme.coordinates == "tf_crop_and_resize":
-        for axis, beyond in outside:
-            result[(slice(None),) * axis + (beyond,)] = scheme.fill
+        for axis, is_outside in outside:
+            result[(slice(None),) * axis + (is_outside,)] = scheme.fill
     return result.astype(dtype, copy=False)

@@ -1,7 +1,7 @@
 """Reading images between their pixels: bilinear, nearest and bicubic samples at given coordinates.
 
-Arrays are (C, *S), coordinates arrays of any one shape; a sample array is (C, *shape of the coordinates). This file
-knows arrays, not operators or layouts.
+Images are arrays (C, *S), coordinates are arrays of one shape for each spatial axis; samples have the shape (C, *shape
+of the coordinates).
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ def pixels(image: Array, positions: Sequence[Any], outside: str) -> Array:
 def linear(image: Array, positions: Sequence[Any], outside: str) -> Array:
     """Return samples interpolated between the two nearest pixels along each axis."""
     low = [np.floor(position) for position in positions]
-    parts = [position - floor for position, floor in zip(positions, low, strict=True)]
-    whole = [floor.astype(np.int64) for floor in low]
+    fractions = [position - floor for position, floor in zip(positions, low, strict=True)]
+    indices = [floor.astype(np.int64) for floor in low]
     result: Any = 0
     for corner in itertools.product((0, 1), repeat=len(positions)):
         weight: Any = 1
-        for step, part in zip(corner, parts, strict=True):
-            weight = weight * (part if step else 1 - part)
-        result = result + pixels(image, [w + s for w, s in zip(whole, corner, strict=True)], outside) * weight
+        for step, fraction in zip(corner, fractions, strict=True):
+            weight = weight * (fraction if step else 1 - fraction)
+        result = result + pixels(image, [w + s for w, s in zip(indices, corner, strict=True)], outside) * weight
     return as_array(result)
 
 
@@ -60,18 +60,18 @@ def reflect(position: Array, length: int, align_corners: bool) -> Array:
     start, span = (0.0, length - 1) if align_corners else (-0.5, length)
     if span <= 0:
         return np.zeros_like(position)
-    away = np.abs(position - position.dtype.type(start))
-    times = np.floor(away / span)
-    extra = away - times * span
-    turned = np.where(times % 2 == 0, extra, span - extra) + position.dtype.type(start)
-    return as_array(np.clip(turned, 0, length - 1)).astype(position.dtype)
+    distance = np.abs(position - position.dtype.type(start))
+    times = np.floor(distance / span)
+    extra = distance - times * span
+    reflected = np.where(times % 2 == 0, extra, span - extra) + position.dtype.type(start)
+    return as_array(np.clip(reflected, 0, length - 1)).astype(position.dtype)
 
 
 _CUBIC = -0.75  # PyTorch's coefficient, which grid_sample uses
 
 
-def _cubic(part: Any) -> list[Any]:
-    a = part.dtype.type(_CUBIC)
+def _cubic_weights(fraction: Any) -> list[Any]:
+    a = fraction.dtype.type(_CUBIC)
 
     def near(t: Array) -> Array:
         return as_array(((a + 2) * t - (a + 3)) * t * t + 1)
@@ -79,7 +79,7 @@ def _cubic(part: Any) -> list[Any]:
     def far(t: Array) -> Array:
         return as_array(((a * t - 5 * a) * t + 8 * a) * t - 4 * a)
 
-    return [far(part + 1), near(part), near(1 - part), far(2 - part)]
+    return [far(fraction + 1), near(fraction), near(1 - fraction), far(2 - fraction)]
 
 
 def cubic(image: Array, positions: Sequence[Any], outside: str, align_corners: bool) -> Array:
@@ -88,14 +88,14 @@ def cubic(image: Array, positions: Sequence[Any], outside: str, align_corners: b
     `outside` is "zeros", "border" or "reflection", and applies to each pixel separately.
     """
     low = [np.floor(position) for position in positions]
-    weights = [_cubic(position - floor) for position, floor in zip(positions, low, strict=True)]
+    weights = [_cubic_weights(position - floor) for position, floor in zip(positions, low, strict=True)]
     result: Any = 0
     for i, j in itertools.product(range(4), repeat=2):
-        spots = [low[0] + (i - 1), low[1] + (j - 1)]
+        coordinates = [low[0] + (i - 1), low[1] + (j - 1)]
         if outside == "reflection":
-            spots = [reflect(s, n, align_corners) for s, n in zip(spots, image.shape[1:], strict=True)]
-        whole = [np.trunc(s).astype(np.int64) for s in spots]
-        values = pixels(image, whole, "zeros" if outside == "zeros" else "border")
+            coordinates = [reflect(s, n, align_corners) for s, n in zip(coordinates, image.shape[1:], strict=True)]
+        indices = [np.trunc(s).astype(np.int64) for s in coordinates]
+        values = pixels(image, indices, "zeros" if outside == "zeros" else "border")
         result = result + values * (weights[0][i] * weights[1][j])
     return as_array(result)
 

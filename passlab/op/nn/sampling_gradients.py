@@ -26,7 +26,7 @@ def _clip_to(expr: Expr, low: float, high: float) -> Expr:
     return call("clip", expr, a_min=float(low), a_max=float(high))
 
 
-class _Image:
+class _SampledImages:
     """Images (N, C, *S) sampled at positions, each (N, P) along one axis; the samples are (N, C, P)."""
 
     def __init__(self, data: Expr, shape: Sequence[int], dtype: str) -> None:
@@ -38,57 +38,57 @@ class _Image:
         """Return a number in the dtype of the image."""
         return number(value, self.dtype)
 
-    def at(self, positions: Sequence[Expr], count: int, beyond: str) -> Expr:
+    def pixels_at(self, positions: Sequence[Expr], count: int, outside: str) -> Expr:
         """Return the pixels at integer positions: beyond the border zero ("zeros") or the nearest one ("border")."""
         index: Expr = indices(0)
         inside: Expr = self.number(1)
         for position, size in zip(positions, self.size, strict=True):
-            held = call("cast", _clip_to(position, 0, size - 1), dtype="int64")
-            index = index * indices(size) + held
-            if beyond == "zeros":
+            clipped = call("cast", _clip_to(position, 0, size - 1), dtype="int64")
+            index = index * indices(size) + clipped
+            if outside == "zeros":
                 low = call("greater_equal", position, self.number(0))
                 inside = inside * call("cast", low, dtype=self.dtype)
                 inside = inside * call("cast", call("less", position, self.number(size)), dtype=self.dtype)
-        wide = (self.batch, self.channels, count)
-        spots = call("broadcast_to", call("expand_dims", index, axis=1), shape=wide)
-        samples = call("gather", self._flat, spots, axis=2)
-        return samples * call("expand_dims", inside, axis=1) if beyond == "zeros" else samples
+        shape = (self.batch, self.channels, count)
+        positions_in_image = call("broadcast_to", call("expand_dims", index, axis=1), shape=shape)
+        samples = call("gather", self._flat, positions_in_image, axis=2)
+        return samples * call("expand_dims", inside, axis=1) if outside == "zeros" else samples
 
-    def weighted_sum(self, taps: Sequence[Sequence[tuple[Expr, Expr]]], count: int, beyond: str) -> Expr:
+    def weighted_sum(self, taps: Sequence[Sequence[tuple[Expr, Expr]]], count: int, outside: str) -> Expr:
         """Return the sum over the pixels at (position, weight), one of each axis, times the product of the weights."""
         terms = []
         for corner in itertools.product(*taps):
             weight = reduce(lambda a, b: a * b, [w for _, w in corner])
-            terms.append(self.at([p for p, _ in corner], count, beyond) * call("expand_dims", weight, axis=1))
+            terms.append(self.pixels_at([p for p, _ in corner], count, outside) * call("expand_dims", weight, axis=1))
         return reduce(lambda a, b: a + b, terms)
 
-    def linear(self, positions: Sequence[Expr], count: int, beyond: str) -> Expr:
+    def linear(self, positions: Sequence[Expr], count: int, outside: str) -> Expr:
         """Return samples interpolated between the two nearest pixels along each axis."""
         taps = []
         for position in positions:
             low = call("floor", position)
-            share = position - low
+            fraction = position - low
             one = self.number(1)
-            taps.append([(low, one - share), (low + one, share)])
-        return self.weighted_sum(taps, count, beyond)
+            taps.append([(low, one - fraction), (low + one, fraction)])
+        return self.weighted_sum(taps, count, outside)
 
 
 # ---------------------------------------------------------------- grid_sample
-def _reflect(image: _Image, position: Expr, size: int, aligned: bool) -> Expr:
-    """A position reflected at the borders until it is inside."""
+def _reflect(image: _SampledImages, position: Expr, size: int, aligned: bool) -> Expr:
+    """Return a position reflected at the borders until it is inside."""
     start, span = (0.0, size - 1) if aligned else (-0.5, size)
     if span <= 0:
         return call("zeros_like", position)
-    away = call("abs", position - image.number(start))
-    times = call("floor", away / image.number(span))
-    extra = away - times * image.number(span)
+    distance = call("abs", position - image.number(start))
+    times = call("floor", distance / image.number(span))
+    extra = distance - times * image.number(span)
     even = call("equal", call("floor_mod", times, image.number(2)), image.number(0))
-    turned = call("where", even, extra, image.number(span) - extra) + image.number(start)
-    return _clip_to(turned, 0, size - 1)
+    reflected = call("where", even, extra, image.number(span) - extra) + image.number(start)
+    return _clip_to(reflected, 0, size - 1)
 
 
-def _cubic_taps(image: _Image, position: Expr, size: int, mode: str, aligned: bool) -> list[tuple[Expr, Expr]]:
-    """The four neighbours of a position and their weights (Keys, 1981, with the coefficient of grid_sample)."""
+def _cubic_taps(image: _SampledImages, position: Expr, size: int, mode: str, aligned: bool) -> list[tuple[Expr, Expr]]:
+    """Return the four neighbours of a position and their weights (Keys, 1981, with the coefficient of grid_sample)."""
     a = -0.75
     low = call("floor", position)
 
@@ -101,74 +101,83 @@ def _cubic_taps(image: _Image, position: Expr, size: int, mode: str, aligned: bo
     def far(t: Expr) -> Expr:
         return polynomial(t, a, -5 * a, 8 * a, -4 * a)
 
-    share, one = position - low, image.number(1)
-    weights = (far(share + one), near(share), near(one - share), far(one - share + one))
-    spots = [low + image.number(i - 1) for i in range(4)]
+    fraction, one = position - low, image.number(1)
+    weights = (far(fraction + one), near(fraction), near(one - fraction), far(one - fraction + one))
+    neighbours = [low + image.number(i - 1) for i in range(4)]
     if mode == "reflection":
-        spots = [call("trunc", _reflect(image, spot, size, aligned)) for spot in spots]
-    return list(zip(spots, weights, strict=True))
+        neighbours = [call("trunc", _reflect(image, neighbour, size, aligned)) for neighbour in neighbours]
+    return list(zip(neighbours, weights, strict=True))
 
 
-def _grid_sample(attrs: Attrs, data: Expr, grid: Expr) -> Expr:
+def _define_grid_sample(attrs: Attrs, data: Expr, grid: Expr) -> Expr:
     shape, dtype = sizes_of(data, "image.grid_sample"), dtype_of(data)
     size, result = shape[2:], sizes_of(grid, "image.grid_sample")[2:]
     count, aligned, mode = int(np.prod(result)), attrs.align_corners, attrs.padding_mode
-    image = _Image(data, shape, dtype)
-    wide = grid if dtype_of(grid) == dtype else call("cast", grid, dtype=dtype)
+    image = _SampledImages(data, shape, dtype)
+    cast_grid = grid if dtype_of(grid) == dtype else call("cast", grid, dtype=dtype)
     positions = []
     for axis, length in enumerate(size):
         at = len(size) - 1 - axis
-        spot: Expr = reshape_to(part(wide, 1, at, at + 1), (shape[0], count)) + image.number(1)
-        spot = spot * image.number((length - 1) / 2) if aligned else spot * image.number(length / 2) - image.number(0.5)
+        coordinate: Expr = reshape_to(part(cast_grid, 1, at, at + 1), (shape[0], count)) + image.number(1)
+        coordinate = (
+            coordinate * image.number((length - 1) / 2)
+            if aligned
+            else coordinate * image.number(length / 2) - image.number(0.5)
+        )
         if attrs.method != "bicubic" and mode == "reflection":
-            spot = _reflect(image, spot, length, aligned)
+            coordinate = _reflect(image, coordinate, length, aligned)
         elif attrs.method != "bicubic" and mode == "border":
-            spot = _clip_to(spot, 0, length - 1)
-        positions.append(spot)
+            coordinate = _clip_to(coordinate, 0, length - 1)
+        positions.append(coordinate)
     if attrs.method == "bicubic":
         taps = [_cubic_taps(image, p, n, mode, aligned) for p, n in zip(positions, size, strict=True)]
         samples = image.weighted_sum(taps, count, "zeros" if mode == "zeros" else "border")
     elif attrs.method == "nearest":
-        samples = image.at([_half_away(image, position) for position in positions], count, "zeros")
+        samples = image.pixels_at([_round_half_away(image, position) for position in positions], count, "zeros")
     else:
         samples = image.linear(positions, count, "zeros")
     return reshape_to(samples, (*shape[:2], *result))
 
 
-def _half_away(image: _Image, position: Expr) -> Expr:
-    """The nearest integer position, halves away from zero."""
+def _round_half_away(image: _SampledImages, position: Expr) -> Expr:
+    """Return the nearest integer position, halves rounded away from zero."""
     return call("trunc", position + call("sign", position) * image.number(0.5))
 
 
-grid_sample = by_definition(_grid_sample)
+grid_sample = by_definition(_define_grid_sample)
 
 
 # ---------------------------------------------------------------- deformable_conv2d
-def _deformable(attrs: Attrs, data: Expr, offset: Expr, weight: Expr) -> Expr:
-    """Patches read at moved positions, times the weight."""
-    x, moved = (transform_layout(e, attrs.data_layout, "NCHW") for e in (data, offset))
+def _define_deformable_conv2d(attrs: Attrs, data: Expr, offset: Expr, weight: Expr) -> Expr:
+    """Define `nn.deformable_conv2d`: patches read at positions moved by the offsets, times the weight."""
+    x, offsets = (transform_layout(e, attrs.data_layout, "NCHW") for e in (data, offset))
     w, dtype = transform_layout(weight, attrs.kernel_layout, "OIHW"), dtype_of(data)
     n, c, *size = sizes_of(infer_types(x), "nn.deformable_conv2d")
     o, _, kh, kw = sizes_of(infer_types(w), "nn.deformable_conv2d")
-    height, width = sizes_of(infer_types(moved), "nn.deformable_conv2d")[2:]
-    parts, taps, positions = attrs.deformable_groups, kh * kw, height * width
-    image = _Image(x, (n * parts, c // parts, *size), dtype)
-    moved = reshape_to(moved, (n * parts, taps, 2, positions))
+    height, width = sizes_of(infer_types(offsets), "nn.deformable_conv2d")[2:]
+    groups, taps, positions = attrs.deformable_groups, kh * kw, height * width
+    image = _SampledImages(x, (n * groups, c // groups, *size), dtype)
+    offsets = reshape_to(offsets, (n * groups, taps, 2, positions))
     before = (attrs.padding * 2 if len(attrs.padding) < 4 else attrs.padding)[:2]
     rows, columns = np.indices((height, width)).reshape(2, 1, -1)
     tap_rows, tap_columns = np.indices((kh, kw)).reshape(2, -1, 1)
-    fixed = (
+    tap_positions = (
         rows * attrs.strides[0] - before[0] + tap_rows * attrs.dilation[0],
         columns * attrs.strides[1] - before[1] + tap_columns * attrs.dilation[1],
     )
-    spots, inside = [], image.number(1)
+    coordinates, inside = [], image.number(1)
     for axis in range(2):
-        own: Expr = call("squeeze", part(moved, 2, axis, axis + 1), axis=[2]) + number(fixed[axis], dtype)
-        spot = reshape_to(own, (n * parts, taps * positions))
-        for side in (call("greater_equal", spot, image.number(0)), call("less", spot, image.number(size[axis]))):
-            inside = inside * call("cast", side, dtype=dtype)
-        spots.append(spot)
-    samples = image.linear(spots, taps * positions, "zeros") * call("expand_dims", inside, axis=1)
+        coordinate: Expr = call("squeeze", part(offsets, 2, axis, axis + 1), axis=[2]) + number(
+            tap_positions[axis], dtype
+        )
+        flat_coordinate = reshape_to(coordinate, (n * groups, taps * positions))
+        for is_inside in (
+            call("greater_equal", flat_coordinate, image.number(0)),
+            call("less", flat_coordinate, image.number(size[axis])),
+        ):
+            inside = inside * call("cast", is_inside, dtype=dtype)
+        coordinates.append(flat_coordinate)
+    samples = image.linear(coordinates, taps * positions, "zeros") * call("expand_dims", inside, axis=1)
     columns_of = reshape_to(samples, (n, attrs.groups, c // attrs.groups * taps, positions))
     matrix = reshape_to(w, (1, attrs.groups, o // attrs.groups, c // attrs.groups * taps))
     output = call("einsum", Tuple([call("squeeze", matrix, axis=[0]), columns_of]), equation="gok,ngkp->ngop")
@@ -176,18 +185,18 @@ def _deformable(attrs: Attrs, data: Expr, offset: Expr, weight: Expr) -> Expr:
     return call("cast", result, dtype=attrs.out_dtype) if attrs.out_dtype not in ("", dtype) else result
 
 
-deformable_conv2d = by_definition(_deformable)
+deformable_conv2d = by_definition(_define_deformable_conv2d)
 
 
 # ---------------------------------------------------------------- boxes
-def _hats(positions: Expr, size: int, dtype: str) -> Expr:
-    """The weight of each of `size` pixels for positions (..., P) inside the image: (..., P, size)."""
-    apart = call("abs", call("expand_dims", positions, axis=-1) - number(np.arange(size), dtype))
-    return call("nn.relu", number(1, dtype) - apart)
+def _linear_weights(positions: Expr, size: int, dtype: str) -> Expr:
+    """Return the linear weight of each of `size` pixels for positions (..., P) inside the image: (..., P, size)."""
+    distance = call("abs", call("expand_dims", positions, axis=-1) - number(np.arange(size), dtype))
+    return call("nn.relu", number(1, dtype) - distance)
 
 
-def _within(positions: Expr, low: float, high: float, dtype: str) -> Expr:
-    """One where a position is between `low` and `high`, else zero, for each along a new last axis."""
+def _inside_mask(positions: Expr, low: float, high: float, dtype: str) -> Expr:
+    """Return one where a position is between `low` and `high`, else zero, with a new last axis."""
     above, below = (
         call("greater_equal", positions, number(low, dtype)),
         call("less_equal", positions, number(high, dtype)),
@@ -195,70 +204,74 @@ def _within(positions: Expr, low: float, high: float, dtype: str) -> Expr:
     return call("expand_dims", call("cast", call("logical_and", above, below), dtype=dtype), axis=-1)
 
 
-def _through_both(images: Expr, shape: Sequence[int], matrices: Sequence[Expr], counts: Sequence[int]) -> Expr:
-    """Images (n, C, H, W) times a matrix for their rows (n, h, H) and one for their columns (n, w, W)."""
+def _matmul_on_both_axes(images: Expr, shape: Sequence[int], matrices: Sequence[Expr], counts: Sequence[int]) -> Expr:
+    """Return images (n, C, H, W) times a matrix for their rows (n, h, H) and one for their columns (n, w, W)."""
     rows, columns = matrices
     n, c, height, width = shape
-    flat = call("nn.batch_matmul", reshape_to(images, (n, c * height, width)), columns, transpose_b=True)
-    turned = call("transpose", reshape_to(flat, (n, c, height, counts[1])), axes=[0, 1, 3, 2])
-    result = call("nn.batch_matmul", reshape_to(turned, (n, c * counts[1], height)), rows, transpose_b=True)
+    by_columns = call("nn.batch_matmul", reshape_to(images, (n, c * height, width)), columns, transpose_b=True)
+    transposed = call("transpose", reshape_to(by_columns, (n, c, height, counts[1])), axes=[0, 1, 3, 2])
+    result = call("nn.batch_matmul", reshape_to(transposed, (n, c * counts[1], height)), rows, transpose_b=True)
     return call("transpose", reshape_to(result, (n, c, counts[1], counts[0])), axes=[0, 1, 3, 2])
 
 
 def _column(boxes: Expr, index: int) -> Expr:
-    """One number of each box, with shape (n, 1)."""
+    """Return one number of each box, with shape (n, 1)."""
     return part(boxes, 1, index, index + 1)
 
 
-def _crop(attrs: Attrs, data: Expr, boxes: Expr, box_indices: Expr) -> Expr:
-    """Boxes of images, each resized by a product along each axis; pixels outside have no gradient."""
+def _define_crop_and_resize(attrs: Attrs, data: Expr, boxes: Expr, box_indices: Expr) -> Expr:
+    """Define `image.crop_and_resize`: boxes resized by a product along each axis; pixels outside have no gradient."""
     x, dtype = infer_types(transform_layout(data, attrs.layout, "NCHW")), dtype_of(data)
     _, c, *size = sizes_of(x, "image.crop_and_resize")
     n, counts = sizes_of(boxes, "image.crop_and_resize")[0], attrs.crop_size
-    where = boxes if dtype_of(boxes) == dtype else call("cast", boxes, dtype=dtype)
+    corners = boxes if dtype_of(boxes) == dtype else call("cast", boxes, dtype=dtype)
     matrices = []
     for axis, (length, count) in enumerate(zip(size, counts, strict=True)):
-        start, end, reach = _column(where, axis), _column(where, axis + 2), number(length - 1, dtype)
+        start, end, extent = _column(corners, axis), _column(corners, axis + 2), number(length - 1, dtype)
         steps = number(np.arange(count)[None] / (count - 1) if count > 1 else [[0.5]], dtype)
-        positions = (start + (end - start) * steps) * reach
+        positions = (start + (end - start) * steps) * extent
         if attrs.method == "bilinear":
-            samples = _hats(positions, length, dtype)
+            samples = _linear_weights(positions, length, dtype)
         else:
             nearest = call("floor", positions + number(0.5, dtype))
             pixels = number(np.arange(length), dtype)
             samples = call("cast", call("equal", call("expand_dims", nearest, axis=-1), pixels), dtype=dtype)
-        matrices.append(samples * _within(positions, 0, length - 1, dtype))
+        matrices.append(samples * _inside_mask(positions, 0, length - 1, dtype))
     images = call("take", x, box_indices, axis=0, mode="fast")
-    result = transform_layout(_through_both(images, (n, c, *size), matrices, counts), "NCHW", attrs.layout)
+    result = transform_layout(_matmul_on_both_axes(images, (n, c, *size), matrices, counts), "NCHW", attrs.layout)
     return call("cast", result, dtype=attrs.out_dtype) if attrs.out_dtype not in ("", dtype) else result
 
 
-crop_and_resize = by_definition(_crop)
+crop_and_resize = by_definition(_define_crop_and_resize)
 
 
-def _align(attrs: Attrs, data: Expr, rois: Expr) -> Expr:
-    """Regions sampled at points of each bin, then reduced by mean or maximum."""
+def _define_roi_align(attrs: Attrs, data: Expr, rois: Expr) -> Expr:
+    """Define `vision.roi_align`: regions sampled at points of each bin, then reduced by mean or maximum."""
     x, dtype = infer_types(transform_layout(data, attrs.layout, "NCHW")), dtype_of(data)
     _, c, *size = sizes_of(x, "vision.roi_align")
     n, samples, pooled = sizes_of(rois, "vision.roi_align")[0], attrs.sample_ratio, attrs.pooled_size
     batch = call("cast", reshape_to(_column(rois, 0), (n,)), dtype="int64")
-    where = (rois if dtype_of(rois) == dtype else call("cast", rois, dtype=dtype)) * number(attrs.spatial_scale, dtype)
+    corners = (rois if dtype_of(rois) == dtype else call("cast", rois, dtype=dtype)) * number(
+        attrs.spatial_scale, dtype
+    )
     matrices = []
     for axis, (length, count) in enumerate(zip(size, pooled, strict=True)):
-        start, end = _column(where, 2 - axis), _column(where, 4 - axis)
+        start, end = _column(corners, 2 - axis), _column(corners, 4 - axis)
         bins = call("maximum", end - start, number(1, dtype)) / number(count, dtype)
         steps = (np.arange(count)[:, None] + (np.arange(samples) + 0.5) / samples).reshape(1, -1)
         positions = start + bins * number(steps, dtype)
-        seen = _hats(_clip_to(positions, 0, length - 1), length, dtype) * _within(positions, -1, length, dtype)
-        matrices.append(seen)
+        weights = _linear_weights(_clip_to(positions, 0, length - 1), length, dtype) * _inside_mask(
+            positions, -1, length, dtype
+        )
+        matrices.append(weights)
     images = call("take", x, batch, axis=0, mode="fast")
-    gradients = _through_both(images, (n, c, *size), matrices, [count * samples for count in pooled])
-    grid = reshape_to(gradients, (n, c, pooled[0], samples, pooled[1], samples))
+    sampled = _matmul_on_both_axes(images, (n, c, *size), matrices, [count * samples for count in pooled])
+    grid = reshape_to(sampled, (n, c, pooled[0], samples, pooled[1], samples))
     result = call("max" if attrs.mode == "max" else "mean", grid, axis=[3, 5])
     return transform_layout(result, "NCHW", attrs.layout)
 
 
-_ALIGNED = by_definition(_align)
+_ROI_ALIGN_GRADIENT = by_definition(_define_roi_align)
 
 
 def roi_align(orig: OpCall, grad: Expr) -> list[Expr]:
@@ -268,4 +281,4 @@ def roi_align(orig: OpCall, grad: Expr) -> list[Expr]:
             "vision.roi_align has no gradient where each region has as many samples as it has pixels",
             hint="give a sample_ratio, such as 2",
         )
-    return _ALIGNED(orig, grad)
+    return _ROI_ALIGN_GRADIENT(orig, grad)

@@ -1,6 +1,6 @@
 """Sliding windows over arrays: strides, padding and dilation per spatial axis, and the elements that each tap reads.
 
-This file knows arrays, not operators or layouts: data is (N, C, *S) or, with `last`, (N, *S, C).
+The functions here take arrays, not operators or layouts: data is (N, C, *S) or, with `last`, (N, *S, C).
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ class Window:
     dilation: tuple[int, ...]
 
     def extent(self, kernel: tuple[int, ...]) -> tuple[int, ...]:
-        """The sizes a kernel covers, dilation included."""
+        """Return the sizes that a kernel covers, dilation included."""
         return tuple((k - 1) * d + 1 for k, d in zip(kernel, self.dilation, strict=True))
 
     def output(self, size: tuple[int, ...], kernel: tuple[int, ...]) -> tuple[int, ...]:
-        """The number of windows along each axis."""
-        spans = zip(size, self.before, self.after, self.extent(kernel), self.strides, strict=True)
-        return tuple(max(0, (n + a + b - e) // s + 1) for n, a, b, e, s in spans)
+        """Return the number of windows along each axis."""
+        axes = zip(size, self.before, self.after, self.extent(kernel), self.strides, strict=True)
+        return tuple(max(0, (n + a + b - e) // s + 1) for n, a, b, e, s in axes)
 
 
 def pad_spatial(x: Array, before: tuple[int, ...], after: tuple[int, ...], last: bool, value: Any = 0) -> Array:
@@ -40,12 +40,12 @@ def pad_spatial(x: Array, before: tuple[int, ...], after: tuple[int, ...], last:
         return x
     first = 1 if last else 2
     shape = list(x.shape)
-    inner = [slice(None)] * x.ndim
+    slices = [slice(None)] * x.ndim
     for i, (a, b) in enumerate(zip(before, after, strict=True)):
-        inner[first + i] = slice(a, a + shape[first + i])
+        slices[first + i] = slice(a, a + shape[first + i])
         shape[first + i] += a + b
     padded = np.full(shape, value, x.dtype) if value else np.zeros(shape, x.dtype)
-    target = padded[tuple(inner)]
+    target = padded[tuple(slices)]
 
     def copy(begin: int, end: int) -> None:
         target[:, begin:end] = x[:, begin:end]

@@ -23,7 +23,7 @@ from passlab.op.nn.windows import on_axes
 from passlab.op.relations import refuse, tensor
 
 
-def _rows(name: str, data: TensorType, pointers: TensorType) -> Dim:
+def _row_count(name: str, data: TensorType, pointers: TensorType) -> Dim:
     """Return the number of rows of a sparse matrix. Raises `RelationError` if the parts do not form one."""
     if len(data.shape) not in (1, 3):
         refuse(f"{name}: sparse data has one dimension (CSR) or three (BSR)", 1, found=data)
@@ -33,8 +33,8 @@ def _rows(name: str, data: TensorType, pointers: TensorType) -> Dim:
     return (count - 1) * block if isinstance(count, int) and isinstance(block, int) else ANY
 
 
-def _wide(data: Array) -> Array:
-    """Return small floats as float32, the smallest that SciPy multiplies, and integers of half a byte as int32."""
+def _widen(data: Array) -> Array:
+    """Return small floats as float32, the smallest that SciPy multiplies, and int4 and uint4 as int32."""
     if is_float(data.dtype):
         return data.astype(np.float32) if data.dtype.itemsize < 4 else data
     return data.astype(np.int32) if data.dtype.kind == "V" else data
@@ -46,25 +46,25 @@ def sparse_matrix(data: Array, indices: Array, pointers: Array, columns: int) ->
 
     rows, width = data.shape[1:] if data.ndim == 3 else (1, 1)
     _check_parts(data, indices, pointers, columns, width)
-    wide = _wide(data)
-    make = scipy.sparse.csr_matrix if data.ndim == 1 else scipy.sparse.bsr_matrix
-    return make((wide, indices, pointers), shape=((len(pointers) - 1) * rows, columns))
+    elements = _widen(data)
+    matrix_class = scipy.sparse.csr_matrix if data.ndim == 1 else scipy.sparse.bsr_matrix
+    return matrix_class((elements, indices, pointers), shape=((len(pointers) - 1) * rows, columns))
 
 
 def _check_parts(data: Array, indices: Array, pointers: Array, columns: int, width: int) -> None:
     """Raise `RunError` unless the parts form a sparse matrix: SciPy's products do not check them."""
 
-    def wrong(what: str, expected: object, found: object) -> RunError:
-        return RunError(Diagnostic(f"not a sparse matrix: {what}", expected=str(expected), found=str(found)))
+    def error(message: str, expected: object, found: object) -> RunError:
+        return RunError(Diagnostic(f"not a sparse matrix: {message}", expected=str(expected), found=str(found)))
 
     if len(indices) != len(data):
-        raise wrong("indices and data have different lengths", len(data), len(indices))
+        raise error("indices and data have different lengths", len(data), len(indices))
     if width < 1 or columns % width or 0 in data.shape[1:]:
-        raise wrong("the columns are not whole blocks", f"a divisor of {columns}", width)
+        raise error("the columns are not whole blocks", f"a divisor of {columns}", width)
     if pointers[0] != 0 or (np.diff(pointers) < 0).any() or pointers[-1] > len(indices):
-        raise wrong("row pointers rise from 0 to the number of elements", f"0..{len(indices)}", pointers.tolist()[:8])
+        raise error("row pointers rise from 0 to the number of elements", f"0..{len(indices)}", pointers.tolist()[:8])
     if len(indices) and not (0 <= indices.min() and indices.max() < columns // width):
-        raise wrong("a column index is outside", f"0..{columns // width - 1}", f"{indices.min()}..{indices.max()}")
+        raise error("a column index is outside", f"0..{columns // width - 1}", f"{indices.min()}..{indices.max()}")
 
 
 def _check_integers(name: str, types: Sequence[Type], indices: Sequence[int]) -> None:
@@ -74,7 +74,7 @@ def _check_integers(name: str, types: Sequence[Type], indices: Sequence[int]) ->
             refuse(f"{name}: indices and row pointers are vectors of integers", i, found=ty)
 
 
-def _parts(types: Sequence[Type]) -> tuple[TensorType, TensorType, TensorType] | None:
+def _dense_and_sparse(types: Sequence[Type]) -> tuple[TensorType, TensorType, TensorType] | None:
     dense, data, pointers = (
         tensor(types, 0, "dense_data"),
         tensor(types, 1, "sparse_data"),
@@ -84,22 +84,22 @@ def _parts(types: Sequence[Type]) -> tuple[TensorType, TensorType, TensorType] |
 
 
 # ---------------------------------------------------------------- sparse_dense
-_SparseDense = attrs("SparseDenseAttrs", boolean("sparse_lhs", False, "whether the sparse matrix is the left factor"))
+SPARSE_DENSE = attrs("SparseDenseAttrs", boolean("sparse_lhs", False, "whether the sparse matrix is the left factor"))
 
 
 def _dense_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
-    parts = _parts(types)
-    if parts is None:
+    inputs = _dense_and_sparse(types)
+    if inputs is None:
         return None
-    dense, data, pointers = parts
+    dense, data, pointers = inputs
     _check_integers("nn.sparse_dense", types, (2, 3))
     if len(dense.shape) != 2:
         refuse("nn.sparse_dense: dense data must be a matrix", 0, found=dense)
-    rows = _rows("nn.sparse_dense", data, pointers)
+    rows = _row_count("nn.sparse_dense", data, pointers)
     return TensorType((rows, dense.shape[0]) if attrs.sparse_lhs else (dense.shape[0], rows), dense.dtype)
 
 
-def _matrix_parts(matrix: Any) -> tuple[Any, Any, Any]:
+def _sparse_arrays(matrix: Any) -> tuple[Any, Any, Any]:
     if hasattr(matrix, "indptr"):
         return matrix.data, matrix.indices, matrix.indptr
     data, indices, pointers = matrix
@@ -110,7 +110,7 @@ def _sparse_dense(
     attrs: Attrs, dense: Array, data: Array, indices: Array, pointers: Array, *, out: Array | None = None
 ) -> Array:
     matrix = sparse_matrix(data, indices, pointers, dense.shape[1])
-    right = _wide(dense).T
+    right = _widen(dense).T
     product = np.asarray((matrix @ right) if attrs.sparse_lhs else (matrix @ right).T)
     return copy_result(np.ascontiguousarray(product.astype(dense.dtype, copy=False)), out)
 
@@ -121,11 +121,11 @@ _INPUTS = ("dense_data", "sparse_data", "sparse_indices", "sparse_indptr")
 sparse_dense = operator(
     "nn.sparse_dense",
     _INPUTS,
-    attrs=_SparseDense,
+    attrs=SPARSE_DENSE,
     relation=_dense_type,
     pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
     level=1,
-    python=Python("dense_mat, sparse_mat, sparse_lhs=False", names=_DENSE_AND_MATRIX, sparse_mat=_matrix_parts),
+    python=Python("dense_mat, sparse_mat, sparse_lhs=False", names=_DENSE_AND_MATRIX, sparse_mat=_sparse_arrays),
     gradient=sparse_gradients.sparse_dense,
     warns=True,
     shapes="dense_data (m, k), a sparse matrix (n, k) -> (m, n)",
@@ -143,7 +143,7 @@ sparse_dense = operator(
 sparse_dense_padded = operator(
     "nn.internal.sparse_dense_padded",
     ("data", "weight_data", "weight_indices", "weight_indptr"),
-    attrs=_SparseDense,
+    attrs=SPARSE_DENSE,
     relation=_dense_type,
     pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
     level=1,
@@ -161,8 +161,8 @@ sparse_dense_padded = operator(
 
 # ---------------------------------------------------------------- sparse_transpose, sparse_add
 def _transpose_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
-    parts = [tensor(types, i, name) for i, name in enumerate(("sparse_data", "sparse_indices", "sparse_indptr"))]
-    data, indices, pointers = parts
+    inputs = [tensor(types, i, name) for i, name in enumerate(("sparse_data", "sparse_indices", "sparse_indptr"))]
+    data, indices, pointers = inputs
     if data is None or indices is None or pointers is None:
         return None
     for i, ty in enumerate((data, indices, pointers)):
@@ -179,7 +179,7 @@ def _transpose_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> 
     relation=_transpose_type,
     pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
     level=1,
-    python=Python("x", names={"x": _MATRIX["sparse_mat"]}, x=_matrix_parts),
+    python=Python("x", names={"x": _MATRIX["sparse_mat"]}, x=_sparse_arrays),
     gradient=sparse_gradients.sparse_transpose,
     warns=True,
     results=3,
@@ -191,20 +191,24 @@ def _transpose_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> 
 )
 def sparse_transpose(attrs: Attrs, data: Array, indices: Array, pointers: Array) -> tuple[Array, ...]:
     """Transpose a square matrix in compressed rows."""
-    turned = sparse_matrix(data, indices, pointers, len(pointers) - 1).T.tocsr()
-    turned.sort_indices()
-    return turned.data.astype(data.dtype), turned.indices.astype(indices.dtype), turned.indptr.astype(pointers.dtype)
+    transposed = sparse_matrix(data, indices, pointers, len(pointers) - 1).T.tocsr()
+    transposed.sort_indices()
+    return (
+        transposed.data.astype(data.dtype),
+        transposed.indices.astype(indices.dtype),
+        transposed.indptr.astype(pointers.dtype),
+    )
 
 
 def _add_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
-    parts = _parts(types)
-    if parts is None:
+    inputs = _dense_and_sparse(types)
+    if inputs is None:
         return None
-    dense, data, pointers = parts
+    dense, data, pointers = inputs
     _check_integers("nn.sparse_add", types, (2, 3))
     if len(dense.shape) != 2 or len(data.shape) != 1:
         refuse("nn.sparse_add adds a matrix and one in compressed rows", 0, found=dense)
-    rows = _rows("nn.sparse_add", data, pointers)
+    rows = _row_count("nn.sparse_add", data, pointers)
     if isinstance(rows, int) and isinstance(dense.shape[0], int) and rows != dense.shape[0]:
         refuse("nn.sparse_add: the matrices have different numbers of rows", 3, expected=dense.shape[0], found=rows)
     return dense
@@ -215,7 +219,7 @@ def _add_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type |
     _INPUTS,
     relation=_add_type,
     level=1,
-    python=Python("dense_mat, sparse_mat", names=_DENSE_AND_MATRIX, sparse_mat=_matrix_parts),
+    python=Python("dense_mat, sparse_mat", names=_DENSE_AND_MATRIX, sparse_mat=_sparse_arrays),
     gradient=sparse_gradients.sparse_add,
     warns=True,
     shapes="dense_data (m, n), a sparse matrix (m, n) -> (m, n)",
@@ -231,21 +235,21 @@ def sparse_add(
 ) -> Array:
     """Add a matrix and one in compressed rows."""
     matrix = sparse_matrix(data.astype(dense.dtype, copy=False), indices, pointers, dense.shape[1])
-    return copy_result(np.asarray(_wide(dense) + matrix).astype(dense.dtype, copy=False), out)
+    return copy_result(np.asarray(_widen(dense) + matrix).astype(dense.dtype, copy=False), out)
 
 
 # ---------------------------------------------------------------- sparse_conv2d
 def _conv_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
-    parts = _parts(types)
-    if parts is None:
+    inputs = _dense_and_sparse(types)
+    if inputs is None:
         return None
-    dense, data, pointers = parts
+    dense, data, pointers = inputs
     _check_integers("nn.sparse_conv2d", types, (2, 3))
     if len(dense.shape) != 4:
         refuse("nn.sparse_conv2d: dense data must be images", 0, expected="four dimensions", found=dense)
     if attrs.kernel_size not in ((1, 1), (3, 3)):
         refuse("nn.sparse_conv2d: kernel_size", expected="[1, 1] or [3, 3]", found=list(attrs.kernel_size))
-    rows = _rows("nn.sparse_conv2d", data, pointers)
+    rows = _row_count("nn.sparse_conv2d", data, pointers)
     n, *rest = dense.shape
     return TensorType(
         (n, rest[0], rest[1], rows) if attrs.layout == "NHWC" else (n, rows, rest[1], rest[2]), dense.dtype
@@ -266,7 +270,7 @@ def _conv_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type 
     python=Python(
         "dense_mat, sparse_mat, layout='NHWC', kernel_size=(1, 1)",
         names=_DENSE_AND_MATRIX,
-        sparse_mat=_matrix_parts,
+        sparse_mat=_sparse_arrays,
         kernel_size=on_axes(2),
     ),
     gradient=sparse_gradients.sparse_conv2d,
@@ -287,8 +291,8 @@ def sparse_conv2d(
     if attrs.kernel_size == (3, 3):
         padded = np.pad(x, ((0, 0), (1, 1), (1, 1), (0, 0)))
         x = np.concatenate([padded[:, i : i + h, j : j + w] for i in range(3) for j in range(3)], axis=3)
-    flat = x.reshape(n * h * w, x.shape[3])
-    result = np.asarray(sparse_matrix(data, indices, pointers, flat.shape[1]) @ _wide(flat).T)
+    patches = x.reshape(n * h * w, x.shape[3])
+    result = np.asarray(sparse_matrix(data, indices, pointers, patches.shape[1]) @ _widen(patches).T)
     result = result.astype(dense.dtype, copy=False).reshape(result.shape[0], n, h, w)
     return copy_result(
         np.ascontiguousarray(result.transpose((1, 2, 3, 0) if attrs.layout == "NHWC" else (1, 0, 2, 3))), out

@@ -19,99 +19,103 @@ from passlab.op.dtypes import Array
 from passlab.op.nn.sliding import Window
 from passlab.threads import share_range, thread_count
 
-MOST_CHANNELS = 128  # of the output; with more, one product with all patches is as fast
-FEWEST_ROWS = 8  # of the output, per row beyond its edges, which is multiplied in vain
-FEWEST_INPUTS = 32  # in a row of the window
-MOST_TAPS = 4  # rows of the window: each is added to the result separately
+MAX_CHANNELS = 128  # of the output; with more, one product with all patches is as fast
+MIN_ROWS = 8  # of the output, for each row at its edges whose products are dropped
+MIN_INPUTS = 32  # in a row of the window
+MAX_TAPS = 4  # rows of the window: each is added to the result separately
 PRODUCT_BYTES = 512 << 10  # of the products of a block, for each thread, which are added up in the second-level cache
 
 
 def suits_stacking(out: Any, x: Any, window: Window, kernel: tuple[int, ...]) -> bool:
     """Whether this method is faster for a convolution without groups."""
     inputs = x.shape[1] * math.prod(kernel[1:])
-    few = out.shape[1] <= MOST_CHANNELS and inputs >= FEWEST_INPUTS
-    beyond = (kernel[0] - 1) * window.dilation[0]
-    return few and window.strides[0] == 1 and 1 < kernel[0] <= MOST_TAPS and out.shape[2] >= FEWEST_ROWS * beyond
+    small_weight = out.shape[1] <= MAX_CHANNELS and inputs >= MIN_INPUTS
+    edge_rows = (kernel[0] - 1) * window.dilation[0]
+    return (
+        small_weight and window.strides[0] == 1 and 1 < kernel[0] <= MAX_TAPS and out.shape[2] >= MIN_ROWS * edge_rows
+    )
 
 
 def convolve_stacked(out: Array, x: Array, w: Array, window: Window, kernel: tuple[int, ...]) -> None:
     """Write the convolution of `x` with `w` (O, C, *K), of stride 1 along the first spatial axis, into `out`."""
     size = out.shape[2:]
-    matrix = _stack(w, kernel)
+    matrix = _stack_weights(w, kernel)
     rest = math.prod(size[1:])
     total = size[0] + (kernel[0] - 1) * window.dilation[0]  # rows of data and padding
     step = max(1, thread_count() * PRODUCT_BYTES // max(1, len(matrix) * rest * x.itemsize))
     step = -(-total // -(-total // step))  # blocks of nearly the same height
-    copied = np.zeros((x.shape[1], *kernel[1:], step, *size[1:]), x.dtype)
+    columns = np.zeros((x.shape[1], *kernel[1:], step, *size[1:]), x.dtype)
     products = np.empty((len(matrix), step * rest), x.dtype)
     result = out.reshape(*out.shape[:2], -1)
     for n, r in itertools.product(range(x.shape[0]), range(0, total, step)):
-        many = min(step, total - r)
-        _share_rows(copied, x[n], r, many, window, kernel)
-        data = copied.reshape(matrix.shape[1], -1)[:, : many * rest]
-        array = np.matmul(matrix, data, out=products[:, : many * rest])
-        _add_rows(result[n], array.reshape(kernel[0], out.shape[1], -1), r, many, window.dilation[0], rest)
+        rows = min(step, total - r)
+        _copy_rows_in_threads(columns, x[n], r, rows, window, kernel)
+        data = columns.reshape(matrix.shape[1], -1)[:, : rows * rest]
+        product = np.matmul(matrix, data, out=products[:, : rows * rest])
+        _add_rows(result[n], product.reshape(kernel[0], out.shape[1], -1), r, rows, window.dilation[0], rest)
 
 
-def _add_rows(result: Array, parts: Any, r: int, many: int, dilation: int, rest: int) -> None:
-    """Add the products (K0, O, rows * rest) of `many` rows from row `r` on to `result` (O, rows * rest)."""
+def _add_rows(result: Array, products: Any, r: int, rows: int, dilation: int, rest: int) -> None:
+    """Add the products (K0, O, rows * rest) of `rows` rows from row `r` on to `result` (O, rows * rest)."""
     size = result.shape[1] // rest
 
     def add(begin: int, stop: int) -> None:
-        for k, part in enumerate(parts[:, begin:stop]):
-            first, end = max(0, r - k * dilation), min(size, r + many - k * dilation)
+        for k, product in enumerate(products[:, begin:stop]):
+            first, end = max(0, r - k * dilation), min(size, r + rows - k * dilation)
             if first < end:
                 start = (first + k * dilation - r) * rest
-                piece = part[:, start : start + (end - first) * rest]
+                source = product[:, start : start + (end - first) * rest]
                 target = result[begin:stop, first * rest : end * rest]
                 if k:
-                    np.add(target, piece, out=target)
+                    np.add(target, source, out=target)
                 else:  # row r of the result starts here; this block and later ones add to it
-                    np.copyto(target, piece)
+                    np.copyto(target, source)
 
-    share_range(add, len(result), parts.nbytes)
+    share_range(add, len(result), products.nbytes)
 
 
-def _share_rows(copied: Any, x: Array, first: int, many: int, window: Window, kernel: tuple[int, ...]) -> None:
-    """Copy rows as `_copy_rows` does, channels in threads."""
+def _copy_rows_in_threads(
+    columns: Any, x: Array, first: int, rows: int, window: Window, kernel: tuple[int, ...]
+) -> None:
+    """Copy rows as `_copy_rows` does; threads share the channels."""
 
     def copy(begin: int, end: int) -> None:
-        _copy_rows(copied[begin:end], x[begin:end], first, many, window, kernel)
+        _copy_rows(columns[begin:end], x[begin:end], first, rows, window, kernel)
 
-    share_range(copy, len(x), copied.nbytes)
+    share_range(copy, len(x), columns.nbytes)
 
 
-def _stack(w: Array, kernel: tuple[int, ...]) -> Array:
+def _stack_weights(w: Array, kernel: tuple[int, ...]) -> Array:
     """Return the weights of each row of the window, stacked: (K0 * O, C * rest of K)."""
     w = np.ascontiguousarray(w)
     row = math.prod(kernel[1:])
     flat = w.reshape(w.shape[0] * w.shape[1], kernel[0] * row)
     if row > 1:  # moving a row as one element is faster than moving its numbers
         flat = flat.view(np.dtype((np.void, row * w.itemsize)))
-    turned = np.ascontiguousarray(flat.T)
-    return turned.view(w.dtype).reshape(kernel[0] * w.shape[0], -1)
+    transposed = np.ascontiguousarray(flat.T)
+    return transposed.view(w.dtype).reshape(kernel[0] * w.shape[0], -1)
 
 
-def _copy_rows(copied: Any, x: Array, first: int, many: int, window: Window, kernel: tuple[int, ...]) -> None:
-    """Copy `many` rows of the padded data (C, *S) from row `first` on, once for each tap within a row of the window.
+def _copy_rows(columns: Any, x: Array, first: int, rows: int, window: Window, kernel: tuple[int, ...]) -> None:
+    """Copy `rows` rows of the padded data (C, *S) from row `first` on, once for each tap within a row of the window.
 
-    `copied` is (C, *rest of K, rows, *rest of S); the padding within its rows is zero already.
+    `columns` is (C, *rest of K, rows, *rest of S); the padding within its rows is zero already.
     """
     before, length = window.before[0], x.shape[1]
-    low, high = min(many, max(0, before - first)), max(0, min(many, before + length - first))
+    low, high = min(rows, max(0, before - first)), max(0, min(rows, before + length - first))
     head = (slice(None),) * len(kernel)
-    copied[(*head, slice(0, low))] = 0
-    copied[(*head, slice(max(low, high), many))] = 0
+    columns[(*head, slice(0, low))] = 0
+    columns[(*head, slice(max(low, high), rows))] = 0
     if low >= high:
         return
-    rows = slice(low + first - before, high + first - before)
+    source_rows = slice(low + first - before, high + first - before)
     for tap in itertools.product(*map(range, kernel[1:])):
         position, source = [], []
         for i, t in enumerate(tap, 1):
             stride, start = window.strides[i], t * window.dilation[i] - window.before[i]
             begin = max(0, -(start // stride))
-            end = max(begin, min(copied.shape[len(kernel) + i], -((start - x.shape[1 + i]) // stride)))
+            end = max(begin, min(columns.shape[len(kernel) + i], -((start - x.shape[1 + i]) // stride)))
             position.append(slice(begin, end))
             source.append(slice(start + begin * stride, max(0, start + (end - 1) * stride + 1), stride))
         if all(p.start < p.stop for p in position):
-            copied[(slice(None), *tap, slice(low, high), *position)] = x[(slice(None), rows, *source)]
+            columns[(slice(None), *tap, slice(low, high), *position)] = x[(slice(None), source_rows, *source)]

@@ -1,7 +1,7 @@
-"""`nn.conv2d` in the layout NHWC on a weight that was cut into tiles of a matrix, as kernels of products read it.
+"""`nn.conv2d` in the layout NHWC on a weight divided into tiles of a matrix, as matrix product kernels read it.
 
-Relay's passes make these operators of `nn.conv2d` for processors of Arm. The tiles are the weight (KH KW I, O), filled
-up with zeros; putting them together gives it back, so that values are those of `nn.conv2d`.
+Relay's passes replace `nn.conv2d` by these operators for Arm processors. The tiles are the weight (KH KW I, O), padded
+with zeros; the kernel here joins them again, so that its values are those of `nn.conv2d`.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ def _tiles_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type
         refuse(f"{_TRANSFORM}: the weight must have the layout HWIO", 0, found=weights)
     check_positive(tile_rows=(attrs.tile_rows,), tile_cols=(attrs.tile_cols,))
     height, width, inputs, outputs = weights.shape
-    rows = _tiles(outputs, attrs.tile_rows)
+    rows = _tile_count(outputs, attrs.tile_rows)
     return TensorType(
-        (rows, _tiles(height * width * inputs, attrs.tile_cols), attrs.tile_rows, attrs.tile_cols), weights.dtype
+        (rows, _tile_count(height * width * inputs, attrs.tile_cols), attrs.tile_rows, attrs.tile_cols), weights.dtype
     )
 
 
-def _tiles(size: Dim, tile: int) -> Dim:
+def _tile_count(size: Dim, tile: int) -> Dim:
     return (size + (tile - 1)) // tile
 
 
@@ -70,12 +70,12 @@ def _tiles(size: Dim, tile: int) -> Dim:
     no_gradient=TRANSFORMED_WEIGHT,
 )
 def gemm_weight_transform(attrs: Attrs, weights: Array, *, out: Array | None = None) -> Array:
-    """The weight of a convolution as a matrix in tiles, filled up with zeros."""
+    """The weight of a convolution as a matrix in tiles, padded with zeros."""
     rows, cols = attrs.tile_rows, attrs.tile_cols
     matrix = weights.reshape(-1, weights.shape[3]).T
     guard_size([n + -n % tile for n, tile in zip(matrix.shape, (rows, cols), strict=True)], weights.dtype, _TRANSFORM)
-    full = np.pad(matrix, [(0, -size % tile) for size, tile in zip(matrix.shape, (rows, cols), strict=True)])
-    tiles = full.reshape(full.shape[0] // rows, rows, full.shape[1] // cols, cols).transpose(0, 2, 1, 3)
+    padded = np.pad(matrix, [(0, -size % tile) for size, tile in zip(matrix.shape, (rows, cols), strict=True)])
+    tiles = padded.reshape(padded.shape[0] // rows, rows, padded.shape[1] // cols, cols).transpose(0, 2, 1, 3)
     return copy_result(np.ascontiguousarray(tiles), out)
 
 

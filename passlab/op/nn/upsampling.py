@@ -25,9 +25,7 @@ _METHOD = {"nearest_neighbor": "nearest_neighbor", "bilinear": "linear", "trilin
 
 
 def scaled_shape(shape: Shape, axes: Sequence[int], scales: Sequence[float], name: str) -> Shape:
-    """Return `shape` with sizes multiplied by scales, rounded. Raises `RelationError` for a scale that is not
-    positive.
-    """
+    """Return `shape` with sizes multiplied by scales, rounded. Raises `RelationError` for a scale of 0 or less."""
     result = list(shape)
     for axis, scale in zip(axes, scales, strict=True):
         if not 0 < scale < float("inf"):
@@ -45,7 +43,7 @@ def _scales(attrs: Attrs) -> tuple[float, ...]:
     return tuple(attrs[name] for name in names if name in attrs)
 
 
-def _type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
+def _upsampling_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     data = tensor(types, 0, "data")
     if data is None:
         return None
@@ -62,8 +60,8 @@ def upsampling_scheme(attrs: Attrs) -> Scheme:
     return Scheme(_METHOD[attrs.method], attrs.coordinate_transformation_mode)
 
 
-def _plan(attrs: Attrs, shape: Shape) -> ResizePlan:
-    """Return the axes, the sizes, the scheme and the region (none) of an upsampling."""
+def _upsampling_plan(attrs: Attrs, shape: Shape) -> ResizePlan:
+    """Return the axes, sizes, interpolation scheme and region (None) of an upsampling."""
     scales = _scales(attrs)
     axes = layout_axes(attrs.layout, shape, len(scales), "nn.upsampling")
     result = scaled_shape(shape, axes, scales, "nn.upsampling")
@@ -101,7 +99,7 @@ UpSampling3DAttrs = attrs(
     "nn.upsampling",
     ("data",),
     attrs=UpSamplingAttrs,
-    relation=_type,
+    relation=_upsampling_type,
     pattern=OpPattern.INJECTIVE,
     level=2,
     warns=True,
@@ -109,7 +107,7 @@ UpSampling3DAttrs = attrs(
         "data, scale_h=1, scale_w=1, layout='NCHW', method='nearest_neighbor', align_corners=False",
         dynamic=Dynamic("dyn.nn.upsampling", scale_h="float64", scale_w="float64"),
     ),
-    gradient=resampling("nn.upsampling", _plan),
+    gradient=resampling("nn.upsampling", _upsampling_plan),
     shapes="(N, C, H, W) -> (N, C, H scale_h, W scale_w)",
     source="image.resize2d",
     edge_cases=(
@@ -129,7 +127,7 @@ def upsampling(attrs: Attrs, data: Array, *, out: Array | None = None) -> Array:
     "nn.upsampling3d",
     ("data",),
     attrs=UpSampling3DAttrs,
-    relation=_type,
+    relation=_upsampling_type,
     pattern=OpPattern.INJECTIVE,
     level=2,
     warns=True,
@@ -138,7 +136,7 @@ def upsampling(attrs: Attrs, data: Array, *, out: Array | None = None) -> Array:
         "coordinate_transformation_mode='half_pixel'",
         dynamic=Dynamic("dyn.nn.upsampling3d", scale_d="float64", scale_h="float64", scale_w="float64"),
     ),
-    gradient=resampling("nn.upsampling3d", _plan),
+    gradient=resampling("nn.upsampling3d", _upsampling_plan),
     shapes="(N, C, D, H, W) -> (N, C, D scale_d, H scale_h, W scale_w)",
     source="image.resize3d",
     edge_cases=(

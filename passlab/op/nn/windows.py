@@ -15,7 +15,7 @@ def per_axis(value: Any, rank: int) -> Any:
 
 
 def on_axes(rank: int) -> Callable[[Any], Any]:
-    """Return a function that turns one number into `rank` equal numbers, for the Python signature of an operator."""
+    """Return a function that repeats one number for each of `rank` axes, for the Python signature of an operator."""
     return lambda value: per_axis(value, rank)
 
 
@@ -25,7 +25,7 @@ def as_list(value: Any) -> Any:
 
 
 def pad(rank: int) -> Callable[[Any], tuple[int, ...]]:
-    """Return a function that turns padding into `2 * rank` numbers, for the Python signature of an operator."""
+    """Return a function that converts padding to `2 * rank` numbers, for the Python signature of an operator."""
     return lambda value: full_padding(value, rank)
 
 
@@ -80,7 +80,7 @@ def split_padding(padding: Sequence[int], rank: int) -> tuple[tuple[int, ...], t
         raise RelationError(error.diagnostics[0]) from None
     if min(full) < 0:
         raise RelationError(
-            Diagnostic("padding must not be negative", found=str(list(padding)), hint="cut with nn.pad")
+            Diagnostic("padding must not be negative", found=str(list(padding)), hint="crop the data with nn.pad")
         )
     return full[:rank], full[rank:]
 
@@ -88,14 +88,14 @@ def split_padding(padding: Sequence[int], rank: int) -> tuple[tuple[int, ...], t
 def window_size(
     size: Dim, window: Dim, stride: int, before: int, after: int, dilation: int, *, ceil: bool = False, axis: int = 0
 ) -> Dim:
-    """Return the number of windows along one axis, computed of the symbolic size if it has one.
+    """Return the number of windows along one axis, symbolic if its size is.
 
     Raises `RelationError` if the window is larger than the padded axis.
     """
     if not isinstance(window, int):
         return ANY
-    room = size + (before + after - (window - 1) * dilation - 1)
-    if isinstance(room, int) and room < 0:
+    slack = size + (before + after - (window - 1) * dilation - 1)
+    if isinstance(slack, int) and slack < 0:
         raise RelationError(
             Diagnostic(
                 f"the window is larger than spatial axis {axis}",
@@ -105,4 +105,4 @@ def window_size(
             ),
             0,
         )
-    return (room + stride - 1 if ceil else room) // stride + 1
+    return (slack + stride - 1 if ceil else slack) // stride + 1

@@ -1,9 +1,9 @@
 """Convolutions on weights that were transformed for Winograd's algorithm.
 
-Relay's passes make them of `nn.conv2d` and `nn.conv3d`, one operator for the weight and one for the rest. A Winograd
+Relay's passes replace `nn.conv2d` and `nn.conv3d` by two operators, one for the weight and one for the rest. A Winograd
 convolution evaluates polynomials at a few points: `alpha = tile_size + taps - 1` products give `tile_size` results of
 an axis. The matrices, which evaluate and interpolate, are computed in exact fractions from the points that Relay
-takes; sums are in float64. See Lavin and Gray, "Fast algorithms for convolutional neural networks" (2016), and Barabasz
+uses; sums are in float64. See Lavin and Gray, "Fast algorithms for convolutional neural networks" (2016), and Barabasz
 et al., "Error analysis and improving the accuracy of Winograd convolution" (2020) for the points.
 """
 
@@ -32,9 +32,9 @@ from passlab.op.no_gradient import TRANSFORMED_WEIGHT
 from passlab.op.relations import refuse, tensor
 
 TILES = range(2, 9)
-TAPS = range(3, 8)  # of a kernel whose axis is transformed; along the depth, other kernels are left as they are
+TAPS = range(3, 8)  # of a kernel along a transformed axis; along the depth, kernels with others are not transformed
 _HALF, _QUARTER = Fraction(1, 2), Fraction(1, 4)
-# Where polynomials are evaluated, besides 0, -1, 1 and infinity: by the number of all finite points.
+# The points at which polynomials are evaluated besides 0, -1, 1 and infinity, by the number of all finite points.
 _MORE_POINTS: dict[int, tuple[Fraction | int, ...]] = {
     3: (),
     4: (_HALF,),
@@ -56,22 +56,22 @@ def transforms(tile: int, taps: int) -> tuple[Array, Array, Array]:
     alpha = tile + taps - 1
     points = [Fraction(p) for p in (0, -1, 1, *_MORE_POINTS[alpha - 1])]
     results, weights, data = [], [], []
-    for i, at in enumerate(points):
+    for i, point in enumerate(points):
         others = points[:i] + points[i + 1 :]
         scale = Fraction(1)
         for other in others:
-            scale *= at - other
+            scale *= point - other
         sign = -1 if i == 0 and scale < 0 else 1
-        results.append([at**power for power in range(tile)])
-        weights.append([at**power / (sign * scale) for power in range(taps)])
-        data.append([sign * c for c in _product(others)] + [Fraction(0)])
+        results.append([point**power for power in range(tile)])
+        weights.append([point**power / (sign * scale) for power in range(taps)])
+        data.append([sign * c for c in _polynomial(others)] + [Fraction(0)])
     results.append([Fraction(int(power == tile - 1)) for power in range(tile)])
     weights.append([Fraction(int(power == taps - 1)) for power in range(taps)])
-    data.append(_product(points))
+    data.append(_polynomial(points))
     return tuple(np.array([[float(x) for x in row] for row in m]) for m in (results, data, weights))  # type: ignore[return-value]
 
 
-def _product(roots: Sequence[Fraction]) -> list[Fraction]:
+def _polynomial(roots: Sequence[Fraction]) -> list[Fraction]:
     """Return the coefficients, lowest first, of the polynomial with these roots."""
     result = [Fraction(1)]
     for root in roots:
@@ -80,7 +80,7 @@ def _product(roots: Sequence[Fraction]) -> list[Fraction]:
     return result
 
 
-def _along(matrix: Array, x: Array, axis: int) -> Array:
+def _transform_axis(matrix: Array, x: Array, axis: int) -> Array:
     """Return the products of a matrix with the columns of `x` along an axis."""
     return np.moveaxis(np.tensordot(matrix, x, (1, axis)), 0, axis)
 
@@ -98,14 +98,14 @@ def _check_floats(name: str, index: int, ty: TensorType) -> None:
 def _check_sizes(name: str, rank: int, tile: int, kernel: Sequence[Dim]) -> None:
     if tile not in TILES:
         refuse(f"{name}: tile_size", expected=f"{TILES[0]} to {TILES[-1]}", found=tile)
-    for axis, (taps, whole) in enumerate(zip(kernel, _transformed_axes(rank, kernel), strict=True)):
-        if whole and isinstance(taps, int) and taps not in TAPS:
+    for axis, (taps, transformed) in enumerate(zip(kernel, _transformed_axes(rank, kernel), strict=True)):
+        if transformed and isinstance(taps, int) and taps not in TAPS:
             refuse(f"{name}: the kernel on axis {axis}", expected=f"{TAPS[0]} to {TAPS[-1]} taps", found=taps)
 
 
 def _weight_sizes(rank: int, tile: int, kernel: Sequence[Dim]) -> tuple[Dim, ...]:
-    changes = zip(kernel, _transformed_axes(rank, kernel), strict=True)
-    sizes: list[Dim] = [taps + (tile - 1) if whole else taps for taps, whole in changes]
+    axes = zip(kernel, _transformed_axes(rank, kernel), strict=True)
+    sizes: list[Dim] = [taps + (tile - 1) if transformed else taps for taps, transformed in axes]
     return (sizes[0] if rank == 2 or isinstance(kernel[0], int) else ANY, *sizes[1:])
 
 
@@ -125,19 +125,19 @@ def _weight_type(rank: int, name: str, types: Sequence[Type], attrs: Attrs, repo
 def _transform_weight(attrs: Attrs, weight: Array, out: Array | None) -> Array:
     rank = weight.ndim - 2
     result = np.moveaxis(weight.astype(np.float64), (0, 1), (rank, rank + 1))
-    for axis, whole in enumerate(_transformed_axes(rank, weight.shape[2:])):
-        if whole:
-            result = _along(transforms(attrs.tile_size, weight.shape[2 + axis])[2], result, axis)
+    for axis, transformed in enumerate(_transformed_axes(rank, weight.shape[2:])):
+        if transformed:
+            result = _transform_axis(transforms(attrs.tile_size, weight.shape[2 + axis])[2], result, axis)
     return copy_result(np.ascontiguousarray(result, weight.dtype), out)
 
 
-_WeightAttrs = attrs("ConvWinogradWeightTransformAttrs", integer("tile_size", doc="results of an axis made at a time"))
+WEIGHT_TRANSFORM = attrs("ConvWinogradWeightTransformAttrs", integer("tile_size", doc="results of an axis at a time"))
 
 
 @operator(
     "nn.contrib_conv2d_winograd_weight_transform",
     ("weight",),
-    attrs=_WeightAttrs,
+    attrs=WEIGHT_TRANSFORM,
     relation=partial(_weight_type, 2, "nn.contrib_conv2d_winograd_weight_transform"),
     pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
     level=10,
@@ -160,7 +160,7 @@ def conv2d_weight_transform(attrs: Attrs, weight: Array, *, out: Array | None = 
 @operator(
     "nn.contrib_conv3d_winograd_weight_transform",
     ("weight",),
-    attrs=_WeightAttrs,
+    attrs=WEIGHT_TRANSFORM,
     relation=partial(_weight_type, 3, "nn.contrib_conv3d_winograd_weight_transform"),
     pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
     level=10,
@@ -214,46 +214,54 @@ def _convolution_type(rank: int, name: str, types: Sequence[Type], attrs: Attrs,
     return TensorType(out.backward_shape((shape[0], channels, *size)), attrs.out_dtype or data.dtype)
 
 
-def _convolve(rank: int, attrs: Attrs, data: Array, weight: Array, out: Array | None) -> Array:
+def _winograd_convolve(rank: int, attrs: Attrs, data: Array, weight: Array, out: Array | None) -> Array:
     """Return the convolution, tile by tile: as many products as a tile has points, each of all tiles and channels."""
     window, kernel = check_window(attrs, rank), attrs.kernel_size
     x = conversion(attrs.data_layout, DATA_LAYOUTS[rank], "data_layout").forward(data).astype(np.float64)
     x = pad_spatial(x, window.before, window.after, False)
     size = [n - k + 1 for n, k in zip(x.shape[2:], kernel, strict=True)]
     pairs = list(zip(kernel, _transformed_axes(rank, kernel), strict=True))
-    steps = [attrs.tile_size if whole else 1 for _, whole in pairs]
+    steps = [attrs.tile_size if transformed else 1 for _, transformed in pairs]
     spans = [step + k - 1 for step, k in zip(steps, kernel, strict=True)]
     counts = [-(-n // step) for n, step in zip(size, steps, strict=True)]
     ends = [step * count + k - 1 for step, count, k in zip(steps, counts, kernel, strict=True)]
     x = np.pad(x, [(0, 0), (0, 0), *[(0, end - n) for end, n in zip(ends, x.shape[2:], strict=True)]])
     views = np.lib.stride_tricks.sliding_window_view(x, spans, axis=tuple(range(2, rank + 2)))
     tiles: Any = views[(slice(None), slice(None), *[slice(None, None, step) for step in steps])]
-    for axis, (taps, whole) in enumerate(pairs):
-        if whole:
-            tiles = _along(transforms(attrs.tile_size, taps)[1], tiles, rank + 2 + axis)
-    places = list(range(4, rank + 4))  # 0: images, 1: inputs, 2: outputs; then tiles by axis, then points by axis
+    for axis, (taps, transformed) in enumerate(pairs):
+        if transformed:
+            tiles = _transform_axis(transforms(attrs.tile_size, taps)[1], tiles, rank + 2 + axis)
+    tile_axes = list(range(4, rank + 4))  # 0: images, 1: inputs, 2: outputs; then tiles by axis, then points by axis
     points = list(range(rank + 4, 2 * rank + 4))
-    summed = [p for p, (_, whole) in zip(points, pairs, strict=True) if not whole]
-    kept = [p for p in points if p not in summed]
+    summed_points = [p for p, (_, transformed) in zip(points, pairs, strict=True) if not transformed]
+    result_points = [p for p in points if p not in summed_points]
     result = np.einsum(
-        tiles, [0, 1, *places, *points], weight.astype(np.float64), [*points, 2, 1], [0, 2, *places, *kept]
+        tiles,
+        [0, 1, *tile_axes, *points],
+        weight.astype(np.float64),
+        [*points, 2, 1],
+        [0, 2, *tile_axes, *result_points],
     )
-    for axis, (taps, whole) in enumerate(pairs):
-        at = rank + 2 + axis
-        result = _along(transforms(attrs.tile_size, taps)[0].T, result, at) if whole else np.expand_dims(result, at)
+    for axis, (taps, transformed) in enumerate(pairs):
+        axis_of_points = rank + 2 + axis
+        result = (
+            _transform_axis(transforms(attrs.tile_size, taps)[0].T, result, axis_of_points)
+            if transformed
+            else np.expand_dims(result, axis_of_points)
+        )
     order = [axis for i in range(rank) for axis in (2 + i, rank + 2 + i)]
     whole_axes = [step * count for step, count in zip(steps, counts, strict=True)]
     result = result.transpose(0, 1, *order).reshape(*result.shape[:2], *whole_axes)
     result = result[(slice(None), slice(None), *[slice(n) for n in size])]
-    back = conversion(attrs.out_layout or attrs.data_layout, DATA_LAYOUTS[rank], "out_layout").backward(result)
-    return copy_result(np.ascontiguousarray(back, result_dtype(attrs.out_dtype, data.dtype)), out)
+    output = conversion(attrs.out_layout or attrs.data_layout, DATA_LAYOUTS[rank], "out_layout").backward(result)
+    return copy_result(np.ascontiguousarray(output, result_dtype(attrs.out_dtype, data.dtype)), out)
 
 
-def _python(rank: int) -> Python:
-    one, none = (1,) * rank, (0,) * rank
+def _winograd_signature(rank: int) -> Python:
+    one, zero = (1,) * rank, (0,) * rank
     data, kernel = DATA_LAYOUTS[rank], "OIHW" if rank == 2 else "OIDHW"
     return Python(
-        f"data, weight, tile_size, strides={one}, padding={none}, dilation={one}, groups=1, channels=None, "
+        f"data, weight, tile_size, strides={one}, padding={zero}, dilation={one}, groups=1, channels=None, "
         f"kernel_size=None, data_layout='{data}', kernel_layout='{kernel}', out_layout='', out_dtype=''",
         strides=on_axes(rank),
         padding=pad(rank),
@@ -270,7 +278,7 @@ def _python(rank: int) -> Python:
     pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
     level=10,
     warns=True,
-    python=_python(2),
+    python=_winograd_signature(2),
     shapes="data (N, C, H, W), weight (tile_size + KH - 1, tile_size + KW - 1, O, C) -> (N, O, OH, OW)",
     source="Lavin and Gray, Fast algorithms for convolutional neural networks (2016)",
     edge_cases=(
@@ -291,7 +299,7 @@ def _python(rank: int) -> Python:
 )
 def conv2d_winograd(attrs: Attrs, data: Array, weight: Array, *, out: Array | None = None) -> Array:
     """`nn.conv2d` by Winograd's algorithm, on a weight that `nn.contrib_conv2d_winograd_weight_transform` made."""
-    return _convolve(2, attrs, data, weight, out)
+    return _winograd_convolve(2, attrs, data, weight, out)
 
 
 @operator(
@@ -302,7 +310,7 @@ def conv2d_winograd(attrs: Attrs, data: Array, weight: Array, *, out: Array | No
     pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
     level=10,
     warns=True,
-    python=_python(3),
+    python=_winograd_signature(3),
     shapes="data (N, C, D, H, W), a transformed weight -> (N, O, OD, OH, OW)",
     source="Lavin and Gray, Fast algorithms for convolutional neural networks (2016)",
     edge_cases=(
@@ -326,4 +334,4 @@ def conv2d_winograd(attrs: Attrs, data: Array, weight: Array, *, out: Array | No
 )
 def conv3d_winograd(attrs: Attrs, data: Array, weight: Array, *, out: Array | None = None) -> Array:
     """`nn.conv3d` by Winograd's algorithm, on a weight that `nn.contrib_conv3d_winograd_weight_transform` made."""
-    return _convolve(3, attrs, data, weight, out)
+    return _winograd_convolve(3, attrs, data, weight, out)

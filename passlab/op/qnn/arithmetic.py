@@ -16,7 +16,7 @@ from passlab.op.dtypes import Array, as_array
 from passlab.op.fields import attrs, integer
 from passlab.op.join import CONCATENATE, concatenate_type
 from passlab.op.no_gradient import QUANTIZED
-from passlab.op.qnn.scales import along, parameter, requantize_array, rescale, saturate
+from passlab.op.qnn.scales import along, check_parameter, requantize_array, rescale, saturate
 from passlab.op.relations import broadcast_shape, refuse, same_dtype, tensor
 
 BROADCAST = attrs(
@@ -39,23 +39,23 @@ Combine = Callable[[Array, Array, tuple[Array, ...], Any], Array]
 
 def _binary_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     lhs, rhs = tensor(types, 0, "lhs"), tensor(types, 1, "rhs")  # of any dtype, as in Relay; the kernel is stricter
-    sides = (lhs, lhs, rhs, rhs, None, None)
+    scaled_tensors = (lhs, lhs, rhs, rhs, None, None)
     axes = (attrs.lhs_axis, attrs.lhs_axis, attrs.rhs_axis, attrs.rhs_axis, -1, -1)
-    parameters = [parameter(types, 2 + i, INPUTS[2 + i], sides[i], axes[i]) for i in range(6)]
+    parameters = [check_parameter(types, 2 + i, INPUTS[2 + i], scaled_tensors[i], axes[i]) for i in range(6)]
     if lhs is None or rhs is None or not all(parameters):
         return None
     same_dtype(lhs, rhs)
     return TensorType(broadcast_shape(lhs, rhs), lhs.dtype)
 
 
-def _pairs(facts: tuple[Array, ...]) -> list[tuple[Array, Array]]:
-    """The scale and zero point of lhs, of rhs and of the result."""
-    return [(facts[i], facts[i + 1]) for i in (0, 2, 4)]
+def _scale_pairs(parameters: tuple[Array, ...]) -> list[tuple[Array, Array]]:
+    """Return the pairs of scale and zero point of lhs, of rhs and of the result."""
+    return [(parameters[i], parameters[i + 1]) for i in (0, 2, 4)]
 
 
-def _sum(sign: int) -> Combine:
-    def combine(lhs: Array, rhs: Array, facts: tuple[Array, ...], attrs: Attrs) -> Array:
-        left, right, target = _pairs(facts)
+def _signed_sum(sign: int) -> Combine:
+    def combine(lhs: Array, rhs: Array, parameters: tuple[Array, ...], attrs: Attrs) -> Array:
+        left, right, target = _scale_pairs(parameters)
         parts = (
             requantize_array(lhs, left, target, "int32", attrs.lhs_axis),
             requantize_array(rhs, right, target, "int32", attrs.rhs_axis),
@@ -65,8 +65,8 @@ def _sum(sign: int) -> Combine:
     return combine
 
 
-def _product(lhs: Array, rhs: Array, facts: tuple[Array, ...], attrs: Attrs) -> Array:
-    left, right, target = _pairs(facts)
+def _scaled_product(lhs: Array, rhs: Array, parameters: tuple[Array, ...], attrs: Attrs) -> Array:
+    left, right, target = _scale_pairs(parameters)
     centered = (lhs.astype(np.int64) - along(left[1], attrs.lhs_axis, lhs.ndim)) * (
         rhs.astype(np.int64) - along(right[1], attrs.rhs_axis, rhs.ndim)
     )
@@ -74,12 +74,12 @@ def _product(lhs: Array, rhs: Array, facts: tuple[Array, ...], attrs: Attrs) -> 
     return rescale(centered, as_array(ratio)) + target[1]
 
 
-def _binary(name: str, combine: Combine, doc: str) -> Op:
+def _quantized_binary(name: str, combine: Combine, doc: str) -> Op:
 
-    def kernel(attrs: Attrs, lhs: Array, rhs: Array, *facts: Array) -> Array:
+    def kernel(attrs: Attrs, lhs: Array, rhs: Array, *parameters: Array) -> Array:
         if lhs.dtype.kind not in "iu":
             refuse("lhs must be quantized", 0, expected="an integer dtype", found=lhs.dtype)
-        return saturate(combine(lhs, rhs, facts, attrs), lhs.dtype.name)
+        return saturate(combine(lhs, rhs, parameters, attrs), lhs.dtype.name)
 
     return operator(
         name,
@@ -104,9 +104,13 @@ def _binary(name: str, combine: Combine, doc: str) -> Op:
     )(kernel)
 
 
-add = _binary("qnn.add", _sum(1), "The sums of quantized tensors that broadcast, quantized again.")
-subtract = _binary("qnn.subtract", _sum(-1), "The differences of quantized tensors that broadcast, quantized again.")
-mul = _binary("qnn.mul", _product, "The products of quantized tensors that broadcast, quantized again.")
+add = _quantized_binary("qnn.add", _signed_sum(1), "The sums of quantized tensors that broadcast, quantized again.")
+subtract = _quantized_binary(
+    "qnn.subtract", _signed_sum(-1), "The differences of quantized tensors that broadcast, quantized again."
+)
+mul = _quantized_binary(
+    "qnn.mul", _scaled_product, "The products of quantized tensors that broadcast, quantized again."
+)
 
 
 # ---------------------------------------------------------------- concatenate
@@ -119,7 +123,10 @@ def _concatenate_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -
             return None
         if not isinstance(ty, TupleType) or (count is not None and len(ty.fields) != count):
             refuse(f"{name} must be a tuple with one for each tensor", index, expected=count, found=ty)
-    parameters = [parameter(types, 3, "output_scale", None, -1), parameter(types, 4, "output_zero_point", None, -1)]
+    parameters = [
+        check_parameter(types, 3, "output_scale", None, -1),
+        check_parameter(types, 4, "output_zero_point", None, -1),
+    ]
     return result if all(parameters) else None
 
 

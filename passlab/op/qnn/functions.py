@@ -1,4 +1,4 @@
-"""Functions of quantized tensors: each is computed on the real numbers, and its result quantized.
+"""Functions of quantized tensors: each is computed on the represented numbers, and its result is quantized.
 
 For 8-bit data this equals a table of the function's 256 values.
 """
@@ -14,42 +14,43 @@ from passlab.ir.attrs import Attrs
 from passlab.ir.op import Op, OpPattern, Reporter
 from passlab.ir.types import TensorType, Type
 from passlab.op import layout_rules
-from passlab.op.declare import Python, operator
+from passlab.op.declare import Python, attrs_record, operator, raw_kernel
 from passlab.op.dtypes import Array, as_array
 from passlab.op.nn.windows import on_axes, pad
 from passlab.op.no_gradient import QUANTIZED
-from passlab.op.qnn.scales import integer_input, parameter, quantize_real, real, requantize_array
+from passlab.op.qnn.scales import check_parameter, integer_input, quantize_real, real, requantize_array
 from passlab.op.relations import normal_axis
 
 Function = Callable[[Array, Any], Any]
-_SHORT = ("data", "scale", "zero_point", "output_scale", "output_zero_point")
-_LONG = ("data", "input_scale", "input_zero_point", "output_scale", "output_zero_point")
+_INPUTS = ("data", "scale", "zero_point", "output_scale", "output_zero_point")
+_INPUTS_WITH_INPUT_SCALE = ("data", "input_scale", "input_zero_point", "output_scale", "output_zero_point")
 
 
-def _known_parameters(types: Sequence[Type], names: Sequence[str]) -> bool:
-    parameters = [parameter(types, index, name, None, -1) for index, name in enumerate(names) if index]
+def _are_parameters_known(types: Sequence[Type], names: Sequence[str]) -> bool:
+    parameters = [check_parameter(types, index, name, None, -1) for index, name in enumerate(names) if index]
     return all(parameters)
 
 
-def _same_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
+def _identity(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
+    """The result has the type of the data, once the types of scales and zero points are known."""
     data = integer_input(types, 0)
-    return data if _known_parameters(types, _SHORT) else None
+    return data if _are_parameters_known(types, _INPUTS) else None
 
 
-def _kernel(function: Function) -> Callable[..., Any]:
-    def kernel(attrs: Attrs, data: Array, *facts: Array) -> Array:
-        scale, zero_point, output_scale, output_zero_point = facts
+def _quantized_kernel(function: Function) -> Callable[..., Any]:
+    def kernel(attrs: Attrs, data: Array, *parameters: Array) -> Array:
+        scale, zero_point, output_scale, output_zero_point = parameters
         result = as_array(function(real(data, scale, zero_point), attrs)).astype(np.float32)
         return quantize_real(result, output_scale, output_zero_point, data.dtype.name)
 
     return kernel
 
 
-def _pointwise(name: str, function: Function, doc: str, pattern: OpPattern = OpPattern.OPAQUE) -> Op:
+def _quantized_pointwise(name: str, function: Function, doc: str, pattern: OpPattern = OpPattern.OPAQUE) -> Op:
     return operator(
         name,
-        _SHORT,
-        relation=_same_type,
+        _INPUTS,
+        relation=_identity,
         layout=layout_rules.rescale,
         pattern=pattern,
         non_computational=True,
@@ -66,32 +67,40 @@ def _pointwise(name: str, function: Function, doc: str, pattern: OpPattern = OpP
         ),
         example=f"{name}(%q, 0.5f, 0, 0.5f, 0)",
         no_gradient=QUANTIZED,
-    )(_kernel(function))
+    )(_quantized_kernel(function))
 
 
-def _of(name: str) -> Function:
-    """The function that the operator `name` computes on floats."""
-
-    def function(data: Array, attrs: Attrs) -> Array:
-        raw = Op.get(name).spec.raw
-        assert raw is not None
-        result: Array = raw(attrs, data)
-        return result
-
-    return function
+def _raw_kernel_of(name: str) -> Function:
+    """Return the function that the operator `name` computes on floats."""
+    return lambda data, attrs: raw_kernel(name)(attrs, data)
 
 
-abs_ = _pointwise("qnn.abs", _of("abs"), "The absolute values of quantized numbers, quantized again.")
-exp = _pointwise("qnn.exp", _of("exp"), "The exponentials of quantized numbers, quantized again.")
-log = _pointwise("qnn.log", _of("log"), "The natural logarithms of quantized numbers, quantized again.")
-sqrt = _pointwise("qnn.sqrt", _of("sqrt"), "The square roots of quantized numbers, quantized again.")
-rsqrt = _pointwise("qnn.rsqrt", _of("rsqrt"), "One over the square roots of quantized numbers, quantized again.")
-erf = _pointwise("qnn.erf", _of("erf"), "The error function of quantized numbers, quantized again.")
-sigmoid = _pointwise("qnn.sigmoid", _of("sigmoid"), "The logistic function of quantized numbers, quantized again.")
-tanh = _pointwise(
-    "qnn.tanh", _of("tanh"), "The hyperbolic tangents of quantized numbers, quantized again.", OpPattern.ELEMWISE
+abs_ = _quantized_pointwise(
+    "qnn.abs", _raw_kernel_of("abs"), "The absolute values of quantized numbers, quantized again."
 )
-hardswish = _pointwise(
+exp = _quantized_pointwise("qnn.exp", _raw_kernel_of("exp"), "The exponentials of quantized numbers, quantized again.")
+log = _quantized_pointwise(
+    "qnn.log", _raw_kernel_of("log"), "The natural logarithms of quantized numbers, quantized again."
+)
+sqrt = _quantized_pointwise(
+    "qnn.sqrt", _raw_kernel_of("sqrt"), "The square roots of quantized numbers, quantized again."
+)
+rsqrt = _quantized_pointwise(
+    "qnn.rsqrt", _raw_kernel_of("rsqrt"), "One over the square roots of quantized numbers, quantized again."
+)
+erf = _quantized_pointwise(
+    "qnn.erf", _raw_kernel_of("erf"), "The error function of quantized numbers, quantized again."
+)
+sigmoid = _quantized_pointwise(
+    "qnn.sigmoid", _raw_kernel_of("sigmoid"), "The logistic function of quantized numbers, quantized again."
+)
+tanh = _quantized_pointwise(
+    "qnn.tanh",
+    _raw_kernel_of("tanh"),
+    "The hyperbolic tangents of quantized numbers, quantized again.",
+    OpPattern.ELEMWISE,
+)
+hardswish = _quantized_pointwise(
     "qnn.hardswish",
     lambda data, attrs: data * np.clip(data + 3, 0, 6) / 6,
     "x * min(max(x + 3, 0), 6) / 6 of quantized numbers, quantized again.",
@@ -101,20 +110,13 @@ hardswish = _pointwise(
 # ---------------------------------------------------------------- functions with attributes
 def _leaky_relu_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     data = integer_input(types, 0)
-    return data if _known_parameters(types, _LONG) else None
-
-
-def _record(name: str) -> type[Attrs]:
-    """The record of attributes of another operator."""
-    record = Op.get(name).spec.attrs
-    assert record is not None
-    return record
+    return data if _are_parameters_known(types, _INPUTS_WITH_INPUT_SCALE) else None
 
 
 leaky_relu = operator(
     "qnn.leaky_relu",
-    _LONG,
-    attrs=_record("nn.leaky_relu"),
+    _INPUTS_WITH_INPUT_SCALE,
+    attrs=attrs_record("nn.leaky_relu"),
     relation=_leaky_relu_type,
     pattern=OpPattern.OPAQUE,
     non_computational=True,
@@ -134,20 +136,20 @@ leaky_relu = operator(
     example="qnn.leaky_relu(%q, 0.5f, 0, 0.5f, 0, alpha=0.1f)",
     layout=layout_rules.rescale,
     no_gradient=QUANTIZED,
-)(_kernel(lambda data, attrs: np.where(data < 0, data * np.float32(attrs.alpha), data)))
+)(_quantized_kernel(lambda data, attrs: np.where(data < 0, data * np.float32(attrs.alpha), data)))
 
 
 def _softmax_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     data = integer_input(types, 0)
     if data is not None:
         normal_axis(attrs.axis, len(data.shape))
-    return data if _known_parameters(types, _SHORT) else None
+    return data if _are_parameters_known(types, _INPUTS) else None
 
 
 softmax = operator(
     "qnn.softmax",
-    _SHORT,
-    attrs=_record("nn.softmax"),
+    _INPUTS,
+    attrs=attrs_record("nn.softmax"),
     relation=_softmax_type,
     pattern=OpPattern.OPAQUE,
     non_computational=True,
@@ -166,13 +168,13 @@ softmax = operator(
     example="qnn.softmax(%q, 0.5f, 0, 0.01f, 0)",
     layout=layout_rules.along(),
     no_gradient=QUANTIZED,
-)(_kernel(_of("nn.softmax")))
+)(_quantized_kernel(_raw_kernel_of("nn.softmax")))
 
 
 # ---------------------------------------------------------------- avg_pool2d
 def _pool_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     data = integer_input(types, 0)
-    if data is None or not _known_parameters(types, _LONG):
+    if data is None or not _are_parameters_known(types, _INPUTS_WITH_INPUT_SCALE):
         return None
     result = Op.get("nn.avg_pool2d").spec.relation([TensorType(data.shape, "int32")], attrs, reporter)
     return TensorType(result.shape, data.dtype) if isinstance(result, TensorType) else None
@@ -180,8 +182,8 @@ def _pool_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type 
 
 @operator(
     "qnn.avg_pool2d",
-    _LONG,
-    attrs=_record("nn.avg_pool2d"),
+    _INPUTS_WITH_INPUT_SCALE,
+    attrs=attrs_record("nn.avg_pool2d"),
     relation=_pool_type,
     pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
     level=11,
@@ -214,8 +216,6 @@ def avg_pool2d(
     output_zero_point: Array,
 ) -> Array:
     """The means of windows of a quantized tensor, truncated to integers, in the scale of the result."""
-    raw = Op.get("nn.avg_pool2d").spec.raw
-    assert raw is not None
-    means = raw(attrs, data.astype(np.int32))
+    means = raw_kernel("nn.avg_pool2d")(attrs, data.astype(np.int32))
     source, target = (input_scale, input_zero_point), (output_scale, output_zero_point)
     return requantize_array(means, source, target, data.dtype.name)

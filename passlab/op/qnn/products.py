@@ -16,66 +16,58 @@ from passlab.ir.attrs import Attrs
 from passlab.ir.op import Op, OpPattern, Relation, Reporter
 from passlab.ir.types import TensorType, Type
 from passlab.op import layout_rules
-from passlab.op.declare import Python, operator
+from passlab.op.declare import Python, attrs_record, operator, raw_kernel
 from passlab.op.dtypes import Array, array_dtype
 from passlab.op.nn.windows import on_axes, pad
 from passlab.op.no_gradient import QUANTIZED
-from passlab.op.qnn.scales import along, integer_input, parameter
+from passlab.op.qnn.scales import along, check_parameter, integer_input
 
-_PARAMETERS = ("input_zero_point", "kernel_zero_point", "input_scale", "kernel_scale")
 _WEIGHT_PARAMETERS = ("input_zero_point", "weight_zero_point", "input_scale", "weight_scale")
 
 
 @lru_cache(maxsize=256)
-def _wide(attrs: Attrs) -> Attrs:
-    """The same attributes, for a product in float64."""
+def _in_float64(attrs: Attrs) -> Attrs:
+    """Return the attributes of a product that is computed in float64."""
     return attrs.with_fields(out_dtype="float64")
 
 
-def _relation(plain: str, names: Sequence[str], channel: Callable[[Any], int]) -> Relation:
-    """Derive the relation from that of the operator `plain` on floats; `channel` is the weight's axis of channels."""
+def _product_relation(float_op: str, names: Sequence[str], channel: Callable[[Any], int]) -> Relation:
+    """Derive the relation from that of `float_op`; `channel` returns the weight's axis of output channels."""
 
     def relation(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
         data, weight = integer_input(types, 0), integer_input(types, 1, "weight")
         axes = (-1, channel(attrs), -1, channel(attrs))
-        sides = (None, weight, None, weight)
-        parameters = [parameter(types, 2 + i, name, sides[i], axes[i]) for i, name in enumerate(names)]
+        scaled_tensors = (None, weight, None, weight)
+        parameters = [check_parameter(types, 2 + i, name, scaled_tensors[i], axes[i]) for i, name in enumerate(names)]
         if data is None or weight is None or not all(parameters):
             return None
-        expected = attrs.out_dtype or "int32"
-        integer_types = [TensorType(ty.shape, expected) for ty in (data, weight)]
-        result = Op.get(plain).spec.relation(integer_types, attrs, reporter)
-        return TensorType(result.shape, expected) if isinstance(result, TensorType) else None
+        result_dtype = attrs.out_dtype or "int32"
+        integer_types = [TensorType(ty.shape, result_dtype) for ty in (data, weight)]
+        result = Op.get(float_op).spec.relation(integer_types, attrs, reporter)
+        return TensorType(result.shape, result_dtype) if isinstance(result, TensorType) else None
 
     return relation
 
 
-def _kernel(plain: str, channel: Callable[[Any], int]) -> Callable[..., Any]:
+def _product_kernel(float_op: str, channel: Callable[[Any], int]) -> Callable[..., Any]:
     def kernel(attrs: Attrs, data: Array, weight: Array, data_zero: Array, weight_zero: Array, *scales: Array) -> Array:
-        raw = Op.get(plain).spec.raw
-        assert raw is not None
         left = data.astype(np.float64) - along(data_zero, -1, data.ndim)
         right = weight.astype(np.float64) - along(weight_zero, channel(attrs), weight.ndim)
-        result = raw(_wide(attrs), left, right)
+        result = raw_kernel(float_op)(_in_float64(attrs), left, right)
         return result.astype(np.int64).astype(array_dtype(attrs.out_dtype or "int32"))  # type: ignore[no-any-return]
 
     return kernel
 
 
-def _product(
-    name: str,
-    plain: str,
-    record: type[Attrs],
-    names: Sequence[str],
-    channel: Callable[[Any], int],
-    doc: str,
-    **facts: Any,
+def _quantized_product(
+    name: str, float_op: str, names: Sequence[str], channel: Callable[[Any], int], doc: str, **facts: Any
 ) -> Op:
+    """Declare the quantized form of the operator `float_op`; `names` are the zero points and scales."""
     return operator(
         name,
         facts.pop("inputs", ("data", "weight", *names)),
-        attrs=record,
-        relation=_relation(plain, names, channel),
+        attrs=attrs_record(float_op),
+        relation=_product_relation(float_op, names, channel),
         pattern=facts.pop("pattern", OpPattern.OUT_ELEMWISE_FUSABLE),
         non_computational=True,
         level=11,
@@ -83,21 +75,14 @@ def _product(
         doc=doc,
         **facts,
         no_gradient=QUANTIZED,
-    )(_kernel(plain, channel))
-
-
-def _record(name: str) -> type[Attrs]:
-    record = Op.get(name).spec.attrs
-    assert record is not None
-    return record
+    )(_product_kernel(float_op, channel))
 
 
 # ---------------------------------------------------------------- dense
-dense = _product(
+dense = _quantized_product(
     "qnn.dense",
     "nn.dense",
-    _record("nn.dense"),
-    ("input_zero_point", "weight_zero_point", "input_scale", "weight_scale"),
+    _WEIGHT_PARAMETERS,
     lambda attrs: 0,
     "Multiply quantized `data` by the transpose of quantized `weight`.",
     python=Python(
@@ -116,16 +101,13 @@ dense = _product(
 
 # ---------------------------------------------------------------- batch_matmul
 _MATMUL = ("x_zero_point", "y_zero_point", "x_scale", "y_scale")
-batch_matmul = operator(
+batch_matmul = _quantized_product(
     "qnn.batch_matmul",
-    ("x", "y", *_MATMUL),
-    attrs=_record("nn.batch_matmul"),
-    relation=_relation("nn.batch_matmul", _MATMUL, lambda attrs: -1),
-    pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
-    non_computational=True,
-    level=11,
-    out=False,
-    doc="Multiply quantized matrices, batch by batch.",
+    "nn.batch_matmul",
+    _MATMUL,
+    lambda attrs: -1,
+    "Multiply quantized matrices, batch by batch.",
+    inputs=("x", "y", *_MATMUL),
     python=Python(
         "x, y, x_zero_point, y_zero_point, x_scale, y_scale, out_dtype='int32'",
         fixed={"transpose_a": False, "transpose_b": True},
@@ -143,20 +125,18 @@ batch_matmul = operator(
         ),
     ),
     example='qnn.batch_matmul(%q3, %q3, 0, 0, 0.5f, 0.5f, out_dtype="int32", transpose_b=True)',
-    no_gradient=QUANTIZED,
-)(_kernel("nn.batch_matmul", lambda attrs: -1))
+)
 
 
 # ---------------------------------------------------------------- conv2d
 def _output_channel(attrs: Attrs) -> int:
-    """The index of axis O in the layout of the weight."""
+    """Return the index of axis O in the layout of the weight, 0 if it has none."""
     return int(attrs.kernel_layout.index("O")) if "O" in attrs.kernel_layout else 0
 
 
-conv2d = _product(
+conv2d = _quantized_product(
     "qnn.conv2d",
     "nn.conv2d",
-    _record("nn.conv2d"),
     _WEIGHT_PARAMETERS,
     _output_channel,
     "Convolve quantized `data` with a quantized `weight`; the padding represents zero.",
@@ -187,13 +167,12 @@ conv2d = _product(
 )
 
 
-conv2d_transpose = _product(
+conv2d_transpose = _quantized_product(
     "qnn.conv2d_transpose",
     "nn.conv2d_transpose",
-    _record("nn.conv2d_transpose"),
     _WEIGHT_PARAMETERS,
     _output_channel,
-    "Convolve quantized `data` backwards with a quantized `weight`, enlarging it.",
+    "The transposed convolution of quantized `data` with a quantized `weight`.",
     python=Python(
         "data, weight, input_zero_point, kernel_zero_point, input_scale, kernel_scale, strides=(1, "
         "1), padding=(0, 0), dilation=(1, 1), groups=1, channels=None, kernel_size=None, "

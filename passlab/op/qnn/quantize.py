@@ -20,7 +20,7 @@ from passlab.op.declare import Python, call, operator
 from passlab.op.dtypes import Array, array_dtype, is_float_name, round_half_away
 from passlab.op.fields import attrs, dtype, integer, text
 from passlab.op.no_gradient import QUANTIZED
-from passlab.op.qnn.scales import INTEGERS, along, integer_input, parameter, quantize_real, real, requantize_array
+from passlab.op.qnn.scales import INTEGERS, along, check_parameter, integer_input, quantize_real, real, requantize_array
 from passlab.op.relations import normal_axis, refuse, tensor
 
 _AXIS = integer("axis", -1, doc="the dimension along which scales vary, if they are vectors")
@@ -38,7 +38,7 @@ def _quantize_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> T
     if attrs.out_dtype not in INTEGERS:
         refuse("the result of qnn.quantize is a tensor of integers", expected="an integer dtype", found=attrs.out_dtype)
     names = ("output_scale", "output_zero_point")
-    parameters = [parameter(types, index, name, data, attrs.axis) for index, name in enumerate(names, start=1)]
+    parameters = [check_parameter(types, index, name, data, attrs.axis) for index, name in enumerate(names, start=1)]
     return TensorType(data.shape, attrs.out_dtype) if all(parameters) else None
 
 
@@ -83,11 +83,11 @@ def _dequantize_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) ->
             "the result of qnn.dequantize is a tensor of floats", expected="float32 or float16", found=attrs.out_dtype
         )
     names = ("input_scale", "input_zero_point")
-    parameters = [parameter(types, index, name, data, attrs.axis) for index, name in enumerate(names, start=1)]
+    parameters = [check_parameter(types, index, name, data, attrs.axis) for index, name in enumerate(names, start=1)]
     return TensorType(data.shape, attrs.out_dtype) if all(parameters) else None
 
 
-def _spread(value: Expr, axis: int, rank: int) -> Expr:
+def _broadcast_along(value: Expr, axis: int, rank: int) -> Expr:
     """Return a scalar or a vector in a shape that broadcasts along `axis`."""
     shape = shape_of(value)
     if shape in ((), (1,)):
@@ -95,12 +95,12 @@ def _spread(value: Expr, axis: int, rank: int) -> Expr:
     return reshape_to(value, [-1 if at == axis % rank else 1 for at in range(rank)])
 
 
-def _dequantize(attrs: Attrs, data: Expr, scale: Expr, zero_point: Expr) -> Expr:
-    """`(data - zero_point) * scale` in simpler operators."""
+def _define_dequantize(attrs: Attrs, data: Expr, scale: Expr, zero_point: Expr) -> Expr:
+    """Define `qnn.dequantize` as `(data - zero_point) * scale` in simpler operators."""
     rank = len(shape_of(data))
-    zero = call("cast", _spread(zero_point, attrs.axis, rank), dtype="int32")
+    zero = call("cast", _broadcast_along(zero_point, attrs.axis, rank), dtype="int32")
     shifted = call("cast", call("cast", data, dtype="int32") - zero, dtype="float32")
-    return call("cast", shifted * _spread(scale, attrs.axis, rank), dtype=attrs.out_dtype)
+    return call("cast", shifted * _broadcast_along(scale, attrs.axis, rank), dtype=attrs.out_dtype)
 
 
 @operator(
@@ -114,7 +114,7 @@ def _dequantize(attrs: Attrs, data: Expr, scale: Expr, zero_point: Expr) -> Expr
     out=False,
     warns=True,
     python=Python("data, input_scale, input_zero_point, axis=-1, out_dtype='float32'"),
-    gradient=by_definition(_dequantize),
+    gradient=by_definition(_define_dequantize),
     shapes="data S, scale and zero point () or (S[axis]) -> S",
     source="Jacob et al., Quantization and training of neural networks (2018)",
     edge_cases=(
@@ -140,11 +140,11 @@ def _requantize_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) ->
     if data is None:
         return None
     names = ("input_scale", "input_zero_point", "output_scale", "output_zero_point")
-    parameters = [parameter(types, index, name, data, attrs.axis) for index, name in enumerate(names, start=1)]
-    expected = attrs.out_dtype or data.dtype
-    if expected not in INTEGERS:
-        refuse("the result of qnn.requantize is a tensor of integers", expected="an integer dtype", found=expected)
-    return TensorType(data.shape, expected) if all(parameters) else None
+    parameters = [check_parameter(types, index, name, data, attrs.axis) for index, name in enumerate(names, start=1)]
+    result_dtype = attrs.out_dtype or data.dtype
+    if result_dtype not in INTEGERS:
+        refuse("the result of qnn.requantize is a tensor of integers", expected="an integer dtype", found=result_dtype)
+    return TensorType(data.shape, result_dtype) if all(parameters) else None
 
 
 _config: ContextVar[tuple[str, str]] = ContextVar("requantize_config", default=("None", "None"))
@@ -152,21 +152,21 @@ _config: ContextVar[tuple[str, str]] = ContextVar("requantize_config", default=(
 
 @contextmanager
 def requantize_config(rounding: str = "UPWARD", compute_dtype: str = "int64") -> Iterator[None]:
-    """Set rounding and computation of the calls of `requantize` created inside that do not state them.
+    """Set the rounding and the computation of the calls of `requantize` created inside, unless these state their own.
 
     Raises `ValueError` for an unknown rounding or computation.
     """
     if rounding not in ROUNDINGS or compute_dtype not in COMPUTE:
         raise ValueError(f"rounding is one of {', '.join(ROUNDINGS)}, and compute_dtype one of {', '.join(COMPUTE)}")
-    before = _config.set((rounding, compute_dtype))
+    token = _config.set((rounding, compute_dtype))
     try:
         yield
     finally:
-        _config.reset(before)
+        _config.reset(token)
 
 
 def current_rounding() -> tuple[str, str]:
-    """Return rounding and computation of the calls of `requantize` created now that do not state them."""
+    """Return the rounding and the computation that `requantize_config` has set."""
     return _config.get()
 
 
@@ -246,7 +246,7 @@ def _simulated_type(names: tuple[str, str, str]) -> Relation:
     return relation
 
 
-def _code(dtype: Any) -> Any:
+def _dtype_code(dtype: Any) -> Any:
     return Constant(np.array(CODES[dtype], np.int32)) if isinstance(dtype, str) else dtype
 
 
@@ -259,7 +259,7 @@ def _code(dtype: Any) -> Any:
     level=11,
     out=False,
     warns=True,
-    python=Python("data, output_scale, output_zero_point, axis=-1, out_dtype='int8'", out_dtype=_code),
+    python=Python("data, output_scale, output_zero_point, axis=-1, out_dtype='int8'", out_dtype=_dtype_code),
     shapes="data S, out_dtype (), scale and zero point () or (S[axis]) -> S",
     source="Jacob et al., Quantization and training of neural networks (2018)",
     edge_cases=(
@@ -282,12 +282,12 @@ def simulated_quantize(
     return np.clip(result, bounds.min, bounds.max).astype(data.dtype)
 
 
-def _simulate(attrs: Attrs, data: Expr, in_dtype: Expr, scale: Expr, zero_point: Expr) -> Expr:
-    """`(data - zero_point) * scale`, or the data where the code says so, in simpler operators."""
+def _define_simulated_dequantize(attrs: Attrs, data: Expr, in_dtype: Expr, scale: Expr, zero_point: Expr) -> Expr:
+    """Define `qnn.simulated_dequantize`: `(data - zero_point) * scale`, or the data if the code is 0."""
     rank, dtype = len(shape_of(data)), dtype_of(data)
-    by, zero = (call("cast", _spread(v, attrs.axis, rank), dtype=dtype) for v in (scale, zero_point))
-    none = call("equal", in_dtype, call("zeros_like", in_dtype))
-    return call("where", none, data, (data - zero) * by)
+    factor, zero = (call("cast", _broadcast_along(v, attrs.axis, rank), dtype=dtype) for v in (scale, zero_point))
+    disabled = call("equal", in_dtype, call("zeros_like", in_dtype))
+    return call("where", disabled, data, (data - zero) * factor)
 
 
 @operator(
@@ -300,9 +300,11 @@ def _simulate(attrs: Attrs, data: Expr, in_dtype: Expr, scale: Expr, zero_point:
     out=False,
     warns=True,
     python=Python(
-        "data, input_scale, input_zero_point, axis=-1, in_dtype='int8'", fixed={"out_dtype": "float32"}, in_dtype=_code
+        "data, input_scale, input_zero_point, axis=-1, in_dtype='int8'",
+        fixed={"out_dtype": "float32"},
+        in_dtype=_dtype_code,
     ),
-    gradient=by_definition(_simulate),
+    gradient=by_definition(_define_simulated_dequantize),
     shapes="data S, in_dtype (), scale and zero point () or (S[axis]) -> S",
     source="Jacob et al., Quantization and training of neural networks (2018)",
     edge_cases=(

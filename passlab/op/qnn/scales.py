@@ -21,8 +21,8 @@ from passlab.op.relations import join_dim, normal_axis, refuse, tensor
 INTEGERS = ("int8", "uint8", "int16", "uint16", "int32", "int64", "uint32", "uint64")
 
 
-def parameter(types: Sequence[Type], index: int, name: str, data: TensorType | None, axis: int) -> bool:
-    """Check input `index`, a scale or zero point of `data` along `axis`; return whether it is known.
+def check_parameter(types: Sequence[Type], index: int, name: str, data: TensorType | None, axis: int) -> bool:
+    """Return whether the type of input `index`, a scale or zero point of `data` along `axis`, is known.
 
     Raises `RelationError` unless it is a float (a scale) or an integer (a zero point), and a scalar, a vector of one
     element, or a vector as long as `data` along `axis`.
@@ -30,9 +30,9 @@ def parameter(types: Sequence[Type], index: int, name: str, data: TensorType | N
     ty = tensor(types, index, name)
     if ty is None:
         return False
-    wants_float = "scale" in name
-    if is_float_name(ty.dtype) != wants_float:
-        refuse(f"{name} must be {'a float' if wants_float else 'an integer'}", index, found=ty)
+    is_scale = "scale" in name
+    if is_float_name(ty.dtype) != is_scale:
+        refuse(f"{name} must be {'a float' if is_scale else 'an integer'}", index, found=ty)
     if not ty.shape or ty.shape == (1,):
         return True
     if len(ty.shape) != 1:
@@ -56,7 +56,7 @@ def along(value: Array, axis: int, rank: int) -> Array:
     """Return a scalar or a vector in a shape that broadcasts along `axis` of a tensor of `rank` dimensions."""
     if value.ndim == 0 or value.size == 1:
         return value.reshape(())
-    return value.reshape([-1 if at == axis % rank else 1 for at in range(rank)])
+    return value.reshape([-1 if i == axis % rank else 1 for i in range(rank)])
 
 
 def real(data: Array, scale: Array, zero_point: Array, axis: int = -1) -> Array:
@@ -84,8 +84,8 @@ def fixed_point(ratio: float) -> tuple[int, int]:
     """Return (multiplier, shift) such that `ratio` is multiplier * 2^(shift - 31), where the multiplier has 31 bits."""
     if ratio == 0:
         return 0, 0
-    part, shift = math.frexp(ratio)
-    multiplier = round(part * (1 << FRACTION_BITS))
+    mantissa, shift = math.frexp(ratio)
+    multiplier = round(mantissa * (1 << FRACTION_BITS))
     return (multiplier // 2, shift + 1) if multiplier == 1 << FRACTION_BITS else (multiplier, shift)
 
 
@@ -103,15 +103,15 @@ def rescale(data: Array, ratio: Array, rounding: str = "UPWARD", compute: str = 
     pairs = [fixed_point(value) for value in ratio.reshape(-1).astype(np.float64).tolist()]
     multiplier = np.array([pair[0] for pair in pairs], np.int64).reshape(ratio.shape)
     shift = np.array([pair[1] for pair in pairs], np.int64).reshape(ratio.shape)
-    # A left shift is subtracted from the right shift, so that 33 bits times 31 fit in 64; larger shifts overflow every
-    # dtype.
-    up = np.clip(shift, 0, FRACTION_BITS - 1)
-    wide = data.astype(np.int64) * multiplier
-    total = FRACTION_BITS - up + np.maximum(-shift, 0)
+    # A left shift is subtracted from the right shift, so that the product of 33 and 31 bits fits int64; larger shifts
+    # overflow every dtype.
+    left_shift = np.clip(shift, 0, FRACTION_BITS - 1)
+    product = data.astype(np.int64) * multiplier
+    total = FRACTION_BITS - left_shift + np.maximum(-shift, 0)
     half = np.left_shift(np.int64(1), total - 1)
     if rounding == "TONEAREST":
-        half = half - (wide < 0)
-    return as_array(np.right_shift(wide + half, total))
+        half = half - (product < 0)
+    return as_array(np.right_shift(product + half, total))
 
 
 def requantize_array(
