@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from weakref import WeakKeyDictionary
 
-from passlab.infer.order import groups
+from passlab.infer.order import strongly_connected
 from passlab.ir.expr import Function, GlobalVar
 from passlab.ir.module import IRModule
 from passlab.ir.walk import CHILDREN, post_order
@@ -46,7 +46,7 @@ class CallGraph:
         self.names: dict[str, list[str]] = {
             name: [callee for callee in counts if callee in module] for name, counts in self._references.items()
         }
-        components = groups(self.names)
+        components = strongly_connected(self.names)
         self.order: list[str] = [name for names in components for name in names]
         self.recursive: set[str] = {
             name for names in components for name in names if len(names) > 1 or name in self.names[name]

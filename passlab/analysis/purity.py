@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from passlab.infer.order import groups
+from passlab.infer.order import strongly_connected
 from passlab.ir.adt import Constructor
 from passlab.ir.expr import (
     Call,
@@ -78,7 +78,8 @@ def module_purity(mod: IRModule) -> ModulePurity:
         callees[name] = list(dict.fromkeys(n.name_hint for n in orders[name] if type(n) is GlobalVar))
         for callee in callees[name]:
             callers.setdefault(callee, []).append(name)
-    waiting = deque(name for group in groups(callees) for name in group)  # callees first: only cycles are visited again
+    # callees first, so that only cycles are visited again
+    waiting = deque(name for group in strongly_connected(callees) for name in group)
     queued = set(functions)
     while waiting:
         name = waiting.popleft()

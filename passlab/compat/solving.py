@@ -53,7 +53,7 @@ class _Solving:
         """Record a finding of a relation."""
         self._errors.append(finding)
 
-    def origin(self, expr: Expr) -> Sequence[Any]:
+    def origin_notes(self, expr: Expr) -> Sequence[Any]:
         """Return nothing: there is no program to locate types in."""
         return ()
 

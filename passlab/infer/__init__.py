@@ -3,10 +3,10 @@
     infer_module(mod)          the module, typed
     infer_expr(expr, mod)      an expression, typed
     check_kind(ty, mod)        the kind of a type
-    unmatched_cases(match)     what a match leaves out
+    unmatched_cases(match)     the patterns that no clause of a match covers
 
-A relation-based algorithm: unknowns are solved by unification, and operators are relations that run once enough is
-known. This package knows operators only as relations, and no passes.
+A relation-based algorithm: unknowns are solved by unification, and operators are relations that run once the types of
+enough inputs are known. The package uses no passes, and of operators only their relations.
 """
 
 from passlab.infer.exhaustive import pattern_text, unmatched_cases

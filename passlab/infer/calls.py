@@ -20,19 +20,19 @@ from passlab.ir.types import FuncType, IncompleteType, Type, TypeRelation, TypeV
 
 
 def default_attrs(op: Op) -> Attrs | None:
-    """Return an operator's attributes with every default. Raises `AttrsError` when one has none."""
+    """Return an operator's attributes with their defaults. Raises `AttrsError` if one has no default."""
     return op.spec.attrs() if op.spec.attrs is not None else None
 
 
 class CallTyper:
-    """Types calls in a state."""
+    """Assigns types to calls in a state of inference."""
 
     def __init__(self, state: InferenceState) -> None:
         self.state = state
         self.types = state.types
         self.solver = state.solver
         self.reporter = state.reporter
-        self.of = state.of
+        self.type_of = state.type_of
 
     def call(self, node: Call) -> None:
         """Type a call."""
@@ -63,7 +63,7 @@ class CallTyper:
         types[node] = result
 
     def _defaults(self, node: Call, op: Op) -> Attrs | None:
-        """Return the missing attributes of a call, or None if it has them. Raises `RefusedError`."""
+        """Return the default attributes of a call without any. Raises `RefusedError` if one has no default."""
         try:
             attrs = default_attrs(op)
         except AttrsError as error:
@@ -75,9 +75,9 @@ class CallTyper:
 
     # ------------------------------------------------------------ functions
     def _function_call(self, node: Call) -> Type:
-        """Type the call of something that is not an operator."""
+        """Return the type of a call whose callee is not an operator."""
         solver = self.solver
-        callee = self.of(node.op)
+        callee = self.type_of(node.op)
         head = solver.head(callee)
         if type(head) is IncompleteType:
             solver.solve()
@@ -93,7 +93,7 @@ class CallTyper:
                 Diagnostic(
                     f"only expressions with function types can be called, found {actual}",
                     diagnose.place_in(node.op, node),
-                    notes=tuple(self.state.origin(node.op)[:1]),
+                    notes=tuple(self.state.origin_notes(node.op)[:1]),
                 )
             )
             return solver.fresh()
@@ -114,12 +114,12 @@ class CallTyper:
     def _assume(self, node: Call, callee: Type) -> FuncType | None:
         """Assume that a callee of unknown type is a function of the types of these arguments."""
         solver = self.solver
-        params = [solver.fresh_as(solver.head(self.of(arg))) for arg in node.args]  # a later call may weaken them
+        params = [solver.fresh_as(solver.head(self.type_of(arg))) for arg in node.args]  # a later call may weaken them
         fn = FuncType(params, solver.fresh())
         try:
             solver.bind(callee, fn)
-        except MismatchError as problem:
-            self.state.error(diagnose.mismatch(problem, fn, callee, node.span))
+        except MismatchError as mismatch:
+            self.state.error(diagnose.mismatch(mismatch, fn, callee, node.span))
             return None
         return fn
 
@@ -130,17 +130,17 @@ class CallTyper:
             self.state.error(diagnose.arity(node.span, len(params), len(args), False, node.op))
             return
         for i, (arg, param) in enumerate(zip(args, params, strict=True)):
-            actual = self.of(arg)
+            actual = self.type_of(arg)
             if param is actual:
                 continue
             notes = partial(self._argument_notes, node, i, param)
-            self.state.same(param, actual, diagnose.place_in(arg, node), notes, keep_right=True)
+            self.state.unify(param, actual, diagnose.place_in(arg, node), notes, keep_right=True)
 
     def _argument_notes(self, node: Call, index: int, expected: Type) -> list[diagnose.Note]:
         """Return notes on the parameter that an argument was checked against, and on the origin of the argument."""
         return [
             self._parameter_note(node.op, index, self.solver.resolve(expected)),
-            *self.state.origin(node.args[index]),
+            *self.state.origin_notes(node.args[index]),
         ]
 
     def _parameter_note(self, callee: Expr, index: int, ty: Type) -> diagnose.Note:
@@ -157,37 +157,36 @@ class CallTyper:
 
     # ------------------------------------------------------------ generic functions
     def instantiate(
-        self, fn: FuncType, kept: int, type_args: Sequence[Type], where: Call | None
+        self, fn: FuncType, num_kept: int, type_args: Sequence[Type], call: Call | None
     ) -> tuple[FuncType, tuple[Type, ...]]:
-        """Return a generic function type with its type parameters after the first `kept` replaced, and their
-        replacements.
+        """Return a function type with its type parameters after the first `num_kept` replaced, and the replacements.
 
-        They are replaced by the types `type_args`, the rest by unknowns. Constraints become relations.
+        The replacements are the types `type_args`, then unknowns. Constraints become relations.
         """
         solver = self.solver
-        names: dict[Type, Type] = {}
-        for i, param in enumerate(fn.type_params[kept:]):
-            names[param] = type_args[i] if i < len(type_args) else solver.fresh()
-        args = [map_type(solver.resolve(a), names.get) for a in fn.arg_types]
-        if solver.free_unknowns((fn.ret_type,)) and names:
-            ret: Type = solver.fresh()  # the body is still being inferred: wait for it
-            place = where.span if where is not None else None
-            solver.add(Instance(fn.ret_type, names, ret, place, solver, self.state))
+        replacements: dict[Type, Type] = {}
+        for i, param in enumerate(fn.type_params[num_kept:]):
+            replacements[param] = type_args[i] if i < len(type_args) else solver.fresh()
+        args = [map_type(solver.resolve(a), replacements.get) for a in fn.arg_types]
+        if solver.free_unknowns((fn.ret_type,)) and replacements:
+            result: Type = solver.fresh()  # the body is still being inferred: wait for it
+            place = call.span if call is not None else None
+            solver.add(Instance(fn.ret_type, replacements, result, place, solver, self.state))
         else:
-            ret = map_type(solver.resolve(fn.ret_type), names.get)
+            result = map_type(solver.resolve(fn.ret_type), replacements.get)
         for constraint in fn.type_constraints:
-            self._constrain(map_type(constraint, names.get), where)  # type: ignore[arg-type]
-        return FuncType(args, ret, fn.type_params[:kept]), tuple(names.values())
+            self._constrain(map_type(constraint, replacements.get), call)  # type: ignore[arg-type]
+        return FuncType(args, result, fn.type_params[:num_kept]), tuple(replacements.values())
 
-    def instantiate_surplus(self, fn: FuncType, kept: int) -> FuncType:
-        """Return a generic function type with its type parameters after the first `kept` unknown."""
-        return self.instantiate(fn, kept, (), None)[0]
+    def instantiate_surplus(self, fn: FuncType, num_kept: int) -> FuncType:
+        """Return a generic function type with its type parameters after the first `num_kept` unknown."""
+        return self.instantiate(fn, num_kept, (), None)[0]
 
-    def _constrain(self, relation: TypeRelation, where: Call | None) -> None:
+    def _constrain(self, relation: TypeRelation, use: Call | None) -> None:
         """Add the relation of an operator used as a value."""
-        call = where or Call(Op.get(relation.name), ())
+        call_node = use or Call(Op.get(relation.name), ())
         inputs, out = relation.args[: relation.num_inputs], relation.args[relation.num_inputs]
-        self.solver.add(OperatorRelation(Op.get(relation.name), inputs, relation.attrs, out, call, self.reporter))
+        self.solver.add(OperatorRelation(Op.get(relation.name), inputs, relation.attrs, out, call_node, self.reporter))
 
     def operator_type(self, op: Op) -> FuncType:
         """Return the type of an operator as a value: generic in all its inputs and its result, under its relation."""

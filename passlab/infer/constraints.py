@@ -1,10 +1,10 @@
 """The first phase of inference: assign a type, possibly with unknowns, to every node of some functions.
 
-There is one method per kind of node; each uses only the types of the node's children. Everything else is left to the
+There is one method per kind of node; each uses only the types of the node's children and leaves the unknowns to the
 solver.
 
-An annotation decides the type: the value must agree with it, and if one of them has `?` where the other has a number,
-the annotation wins.
+An annotation decides the type: the value must agree with it, and where one of them has `?` and the other a number, the
+type has that of the annotation.
 """
 
 from __future__ import annotations
@@ -45,18 +45,18 @@ BOOL = scalar_type("bool")
 UNIT = TupleType(())
 
 
-class Generator:
-    """Fills a state. `order` lists the steps taken, for the second phase to follow."""
+class ConstraintGenerator:
+    """Assigns types in a state of inference. `order` lists the steps taken; the second phase repeats them."""
 
     def __init__(self, state: InferenceState) -> None:
         self.state = state
         self.types = state.types
-        self.of = state.of
+        self.type_of = state.type_of
         self.solver = state.solver
         self.order: list[Step] = []
         self.calls = CallTyper(state)
         self.patterns = PatternTyper(state)
-        state.surplus = self.calls.instantiate_surplus
+        state.instantiate = self.calls.instantiate_surplus
         self._seen: set[Expr] = set()
         self._steps: dict[type, Callable[[Any], object]] = {
             Var: state.var, Constant: self._constant, GlobalVar: self._global, Op: self._op,
@@ -67,11 +67,11 @@ class Generator:
         }  # fmt: skip
 
     def declare(self, name: str, fn: Function) -> None:
-        """Declare a global function of this group, so that the others can refer to it."""
+        """Give a global function of this group a provisional type, so that the others can refer to it."""
         self.state.signatures[name] = self._provisional(fn)
 
     def run(self, root: Expr) -> None:
-        """Assign types to all nodes of `root`. Findings are added to the state."""
+        """Assign types to all nodes of `root`. Errors are added to the state."""
         order = schedule(root, self.state.has_type, self._seen)
         self.order += order
         steps = self._steps
@@ -79,7 +79,7 @@ class Generator:
             steps[type(step)](step)
 
     def _origins(self, *exprs: Expr) -> list[diagnose.Note]:
-        return [note for expr in exprs for note in self.state.origin(expr)]
+        return [note for expr in exprs for note in self.state.origin_notes(expr)]
 
     # ------------------------------------------------------------ leaves
     def _constant(self, node: Constant) -> None:
@@ -112,12 +112,12 @@ class Generator:
 
     # ------------------------------------------------------------ tuples, references
     def _tuple(self, node: Tuple) -> None:
-        of = self.of
-        self.types[node] = TupleType(tuple(of(f) for f in node.fields))
+        type_of = self.type_of
+        self.types[node] = TupleType(tuple(type_of(f) for f in node.fields))
 
     def _projection(self, node: TupleGetItem) -> None:
         solver = self.solver
-        whole = self.of(node.tuple_value)
+        whole = self.type_of(node.tuple_value)
         head = solver.head(whole)
         if type(head) is IncompleteType:
             solver.solve()
@@ -133,17 +133,17 @@ class Generator:
             self.types[node] = solver.fresh()
 
     def _ref_create(self, node: RefCreate) -> None:
-        content = self.solver.fresh_as(self.of(node.value))  # a later write may weaken it
+        content = self.solver.fresh_as(self.type_of(node.value))  # a later write may weaken it
         self.types[node] = RefType(content)
 
     def _content(self, ref: Expr) -> Type:
         """Return the type of the content of a reference."""
-        ty = self.of(ref)
+        ty = self.type_of(ref)
         head = self.solver.head(ty)
         if isinstance(head, RefType):
             return head.value
         content = self.solver.fresh()
-        self.state.same(RefType(content), ty, ref.span, lambda: self.state.origin(ref))
+        self.state.unify(RefType(content), ty, ref.span, lambda: self.state.origin_notes(ref))
         return content
 
     def _ref_read(self, node: RefRead) -> None:
@@ -152,12 +152,12 @@ class Generator:
     def _ref_write(self, node: RefWrite) -> None:
         content = self._content(node.ref)
         notes = partial(self._origins, node.ref, node.value)
-        self.state.same(content, self.of(node.value), diagnose.place_in(node.value, node), notes)
+        self.state.unify(content, self.type_of(node.value), diagnose.place_in(node.value, node), notes)
         self.types[node] = UNIT
 
     # ------------------------------------------------------------ binding
     def _let(self, node: Let) -> None:
-        self.types[node] = self.of(node.body)
+        self.types[node] = self.type_of(node.body)
 
     def _enter_function(self, step: EnterFunction) -> None:
         """Assign a type to the variable of a `let` whose value is a function, which may refer to it."""
@@ -168,14 +168,14 @@ class Generator:
         if var.type_annotation is not None:
             self.state.var(var)
         elif fn in self.types or (fn._checked_type is not None and self.state.has_type(fn)):
-            self.types[var] = self.of(fn)
+            self.types[var] = self.type_of(fn)
         else:
             self.types[var] = self._provisional(fn)
 
     def _bind_let(self, step: BindLet) -> None:
         let = step.let
         var, value = let.var, let.value
-        value_type = self.of(value)
+        value_type = self.type_of(value)
         self.state.values[var] = value
         annotation = var.type_annotation
         if annotation is value_type and type(annotation) is TensorType:
@@ -185,8 +185,8 @@ class Generator:
             self.types[var] = value_type
             return
         place = diagnose.place_in(value, let)
-        self.state.same(
-            self.state.var(var), value_type, place, lambda: [*self.state.origin(var)[:1], *self._origins(value)]
+        self.state.unify(
+            self.state.var(var), value_type, place, lambda: [*self.state.origin_notes(var)[:1], *self._origins(value)]
         )
 
     def _provisional(self, fn: Function) -> FuncType:
@@ -196,19 +196,19 @@ class Generator:
             for param in fn.params:
                 self.state.var(param)
             ret = fn.ret_type if fn.ret_type is not None else self.solver.fresh()
-            declared = FuncType([self.of(p) for p in fn.params], ret, fn.type_params)
+            declared = FuncType([self.type_of(p) for p in fn.params], ret, fn.type_params)
             self.state.declared[fn] = declared
         return declared
 
     def _function(self, node: Function) -> None:
-        body = self.of(node.body)
+        body = self.type_of(node.body)
         if node.ret_type is not None:
             self.state.annotation(node.ret_type, node.span)
         declared = self.state.declared.get(node)
         ret = declared.ret_type if declared is not None else node.ret_type
         if ret is not None:
             place = diagnose.place_in(node.body, node)
-            self.state.same(
+            self.state.unify(
                 ret,
                 body,
                 place,
@@ -218,31 +218,31 @@ class Generator:
                 ],
             )
         self.types[node] = declared or FuncType(
-            [self.of(p) for p in node.params], body if ret is None else ret, node.type_params
+            [self.type_of(p) for p in node.params], body if ret is None else ret, node.type_params
         )
 
-    # ------------------------------------------------------------ choosing
+    # ------------------------------------------------------------ if, match
     def _if(self, node: If) -> None:
-        of = self.of
-        self.state.same(
+        type_of = self.type_of
+        self.state.unify(
             BOOL,
-            of(node.cond),
+            type_of(node.cond),
             diagnose.place_in(node.cond, node),
-            lambda: [("a condition is a scalar bool", None), *self.state.origin(node.cond)],
+            lambda: [("a condition is a scalar bool", None), *self.state.origin_notes(node.cond)],
         )
         place = diagnose.place_in(node.false_branch, node)
         notes = partial(self._origins, node.true_branch, node.false_branch)
-        self.types[node] = self.state.same(of(node.true_branch), of(node.false_branch), place, notes)
+        self.types[node] = self.state.unify(type_of(node.true_branch), type_of(node.false_branch), place, notes)
 
     def _match(self, node: Match) -> None:
         result: Type | None = None
         for clause in node.clauses:
-            arm = self.of(clause.rhs)
+            arm = self.type_of(clause.rhs)
             if result is None:
                 result, first = arm, clause.rhs
                 continue
             place = diagnose.place_in(clause.rhs, node)
-            result = self.state.same(result, arm, place, partial(self._origins, first, clause.rhs))
+            result = self.state.unify(result, arm, place, partial(self._origins, first, clause.rhs))
         self.types[node] = self.solver.fresh() if result is None else result
         if node.complete and not self.state.errors:
             self._check_complete(node)
@@ -259,4 +259,4 @@ class Generator:
             self.state.error(diagnose.inexhaustive([pattern_text(p) for p in missing], node.span))
 
     def _enter_clause(self, step: EnterClause) -> None:
-        self.patterns.pattern(step.clause.lhs, self.of(step.match.data), step.match)
+        self.patterns.pattern(step.clause.lhs, self.type_of(step.match.data), step.match)

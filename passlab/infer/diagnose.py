@@ -18,7 +18,7 @@ from passlab.ir.types import IncompleteType, Type
 
 Note = tuple[str, Place | None]
 
-_SEARCHED = 2000  # characters of a parent's text that are searched for a use
+_MAX_SEARCHED_TEXT = 2000  # characters of a parent's text that are searched for a use
 
 UNRESOLVED = (
     "The type inference pass was unable to infer a type for this expression. "
@@ -54,7 +54,7 @@ def place_in(expr: Expr, parent: Expr) -> Place | None:
     span = parent.span
     if not isinstance(expr, (Var, GlobalVar)) or span is None:
         return expr.span or span
-    text = span.text if span.end - span.start <= _SEARCHED else None
+    text = span.text if span.end - span.start <= _MAX_SEARCHED_TEXT else None
     if text is None:
         return span
     mark = "%" if isinstance(expr, Var) else "@"
@@ -63,27 +63,27 @@ def place_in(expr: Expr, parent: Expr) -> Place | None:
 
 
 def _only_use(text: str, name: str) -> tuple[int, int]:
-    """Return the position of a name in a text if it occurs once; (0, 0) otherwise. Longer names are other names.
+    """Return the position of a name in a text if it occurs once, (0, 0) otherwise; longer names are other names.
 
     Called for every `let %a = %b`, so it compiles no pattern from the name.
     """
     first_use = (0, 0)
-    at = text.find(name)
-    while at >= 0:
-        end = at + len(name)
+    start = text.find(name)
+    while start >= 0:
+        end = start + len(name)
         after = text[end : end + 2]
         dotted = after[:1] == "." and (after[1:].isalpha() or after[1:] == "_")
         longer = dotted or after[:1].isalnum() or after[:1] == "_"
         if not longer:
             if first_use[1]:
                 return (0, 0)
-            first_use = (at, end)
-        at = text.find(name, end)
+            first_use = (start, end)
+        start = text.find(name, end)
     return first_use
 
 
-def elsewhere(notes: Sequence[Note], place: Place | None) -> tuple[Note, ...]:
-    """Return notes without the locations that the finding itself shows."""
+def other_notes(notes: Sequence[Note], place: Place | None) -> tuple[Note, ...]:
+    """Return notes without the locations that the diagnostic itself shows."""
     return tuple((text, None if where is None or where == place else where) for text, where in notes)
 
 
@@ -98,7 +98,7 @@ def mismatch(
         place,
         expected=brief(expected),
         found=brief(actual),
-        notes=(*detail, *elsewhere(notes, place)),
+        notes=(*detail, *other_notes(notes, place)),
     )
 
 
@@ -110,12 +110,12 @@ def arity(place: Place | None, expected: int, actual: int, at_least: bool, calle
     inputs, hint = "", None
     if isinstance(callee, Op) and callee.spec.inputs:
         inputs = f": {', '.join(callee.spec.inputs)}"
-        hint = _too_many(callee.spec) if actual > expected else None
+        hint = _attribute_hint(callee.spec) if actual > expected else None
     takes = f"{name_of(callee)} takes {expected}{plural}{inputs}"
     return Diagnostic(message, place, notes=((takes, callee.span),), hint=hint)
 
 
-def _too_many(spec: OpSpec) -> str | None:
+def _attribute_hint(spec: OpSpec) -> str | None:
     """Return a hint for a call with more arguments than inputs: they were probably meant as attributes."""
     if spec.example.startswith(f"{spec.name}(("):
         return f"its input is a tuple: `{spec.example}`"
@@ -126,7 +126,7 @@ def _too_many(spec: OpSpec) -> str | None:
 def refusal(error: PasslabError, argument: Expr | None, call: Expr, notes: Sequence[Note]) -> list[Diagnostic]:
     """The error of a type relation, located at the argument it names, if any."""
     place = place_in(argument, call) if argument is not None else call.span
-    return [replace(d, place=d.place or place, notes=(*d.notes, *elsewhere(notes, place))) for d in error.diagnostics]
+    return [replace(d, place=d.place or place, notes=(*d.notes, *other_notes(notes, place))) for d in error.diagnostics]
 
 
 def broken_relation(error: Exception, call: Expr, name: str) -> Diagnostic:
@@ -141,29 +141,29 @@ def broken_relation(error: Exception, call: Expr, name: str) -> Diagnostic:
 def unresolved_type(expr: Expr, ty: Type) -> Diagnostic:
     """An expression whose type is not determined."""
     if isinstance(expr, Var):
-        what, hint = (
+        message, hint = (
             f"{UNRESOLVED}: nothing determines the type of `%{expr.name_hint}`",
             f"annotate it: `%{expr.name_hint}: Tensor[(...), float32]`",
         )
     elif isinstance(expr, Call) and isinstance(expr.op, GlobalVar):
-        what = UNRESOLVED
+        message = UNRESOLVED
         hint = f"annotate the result of `@{expr.op.name_hint}`: `-> Tensor[(...), float32]`"
     else:
-        what, hint = UNRESOLVED, "annotate the variables that it uses"
+        message, hint = UNRESOLVED, "annotate the variables that it uses"
     actual = None if isinstance(ty, IncompleteType) else brief(ty)
-    return Diagnostic(what, expr.span, found=actual, hint=hint)
+    return Diagnostic(message, expr.span, found=actual, hint=hint)
 
 
-def stuck(place: Place | None) -> Diagnostic:
+def undetermined_relation(place: Place | None) -> Diagnostic:
     """A relation whose inputs were never determined."""
     return Diagnostic(UNRESOLVED, place, hint="annotate the variables that it uses")
 
 
 def inexhaustive(cases: Sequence[str], place: Place | None) -> Diagnostic:
     """A `match` that does not cover all values."""
-    listed = ", ".join(f"case {i}: {case}" for i, case in enumerate(cases))
+    case_list = ", ".join(f"case {i}: {case}" for i, case in enumerate(cases))
     return Diagnostic(
-        f"match expression does not handle the following cases: {listed}",
+        f"match expression does not handle the following cases: {case_list}",
         place,
         hint="add the missing cases, or write `match?` if they cannot happen",
     )

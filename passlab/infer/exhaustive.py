@@ -16,9 +16,9 @@ from passlab.ir.adt import Constructor, Pattern, PatternConstructor, PatternTupl
 from passlab.ir.expr import Match
 from passlab.ir.module import IRModule
 
-# A list of columns still to be examined: (pattern, rest) or None at the end.
+# The columns of a row still to be examined, as a linked list: (pattern, rest), or None at the end.
 _Row = tuple[Pattern, "_Row"] | None
-# The decisions so far, newest first: (constructor, or the size of a tuple, or None for "anything"; before).
+# The decisions so far, newest first: (a constructor, the size of a tuple, or None for any value; earlier decisions).
 _Path = tuple[Constructor | int | None, "_Path"] | None
 
 SHOWN_CASES = 100
@@ -44,7 +44,7 @@ def unmatched_cases(match: Match, mod: IRModule | None = None) -> list[Pattern]:
             hint = "split it, or raise the cap with `passlab.limits.override(match_cases=...)`"
             raise LimitError(Diagnostic("this match has too many cases to look at", match.span, hint=hint))
         if not rows:
-            missing.append(_case(path, columns))
+            missing.append(_missing_pattern(path, columns))
         elif columns:
             work += _split(rows, columns, path, mod)
     return missing
@@ -57,25 +57,25 @@ def _split(rows: list[_Row], columns: int, path: _Path, mod: IRModule | None) ->
         return [([row[1] for row in rows if row], columns - 1, (None, path))]
     if isinstance(shape, PatternTuple):
         size = len(shape.patterns)
-        return [(_of_tuples(rows, size), columns - 1 + size, (size, path))]
+        return [(_tuple_rows(rows, size), columns - 1 + size, (size, path))]
     constructors = _constructors(shape, mod)
-    parts = _of_constructors(rows, constructors)
-    return [(kept, columns - 1 + len(c.inputs), (c, path)) for c, kept in zip(constructors, parts, strict=True)]
+    parts = _constructor_rows(rows, constructors)
+    return [(matching, columns - 1 + len(c.inputs), (c, path)) for c, matching in zip(constructors, parts, strict=True)]
 
 
 # An ill-typed pattern matches nothing here; inference reports the error elsewhere.
-def _of_tuples(rows: list[_Row], size: int) -> list[_Row]:
+def _tuple_rows(rows: list[_Row], size: int) -> list[_Row]:
     """Return the rows whose first column matches a tuple, with its fields in place of that column."""
     out: list[_Row] = []
     for row in rows:
         if row and isinstance(row[0], PatternTuple) and len(row[0].patterns) == size:
-            out.append(_before(row[0].patterns, row[1]))
+            out.append(_prepend(row[0].patterns, row[1]))
         elif row and not isinstance(row[0], (PatternConstructor, PatternTuple)):
-            out.append(_before((_ANYTHING,) * size, row[1]))
+            out.append(_prepend((_ANYTHING,) * size, row[1]))
     return out
 
 
-def _of_constructors(rows: list[_Row], constructors: tuple[Constructor, ...]) -> list[list[_Row]]:
+def _constructor_rows(rows: list[_Row], constructors: tuple[Constructor, ...]) -> list[list[_Row]]:
     """Return for each constructor the rows whose first column matches it, with its fields in place of that column.
 
     Takes time linear in the rows returned, so a clause for each of many constructors costs no more than one of them.
@@ -89,14 +89,14 @@ def _of_constructors(rows: list[_Row], constructors: tuple[Constructor, ...]) ->
         if isinstance(first, PatternConstructor):
             name = first.constructor.name_hint
             if sizes.get(name) == len(first.patterns):
-                parts[name].append(_before(first.patterns, rest))
+                parts[name].append(_prepend(first.patterns, rest))
         elif not isinstance(first, PatternTuple):
-            for name, kept in parts.items():
-                kept.append(_before((_ANYTHING,) * sizes[name], rest))
+            for name, matching in parts.items():
+                matching.append(_prepend((_ANYTHING,) * sizes[name], rest))
     return list(parts.values())
 
 
-def _before(fields: tuple[Pattern, ...], rest: _Row) -> _Row:
+def _prepend(fields: tuple[Pattern, ...], rest: _Row) -> _Row:
     """Return a row with some columns prepended."""
     for field in reversed(fields):
         rest = (field, rest)
@@ -111,18 +111,18 @@ def _constructors(shape: PatternConstructor, mod: IRModule | None) -> tuple[Cons
     return data.constructors
 
 
-def _case(path: _Path, columns: int) -> Pattern:
+def _missing_pattern(path: _Path, columns: int) -> Pattern:
     """Return the pattern that a path of decisions describes; undecided parts are `_`."""
-    done: list[Pattern] = [_ANYTHING] * columns  # finished patterns to the right of the current one, leftmost last
+    finished: list[Pattern] = [_ANYTHING] * columns  # finished patterns to the right of the current one, leftmost last
     while path is not None:
         shape, path = path
         size = 0 if shape is None else shape if isinstance(shape, int) else len(shape.inputs)
-        fields = [done.pop() for _ in range(size)]
+        fields = [finished.pop() for _ in range(size)]
         if shape is None:
-            done.append(_ANYTHING)
+            finished.append(_ANYTHING)
         else:
-            done.append(PatternTuple(fields) if isinstance(shape, int) else PatternConstructor(shape, fields))
-    return done[0]
+            finished.append(PatternTuple(fields) if isinstance(shape, int) else PatternConstructor(shape, fields))
+    return finished[0]
 
 
 def pattern_text(root: Pattern) -> str:
@@ -134,14 +134,14 @@ def pattern_text(root: Pattern) -> str:
         if isinstance(item, str):
             out.append(item)
         elif isinstance(item, (PatternConstructor, PatternTuple)):
-            named = isinstance(item, PatternConstructor)
+            is_constructor = isinstance(item, PatternConstructor)
             if isinstance(item, PatternConstructor):
                 out.append(item.constructor.name_hint)
-            if item.patterns or not named:
+            if item.patterns or not is_constructor:
                 parts: list[Pattern | str] = ["("]
-                for i, inner in enumerate(item.patterns):
-                    parts += [", ", inner] if i else [inner]
-                parts.append(",)" if len(item.patterns) == 1 and not named else ")")
+                for i, sub_pattern in enumerate(item.patterns):
+                    parts += [", ", sub_pattern] if i else [sub_pattern]
+                parts.append(",)" if len(item.patterns) == 1 and not is_constructor else ")")
                 stack += reversed(parts)
         else:
             out.append("_")

@@ -11,13 +11,13 @@ from typing import cast
 from weakref import WeakSet
 
 from passlab.errors import Diagnostic, TypeInferenceError
-from passlab.infer.constraints import Generator
+from passlab.infer.constraints import ConstraintGenerator
 from passlab.infer.inference_state import InferenceState
-from passlab.infer.kinds import kind_problem
-from passlab.infer.order import groups
+from passlab.infer.kinds import kind_error
+from passlab.infer.order import strongly_connected
 from passlab.infer.solution import Solution
 from passlab.infer.solver import WeakenedError
-from passlab.infer.type_env import TypeEnv, reliance_of
+from passlab.infer.type_env import TypeEnv, type_dependency_of
 from passlab.ir.adt import TypeData
 from passlab.ir.diagnostics import show_findings
 from passlab.ir.expr import Expr, ExprT, Function, GlobalVar
@@ -40,24 +40,24 @@ def infer_module(mod: IRModule) -> IRModule:
     if not isinstance(mod, IRModule):
         raise not_a_node_error(mod, "a module")
     env = TypeEnv(mod)
-    todo = [name for name, fn in mod.items() if not _has_valid_type(fn, env)]
-    if not todo:
+    untyped = [name for name, fn in mod.items() if not _has_valid_type(fn, env)]
+    if not untyped:
         return mod
     with building(), show_findings(mod):
-        return _typed_module(mod, env, todo)
+        return _typed_module(mod, env, untyped)
 
 
-def _typed_module(mod: IRModule, env: TypeEnv, todo: list[str]) -> IRModule:
-    """Return `mod` with the functions `todo` typed."""
+def _typed_module(mod: IRModule, env: TypeEnv, untyped: list[str]) -> IRModule:
+    """Return `mod` with the functions `untyped` typed."""
     changes: dict[str, Function] = {}
     errors = _definition_errors(mod)
-    for group in inference_groups(env, todo):
-        errors += _group(env, group, changes)
+    for group in inference_groups(env, untyped):
+        errors += _infer_group(env, group, changes)
     if errors:
-        raise TypeInferenceError(*_shown(errors))
+        raise TypeInferenceError(*_shown_errors(errors))
     for name, fn in env.functions.items():
         env.global_var(mod.get_global_var(name), fn.checked_type)
-    return mod.with_functions(changes).with_global_vars(env.fresh_vars)
+    return mod.with_functions(changes).with_global_vars(env.new_global_vars)
 
 
 def infer_expr(expr: ExprT, mod: IRModule | None = None) -> ExprT:
@@ -72,13 +72,13 @@ def infer_expr(expr: ExprT, mod: IRModule | None = None) -> ExprT:
         return expr
     errors: list[Diagnostic] = []
     for group in _unsigned_groups(env, _mentioned_names(env, expr)):
-        errors += _group(env, group, {})
+        errors += _infer_group(env, group, {})
     if not errors:
         exprs: list[Expr] = [expr]
         roots, errors = _infer(env, exprs, [])
         if not errors:
-            return cast(ExprT, roots[0])  # a root is typed as a node of its class
-    raise TypeInferenceError(*_shown(errors))
+            return cast(ExprT, roots[0])  # inference does not change the class of a root
+    raise TypeInferenceError(*_shown_errors(errors))
 
 
 def _mentioned_names(env: TypeEnv, expr: Expr) -> list[str]:
@@ -87,13 +87,13 @@ def _mentioned_names(env: TypeEnv, expr: Expr) -> list[str]:
     Passes type expressions by the thousand, so this examines only untyped nodes, and nothing else of the module.
     """
     names: dict[str, None] = {}
-    todo, seen = [expr], set[Expr]()
-    while todo:
-        for node in post_order(todo.pop(), enter=lambda n: not _has_valid_type(n, env), seen=seen):
+    stack, seen = [expr], set[Expr]()
+    while stack:
+        for node in post_order(stack.pop(), enter=lambda n: not _has_valid_type(n, env), seen=seen):
             if type(node) is GlobalVar and node.name_hint in env.functions and node.name_hint not in names:
                 if env.signature(node.name_hint) is None:
                     names[node.name_hint] = None
-                    todo.append(env.functions[node.name_hint])
+                    stack.append(env.functions[node.name_hint])
     return list(names)
 
 
@@ -101,27 +101,25 @@ def _has_valid_type(expr: Expr, env: TypeEnv) -> bool:
     """Whether an expression has a type that is valid in this module."""
     if expr._checked_type is None:
         return False
-    reliance = reliance_of(expr)
-    return reliance is None or env.holds(reliance)
+    dependency = type_dependency_of(expr)
+    return dependency is None or env.satisfies(dependency)
 
 
 def _definition_errors(mod: IRModule) -> list[Diagnostic]:
-    """Check the data types a module defines, each once."""
+    """Return the kind errors of the data types that a module defines. A correct one is checked once per process."""
     errors = []
     for data in mod.type_definitions.values():
         if data not in _DEFINITIONS:
-            problem = kind_problem(data, mod, None)
-            if problem is None:
+            error = kind_error(data, mod, None)
+            if error is None:
                 _DEFINITIONS.add(data)
             else:
-                errors.append(problem)
+                errors.append(error)
     return errors
 
 
 def inference_groups(env: TypeEnv, names: list[str]) -> list[list[str]]:
-    """Return functions in the order in which they are typed: groups without a known signature, then the others one by
-    one.
-    """
+    """Return functions in the order of inference: groups without a known signature, then the others one by one."""
     return [*_unsigned_groups(env, names), *([name] for name in names if env.signature(name) is not None)]
 
 
@@ -130,15 +128,15 @@ def _unsigned_groups(env: TypeEnv, names: Iterable[str]) -> list[list[str]]:
     unsigned = [n for n in names if env.signature(n) is None]
     if not unsigned:
         return []
-    expected = set(unsigned)
+    names_to_infer = set(unsigned)
     references = {}
     for name in unsigned:
-        met = (node.name_hint for node in post_order(env.functions[name]) if isinstance(node, GlobalVar))
-        references[name] = list(dict.fromkeys(n for n in met if n in expected))
-    return groups(references)
+        global_names = (node.name_hint for node in post_order(env.functions[name]) if isinstance(node, GlobalVar))
+        references[name] = list(dict.fromkeys(n for n in global_names if n in names_to_infer))
+    return strongly_connected(references)
 
 
-def _group(env: TypeEnv, names: list[str], changes: dict[str, Function]) -> list[Diagnostic]:
+def _infer_group(env: TypeEnv, names: list[str], changes: dict[str, Function]) -> list[Diagnostic]:
     """Infer a group of global functions together, and record the replaced ones in `changes`. Returns the errors."""
     fns = [env.functions[n] for n in names]
     recursive = [n for n in names if env.signature(n) is None]
@@ -148,7 +146,7 @@ def _group(env: TypeEnv, names: list[str], changes: dict[str, Function]) -> list
         return errors
     for name, fn, root in zip(names, fns, roots, strict=True):
         assert isinstance(root, Function)
-        env.note_solved(name, root)
+        env.add_typed_function(name, root)
         if root is not fn:
             changes[name] = root
     return []
@@ -163,21 +161,21 @@ def _infer(env: TypeEnv, roots: list[Expr] | list[Function], names: list[str]) -
         state, generator = _generate(env, roots, names, exact=False)
     except WeakenedError:
         state, generator = _generate(env, roots, names, exact=True)
-    finisher = Solution(state, generator.order)
-    errors = [*state.errors, *finisher.problems()]
-    if errors or state.echo:
+    solution = Solution(state, generator.order)
+    errors = [*state.errors, *solution.undetermined_types()]
+    if errors or state.depends_on_error:
         return [], errors
     for name in names:
-        env.solved_type(name, finisher.final(state.signatures[name]))
-    finisher.write()
-    return [finisher.changed.get(root, root) for root in roots], []
+        env.set_signature(name, solution.final(state.signatures[name]))
+    solution.write()
+    return [solution.changed.get(root, root) for root in roots], []
 
 
 def _generate(
     env: TypeEnv, roots: list[Expr] | list[Function], names: list[str], exact: bool
-) -> tuple[InferenceState, Generator]:
+) -> tuple[InferenceState, ConstraintGenerator]:
     state = InferenceState(env, exact)
-    generator = Generator(state)
+    generator = ConstraintGenerator(state)
     for name, root in zip(names, roots, strict=False):
         assert isinstance(root, Function)
         generator.declare(name, root)
@@ -187,10 +185,10 @@ def _generate(
     return state, generator
 
 
-def _shown(errors: list[Diagnostic]) -> list[Diagnostic]:
+def _shown_errors(errors: list[Diagnostic]) -> list[Diagnostic]:
     """Return the findings to show, without duplicates, up to a readable number."""
     unique = list({(d.message, id(d.place), d.found): d for d in errors}.values())
     if len(unique) > SHOWN_ERRORS:
-        more = Diagnostic(f"and {len(unique) - SHOWN_ERRORS} more errors", severity="note")
-        unique = [*unique[:SHOWN_ERRORS], more]
+        rest = Diagnostic(f"and {len(unique) - SHOWN_ERRORS} more errors", severity="note")
+        unique = [*unique[:SHOWN_ERRORS], rest]
     return unique

@@ -1,6 +1,6 @@
-"""The state of inference for one group of functions: the types so far, the unknowns, the findings.
+"""The state of inference for one group of functions: the types so far, the unknowns, the errors.
 
-Nothing is written to the nodes of the program: a state that fails is dropped without a trace.
+Nothing is written to the nodes of the program, so a failure leaves them unchanged.
 """
 
 from __future__ import annotations
@@ -9,10 +9,10 @@ from collections.abc import Callable, Sequence
 
 from passlab.errors import Diagnostic, Place
 from passlab.infer import diagnose
-from passlab.infer.kinds import kind_problem, undefined_type
+from passlab.infer.kinds import kind_error, undefined_type
 from passlab.infer.relations import OperatorReporter
 from passlab.infer.solver import MismatchError, Solver, brief
-from passlab.infer.type_env import TypeEnv, reliance_of
+from passlab.infer.type_env import TypeEnv, type_dependency_of
 from passlab.infer.unify import Instantiate, unify
 from passlab.ir.adt import Constructor
 from passlab.ir.attrs import Attrs
@@ -30,7 +30,7 @@ class InferenceState:
         self.solver = solver or Solver(exact)
         self.types: dict[Expr, Type] = {}
         self.errors: list[Diagnostic] = []
-        self.echo = False  # whether something is unknown because of an error reported elsewhere
+        self.depends_on_error = False  # whether something is unknown because of an error reported elsewhere
         self.type_args: dict[Call, tuple[Type, ...]] = {}
         self.attrs: dict[Call, Attrs] = {}  # of calls with missing operator attributes: the defaults
         self.values: dict[Var, Expr] = {}  # the values of variables
@@ -38,9 +38,9 @@ class InferenceState:
         self.signatures: dict[str, FuncType] = {}  # of the global functions in this group
         self.globals: set[str] = set()  # the functions mentioned
         self.data: set[str] = set()  # the data types mentioned
-        self.relied_on: set[Expr] = set()  # the nodes that are typed already and rely on the module
+        self.dependent_nodes: set[Expr] = set()  # the nodes that are typed already and rely on the module
         self.reporter = OperatorReporter(self.solver, self)
-        self.surplus: Instantiate | None = None  # instantiates type parameters that only one of two functions has
+        self.instantiate: Instantiate | None = None  # instantiates type parameters that only one of two functions has
         self._kinds_checked: set[Type] = set()
 
     def has_type(self, node: Expr) -> bool:
@@ -50,19 +50,19 @@ class InferenceState:
         if isinstance(node, Constructor):
             data = self.env.data(node.belong_to.name_hint)
             self.data.add(node.belong_to.name_hint)
-            self.relied_on.add(node)
+            self.dependent_nodes.add(node)
             mod = self.env.mod
             return data is not None and mod is not None and mod.find_constructor(node.name_hint) is node
-        reliance = reliance_of(node)
-        if reliance is not None:
-            if not self.env.holds(reliance):
+        dependency = type_dependency_of(node)
+        if dependency is not None:
+            if not self.env.satisfies(dependency):
                 return False
-            self.globals.update(reliance.signatures)
-            self.data.update(reliance.data)
-            self.relied_on.add(node)
+            self.globals.update(dependency.signatures)
+            self.data.update(dependency.data)
+            self.dependent_nodes.add(node)
         return True
 
-    def of(self, node: Expr) -> Type:
+    def type_of(self, node: Expr) -> Type:
         """Return the type of a node, which may hold unknowns."""
         return self.types.get(node) or node._checked_type  # type: ignore[return-value]
 
@@ -78,24 +78,24 @@ class InferenceState:
             self.types[node] = ty
         return ty
 
-    def relies_on(self) -> tuple[set[str], set[str]]:
+    def mentioned_names(self) -> tuple[set[str], set[str]]:
         """Return the names of the functions and of the data types that these types depend on."""
         written = {part.name_hint for part in self._kinds_checked if isinstance(part, GlobalTypeVar)}
         return self.globals, self.data | written
 
-    # ------------------------------------------------------------ findings
+    # ------------------------------------------------------------ errors
     def error(self, finding: Diagnostic) -> None:
         """Record an error; types that depend on it stay unknown and are not reported again."""
         self.errors.append(finding)
 
     def unknown_after_error(self) -> Type:
         """Return the type of an expression that has none because of an error reported here or elsewhere."""
-        self.echo = True
+        self.depends_on_error = True
         return self.solver.fresh()
 
-    def origin(self, expr: Expr) -> list[diagnose.Note]:
+    def origin_notes(self, expr: Expr) -> list[diagnose.Note]:
         """Return notes on the origin of an expression's type."""
-        ty = brief(self.solver.resolve(self.of(expr)))
+        ty = brief(self.solver.resolve(self.type_of(expr)))
         if isinstance(expr, Var):
             value = self.values.get(expr)
             how = "is annotated" if expr.type_annotation is not None else "has type"
@@ -105,24 +105,24 @@ class InferenceState:
             return notes
         return [(f"{diagnose.name_of(expr)} has type `{ty}`", expr.span)] if expr.span is not None else []
 
-    def conflict(
-        self, problem: MismatchError, expected: Type, actual: Type, place: Place | None, notes: Sequence[diagnose.Note]
+    def report_mismatch(
+        self, mismatch: MismatchError, expected: Type, actual: Type, place: Place | None, notes: Sequence[diagnose.Note]
     ) -> None:
-        """Report two types that cannot be unified, with all that is known about them."""
+        """Report two types that cannot be unified, with their unknowns resolved as far as possible."""
         resolve = self.solver.resolve
-        problem = MismatchError(resolve(problem.left), resolve(problem.right), problem.detail)
-        self.error(diagnose.mismatch(problem, resolve(expected), resolve(actual), place, notes))
+        mismatch = MismatchError(resolve(mismatch.left), resolve(mismatch.right), mismatch.detail)
+        self.error(diagnose.mismatch(mismatch, resolve(expected), resolve(actual), place, notes))
 
-    def same(
+    def unify(
         self, expected: Type, actual: Type, place: Place | None, notes: Notes, *, keep_right: bool = False
     ) -> Type:
         """Unify two types and return the result; a conflict is reported at `place`."""
         if expected is actual:
             return expected
         try:
-            return unify(self.solver, expected, actual, keep_right=keep_right, instantiate=self.surplus)
-        except MismatchError as problem:
-            self.conflict(problem, expected, actual, place, notes())
+            return unify(self.solver, expected, actual, keep_right=keep_right, instantiate=self.instantiate)
+        except MismatchError as mismatch:
+            self.report_mismatch(mismatch, expected, actual, place, notes())
             return expected
 
     def annotation(self, ty: Type, place: Place | None) -> None:
@@ -131,12 +131,12 @@ class InferenceState:
             return
         self.solver.is_open(ty)  # an annotation may contain unknowns; this registers them with the solver
         mod = self.env.mod
-        problem = kind_problem(ty, mod, place, self._kinds_checked)
-        if problem is None and isinstance(ty, GlobalTypeVar):
+        mismatch = kind_error(ty, mod, place, self._kinds_checked)
+        if mismatch is None and isinstance(ty, GlobalTypeVar):
             if mod is not None and mod.find_type(ty.name_hint) is None:
-                problem = undefined_type(ty, mod, place)
+                mismatch = undefined_type(ty, mod, place)
             elif ty.kind is not Kind.Type:
                 hint = f"write `{ty.name_hint}[...]`"
-                problem = Diagnostic(f"`{ty.name_hint}` is a data type without its arguments", place, hint=hint)
-        if problem is not None:
-            self.error(problem)
+                mismatch = Diagnostic(f"`{ty.name_hint}` is a data type without its arguments", place, hint=hint)
+        if mismatch is not None:
+            self.error(mismatch)

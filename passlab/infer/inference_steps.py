@@ -1,7 +1,7 @@
 """`watch_inference`: type inference step by step: nodes visited, unknowns bound, relations that wait and resume.
 
-Subclasses of the generator and the solver of inference report what their bases do, so inference itself does not pay for
-it. Used by views. Nothing is written to the nodes of the program.
+Subclasses of the constraint generator and of the solver report each step, so that inference itself is not slower. Views
+show the steps. Nothing is written to the nodes of the program.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from passlab.errors import Diagnostic
-from passlab.infer.constraints import Generator
+from passlab.infer.constraints import ConstraintGenerator
 from passlab.infer.inference import inference_groups
 from passlab.infer.inference_state import InferenceState
 from passlab.infer.schedule import BindLet, EnterClause, EnterFunction, Step, schedule
@@ -34,47 +34,47 @@ class InferenceStep(NamedTuple):
     changed: Mapping[Expr, str]
 
 
-Hear = Callable[[InferenceStep], None]
+StepListener = Callable[[InferenceStep], None]
 
 
-def watch_inference(mod: IRModule, hear: Hear) -> list[Diagnostic]:
+def watch_inference(mod: IRModule, on_step: StepListener) -> list[Diagnostic]:
     """Infer the types of an untyped module and report each step; return the errors of the first functions with any."""
     env = TypeEnv(mod)
     for names in inference_groups(env, [name for name, _ in mod.items()]):
         try:
-            generator = _run(env, names, hear, exact=False)
+            generator = _run(env, names, on_step, exact=False)
         except WeakenedError:
-            generator = _run(env, names, hear, exact=True)
-        finisher = Solution(generator.state, generator.order)
-        errors = [*generator.state.errors, *finisher.problems()]
-        if errors or generator.state.echo:
+            generator = _run(env, names, on_step, exact=True)
+        solution = Solution(generator.state, generator.order)
+        errors = [*generator.state.errors, *solution.undetermined_types()]
+        if errors or generator.state.depends_on_error:
             return errors
         for name, signature in generator.state.signatures.items():
-            env.solved_type(name, finisher.final(signature))
+            env.set_signature(name, solution.final(signature))
     return []
 
 
-def _run(env: TypeEnv, names: list[str], hear: Hear, exact: bool) -> WatchedGenerator:
-    """Infer a group of functions, as `inference` does."""
+def _run(env: TypeEnv, names: list[str], on_step: StepListener, exact: bool) -> WatchedConstraintGenerator:
+    """Infer a group of functions in the order of `inference`, and report the steps."""
     solver = WatchedSolver(exact)
-    generator = WatchedGenerator(InferenceState(env, exact, solver), solver, hear)
+    generator = WatchedConstraintGenerator(InferenceState(env, exact, solver), solver, on_step)
     for name in names:
         if env.signature(name) is None:
             generator.declare(name, env.functions[name])
     for name in names:
-        generator.phase = f"@{name}" + (", over again: a size that was known met `?`" if exact else "")
+        generator.phase = f"@{name}" + (", again: a known size met `?`" if exact else "")
         generator.run(env.functions[name])
-    generator.phase = "what waited"
+    generator.phase = "waiting relations"
     solver.solve()
     return generator
 
 
 class WatchedSolver(Solver):
-    """A solver that reports what it learns. Unknowns are called `?1`, `?2`, ... in the order of the reports."""
+    """A solver that reports each binding. Unknowns are called `?1`, `?2`, ... in the order of the reports."""
 
     def __init__(self, exact: bool) -> None:
         super().__init__(exact)
-        self.tell: Callable[[Expr | None, str], None] = lambda node, sentence: None
+        self.on_event: Callable[[Expr | None, str], None] = lambda node, sentence: None
         self._names: dict[Type, str] = {}
 
     def text(self, ty: Type) -> str:
@@ -89,40 +89,40 @@ class WatchedSolver(Solver):
     def bind(self, root: Type, ty: Type) -> None:
         name = self._name(root)
         super().bind(root, ty)
-        self.tell(None, f"unify: {name} is {self.text(ty)}")
+        self.on_event(None, f"unify: {name} is {self.text(ty)}")
 
     def join(self, a: Type, b: Type) -> None:
-        one, other = self._name(a), self._name(b)
+        first, other = self._name(a), self._name(b)
         super().join(a, b)
-        self.tell(None, f"unify: {one} and {other} are one")
+        self.on_event(None, f"unify: {first} and {other} are equal")
 
     def weaken(self, root: Type, ty: Type) -> None:
         name = self._name(root)
         super().weaken(root, ty)
-        self.tell(None, f"unify: {name} is no more than {self.text(ty)}")
+        self.on_event(None, f"unify: {name} is weakened to {self.text(ty)}")
 
     def _try(self, pending: Pending) -> bool:
         finished = super()._try(pending)
         node = getattr(pending, "call", None) or getattr(pending, "node", None)
         waits = dict.fromkeys(str(self._name(ty)) for ty in self.free_unknowns(pending.mentions))
         if not finished and waits:
-            self.tell(node, f"the relation waits for {' and '.join(waits)}")
+            self.on_event(node, f"the relation waits for {' and '.join(waits)}")
         return finished
 
 
-class WatchedGenerator(Generator):
-    """A generator that reports each node visited, and changes in the types of earlier nodes."""
+class WatchedConstraintGenerator(ConstraintGenerator):
+    """A constraint generator that reports each node visited, and changes in the types of earlier nodes."""
 
-    def __init__(self, state: InferenceState, solver: WatchedSolver, hear: Hear) -> None:
+    def __init__(self, state: InferenceState, solver: WatchedSolver, on_step: StepListener) -> None:
         super().__init__(state)
-        self.hear = hear
+        self.on_step = on_step
         self.phase = ""
         self._watched = solver
         self._node: Expr | None = None  # the node being visited
         self._shown: dict[Expr, str] = {}
         self._open: dict[Expr, None] = {}  # nodes whose type may still change
         self._errors = 0
-        solver.tell = self._report
+        solver.on_event = self._report
 
     def run(self, root: Expr) -> None:
         order = schedule(root, self.state.has_type, self._seen)
@@ -144,7 +144,7 @@ class WatchedGenerator(Generator):
         if node is None or not (sentence or changed):
             return
         text = sentence or self._shown.get(node, "nothing new")
-        self.hear(InferenceStep(self.phase, node, text, changed))
+        self.on_step(InferenceStep(self.phase, node, text, changed))
 
     def _changes(self) -> dict[Expr, str]:
         """Return the types whose text has changed since the last report."""

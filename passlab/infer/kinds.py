@@ -33,32 +33,30 @@ def check_kind(ty: Type | SizeVar, mod: IRModule | None = None) -> Kind:
     """
     if isinstance(ty, SizeVar):
         return Kind.ShapeVar
-    problem = kind_problem(ty, mod, None)
-    if problem is not None:
-        raise TypeInferenceError(problem)
+    error = kind_error(ty, mod, None)
+    if error is not None:
+        raise TypeInferenceError(error)
     return _kind(ty)
 
 
-def kind_problem(
-    ty: Type, mod: IRModule | None, place: Place | None, done: set[Type] | None = None
-) -> Diagnostic | None:
-    """Return the kind error inside `ty`, or None. Types in `done` are known to be correct; checked ones are added."""
+def kind_error(ty: Type, mod: IRModule | None, place: Place | None, done: set[Type] | None = None) -> Diagnostic | None:
+    """Return the kind error inside `ty`, or None. Types in `done` are not checked again; correct ones are added."""
     done = set() if done is None else done
     stack = [ty]
     while stack:
         part = stack[-1]
-        todo = [kid for kid in type_children(part) if kid not in done]
-        if todo:
-            stack += todo
+        unchecked = [child for child in type_children(part) if child not in done]
+        if unchecked:
+            stack += unchecked
             continue
         stack.pop()
         if part not in done:
-            problem = _problem(part, mod, place)
-            if problem is not None:
-                return problem
+            error = _level_error(part, mod, place)
+            if error is not None:
+                return error
             done.add(part)
     if isinstance(ty, TypeData):
-        return _data_problem(ty, mod, place)
+        return _definition_error(ty, mod, place)
     return None
 
 
@@ -70,35 +68,35 @@ def _kind(ty: Type) -> Kind:
     return Kind.TypeData if isinstance(ty, TypeData) else Kind.Type
 
 
-def _problem(ty: Type, mod: IRModule | None, place: Place | None) -> Diagnostic | None:
-    """Check one level; the levels below were checked before."""
+def _level_error(ty: Type, mod: IRModule | None, place: Place | None) -> Diagnostic | None:
+    """Return the kind error of the outermost level of a type; the levels below were checked before."""
     if isinstance(ty, TensorType):
         return None
     if isinstance(ty, TypeCall):
-        return _call_problem(ty, mod, place)
+        return _type_call_error(ty, mod, place)
     if isinstance(ty, TupleType):
-        return _want(Kind.Type, ty.fields, "a tuple's member", ty, place)
+        return _check_kinds(Kind.Type, ty.fields, "a tuple's member", ty, place)
     if isinstance(ty, RefType):
-        return _want(Kind.Type, (ty.value,), "a reference's content", ty, place)
+        return _check_kinds(Kind.Type, (ty.value,), "a reference's content", ty, place)
     if isinstance(ty, TypeRelation):
-        return _want(Kind.Type, ty.args, "a relation's argument", ty, place)
+        return _check_kinds(Kind.Type, ty.args, "a relation's argument", ty, place)
     if isinstance(ty, FuncType):
-        return _want(Kind.Type, (*ty.arg_types, ty.ret_type), "a function's parameter or result", ty, place) or _want(
-            Kind.Constraint, ty.type_constraints, "a function's constraint", ty, place
-        )
+        return _check_kinds(
+            Kind.Type, (*ty.arg_types, ty.ret_type), "a function's parameter or result", ty, place
+        ) or _check_kinds(Kind.Constraint, ty.type_constraints, "a function's constraint", ty, place)
     return None
 
 
-def _want(kind: Kind, parts: tuple[Type, ...], what: str, whole: Type, place: Place | None) -> Diagnostic | None:
+def _check_kinds(kind: Kind, parts: tuple[Type, ...], role: str, ty: Type, place: Place | None) -> Diagnostic | None:
     for part in parts:
         if _kind(part) is not kind:
             hint = f"write `{brief(part)}[...]`" if isinstance(part, GlobalTypeVar) else None
-            message = f"`{brief(part)}` in `{brief(whole)}` is of kind {_kind(part).name}"
-            return Diagnostic(f"{what} must be of kind {kind.name}: {message}", place, hint=hint)
+            message = f"`{brief(part)}` in `{brief(ty)}` is of kind {_kind(part).name}"
+            return Diagnostic(f"{role} must be of kind {kind.name}: {message}", place, hint=hint)
     return None
 
 
-def _call_problem(ty: TypeCall, mod: IRModule | None, place: Place | None) -> Diagnostic | None:
+def _type_call_error(ty: TypeCall, mod: IRModule | None, place: Place | None) -> Diagnostic | None:
     head = ty.func
     if not isinstance(head, GlobalTypeVar) or head.kind is not Kind.AdtHandle:
         return Diagnostic(f"only a data type takes type arguments, and `{brief(head)}` is none", place, found=brief(ty))
@@ -108,11 +106,11 @@ def _call_problem(ty: TypeCall, mod: IRModule | None, place: Place | None) -> Di
             return undefined_type(head, mod, place)
         if len(data.type_vars) != len(ty.args):
             return Diagnostic(f"Expected {len(data.type_vars)} arguments for {brief(ty)}; got {len(ty.args)}", place)
-    return _want(Kind.Type, ty.args, "a type argument", ty, place)
+    return _check_kinds(Kind.Type, ty.args, "a type argument", ty, place)
 
 
 def undefined_type(head: GlobalTypeVar, mod: IRModule, place: Place | None) -> Diagnostic:
-    """A data type that the module does not define."""
+    """Return the error for a data type that the module does not define."""
     hint = did_you_mean(head.name_hint, [g.name_hint for g in mod.get_global_type_vars()])
     return Diagnostic(
         f"the type variable : `{head.name_hint}` is undefined",
@@ -122,7 +120,7 @@ def undefined_type(head: GlobalTypeVar, mod: IRModule, place: Place | None) -> D
 
 
 # recurses: one level, as the fields of a constructor hold no definitions
-def _data_problem(data: TypeData, mod: IRModule | None, place: Place | None) -> Diagnostic | None:
+def _definition_error(data: TypeData, mod: IRModule | None, place: Place | None) -> Diagnostic | None:
     if data.header.kind is not Kind.AdtHandle:
         return Diagnostic(f"the header of the data type `{data.header.name_hint}` must be of kind AdtHandle", place)
     for constructor in data.constructors:
@@ -130,9 +128,9 @@ def _data_problem(data: TypeData, mod: IRModule | None, place: Place | None) -> 
             owners = f"`{constructor.belong_to.name_hint}`, not to `{data.header.name_hint}`"
             return Diagnostic(f"the constructor `{constructor.name_hint}` belongs to {owners}", place)
         for ty in constructor.inputs:
-            problem = kind_problem(ty, mod, constructor.span or place) or _want(
+            error = kind_error(ty, mod, constructor.span or place) or _check_kinds(
                 Kind.Type, (ty,), "a constructor's field", ty, constructor.span or place
             )
-            if problem is not None:
-                return problem
+            if error is not None:
+                return error
     return None

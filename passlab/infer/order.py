@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 
-def groups(references: Mapping[str, Iterable[str]]) -> list[list[str]]:
+def strongly_connected(references: Mapping[str, Iterable[str]]) -> list[list[str]]:
     """Return the strongly connected components of a graph of names, each after those it refers to."""
     index: dict[str, int] = {}
     low: dict[str, int] = {}

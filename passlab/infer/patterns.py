@@ -13,7 +13,7 @@ from passlab.ir.types import FuncType, IncompleteType, TupleType, Type, TypeCall
 
 
 class PatternTyper:
-    """Types patterns and constructors in a state."""
+    """Assigns types to patterns and constructors in a state of inference."""
 
     def __init__(self, state: InferenceState) -> None:
         self.state = state
@@ -24,8 +24,8 @@ class PatternTyper:
         definition = self._definition(constructor, place)
         if definition is None:
             return None
-        own, type_vars = definition
-        return FuncType(own.inputs, TypeCall(own.belong_to, type_vars), type_vars)
+        defined, type_vars = definition
+        return FuncType(defined.inputs, TypeCall(defined.belong_to, type_vars), type_vars)
 
     def _definition(
         self, constructor: Constructor, place: Place | None
@@ -43,9 +43,9 @@ class PatternTyper:
                     )
                 )
             return None
-        own = mod.find_constructor(constructor.name_hint) if mod is not None else None
-        if own is not None and own.belong_to is head:
-            return own, data.type_vars
+        defined = mod.find_constructor(constructor.name_hint) if mod is not None else None
+        if defined is not None and defined.belong_to is head:
+            return defined, data.type_vars
         constructors = ", ".join(f"`{c.name_hint}`" for c in data.constructors) or "none"
         self.state.error(
             Diagnostic(
@@ -75,12 +75,18 @@ class PatternTyper:
         if var.type_annotation is not None:
             self.state.annotation(var.type_annotation, place)
             self.state.types[var] = var.type_annotation
-            self.state.same(
-                var.type_annotation, ty, place, lambda: [*self.state.origin(var), *self.state.origin(match.data)]
+            self.state.unify(
+                var.type_annotation,
+                ty,
+                place,
+                lambda: [*self.state.origin_notes(var), *self.state.origin_notes(match.data)],
             )
         elif var in self.state.types:
-            self.state.same(
-                self.state.types[var], ty, place, lambda: [*self.state.origin(var), *self.state.origin(match.data)]
+            self.state.unify(
+                self.state.types[var],
+                ty,
+                place,
+                lambda: [*self.state.origin_notes(var), *self.state.origin_notes(match.data)],
             )
         else:
             self.state.types[var] = ty
@@ -96,35 +102,35 @@ class PatternTyper:
         definition = self._definition(constructor, place)
         if definition is None:
             return self._unknowns(len(pattern.patterns))
-        own, type_vars = definition
+        defined, type_vars = definition
         head = self._head(ty)
-        if isinstance(head, TypeCall) and head.func is own.belong_to and len(head.args) == len(type_vars):
+        if isinstance(head, TypeCall) and head.func is defined.belong_to and len(head.args) == len(type_vars):
             args: Sequence[Type] = head.args
         else:
             args = self._unknowns(len(type_vars))
-            self.state.same(
-                TypeCall(own.belong_to, args),
+            self.state.unify(
+                TypeCall(defined.belong_to, args),
                 ty,
                 place,
                 lambda: [
-                    (f"`{own.name_hint}` makes values of type `{own.belong_to.name_hint}`", own.span),
-                    *self.state.origin(match.data),
+                    (f"`{defined.name_hint}` makes values of type `{defined.belong_to.name_hint}`", defined.span),
+                    *self.state.origin_notes(match.data),
                 ],
             )
-        if len(pattern.patterns) != len(own.inputs):
-            few = "Not enough" if len(pattern.patterns) < len(own.inputs) else "Too many"
+        if len(pattern.patterns) != len(defined.inputs):
+            few = "Not enough" if len(pattern.patterns) < len(defined.inputs) else "Too many"
             self.state.error(
                 Diagnostic(
-                    f"{few} inputs for the constructor; expected {len(own.inputs)}, got {len(pattern.patterns)}",
+                    f"{few} inputs for the constructor; expected {len(defined.inputs)}, got {len(pattern.patterns)}",
                     place,
-                    notes=((f"`{own.name_hint}` is defined here", own.span),) if own.span else (),
+                    notes=((f"`{defined.name_hint}` is defined here", defined.span),) if defined.span else (),
                 )
             )
             return self._unknowns(len(pattern.patterns))
         if not type_vars:
-            return own.inputs
+            return defined.inputs
         names: dict[Type, Type] = dict(zip(type_vars, args, strict=True))
-        return [map_type(t, names.get) for t in own.inputs]
+        return [map_type(t, names.get) for t in defined.inputs]
 
     def _tuple_fields(self, pattern: PatternTuple, ty: Type, match: Match) -> Sequence[Type]:
         """Return the types of the fields of a tuple pattern; unknowns after an error."""
@@ -133,7 +139,7 @@ class PatternTyper:
         if isinstance(head, TupleType) and len(head.fields) == size:
             return head.fields
         fields = self._unknowns(size)
-        self.state.same(TupleType(fields), ty, pattern.span or match.span, lambda: self.state.origin(match.data))
+        self.state.unify(TupleType(fields), ty, pattern.span or match.span, lambda: self.state.origin_notes(match.data))
         return fields
 
     def _head(self, ty: Type) -> Type:

@@ -1,7 +1,7 @@
 """Relations that may have to wait: of an operator, a projection from a tuple, a use of an unsolved signature.
 
-Each knows its expression and reports through `FindingReporter`, so that a relation that fails late is still reported at
-the right place.
+Each holds its expression and reports to a `FindingReporter`, so that a relation that fails late is reported at the
+source location of the expression.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class FindingReporter(Protocol):
     def error(self, finding: Diagnostic) -> None:
         """Record an error."""
 
-    def origin(self, expr: Expr) -> Sequence[diagnose.Note]:
+    def origin_notes(self, expr: Expr) -> Sequence[diagnose.Note]:
         """Return notes on the origin of an expression's type."""
 
 
@@ -44,12 +44,12 @@ class OperatorReporter:
         current = self.types[index]
         try:
             unify(self.solver, ty, current)
-        except MismatchError as problem:
+        except MismatchError as mismatch:
             call = self.call
             argument = call.args[index] if call is not None and index < len(call.args) else None
-            notes = self.report.origin(argument) if argument is not None else ()
+            notes = self.report.origin_notes(argument) if argument is not None else ()
             place = diagnose.place_in(argument, call) if argument is not None and call is not None else None
-            self.report.error(diagnose.mismatch(problem, ty, self.solver.resolve(current), place, notes))
+            self.report.error(diagnose.mismatch(mismatch, ty, self.solver.resolve(current), place, notes))
 
     def run(self, op: Op, types: Sequence[Type], attrs: Any, call: Call) -> Type | None:
         """Run the relation of `op` on input types. An error is reported and raised again as `RefusedError`."""
@@ -67,10 +67,10 @@ class OperatorReporter:
         raise RefusedError
 
     def _argument_notes(self, op: Op, types: Sequence[Type], call: Call) -> list[diagnose.Note]:
-        names = op.spec.inputs
+        replacements = op.spec.inputs
         notes: list[diagnose.Note] = []
         for i, (arg, ty) in enumerate(zip(call.args, types, strict=False)):
-            name = names[i] if i < len(names) else str(i)
+            name = replacements[i] if i < len(replacements) else str(i)
             notes.append((f"input `{name}` of `{op.name}` is `{brief(self.solver.resolve(ty))}`", arg.span))
         return notes[:6]
 
@@ -113,20 +113,20 @@ class OperatorRelation:
             return False
         try:
             unify(solver, self.out, result)
-        except MismatchError as problem:
+        except MismatchError as mismatch:
             expected = solver.resolve(self.out)
-            self.reporter.report.error(diagnose.mismatch(problem, expected, result, self.call.span))
+            self.reporter.report.error(diagnose.mismatch(mismatch, expected, result, self.call.span))
         return not solver.is_open(result)
 
 
 class Projection:
     """Element `index` of a tuple of unknown type: its type is `out`."""
 
-    __slots__ = ("node", "whole", "out", "solver", "report", "queued")
+    __slots__ = ("node", "source", "out", "solver", "report", "queued")
 
-    def __init__(self, node: TupleGetItem, whole: Type, out: Type, solver: Solver, report: FindingReporter) -> None:
+    def __init__(self, node: TupleGetItem, source: Type, out: Type, solver: Solver, report: FindingReporter) -> None:
         self.node = node
-        self.whole = whole
+        self.source = source
         self.out = out
         self.solver = solver
         self.report = report
@@ -134,65 +134,65 @@ class Projection:
 
     @property
     def mentions(self) -> Iterable[Type]:
-        return (self.whole,)
+        return (self.source,)
 
     @property
     def place(self) -> Place | None:
         return self.node.span
 
     def attempt(self) -> bool:
-        whole = self.solver.head(self.whole)
-        if type(whole) is IncompleteType:
+        source = self.solver.head(self.source)
+        if type(source) is IncompleteType:
             return False
         try:
-            unify(self.solver, self.out, project(self.node, whole))
-        except MismatchError as problem:
-            resolved = self.solver.resolve(whole)
-            self.report.error(diagnose.mismatch(problem, self.solver.resolve(self.out), resolved, self.node.span))
+            unify(self.solver, self.out, project(self.node, source))
+        except MismatchError as mismatch:
+            resolved = self.solver.resolve(source)
+            self.report.error(diagnose.mismatch(mismatch, self.solver.resolve(self.out), resolved, self.node.span))
         except PasslabError as error:
             for finding in error.diagnostics:
                 self.report.error(finding)
         return True
 
 
-def project(node: TupleGetItem, whole: Type) -> Type:
+def project(node: TupleGetItem, source: Type) -> Type:
     """Return the type of an element of a tuple type. Raises a `PasslabError` for other types and indices outside."""
-    if not isinstance(whole, TupleType):
+    if not isinstance(source, TupleType):
         raise PasslabError(
             Diagnostic(
                 "only a tuple has elements",
                 diagnose.place_in(node.tuple_value, node),
                 expected="a tuple",
-                found=brief(whole),
+                found=brief(source),
             )
         )
-    size = len(whole.fields)
+    size = len(source.fields)
     if not 0 <= node.index < size:
         allowed = f"its elements are .0 to .{size - 1}" if size else "it has no elements"
         raise PasslabError(
             Diagnostic(
-                f"there is no element .{node.index} in a tuple of {size}", node.span, found=brief(whole), hint=allowed
+                f"there is no element .{node.index} in a tuple of {size}", node.span, found=brief(source), hint=allowed
             )
         )
-    return whole.fields[node.index]
+    return source.fields[node.index]
 
 
 class Instance:
-    """A use of a generic function whose result type is being inferred: `out` is that type with `names` replaced."""
+    """A use of a generic function whose result type is being inferred: `out` is that type after `replacements`."""
 
-    __slots__ = ("source", "names", "out", "place", "solver", "report", "queued")
+    __slots__ = ("source", "replacements", "out", "place", "solver", "report", "queued")
 
     def __init__(
         self,
         source: Type,
-        names: Mapping[Type, Type],
+        replacements: Mapping[Type, Type],
         out: Type,
         place: Place | None,
         solver: Solver,
         report: FindingReporter,
     ) -> None:
         self.source = source
-        self.names = names
+        self.replacements = replacements
         self.out = out
         self.place = place
         self.solver = solver
@@ -206,10 +206,10 @@ class Instance:
     def attempt(self) -> bool:
         if self.solver.free_unknowns((self.source,)):
             return False
-        result = map_type(self.solver.resolve(self.source), self.names.get)
+        result = map_type(self.solver.resolve(self.source), self.replacements.get)
         try:
             unify(self.solver, self.out, result)
-        except MismatchError as problem:
+        except MismatchError as mismatch:
             expected, actual = self.solver.resolve(self.out), self.solver.resolve(result)
-            self.report.error(diagnose.mismatch(problem, expected, actual, self.place))
+            self.report.error(diagnose.mismatch(mismatch, expected, actual, self.place))
         return True

@@ -1,8 +1,9 @@
 """The order in which the nodes of a program are typed.
 
-A schedule lists each untyped node once, after its children, with two kinds of marks in between: `BindLet` after the
-value of a `let` and before its body, where the variable gets its type; `EnterClause` before an arm, where the variables
-of its pattern do. A typed subgraph is not entered. Variables are listed at their first use.
+A schedule lists each untyped node once, after its children, with marks in between: `BindLet` after the value of a `let`
+and before its body, where the variable gets its type; `EnterFunction` before a value that is a function;
+`EnterClause` before an arm, where the variables of its pattern get their types. A typed subgraph is not entered.
+Variables are listed at their first use.
 """
 
 from __future__ import annotations
@@ -98,8 +99,8 @@ _MARKS = frozenset((BindLet, EnterFunction, EnterClause))
 def schedule(root: Expr, has_type: Callable[[Expr], bool], seen: set[Expr]) -> list[Step]:
     """Return the steps that type `root`, `root` last.
 
-    `known(node)` is called for each node with a type and returns whether that type is valid; if so the node is skipped
-    and not entered. Nodes in `seen` are skipped, and listed ones are added to it.
+    `has_type(node)` is called for each node with a type and returns whether that type is valid; if so the node is not
+    listed or entered. Nodes in `seen` are skipped, and listed ones are added to it.
     """
     order: list[Step] = []
     emit = order.append
@@ -129,11 +130,11 @@ def schedule(root: Expr, has_type: Callable[[Expr], bool], seen: set[Expr]) -> l
             if node.op not in seen:
                 push(node.op)
             continue
-        kids = table[kind](node)
-        if kids:
+        children = table[kind](node)
+        if children:
             push(node)
             push(None)
-            stack.extend(kids[::-1])
+            stack.extend(children[::-1])
         else:
             emit(node)
     return order

@@ -2,7 +2,7 @@
 
 An unchanged node keeps its identity and gets its type in place. A node is copied if an annotation, a result type or
 type arguments are filled in, if one of its children was replaced, or if it has a type from another module. Nothing is
-written before everything is known, so a failure leaves the program unchanged.
+written before all types are determined, so a failure leaves the program unchanged.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from passlab.infer.inference_state import InferenceState
 from passlab.infer.schedule import BindLet, EnterClause, EnterFunction, Step
 from passlab.infer.type_env import TypeDependency
 from passlab.ir.adt import Constructor, PatternConstructor, pattern_nodes, pattern_vars
-from passlab.ir.expr import Call, Expr, Function, GlobalVar, Match, Var, set_checked_type, set_reliance
+from passlab.ir.expr import Call, Expr, Function, GlobalVar, Match, Var, set_checked_type, set_type_dependency
 from passlab.ir.types import FuncType, GlobalTypeVar, IncompleteType, TensorType, TupleType, Type, holds, map_type
 from passlab.ir.walk import CHILDREN, LEAVES, note_rewrite, rebuild
 
@@ -23,31 +23,31 @@ _UNIT = TupleType(())
 
 
 class Solution:
-    """Turns a solved state into typed nodes. `changed` maps the nodes that were replaced."""
+    """Writes the types of a solved state to the nodes. `changed` maps each replaced node to its replacement."""
 
     def __init__(self, state: InferenceState, order: list[Step]) -> None:
         self.state = state
         self.order = order
         self.changed: dict[Expr, Expr] = {}
         self._resolved: dict[Type, Type] = {}
-        self._reliance: TypeDependency | None = None
-        self._relying: set[Expr] = set()  # the nodes typed here, or used here, that rely on the module
+        self._type_dependency: TypeDependency | None = None
+        self._dependent: set[Expr] = set()  # the nodes typed here, or used here, that rely on the module
 
-    def problems(self) -> list[Diagnostic]:
+    def undetermined_types(self) -> list[Diagnostic]:
         """Return a finding for each expression whose type is not determined, root causes only."""
         state, solver = self.state, self.state.solver
-        if not solver.used or state.errors or state.echo:
+        if not solver.used or state.errors or state.depends_on_error:
             return []
-        unknown = [node for node in self.state.types if type(self._type(node)) is IncompleteType]
+        unknown = [node for node in self.state.types if type(self._resolved_type(node)) is IncompleteType]
         if not unknown:  # a relation that is still stuck waits for a part of a type
-            return [diagnose.stuck(pending.place) for pending in solver.waiting_relations()]
+            return [diagnose.undetermined_relation(pending.place) for pending in solver.waiting_relations()]
         causes: list[Expr] = [n for n in unknown if isinstance(n, Var)]
         if not causes:
             members = set(unknown)
-            causes = [n for n in unknown if not any(kid in members for kid in CHILDREN[type(n)](n))]
-        return [diagnose.unresolved_type(node, self._type(node)) for node in causes]
+            causes = [n for n in unknown if not any(child in members for child in CHILDREN[type(n)](n))]
+        return [diagnose.unresolved_type(node, self._resolved_type(node)) for node in causes]
 
-    def _type(self, node: Expr) -> Type:
+    def _resolved_type(self, node: Expr) -> Type:
         ty = self.state.types[node]
         return ty if type(ty) is TensorType else self.state.solver.resolve(ty, self._resolved)
 
@@ -55,41 +55,41 @@ class Solution:
         """Return a type without unknowns: an unconstrained one (the element type of an unused `Nil`) becomes `()`."""
         if type(ty) is TensorType or not self.state.solver.used:
             return ty
-        done = self.state.solver.resolve(ty, self._resolved)
-        if self.state.solver.is_open(done):
-            done = map_type(done, lambda part: _UNIT if type(part) is IncompleteType else None)
-        return done
+        result = self.state.solver.resolve(ty, self._resolved)
+        if self.state.solver.is_open(result):
+            result = map_type(result, lambda part: _UNIT if type(part) is IncompleteType else None)
+        return result
 
     def write(self) -> None:
         """Type every node."""
         state, changed = self.state, self.changed
-        functions, data = state.relies_on()
+        functions, data = state.mentioned_names()
         if functions or data:
-            self._reliance = state.env.reliance(functions, data)
-            self._relying |= state.relied_on
+            self._type_dependency = state.env.dependency(functions, data)
+            self._dependent |= state.dependent_nodes
         in_place = not state.solver.used and not state.attrs and not state.type_args
         for step in self.order:
             kind = type(step)
-            if in_place and not changed and self._in_place(step, kind):
+            if in_place and not changed and self._set_type_in_place(step, kind):
                 continue
             if type(step) is BindLet:
-                self._node(step.let.var)
+                self._write_node(step.let.var)
             elif type(step) is EnterClause:
                 for var in pattern_vars(step.clause.lhs):
-                    self._node(var)
+                    self._write_node(var)
             elif type(step) is not EnterFunction:
-                self._node(step)  # type: ignore[arg-type]
+                self._write_node(step)  # type: ignore[arg-type]
 
-    def _in_place(self, step: Step, kind: type) -> bool:
-        """Set the type of a node that stays as it is otherwise; return False for a node that may need more."""
+    def _set_type_in_place(self, step: Step, kind: type) -> bool:
+        """Set the type of a node that needs no other change; return False if it may need one."""
         node: Any = step.let.var if type(step) is BindLet else step
-        if kind in _PLAIN:
+        if kind in _TYPE_ONLY:
             if node._checked_type is not None:
                 return False
             set_checked_type(node, self.state.types[node])
-            if self._reliance is not None and self._relies(node):
-                set_reliance(node, self._reliance)
-                self._relying.add(node)
+            if self._type_dependency is not None and self._depends_on_module(node):
+                set_type_dependency(node, self._type_dependency)
+                self._dependent.add(node)
             return True
         if type(node) is not Var or type(ty := node.type_annotation) is not TensorType:
             return False
@@ -97,7 +97,7 @@ class Solution:
             set_checked_type(node, ty)
         return node._checked_type is ty
 
-    def _node(self, node: Expr) -> None:
+    def _write_node(self, node: Expr) -> None:
         """Type one node, and replace it if necessary."""
         changed = self.changed
         ty = self.state.types.get(node)
@@ -105,7 +105,7 @@ class Solution:
             return
         if type(ty) is not TensorType:
             ty = self.final(ty)
-        post = self._fill(node, ty)
+        post = self._complete(node, ty)
         if post._checked_type is not ty:
             if post._checked_type is not None:
                 post = _copy(post)
@@ -113,15 +113,15 @@ class Solution:
         if post is not node:
             changed[node] = post
             note_rewrite(node, post)
-        if self._reliance is not None and self._relies(post):
-            set_reliance(post, self._reliance)
-            self._relying.add(post)
+        if self._type_dependency is not None and self._depends_on_module(post):
+            set_type_dependency(post, self._type_dependency)
+            self._dependent.add(post)
 
-    def _fill(self, node: Expr, ty: Type) -> Expr:
+    def _complete(self, node: Expr, ty: Type) -> Expr:
         """Return a node with its children replaced and missing annotations filled in."""
         kind = type(node)
         if type(node) is Call:
-            return self._call(node)
+            return self._complete_call(node)
         if type(node) is Var:
             annotation = node.type_annotation
             return node if annotation is ty else Var(node.name_hint, ty, node.span, node.virtual_device)
@@ -129,15 +129,15 @@ class Solution:
             return self.state.env.global_var(node, ty)
         if kind in _LEAVES:
             return node
-        post = rebuild(node, self._now) if self.changed else node
+        post = rebuild(node, self._current) if self.changed else node
         if type(post) is Function and type(ty) is FuncType and post.ret_type is not ty.ret_type:
             post = post.with_fields(ret_type=ty.ret_type)
         return post
 
-    def _now(self, part: Expr) -> Expr:
+    def _current(self, part: Expr) -> Expr:
         return self.changed.get(part, part)
 
-    def _call(self, node: Call) -> Call:
+    def _complete_call(self, node: Call) -> Call:
         """Return a call with its children replaced, and attributes and type arguments filled in."""
         op, args, get = node.op, node.args, self.changed.get
         attrs = self.state.attrs.get(node, node.attrs)
@@ -152,7 +152,7 @@ class Solution:
             return node
         return Call(op, args, attrs, type_args, node.span)
 
-    def _relies(self, node: Expr) -> bool:
+    def _depends_on_module(self, node: Expr) -> bool:
         """Whether the type of a node depends on the module."""
         kind = type(node)
         if type(node) is GlobalVar or type(node) is Constructor:
@@ -160,10 +160,10 @@ class Solution:
         if type(node) is Var:
             annotation = node.type_annotation
             return annotation is not None and holds(annotation, GlobalTypeVar)
-        relying = self._relying
+        dependent = self._dependent
         if type(node) is Call:
-            return node.op in relying or not relying.isdisjoint(node.args)
-        if not relying.isdisjoint(CHILDREN[kind](node)):
+            return node.op in dependent or not dependent.isdisjoint(node.args)
+        if not dependent.isdisjoint(CHILDREN[kind](node)):
             return True
         return isinstance(node, Match) and any(
             isinstance(p, PatternConstructor) for clause in node.clauses for p in pattern_nodes(clause.lhs)
@@ -172,7 +172,7 @@ class Solution:
 
 _LEAVES = frozenset(LEAVES)
 # Kinds of nodes that only need a type if none of their children changed.
-_PLAIN = frozenset(kind for kind in CHILDREN if kind not in (Var, GlobalVar, Function))
+_TYPE_ONLY = frozenset(kind for kind in CHILDREN if kind not in (Var, GlobalVar, Function))
 
 
 def _copy(node: Any) -> Expr:

@@ -1,13 +1,13 @@
 """Unknown types and the constraints on them: a union-find over unknowns, and a queue of pending relations.
 
 An unknown is an `IncompleteType`. It is linked to another unknown (they are one), bound to a type (which may contain
-unknowns), or free. A pending relation waits until one of the unknowns it mentions learns something; it is tried again
-then and only then. The solver knows nothing of expressions.
+unknowns), or free. A pending relation waits until one of the unknowns it mentions is bound or linked; it is tried again
+then and only then. The solver does not use expressions.
 
-Two modes. In the *quick* mode what was concluded from a bound unknown stands. Unification can later weaken a bound
-unknown, as a known dimension that meets `?` becomes `?`; then the conclusions drawn from it must be drawn again. That
-is rare, so the quick solver raises `WeakenedError` and the work starts over in the *exact* mode, in which every
-relation stays subscribed to its unknowns and is tried again when one weakens.
+Two modes. In the *quick* mode a conclusion from a bound unknown is final. Unification can later weaken a bound unknown,
+as a known dimension that meets `?` becomes `?`; then the conclusions drawn from it must be drawn again. That is rare,
+so the quick solver raises `WeakenedError` and inference starts again in the *exact* mode, in which every relation stays
+subscribed to its unknowns and is tried again when one weakens.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _SHOWN_PARTS = 200  # of a type in a message
 
 
 class MismatchError(Exception):
-    """Two types cannot be one: `left` and `right` are the innermost parts that differ, `detail` says how."""
+    """Two types cannot be unified: `left` and `right` are the innermost parts that differ, `detail` describes how."""
 
     def __init__(self, left: Type, right: Type, detail: str | None = None) -> None:
         super().__init__(detail)
@@ -86,8 +86,8 @@ class Solver:
         """Return the unknown that stands for all those linked with `unknown`."""
         links = self.links
         top = unknown
-        while type(nxt := links.get(top)) is IncompleteType:
-            top = nxt
+        while type(next_link := links.get(top)) is IncompleteType:
+            top = next_link
         while unknown is not top:  # path compression
             links[unknown], unknown = top, links[unknown]
         return top
@@ -106,25 +106,25 @@ class Solver:
         done: dict[Type, Type] = {} if memo is None else memo
         stack = [ty]
         while stack:
-            at = stack[-1]
-            if at in done:
+            part = stack[-1]
+            if part in done:
                 stack.pop()
-            elif not self.is_open(at):
-                done[at] = at
-            elif type(at) is IncompleteType:
-                head = self.head(at)
+            elif not self.is_open(part):
+                done[part] = part
+            elif type(part) is IncompleteType:
+                head = self.head(part)
                 if type(head) is IncompleteType:
-                    done[at] = head
+                    done[part] = head
                 elif head in done:
-                    done[at] = done[head]
+                    done[part] = done[head]
                 else:
                     stack.append(head)
             else:
-                todo = [kid for kid in type_children(at) if kid not in done]
-                if todo:
-                    stack += todo
+                unresolved = [child for child in type_children(part) if child not in done]
+                if unresolved:
+                    stack += unresolved
                 else:
-                    done[at] = rebuild_type(at, done.__getitem__)
+                    done[part] = rebuild_type(part, done.__getitem__)
         return done[ty]
 
     def free_unknowns(self, types: Iterable[Type], bound: bool = False) -> list[Type]:
@@ -133,25 +133,25 @@ class Solver:
         seen: set[Type] = set()
         stack = [ty for ty in types if self.is_open(ty)]
         while stack:
-            at = stack.pop()
-            if type(at) is IncompleteType:
-                at = self.root(at)
-                if at in seen:
+            part = stack.pop()
+            if type(part) is IncompleteType:
+                part = self.root(part)
+                if part in seen:
                     continue
-                seen.add(at)
-                linked = self.links.get(at)
+                seen.add(part)
+                linked = self.links.get(part)
                 if linked is None or bound:
-                    unknowns.append(at)
+                    unknowns.append(part)
                 if linked is not None and self.is_open(linked):
                     stack.append(linked)
-            elif at not in seen:
-                seen.add(at)
-                stack += [kid for kid in type_children(at) if self.is_open(kid)]
+            elif part not in seen:
+                seen.add(part)
+                stack += [child for child in type_children(part) if self.is_open(child)]
         return unknowns
 
-    # ------------------------------------------------------------ learning
+    # ------------------------------------------------------------ bindings
     def bind(self, root: Type, ty: Type) -> None:
-        """Let the free unknown `root` be `ty`, a type or a root. Raises `MismatchError` when it occurs in `ty`."""
+        """Bind the free unknown `root` to `ty`, a type or a root. Raises `MismatchError` if it occurs in `ty`."""
         if self.is_open(ty) and root in self.free_unknowns([ty]):
             resolved = self.resolve(ty)
             raise MismatchError(
@@ -161,13 +161,13 @@ class Solver:
         self._wake(root)
 
     def join(self, a: Type, b: Type) -> None:
-        """Let two roots, both free or both bound alike, be one."""
+        """Link two roots, which are both free, or bound to equal types."""
         watchers = self._watchers
         if len(watchers.get(a, ())) > len(watchers.get(b, ())):
             a, b = b, a
-        moved = watchers.pop(a, None)
-        if moved:
-            watchers.setdefault(b, {}).update(moved)
+        waiting = watchers.pop(a, None)
+        if waiting:
+            watchers.setdefault(b, {}).update(waiting)
         self.links[a] = b
 
     def weaken(self, root: Type, ty: Type) -> None:
@@ -200,13 +200,13 @@ class Solver:
         return finished
 
     def solve(self) -> None:
-        """Try every relation one of whose unknowns has been bound since, until none is left."""
+        """Try every relation with an unknown that has been bound since its last attempt, until none is left."""
         queue = self._queue
         while queue:
             self._try(queue.popleft())
 
     def waiting_relations(self) -> list[Pending]:
-        """The relations that still wait."""
+        """Return the relations that still wait."""
         return list(self._unfinished)
 
 

@@ -26,13 +26,13 @@ class TypeDependency:
         self.data = data
 
 
-def reliance_of(node: Expr) -> TypeDependency | None:
+def type_dependency_of(node: Expr) -> TypeDependency | None:
     """Return the dependencies of a node's type, None for the many nodes without any."""
-    return getattr(node, "_reliance", None)
+    return getattr(node, "_type_dependency", None)
 
 
-def complete(ty: Type | None) -> bool:
-    """Whether there is an annotation, and it is complete."""
+def is_complete(ty: Type | None) -> bool:
+    """Whether there is an annotation without unknowns."""
     return ty is not None and not holds(ty, IncompleteType)
 
 
@@ -40,7 +40,7 @@ def signature_of(fn: Function) -> FuncType | None:
     """Return the type of a function as far as it is known without visiting its body: typed, or annotated completely."""
     if fn._checked_type is not None:
         return fn._checked_type  # type: ignore[return-value]
-    if not complete(fn.ret_type) or not all(complete(p.type_annotation) for p in fn.params):
+    if not is_complete(fn.ret_type) or not all(is_complete(p.type_annotation) for p in fn.params):
         return None
     args = [p.type_annotation for p in fn.params]
     return FuncType(args, fn.ret_type, fn.type_params)  # type: ignore[arg-type]
@@ -54,7 +54,7 @@ class TypeEnv:
         self.functions: Mapping[str, Function] = mod._functions if mod is not None else {}
         self._solved: dict[str, Function] | None = None
         self.failed: set[str] = set()  # functions whose own errors are reported already
-        self.fresh_vars: dict[str, GlobalVar] = {}  # new global variables, for signatures that changed
+        self.new_global_vars: dict[str, GlobalVar] = {}  # new global variables, for signatures that changed
         self._signatures: dict[str, FuncType | None] = {}
         self._holding: dict[TypeDependency, bool] = {}
 
@@ -65,14 +65,14 @@ class TypeEnv:
             self._signatures[name] = signature_of(fn) if fn is not None else None
         return self._signatures[name]
 
-    def note_solved(self, name: str, fn: Function) -> None:
+    def add_typed_function(self, name: str, fn: Function) -> None:
         """Record a function that is typed now."""
         if self._solved is None:  # the common case records nothing: then the table of the module is not copied
             self.functions = self._solved = dict(self.functions)
         self._solved[name] = fn
         self._signatures[name] = fn._checked_type  # type: ignore[assignment]
 
-    def solved_type(self, name: str, ty: Type) -> None:
+    def set_signature(self, name: str, ty: Type) -> None:
         """Record the type found for a function whose nodes are about to be typed."""
         self._signatures[name] = ty  # type: ignore[assignment]
 
@@ -80,34 +80,34 @@ class TypeEnv:
         """Return the definition of a data type, or None."""
         return self.mod.find_type(name) if self.mod is not None else None
 
-    def holds(self, reliance: TypeDependency) -> bool:
-        """Whether all dependencies of a typed node are the same here."""
-        held = self._holding.get(reliance)
-        if held is None:
-            held = all(self.signature(n) is ty for n, ty in reliance.signatures.items()) and all(
-                self.data(n) is d for n, d in reliance.data.items()
+    def satisfies(self, dependency: TypeDependency) -> bool:
+        """Whether the module has the same signatures and definitions, so that the types of these nodes are valid."""
+        valid = self._holding.get(dependency)
+        if valid is None:
+            valid = all(self.signature(n) is ty for n, ty in dependency.signatures.items()) and all(
+                self.data(n) is d for n, d in dependency.data.items()
             )
-            self._holding[reliance] = held
-        return held
+            self._holding[dependency] = valid
+        return valid
 
     def global_var(self, node: GlobalVar, ty: Type) -> GlobalVar:
         """Return the one global variable with this name and the type `ty`.
 
-        A variable of the module with another type belongs to other modules, too: a fresh one replaces it.
+        A variable of the module with another type is also used by other modules: a new one replaces it.
         """
         name = node.name_hint
-        own = self.fresh_vars.get(name)
-        if own is None:
-            own = self.mod.get_global_var(name) if self.mod is not None and name in self.mod else node
-        if own._checked_type is None:
-            set_checked_type(own, ty)
-        elif own._checked_type is not ty:
-            own = GlobalVar(name, own.span)
-            set_checked_type(own, ty)
-            self.fresh_vars[name] = own
-        return own
+        var = self.new_global_vars.get(name)
+        if var is None:
+            var = self.mod.get_global_var(name) if self.mod is not None and name in self.mod else node
+        if var._checked_type is None:
+            set_checked_type(var, ty)
+        elif var._checked_type is not ty:
+            var = GlobalVar(name, var.span)
+            set_checked_type(var, ty)
+            self.new_global_vars[name] = var
+        return var
 
-    def reliance(self, names: set[str], data: set[str]) -> TypeDependency:
+    def dependency(self, names: set[str], data: set[str]) -> TypeDependency:
         """Return the dependencies of nodes that refer to these functions and data types."""
         signatures: dict[str, Type] = {n: ty for n in sorted(names) if (ty := self.signature(n)) is not None}
         return TypeDependency(signatures, {n: self.data(n) for n in sorted(data)})

@@ -1,4 +1,4 @@
-"""Make two types one: the structural half of inference.
+"""Unification of two types: the structural half of inference.
 
 `unify(solver, a, b)` binds unknowns so that both sides agree, and returns the common type. The rules for dimensions are
 Relay's: a known size and `?` give `?` (so a size can be lost), two different sizes conflict, a symbolic size takes the
@@ -39,17 +39,17 @@ def unify(
 ) -> Type:
     """Return the common type of `a` and `b`. With `keep_right`, bound unknowns of `b` are not weakened.
 
-    `instantiate(fn, kept)` replaces the type parameters of a generic function after the first `kept` by unknowns; it is
-    needed if one function is more generic than the other. Raises `MismatchError`.
+    `instantiate(fn, num_kept)` replaces the type parameters of a generic function after the first `num_kept` by
+    unknowns; it is needed if one function is more generic than the other. Raises `MismatchError`.
     """
     if a is b:
         return a
     if type(a) is TensorType and type(b) is TensorType:
-        return _tensors(solver, a, b)
+        return _unify_tensors(solver, a, b)
     return _Unification(solver, keep_right, instantiate).run(a, b)
 
 
-def _tensors(solver: Solver, a: TensorType, b: TensorType) -> TensorType:
+def _unify_tensors(solver: Solver, a: TensorType, b: TensorType) -> TensorType:
     if a.dtype != b.dtype:
         raise MismatchError(a, b, f"dtype `{a.dtype}` does not match `{b.dtype}`")
     if len(a.shape) != len(b.shape):
@@ -57,19 +57,19 @@ def _tensors(solver: Solver, a: TensorType, b: TensorType) -> TensorType:
             a, b, f"tensor type `{a}` has {len(a.shape)} dimensions, while `{b}` has {len(b.shape)} dimensions"
         )
     dims: list[Dim] = []
-    wrong: list[str] = []
+    conflicts: list[str] = []
     for i, (x, y) in enumerate(zip(a.shape, b.shape, strict=True)):
-        dim = _dim(solver, x, y)
+        dim = _unify_dims(solver, x, y)
         if dim is None:
-            wrong.append(f"dimension {i} conflicts: {x} does not match {y}.")
+            conflicts.append(f"dimension {i} conflicts: {x} does not match {y}.")
         else:
             dims.append(dim)
-    if wrong:
-        raise MismatchError(a, b, " ".join(wrong))
+    if conflicts:
+        raise MismatchError(a, b, " ".join(conflicts))
     return TensorType(tuple(dims), a.dtype)
 
 
-def _dim(solver: Solver, x: Dim, y: Dim) -> Dim | None:
+def _unify_dims(solver: Solver, x: Dim, y: Dim) -> Dim | None:
     """Return the common dimension, or None. A symbolic size that met a number has that value from then on."""
     if x is y:
         return x
@@ -133,50 +133,50 @@ class _Unification:
         root_b = solver.root(b) if type(b) is IncompleteType else None
         if root_a is not None and root_a is root_b:
             return a, False, False
-        known_a = solver.links.get(root_a) if root_a is not None else a
-        known_b = solver.links.get(root_b) if root_b is not None else b
-        if root_a is not None and root_b is not None and known_a is None and known_b is None:
+        type_a = solver.links.get(root_a) if root_a is not None else a
+        type_b = solver.links.get(root_b) if root_b is not None else b
+        if root_a is not None and root_b is not None and type_a is None and type_b is None:
             solver.join(root_a, root_b)
             return a, False, False
-        if root_a is not None and known_a is None:
-            solver.bind(root_a, b if root_b is None else known_b if self.keep_right and known_b is not None else root_b)
+        if root_a is not None and type_a is None:
+            solver.bind(root_a, b if root_b is None else type_b if self.keep_right and type_b is not None else root_b)
             return a, False, False
-        if root_b is not None and known_b is None:
+        if root_b is not None and type_b is None:
             solver.bind(root_b, a if root_a is None else root_a)
             return a, False, False
-        assert known_a is not None
-        assert known_b is not None
-        return self.structures(known_a, known_b, root_a, root_b)
+        assert type_a is not None
+        assert type_b is not None
+        return self.structures(type_a, type_b, root_a, root_b)
 
     def structures(self, a: Type, b: Type, root_a: Type | None, root_b: Type | None) -> Outcome | None:
         if a is b:
-            return self.settle((a, False, False), root_a, root_b)
+            return self.bind_result((a, False, False), root_a, root_b)
         memoized = self.memo.get((a, b))
         if memoized is not None:
-            return self.settle(memoized, root_a, root_b)
+            return self.bind_result(memoized, root_a, root_b)
         if type(a) is TensorType and type(b) is TensorType:
-            merged = _tensors(self.solver, a, b)
+            merged = _unify_tensors(self.solver, a, b)
             outcome = (merged, merged is not a, merged is not b)
             self.memo[a, b] = outcome
-            return self.settle(outcome, root_a, root_b)
+            return self.bind_result(outcome, root_a, root_b)
         frame = _TypePair(a, b, root_a, root_b, [])
         if type(a) is FuncType and type(b) is FuncType:
             frame.pairs = self.functions(frame, a, b)
         else:
-            frame.pairs = _parts(a, b)
+            frame.pairs = _part_pairs(a, b)
         self.memo[a, b] = (a, False, False)  # a pair that occurs again inside itself adds nothing
         self.stack.append(frame)
         return None
 
     def functions(self, frame: _TypePair, a: FuncType, b: FuncType) -> list[tuple[Type, Type]]:
-        """Bring two function types to the same type parameters; surplus ones of either side are instantiated."""
+        """Return the pairs of parts of two function types; the one with more type parameters is instantiated first."""
         if len(a.arg_types) != len(b.arg_types):
             raise MismatchError(a, b, f"one function takes {len(a.arg_types)} arguments, the other {len(b.arg_types)}")
         count = min(len(a.type_params), len(b.type_params))
         if len(a.type_params) > count:
-            a = self._instance(a, b, count)
+            a = self._instantiate(a, b, count)
         if len(b.type_params) > count:
-            b = self._instance(b, a, count)
+            b = self._instantiate(b, a, count)
         if count and a.type_params != b.type_params:
             names = dict(zip(b.type_params, a.type_params, strict=True))
             b = map_type(self.solver.resolve(b), names.get)  # type: ignore[arg-type,assignment]
@@ -191,10 +191,10 @@ class _Unification:
             *zip(a.type_constraints, b.type_constraints, strict=True),
         ]
 
-    def _instance(self, fn: FuncType, other: FuncType, kept: int) -> FuncType:
+    def _instantiate(self, fn: FuncType, other: FuncType, count: int) -> FuncType:
         if self.instantiate is None:
-            raise MismatchError(fn, other, f"one function has {len(fn.type_params)} type parameters, the other {kept}")
-        return self.instantiate(fn, kept)
+            raise MismatchError(fn, other, f"one function has {len(fn.type_params)} type parameters, the other {count}")
+        return self.instantiate(fn, count)
 
     def assemble(self, frame: _TypePair) -> Outcome:
         """Finish a frame whose parts are unified."""
@@ -210,10 +210,10 @@ class _Unification:
                 parts = iter([a.func, *parts])
             outcome = (rebuild_type(a, lambda part: next(parts)), True, True)
         self.memo[a, b] = outcome
-        return self.settle(outcome, frame.root_a, frame.root_b)
+        return self.bind_result(outcome, frame.root_a, frame.root_b)
 
-    def settle(self, outcome: Outcome, root_a: Type | None, root_b: Type | None) -> Outcome:
-        """Bind the unknowns that were unified to the result."""
+    def bind_result(self, outcome: Outcome, root_a: Type | None, root_b: Type | None) -> Outcome:
+        """Weaken and link the unknowns that were unified by the result, and return it."""
         ty, weak_a, weak_b = outcome
         if root_a is not None and weak_a:
             self.solver.weaken(root_a, ty)
@@ -229,10 +229,8 @@ class _Unification:
         return outcome
 
 
-def _parts(a: Type, b: Type) -> list[tuple[Type, Type]]:
-    """Return the pairs of parts of two structured types of the same form. Raises `MismatchError` for different
-    forms.
-    """
+def _part_pairs(a: Type, b: Type) -> list[tuple[Type, Type]]:
+    """Return the pairs of parts of two structured types. Raises `MismatchError` if their forms differ."""
     if type(a) is not type(b):
         raise MismatchError(a, b)
     if isinstance(a, TupleType) and isinstance(b, TupleType):

@@ -40,13 +40,13 @@ class Expr(Arithmetic):
     source location of the node, or None.
     """
 
-    __slots__ = ("span", "_checked_type", "_digest", "_reliance", "__weakref__")
+    __slots__ = ("span", "_checked_type", "_digest", "_type_dependency", "__weakref__")
     field_names: ClassVar[tuple[str, ...]] = ()
     is_operator: ClassVar[bool] = False
     span: Span | None
     _checked_type: Type | None
     _digest: int
-    _reliance: Any  # the signatures that the type depends on, if the node refers to functions or data types
+    _type_dependency: Any  # the signatures that the type depends on, if the node refers to functions or data types
 
     @property
     def checked_type(self) -> Type:
@@ -98,9 +98,9 @@ def set_checked_type(expr: Expr, ty: Type) -> None:
     _set(expr, "_checked_type", ty)
 
 
-def set_reliance(expr: Expr, reliance: object) -> None:
+def set_type_dependency(expr: Expr, dependency: object) -> None:
     """Store the signatures that a node's type depends on. For inference only."""
-    _set(expr, "_reliance", reliance)
+    _set(expr, "_type_dependency", dependency)
 
 
 def set_span(expr: Expr, span: Span | None) -> None:

@@ -60,6 +60,6 @@ def reshape_to(data: Expr, shape: Sequence[Any]) -> OpCall:
     return call("reshape", data, newshape=shape, allowzero=0 in shape)
 
 
-def transform_layout(data: Expr, source: str, target: str) -> Expr:
+def to_layout(data: Expr, source: str, target: str) -> Expr:
     """Return data in another layout."""
     return data if source == target else call("layout_transform", data, src_layout=source, dst_layout=target)

@@ -64,8 +64,7 @@ def check_divisor(divisor: Array, count: int) -> None:
         where = f" at {list(index)}" if index else ""
         raise RunError(
             Diagnostic(
-                f"integer division by zero: the divisor is 0{where}",
-                hint="guard the divisor, or cast to a float first",
+                f"integer division by zero: the divisor is 0{where}", hint="guard the divisor, or cast to a float first"
             )
         )
 
@@ -124,9 +123,7 @@ def _integer_power(lhs: Array, rhs: Array) -> Array:
 
 
 # ---------------------------------------------------------------- gradients
-def broadcast_gradient(
-    formula: Callable[[Expr, Expr, Expr, Expr], tuple[Expr, Expr]],
-) -> Callable[[OpCall, Expr], list[Expr]]:
+def broadcast_gradient(formula: Callable[[Expr, Expr, Expr, Expr], tuple[Expr, Expr]]) -> Gradient:
     """Return the gradient of a broadcasting operator from `formula(x, y, z, grad)`, where z is the call itself.
 
     The gradients are summed over the broadcast dimensions.

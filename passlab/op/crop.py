@@ -124,9 +124,6 @@ def _crop(images: Array, indices: Array, rows: Any, columns: Any, attrs: Attrs) 
         row = row if row_weight is None else row * row_weight[:, :, None, None]
         crops = row if crops is None else crops + row
     assert crops is not None
-    outside = [
-        (position < 0) | (position > size - 1)
-        for position, size in ((rows, images.shape[1]), (columns, images.shape[2]))
-    ]
+    outside = [(p < 0) | (p > size - 1) for p, size in ((rows, images.shape[1]), (columns, images.shape[2]))]
     crops[outside[0][:, :, None] | outside[1][:, None, :]] = scheme.fill
     return crops

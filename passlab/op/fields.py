@@ -114,10 +114,8 @@ def dtype(name: str, default: Any = REQUIRED, doc: str = "") -> Field:
         try:
             return dtype_name(value)
         except DiagnosticError as error:
-            diagnostic = error.diagnostics[0]
-            raise ValueError(
-                f"{diagnostic.message}; {diagnostic.hint}" if diagnostic.hint else diagnostic.message
-            ) from None
+            message, hint = error.diagnostics[0].message, error.diagnostics[0].hint
+            raise ValueError(f"{message}; {hint}" if hint else message) from None
 
     return Field(name, convert, default, doc, "dtype")
 

@@ -60,20 +60,14 @@ def _batched_take(attrs: Attrs, data: Expr, indices: Expr) -> Expr:
     """Define `take` with batch dimensions by `gather_nd`, whose indices begin with those of the batch."""
     shape, index_shape = sizes_of(data, "take"), sizes_of(indices, "take")
     axis, batch = normal_axis(attrs.axis, len(shape)), attrs.batch_dims % len(index_shape)
-    rank, index_rank = len(shape), len(index_shape) - batch
+    rank, count = len(shape), len(index_shape) - batch
     positions = call("cast", _effective_indices(indices, shape[axis], attrs.mode), dtype="int64")
-    batch_indices = [_index_along(index_shape, dim) for dim in range(batch)]
+    leading = [_index_along(index_shape, dim) for dim in range(batch)]
     order = [*range(batch), axis, *(dim for dim in range(batch, rank) if dim != axis)]
-    result = call(
-        "gather_nd", call("transpose", data, axes=order), call("stack", Tuple([*batch_indices, positions]), axis=0)
-    )
+    result = call("gather_nd", call("transpose", data, axes=order), call("stack", Tuple([*leading, positions]), axis=0))
     between = axis - batch  # the dimensions between the batch and the axis precede the indices again
-    result_order = [
-        *range(batch),
-        *range(batch + index_rank, batch + index_rank + between),
-        *range(batch, batch + index_rank),
-    ]
-    return call("transpose", result, axes=[*result_order, *range(len(result_order), rank + index_rank - 1)])
+    result_order = [*range(batch), *range(batch + count, batch + count + between), *range(batch, batch + count)]
+    return call("transpose", result, axes=[*result_order, *range(len(result_order), rank + count - 1)])
 
 
 _BATCHED = by_definition(_batched_take)

@@ -328,16 +328,14 @@ def grid_sample(attrs: Attrs, data: Array, grid: Array, *, out: Array | None = N
     for i in range(len(data)):
         positions = []
         for coordinate, length in zip(grid[i][::-1].astype(dtype), lengths, strict=True):
-            position = (
+            point = (
                 (coordinate + 1) * dtype.type(length - 1) / 2
                 if aligned
                 else (coordinate + 1) * dtype.type(length) / 2 - dtype.type(0.5)
             )
             if attrs.method != "bicubic" and mode == "reflection":
-                position = sampling.reflect(position, length, aligned)
-            positions.append(
-                np.clip(position, 0, length - 1) if attrs.method != "bicubic" and mode != "zeros" else position
-            )
+                point = sampling.reflect(point, length, aligned)
+            positions.append(np.clip(point, 0, length - 1) if attrs.method != "bicubic" and mode != "zeros" else point)
         if attrs.method == "bicubic":
             result[i] = sampling.cubic(data[i], positions, mode, aligned)
         else:

@@ -143,7 +143,7 @@ def _reduction_kernel(function: Callable[..., Array]) -> Callable[..., Any]:
 
 
 # ---------------------------------------------------------------- gradients
-def _broadcast_back(value: Expr, orig: OpCall) -> Expr:
+def _expand(value: Expr, orig: OpCall) -> Expr:
     """Return a reduced value broadcast to the shape of the data."""
     data, attrs = orig.args[0], orig.attrs
     ty = data.checked_type
@@ -155,7 +155,7 @@ def _broadcast_back(value: Expr, orig: OpCall) -> Expr:
 
 
 def _sum_grad(orig: OpCall, grad: Expr) -> list[Expr]:
-    return [_broadcast_back(grad, orig)]
+    return [_expand(grad, orig)]
 
 
 def _reduced_count(orig: OpCall) -> int:
@@ -169,22 +169,20 @@ def _reduced_count(orig: OpCall) -> int:
 
 
 def _mean_grad(orig: OpCall, grad: Expr) -> list[Expr]:
-    return [_broadcast_back(grad, orig) * constant_like(1 / max(_reduced_count(orig), 1), orig.args[0])]
+    return [_expand(grad, orig) * constant_like(1 / max(_reduced_count(orig), 1), orig.args[0])]
 
 
 def _extremum_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     """The elements equal to the extremum share the gradient."""
     data = orig.args[0]
-    is_extremum = call("cast_like", call("equal", data, _broadcast_back(orig, orig)), data)
+    equal = call("cast_like", call("equal", data, _expand(orig, orig)), data)
     attrs = orig.attrs
-    ties = _broadcast_back(
-        call("sum", is_extremum, axis=attrs["axis"], keepdims=attrs["keepdims"], exclude=attrs["exclude"]), orig
-    )
-    return [_broadcast_back(grad, orig) * is_extremum / ties]
+    ties = _expand(call("sum", equal, axis=attrs["axis"], keepdims=attrs["keepdims"], exclude=attrs["exclude"]), orig)
+    return [_expand(grad, orig) * equal / ties]
 
 
 def _prod_grad(orig: OpCall, grad: Expr) -> list[Expr]:
-    return [_broadcast_back(grad * orig, orig) / orig.args[0]]
+    return [_expand(grad * orig, orig) / orig.args[0]]
 
 
 # ---------------------------------------------------------------- declarations
@@ -321,7 +319,7 @@ def _variance_divisor(count: int, attrs: Attrs) -> int:
 def _variance_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     data, center = orig.args
     scale = constant_like(2 / max(_variance_divisor(_reduced_count(orig), orig.attrs), 1), data)
-    data_grad = scale * _broadcast_back(grad, orig) * (data - center)
+    data_grad = scale * _expand(grad, orig) * (data - center)
     return [data_grad, call("collapse_sum_like", -data_grad, center)]
 
 

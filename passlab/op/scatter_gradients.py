@@ -19,27 +19,23 @@ Gather = Callable[[Expr], Expr]
 
 
 def _scatter_gradients(
-    orig: OpCall, updates: Expr, grad: Expr, reduction: str, scatter: Scatter, gather: Gather
+    orig: OpCall, updates: Expr, grad: Expr, mode: str, scatter: Scatter, gather: Gather
 ) -> tuple[Expr, Expr]:
     """Return the gradients of the data and of `updates`, those that have an index.
 
     `scatter(data, updates, how)` writes at the positions of the operator, `gather(data)` reads there.
     """
     data = orig.args[0]
-    if reduction == "add":
+    if mode == "add":
         return grad, gather(grad)
-    if reduction == "update":
-        return scatter(grad, call("zeros_like", updates), "update"), _last_update_gradient(
-            data, updates, grad, scatter, gather
-        )
-    if reduction == "mul":
+    if mode == "update":
+        data_grad = scatter(grad, call("zeros_like", updates), "update")
+        return data_grad, _last_update_gradient(data, updates, grad, scatter, gather)
+    if mode == "mul":
         others = scatter(call("ones_like", data), updates, "mul")
         return grad * others, gather(grad * orig) / updates
-    if reduction not in ("min", "max"):
-        refuse(
-            f'{orig.op} has no gradient if updates are combined by "{reduction}"',
-            hint="the mean depends on their order",
-        )
+    if mode not in ("min", "max"):
+        refuse(f'{orig.op} has no gradient if updates are combined by "{mode}"', hint="the mean depends on their order")
     data_share = call("cast_like", call("equal", data, orig), data)
     update_share = call("cast_like", call("equal", updates, gather(orig)), data)
     part = grad / scatter(data_share, update_share, "add")

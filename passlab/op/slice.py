@@ -76,15 +76,11 @@ def _sized_slice(begin: int, size: int | None) -> slice:
     return slice(begin, None if begin < 0 <= stop else stop)
 
 
-def sliced_dim(dim: Dim, axis_slice: slice) -> Dim:
+def sliced_dim(dim: Dim, part: slice) -> Dim:
     """Return the size of a dimension after a slice; an unknown size is kept if the slice takes all of it."""
     if type(dim) is int:
-        return len(range(*axis_slice.indices(dim)))
-    whole = (
-        axis_slice.start in (None, 0)
-        and (axis_slice.stop is None or axis_slice.stop >= FOREVER)
-        and axis_slice.step in (None, 1)
-    )
+        return len(range(*part.indices(dim)))
+    whole = part.start in (None, 0) and (part.stop is None or part.stop >= FOREVER) and part.step in (None, 1)
     return dim if whole else ANY
 
 
@@ -93,9 +89,7 @@ def _slice_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type
     if data is None:
         return None
     slices = _slices(len(data.shape), attrs)
-    return TensorType(
-        tuple([sliced_dim(dim, axis_slice) for dim, axis_slice in zip(data.shape, slices, strict=True)]), data.dtype
-    )
+    return TensorType(tuple([sliced_dim(dim, part) for dim, part in zip(data.shape, slices, strict=True)]), data.dtype)
 
 
 def _slices(rank: int, attrs: Attrs) -> list[slice]:
@@ -147,10 +141,7 @@ def _slice_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     ty = data.checked_type
     if not isinstance(ty, TensorType) or ty.dynamic:
         refuse("the gradient of strided_slice needs a known shape", 0, found=ty)
-    bounds = [
-        axis_slice.indices(dim)
-        for axis_slice, dim in zip(_slices(len(ty.shape), attrs), ty.concrete_shape, strict=True)
-    ]
+    bounds = [part.indices(dim) for part, dim in zip(_slices(len(ty.shape), attrs), ty.concrete_shape, strict=True)]
     begin, end = [b[0] for b in bounds], [b[1] if b[1] >= 0 else -FOREVER for b in bounds]
     strides = [b[2] for b in bounds]
     return [call("strided_set", call("zeros_like", data), grad, as_index(begin), as_index(end), as_index(strides))]

@@ -1,7 +1,7 @@
 """The dataflow pattern language: search for patterns in programs, rewrite matches, move them into functions.
 
-`relay.dataflow_pattern` exports the same names. Beyond Relay: `explain(pattern, expr)` says why something does not
-match.
+`relay.dataflow_pattern` exports the same names. `explain(pattern, expr)`, which Relay does not have, returns why an
+expression does not match.
 """
 
 from passlab.pattern.explanation import Explanation, explain

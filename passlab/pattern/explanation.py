@@ -34,8 +34,8 @@ from passlab.pattern.program import Program, root_keys
 class Explanation:
     """The result of `explain`; it is true as a condition if the pattern matches.
 
-    `root` is the expression that matches or comes nearest, None if nothing of the pattern occurs. `matched` of `total`
-    parts of the pattern had matched when `pattern` failed on `expr`, because of `reason`.
+    `root` is the expression that matches or comes nearest, None if no node can be the root of a match. `matched` of
+    `total` parts of the pattern had matched when `pattern` failed on `expr`, because of `reason`.
     """
 
     root: Expr | None
@@ -50,17 +50,17 @@ class Explanation:
 
     def __str__(self) -> str:
         if self:
-            return f"matches at {_name(self.root)}{_place(self.root)}"
+            return f"matches at {_description(self.root)}{_location(self.root)}"
         if self.root is None or self.pattern is None:
             return f"no match: {self.reason}"
         return "\n".join(
             [
                 (
-                    f"no match; nearest at {_name(self.root)}{_place(self.root)}, "
+                    f"no match; nearest at {_description(self.root)}{_location(self.root)}, "
                     f"{self.matched} of {self.total} parts matched"
                 ),
                 f"  pattern:  {pattern_text(self.pattern)}",
-                f"  against:  {_name(self.expr)}{_place(self.expr)}",
+                f"  against:  {_description(self.expr)}{_location(self.expr)}",
                 f"  failed:   {self.reason}",
             ]
         )
@@ -68,8 +68,8 @@ class Explanation:
     __repr__ = __str__
 
 
-class _Furthest:
-    """Receives failures and keeps the one with the most matched parts."""
+class _FurthestFailure:
+    """A tracer that keeps the failure with the most matched parts."""
 
     def __init__(self) -> None:
         self.best = -1
@@ -84,36 +84,36 @@ class _Furthest:
 def explain(pattern: DFPattern, expr: Expr, mod: IRModule | None = None) -> Explanation:
     """Return where in `expr` a pattern matches, or the nearest partial match and why it failed.
 
-    The result of the program is tried first, then every node inwards. Each costs one attempt at matching.
+    The result of the program is tried first, then every node inwards, each once.
     """
     total = len(pattern_parts(check_pattern(pattern)))
     program = Program(expr)
     best: Explanation | None = None
     for root in [expr, *(node for node in program.candidates(root_keys(pattern)) if node is not expr)]:
-        furthest = _Furthest()
+        furthest = _FurthestFailure()
         matcher = Matcher(program, mod, furthest)
         if matcher.match(pattern, root):
             return Explanation(root, total, total)
         if furthest.pattern is None or furthest.expr is None or (best is not None and furthest.best <= best.matched):
             continue
-        why = _reason(matcher, furthest.pattern, furthest.expr)
-        best = Explanation(root, furthest.best, total, furthest.pattern, furthest.expr, why)
+        reason = _failure_reason(matcher, furthest.pattern, furthest.expr)
+        best = Explanation(root, furthest.best, total, furthest.pattern, furthest.expr, reason)
     if best is None or (best.matched == 0 and not isinstance(best.root, Call)):
-        expected = ", ".join(sorted(_key(key) for key in root_keys(pattern) or ()))
-        return Explanation(None, 0, total, reason=f"there is no {expected or 'expression'} in the program")
+        names = ", ".join(sorted(_key_text(key) for key in root_keys(pattern) or ()))
+        return Explanation(None, 0, total, reason=f"there is no {names or 'expression'} in the program")
     return best
 
 
-def _key(key: object) -> str:
+def _key_text(key: object) -> str:
     return f"call of `{key.name}`" if isinstance(key, Op) else getattr(key, "__name__", str(key)).lower()
 
 
-def _reason(matcher: Matcher, p: DFPattern, e: Expr) -> str:
+def _failure_reason(matcher: Matcher, p: DFPattern, e: Expr) -> str:
     """Return the condition of one pattern that an expression does not satisfy."""
-    if p in matcher.found or any(p is q for q in matcher.found):
+    if p in matcher.matches or any(p is q for q in matcher.matches):
         return "the pattern occurs twice and has already matched another expression"
     if isinstance(p, ExprPattern):
-        return f"expected {_name(p.expr)}, found {_name(e)}"
+        return f"expected {_description(p.expr)}, found {_description(e)}"
     if isinstance(p, VarPattern) and isinstance(e, Var):
         return f"expected a variable named `{p.name}`, found `{e.name_hint}`"
     if isinstance(p, CallPattern) and isinstance(e, Call) and p.args is not None and len(p.args) != len(e.args):
@@ -129,8 +129,8 @@ def _reason(matcher: Matcher, p: DFPattern, e: Expr) -> str:
     if isinstance(p, (TypePattern, DataTypePattern, ShapePattern)):
         return _type_reason(matcher, p, e)
     if isinstance(p, DominatorPattern):
-        return "not all ways up from the child lead over the path to one parent that is used nowhere else"
-    return f"expected {pattern_text(p)}, found {_name(e)}"
+        return "not every way up from the child leads through `path` to one parent without other users"
+    return f"expected {pattern_text(p)}, found {_description(e)}"
 
 
 def _attribute_reason(p: AttrPattern, e: Expr) -> str:
@@ -143,7 +143,7 @@ def _attribute_reason(p: AttrPattern, e: Expr) -> str:
         if attrs is not None and name in attrs:
             return f"expected {name} = {expected!r}, found {attrs[name]!r}"
         return f"expected {name} = {expected!r}, and there is no such attribute"
-    return f"expected {pattern_text(p.pattern)}, found {_name(e)}"
+    return f"expected {pattern_text(p.pattern)}, found {_description(e)}"
 
 
 def _type_reason(matcher: Matcher, p: TypePattern | DataTypePattern | ShapePattern, e: Expr) -> str:
@@ -159,7 +159,8 @@ def _type_reason(matcher: Matcher, p: TypePattern | DataTypePattern | ShapePatte
     return f"expected the shape {p.shape}, found {ty.shape}"
 
 
-def _name(e: Expr | None) -> str:
+def _description(e: Expr | None) -> str:
+    """Return a noun phrase for an expression."""
     if isinstance(e, Call):
         return f"a call of `{e.op.name}`" if isinstance(e.op, Op) else "a call"
     if isinstance(e, Op):
@@ -174,5 +175,5 @@ def _name(e: Expr | None) -> str:
     return names.get(type(e), f"a {type(e).__name__}")
 
 
-def _place(e: Expr | None) -> str:
+def _location(e: Expr | None) -> str:
     return f" ({e.span})" if e is not None and e.span is not None else ""

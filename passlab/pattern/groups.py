@@ -30,13 +30,13 @@ from passlab.pattern.program import Program, root_keys
 
 @dataclass(frozen=True)
 class Group:
-    """One match: its `root`, the expression of each pattern object, its `inputs` in order, and the nodes `inside`.
+    """One match: its `root`, the expressions of each pattern object, its `inputs` in order, and the nodes `inside`.
 
-    `number` counts the matches found before it, rejected ones included.
+    `number` is the number of matches before it, rejected ones included.
     """
 
     root: Expr
-    found: Matches
+    matches: Matches
     inputs: tuple[Expr, ...]
     inside: tuple[Expr, ...]
     number: int
@@ -50,17 +50,17 @@ def find_groups(pattern: DFPattern, program: Program, mod: IRModule | None = Non
     matcher = Matcher(program, mod)
     parts = pattern_parts(pattern)
     groups: list[Group] = []
-    taken: set[Expr] = set()
+    grouped: set[Expr] = set()
     number = 0
     for root in candidates:
-        if root in taken or not matcher.match(pattern, root) or root in program.partitioned_nodes:
+        if root in grouped or not matcher.match(pattern, root) or root in program.partitioned_nodes:
             continue
-        inputs = _inputs(parts, matcher.found)
+        inputs = _inputs(parts, matcher.matches)
         reached = post_order(root, enter=lambda node, cut=inputs: node not in cut)  # type: ignore[misc]
         inside = tuple(node for node in reached if node not in inputs)
-        if _stands_alone(root, inside, taken, program):
-            groups.append(Group(root, matcher.found, tuple(inputs), inside, number))
-            taken.update(inside)
+        if _is_isolated(root, inside, grouped, program):
+            groups.append(Group(root, matcher.matches, tuple(inputs), inside, number))
+            grouped.update(inside)
         number += 1
     return groups
 
@@ -84,10 +84,10 @@ def pattern_parts(root: DFPattern) -> list[DFPattern]:
 def _inputs(parts: list[DFPattern], matches: Matches) -> dict[Expr, None]:
     """Return the inputs of a match: the expressions matched by the leaves of the pattern, in order.
 
-    Operators, functions, constants that the pattern asks for, and binders stay inside; so do the nodes between the ends
+    Operators, functions, constants that the pattern requires, and binders stay inside; so do the nodes between the ends
     of a dominator pattern and the body of a function pattern.
     """
-    inner = _inner(parts, matches)
+    inner = _inner_nodes(parts, matches)
     inputs: dict[Expr, None] = {}
     for part in parts:
         if part not in matches:
@@ -101,12 +101,12 @@ def _inputs(parts: list[DFPattern], matches: Matches) -> dict[Expr, None]:
         else:
             continue
         for leaf in leaves:
-            if leaf not in inner and not isinstance(leaf, (Op, Function)) and not _embed(leaf, part):
+            if leaf not in inner and not isinstance(leaf, (Op, Function)) and not _is_embedded_constant(leaf, part):
                 inputs[leaf] = None
     return inputs
 
 
-def _inner(parts: list[DFPattern], matches: Matches) -> set[Expr]:
+def _inner_nodes(parts: list[DFPattern], matches: Matches) -> set[Expr]:
     inner: set[Expr] = set()
     for part in parts:
         if isinstance(part, DominatorPattern):
@@ -118,8 +118,8 @@ def _inner(parts: list[DFPattern], matches: Matches) -> set[Expr]:
     return inner
 
 
-def _embed(leaf: Expr, pattern: DFPattern) -> bool:
-    """Whether a leaf is a constant that the pattern asks for."""
+def _is_embedded_constant(leaf: Expr, pattern: DFPattern) -> bool:
+    """Whether a leaf is a constant that the pattern requires, not one that any pattern would match."""
     if not isinstance(leaf, Constant):
         return False
     stack = [pattern]
@@ -132,12 +132,13 @@ def _embed(leaf: Expr, pattern: DFPattern) -> bool:
     return False
 
 
-def _stands_alone(root: Expr, inside: tuple[Expr, ...], taken: set[Expr], program: Program) -> bool:
+def _is_isolated(root: Expr, inside: tuple[Expr, ...], grouped: set[Expr], program: Program) -> bool:
+    """Whether no inner node belongs to another group or has a user that does not flow into the root."""
     members = set(inside)
     for node in inside:
         if isinstance(node, (Op, Function, Constant)):
             continue
-        if node in taken:
+        if node in grouped:
             return False
         if node is root:
             continue

@@ -24,9 +24,7 @@ from passlab.ir.types import Type
 
 
 class DFPattern:
-    """Base class of all patterns. Operators build patterns: `p | q`, `p + q`, `-`, `*`, `/`, and `p(args...)` a
-    call.
-    """
+    """Base class of all patterns. Operators build patterns: `p | q`, `p + q`, `-`, `*`, `/`, and the call `p(args)`."""
 
     __slots__ = ()
 
@@ -111,7 +109,7 @@ def check_pattern(value: Any) -> DFPattern:
 
 
 class ExprPattern(DFPattern):
-    """One expression, up to structural equality; of operators, the operator."""
+    """One expression, up to structural equality; an operator only matches itself."""
 
     __slots__ = ("expr",)
 
@@ -165,7 +163,7 @@ class CallPattern(DFPattern):
 
 
 class FunctionPattern(DFPattern):
-    """A function literal: its parameters (`None` for any) and body."""
+    """A function literal: its parameters and body; `params=None` accepts any parameters."""
 
     __slots__ = ("body", "params")
 

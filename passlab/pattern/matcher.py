@@ -1,7 +1,7 @@
 """Matching a pattern against an expression: finds the expression of each pattern object.
 
-A pattern object that occurs again must match the same expression. Failures are backtracked: the assignments made on the
-way are undone. Between parent and child of a dominator pattern, the path pattern may match many expressions.
+A pattern object that occurs again must match the same expression. A failure backtracks: it undoes the bindings made by
+the failed attempt. Between parent and child of a dominator pattern, the path pattern may match many expressions.
 """
 
 from __future__ import annotations
@@ -44,41 +44,41 @@ Matches = dict[DFPattern, list[Expr]]
 
 
 class Tracer(Protocol):
-    """Receives failures."""
+    """Receives the failed attempts of a matcher."""
 
     def note_failure(self, pattern: DFPattern, expr: Expr, matched: int) -> None:
         """Record that `pattern` failed on `expr` after `matched` patterns had matched."""
 
 
 class Matcher:
-    """Matches patterns in one program. After `match`, `found` maps each pattern object to its expression."""
+    """Matches patterns in one program. After `match`, `matches` maps each pattern object to its expression."""
 
     def __init__(self, program: Program, mod: IRModule | None = None, tracer: Tracer | None = None) -> None:
         self.program = program
         self.mod = mod
-        self.found: Matches = {}
-        self._noted: list[DFPattern] = []
-        self._once = True
+        self.matches: Matches = {}
+        self._trail: list[DFPattern] = []
+        self._bind_once = True
         self._level = 0
         self._tracer = tracer
         self._types: dict[Expr, Type | None] = {}
 
     def match(self, pattern: DFPattern, expr: Expr) -> bool:
         """Whether an expression of the program matches."""
-        self.found = {}
-        self._noted = []
-        self._once = True
+        self.matches = {}
+        self._trail = []
+        self._bind_once = True
         return self.visit(pattern, expr)
 
     def visit(self, pattern: DFPattern, expr: Expr) -> bool:
         """Match a sub-pattern and record its expression."""
-        if self._once and pattern in self.found:
-            if self.found[pattern][0] is expr:
+        if self._bind_once and pattern in self.matches:
+            if self.matches[pattern][0] is expr:
                 return True
             if self._tracer is not None:
-                self._tracer.note_failure(pattern, expr, len(self._noted))
+                self._tracer.note_failure(pattern, expr, len(self._trail))
             return False
-        mark = len(self._noted)
+        mark = len(self._trail)
         rule = _RULES[type(pattern)]
         self._level += 1
         if self._level % 16 == 0 and nearly_used_up():
@@ -87,30 +87,30 @@ class Matcher:
             matched = rule(self, pattern, expr)
         self._level -= 1
         if matched:
-            self.found.setdefault(pattern, []).append(expr)
-            self._noted.append(pattern)
+            self.matches.setdefault(pattern, []).append(expr)
+            self._trail.append(pattern)
             return True
         if self._tracer is not None:
-            self._tracer.note_failure(pattern, expr, len(self._noted))
-        self.forget(mark)
+            self._tracer.note_failure(pattern, expr, len(self._trail))
+        self.backtrack(mark)
         return False
 
-    def all(self, patterns: Sequence[DFPattern], exprs: Sequence[Expr]) -> bool:
+    def match_all(self, patterns: Sequence[DFPattern], exprs: Sequence[Expr]) -> bool:
         """Match patterns one by one against as many expressions."""
-        mark = len(self._noted)
+        mark = len(self._trail)
         if len(patterns) == len(exprs) and all(map(self.visit, patterns, exprs)):
             return True
-        self.forget(mark)
+        self.backtrack(mark)
         return False
 
-    def forget(self, mark: int) -> None:
-        """Undo the assignments made after `mark`."""
-        noted, matches = self._noted, self.found
-        while len(noted) > mark:
-            pattern = noted.pop()
-            stood_for = matches[pattern]
-            stood_for.pop()
-            if not stood_for:
+    def backtrack(self, mark: int) -> None:
+        """Undo the bindings made after the first `mark`."""
+        trail, matches = self._trail, self.matches
+        while len(trail) > mark:
+            pattern = trail.pop()
+            exprs = matches[pattern]
+            exprs.pop()
+            if not exprs:
                 del matches[pattern]
 
     def type_of(self, expr: Expr) -> Type | None:
@@ -132,11 +132,11 @@ class Matcher:
         if not self.visit(p.child, expr):
             return False
         reached = self._paths(p, expr)
-        self._once = True
-        return reached and self.program.is_dominated(self.found[p.parent][0], expr)
+        self._bind_once = True
+        return reached and self.program.is_dominated(self.matches[p.parent][0], expr)
 
     def _paths(self, p: DominatorPattern, child: Expr) -> bool:
-        """Follow all inputs up to the parent. An expression with the parent as a direct input needs no other input.
+        """Whether all inputs lead up to the parent; of an expression with the parent as direct input, only that one.
 
         No path from a second parent may lead to the child.
         """
@@ -144,21 +144,21 @@ class Matcher:
         while stack:
             node = stack.pop()
             inputs = _inputs(node)
-            self._once = True
+            self._bind_once = True
             if any(self.visit(p.parent, e) for e in inputs):
                 if node is child and self._second_parent(p, inputs):
                     return False
                 continue
-            self._once = False
+            self._bind_once = False
             if not inputs or not all(e in seen or self.visit(p.path, e) for e in inputs):
                 return False
             stack += [e for e in inputs if e not in seen]
             seen.update(inputs)
-        return p.parent in self.found
+        return p.parent in self.matches
 
     def _second_parent(self, p: DominatorPattern, exprs: list[Expr]) -> bool:
         """Whether a path leads to one of these expressions from a second match of the parent."""
-        (parent, *_), other = self.found[p.parent], Matcher(self.program, self.mod)
+        (parent, *_), other = self.matches[p.parent], Matcher(self.program, self.mod)
         stack, seen = [e for e in exprs if e is not parent and other.match(p.path, e)], set[Expr]()
         while stack:
             inputs = [e for e in _inputs(stack.pop()) if e not in seen and e is not parent]
@@ -198,14 +198,14 @@ def _call(m: Matcher, p: CallPattern, e: Expr) -> bool:
     if type(e) is not Call:
         return False
     if not m.visit(p.op, e.op):
-        return _rearrange(m, p, e)
-    if p.args is None or m.all(p.args, e.args):
+        return _match_rearranged(m, p, e)
+    if p.args is None or m.match_all(p.args, e.args):
         return True
-    return pattern_operator(p) in ("add", "multiply") and m.all(p.args[::-1], e.args)
+    return pattern_operator(p) in ("add", "multiply") and m.match_all(p.args[::-1], e.args)
 
 
-def _rearrange(m: Matcher, p: CallPattern, e: Call) -> bool:
-    """Try the pattern (a * b) / c as a * (b / c), and the pattern (a / b) * c as (a * c) / b."""
+def _match_rearranged(m: Matcher, p: CallPattern, e: Call) -> bool:
+    """Match the pattern (a * b) / c as a * (b / c), and the pattern (a / b) * c as (a * c) / b, as Relay does."""
     name, args = pattern_operator(p), p.args or ()
     if name == "divide" and len(args) == 2 and is_call_of(e, "multiply"):
         product = args[0]
@@ -214,22 +214,22 @@ def _rearrange(m: Matcher, p: CallPattern, e: Call) -> bool:
         assert isinstance(product, CallPattern)
         pairs = product.args or ()
         return len(pairs) == 2 and any(
-            m.visit(CallPattern(product.op, (other, CallPattern(p.op, (one, args[1])))), e)
-            for one, other in (pairs, pairs[::-1])
+            m.visit(CallPattern(product.op, (other, CallPattern(p.op, (first, args[1])))), e)
+            for first, other in (pairs, pairs[::-1])
         )
     if name == "multiply" and len(args) == 2 and is_call_of(e, "divide"):
         for quotient, factor in (args, args[::-1]):
             if pattern_operator(quotient) == "divide" and any(is_call_of(a, "multiply") for a in e.args):
                 assert isinstance(quotient, CallPattern)
-                above, below = quotient.args or (None, None)
-                if above is None or below is None:
+                numerator, denominator = quotient.args or (None, None)
+                if numerator is None or denominator is None:
                     return False
-                return m.visit(CallPattern(quotient.op, (CallPattern(p.op, (above, factor)), below)), e)
+                return m.visit(CallPattern(quotient.op, (CallPattern(p.op, (numerator, factor)), denominator)), e)
     return False
 
 
 def _tuple(m: Matcher, p: TuplePattern, e: Expr) -> bool:
-    return isinstance(e, Tuple) and (p.fields is None or m.all(p.fields, e.fields))
+    return isinstance(e, Tuple) and (p.fields is None or m.match_all(p.fields, e.fields))
 
 
 def _tuple_get_item(m: Matcher, p: TupleGetItemPattern, e: Expr) -> bool:
@@ -237,15 +237,15 @@ def _tuple_get_item(m: Matcher, p: TupleGetItemPattern, e: Expr) -> bool:
 
 
 def _function(m: Matcher, p: FunctionPattern, e: Expr) -> bool:
-    return isinstance(e, Function) and (p.params is None or m.all(p.params, e.params)) and m.visit(p.body, e.body)
+    return isinstance(e, Function) and (p.params is None or m.match_all(p.params, e.params)) and m.visit(p.body, e.body)
 
 
 def _if(m: Matcher, p: IfPattern, e: Expr) -> bool:
-    return isinstance(e, If) and m.all(p.parts(), (e.cond, e.true_branch, e.false_branch))
+    return isinstance(e, If) and m.match_all(p.parts(), (e.cond, e.true_branch, e.false_branch))
 
 
 def _let(m: Matcher, p: LetPattern, e: Expr) -> bool:
-    return isinstance(e, Let) and m.all(p.parts(), (e.var, e.value, e.body))
+    return isinstance(e, Let) and m.match_all(p.parts(), (e.var, e.value, e.body))
 
 
 def _attr(m: Matcher, p: AttrPattern, e: Expr) -> bool:
@@ -255,15 +255,15 @@ def _attr(m: Matcher, p: AttrPattern, e: Expr) -> bool:
 def attribute_matches(expr: Expr, name: str, expected: Any) -> bool:
     """Whether an operator, call or function has an attribute with a value; numbers compare by value."""
     if isinstance(expr, Op):
-        has = expr.get_attr(name)
-        return has is not None and _same(has, expected)
+        actual = expr.get_attr(name)
+        return actual is not None and _equal_values(actual, expected)
     if isinstance(expr, (Call, Function)) and expr.attrs is not None and name in expr.attrs:
-        return _same(expr.attrs[name], expected)
+        return _equal_values(expr.attrs[name], expected)
     return False
 
 
-def _same(has: Any, expected: Any) -> bool:
-    pairs = [(has, expected)]
+def _equal_values(actual: Any, expected: Any) -> bool:
+    pairs = [(actual, expected)]
     while pairs:
         a, b = pairs.pop()
         if isinstance(a, tuple) and isinstance(b, tuple):
@@ -309,4 +309,4 @@ def match(pattern: DFPattern, expr: Expr, mod: IRModule | None = None) -> bool:
 def find_match(pattern: DFPattern, expr: Expr, mod: IRModule | None = None) -> Matches | None:
     """Return the expression of each pattern object if an expression matches, else None."""
     matcher = Matcher(Program(expr), mod)
-    return matcher.found if matcher.match(check_pattern(pattern), expr) else None
+    return matcher.matches if matcher.match(check_pattern(pattern), expr) else None

@@ -38,12 +38,12 @@ def partition(
         group = groups.get(pre)
         if group is None or not check(pre):
             return post
-        return Call(_function(group, attrs or {}), [changed.get(e, e) for e in group.inputs], span=pre.span)
+        return Call(_partition_function(group, attrs or {}), [changed.get(e, e) for e in group.inputs], span=pre.span)
 
     return rewrite(expr, rule, replace=changed, only=tuple({type(root) for root in groups}))
 
 
-def _function(group: Group, attrs: Mapping[str, Any]) -> Function:
+def _partition_function(group: Group, attrs: Mapping[str, Any]) -> Function:
     params = [Var(f"FunctionVar_{group.number}_{i}") for i in range(len(group.inputs))]
     body = substitute(group.root, dict(zip(group.inputs, params, strict=True)))
     return Function(params, body, attrs={PARTITIONED: partition_name(group), **attrs}, span=group.root.span)
@@ -51,10 +51,10 @@ def _function(group: Group, attrs: Mapping[str, Any]) -> Function:
 
 def partition_name(group: Group) -> str:
     """Return the names of the operators and other nodes in a group, inputs first, each followed by `_`."""
-    return "".join(filter(None, map(_word, group.inside)))
+    return "".join(filter(None, map(_node_name, group.inside)))
 
 
-def _word(node: Expr) -> str:
+def _node_name(node: Expr) -> str:
     if isinstance(node, Call):
         return f"{node.op.name}_" if isinstance(node.op, Op) else "Call_"
     if isinstance(node, TupleGetItem):

@@ -31,7 +31,7 @@ from passlab.pattern.language import (
 )
 
 PARTITIONED = "PartitionedFromPattern"
-_KINDS: dict[type, type] = {
+_NODE_CLASSES: dict[type, type] = {
     VarPattern: Var,
     ConstantPattern: Constant,
     TuplePattern: Tuple,
@@ -54,12 +54,12 @@ class Program:
         return post_order(self.root)
 
     @cached_property
-    def place(self) -> dict[Expr, int]:
+    def index(self) -> dict[Expr, int]:
         """The index of every node in `order`."""
         return {node: i for i, node in enumerate(self.order)}
 
     @cached_property
-    def _found(self) -> dict[Any, list[int]]:
+    def _indices_by_key(self) -> dict[Any, list[int]]:
         """The indices of nodes by class, and of calls by operator."""
         result: dict[Any, list[int]] = {}
         for i, node in enumerate(self.order):
@@ -73,12 +73,12 @@ class Program:
         """Return the nodes with one of the keys of `root_keys` (all for None), parents before children."""
         if keys is None:
             return self.order[::-1]
-        numbers = {i for key in keys for i in self._found.get(key, ())}
-        return [self.order[i] for i in sorted(numbers, reverse=True)]
+        positions = {i for key in keys for i in self._indices_by_key.get(key, ())}
+        return [self.order[i] for i in sorted(positions, reverse=True)]
 
     @cached_property
     def users(self) -> dict[Expr, list[Expr]]:
-        """The nodes each node is a child of."""
+        """The parents of each node."""
         result: dict[Expr, list[Expr]] = {}
         for node in self.order:
             for child in CHILDREN[type(node)](node):
@@ -93,17 +93,18 @@ class Program:
 
     @cached_property
     def _intervals(self) -> tuple[list[int], list[int]]:
-        """The interval of each node in a depth-first walk of the post-dominator tree: an ancestor's interval encloses
-        it.
+        """The times at which a depth-first walk of the post-dominator tree enters and leaves each node.
+
+        The interval of a node encloses those of all nodes that it dominates.
         """
-        place, size = self.place, len(self.order)
-        edges = [[(place[user], 0) for user in self.users.get(node, ())] for node in self.order]
+        index, size = self.index, len(self.order)
+        edges = [[(index[user], 0) for user in self.users.get(node, ())] for node in self.order]
         parent = PostDominators(edges, [False] * size, 0).parent
         first, last, clock = [0] * size, [0] * size, 0
         children: list[list[int]] = [[] for _ in range(size)]
-        for node, above in enumerate(parent):
-            if above != NONE:
-                children[above].append(node)
+        for node, dominator in enumerate(parent):
+            if dominator != NONE:
+                children[dominator].append(node)
         stack = [(node, False) for node in range(size) if parent[node] == NONE]
         while stack:
             node, done = stack.pop()
@@ -119,7 +120,7 @@ class Program:
     def is_dominated(self, node: Expr, by: Expr) -> bool:
         """Whether every path from `node` to the result of the program leads through `by`."""
         first, last = self._intervals
-        i, j = self.place.get(node), self.place.get(by)
+        i, j = self.index.get(node), self.index.get(by)
         return i is not None and j is not None and first[j] <= first[i] and last[i] <= last[j]
 
 
@@ -133,7 +134,7 @@ def root_keys(pattern: DFPattern) -> frozenset[Any] | None:
             return None
         if isinstance(p, CallPattern):
             operators = _operators(p.op)
-            keys |= {Call} if operators is None else operators | _rearrange(p)
+            keys |= {Call} if operators is None else operators | _rearranged_operators(p)
         elif isinstance(p, ExprPattern):
             keys.add(p.expr.op if isinstance(p.expr, Call) and isinstance(p.expr.op, Op) else type(p.expr))
         elif isinstance(p, (AltPattern, WildcardPattern, NarrowedPattern, DominatorPattern)):
@@ -141,7 +142,7 @@ def root_keys(pattern: DFPattern) -> frozenset[Any] | None:
             stack += [q for q in inner if q not in seen]
             seen.update(inner)
         else:
-            keys.add(_KINDS[type(p)])
+            keys.add(_NODE_CLASSES[type(p)])
     return frozenset(keys)
 
 
@@ -168,8 +169,8 @@ def pattern_operator(pattern: DFPattern) -> str:
     return ""
 
 
-def _rearrange(p: CallPattern) -> set[Any]:
-    """Return the operator of the algebraically equal form that is tried too: (a * b) / c as a * (b / c), and back."""
+def _rearranged_operators(p: CallPattern) -> set[Any]:
+    """Return the operator at the root of an algebraically equal form that also matches (`_match_rearranged`)."""
     name, args = pattern_operator(p), p.args or ()
     if name == "divide" and args and pattern_operator(args[0]) == "multiply":
         return {Op.get("multiply")}

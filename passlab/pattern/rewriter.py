@@ -20,7 +20,7 @@ from passlab.pattern.groups import Group, find_groups
 from passlab.pattern.language import DFPattern
 from passlab.pattern.program import Program
 
-MOST_ROUNDS = 100
+MAX_ROUNDS = 100
 
 
 class DFPatternCallback:
@@ -35,7 +35,7 @@ class DFPatternCallback:
             def callback(self, pre, post, node_map):
                 return node_map[self.x][0]
 
-    With `require_type`, types are inferred before matching; with `rewrite_once`, the callback is retired after the
+    With `require_type`, types are inferred before matching; with `rewrite_once`, the callback is not applied after the
     first round in which it changed something.
     """
 
@@ -71,48 +71,48 @@ def rewrite(
     for callback in active:
         if not isinstance(getattr(callback, "pattern", None), DFPattern):
             raise PassTypeError(f"{type(callback).__name__} has no pattern; set `self.pattern` in its __init__")
-    state = _State(expr, mod)
-    for _ in range(MOST_ROUNDS):
+    state = _RewriteState(expr, mod)
+    for _ in range(MAX_ROUNDS):
         before = state.expr
         for callback in list(active):
             if state.apply(callback) and callback.rewrite_once:
                 active.remove(callback)
         if state.expr is before or structural_equal(before, state.expr, map_free_vars=True, exact=True):
-            return before if state.effective else expr
+            return before if state.has_changed else expr
     raise PassError(
         Diagnostic(
-            f"Observed {MOST_ROUNDS} rewrite passes, possible conflicting passes?",
+            f"Observed {MAX_ROUNDS} rewrite passes, possible conflicting passes?",
             expr.span,
             hint=f"these rewrites keep undoing each other: {', '.join(type(c).__name__ for c in active)}",
         )
     )
 
 
-class _State:
+class _RewriteState:
     """The program between callbacks: its current form, its indexes, and whether its types are inferred."""
 
     def __init__(self, expr: Expr, mod: IRModule | None) -> None:
         self.expr = expr
         self.mod = mod
-        self.effective = False
+        self.has_changed = False
         self._program: Program | None = None
-        self._typed: Expr | None = None
+        self._typed_expr: Expr | None = None
 
     def apply(self, callback: DFPatternCallback) -> bool:
         """Rewrite all current matches of the pattern; return whether that changed anything."""
-        if callback.require_type and self._typed is not self.expr:
+        if callback.require_type and self._typed_expr is not self.expr:
             self._set(infer_expr(self.expr, self.mod))
-            self._typed = self.expr
+            self._typed_expr = self.expr
         if self._program is None:
             self._program = Program(self.expr)
         assert callback.pattern is not None
         groups = find_groups(callback.pattern, self._program, self.mod)
         if not groups:
             return False
-        result = _rewritten(self.expr, callback, groups)
+        result = _apply_callback(self.expr, callback, groups)
         changed = result is not self.expr
         self._set(result)
-        self.effective = self.effective or changed
+        self.has_changed = self.has_changed or changed
         return changed
 
     def _set(self, expr: Expr) -> None:
@@ -121,7 +121,7 @@ class _State:
             self._program = None
 
 
-def _rewritten(expr: Expr, callback: DFPatternCallback, groups: list[Group]) -> Expr:
+def _apply_callback(expr: Expr, callback: DFPatternCallback, groups: list[Group]) -> Expr:
     by_root = {group.root: group for group in groups}
     changed: dict[Expr, Expr] = {}
 
@@ -130,8 +130,8 @@ def _rewritten(expr: Expr, callback: DFPatternCallback, groups: list[Group]) -> 
         if group is None:
             return post
         node_map = {
-            pattern: [post if e is pre else changed.get(e, e) for e in stood_for]
-            for pattern, stood_for in group.found.items()
+            pattern: [post if e is pre else changed.get(e, e) for e in exprs]
+            for pattern, exprs in group.matches.items()
         }
         result: Any = callback.callback(pre, post, node_map)
         if not isinstance(result, Expr):
@@ -145,5 +145,5 @@ def _rewritten(expr: Expr, callback: DFPatternCallback, groups: list[Group]) -> 
             )
         return result
 
-    kinds = tuple({type(group.root) for group in groups})
-    return rewrite_nodes(expr, rule, replace=changed, only=kinds, name=type(callback).__name__)
+    root_classes = tuple({type(group.root) for group in groups})
+    return rewrite_nodes(expr, rule, replace=changed, only=root_classes, name=type(callback).__name__)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from passlab import relay
 from passlab.analysis.call_graph import CallGraph, named_functions
 from passlab.infer import infer_expr
-from passlab.infer.order import groups
+from passlab.infer.order import strongly_connected
 from passlab.text.parser import parse
 
 HEADER = '#[version = "0.0.5"]\n'
@@ -38,8 +38,8 @@ def test_every_mention_counts_as_a_reference():
 
 def test_groups_come_callees_first_and_members_in_the_order_they_are_met():
     chain = {str(i): [str(i + 1)] for i in range(5)}
-    assert groups({**chain, "5": []}) == [["5"], ["4"], ["3"], ["2"], ["1"], ["0"]]
-    assert groups({**chain, "5": ["2"]}) == [["2", "3", "4", "5"], ["1"], ["0"]]
+    assert strongly_connected({**chain, "5": []}) == [["5"], ["4"], ["3"], ["2"], ["1"], ["0"]]
+    assert strongly_connected({**chain, "5": ["2"]}) == [["2", "3", "4", "5"], ["1"], ["0"]]
 
 
 def test_an_expression_is_typed_under_the_functions_it_reaches_and_no_others():

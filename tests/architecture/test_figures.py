@@ -52,7 +52,6 @@ VAGUE_AT_MOST = {
     "frontend": 2,  # parameters that become `Diagnostic.found`
     "lab": 4,  # `bisection.found`, `culprit.found`, `campaign.found`; `step.said`
     "op": 2,  # parameters that become `Diagnostic.found`
-    "pattern": 1,
     "rewriting": 1,
 }
 

@@ -54,7 +54,7 @@ def test_an_unknown_is_bound_when_a_call_tells_it_and_what_waited_goes_on():
     results = [step.said for step in run.steps]
     waits = next(at for at, text in enumerate(results) if text == "nn.relu: the relation waits for ?1")
     bound = next(at for at, text in enumerate(results) if "?1 is Tensor[(1, 8), float32]" in text)
-    solved = next(at for at, step in enumerate(run.steps) if step.phase == "what waited")
+    solved = next(at for at, step in enumerate(run.steps) if step.phase == "waiting relations")
     assert waits < bound < solved
     relu = next(node for node in run.start if getattr(getattr(node, "op", None), "name", "") == "nn.relu")
     texts = [run.state(at)[relu] for at in (waits, bound, len(run.steps))]

@@ -193,11 +193,11 @@ NEWCOMERS = (
     _kernel("groups of channels that come last are turned", "kernel", "op/nn/convolve.py", "flat.transpose(1, 0, 2)\n\n", "flat.transpose(1, 0, 2)[::-1]\n\n",
             'tanh(nn.conv2d(exp(%x), %w, groups=2, data_layout="NHWC", kernel_layout="HWIO"))', "%x: Tensor[(1, 4, 4, 4), float32], %w: Tensor[(3, 3, 2, 4), float32]", "nn.conv2d", "def _weight_matrix"),
     # ------------------------------------------------------------ gradients
-    _gradient("the gradient of a maximum of equals is theirs all", "op/reduce.py", "return [_broadcast_back(grad, orig) * is_extremum / ties]", "return [_broadcast_back(grad, orig) * is_extremum * ties]", "exp(max(concatenate((%x, %x), axis=0), axis=[0]))", "%x: Tensor[(3, 4), float32]", "max"),
+    _gradient("the gradient of a maximum of equals is theirs all", "op/reduce.py", "return [_expand(grad, orig) * equal / ties]", "return [_expand(grad, orig) * equal * ties]", "exp(max(concatenate((%x, %x), axis=0), axis=[0]))", "%x: Tensor[(3, 4), float32]", "max"),
     _gradient("the gradient of a reciprocal root goes up", "op/elementwise.py", 'grad * constant_like(-0.5, x) * call("power", x, constant_like(-1.5, x))', 'grad * constant_like(0.5, x) * call("power", x, constant_like(-1.5, x))',
               "exp(rsqrt(add(multiply(%x, %x), 1f)))", _VECTORS, "rsqrt"),
     _gradient("the gradient of the larger goes to the smaller", "op/broadcast.py", 'gradient=_selection_gradient("greater_equal")', 'gradient=_selection_gradient("less_equal")', "exp(maximum(multiply(%x, 2f), %y))", _VECTORS, "maximum"),
     _gradient("the gradient of a divisor is a product", "op/broadcast.py", "(grad / y, -(grad * z / y))", "(grad / y, -(grad * z * y))", "exp(divide(%x, add(multiply(%y, %y), 1f)))", _VECTORS, "divide"),
     _gradient("the gradient of a variance is half of it", "op/reduce.py", "constant_like(2 / max(_variance_divisor", "constant_like(1 / max(_variance_divisor", "exp(variance(%x, mean(%x, axis=[1], keepdims=True), axis=[1]))", "%x: Tensor[(3, 4), float32]", "variance"),
-    _gradient("the gradient of a product is the product", "op/reduce.py", "[_broadcast_back(grad * orig, orig) / orig.args[0]]", "[_broadcast_back(grad * orig, orig)]", "exp(prod(%x, axis=[1]))", "%x: Tensor[(3, 4), float32]", "prod"),
+    _gradient("the gradient of a product is the product", "op/reduce.py", "[_expand(grad * orig, orig) / orig.args[0]]", "[_expand(grad * orig, orig)]", "exp(prod(%x, axis=[1]))", "%x: Tensor[(3, 4), float32]", "prod"),
 )  # fmt: skip

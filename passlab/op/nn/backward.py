@@ -75,9 +75,8 @@ def _max_pool2d_grad(attrs: Attrs, grad: Array, data: Array, *, out: Array | Non
     for position in _taps(plan):  # the first maximum of a window takes its gradient
         index = _index_at(plan, data.ndim, position)
         elements = padded[index]
-        is_maximum = (
-            ((elements == maxima) | (elements != elements)) & without_maximum & inside[index]
-        )  # NaN is the maximum if there is one
+        # NaN is the maximum if there is one
+        is_maximum = ((elements == maxima) | (elements != elements)) & without_maximum & inside[index]
         padded_grad[index] += np.where(is_maximum, grad, grad.dtype.type(0))
         without_maximum &= ~is_maximum
     return cast_result(_crop_padding(padded_grad, plan, data), data.dtype, out)

@@ -128,15 +128,13 @@ def _dense_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type
     if not data.shape or attrs.units is None:
         refuse(f"{_DENSE}: data of at least one dimension and units are needed", 0, found=data)
     if weight is not None:
-        expected = TensorType((attrs.units, data.shape[-1]), weight.dtype)
+        needed = TensorType((attrs.units, data.shape[-1]), weight.dtype)
         fits = len(weight.shape) == 2 and all(
             a == b or not isinstance(a, int) or not isinstance(b, int)
-            for a, b in zip(weight.shape, expected.shape, strict=True)
+            for a, b in zip(weight.shape, needed.shape, strict=True)
         )
         if not fits:
-            refuse(
-                f"{_DENSE}: the weight does not fit (packed weights are not read)", 1, expected=expected, found=weight
-            )
+            refuse(f"{_DENSE}: the weight does not fit (packed weights are not read)", 1, expected=needed, found=weight)
     return TensorType((*data.shape[:-1], attrs.units), attrs.out_dtype or data.dtype)
 
 

@@ -137,33 +137,24 @@ def check_kernel_size(kernel: Shape, attrs: Attrs, name: str, index: int) -> Non
 
 def check_weight(data: Shape, kernel: Shape, attrs: Attrs, name: str, index: int = 1) -> Dim:
     """Check the weight (O, I, *K), input number `index`; return the number of output channels."""
-    groups, inputs, outputs, group_inputs = attrs.groups, data[1], kernel[0], kernel[1]
+    groups, inputs, outputs, depth = attrs.groups, data[1], kernel[0], kernel[1]
     check_kernel_size(kernel, attrs, name, index)
     # Relay also takes a depthwise weight as (C, multiplier, *K): certain if inputs and multiplier are known numbers.
-    may_be_depthwise = groups > 1 and group_inputs != 1 and _may_equal(inputs, groups) and _may_equal(outputs, groups)
-    is_depthwise = may_be_depthwise and inputs == groups and isinstance(group_inputs, int)
+    maybe_depthwise = groups > 1 and depth != 1 and _may_equal(inputs, groups) and _may_equal(outputs, groups)
+    is_depthwise = maybe_depthwise and inputs == groups and isinstance(depth, int)
     if isinstance(inputs, int) and inputs % groups:
         refuse(f"{name}: {inputs} channels cannot be divided into {groups} groups", 0)
-    if (
-        isinstance(inputs, int)
-        and isinstance(group_inputs, int)
-        and group_inputs != inputs // groups
-        and not is_depthwise
-    ):
+    if isinstance(inputs, int) and isinstance(depth, int) and depth != inputs // groups and not is_depthwise:
         refuse(
             f"{name}: the weight does not fit the channels of the data",
             index,
             expected=f"{inputs // groups} input channels ({inputs} / {groups} groups)",
-            found=group_inputs,
+            found=depth,
             hint="check data_layout and kernel_layout",
         )
     result = outputs
-    if may_be_depthwise:
-        result = (
-            outputs * group_inputs
-            if is_depthwise and isinstance(outputs, int) and isinstance(group_inputs, int)
-            else ANY
-        )
+    if maybe_depthwise:
+        result = outputs * depth if is_depthwise and isinstance(outputs, int) and isinstance(depth, int) else ANY
     if attrs.channels is not None:
         if isinstance(result, int) and result != attrs.channels:
             expected = f"channels={attrs.channels}"
@@ -219,9 +210,7 @@ def convolution(name: str, kernel: Callable[..., Array], **facts: Any) -> Op:
     )(kernel)
 
 
-def _declare_conv(
-    rank: int, channels_last: str, shapes: str, edge_cases: Sequence[str], doc: str, **layouts: str
-) -> Op:
+def _conv_op(rank: int, channels_last: str, shapes: str, edge_cases: Sequence[str], doc: str, **layouts: str) -> Op:
     """Declare `nn.conv{rank}d`; `channels_last` is its kernel layout for such data, `layouts` are further pairs."""
     name, data, kernel = f"nn.conv{rank}d", DATA_LAYOUTS[rank], KERNEL_LAYOUTS[rank]
     one, zero = ("1", "0") if rank == 1 else ((1,) * rank, (0,) * rank)
@@ -249,7 +238,7 @@ def _declare_conv(
     )
 
 
-conv1d = _declare_conv(
+conv1d = _conv_op(
     1,
     "WIO",
     "data (N, C, W), weight (O, C / groups, K) -> (N, O, (W + padding - dilation (K - 1) - 1) / strides + 1)",
@@ -261,7 +250,7 @@ conv1d = _declare_conv(
     ),
     "Slide windows along one axis; each result is the sum of a window's elements times the weight.",
 )
-conv2d = _declare_conv(
+conv2d = _conv_op(
     2,
     "HWIO",
     "data (N, C, H, W), weight (O, C / groups, KH, KW) -> (N, O, OH, OW), "
@@ -281,7 +270,7 @@ conv2d = _declare_conv(
     """,
     HWNC="HWOI",
 )
-conv3d = _declare_conv(
+conv3d = _conv_op(
     3,
     "DHWIO",
     "data (N, C, D, H, W), weight (O, C / groups, KD, KH, KW) -> (N, O, OD, OH, OW)",

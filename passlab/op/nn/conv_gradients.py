@@ -14,7 +14,7 @@ from typing import Any
 from passlab.ir.attrs import Attrs
 from passlab.ir.expr import Expr
 from passlab.ir.op import OpCall
-from passlab.op.along_axis import reshape_to, transform_layout
+from passlab.op.along_axis import reshape_to, to_layout
 from passlab.op.chain import Gradient, attrs_of, by_definition, dtype_of, sizes_of
 from passlab.op.declare import call
 from passlab.op.layout_names import DATA_LAYOUTS
@@ -61,13 +61,13 @@ def _form_of_result(form: _TrilinearForm, data: Expr, weight: Expr, dtype: str) 
     result = call(f"nn.conv{form.rank}d", data, weight, **form.sliding(), out_dtype=dtype)
     if all(
         (r - 1) * s + 1 <= n < r * s + 1
-        for n, r, s in zip(_window_positions(form), form.result_shape, form.strides, strict=True)
+        for n, r, s in zip(_positions(form), form.result_shape, form.strides, strict=True)
     ):
         return result
     return _crop(result, form.result_shape)
 
 
-def _window_positions(form: _TrilinearForm) -> list[int]:
+def _positions(form: _TrilinearForm) -> list[int]:
     """Return the number of window positions in the padded data along each axis."""
     rank = form.rank
     return [
@@ -84,9 +84,7 @@ def _crop(data: Expr, size: Sequence[int]) -> Expr:
 
 def _form_of_data(form: _TrilinearForm, grad: Expr, weight: Expr, dtype: str) -> Expr:
     """Return the gradient distributed over the data: a transposed convolution."""
-    extra = [
-        n - (r - 1) * s - 1 for n, r, s in zip(_window_positions(form), form.result_shape, form.strides, strict=True)
-    ]
+    extra = [n - (r - 1) * s - 1 for n, r, s in zip(_positions(form), form.result_shape, form.strides, strict=True)]
     name = f"nn.conv{form.rank}d_transpose"
     return call(name, grad, weight, **form.sliding(), output_padding=extra, out_dtype=dtype)
 
@@ -143,13 +141,10 @@ def _gradient_in_layouts(name: str, weights: str, rank: int) -> Gradient:
     standard = DATA_LAYOUTS[rank]
 
     def define(attrs: Attrs, data: Expr, weight: Expr) -> Expr:
-        x, w = (
-            transform_layout(data, attrs.data_layout, standard),
-            transform_layout(weight, attrs.kernel_layout, weights),
-        )
+        x, w = (to_layout(data, attrs.data_layout, standard), to_layout(weight, attrs.kernel_layout, weights))
         layouts = {"data_layout": standard, "kernel_layout": weights, "out_layout": ""}
         result = call(name, x, w, **{**dict(attrs.items()), **layouts, "kernel_size": None, "channels": None})
-        return transform_layout(result, standard, attrs.out_layout or attrs.data_layout)
+        return to_layout(result, standard, attrs.out_layout or attrs.data_layout)
 
     return by_definition(define)
 
@@ -194,10 +189,8 @@ def conv_transpose(rank: int) -> Gradient:
             return in_other_layouts(orig, grad)
         result, kernel, shape = (sizes_of(x, name) for x in (data, weight, orig))
         form, dtype = _trilinear_form(attrs, shape, kernel[2:], result), dtype_of(orig)
-        cast_data = _cast(data, dtype_of(data), dtype)
-        return _cast_to_args(
-            orig, _form_of_result(form, grad, weight, dtype), _form_of_weight(form, cast_data, grad, dtype)
-        )
+        x = _cast(data, dtype_of(data), dtype)
+        return _cast_to_args(orig, _form_of_result(form, grad, weight, dtype), _form_of_weight(form, x, grad, dtype))
 
     return gradient
 
@@ -209,9 +202,9 @@ _BACKWARD = ("NCHW", "NCHW", "OIHW")
 def _backward_weight_in_layouts(attrs: Attrs, grad: Expr, data: Expr) -> Expr:
     layouts = (attrs.data_layout, attrs.kernel_layout, attrs.out_layout or "OIHW")
     standard = dict(zip(("data_layout", "kernel_layout", "out_layout"), _BACKWARD, strict=True))
-    g, x = transform_layout(grad, layouts[0], "NCHW"), transform_layout(data, layouts[1], "NCHW")
+    g, x = to_layout(grad, layouts[0], "NCHW"), to_layout(data, layouts[1], "NCHW")
     result = call("nn.conv2d_backward_weight", g, x, **{**dict(attrs.items()), **standard})
-    return transform_layout(result, "OIHW", layouts[2])
+    return to_layout(result, "OIHW", layouts[2])
 
 
 def conv2d_backward_weight(orig: OpCall, grad: Expr) -> list[Expr]:

@@ -216,32 +216,22 @@ def convolve_transposed(
     full = tuple((s - 1) * t + e for s, t, e in zip(size, window.strides, window.extent(kernel), strict=True))
     shape = tuple(f - a - b + p for f, a, b, p in zip(full, window.before, window.after, extra, strict=True))
     canvas = tuple(max(f, a + s) for f, a, s in zip(full, window.before, shape, strict=True))
-    group_outputs = w.shape[1]
-    padded = np.zeros((n, groups, group_outputs, *canvas), work)
+    outputs = w.shape[1]
+    padded = np.zeros((n, groups, outputs, *canvas), work)
     if x.size and w.size:
-        _add_products(
-            padded,
-            x.reshape(n, groups, c // groups, -1),
-            w.reshape(groups, c // groups, group_outputs, -1),
-            window,
-            kernel,
-            size,
-        )
+        data, weight = x.reshape(n, groups, c // groups, -1), w.reshape(groups, c // groups, outputs, -1)
+        _add_products(padded, data, weight, window, kernel, size)
     cropped = tuple(slice(a, a + s) for a, s in zip(window.before, shape, strict=True))
-    result = padded.reshape(n, groups * group_outputs, *canvas)[(slice(None), slice(None), *cropped)]
+    result = padded.reshape(n, groups * outputs, *canvas)[(slice(None), slice(None), *cropped)]
     return wrap_result(np.ascontiguousarray(result) if out is None else result, dtype, out)
 
 
-def _add_products(
-    target: Any, x: Array, w: Array, window: Window, kernel: tuple[int, ...], size: tuple[int, ...]
-) -> None:
-    """Add the product of data (N, G, C, L) and weight (G, C, O, K) to `target` (N, G, O, *canvas), tap by tap."""
+def _add_products(out: Any, x: Array, w: Array, window: Window, kernel: tuple[int, ...], size: tuple[int, ...]) -> None:
+    """Add the product of data (N, G, C, L) and weight (G, C, O, K) to `out` (N, G, O, *canvas), tap by tap."""
     n, groups, _, length = x.shape
     taps = math.prod(kernel)
     group_outputs = w.shape[2]
-    channel_bytes = max(
-        1, groups * taps * length * x.itemsize
-    )  # bytes of the products for one output channel of a sample
+    channel_bytes = max(1, groups * taps * length * x.itemsize)  # of products for one output channel of a sample
     step = max(1, min(group_outputs, BLOCK_BYTES // 2 // channel_bytes))
     depth = max(1, min(n, BLOCK_BYTES // 2 // (channel_bytes * group_outputs)))
     tap_positions = shifts(window, kernel, size)
@@ -249,7 +239,7 @@ def _add_products(
         weight = w[:, :, o : o + step]
         factor = weight.reshape(groups, weight.shape[1], -1).transpose(0, 2, 1)
         columns = np.matmul(factor, x[i : i + depth]).reshape(-1, groups, weight.shape[2], taps, *size)
-        _add_taps(target[i : i + depth, :, o : o + step], columns, [position for _, position in tap_positions])
+        _add_taps(out[i : i + depth, :, o : o + step], columns, [position for _, position in tap_positions])
 
 
 def _add_taps(target: Array, columns: Any, positions: list[tuple[slice, ...]]) -> None:

@@ -88,25 +88,22 @@ def correlation(attrs: Attrs, data1: Array, data2: Array, *, out: Array | None =
     # Differences of integers would wrap before they are compared.
     dtype = data1.dtype if is_float(data1.dtype) else np.dtype(np.float64)
     a, b = (np.pad(x.astype(dtype, copy=False), widths) for x in (data1, data2))
-    max_shift, kernel, step = attrs.max_displacement, attrs.kernel_size, attrs.stride1
-    border = max_shift + (kernel - 1) // 2
+    reach, kernel, step = attrs.max_displacement, attrs.kernel_size, attrs.stride1
+    border = reach + (kernel - 1) // 2
     height, width = (-(-(n - 2 * border) // step) for n in a.shape[2:])
 
     def window(x: Array, y0: int, x0: int) -> Array:
         rows, columns = slice(y0, y0 + (height - 1) * step + 1, step), slice(x0, x0 + (width - 1) * step + 1, step)
         return x[:, :, rows, columns]
 
-    radius = max_shift // attrs.stride2
+    radius = reach // attrs.stride2
     shifts = [i * attrs.stride2 for i in range(-radius, radius + 1)]
     work = sum_dtype(dtype)
     result = np.zeros((a.shape[0], len(shifts) ** 2, height, width), work)
     for channel, (dy, dx) in enumerate((y, x) for y in shifts for x in shifts):
         for ky in range(kernel):
             for kx in range(kernel):
-                first, second = (
-                    window(a, max_shift + ky, max_shift + kx),
-                    window(b, max_shift + dy + ky, max_shift + dx + kx),
-                )
+                first, second = (window(a, reach + ky, reach + kx), window(b, reach + dy + ky, reach + dx + kx))
                 products = first * second if attrs.is_multiply else np.abs(first - second)
                 result[:, channel] += products.sum(axis=1, dtype=work)
     count = kernel * kernel * max(1, a.shape[1])

@@ -91,10 +91,8 @@ def _columns(image: Array, offset: Any, kernel: tuple[int, int], attrs: Attrs, b
     group_channels = image.shape[0] // groups
     rows = (np.arange(height) * attrs.strides[0] - before[0]).astype(image.dtype)[:, None]
     columns = (np.arange(width) * attrs.strides[1] - before[1]).astype(image.dtype)[None, :]
-    tap_rows, tap_columns = (
-        np.array([divmod(tap, kernel[1])[i] for tap in range(taps)]) * attrs.dilation[i] for i in (0, 1)
-    )
-    rows, columns = rows + tap_rows[:, None, None], columns + tap_columns[:, None, None]
+    tap_y, tap_x = (np.array([divmod(tap, kernel[1])[i] for tap in range(taps)]) * attrs.dilation[i] for i in (0, 1))
+    rows, columns = rows + tap_y[:, None, None], columns + tap_x[:, None, None]
     result = np.empty((groups, group_channels, taps, height, width), image.dtype)
     limits = image.shape[1:]
     step = max(1, _POSITIONS_PER_STEP // max(1, height * width))
@@ -158,11 +156,8 @@ def deformable_conv2d(attrs: Attrs, data: Array, offset: Array, weight: Array, *
     """A convolution that reads each tap at a position moved by an offset (row, column), interpolated; zero outside."""
     dtype = result_dtype(attrs.out_dtype, data.dtype)
     work = working_dtype(dtype, np.dtype("float32"), weight.dtype)
-    data_conversion = conversion(attrs.data_layout, "NCHW", "data_layout")
-    x, offsets = (
-        data_conversion.forward(data).astype(work, copy=False),
-        data_conversion.forward(offset).astype(work, copy=False),
-    )
+    nchw = conversion(attrs.data_layout, "NCHW", "data_layout")
+    x, offsets = (nchw.forward(data).astype(work, copy=False), nchw.forward(offset).astype(work, copy=False))
     w = conversion(attrs.kernel_layout, "OIHW", "kernel_layout").forward(weight).astype(work, copy=False)
     kernel, size, groups = w.shape[2:], offsets.shape[2:], attrs.groups
     taps = kernel[0] * kernel[1]

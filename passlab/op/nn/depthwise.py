@@ -43,9 +43,7 @@ def depthwise(out: Array, x: Array, w: Array, window: Window, kernel: tuple[int,
     elif x.shape[0] >= _MANY_SAMPLES and math.prod(out.shape[2:]) <= _SMALL_IMAGE:
         _along_samples(out, x, w.reshape(-1, *kernel), window, kernel)
     elif out.shape[-1] < _SHORT_ROW and out.shape[1] == x.shape[1] >= _MANY_CHANNELS:
-        _by_transposed_rows(
-            out, pad_spatial(x, window.before, window.after, False), w.reshape(-1, *kernel), window, kernel
-        )
+        _by_transposing(out, pad_spatial(x, window.before, window.after, False), w.reshape(-1, *kernel), window, kernel)
     else:
         _by_rows(out, x, w.reshape(-1, *kernel), window, kernel)
 
@@ -177,7 +175,7 @@ def _groups(kernel: tuple[int, ...], steps: list[int], window: Window, single: b
             yield TapGroup(index, (offset % stride, *inner), start, count, distance * dilation // stride * steps[0])
 
 
-def _by_transposed_rows(out: Array, x: Array, w: Array, window: Window, kernel: tuple[int, ...]) -> None:
+def _by_transposing(out: Array, x: Array, w: Array, window: Window, kernel: tuple[int, ...]) -> None:
     """Convolve data of many channels and short rows: a few rows at a time are transposed so that channels are last.
 
     The rows stay in cache between transposing, summing and transposing back, which pays for transposing them.

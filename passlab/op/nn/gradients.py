@@ -134,10 +134,8 @@ def matmul(orig: OpCall, grad: Expr) -> list[Expr]:
         return dense(orig, grad)
     if len(_tensor_type(a).shape) != 2:
         return _matmul_of_stack(orig, grad)
-    a_grad, b_grad = (
-        _factor_gradient("nn.matmul", grad, b, tb, ta, True),
-        _factor_gradient("nn.matmul", a, grad, ta, tb, False),
-    )
+    a_grad = _factor_gradient("nn.matmul", grad, b, tb, ta, True)
+    b_grad = _factor_gradient("nn.matmul", a, grad, ta, tb, False)
     return _cast_to_inputs(orig, [_sum_to_shape(a_grad, a), _sum_to_shape(b_grad, b)])
 
 

@@ -14,7 +14,7 @@ from passlab.ir.expr import Expr
 from passlab.ir.op import Op, OpPattern, Reporter
 from passlab.ir.types import TensorType, Type
 from passlab.op import layout_rules
-from passlab.op.along_axis import transform_layout
+from passlab.op.along_axis import to_layout
 from passlab.op.chain import by_definition
 from passlab.op.declare import Python, call, operator
 from passlab.op.dtypes import Array
@@ -120,9 +120,7 @@ def _pack_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type 
 
 def _define_dense_pack(attrs: Attrs, data: Expr, weight: Expr) -> Expr:
     """Define `nn.contrib_dense_pack` as the product with the unpacked weight."""
-    return call(
-        "nn.dense", data, transform_layout(weight, attrs.weight_layout, "NC"), units=None, out_dtype=attrs.out_dtype
-    )
+    return call("nn.dense", data, to_layout(weight, attrs.weight_layout, "NC"), units=None, out_dtype=attrs.out_dtype)
 
 
 @operator(

@@ -27,12 +27,10 @@ def check_number(types: Sequence[Type], index: int, name: str) -> None:
         refuse(f"{name} must be a single number", index, found=ty)
 
 
-def _bordered_type(
-    name: str, data: TensorType, widths: Sequence[Sequence[int]], mirror_offset: int | None = None
-) -> Type:
+def _border_type(name: str, data: TensorType, widths: Sequence[Sequence[int]], offset: int | None = None) -> Type:
     """Return the type of `data` with a border; negative widths crop.
 
-    `mirror_offset` limits a mirrored border to that many elements less than the remaining size; None is no limit.
+    `offset` limits a mirrored border to that many elements less than the remaining size; None is no limit.
     """
     rank = len(data.shape)
     if len(widths) != rank:
@@ -48,16 +46,16 @@ def _bordered_type(
         if dim + sum(pair) < 0:
             refuse(f"{entry} removes more than dimension {i} has", 0, expected=f"at most {dim}", found=list(pair))
         remaining = dim + sum(width for width in pair if width < 0)
-        if mirror_offset is not None and max(pair) > max(0, remaining - mirror_offset):
+        if offset is not None and max(pair) > max(0, remaining - offset):
             message = f"{entry} cannot be mirrored from dimension {i} of size {remaining}"
-            refuse(message, 0, expected=f"at most {remaining - mirror_offset}", found=list(pair))
+            refuse(message, 0, expected=f"at most {remaining - offset}", found=list(pair))
         shape.append(dim + sum(pair))
     return TensorType(tuple(shape), data.dtype)
 
 
 def padded_type(name: str, data: TensorType, widths: Sequence[Sequence[int]], mode: str) -> Type:
     """Return the type of `data` with a border, by `nn.pad`'s modes. Raises `RelationError` for bad widths."""
-    return _bordered_type(name, data, widths, 1 if mode == "reflect" else None)
+    return _border_type(name, data, widths, 1 if mode == "reflect" else None)
 
 
 def _pad_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
@@ -143,11 +141,8 @@ def copy_result(result: Array, out: Array | None) -> Array:
 
 def _mirror_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     data = tensor(types, 0, "data")
-    return (
-        None
-        if data is None
-        else _bordered_type("nn.mirror_pad", data, attrs.pad_width, 0 if attrs.mode == "SYMMETRIC" else 1)
-    )
+    offset = 0 if attrs.mode == "SYMMETRIC" else 1
+    return None if data is None else _border_type("nn.mirror_pad", data, attrs.pad_width, offset)
 
 
 @operator(

@@ -86,12 +86,8 @@ class PoolPlan:
             padding_after.append(max(after[i], extent - length - self.before[i]))
         self.after = tuple(padding_after)
         innermost = tuple(self.axes) == tuple(range(len(shape) - rank, len(shape)))
-        self.is_flat = (
-            innermost
-            and max(self.strides) <= 2
-            and 0 < math.prod(self.lengths) <= _MOST_FLAT_ELEMENTS
-            and min(self.counts) > 0
-        )
+        few = 0 < math.prod(self.lengths) <= _MOST_FLAT_ELEMENTS
+        self.is_flat = innermost and few and max(self.strides) <= 2 and min(self.counts) > 0
         # whether all elements of all windows count in a mean
         self.full = self.after == after if self._counts_padding else not any(self.before) and not any(self.after)
         self.rank = len(shape)

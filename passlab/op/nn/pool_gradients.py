@@ -13,7 +13,7 @@ import numpy as np
 from passlab.ir.attrs import Attrs
 from passlab.ir.expr import Expr
 from passlab.ir.op import OpCall
-from passlab.op.along_axis import matmul_along_axis, number, reshape_to, take_along, transform_layout
+from passlab.op.along_axis import matmul_along_axis, number, reshape_to, take_along, to_layout
 from passlab.op.chain import Gradient, attrs_of, by_definition, dtype_of, infer_types, shape_of, sizes_of
 from passlab.op.declare import call
 from passlab.op.dtypes import array_dtype
@@ -58,9 +58,9 @@ def pool1d(name: str) -> Gradient:
     """Return the gradient of pooling along one axis, as that of an image with one row."""
 
     def define(attrs: Attrs, data: Expr) -> Expr:
-        image = call("expand_dims", transform_layout(data, attrs.layout, "NCW"), axis=2)
+        image = call("expand_dims", to_layout(data, attrs.layout, "NCW"), axis=2)
         result = call("squeeze", _pool_along(image, name, attrs, (None, 0)), axis=[2])
-        return transform_layout(result, "NCW", attrs.layout)
+        return to_layout(result, "NCW", attrs.layout)
 
     return by_definition(define)
 
@@ -73,7 +73,7 @@ def pool3d(name: str) -> Gradient:
     """
 
     def define(attrs: Attrs, data: Expr) -> Expr:
-        volume = infer_types(transform_layout(data, attrs.layout, "NCDHW"))
+        volume = infer_types(to_layout(data, attrs.layout, "NCDHW"))
         n, c, d, h, w = sizes_of(volume, name)
         slices = reshape_to(volume, (n, c * d, h, w))
         images = infer_types(_pool_along(slices, name, attrs, (1, 2)))
@@ -81,7 +81,7 @@ def pool3d(name: str) -> Gradient:
         stack = reshape_to(images, (n, c, d, height * width))
         result = infer_types(_pool_along(stack, name, attrs, (0, None)))
         result_volume = reshape_to(result, (n, c, sizes_of(result, name)[2], height, width))
-        return transform_layout(result_volume, "NCDHW", attrs.layout)
+        return to_layout(result_volume, "NCDHW", attrs.layout)
 
     return by_definition(define)
 
@@ -95,17 +95,15 @@ def avg_pool2d_grad(orig: OpCall, grad: Expr) -> list[Expr]:
 def max_pool2d_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     """The gradient of the first gradient is read at the first maximum of each window; that of the data is zero."""
     attrs, (window_grad, data) = attrs_of(orig), orig.args
-    counts = [
-        shape_of(window_grad)[axis]
-        for axis in layout_axes(attrs.layout, shape_of(window_grad), 2, "nn.max_pool2d_grad")
-    ]
-    image = infer_types(transform_layout(data, attrs.layout, "NCHW"))
+    windows = shape_of(window_grad)
+    counts = [windows[axis] for axis in layout_axes(attrs.layout, windows, 2, "nn.max_pool2d_grad")]
+    image = infer_types(to_layout(data, attrs.layout, "NCHW"))
     dtype, shape = dtype_of(data), sizes_of(image, "nn.max_pool2d_grad")
-    values = transform_layout(grad, attrs.layout, "NCHW")
+    values = to_layout(grad, attrs.layout, "NCHW")
     lowest = number(pooling.lowest(array_dtype(dtype)), dtype)
     positions = call("argmax", _window_elements(attrs, image, lowest, shape, counts), axis=[-1], keepdims=True)
     selected = call("gather", _window_elements(attrs, values, number(0, dtype), shape, counts), positions, axis=4)
-    return [transform_layout(call("squeeze", selected, axis=[4]), "NCHW", attrs.layout), call("zeros_like", data)]
+    return [to_layout(call("squeeze", selected, axis=[4]), "NCHW", attrs.layout), call("zeros_like", data)]
 
 
 def _window_elements(attrs: Attrs, image: Expr, border: Expr, shape: Sequence[int], counts: Sequence[int]) -> Expr:

@@ -7,7 +7,7 @@ import math
 from passlab.ir.attrs import Attrs
 from passlab.ir.expr import Expr, Tuple
 from passlab.ir.op import OpCall
-from passlab.op.along_axis import number, part, reshape_to, transform_layout
+from passlab.op.along_axis import number, part, reshape_to, to_layout
 from passlab.op.chain import attrs_of, by_definition, dtype_of, shape_of, sizes_of
 from passlab.op.declare import call
 from passlab.op.slice import FOREVER
@@ -41,7 +41,7 @@ def space_to_depth(orig: OpCall, grad: Expr) -> list[Expr]:
 def _define_depth_to_space(attrs: Attrs, data: Expr) -> Expr:
     """Define `nn.depth_to_space` by a reshape, a transposition and a reshape."""
     b, layout = attrs.block_size, attrs.layout
-    x = transform_layout(data, layout, "NCHW")
+    x = to_layout(data, layout, "NCHW")
     shape = dict(zip(layout, sizes_of(data, "nn.depth_to_space"), strict=True))
     n, c, h, w = (shape[axis] for axis in "NCHW")
     channels = c // (b * b)
@@ -51,7 +51,7 @@ def _define_depth_to_space(attrs: Attrs, data: Expr) -> Expr:
     if attrs.mode != "DCR":
         block_shape, order = ((n, channels, b, b, h, w), [0, 1, 4, 2, 5, 3])
     blocks = call("transpose", reshape_to(x, block_shape), axes=order)
-    return transform_layout(reshape_to(blocks, (n, channels, h * b, w * b)), "NCHW", layout)
+    return to_layout(reshape_to(blocks, (n, channels, h * b, w * b)), "NCHW", layout)
 
 
 depth_to_space = by_definition(_define_depth_to_space)

@@ -16,7 +16,7 @@ import numpy as np
 from passlab.ir.attrs import Attrs
 from passlab.ir.expr import Expr, Tuple
 from passlab.ir.op import OpCall
-from passlab.op.along_axis import indices, number, part, reshape_to, transform_layout
+from passlab.op.along_axis import indices, number, part, reshape_to, to_layout
 from passlab.op.chain import attrs_of, by_definition, dtype_of, infer_types, sizes_of
 from passlab.op.declare import call
 from passlab.op.relations import refuse
@@ -118,17 +118,13 @@ def _define_grid_sample(attrs: Attrs, data: Expr, grid: Expr) -> Expr:
     positions = []
     for axis, length in enumerate(size):
         at = len(size) - 1 - axis
-        coordinate: Expr = reshape_to(part(cast_grid, 1, at, at + 1), (shape[0], count)) + image.number(1)
-        coordinate = (
-            coordinate * image.number((length - 1) / 2)
-            if aligned
-            else coordinate * image.number(length / 2) - image.number(0.5)
-        )
+        pos: Expr = reshape_to(part(cast_grid, 1, at, at + 1), (shape[0], count)) + image.number(1)
+        pos = pos * image.number((length - 1) / 2) if aligned else pos * image.number(length / 2) - image.number(0.5)
         if attrs.method != "bicubic" and mode == "reflection":
-            coordinate = _reflect(image, coordinate, length, aligned)
+            pos = _reflect(image, pos, length, aligned)
         elif attrs.method != "bicubic" and mode == "border":
-            coordinate = _clip_to(coordinate, 0, length - 1)
-        positions.append(coordinate)
+            pos = _clip_to(pos, 0, length - 1)
+        positions.append(pos)
     if attrs.method == "bicubic":
         taps = [_cubic_taps(image, p, n, mode, aligned) for p, n in zip(positions, size, strict=True)]
         samples = image.weighted_sum(taps, count, "zeros" if mode == "zeros" else "border")
@@ -150,8 +146,8 @@ grid_sample = by_definition(_define_grid_sample)
 # ---------------------------------------------------------------- deformable_conv2d
 def _define_deformable_conv2d(attrs: Attrs, data: Expr, offset: Expr, weight: Expr) -> Expr:
     """Define `nn.deformable_conv2d`: patches read at positions moved by the offsets, times the weight."""
-    x, offsets = (transform_layout(e, attrs.data_layout, "NCHW") for e in (data, offset))
-    w, dtype = transform_layout(weight, attrs.kernel_layout, "OIHW"), dtype_of(data)
+    x, offsets = (to_layout(e, attrs.data_layout, "NCHW") for e in (data, offset))
+    w, dtype = to_layout(weight, attrs.kernel_layout, "OIHW"), dtype_of(data)
     n, c, *size = sizes_of(infer_types(x), "nn.deformable_conv2d")
     o, _, kh, kw = sizes_of(infer_types(w), "nn.deformable_conv2d")
     height, width = sizes_of(infer_types(offsets), "nn.deformable_conv2d")[2:]
@@ -167,21 +163,16 @@ def _define_deformable_conv2d(attrs: Attrs, data: Expr, offset: Expr, weight: Ex
     )
     coordinates, inside = [], image.number(1)
     for axis in range(2):
-        coordinate: Expr = call("squeeze", part(offsets, 2, axis, axis + 1), axis=[2]) + number(
-            tap_positions[axis], dtype
-        )
-        flat_coordinate = reshape_to(coordinate, (n * groups, taps * positions))
-        for is_inside in (
-            call("greater_equal", flat_coordinate, image.number(0)),
-            call("less", flat_coordinate, image.number(size[axis])),
-        ):
-            inside = inside * call("cast", is_inside, dtype=dtype)
-        coordinates.append(flat_coordinate)
+        pos: Expr = call("squeeze", part(offsets, 2, axis, axis + 1), axis=[2]) + number(tap_positions[axis], dtype)
+        flat = reshape_to(pos, (n * groups, taps * positions))
+        for test in (call("greater_equal", flat, image.number(0)), call("less", flat, image.number(size[axis]))):
+            inside = inside * call("cast", test, dtype=dtype)
+        coordinates.append(flat)
     samples = image.linear(coordinates, taps * positions, "zeros") * call("expand_dims", inside, axis=1)
     columns_of = reshape_to(samples, (n, attrs.groups, c // attrs.groups * taps, positions))
     matrix = reshape_to(w, (1, attrs.groups, o // attrs.groups, c // attrs.groups * taps))
     output = call("einsum", Tuple([call("squeeze", matrix, axis=[0]), columns_of]), equation="gok,ngkp->ngop")
-    result = transform_layout(reshape_to(output, (n, o, height, width)), "NCHW", attrs.out_layout or attrs.data_layout)
+    result = to_layout(reshape_to(output, (n, o, height, width)), "NCHW", attrs.out_layout or attrs.data_layout)
     return call("cast", result, dtype=attrs.out_dtype) if attrs.out_dtype not in ("", dtype) else result
 
 
@@ -195,7 +186,7 @@ def _linear_weights(positions: Expr, size: int, dtype: str) -> Expr:
     return call("nn.relu", number(1, dtype) - distance)
 
 
-def _inside_mask(positions: Expr, low: float, high: float, dtype: str) -> Expr:
+def _inside(positions: Expr, low: float, high: float, dtype: str) -> Expr:
     """Return one where a position is between `low` and `high`, else zero, with a new last axis."""
     above, below = (
         call("greater_equal", positions, number(low, dtype)),
@@ -221,7 +212,7 @@ def _column(boxes: Expr, index: int) -> Expr:
 
 def _define_crop_and_resize(attrs: Attrs, data: Expr, boxes: Expr, box_indices: Expr) -> Expr:
     """Define `image.crop_and_resize`: boxes resized by a product along each axis; pixels outside have no gradient."""
-    x, dtype = infer_types(transform_layout(data, attrs.layout, "NCHW")), dtype_of(data)
+    x, dtype = infer_types(to_layout(data, attrs.layout, "NCHW")), dtype_of(data)
     _, c, *size = sizes_of(x, "image.crop_and_resize")
     n, counts = sizes_of(boxes, "image.crop_and_resize")[0], attrs.crop_size
     corners = boxes if dtype_of(boxes) == dtype else call("cast", boxes, dtype=dtype)
@@ -236,9 +227,9 @@ def _define_crop_and_resize(attrs: Attrs, data: Expr, boxes: Expr, box_indices: 
             nearest = call("floor", positions + number(0.5, dtype))
             pixels = number(np.arange(length), dtype)
             samples = call("cast", call("equal", call("expand_dims", nearest, axis=-1), pixels), dtype=dtype)
-        matrices.append(samples * _inside_mask(positions, 0, length - 1, dtype))
+        matrices.append(samples * _inside(positions, 0, length - 1, dtype))
     images = call("take", x, box_indices, axis=0, mode="fast")
-    result = transform_layout(_matmul_on_both_axes(images, (n, c, *size), matrices, counts), "NCHW", attrs.layout)
+    result = to_layout(_matmul_on_both_axes(images, (n, c, *size), matrices, counts), "NCHW", attrs.layout)
     return call("cast", result, dtype=attrs.out_dtype) if attrs.out_dtype not in ("", dtype) else result
 
 
@@ -247,28 +238,24 @@ crop_and_resize = by_definition(_define_crop_and_resize)
 
 def _define_roi_align(attrs: Attrs, data: Expr, rois: Expr) -> Expr:
     """Define `vision.roi_align`: regions sampled at points of each bin, then reduced by mean or maximum."""
-    x, dtype = infer_types(transform_layout(data, attrs.layout, "NCHW")), dtype_of(data)
+    x, dtype = infer_types(to_layout(data, attrs.layout, "NCHW")), dtype_of(data)
     _, c, *size = sizes_of(x, "vision.roi_align")
     n, samples, pooled = sizes_of(rois, "vision.roi_align")[0], attrs.sample_ratio, attrs.pooled_size
     batch = call("cast", reshape_to(_column(rois, 0), (n,)), dtype="int64")
-    corners = (rois if dtype_of(rois) == dtype else call("cast", rois, dtype=dtype)) * number(
-        attrs.spatial_scale, dtype
-    )
+    boxes = (rois if dtype_of(rois) == dtype else call("cast", rois, dtype=dtype)) * number(attrs.spatial_scale, dtype)
     matrices = []
     for axis, (length, count) in enumerate(zip(size, pooled, strict=True)):
-        start, end = _column(corners, 2 - axis), _column(corners, 4 - axis)
+        start, end = _column(boxes, 2 - axis), _column(boxes, 4 - axis)
         bins = call("maximum", end - start, number(1, dtype)) / number(count, dtype)
         steps = (np.arange(count)[:, None] + (np.arange(samples) + 0.5) / samples).reshape(1, -1)
         positions = start + bins * number(steps, dtype)
-        weights = _linear_weights(_clip_to(positions, 0, length - 1), length, dtype) * _inside_mask(
-            positions, -1, length, dtype
-        )
-        matrices.append(weights)
+        w = _linear_weights(_clip_to(positions, 0, length - 1), length, dtype) * _inside(positions, -1, length, dtype)
+        matrices.append(w)
     images = call("take", x, batch, axis=0, mode="fast")
     sampled = _matmul_on_both_axes(images, (n, c, *size), matrices, [count * samples for count in pooled])
     grid = reshape_to(sampled, (n, c, pooled[0], samples, pooled[1], samples))
     result = call("max" if attrs.mode == "max" else "mean", grid, axis=[3, 5])
-    return transform_layout(result, "NCHW", attrs.layout)
+    return to_layout(result, "NCHW", attrs.layout)
 
 
 _ROI_ALIGN_GRADIENT = by_definition(_define_roi_align)

@@ -191,13 +191,9 @@ def _transpose_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> 
 )
 def sparse_transpose(attrs: Attrs, data: Array, indices: Array, pointers: Array) -> tuple[Array, ...]:
     """Transpose a square matrix in compressed rows."""
-    transposed = sparse_matrix(data, indices, pointers, len(pointers) - 1).T.tocsr()
-    transposed.sort_indices()
-    return (
-        transposed.data.astype(data.dtype),
-        transposed.indices.astype(indices.dtype),
-        transposed.indptr.astype(pointers.dtype),
-    )
+    result = sparse_matrix(data, indices, pointers, len(pointers) - 1).T.tocsr()
+    result.sort_indices()
+    return (result.data.astype(data.dtype), result.indices.astype(indices.dtype), result.indptr.astype(pointers.dtype))
 
 
 def _add_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:

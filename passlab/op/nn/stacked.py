@@ -29,11 +29,9 @@ PRODUCT_BYTES = 512 << 10  # of the products of a block, for each thread, which 
 def suits_stacking(out: Any, x: Any, window: Window, kernel: tuple[int, ...]) -> bool:
     """Whether this method is faster for a convolution without groups."""
     inputs = x.shape[1] * math.prod(kernel[1:])
-    small_weight = out.shape[1] <= MAX_CHANNELS and inputs >= MIN_INPUTS
+    small = out.shape[1] <= MAX_CHANNELS and inputs >= MIN_INPUTS
     edge_rows = (kernel[0] - 1) * window.dilation[0]
-    return (
-        small_weight and window.strides[0] == 1 and 1 < kernel[0] <= MAX_TAPS and out.shape[2] >= MIN_ROWS * edge_rows
-    )
+    return small and window.strides[0] == 1 and 1 < kernel[0] <= MAX_TAPS and out.shape[2] >= MIN_ROWS * edge_rows
 
 
 def convolve_stacked(out: Array, x: Array, w: Array, window: Window, kernel: tuple[int, ...]) -> None:
@@ -49,7 +47,7 @@ def convolve_stacked(out: Array, x: Array, w: Array, window: Window, kernel: tup
     result = out.reshape(*out.shape[:2], -1)
     for n, r in itertools.product(range(x.shape[0]), range(0, total, step)):
         rows = min(step, total - r)
-        _copy_rows_in_threads(columns, x[n], r, rows, window, kernel)
+        _share_row_copies(columns, x[n], r, rows, window, kernel)
         data = columns.reshape(matrix.shape[1], -1)[:, : rows * rest]
         product = np.matmul(matrix, data, out=products[:, : rows * rest])
         _add_rows(result[n], product.reshape(kernel[0], out.shape[1], -1), r, rows, window.dilation[0], rest)
@@ -74,9 +72,7 @@ def _add_rows(result: Array, products: Any, r: int, rows: int, dilation: int, re
     share_range(add, len(result), products.nbytes)
 
 
-def _copy_rows_in_threads(
-    columns: Any, x: Array, first: int, rows: int, window: Window, kernel: tuple[int, ...]
-) -> None:
+def _share_row_copies(columns: Any, x: Array, first: int, rows: int, window: Window, kernel: tuple[int, ...]) -> None:
     """Copy rows as `_copy_rows` does; threads share the channels."""
 
     def copy(begin: int, end: int) -> None:

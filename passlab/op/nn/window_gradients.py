@@ -9,7 +9,7 @@ import numpy as np
 
 from passlab.ir.attrs import Attrs
 from passlab.ir.expr import Expr, Tuple
-from passlab.op.along_axis import indices, number, part, reshape_to, take_along, transform_layout
+from passlab.op.along_axis import indices, number, part, reshape_to, take_along, to_layout
 from passlab.op.chain import by_definition, dtype_of, infer_types, sizes_of
 from passlab.op.declare import call
 from passlab.op.nn.windows import full_padding
@@ -52,8 +52,8 @@ correlation = by_definition(_define_correlation)
 # ---------------------------------------------------------------- dilation2d
 def _define_dilation2d(attrs: Attrs, data: Expr, weight: Expr) -> Expr:
     """Define `image.dilation2d`: the maximum, over all taps, of shifted data plus the weight of the tap."""
-    w = infer_types(transform_layout(weight, attrs.kernel_layout, "IHW"))
-    x = infer_types(_add_border(infer_types(transform_layout(data, attrs.data_layout, "NCHW")), attrs.padding))
+    w = infer_types(to_layout(weight, attrs.kernel_layout, "IHW"))
+    x = infer_types(_add_border(infer_types(to_layout(data, attrs.data_layout, "NCHW")), attrs.padding))
     c, *kernel = sizes_of(w, "image.dilation2d")
     extents = [(k - 1) * d + 1 for k, d in zip(kernel, attrs.dilations, strict=True)]
     axes = zip(sizes_of(x, "image.dilation2d")[2:], extents, attrs.strides, strict=True)
@@ -63,7 +63,7 @@ def _define_dilation2d(attrs: Attrs, data: Expr, weight: Expr) -> Expr:
         starts = [t * d for t, d in zip(tap, attrs.dilations, strict=True)]
         tap_weight = call("strided_slice", w, begin=tap, end=[t + 1 for t in tap], strides=[1, 1], axes=[1, 2])
         terms.append(_slice_image(x, starts, size, attrs.strides) + reshape_to(tap_weight, (1, c, 1, 1)))
-    result = transform_layout(reduce(lambda p, q: call("maximum", p, q), terms), "NCHW", attrs.data_layout)
+    result = to_layout(reduce(lambda p, q: call("maximum", p, q), terms), "NCHW", attrs.data_layout)
     return call("cast", result, dtype=attrs.out_dtype) if attrs.out_dtype not in ("", dtype_of(data)) else result
 
 

@@ -53,7 +53,7 @@ def _scale_pairs(parameters: tuple[Array, ...]) -> list[tuple[Array, Array]]:
     return [(parameters[i], parameters[i + 1]) for i in (0, 2, 4)]
 
 
-def _signed_sum(sign: int) -> Combine:
+def _sum(sign: int) -> Combine:
     def combine(lhs: Array, rhs: Array, parameters: tuple[Array, ...], attrs: Attrs) -> Array:
         left, right, target = _scale_pairs(parameters)
         parts = (
@@ -74,7 +74,7 @@ def _scaled_product(lhs: Array, rhs: Array, parameters: tuple[Array, ...], attrs
     return rescale(centered, as_array(ratio)) + target[1]
 
 
-def _quantized_binary(name: str, combine: Combine, doc: str) -> Op:
+def _binary_op(name: str, combine: Combine, doc: str) -> Op:
 
     def kernel(attrs: Attrs, lhs: Array, rhs: Array, *parameters: Array) -> Array:
         if lhs.dtype.kind not in "iu":
@@ -104,13 +104,9 @@ def _quantized_binary(name: str, combine: Combine, doc: str) -> Op:
     )(kernel)
 
 
-add = _quantized_binary("qnn.add", _signed_sum(1), "The sums of quantized tensors that broadcast, quantized again.")
-subtract = _quantized_binary(
-    "qnn.subtract", _signed_sum(-1), "The differences of quantized tensors that broadcast, quantized again."
-)
-mul = _quantized_binary(
-    "qnn.mul", _scaled_product, "The products of quantized tensors that broadcast, quantized again."
-)
+add = _binary_op("qnn.add", _sum(1), "The sums of quantized tensors that broadcast, quantized again.")
+subtract = _binary_op("qnn.subtract", _sum(-1), "The differences of quantized tensors that broadcast, quantized again.")
+mul = _binary_op("qnn.mul", _scaled_product, "The products of quantized tensors that broadcast, quantized again.")
 
 
 # ---------------------------------------------------------------- concatenate
@@ -123,10 +119,8 @@ def _concatenate_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -
             return None
         if not isinstance(ty, TupleType) or (count is not None and len(ty.fields) != count):
             refuse(f"{name} must be a tuple with one for each tensor", index, expected=count, found=ty)
-    parameters = [
-        check_parameter(types, 3, "output_scale", None, -1),
-        check_parameter(types, 4, "output_zero_point", None, -1),
-    ]
+    outputs = ((3, "output_scale"), (4, "output_zero_point"))
+    parameters = [check_parameter(types, index, name, None, -1) for index, name in outputs]
     return result if all(parameters) else None
 
 

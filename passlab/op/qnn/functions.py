@@ -46,7 +46,7 @@ def _quantized_kernel(function: Function) -> Callable[..., Any]:
     return kernel
 
 
-def _quantized_pointwise(name: str, function: Function, doc: str, pattern: OpPattern = OpPattern.OPAQUE) -> Op:
+def _pointwise(name: str, function: Function, doc: str, pattern: OpPattern = OpPattern.OPAQUE) -> Op:
     return operator(
         name,
         _INPUTS,
@@ -70,37 +70,22 @@ def _quantized_pointwise(name: str, function: Function, doc: str, pattern: OpPat
     )(_quantized_kernel(function))
 
 
-def _raw_kernel_of(name: str) -> Function:
+def _on_real(name: str) -> Function:
     """Return the function that the operator `name` computes on floats."""
     return lambda data, attrs: raw_kernel(name)(attrs, data)
 
 
-abs_ = _quantized_pointwise(
-    "qnn.abs", _raw_kernel_of("abs"), "The absolute values of quantized numbers, quantized again."
+abs_ = _pointwise("qnn.abs", _on_real("abs"), "The absolute values of quantized numbers, quantized again.")
+exp = _pointwise("qnn.exp", _on_real("exp"), "The exponentials of quantized numbers, quantized again.")
+log = _pointwise("qnn.log", _on_real("log"), "The natural logarithms of quantized numbers, quantized again.")
+sqrt = _pointwise("qnn.sqrt", _on_real("sqrt"), "The square roots of quantized numbers, quantized again.")
+rsqrt = _pointwise("qnn.rsqrt", _on_real("rsqrt"), "One over the square roots of quantized numbers, quantized again.")
+erf = _pointwise("qnn.erf", _on_real("erf"), "The error function of quantized numbers, quantized again.")
+sigmoid = _pointwise("qnn.sigmoid", _on_real("sigmoid"), "The logistic function of quantized numbers, quantized again.")
+tanh = _pointwise(
+    "qnn.tanh", _on_real("tanh"), "The hyperbolic tangents of quantized numbers, quantized again.", OpPattern.ELEMWISE
 )
-exp = _quantized_pointwise("qnn.exp", _raw_kernel_of("exp"), "The exponentials of quantized numbers, quantized again.")
-log = _quantized_pointwise(
-    "qnn.log", _raw_kernel_of("log"), "The natural logarithms of quantized numbers, quantized again."
-)
-sqrt = _quantized_pointwise(
-    "qnn.sqrt", _raw_kernel_of("sqrt"), "The square roots of quantized numbers, quantized again."
-)
-rsqrt = _quantized_pointwise(
-    "qnn.rsqrt", _raw_kernel_of("rsqrt"), "One over the square roots of quantized numbers, quantized again."
-)
-erf = _quantized_pointwise(
-    "qnn.erf", _raw_kernel_of("erf"), "The error function of quantized numbers, quantized again."
-)
-sigmoid = _quantized_pointwise(
-    "qnn.sigmoid", _raw_kernel_of("sigmoid"), "The logistic function of quantized numbers, quantized again."
-)
-tanh = _quantized_pointwise(
-    "qnn.tanh",
-    _raw_kernel_of("tanh"),
-    "The hyperbolic tangents of quantized numbers, quantized again.",
-    OpPattern.ELEMWISE,
-)
-hardswish = _quantized_pointwise(
+hardswish = _pointwise(
     "qnn.hardswish",
     lambda data, attrs: data * np.clip(data + 3, 0, 6) / 6,
     "x * min(max(x + 3, 0), 6) / 6 of quantized numbers, quantized again.",
@@ -168,7 +153,7 @@ softmax = operator(
     example="qnn.softmax(%q, 0.5f, 0, 0.01f, 0)",
     layout=layout_rules.along(),
     no_gradient=QUANTIZED,
-)(_quantized_kernel(_raw_kernel_of("nn.softmax")))
+)(_quantized_kernel(_on_real("nn.softmax")))
 
 
 # ---------------------------------------------------------------- avg_pool2d

@@ -28,9 +28,7 @@ def descending_order(scores: Array) -> Array:
     return np.argsort(-scores, kind="stable")
 
 
-def suppress_overlaps(
-    boxes: Any, limit: int, threshold: float, *, competes: Any = None, inclusive: bool = True
-) -> list[int]:
+def suppress(boxes: Any, limit: int, threshold: float, *, competes: Any = None, inclusive: bool = True) -> list[int]:
     """Return the indices of the boxes that remain if each, in order, removes the later ones that overlap it too much.
 
     `boxes` (n, 4) are sorted, best first. At most `limit` remain (any number if it is negative). `competes(i)` selects

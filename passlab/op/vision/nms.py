@@ -16,7 +16,7 @@ from passlab.op.fields import attrs, boolean, integer, number, text
 from passlab.op.nn.pad import check_number
 from passlab.op.no_gradient import BOX_CHOICE
 from passlab.op.relations import join_dim, product, refuse, tensor
-from passlab.op.vision.boxes import descending_order, suppress_overlaps
+from passlab.op.vision.boxes import descending_order, suppress
 
 
 def _detection_type(types: Sequence[Type], index: int, name: str) -> TensorType | None:
@@ -116,7 +116,7 @@ def _nms_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type |
     return TupleType((TensorType(data.shape[:2], "int32"), TensorType((data.shape[0], 1), "int32")))
 
 
-def _suppress(attrs: Attrs, data: Array, count: int, limit: int, threshold: float) -> tuple[Any, Any]:
+def _suppress_sample(attrs: Attrs, data: Array, count: int, limit: int, threshold: float) -> tuple[Any, Any]:
     """Return the detections of one sample by score, removed ones as -1, and the original index of each or -1."""
     result, positions = np.full_like(data, -1), np.full(len(data), -1, np.int64)
     if threshold <= 0:
@@ -136,7 +136,7 @@ def _suppress(attrs: Attrs, data: Array, count: int, limit: int, threshold: floa
         def competes(i: int) -> Array:  # a detection without a class removes nothing
             return (ids == ids[i]) | attrs.force_suppress if ids[i] >= 0 else np.zeros(len(ids), np.bool_)
 
-    winners = candidates[suppress_overlaps(boxes, limit, threshold, competes=competes)]
+    winners = candidates[suppress(boxes, limit, threshold, competes=competes)]
     # Detections without a positive score neither suppress nor are suppressed; they remain unless the limit is reached.
     keep = np.zeros(len(order), np.bool_)
     keep[winners] = True
@@ -193,7 +193,7 @@ def non_max_suppression(
     result, result_indices = np.full_like(data, -1), np.full(data.shape[:2], -1, np.int32)
     counts = np.zeros((len(data), 1), np.int32)
     for i, count in enumerate(np.clip(valid_count, 0, data.shape[1]).tolist()):
-        result[i], positions = _suppress(attrs, data[i], count, limit, threshold)
+        result[i], positions = _suppress_sample(attrs, data[i], count, limit, threshold)
         indices_kept = positions[positions >= 0]
         counts[i] = len(indices_kept)
         if attrs.return_indices:
@@ -246,7 +246,7 @@ def _select_class(boxes: Array, scores: Array, limit: int, iou: float, min_score
     """Return the indices of the kept boxes for the scores of one class, the best first."""
     order = descending_order(scores)
     order = order[scores[order] > min_score]
-    return order[suppress_overlaps(boxes[order], limit, iou)]
+    return order[suppress(boxes[order], limit, iou)]
 
 
 @operator(
@@ -299,18 +299,15 @@ def all_class_non_max_suppression(
         if triples:
             rows[: len(triples)] = triples
         return rows, np.array([len(triples)], np.int64)
-    pairs, detection_scores = (
-        np.zeros((batch, classes * count, 2), np.int64),
-        np.zeros((batch, classes * count), np.float32),
-    )
+    pairs, points = (np.zeros((batch, classes * count, 2), np.int64), np.zeros((batch, classes * count), np.float32))
     totals = np.zeros(batch, np.int64)
     for i in range(batch):
         detections = [(c, int(box)) for c in range(classes) for box in choices[i][c]]
         totals[i] = len(detections)
         if detections:
             pairs[i, : len(detections)] = detections
-            detection_scores[i, : len(detections)] = [scores[i, c, box] for c, box in detections]
-    return pairs, detection_scores, totals
+            points[i, : len(detections)] = [scores[i, c, box] for c, box in detections]
+    return pairs, points, totals
 
 
 # ---------------------------------------------------------------- regular_non_max_suppression
@@ -380,8 +377,8 @@ def _regular_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Ty
 def regular_non_max_suppression(attrs: Attrs, boxes: Array, scores: Array) -> tuple[Array, ...]:
     """Suppress class by class and keep the best of all, as TensorFlow Lite's detection postprocessing does."""
     batch, limit, first = len(boxes), attrs.max_detections, scores.shape[2] - attrs.num_classes
-    detection_boxes = np.zeros((batch, limit, 4), boxes.dtype)
-    classes, detection_scores = np.zeros((batch, limit), np.float32), np.zeros((batch, limit), scores.dtype)
+    best_boxes = np.zeros((batch, limit, 4), boxes.dtype)
+    classes, best_scores = np.zeros((batch, limit), np.float32), np.zeros((batch, limit), scores.dtype)
     counts = np.zeros(batch, np.int32)
     for i in range(batch):
         candidates: list[tuple[int, int]] = []
@@ -389,16 +386,10 @@ def regular_non_max_suppression(attrs: Attrs, boxes: Array, scores: Array) -> tu
             values = scores[i, :, first + c]
             order = descending_order(values)
             order = order[values[order] >= attrs.score_threshold]
-            chosen = suppress_overlaps(
-                boxes[i][order], attrs.max_detections_per_class, attrs.iou_threshold, inclusive=False
-            )
+            chosen = suppress(boxes[i][order], attrs.max_detections_per_class, attrs.iou_threshold, inclusive=False)
             candidates += [(int(order[n]), c) for n in chosen]
             candidates = sorted(candidates, key=lambda pair: -scores[i, pair[0], first + pair[1]])[:limit]
         counts[i] = len(candidates)
         for rank, (box, c) in enumerate(candidates):
-            detection_boxes[i, rank], classes[i, rank], detection_scores[i, rank] = (
-                boxes[i, box],
-                c,
-                scores[i, box, first + c],
-            )
-    return detection_boxes, classes, detection_scores, counts
+            best_boxes[i, rank], classes[i, rank], best_scores[i, rank] = (boxes[i, box], c, scores[i, box, first + c])
+    return best_boxes, classes, best_scores, counts
