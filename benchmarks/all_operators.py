@@ -26,7 +26,7 @@ from passlab import transform
 from passlab.errors import PasslabError
 from passlab.ir.op import Op, OpSpec
 from passlab.op.dtypes import array_dtype
-from passlab.op.edge_cases import EdgeProgram, Variable, varies_dtype, program
+from passlab.op.edge_cases import EdgeProgram, Variable, program, varies_dtype
 from passlab.vm import VirtualMachine, compile
 
 DTYPES = ("float32", "int32", "bool", "uint8", "int64")
