@@ -68,7 +68,7 @@ def test_conv2d_works_on_packed_layouts():
     ],
 )
 def test_stacked_convolutions_are_their_definition(size, kernel, strides, padding, dilation, products, monkeypatch):
-    for name, value in {"FEWEST_ROWS": 0, "FEWEST_INPUTS": 1, "PRODUCT_BYTES": products}.items():
+    for name, value in {"MIN_ROWS": 0, "MIN_INPUTS": 1, "PRODUCT_BYTES": products}.items():
         monkeypatch.setattr(f"passlab.op.nn.stacked.{name}", value)
     used = []
     monkeypatch.setattr(convolve, "convolve_stacked", lambda *a: (used.append(a), convolve_stacked(*a)))

@@ -46,8 +46,8 @@ CASES = [
 def test_however_the_data_is_cut_up_pooling_is_its_definition(
     size, strides, padding, dilation, layout, flat, slab, monkeypatch
 ):
-    monkeypatch.setattr("passlab.op.nn.pool._FLAT", flat)
-    monkeypatch.setattr("passlab.op.nn.pool._SLAB", slab)
+    monkeypatch.setattr("passlab.op.nn.pool._MOST_FLAT_ELEMENTS", flat)
+    monkeypatch.setattr("passlab.op.nn.pool._SLAB_BYTES", slab)
     monkeypatch.setattr("passlab.op.nn.pool._LONG_ROW", 1)
     plan_of.cache_clear()
     x = normal(2, 3, 8, 7)

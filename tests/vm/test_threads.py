@@ -141,7 +141,7 @@ def test_threads_change_no_bit_of_a_result(name, monkeypatch, rng):
         monkeypatch.setattr(module, "thread_count", lambda: 4)
     monkeypatch.setattr(threads, "WORTH", 64)
     monkeypatch.setattr(elementwise_tail, "BLOCK", 1000)
-    monkeypatch.setattr(pool, "_SLAB", 1000)
+    monkeypatch.setattr(pool, "_SLAB_BYTES", 1000)
     shared = threads.work_together
     monkeypatch.setattr(threads, "work_together", lambda job, most: (helpers.append(most), shared(job, most)))
     for _ in range(5):
