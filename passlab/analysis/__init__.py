@@ -1,6 +1,6 @@
 """Read-only facts about programs: variables, form, features, purity, call graph, counts and costs.
 
-`relay.analysis` exports the same names. Nothing here changes a program or knows a pass.
+`relay.analysis` exports the same names. Nothing here changes a program.
 """
 
 from passlab.analysis.annotated_regions import AnnotatedRegion, AnnotatedRegionSet

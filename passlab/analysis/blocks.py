@@ -1,7 +1,7 @@
-"""Basic blocks: whether each computation is used in one block only.
+"""Basic-block normal form: each computation is used in one basic block only.
 
-A block is the body of a function, a branch of an `if` or an arm of a `match`; a chain of lets is part of one block.
-A constant is no computation.
+A basic block is the body of a function, a branch of an `if` or an arm of a `match`; a chain of lets is part of one
+block. Constants do not count as computations.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _ATOMS = (Var, GlobalVar, Op, Constructor, Constant)
 
 
 def check_basic_block_normal_form(root: Expr) -> bool:
-    """Whether no computation is used in two blocks without a `let` around both.
+    """Return True if no computation is used in two blocks without a `let` around both.
 
     A free variable has no binding in the program, so it must not be used in two blocks either.
     """

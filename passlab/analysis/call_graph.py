@@ -16,7 +16,7 @@ _NAMED: WeakKeyDictionary[IRModule, tuple[object, set[Function]]] = WeakKeyDicti
 def named_functions(mod: IRModule) -> set[Function]:
     """Return the global functions of a module that are named somewhere: called, passed on or stored.
 
-    The result is cached while the module does not change, since function passes ask for it once for each function.
+    The result is cached while the module does not change, since function passes need it once for each function.
     """
     cached = _NAMED.get(mod)
     if cached is None or cached[0] is not mod._functions:  # an edited module has another table
@@ -28,9 +28,10 @@ def named_functions(mod: IRModule) -> set[Function]:
 class CallGraph:
     """The references between the global functions of a module.
 
-    A function may be given by name or as a global variable. Every mention counts as a reference, called or not.
-    `names[f]` lists the functions of the module that f refers to, in order of first use; `order` lists all functions,
-    each after those it refers to, except in cycles; `recursive` holds the functions that can reach themselves.
+    The methods take functions by name or as global variables, and raise `DiagnosticError` for other names. All mentions
+    count as references, called or not. `names[f]` lists the functions of the module that f refers to, in order of
+    first use; `order` lists all functions, each after those it refers to, except in cycles; `recursive` holds the
+    functions that can reach themselves.
     """
 
     def __init__(self, module: IRModule) -> None:
@@ -52,39 +53,39 @@ class CallGraph:
             name for names in components for name in names if len(names) > 1 or name in self.names[name]
         }
 
-    def _known(self, function: str | GlobalVar) -> str:
+    def _check_name(self, function: str | GlobalVar) -> str:
         name = function.name_hint if isinstance(function, GlobalVar) else function
         self.module.get_global_var(name)  # raises the error that explains a missing name
         return name
 
     def callees(self, function: str | GlobalVar) -> dict[str, int]:
-        """The functions that a function refers to, with the number of references."""
-        return dict(self._references[self._known(function)])
+        """Return the functions that a function refers to, with the number of references."""
+        return dict(self._references[self._check_name(function)])
 
     def callers(self, function: str | GlobalVar) -> dict[str, int]:
-        """The functions that refer to a function, with the number of references."""
-        name = self._known(function)
+        """Return the functions that refer to a function, with the number of references."""
+        name = self._check_name(function)
         return {caller: counts[name] for caller, counts in self._references.items() if counts[name]}
 
     def global_call_count(self, function: str | GlobalVar) -> int:
-        """The number of references to global functions in a function."""
+        """Return the number of references to global functions in a function."""
         return sum(self.callees(function).values())
 
     def ref_count(self, function: str | GlobalVar) -> int:
-        """The number of references to a function."""
-        return self._mentions[self._known(function)]
+        """Return the number of references to a function."""
+        return self._mentions[self._check_name(function)]
 
     def is_recursive(self, function: str | GlobalVar) -> bool:
-        """Whether a function can reach itself, directly or through others."""
-        return self._known(function) in self.recursive
+        """Return True if a function can reach itself, directly or through others."""
+        return self._check_name(function) in self.recursive
 
     def topological_order(self) -> list[str]:
-        """All functions, each after those it refers to; mutually recursive ones are adjacent."""
+        """Return all functions, each after those it refers to; mutually recursive ones are adjacent."""
         return list(self.order)
 
     def reachable(self, *entries: str | GlobalVar) -> set[str]:
-        """The functions that `entries` refer to directly or through others, themselves included."""
-        stack = [self._known(entry) for entry in entries]
+        """Return the functions that `entries` refer to directly or through others, including `entries`."""
+        stack = [self._check_name(entry) for entry in entries]
         result = set(stack)
         while stack:
             for callee in self.names[stack.pop()]:
@@ -95,7 +96,7 @@ class CallGraph:
 
     def print_var(self, function: str | GlobalVar) -> str:
         """Return the references of one function as text."""
-        name = self._known(function)
+        name = self._check_name(function)
         inner = [f"  @{callee} x {count}" for callee, count in sorted(self._references[name].items())]
         return "\n".join([f"@{name}, #refs = {self.ref_count(name)}", *inner])
 

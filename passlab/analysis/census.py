@@ -38,31 +38,31 @@ def list_fake_quantized_op_freqs(mod: IRModule | Expr) -> dict[str, int]:
     """
     inside: dict[Expr, None] = {}
     order = post_order(*_functions(mod))
-    reaches = _closed(order)
+    is_quantized = _fake_quantized_nodes(order)
     for node in order:
-        if is_call_of(node, "qnn.quantize") and reaches.get(node.args[0]):
-            _spread(node.args[0], inside)
+        if is_call_of(node, "qnn.quantize") and is_quantized.get(node.args[0]):
+            _add_region(node.args[0], inside)
     counts = Counter(
         str(node.op) for node in inside if isinstance(node, Call) and not is_call_of(node, "qnn.dequantize")
     )
     return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
 
 
-def _closed(order: list[Expr]) -> dict[Expr, bool]:
+def _fake_quantized_nodes(order: list[Expr]) -> dict[Expr, bool]:
     """Return for each node whether it depends only on operators, constants and dequantizations."""
-    closed: dict[Expr, bool] = {}
+    result: dict[Expr, bool] = {}
     for node in order:
         if isinstance(node, Constant) or is_call_of(node, "qnn.dequantize"):
-            closed[node] = True
-        elif (is_op_call(node)) or isinstance(node, (Tuple, TupleGetItem)):
-            closed[node] = all(closed.get(child, type(child) is Op) for child in CHILDREN[type(node)](node))
+            result[node] = True
+        elif is_op_call(node) or isinstance(node, (Tuple, TupleGetItem)):
+            result[node] = all(result.get(child, type(child) is Op) for child in CHILDREN[type(node)](node))
         else:
-            closed[node] = type(node) is Op
-    return closed
+            result[node] = type(node) is Op
+    return result
 
 
-def _spread(root: Expr, inside: dict[Expr, None]) -> None:
-    """Add the nodes that `root` depends on, up to dequantizations and other quantizations, to `inside`."""
+def _add_region(root: Expr, inside: dict[Expr, None]) -> None:
+    """Add the nodes that `root` depends on, up to dequantizations and other regions, to `inside`."""
     stack = [root]
     while stack:
         node = stack.pop()
@@ -74,13 +74,12 @@ def _spread(root: Expr, inside: dict[Expr, None]) -> None:
 
 def count_layers(expr: IRModule | Expr, valid_ops: Iterable[str | Op]) -> int:
     """Return the largest number of calls of `valid_ops` on any path through a function (of a module: its `main`)."""
-    expected = {op.name if isinstance(op, Op) else Op.get(op).name for op in valid_ops}
+    names = {op.name if isinstance(op, Op) else Op.get(op).name for op in valid_ops}
     root = expr["main"] if isinstance(expr, IRModule) else expr
     depth: dict[Expr, int] = {}
     for node in post_order(root):
-        below = max((depth[child] for child in CHILDREN[type(node)](node)), default=0)
-        counts = is_op_call(node) and node.op.name in expected
-        depth[node] = below + counts
+        operand_depth = max((depth[child] for child in CHILDREN[type(node)](node)), default=0)
+        depth[node] = operand_depth + (is_op_call(node) and node.op.name in names)
     return depth[root]
 
 
@@ -93,15 +92,15 @@ def analyze_operations_distribution(mod: IRModule) -> dict[str, tuple[str, str, 
     rows: dict[str, tuple[str, str, int]] = {}
     for number, (_, function) in enumerate(mod.items()):
         seen: set[Expr] = set()
-        for root, compiler in _regions(function):
+        for root, compiler in _compiler_functions(function):
             for call in _operator_calls(post_order(root, seen=seen)):
                 key = str(call.span) if call.span is not None else f"{call.op}:{len(rows)}"
                 rows.setdefault(key, (compiler, str(call.op), number))
     return rows
 
 
-def _regions(function: Function) -> list[tuple[Expr, str]]:
-    """Return the inner functions, innermost first, that have a `Compiler`, and the whole function."""
-    inner = [node for node in post_order(function) if isinstance(node, Function)]
-    named = [(node, str(node.attrs["Compiler"])) for node in inner if node.attrs.get("Compiler")]
-    return [*named, (function, "generic")]
+def _compiler_functions(function: Function) -> list[tuple[Expr, str]]:
+    """Return the functions inside, innermost first, that have a `Compiler`, and at last the whole function."""
+    functions = [node for node in post_order(function) if isinstance(node, Function)]
+    external = [(node, str(node.attrs["Compiler"])) for node in functions if node.attrs.get("Compiler")]
+    return [*external, (function, "generic")]

@@ -1,4 +1,4 @@
-"""Whether an expression is a constant, or a tuple of constants."""
+"""Recognising constants and tuples of constants."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from passlab.ir.expr import Constant, Expr, Tuple
 
 
 def check_constant(expr: Expr) -> bool:
-    """Whether an expression is a constant, or a (nested) tuple of constants."""
+    """Return True if an expression is a constant, or a (nested) tuple of constants."""
     stack, seen = [expr], {expr}
     while stack:
         node = stack.pop()

@@ -1,6 +1,6 @@
 """The cost of operators by their types: multiply-accumulates, bytes read and written, parameters.
 
-Needs inferred types with known sizes; where they are missing the cost is None, and totals leave it out with a warning.
+Costs need inferred types with known sizes. Otherwise a cost is None, and totals omit it with a warning.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def call_cost(call: Call) -> OpCost:
 
 
 def known_type(expr: Expr) -> Type | None:
-    """Return the type of an expression as far as it is known without inference."""
+    """Return the type of an expression that is known without inference, or None."""
     if expr.checked_type_ is not None:
         return expr.checked_type_
     if isinstance(expr, Constant):
@@ -78,7 +78,7 @@ def type_bytes(ty: Type | None) -> int | None:
 
 # ---------------------------------------------------------------- multiply-accumulates
 def macs(call: Call) -> int | None:
-    """Return the multiply-accumulates of a call: 0 for an operator that does none, None where sizes are unknown."""
+    """Return the multiply-accumulates of a call: 0 for operators without any, None if sizes are unknown."""
     rule = _RULES.get(str(call.op))
     if rule is None:
         return 0
@@ -101,7 +101,7 @@ def _attr(call: Call, name: str, default: object = None) -> object:
 
 
 def _conv(call: Call, shapes: list[tuple[int, ...]], out: tuple[int, ...]) -> int:
-    """Every output element takes one step per weight of its channel. O and o in the layout are the output channels."""
+    """Each output element takes one step per weight of its channel. O and o in the layout are the output channels."""
     weight = shapes[1]
     layout = str(_attr(call, "kernel_layout") or "")
     axes = [c for c in layout if c.isalpha()]
@@ -111,7 +111,7 @@ def _conv(call: Call, shapes: list[tuple[int, ...]], out: tuple[int, ...]) -> in
 
 
 def _conv_transpose(call: Call, shapes: list[tuple[int, ...]], out: tuple[int, ...]) -> int:
-    """Relay's count: each output element takes one step per tap and per input channel of its group."""
+    """As in Relay, each output element takes one step per tap and per input channel of its group."""
     data, weight = shapes
     layout = str(_attr(call, "data_layout") or "")
     axes = [c for c in layout if c.isalpha()]

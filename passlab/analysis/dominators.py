@@ -1,9 +1,9 @@
 """Post-dominators of a dataflow graph: the nearest node on every path from a node to the outside.
 
-Nodes are numbers, in topological order (uses after definitions). Each edge has a number, and each node gets the largest
-one on any path to its post-dominator, which operator fusion needs. One pass over the graph from the last node back;
-common ancestors in the tree cost log(depth), through skip pointers (Myers, "An applicative random-access stack", 1983).
-Knows nothing of expressions.
+Nodes are numbers, in topological order (uses after definitions). Each edge has a number (in operator fusion a pattern),
+and each node gets the largest one on any path to its post-dominator. One pass goes over the graph from the last node
+back; a common ancestor in the tree costs log(depth), by skip pointers (Myers, "An applicative random-access stack",
+1983).
 """
 
 from __future__ import annotations
@@ -16,8 +16,9 @@ NONE = -1
 class PostDominators:
     """The post-dominator tree. `parent[n]` is the immediate post-dominator of node n, or `NONE`.
 
-    `relation[n]` is the largest edge number on the paths from n to `parent[n]`. A node that is `outside` (it has a user
-    that is not in the graph) has no post-dominator.
+    `outputs[n]` are the edges of node n as (user, number). `relation[n]` is the largest edge number on the paths from n
+    to `parent[n]`. A node that is `outside` (it has a user that is not in the graph) has no post-dominator, and the
+    relation `worst`.
     """
 
     def __init__(self, outputs: Sequence[Sequence[tuple[int, int]]], outside: Sequence[bool], worst: int) -> None:
@@ -29,29 +30,30 @@ class PostDominators:
         self._jump_relation = [0] * size  # the largest relation from a node, inclusive, up to its jump, exclusive
         for node in range(size - 1, -1, -1):
             if not outside[node]:
-                self._settle(node, outputs[node])
+                self._add_node(node, outputs[node])
 
-    def _settle(self, node: int, edges: Sequence[tuple[int, int]]) -> None:
+    def _add_node(self, node: int, edges: Sequence[tuple[int, int]]) -> None:
+        """Set the parent and the skip pointer of a node, whose users have been added."""
         if not edges:
             self.relation[node] = 0
             return
-        at, relation = edges[0]
+        ancestor, relation = edges[0]
         for target, number in edges[1:]:
-            if at != NONE:
-                at, relation = self._common(at, target, relation)
+            if ancestor != NONE:
+                ancestor, relation = self._common(ancestor, target, relation)
             relation = max(relation, number)
         self.relation[node] = relation
-        if at == NONE:
+        if ancestor == NONE:
             return
-        self.parent[node] = at
+        self.parent[node] = ancestor
         depth, jump = self._depth, self._jump
-        depth[node] = depth[at] + 1
-        far = jump[at]
-        if depth[at] - depth[far] == depth[far] - depth[jump[far]]:
-            jump[node] = jump[far]
-            self._jump_relation[node] = max(relation, self._jump_relation[at], self._jump_relation[far])
+        depth[node] = depth[ancestor] + 1
+        skip = jump[ancestor]
+        if depth[ancestor] - depth[skip] == depth[skip] - depth[jump[skip]]:
+            jump[node] = jump[skip]
+            self._jump_relation[node] = max(relation, self._jump_relation[ancestor], self._jump_relation[skip])
         else:
-            jump[node] = at
+            jump[node] = ancestor
             self._jump_relation[node] = relation
 
     def _common(self, a: int, b: int, relation: int) -> tuple[int, int]:

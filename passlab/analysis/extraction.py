@@ -1,4 +1,4 @@
-"""Parts of programs: the fused kernels of a module, the program that ends at one of its values, constant weights."""
+"""Extracting parts of programs: fused kernels, the program that computes one value, weights of dense layers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from passlab.errors import Diagnostic, DiagnosticError
 from passlab.ir.equal import structural_hash
 from passlab.ir.expr import Call, Expr, Function, Tuple, TupleGetItem, Var
 from passlab.ir.module import IRModule
-from passlab.ir.op import Op
+from passlab.ir.op import is_call_of
 from passlab.ir.outline import outline
 from passlab.ir.walk import post_order
 from passlab.text.printer import render
@@ -53,14 +53,10 @@ def search_fc_transpose(expr: Expr) -> list[str]:
     """Return the names of variables used as `nn.dense(x, transpose(w, axes=[1, 0]))`, in evaluation order."""
     names: dict[str, None] = {}
     for node in post_order(expr):
-        if isinstance(node, Call) and node.op is _find("nn.dense"):
+        if is_call_of(node, "nn.dense"):
             weight = node.args[1]
-            if isinstance(weight, Call) and weight.op is _find("transpose") and isinstance(weight.args[0], Var):
+            if is_call_of(weight, "transpose") and isinstance(weight.args[0], Var):
                 axes = weight.attrs.get("axes") if weight.attrs is not None else None
                 if axes in (None, (1, 0)):
                     names[weight.args[0].name_hint] = None
     return list(names)
-
-
-def _find(name: str) -> Op:
-    return Op.get(name)

@@ -83,7 +83,7 @@ def detect_feature(a: Any, b: Any = None) -> set[Feature]:
 
 def _features(root: Expr) -> set[Feature]:
     order = post_order(root, enter=lambda node: type(node) is not Function or not node.is_primitive)
-    place = {node: i for i, node in enumerate(order)}
+    position = {node: i for i, node in enumerate(order)}
     result = {_FEATURES[type(node)] for node in order}
     used: set[Expr] = set()
     values = {node.var: node.value for node in order if isinstance(node, Let)}
@@ -92,8 +92,8 @@ def _features(root: Expr) -> set[Feature]:
             continue
         for child in CHILDREN[type(node)](node)[isinstance(node, Let) :]:
             if isinstance(child, _ATOMS):
-                if child in values and i <= place[values[child]]:
-                    result.add(Feature.fLetRec)  # read before the value is complete
+                if child in values and i <= position[values[child]]:
+                    result.add(Feature.fLetRec)  # the value uses its own variable
             elif child in used:
                 result.add(Feature.fGraph)
             used.add(child)

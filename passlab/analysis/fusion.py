@@ -1,4 +1,4 @@
-"""Which nodes of a dataflow graph may be computed together, in one kernel.
+"""Operator fusion: groups the nodes of a dataflow graph into kernels.
 
 Each operator has a pattern (element-wise, broadcast, injective, reduction, ...). A node may join the group of its
 immediate post-dominator if the patterns of all nodes on the paths between them permit it, so that diamonds fuse whole.
@@ -39,7 +39,7 @@ class FusionGraph:
     """The dataflow of a function: `nodes` in topological order, `index` their numbers.
 
     `pattern[n]` is the fusion pattern of node n, `outputs[n]` its users as (number, pattern of the edge), and
-    `outside[n]` whether something uses it that cannot be fused: a function's result, a let, a branch.
+    `outside[n]` whether it has a use that cannot be fused: the result of a function, a let, a branch.
     """
 
     def __init__(self, root: Expr) -> None:
@@ -50,7 +50,7 @@ class FusionGraph:
         self.outputs: list[list[tuple[int, int]]] = [[] for _ in range(size)]
         self.outside = [False] * size
         self.outside[-1] = True
-        self._tensors: dict[Type, bool] = {}  # whether a type is a tuple of tensors: asked by each of its projections
+        self._is_tensor_tuple: dict[Type, bool] = {}  # cached, as a tuple may have many projections
         for number, node in enumerate(self.nodes):
             rule = _RULES.get(type(node))
             if rule is not None:
@@ -94,9 +94,9 @@ class FusionGraph:
 
     def _projection(self, number: int, node: TupleGetItem) -> None:
         ty = node.tuple_value.checked_type
-        if ty not in self._tensors:
-            self._tensors[ty] = type(ty) is TupleType and all(type(f) is TensorType for f in ty.fields)
-        if self._tensors[ty]:
+        if ty not in self._is_tensor_tuple:
+            self._is_tensor_tuple[ty] = type(ty) is TupleType and all(type(f) is TensorType for f in ty.fields)
+        if self._is_tensor_tuple[ty]:
             self.pattern[number] = INJECTIVE
             self._use(node.tuple_value, number, INJECTIVE)
         else:  # kernels take tensors and tuples of tensors only
@@ -113,9 +113,9 @@ _RULES: dict[type, Callable[..., None]] = {
 
 
 class FusionGroups:
-    """The nodes of a graph in groups, each to be one kernel. `root(n)` is the last node of the group of node n.
+    """The nodes of a graph in groups, each of which becomes a kernel. `root(n)` is the last node of the group of n.
 
-    With `fuse` False every node stays alone. No group grows beyond `max_nodes` nodes.
+    With `fuse` False every node is a group of its own. No group has more than `max_nodes` nodes.
     """
 
     def __init__(self, graph: FusionGraph, max_nodes: int, fuse: bool = True) -> None:
@@ -148,31 +148,32 @@ class FusionGroups:
                 continue
             sink = dominator[node]
             if phase == 2:
-                if self._kind[node] <= INJECTIVE and self._fits(node, sink):
-                    self._into_tuple(node, sink)
-            elif self._kind[sink] != TUPLE and self.root(node) != self.root(sink) and self._fits(node, sink):
-                self._try(node, sink, phase)
+                if self._kind[node] <= INJECTIVE and self._within_limit(node, sink):
+                    self._fuse_into_tuple(node, sink)
+            elif self._kind[sink] != TUPLE and self.root(node) != self.root(sink) and self._within_limit(node, sink):
+                self._try_fuse(node, sink, phase)
 
-    def _try(self, node: int, sink: int, phase: int) -> None:
+    def _try_fuse(self, node: int, sink: int, phase: int) -> None:
         kind, relation = self._kind[node], self._tree.relation[node]
         if kind == ANCHOR:
-            if phase == 0 and relation == ELEMWISE and self._path(node, sink, BROADCAST, _at_most_broadcast):
+            if phase == 0 and relation == ELEMWISE and self._check_path(node, sink, BROADCAST, _at_most_broadcast):
                 self._merge(node, sink)
         elif kind <= BROADCAST:
-            near = relation <= INJECTIVE or relation == COMM_REDUCE
-            if near and self._path(node, sink, INJECTIVE, _takes_broadcast):
+            fusable = relation <= INJECTIVE or relation == COMM_REDUCE
+            if fusable and self._check_path(node, sink, INJECTIVE, _accepts_broadcast):
                 self._merge(node, sink)
-        elif kind in (INJECTIVE, TUPLE) and phase == 1 and self._path(node, sink, INJECTIVE, _at_most_injective):
+        elif kind in (INJECTIVE, TUPLE) and phase == 1 and self._check_path(node, sink, INJECTIVE, _at_most_injective):
             self._merge(node, sink)
 
-    def _into_tuple(self, node: int, sink: int) -> None:
-        """Take an injective producer into a tuple that was itself taken into an injective operator."""
-        top = self._kind[self.root(sink)]
-        if self._kind[sink] == TUPLE and top <= INJECTIVE and self._path(node, sink, INJECTIVE, _at_most_injective):
+    def _fuse_into_tuple(self, node: int, sink: int) -> None:
+        """Fuse an injective producer into a tuple that was itself fused into an injective operator."""
+        root_kind = self._kind[self.root(sink)]
+        is_fused_tuple = self._kind[sink] == TUPLE and root_kind <= INJECTIVE
+        if is_fused_tuple and self._check_path(node, sink, INJECTIVE, _at_most_injective):
             self._merge(node, sink)
 
-    def _fits(self, node: int, sink: int) -> bool:
-        """Whether the group would not grow beyond the limit; stops counting as soon as it would."""
+    def _within_limit(self, node: int, sink: int) -> bool:
+        """Return True if the merged group would have at most `max_nodes` nodes; stop counting once it has more."""
         total = self._size[self.root(sink)]
         seen = {sink}
         stack = [node]
@@ -187,8 +188,8 @@ class FusionGroups:
             stack += [user for user, _ in self._graph.outputs[at]]
         return True
 
-    def _path(self, node: int, sink: int, between: int, at_sink: Callable[[int], bool]) -> bool:
-        """Whether all groups on the way to `sink` are of kind `between` at most, and that of the sink is accepted."""
+    def _check_path(self, node: int, sink: int, between: int, at_sink: Callable[[int], bool]) -> bool:
+        """Return True if all groups on paths to `sink` are of kind `between` or less, and `at_sink` accepts its own."""
         seen = {node}
         stack = [user for user, _ in self._graph.outputs[node]]
         while stack:
@@ -207,6 +208,7 @@ class FusionGroups:
         return True
 
     def _merge(self, node: int, sink: int) -> None:
+        """Merge the groups of all nodes on the paths from a node to its post-dominator."""
         seen = {sink}
         stack = [node]
         while stack:
@@ -234,5 +236,5 @@ def _at_most_injective(kind: int) -> bool:
     return kind <= INJECTIVE
 
 
-def _takes_broadcast(kind: int) -> bool:
+def _accepts_broadcast(kind: int) -> bool:
     return kind <= COMM_REDUCE or kind == ANCHOR

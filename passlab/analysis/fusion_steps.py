@@ -1,6 +1,6 @@
-"""`WatchedFusion`: the same groups as `FusionGroups`, with the reason why each node joined its post-dominator or not.
+"""`RecordedFusion`: the same groups as `FusionGroups`, with the reason why each node joined its post-dominator or not.
 
-A subclass records the decisions of its base class, so fusion itself does not pay for it. Used by views.
+It is a subclass that records the decisions of its base class, so that fusion alone stays fast. Views use it.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import NamedTuple
 from passlab.analysis.fusion import FusionGraph, FusionGroups
 from passlab.ir.op import OpPattern
 
-PHASES = ("what ends in element-wise work", "injective operators and tuples", "producers of tuples taken in")
+PHASES = ("groups that end in element-wise operators", "injective operators and tuples", "producers of fused tuples")
 _KINDS = {
     OpPattern.ELEMWISE: "element-wise",
     OpPattern.BROADCAST: "broadcast",
@@ -24,64 +24,62 @@ _KINDS = {
 
 
 class FusionStep(NamedTuple):
-    """A decision: whether `node` joins `sink`, its immediate post-dominator. `joined` are the groups that merged.
+    """The decision whether `node` joins `sink`, its immediate post-dominator.
 
-    Each pair of `joined` is (last node of a group, last node of the group it joins); empty if the node stays alone.
+    `merges` are the groups that merged, as (last node of a group, last node of the group it joins); empty if none did.
     """
 
     phase: int
     node: int
     sink: int
-    joined: tuple[tuple[int, int], ...]
-    why: str
+    merges: tuple[tuple[int, int], ...]
+    reason: str
 
 
-class WatchedFusion(FusionGroups):
-    """Groups that record each decision."""
+class RecordedFusion(FusionGroups):
+    """Groups that call `observe` with each decision."""
 
-    def __init__(self, graph: FusionGraph, max_nodes: int, tell: Callable[[FusionStep], None]) -> None:
-        self._tell = tell
+    def __init__(self, graph: FusionGraph, max_nodes: int, observe: Callable[[FusionStep], None]) -> None:
+        self._observe = observe
         self._phase = 0
-        self._joined: list[tuple[int, int]] = []
+        self._merges: list[tuple[int, int]] = []
         super().__init__(graph, max_nodes)
 
     def _run(self, phase: int) -> None:
         self._phase = phase
         super()._run(phase)
 
-    def _fits(self, node: int, sink: int) -> bool:
-        fits = super()._fits(node, sink)
-        if not fits:
-            self._told(node, sink, f"the group would hold more than {self._max} nodes")
-        return fits
+    def _within_limit(self, node: int, sink: int) -> bool:
+        within = super()._within_limit(node, sink)
+        if not within:
+            self._record(node, sink, f"the group would hold more than {self._max} nodes")
+        return within
 
-    def _try(self, node: int, sink: int, phase: int) -> None:
-        why = self._facts(node, sink)
-        super()._try(node, sink, phase)
-        self._told(node, sink, why)
+    def _try_fuse(self, node: int, sink: int, phase: int) -> None:
+        reason = self._reason(node, sink)
+        super()._try_fuse(node, sink, phase)
+        self._record(node, sink, reason)
 
-    def _into_tuple(self, node: int, sink: int) -> None:
-        why = self._facts(node, sink)
-        super()._into_tuple(node, sink)
-        if self._joined:
-            self._told(node, sink, why)
+    def _fuse_into_tuple(self, node: int, sink: int) -> None:
+        reason = self._reason(node, sink)
+        super()._fuse_into_tuple(node, sink)
+        if self._merges:
+            self._record(node, sink, reason)
 
     def _join(self, child: int, parent: int) -> None:
         if child != parent:
-            self._joined.append((child, parent))
+            self._merges.append((child, parent))
         super()._join(child, parent)
 
-    def _facts(self, node: int, sink: int) -> str:
-        """Describe the basis of the decision: the kinds of the node, of the edges on the way, and of the sink's
-        group.
-        """
+    def _reason(self, node: int, sink: int) -> str:
+        """Return the patterns that the decision depends on, as text."""
         kinds = self._kind[node], self._tree.relation[node], self._kind[self.root(sink)]
-        own, way, there = map(kind_name, kinds)
-        return f"it is {own}, the edges on the way {way}, the group there {there}"
+        own, path, group = map(kind_name, kinds)
+        return f"its pattern is {own}, that of the edges {path}, that of the group there {group}"
 
-    def _told(self, node: int, sink: int, why: str) -> None:
-        self._tell(FusionStep(self._phase, node, sink, tuple(self._joined), why))
-        self._joined.clear()
+    def _record(self, node: int, sink: int, reason: str) -> None:
+        self._observe(FusionStep(self._phase, node, sink, tuple(self._merges), reason))
+        self._merges.clear()
 
 
 def kind_name(kind: int) -> str:

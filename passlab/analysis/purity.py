@@ -1,9 +1,9 @@
 """The purity of expressions: one that neither reads nor changes state may be dropped, moved or evaluated repeatedly.
 
-A function is a value: creating one is pure, calling it may not be. So there are two questions, `evaluation` (is
-computing this pure?) and `call` (if it is a function: is calling it pure?). The answers are conservative: functions
-that come out of tuples, references, data or parameters count as impure to call, and so do external functions. Needs
-types: an expression not known to be first order counts as a function. Knows nothing of passes.
+A function is a value: creating one is pure, calling it may not be. So a purity has two parts: `evaluation` (computing
+the value is pure) and `call` (if the value is a function, calling it is pure). Both are conservative: functions that
+come from tuples, references, data or parameters count as impure to call, and so do external functions. The analysis
+needs types: an expression that is not known to be first-order counts as a function.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from passlab.ir.walk import CHILDREN, LEAVES, post_order
 
 
 class Purity(NamedTuple):
-    """Whether evaluating is pure, and whether calling the result is."""
+    """Whether evaluating an expression is pure, and whether calling its value is."""
 
     evaluation: bool
     call: bool
@@ -56,7 +56,7 @@ class ModulePurity:
     functions: dict[str, Purity]
 
     def pure(self, expr: Expr) -> bool:
-        """Whether evaluating a node of the module is known to be pure."""
+        """Return True if evaluating a node of the module is known to be pure."""
         purity = self.nodes.get(expr)
         return purity is not None and purity.evaluation
 
@@ -64,8 +64,8 @@ class ModulePurity:
 def module_purity(mod: IRModule) -> ModulePurity:
     """Return the purity of every node of a typed module.
 
-    Recursion is assumed to be pure until something in the cycle is not: a greatest fixed point, reached by visiting a
-    function again when one of its callees turns out to be impure.
+    Recursive functions are assumed to be pure until one in the cycle is not: a greatest fixpoint, computed with a
+    worklist of the callers of functions that turn out to be impure.
     """
     functions: dict[str, Purity] = {}
     nodes: dict[Expr, Purity] = {}
@@ -78,57 +78,56 @@ def module_purity(mod: IRModule) -> ModulePurity:
         callees[name] = list(dict.fromkeys(n.name_hint for n in orders[name] if type(n) is GlobalVar))
         for callee in callees[name]:
             callers.setdefault(callee, []).append(name)
-    # callees first, so that only cycles are visited again
-    waiting = deque(name for group in strongly_connected(callees) for name in group)
+    # Callees first, so that only cycles are repeated.
+    worklist = deque(name for group in strongly_connected(callees) for name in group)
     queued = set(functions)
-    while waiting:
-        name = waiting.popleft()
+    while worklist:
+        name = worklist.popleft()
         queued.discard(name)
         _visit(orders[name], functions, nodes)
         purity = nodes[mod[name]]
         if functions[name].call and not purity.call:
             functions[name] = IMPURE_TO_CALL
-            again = [c for c in callers.get(name, ()) if c not in queued]
-            waiting.extend(again)
-            queued.update(again)
+            dependents = [c for c in callers.get(name, ()) if c not in queued]
+            worklist.extend(dependents)
+            queued.update(dependents)
     return ModulePurity(nodes, functions)
 
 
 def _visit(order: list[Expr], functions: dict[str, Purity], nodes: dict[Expr, Purity]) -> None:
-    """Fill `nodes` for one function.
+    """Compute the purity of the nodes of one function.
 
-    A recursive local function is first assumed to be pure. If that was wrong the function is visited again with its
-    real purity; if another assumption then proves wrong, all recursive functions are assumed to be impure, so three
-    rounds are enough.
+    Recursive local functions are first assumed to be pure. If that was wrong for some, a second round assumes these to
+    be impure; if that was wrong for others, a third round assumes all to be impure.
     """
     values = {n.var: n.value for n in order if type(n) is Let}
     binders: dict[Expr, list[Var]] = {}
     for var, value in values.items():
         binders.setdefault(var if type(value) is Var else value, []).append(var)
-    recursive = _recursive(order, values) if values else set()
-    assumed: set[Var] = set()  # recursive local functions that are impure to call
+    recursive = _recursive_vars(order, values) if values else set()
+    impure: set[Var] = set()  # recursive local functions that are assumed to be impure to call
     for rounds in range(3):
         for node in order:
             if type(node) is Var:
-                nodes[node] = Purity(True, node not in assumed if node in values else _first_order(node))
-        wrong = _round(order, values, binders, functions, nodes) & recursive - assumed
+                nodes[node] = Purity(True, node not in impure if node in values else _first_order(node))
+        wrong = _compute_once(order, values, binders, functions, nodes) & recursive - impure
         if not wrong:
             return
-        assumed |= wrong if rounds == 0 else recursive
+        impure |= wrong if rounds == 0 else recursive
 
 
-def _recursive(order: list[Expr], values: dict[Var, Expr]) -> set[Var]:
-    """Return the let variables that are used before their value is complete: those of recursive functions."""
-    place = {node: i for i, node in enumerate(order)}
+def _recursive_vars(order: list[Expr], values: dict[Var, Expr]) -> set[Var]:
+    """Return the let variables that their own value uses: those of recursive functions."""
+    position = {node: i for i, node in enumerate(order)}
     result = set()
     for i, node in enumerate(order):
         for child in CHILDREN[type(node)](node)[type(node) is Let :]:
-            if type(child) is Var and child in values and i <= place[values[child]]:
+            if type(child) is Var and child in values and i <= position[values[child]]:
                 result.add(child)
     return result
 
 
-def _round(
+def _compute_once(
     order: list[Expr],
     values: dict[Var, Expr],
     binders: dict[Expr, list[Var]],
@@ -140,7 +139,7 @@ def _round(
     for node in order:
         if type(node) is not Var:
             nodes[node] = purity = _RULES[type(node)](node, nodes, functions)
-        elif node in binders:  # bound to another variable, whose purity is known here
+        elif node in binders:  # its value is another variable, whose purity has been computed
             purity = nodes[values[node]]
         if node in binders:
             for var in binders[node]:
@@ -206,7 +205,7 @@ def _projection(node: TupleGetItem, nodes: Nodes, functions: Functions) -> Purit
 
 
 def _ref_create(node: RefCreate, nodes: Nodes, functions: Functions) -> Purity:
-    """Creating a cell is invisible; only reads and writes of it are impure."""
+    """Creating a reference is pure; reading and writing it are not."""
     return Purity(nodes[node.value].evaluation, True)
 
 
@@ -239,33 +238,34 @@ _RULES: dict[type, Callable[[Any, Nodes, Functions], Purity]] = {
 class LocalPurity:
     """The purity of single expressions, conservatively, for rewriting.
 
-    Needs no types and no module, and therefore knows less: calls of global and local functions count as impure, those
+    It needs no types and no module, so it is less precise: calls of global and local functions count as impure, those
     of primitive functions as pure. Each node is visited once. Kinds of nodes in `also` count as impure too.
     """
 
     def __init__(self, also: tuple[type, ...] = ()) -> None:
-        self._known: dict[Expr, bool] = {}
+        self._table: dict[Expr, bool] = {}
         self._impure = (RefRead, RefWrite, *also)
 
     def of(self, expr: Expr) -> bool:
-        """Whether `expr` certainly neither reads nor changes state."""
+        """Return True if `expr` certainly neither reads nor changes state."""
         if type(expr) in LEAVES:
             return True
-        table = self._known
+        table = self._table
         if expr not in table:
             stack: list[Expr] = [expr]
             while stack:
                 node = stack[-1]
-                parts = _evaluate_node(node)
-                missing = [k for k in parts if k not in table]
-                if missing and node not in table:
-                    stack += missing
+                operands = _evaluated_operands(node)
+                pending = [k for k in operands if k not in table]
+                if pending and node not in table:
+                    stack += pending
                     continue
-                table[node] = self._acts_purely(node) and all(map(table.__getitem__, parts))
+                table[node] = self._is_pure_alone(node) and all(map(table.__getitem__, operands))
                 stack.pop()
         return table[expr]
 
-    def _acts_purely(self, node: Expr) -> bool:
+    def _is_pure_alone(self, node: Expr) -> bool:
+        """Return True if a node with pure operands is pure."""
         if type(node) is Call:
             op = node.op
             if type(op) is Op:
@@ -274,7 +274,8 @@ class LocalPurity:
         return type(node) not in self._impure
 
 
-def _evaluate_node(node: Expr) -> tuple[Expr, ...]:
+def _evaluated_operands(node: Expr) -> tuple[Expr, ...]:
+    """Return the children that evaluating a node evaluates: not the body of a function."""
     if type(node) is Function:
         return ()
     if type(node) is Call:

@@ -1,7 +1,6 @@
 """Regions: the parts of a program for other compilers, delimited by `compiler_begin` and `compiler_end`.
 
 The marks are on edges: a value enters through a begin and leaves through an end, and the nodes between form one region.
-This module reads the marks; it knows no pass.
 """
 
 from __future__ import annotations
@@ -20,27 +19,27 @@ _MARKED = (Call, Tuple, TupleGetItem, RefCreate, RefRead, RefWrite)  # nodes tha
 
 
 def is_begin(expr: Expr) -> TypeGuard[Call]:
-    """Whether an expression marks where a value enters a region."""
+    """Return True for a mark at which a value enters a region."""
     return is_call_of(expr, BEGIN)
 
 
 def is_end(expr: Expr) -> TypeGuard[Call]:
-    """Whether an expression marks where a value leaves a region."""
+    """Return True for a mark at which a value leaves a region."""
     return is_call_of(expr, END)
 
 
 def compiler_of(mark: Call) -> str:
-    """Return the compiler that a mark names."""
+    """Return the compiler of a mark."""
     return str(mark.attrs["compiler"]) if mark.attrs is not None else DEFAULT
 
 
 def is_closed(expr: Expr) -> bool:
-    """Whether an expression is a function that counts as one operator: a composite or a kernel."""
+    """Return True for a function that counts as one operator: a composite, a kernel or an external function."""
     return type(expr) is Function and ("Composite" in expr.attrs or expr.is_primitive or expr.attrs.get("Compiler"))
 
 
 def enter(expr: Expr) -> bool:
-    """Whether an expression may contain regions; for `post_order`."""
+    """Return True for an expression that may contain regions; for `post_order`."""
     return not is_closed(expr)
 
 
@@ -74,40 +73,40 @@ class Regions:
         self.order = post_order(root, enter=enter)
         self._number = {node: i for i, node in enumerate(self.order)}
         self.of: dict[Expr, Region] = {}
-        self._opened: dict[Expr, int] = {}
+        self._begin_number: dict[Expr, int] = {}
         for node in self.order:
             if is_begin(node):
-                self._opened[node] = len(self._opened)
+                self._begin_number[node] = len(self._begin_number)
             elif is_end(node):
-                self._leave(node)
+                self._visit_end(node)
             elif type(node) in _MARKED:
-                self._gather(node)
-        # Regions that were merged into others own no nodes any more.
+                self._visit_node(node)
+        # Regions that were merged into others have no nodes any more.
         self.all = list(dict.fromkeys(self.of[n] for n in self.order if n in self.of))
 
-    def _gather(self, node: Expr) -> None:
+    def _visit_node(self, node: Expr) -> None:
         """Put a node into the region of its arguments, if any of them is in one."""
         region: Region | None = None
         for child in CHILDREN[type(node)](node):
             if is_begin(child) and child not in self.of:
-                self._add(child, Region(compiler_of(child), self._opened[child]))
+                self._add(child, Region(compiler_of(child), self._begin_number[child]))
             if child not in self.of or is_end(child):
                 continue
             region = self.of[child] if region is None else self._merge(region, self.of[child], node)
         if region is not None:
             self._add(node, region)
 
-    def _leave(self, mark: Call) -> None:
+    def _visit_end(self, mark: Call) -> None:
         inner = mark.args[0]
-        if inner not in self.of and type(inner) in _MARKED:  # an operator without arguments
-            self._opened[mark] = len(self._opened)
-            self._add(inner, Region(compiler_of(mark), self._opened[mark]))
+        if inner not in self.of and type(inner) in _MARKED:  # an operator without arguments, which has no begin
+            self._begin_number[mark] = len(self._begin_number)
+            self._add(inner, Region(compiler_of(mark), self._begin_number[mark]))
         region = self.of.get(inner)
         if region is None:
-            what = f"a value that is in no region leaves one for `{compiler_of(mark)}`"
+            what = f"a region for `{compiler_of(mark)}` ends at a value that is in no region"
             raise PassError(Diagnostic(what, mark.span or inner.span, hint="mark the arguments with compiler_begin"))
         if region.compiler != compiler_of(mark):
-            raise _mix(region.compiler, compiler_of(mark), mark)
+            raise _mixed_regions_error(region.compiler, compiler_of(mark), mark)
         self.of[mark] = region
         region.ends.append(mark)
 
@@ -120,7 +119,7 @@ class Regions:
         if a is b:
             return a
         if a.compiler != b.compiler:
-            raise _mix(a.compiler, b.compiler, at)
+            raise _mixed_regions_error(a.compiler, b.compiler, at)
         large, small = (a, b) if len(a.nodes) >= len(b.nodes) else (b, a)
         for node in (*small.nodes, *small.ends):
             self.of[node] = large
@@ -129,7 +128,7 @@ class Regions:
         large.ends += small.ends
         return large
 
-    def parts_in_order(self, root: Expr) -> list[Expr | Region]:
+    def items_in_order(self, root: Expr) -> list[Expr | Region]:
         """Return the nodes of a function, operands first, with each region as one item.
 
         Nodes of regions are omitted, except their ends. Raises `PassError` if a region depends on its own result, or a
@@ -149,14 +148,14 @@ class Regions:
                 order.append(item)
             else:
                 open_.add(item)
-                for part in self.parts(item):
-                    if part in open_ and part not in done:
-                        raise _circular(part)
-                    if part not in done:
-                        stack.append(part)
+                for operand in self.operands(item):
+                    if operand in open_ and operand not in done:
+                        raise _circular_region_error(operand)
+                    if operand not in done:
+                        stack.append(operand)
         return order
 
-    def parts(self, item: Expr | Region) -> Sequence[Expr | Region]:
+    def operands(self, item: Expr | Region) -> Sequence[Expr | Region]:
         """Return the operands of an item, last first."""
         if isinstance(item, Region):
             return [*self.inputs(item)][::-1]
@@ -169,24 +168,24 @@ class Regions:
         return [] if is_closed(item) else [*CHILDREN[type(item)](item)[::-1]]
 
     def inputs(self, region: Region) -> Iterator[Expr]:
-        """Return the inputs of a region, each once, in order."""
-        met: set[Expr] = set()
+        """Yield the inputs of a region, each once, in order."""
+        seen: set[Expr] = set()
         for node in sorted(region.nodes, key=self._number.__getitem__):
-            parts = node.args if is_begin(node) else CHILDREN[type(node)](node)
-            for part in parts:
-                outside = self.of.get(part) is not region or is_end(part)
-                if outside and part not in met and type(part) is not Op and not is_closed(part):
-                    met.add(part)
-                    yield part
+            operands = node.args if is_begin(node) else CHILDREN[type(node)](node)
+            for operand in operands:
+                outside = self.of.get(operand) is not region or is_end(operand)
+                if outside and operand not in seen and type(operand) is not Op and not is_closed(operand):
+                    seen.add(operand)
+                    yield operand
 
 
-def _mix(a: str, b: str, at: Expr) -> PassError:
+def _mixed_regions_error(a: str, b: str, at: Expr) -> PassError:
     what = f"regions for `{a}` and `{b}` meet"
     return PassError(Diagnostic(what, at.span, hint="end the one with compiler_end where the other begins"))
 
 
-def _circular(part: Expr | Region) -> PassError:
-    compiler = part.compiler if isinstance(part, Region) else "?"
-    where = part.nodes[0].span if isinstance(part, Region) else part.span
+def _circular_region_error(item: Expr | Region) -> PassError:
+    compiler = item.compiler if isinstance(item, Region) else "?"
+    span = item.nodes[0].span if isinstance(item, Region) else item.span
     what = f"a region for `{compiler}` depends on its own result"
-    return PassError(Diagnostic(what, where, hint="make two regions of it"))
+    return PassError(Diagnostic(what, span, hint="split it into two regions"))

@@ -1,7 +1,7 @@
-"""Checks that functions marked as doing nothing but reshape contain only reshapes.
+"""Checks that functions marked by `relay.reshape_only` contain only reshapes.
 
-`FuseOps` marks them by `relay.reshape_only`; memory planning then copies nothing, and compilers run no kernel. A false
-mark is visible nowhere else: the reference evaluator ignores it.
+`FuseOps` sets the mark; the graph executor and the virtual machine then run no kernel for the function. Comparing
+results with the reference evaluator does not reveal a false mark, since the evaluator ignores it.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ def false_marks(mod: IRModule) -> list[Diagnostic]:
     for name, function in mod.items():
         for node in post_order(function):
             if isinstance(node, Function) and node.attrs.get(MARK):
-                culprit = _more_than_reshapes(node)
-                if culprit is not None:
-                    what = f"a function in @{name} is marked `{MARK}`, and calls `{culprit.op}`"
-                    result.append(Diagnostic(what, culprit.span, hint="mark only chains of reshapes of one input"))
+                call = _other_call(node)
+                if call is not None:
+                    what = f"a function in @{name} is marked `{MARK}`, and calls `{call.op}`"
+                    result.append(Diagnostic(what, call.span, hint="mark only chains of reshapes of one input"))
     return result
 
 
-def _more_than_reshapes(function: Function) -> Call | None:
-    """Return the first call on the way from the result to the input that is not a reshape."""
+def _other_call(function: Function) -> Call | None:
+    """Return the first call, from the result back to the input, that is not a reshape."""
     node = function.body
     while isinstance(node, Call) and isinstance(node.op, Op):
         if not has_trait(node, Trait.RESHAPES):

@@ -39,12 +39,12 @@ def process_params(
     kernel_size: int = 1,
     reg_task_input: bool = True,
 ) -> SparseAnalysisResult:
-    """Replace weights of convolutions in `params` by their blocks if at least the given fraction of elements is zero.
+    """Replace weights of convolutions in `params` by their BSR form if the fraction of zeros reaches the threshold.
 
-    Only weights with a window of `kernel_size` squared, 1 or 3, are replaced, and `layout` is that of the data. For a
-    window of 3 the elements in blocks of zeros count, not single ones, as in Relay. The array NAME becomes NAME.data
-    (blocks, rows, columns), NAME.indices and NAME.indptr. `reg_task_input` is accepted and changes nothing. Raises
-    `NodeValueError` for a weight whose matrix is not a multiple of the block size.
+    Only weights with a window of `kernel_size` x `kernel_size`, 1 or 3, are replaced; `layout` is that of the data. For
+    a window of 3, zeros only count in blocks of zeros, as in Relay. The array NAME becomes NAME.data (blocks, rows,
+    columns), NAME.indices and NAME.indptr. `reg_task_input` is accepted and ignored. Raises `NodeValueError` for a
+    weight whose matrix is not a multiple of the block size.
     """
     result = SparseAnalysisResult([], [])
     for name in search_conv2d_op_weight(expr):

@@ -14,7 +14,7 @@ from passlab.ir.walk import post_order
 
 
 class SparseAnalysisResult(NamedTuple):
-    """The names of sparse weights, and for each the lengths of its parts: data (3), indices, row pointers."""
+    """The names of sparse weights, and for each the shape of its data (rank 3), the lengths of indices and indptr."""
 
     weight_name: list[str]
     weight_shape: list[list[int]]
@@ -30,7 +30,7 @@ def search_dense_op_weight(expr: Expr) -> list[str]:
 def process_params(
     expr: Expr, params: MutableMapping[str, Any], block_size: tuple[int, int], sparsity_threshold: float
 ) -> SparseAnalysisResult:
-    """Replace weights of dense layers in `params` by their blocks if at least the given fraction of elements is zero.
+    """Replace weights of dense layers in `params` by their BSR form if the fraction of zeros reaches the threshold.
 
     The array NAME becomes NAME.data (blocks, rows, columns), NAME.indices and NAME.indptr; weights missing in `params`
     stay. Raises `NodeValueError` for a weight whose shape is not a multiple of the block size.
@@ -51,16 +51,16 @@ def process_params(
 
 
 def block_parts(name: str, weight: np.ndarray[Any, Any], block_size: tuple[int, int]) -> Mapping[str, Any]:
-    """Return data, indices and row pointers of a matrix in blocks (BSR), without the blocks that are all zero."""
+    """Return data, indices and row pointers of a matrix in BSR form, which omits the blocks that are all zero."""
     height, width = (int(length) for length in block_size)
     rows, columns = weight.shape
     if height < 1 or width < 1 or rows % height or columns % width:
         what = f"blocks do not cover the weight `{name}`"
         raise NodeValueError(Diagnostic(what, expected=f"divisors of {weight.shape}", found=str(tuple(block_size))))
     blocks = weight.reshape(rows // height, height, columns // width, width).swapaxes(1, 2)
-    kept = blocks.any(axis=(2, 3))
+    nonzero = blocks.any(axis=(2, 3))
     return {
-        f"{name}.data": np.ascontiguousarray(blocks[kept]),
-        f"{name}.indices": np.nonzero(kept)[1].astype("int32"),
-        f"{name}.indptr": np.concatenate([[0], np.cumsum(kept.sum(axis=1))]).astype("int32"),
+        f"{name}.data": np.ascontiguousarray(blocks[nonzero]),
+        f"{name}.indices": np.nonzero(nonzero)[1].astype("int32"),
+        f"{name}.indptr": np.concatenate([[0], np.cumsum(nonzero.sum(axis=1))]).astype("int32"),
     }

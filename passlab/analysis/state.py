@@ -1,8 +1,8 @@
-"""Whether a program has state, and which expressions may be evaluated elsewhere, at another time, or more often.
+"""State of programs: whether a module has any, and which expressions may be evaluated elsewhere, later, or repeatedly.
 
 An argument that replaces a parameter is evaluated where the parameter was used: later than the other arguments, perhaps
 in one branch only, perhaps once for each call of a closure. That is correct for expressions that neither read nor
-change state nor create a reference. Knows nothing of passes.
+change state nor create a reference.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ _STATELESS: WeakKeyDictionary[Function, bool] = WeakKeyDictionary()
 
 
 def stateless(mod: IRModule) -> bool:
-    """Whether nothing in a module reads or changes state, so that all its expressions are pure.
+    """Return True if nothing in a module reads or changes state, so that all its expressions are pure.
 
-    Each function is visited once; after that the answer takes time linear in the number of functions.
+    Each function is visited once and cached; after that a call takes time linear in the number of functions.
     """
     return all(_has_no_state(function) for _, function in mod.items())
 
@@ -38,9 +38,9 @@ def _has_no_state(function: Function) -> bool:
 
 
 class Movability:
-    """Whether an expression of a module may be evaluated elsewhere. For single expressions; each node is visited once.
+    """A predicate: `Movability(mod)(expr)` is True if the expression may be evaluated elsewhere, later or repeatedly.
 
-    Calls of functions count as movable only if the module has no state at all.
+    Calls of functions count as movable only if the module has no state at all. Each node is visited once.
     """
 
     def __init__(self, mod: IRModule | None = None) -> None:

@@ -1,7 +1,7 @@
-"""Whether the type of an expression is known from the expression alone.
+"""Expressions whose type does not follow from the expression alone.
 
-A match without clauses has any type; its surroundings determine which one, such as the annotation of the let that binds
-it. A pass that moves such an expression has to keep the annotation.
+A match without clauses has any type; its context determines which one, such as the annotation of the let that binds it.
+A pass that moves such an expression has to keep the annotation.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from passlab.ir.op import Op
 
 
 def states_type(expr: Expr) -> bool:
-    """Whether the type of an expression is known without its surroundings: not if an empty match gives its value."""
-    if type(expr) is Var or (type(expr) is Call and type(expr.op) is Op):  # most expressions, answered without a walk
+    """Return True if the type of an expression is known without its context: not if its value is an empty match."""
+    if type(expr) is Var or (type(expr) is Call and type(expr.op) is Op):  # most expressions: no walk is needed
         return True
     stack, seen = [expr], set[Expr]()
     while stack:

@@ -1,8 +1,7 @@
 """The bound and free type variables of a program or type, and the dtypes it uses.
 
-As with variables the question is one of sets: a type variable is free if nothing inside binds it. Function types and
-generic functions bind their parameters, definitions of data types theirs; constructors bind those of their definition,
-which is looked up in the module.
+A type variable is free if nothing in the program or type binds it. Function types, generic functions and definitions of
+data types bind their type parameters; constructors bind those of their definition, which is looked up in the module.
 """
 
 from __future__ import annotations
@@ -15,11 +14,11 @@ from passlab.ir.types import FuncType, GlobalTypeVar, TensorType, Type, TypeVar
 from passlab.ir.walk import CHILDREN
 
 
-class _Collected:
-    """The type variables found, and the bound ones, each in order of first encounter from the root down."""
+class _Collector:
+    """Collects all type variables and the bound ones, each in order of first encounter from the root down."""
 
     def __init__(self, root: Expr | Type, mod: IRModule | None) -> None:
-        self.met: dict[TypeVar, None] = {}
+        self.all: dict[TypeVar, None] = {}
         self.bound: dict[TypeVar, None] = {}
         self.mod = mod
         self._seen: set[Expr | Type] = set()
@@ -53,7 +52,7 @@ class _Collected:
             stack.extend(CHILDREN[type(node)](node)[::-1])
 
     def _bind(self, variables: tuple[TypeVar, ...]) -> None:
-        self.met.update(dict.fromkeys(variables))
+        self.all.update(dict.fromkeys(variables))
         self.bound.update(dict.fromkeys(variables))
 
     def _constructor(self, constructor: Constructor) -> None:
@@ -71,7 +70,7 @@ class _Collected:
                 continue
             self._seen.add(ty)
             if isinstance(ty, TypeVar):
-                self.met[ty] = None
+                self.all[ty] = None
             elif isinstance(ty, FuncType):
                 self._bind(ty.type_params)
             elif isinstance(ty, TypeData):
@@ -82,23 +81,23 @@ class _Collected:
 
 
 def free_type_vars(expr: Expr | Type, mod: IRModule | None = None) -> list[TypeVar]:
-    """Return the type variables used and not bound, in order of first encounter."""
-    collected = _Collected(expr, mod)
-    return [v for v in collected.met if v not in collected.bound]
+    """Return the type variables that are used and not bound, in order of first encounter."""
+    collector = _Collector(expr, mod)
+    return [v for v in collector.all if v not in collector.bound]
 
 
 def bound_type_vars(expr: Expr | Type, mod: IRModule | None = None) -> list[TypeVar]:
     """Return the type variables that are bound inside, in binding order."""
-    return list(_Collected(expr, mod).bound)
+    return list(_Collector(expr, mod).bound)
 
 
 def all_type_vars(expr: Expr | Type, mod: IRModule | None = None) -> list[TypeVar]:
     """Return every type variable, bound or free, in order of first encounter."""
-    return list(_Collected(expr, mod).met)
+    return list(_Collector(expr, mod).all)
 
 
 def all_dtypes(expr: Expr) -> set[str]:
-    """Return the dtypes in the types of all nodes; constants and annotations count before inference too."""
+    """Return the dtypes in the types of all nodes; before inference, those of constants and annotations."""
     types: set[Type] = set()
     stack, seen = [expr], {expr}
     while stack:

@@ -1,7 +1,7 @@
 """Checks that every variable is bound once and used in its scope, and locates violations.
 
-A shared node belongs to the innermost scope common to all its uses. A variable is used in its scope if that is the
-scope its binder opens. The value of a `let` is inside that scope too, for recursive functions.
+A shared node belongs to the innermost scope around all its uses. For a variable that must be the scope that its binder
+opens. The value of a `let` is inside that scope too, for recursive functions.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from passlab.ir.walk import CHILDREN, Scope, post_order, scoped_children
 
 @dataclass(frozen=True)
 class WellFormedness:
-    """The result of `well_formed`: true as a condition if nothing was found; `diagnostics` holds the findings."""
+    """The result of `well_formed`: true as a condition if there are no findings, which are in `diagnostics`."""
 
     diagnostics: tuple[Diagnostic, ...]
 
@@ -50,7 +50,7 @@ def check_well_formed(program: Expr | IRModule) -> None:
 
 
 def outside_scope(var: Var) -> VerifyError:
-    """Return the error of a compiler that meets a variable where it has no value."""
+    """Return the error for a variable that a compiler visits outside its scope."""
     return VerifyError(Diagnostic(f"the variable `%{var.name_hint}` is used outside its scope", var.span))
 
 
@@ -68,8 +68,8 @@ def findings(program: Expr | IRModule) -> list[Diagnostic]:
     return result
 
 
-class _Scoping:
-    """The scope of every node and the scope and node that bind each variable."""
+class _ScopeTable:
+    """The scope of every node, and the node and scope that bind each variable."""
 
     def __init__(self, root: Expr) -> None:
         top = Scope(None, None)
@@ -80,65 +80,66 @@ class _Scoping:
             self._enter(node, self.of[node])
 
     def _enter(self, node: Expr, scope: Scope) -> None:
-        opened: list[Scope] = []
+        inner: list[Scope] = []
 
         def open_scope(owner: Expr, part: int) -> Scope:
-            opened.append(Scope(owner, scope))
-            return opened[-1]
+            inner.append(Scope(owner, scope))
+            return inner[-1]
 
         children = list(scoped_children(node, scope, open_scope))
         if isinstance(node, Let):
-            children = [(child, opened[0]) for child, _ in children]
-            self._bind(node.var, node, opened[0])
+            children = [(child, inner[0]) for child, _ in children]
+            self._bind(node.var, node, inner[0])
         elif isinstance(node, Function):
             for param in node.params:
-                self._bind(param, node, opened[0])
+                self._bind(param, node, inner[0])
         elif isinstance(node, Match):
-            for clause, inner in zip(node.clauses, opened, strict=True):
+            for clause, arm_scope in zip(node.clauses, inner, strict=True):
                 for var in pattern_vars(clause.lhs):
-                    self._bind(var, node, inner)
-        for child, where in children:
-            parent = self.of.get(child)
-            self.of[child] = where if parent is None else parent.common(where)
+                    self._bind(var, node, arm_scope)
+        for child, child_scope in children:
+            previous = self.of.get(child)
+            self.of[child] = child_scope if previous is None else previous.common(child_scope)
 
     def _bind(self, var: Var, node: Expr, scope: Scope) -> None:
         self.binders.setdefault(var, []).append((node, scope))
 
 
-def _findings(root: Expr, where: str) -> list[Diagnostic]:
-    scoping = _Scoping(root)
+def _findings(root: Expr, suffix: str) -> list[Diagnostic]:
+    """Return the violations in one expression. `suffix` names its function in messages."""
+    scopes = _ScopeTable(root)
     result = []
-    for var, binders in scoping.binders.items():
+    for var, binders in scopes.binders.items():
         (first, scope), *others = binders
         if others:
             notes = [(f"bound first by this {_kind(first)}", first.span)]
             notes += [(f"bound again by this {_kind(node)}", node.span) for node, _ in others]
             result.append(
                 Diagnostic(
-                    f"the variable `%{var.name_hint}` is bound {_times(len(binders))}{where}",
+                    f"the variable `%{var.name_hint}` is bound {_times(len(binders))}{suffix}",
                     others[0][0].span or var.span,
                     notes=tuple(note for note in notes if note[1] is not None),
                     hint="give each binding a variable of its own",
                 )
             )
-        elif scoping.of[var] is not scope:
-            result.append(_escape(var, first, scope, scoping, where))
+        elif scopes.of[var] is not scope:
+            result.append(_escape_finding(var, first, scope, scopes, suffix))
     return result
 
 
-def _escape(var: Var, binder: Expr, scope: Scope, scoping: _Scoping, where: str) -> Diagnostic:
-    """Explain a use outside the scope, at the first node in evaluation order that reads the variable there."""
-    place = None
-    for node in scoping.order:
-        if node is binder or scope.encloses(scoping.of[node]):
+def _escape_finding(var: Var, binder: Expr, scope: Scope, scopes: _ScopeTable, suffix: str) -> Diagnostic:
+    """Return the finding for a use outside the scope, at the first node in evaluation order that reads the variable."""
+    span = None
+    for node in scopes.order:
+        if node is binder or scope.encloses(scopes.of[node]):
             continue
         if any(child is var for child in CHILDREN[type(node)](node)):
-            place = node.span
+            span = node.span
             break
     notes = ((f"bound by this {_kind(binder)}", binder.span),) if binder.span is not None else ()
     return Diagnostic(
-        f"the variable `%{var.name_hint}` is used outside its scope{where}",
-        place or var.span,
+        f"the variable `%{var.name_hint}` is used outside its scope{suffix}",
+        span or var.span,
         notes=notes,
         hint="a node that is used in several places is computed where all of them see it; bind it inside the scope",
     )

@@ -24,7 +24,7 @@ from passlab.compat.local_types import remembering, with_remembered
 from passlab.compat.scalars import IntImm
 from passlab.evaluate.values import ADTValue, RefValue
 from passlab.executor import AotModule, GraphModule, param_dict
-from passlab.executor.create import Executor, FunctionValue, callable_parts
+from passlab.executor.create import Executor, FunctionValue, map_leaves
 from passlab.executor.factories import Factory
 from passlab.executor.graph_module import GraphModuleDebug
 from passlab.executor.outputs import CallableByName
@@ -82,8 +82,8 @@ _before: list[tuple[Any, str, Any]] = []
 def wrap_result(value: Any) -> Any:
     """Return a result whose arrays are `NDArray`s, in tuples, lists, dictionaries and values of data types too."""
     if type(value) is list:
-        return [callable_parts(field, _leaf) for field in value]
-    return callable_parts(value, _leaf)
+        return [map_leaves(field, _leaf) for field in value]
+    return map_leaves(value, _leaf)
 
 
 def _leaf(value: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Definitions of padding, blocks of pixels and image operators, for small arrays; see `elements`."""
+"""Definitions of padding, of rearranging blocks of pixels, and of image operators; see `elements`."""
 
 from __future__ import annotations
 
@@ -7,21 +7,18 @@ from typing import Any
 
 import numpy as np
 
-from passlab.definitions.elements import MEANING, each, is_int, means, wide
-from passlab.definitions.networks import _PLAIN, _sides, _to
-from passlab.definitions.places import grid_value, resize_line, sample
+from passlab.definitions.elements import MEANING, as_float64, definition_of, elementwise, is_int
+from passlab.definitions.networks import PLAIN_LAYOUTS, pad_widths, to_layout
+from passlab.definitions.sampling import grid_value, resize_last_axis, sample
 from passlab.op.dtypes import Array
 
 
 # ---------------------------------------------------------------- borders and blocks
 def _pad(x: Any, widths: Any, value: Any, mode: Any) -> Array:
+    # Negative widths cut elements off.
     inner = x[tuple(slice(max(-a, 0), n - max(-b, 0)) for (a, b), n in zip(widths, x.shape, strict=True))]
     widths = [(max(int(a), 0), max(int(b), 0)) for a, b in widths]
-    return (
-        np.pad(inner, widths, "constant", constant_values=value)
-        if mode == "constant"
-        else np.pad(inner, widths, mode=mode)
-    )
+    return np.pad(inner, widths, mode, **({"constant_values": value} if mode == "constant" else {}))
 
 
 MEANING["nn.pad"] = lambda attrs, x, v: _pad(x, attrs.pad_width, np.asarray(v).astype(x.dtype), attrs.pad_mode)
@@ -29,7 +26,7 @@ MEANING["dyn.nn.pad"] = lambda attrs, x, w, v: _pad(x, w, np.asarray(v).astype(x
 MEANING["nn.mirror_pad"] = lambda attrs, x: np.pad(x, attrs.pad_width, attrs.mode.lower())
 
 
-@means("nn.dilate")
+@definition_of("nn.dilate")
 def dilate(attrs: Any, x: Any) -> Array:
     """Define `nn.dilate`."""
     result = np.full(
@@ -40,7 +37,7 @@ def dilate(attrs: Any, x: Any) -> Array:
     return result
 
 
-@means("nn.fifo_buffer")
+@definition_of("nn.fifo_buffer")
 def fifo_buffer(attrs: Any, x: Any, buffer: Any) -> Array:
     """Define `nn.fifo_buffer`."""
     both = np.concatenate((buffer, x), attrs.axis)
@@ -48,30 +45,30 @@ def fifo_buffer(attrs: Any, x: Any, buffer: Any) -> Array:
     return np.take(both, range(length - buffer.shape[attrs.axis], length), attrs.axis)
 
 
-@means("nn.depth_to_space")
+@definition_of("nn.depth_to_space")
 def depth_to_space(attrs: Any, x: Any) -> Any:
     """Define `nn.depth_to_space`."""
-    b, x = attrs.block_size, _to(x, attrs.layout, "NCHW")
+    b, x = attrs.block_size, to_layout(x, attrs.layout, "NCHW")
     n, c, h, w = x.shape
     result = np.zeros((n, c // b**2, h * b, w * b), x.dtype)
     for k, i, j in np.ndindex(*result.shape[1:]):
-        position = i % b * b + j % b
-        source = position * (c // b**2) + k if attrs.mode == "DCR" else k * b * b + position
+        offset = i % b * b + j % b
+        source = offset * (c // b**2) + k if attrs.mode == "DCR" else k * b * b + offset
         result[:, k, i, j] = x[:, source, i // b, j // b]
-    return _to(result, "NCHW", attrs.layout)
+    return to_layout(result, "NCHW", attrs.layout)
 
 
-@means("nn.space_to_depth")
+@definition_of("nn.space_to_depth")
 def space_to_depth(attrs: Any, x: Any) -> Any:
     """Define `nn.space_to_depth`."""
-    b, x = attrs.block_size, _to(x, attrs.layout, "NCHW")
+    b, x = attrs.block_size, to_layout(x, attrs.layout, "NCHW")
     result = np.zeros((x.shape[0], x.shape[1] * b**2, x.shape[2] // b, x.shape[3] // b), x.dtype)
     for k, i, j in np.ndindex(*x.shape[1:]):
         result[:, (i % b * b + j % b) * x.shape[1] + k, i // b, j // b] = x[:, k, i, j]
-    return _to(result, "NCHW", attrs.layout)
+    return to_layout(result, "NCHW", attrs.layout)
 
 
-@means("nn.space_to_batch_nd")
+@definition_of("nn.space_to_batch_nd")
 def space_to_batch_nd(attrs: Any, x: Any) -> Any:
     """Define `nn.space_to_batch_nd`."""
     blocks, rank = attrs.block_shape, len(attrs.block_shape)
@@ -86,7 +83,7 @@ def space_to_batch_nd(attrs: Any, x: Any) -> Any:
     return np.concatenate(parts)
 
 
-@means("nn.batch_to_space_nd")
+@definition_of("nn.batch_to_space_nd")
 def batch_to_space_nd(attrs: Any, x: Any) -> Any:
     """Define `nn.batch_to_space_nd`."""
     blocks, rank = attrs.block_shape, len(attrs.block_shape)
@@ -103,16 +100,23 @@ def batch_to_space_nd(attrs: Any, x: Any) -> Any:
 
 # ---------------------------------------------------------------- images
 def _resize(attrs: Any, x: Any, size: Any, roi: Any) -> Any:
-    plain = _PLAIN[x.ndim - 2][0]
-    x = wide(_to(x, attrs.layout, plain))
+    plain = PLAIN_LAYOUTS[x.ndim - 2][0]
+    x = as_float64(to_layout(x, attrs.layout, plain))
     for d, count in enumerate(size):
-        rows = np.moveaxis(x, 2 + d, -1)
-        how = (attrs.method, attrs.coordinate_transformation_mode)
         region = (float(roi[d]), float(roi[d + len(size)])) if roi is not None and len(roi) else (0.0, 1.0)
-        rest = {"alpha": attrs.cubic_alpha, "exclude": bool(attrs.cubic_exclude), "fill": attrs.extrapolation_value}
-        result = resize_line(rows, int(count), *how, rounding=attrs.rounding_method or "", roi=region, **rest)
+        result = resize_last_axis(
+            np.moveaxis(x, 2 + d, -1),
+            int(count),
+            attrs.method,
+            attrs.coordinate_transformation_mode,
+            rounding=attrs.rounding_method or "",
+            alpha=attrs.cubic_alpha,
+            exclude=bool(attrs.cubic_exclude),
+            roi=region,
+            fill=attrs.extrapolation_value,
+        )
         x = np.moveaxis(result, -1, 2 + d)
-    return _to(x, plain, attrs.layout)
+    return to_layout(x, plain, attrs.layout)
 
 
 for _rank in (1, 2, 3):
@@ -121,18 +125,16 @@ MEANING["dyn.image.resize2d"] = lambda attrs, x, size, roi: _resize(attrs, x, si
 
 
 def _upsample(attrs: Any, x: Any, scales: Any) -> Any:
-    plain = _PLAIN[x.ndim - 2][0]
-    x = wide(_to(x, attrs.layout, plain))
-    nearest = attrs.method == "nearest_neighbor"
-    corners = "align_corners" if getattr(attrs, "align_corners", False) else "asymmetric"
+    plain = PLAIN_LAYOUTS[x.ndim - 2][0]
+    x = as_float64(to_layout(x, attrs.layout, plain))
+    is_nearest = attrs.method == "nearest_neighbor"
+    method = attrs.method if is_nearest else "cubic" if attrs.method == "bicubic" else "linear"
+    corners = "align_corners" if getattr(attrs, "align_corners", False) and not is_nearest else "asymmetric"
     mode = getattr(attrs, "coordinate_transformation_mode", corners)
-    near = getattr(attrs, "coordinate_transformation_mode", "asymmetric")
     for d, scale in enumerate(scales):
         count = math.floor(x.shape[2 + d] * float(scale) + 0.5)
-        rows = np.moveaxis(x, 2 + d, -1)
-        how = ("nearest_neighbor", near) if nearest else ("cubic" if attrs.method == "bicubic" else "linear", mode)
-        x = np.moveaxis(resize_line(rows, count, *how), -1, 2 + d)
-    return _to(x, plain, attrs.layout)
+        x = np.moveaxis(resize_last_axis(np.moveaxis(x, 2 + d, -1), count, method, mode), -1, 2 + d)
+    return to_layout(x, plain, attrs.layout)
 
 
 MEANING["nn.upsampling"] = lambda attrs, x: _upsample(attrs, x, (attrs.scale_h, attrs.scale_w))
@@ -140,14 +142,14 @@ MEANING["nn.upsampling3d"] = lambda attrs, x: _upsample(attrs, x, (attrs.scale_d
 MEANING["dyn.nn.upsampling"] = MEANING["dyn.nn.upsampling3d"] = lambda attrs, x, *scales: _upsample(attrs, x, scales)
 
 
-@means("image.crop_and_resize")
+@definition_of("image.crop_and_resize")
 def crop_and_resize(attrs: Any, x: Any, boxes: Any, indices: Any) -> Any:
     """Define `image.crop_and_resize`."""
-    x = wide(_to(x, attrs.layout, "NCHW"))
+    x = as_float64(to_layout(x, attrs.layout, "NCHW"))
     (oh, ow), (height, width) = attrs.crop_size, x.shape[2:]
     result = np.full((len(boxes), x.shape[1], oh, ow), attrs.extrapolation_value)
     for k, i, j in np.ndindex(len(boxes), oh, ow):
-        y1, x1, y2, x2 = wide(boxes[k])
+        y1, x1, y2, x2 = as_float64(boxes[k])
         y = y1 * (height - 1) + i * (y2 - y1) * (height - 1) / (oh - 1) if oh > 1 else 0.5 * (y1 + y2) * (height - 1)
         z = x1 * (width - 1) + j * (x2 - x1) * (width - 1) / (ow - 1) if ow > 1 else 0.5 * (x1 + x2) * (width - 1)
         if not (0 <= y <= height - 1 and 0 <= z <= width - 1):
@@ -157,16 +159,16 @@ def crop_and_resize(attrs: Any, x: Any, boxes: Any, indices: Any) -> Any:
             result[k, :, i, j] = image[:, math.floor(y + 0.5), math.floor(z + 0.5)]
         else:
             result[k, :, i, j] = sample(image, y, z)
-    return _to(result, "NCHW", attrs.layout)
+    return to_layout(result, "NCHW", attrs.layout)
 
 
-@means("image.dilation2d")
+@definition_of("image.dilation2d")
 def dilation2d(attrs: Any, x: Any, w: Any) -> Any:
     """Define `image.dilation2d`."""
-    x, w = _to(x, attrs.data_layout, "NCHW"), _to(w, attrs.kernel_layout, "IHW")
-    sides, (sh, sw), (dh, dw) = _sides(attrs.padding, 2), attrs.strides, attrs.dilations
-    reach = [(k - 1) * d + 1 for k, d in zip(w.shape[1:], (dh, dw), strict=True)]
-    counts = [(n + sum(p) - r) // s + 1 for n, p, r, s in zip(x.shape[2:], sides, reach, (sh, sw), strict=True)]
+    x, w = to_layout(x, attrs.data_layout, "NCHW"), to_layout(w, attrs.kernel_layout, "IHW")
+    sides, (sh, sw), (dh, dw) = pad_widths(attrs.padding, 2), attrs.strides, attrs.dilations
+    extents = [(k - 1) * d + 1 for k, d in zip(w.shape[1:], (dh, dw), strict=True)]
+    counts = [(n + sum(p) - r) // s + 1 for n, p, r, s in zip(x.shape[2:], sides, extents, (sh, sw), strict=True)]
     result = np.zeros((*x.shape[:2], *counts), x.dtype)
     x = np.pad(x, [(0, 0), (0, 0), *sides])
     for n, c, i, j in np.ndindex(*result.shape):
@@ -174,35 +176,35 @@ def dilation2d(attrs: Any, x: Any, w: Any) -> Any:
         for a, b in np.ndindex(*w.shape[1:]):
             y, z = i * sh + a * dh, j * sw + b * dw
             taps.append(
-                each(lambda u, v: u + v, x[n, c, y, z], w[c, a, b]) if is_int(x) else x[n, c, y, z] + w[c, a, b]
+                elementwise(lambda u, v: u + v, x[n, c, y, z], w[c, a, b]) if is_int(x) else x[n, c, y, z] + w[c, a, b]
             )
         result[n, c, i, j] = np.max(np.array(taps))
-    return _to(result, "NCHW", attrs.data_layout)
+    return to_layout(result, "NCHW", attrs.data_layout)
 
 
-@means("image.affine_grid")
+@definition_of("image.affine_grid")
 def affine_grid(attrs: Any, theta: Any) -> Array:
     """Define `image.affine_grid`."""
     rows, columns = attrs.target_shape
     result = np.zeros((len(theta), 2, rows, columns))
     for i, j in np.ndindex(rows, columns):
-        result[:, :, i, j] = wide(theta) @ np.array([-1 + 2 * j / (columns - 1), -1 + 2 * i / (rows - 1), 1])
+        result[:, :, i, j] = as_float64(theta) @ np.array([-1 + 2 * j / (columns - 1), -1 + 2 * i / (rows - 1), 1])
     return result
 
 
-@means("image.grid_sample")
+@definition_of("image.grid_sample")
 def grid_sample(attrs: Any, x: Any, grid: Any) -> Array:
     """Define `image.grid_sample`."""
     result = np.zeros((*x.shape[:2], *grid.shape[2:]))
     rank = x.ndim - 2
     for n, *at in np.ndindex(len(x), *grid.shape[2:]):
-        spot = []
-        for d in reversed(range(rank)):
-            g, length = float(wide(grid)[(n, d, *at)]), x.shape[2:][rank - 1 - d]
-            spot.append((g + 1) / 2 * (length - 1) if attrs.align_corners else ((g + 1) * length - 1) / 2)
-        if not all(map(math.isfinite, spot)):
+        point = []
+        for d in reversed(range(rank)):  # the grid has x before y
+            g, length = float(as_float64(grid)[(n, d, *at)]), x.shape[2:][rank - 1 - d]
+            point.append((g + 1) / 2 * (length - 1) if attrs.align_corners else ((g + 1) * length - 1) / 2)
+        if not all(map(math.isfinite, point)):
             result[(n, slice(None), *at)] = np.nan
             continue
-        color = grid_value(wide(x)[n], tuple(spot), attrs.method, attrs.padding_mode, attrs.align_corners)
+        color = grid_value(as_float64(x)[n], tuple(point), attrs.method, attrs.padding_mode, attrs.align_corners)
         result[(n, slice(None), *at)] = color
     return result

@@ -1,4 +1,8 @@
-"""What operators on random numbers mean: Threefry-4x64 in Python's integers, a word at a time; see `elements`."""
+"""Definitions of random operators: Threefry-4x64 (Salmon et al., SC 2011) in Python integers; see `elements`.
+
+A key is ten words of 64 bits: four words of the hash key, two of the path (a bit for each split: right or left), two of
+the counter, and two with the bit of the next split.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from passlab.definitions.elements import MEANING, means, wide
+from passlab.definitions.elements import MEANING, as_float64, definition_of
 
 _WORD = (1 << 64) - 1
-_TURNS = ((14, 16), (52, 57), (23, 40), (5, 37), (25, 33), (46, 12), (58, 22), (32, 32))
-_DIGITS = {"float16": 10, "float32": 23, "float64": 52}
-_FIRST = 1 << 127  # the mark of the first place of a path, in two words
+_ROTATIONS = ((14, 16), (52, 57), (23, 40), (5, 37), (25, 33), (46, 12), (58, 22), (32, 32))
+_MANTISSA_BITS = {"float16": 10, "float32": 23, "float64": 52}
+_FIRST = 1 << 127  # the bit of the first split in the two words of a path
 
 
 def _rotate_left(word: int, by: int) -> int:
@@ -20,7 +24,7 @@ def _rotate_left(word: int, by: int) -> int:
 
 
 def _hash(key: Any, block: Any) -> list[int]:
-    """Return the hash of four words under a key of four; Relay's: a mixed word takes the sum just written."""
+    """Return the hash of four words under a key of four. As in TVM, a mixed word uses the sum that was just written."""
     words = [*key, key[0] ^ key[1] ^ key[2] ^ key[3] ^ 0x1BD11BDAA9FC1A22]
     a, b, c, d = block
     for step in range(20):
@@ -28,68 +32,69 @@ def _hash(key: Any, block: Any) -> list[int]:
             a, b, c, d = ((v + words[(step // 4 + i) % 5]) & _WORD for i, v in enumerate((a, b, c, d)))
             d = (d + step // 4) & _WORD
         a, c = (a + b) & _WORD, (c + d) & _WORD
-        b = ((a + b) & _WORD) ^ _rotate_left(b, _TURNS[step % 8][0])
-        d = ((c + d) & _WORD) ^ _rotate_left(d, _TURNS[step % 8][1])
+        b = ((a + b) & _WORD) ^ _rotate_left(b, _ROTATIONS[step % 8][0])
+        d = ((c + d) & _WORD) ^ _rotate_left(d, _ROTATIONS[step % 8][1])
         b, d = d, b
     return [a, b, c, d]
 
 
-def _parts(state: Any) -> tuple[list[int], int, list[int], int]:
-    """Return what a key holds: four words, the path that led to it, its counter, the mark of the next place."""
+def _unpack(state: Any) -> tuple[list[int], int, list[int], int]:
+    """Return the hash key, the path, the counter and the bit of the next split."""
     w = [int(word) for word in state]
     return w[:4], w[4] << 64 | w[5], w[6:8], w[8] << 64 | w[9]
 
 
-def _state(key: list[int], path: int, counter: list[int], mark: int) -> Any:
-    return np.array([*key, path >> 64, path & _WORD, *counter, mark >> 64, mark & _WORD], np.uint64)
+def _pack(key: list[int], path: int, counter: list[int], split: int) -> Any:
+    return np.array([*key, path >> 64, path & _WORD, *counter, split >> 64, split & _WORD], np.uint64)
 
 
-def _words(state: Any, count: int) -> tuple[Any, list[int]]:
-    """Return the key for what comes next, and random words."""
-    key, path, counter, mark = _parts(state)
+def _random_words(state: Any, count: int) -> tuple[Any, list[int]]:
+    """Return the next key, and random words."""
+    key, path, counter, split = _unpack(state)
     blocks = -(-count // 4)
-    if counter[1] >= _WORD - 4 * blocks:  # it is used up
-        if mark:
-            path, counter, mark = path | mark, [0, 0], mark >> 1
+    if counter[1] >= _WORD - 4 * blocks:  # the counter would overflow: take a split, or a new key without one left
+        if split:
+            path, counter, split = path | split, [0, 0], split >> 1
         else:
-            key, path, counter, mark = _hash(key, [_WORD] * 4), 0, [0, 0], _FIRST
+            key, path, counter, split = _hash(key, [_WORD] * 4), 0, [0, 0], _FIRST
     start = (path >> 64, path & _WORD, *counter)
     words = [word for n in range(blocks) for word in _hash(key, [(v + n) & _WORD for v in start])]
-    return _state(key, path, [0, (counter[1] + 4 * blocks) & _WORD], mark), words[:count]
+    return _pack(key, path, [0, (counter[1] + 4 * blocks) & _WORD], split), words[:count]
 
 
-@means("random.threefry_generate")
+@definition_of("random.threefry_generate")
 def threefry_generate(attrs: Any, key: Any) -> Any:
-    """Return what `random.threefry_generate` gives."""
-    after, words = _words(key, math.prod(attrs.out_shape))
-    return after, np.array(words, np.uint64).reshape(attrs.out_shape)
+    """Define `random.threefry_generate`."""
+    next_key, words = _random_words(key, math.prod(attrs.out_shape))
+    return next_key, np.array(words, np.uint64).reshape(attrs.out_shape)
 
 
-@means("random.threefry_split")
+@definition_of("random.threefry_split")
 def threefry_split(attrs: Any, state: Any) -> Any:
-    """Return what `random.threefry_split` gives: the path goes on to the left and to the right."""
-    key, path, counter, mark = _parts(state)
-    if mark:
-        return _state(key, path, counter, mark >> 1), _state(key, path | mark, counter, mark >> 1)
-    fresh = _hash(key, [path >> 64, path & _WORD, *counter])
-    return _state(fresh, 0, [0, 0], _FIRST >> 1), _state(fresh, _FIRST, [0, 0], _FIRST >> 1)
+    """Define `random.threefry_split`: the keys of the left and the right end of the longer path."""
+    key, path, counter, split = _unpack(state)
+    if split:
+        return _pack(key, path, counter, split >> 1), _pack(key, path | split, counter, split >> 1)
+    new_key = _hash(key, [path >> 64, path & _WORD, *counter])
+    return _pack(new_key, 0, [0, 0], _FIRST >> 1), _pack(new_key, _FIRST, [0, 0], _FIRST >> 1)
 
 
 def _fractions(key: Any, shape: Any, dtype: str) -> tuple[Any, Any]:
-    """Return the next key, and numbers from 0 up to 1 made of the upper digits of words."""
-    digits = _DIGITS.get(dtype, 7)
-    after, words = _words(key, math.prod(shape))
-    return after, np.array([(word >> (64 - digits)) / (1 << digits) for word in words]).reshape(shape)
+    """Return the next key, and numbers in [0, 1) from the upper bits of random words."""
+    bits = _MANTISSA_BITS.get(dtype, 7)  # 7: bfloat16
+    next_key, words = _random_words(key, math.prod(shape))
+    return next_key, np.array([(word >> (64 - bits)) / (1 << bits) for word in words]).reshape(shape)
 
 
 def _uniform(attrs: Any, key: Any, low: Any, high: Any) -> Any:
-    after, numbers = _fractions(key, attrs.out_shape, attrs.out_dtype or "float32")
-    return after, numbers * (wide(high) - wide(low)) + wide(low)
+    next_key, numbers = _fractions(key, attrs.out_shape, attrs.out_dtype or "float32")
+    return next_key, numbers * (as_float64(high) - as_float64(low)) + as_float64(low)
 
 
 def _normal(attrs: Any, key: Any, mean: Any, scale: Any) -> Any:
-    after, (one, two) = _fractions(key, (2, *attrs.out_shape), attrs.out_dtype or "float32")
-    return after, np.sqrt(-2 * np.log(1 - one)) * np.sin(2 * math.pi * two) * wide(scale) + wide(mean)
+    # The Box-Muller transform.
+    next_key, (u, v) = _fractions(key, (2, *attrs.out_shape), attrs.out_dtype or "float32")
+    return next_key, np.sqrt(-2 * np.log(1 - u)) * np.sin(2 * math.pi * v) * as_float64(scale) + as_float64(mean)
 
 
 MEANING["random.uniform"], MEANING["random.normal"] = _uniform, _normal

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from passlab.definitions.elements import MEANING, means
+from passlab.definitions.elements import MEANING, definition_of
 
 
 def _newshape(shape: Sequence[int], codes: Sequence[int], allowzero: bool) -> list[int]:
-    """Return the new shape that the codes of `reshape` stand for, code by code; -1 is the remaining size."""
+    """Decode the attribute `newshape` of `reshape`: the documentation of the operator has the codes."""
     result: list[int] = []
     at = 0
     rest = list(codes)
@@ -31,7 +31,7 @@ def _newshape(shape: Sequence[int], codes: Sequence[int], allowzero: bool) -> li
     return [math.prod(shape) // others if size == -1 else size for size in result]
 
 
-@means("reshape")
+@definition_of("reshape")
 def reshape(attrs: Any, x: Any) -> Any:
     """Define `reshape`."""
     return x.reshape(_newshape(x.shape, attrs.newshape, attrs.allowzero))
@@ -41,24 +41,23 @@ MEANING["dyn.reshape"] = lambda attrs, x, codes: x.reshape(_newshape(x.shape, co
 MEANING["vm.reshape_tensor"] = lambda attrs, x, shape: x.reshape(shape)
 
 
-@means("contrib_reverse_reshape")
+@definition_of("contrib_reverse_reshape")
 def reverse_reshape(attrs: Any, x: Any) -> Any:
     """Define `contrib_reverse_reshape`: codes are read from the right."""
     return x.reshape(_newshape(x.shape[::-1], attrs.newshape[::-1], attrs.allowzero)[::-1])
 
 
-@means("reshape_like")
+@definition_of("reshape_like")
 def reshape_like(attrs: Any, x: Any, like: Any) -> Any:
-    """Define `reshape_like`: dimensions of one shape in the place of some of another."""
-    mine, theirs = slice(attrs.lhs_begin, attrs.lhs_end), slice(attrs.rhs_begin, attrs.rhs_end)
+    """Define `reshape_like`: a range of dimensions is replaced by a range of another shape."""
     shape = list(x.shape)
-    shape[mine] = like.shape[theirs]
+    shape[attrs.lhs_begin : attrs.lhs_end] = like.shape[attrs.rhs_begin : attrs.rhs_end]
     return x.reshape(shape)
 
 
-@means("expand_dims")
+@definition_of("expand_dims")
 def expand_dims(attrs: Any, x: Any, *axis: Any) -> Any:
-    """Define `expand_dims`: new dimensions, the first of which is at the place that is named."""
+    """Define `expand_dims`: `num_newaxis` new dimensions from `axis` on."""
     first = int(axis[0]) if axis else attrs.axis
     for _ in range(attrs.num_newaxis):
         x = np.expand_dims(x, first)

@@ -1,4 +1,4 @@
-"""Definitions of the operators that reshape, reduce, gather, scatter, sort, multiply and transform; see `elements`."""
+"""Definitions of the operators that move, reduce, gather, scatter, sort and transform data; see `elements`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from passlab.definitions.elements import MEANING, Meaning, _quotient, each, is_int, means, wide
+from passlab.definitions.elements import MEANING, Meaning, as_float64, definition_of, elementwise, is_int, quotient
 from passlab.op.dtypes import Array, array_dtype
 
 # ---------------------------------------------------------------- shape
@@ -18,7 +18,7 @@ MEANING["concatenate"] = lambda attrs, parts: np.concatenate(parts, attrs.axis)
 MEANING["stack"] = lambda attrs, parts: np.stack(parts, attrs.axis)
 
 
-@means("layout_transform")
+@definition_of("layout_transform")
 def layout_transform(attrs: Any, x: Any) -> Any:
     """Define `layout_transform`."""
     plain = attrs.src_layout
@@ -28,13 +28,13 @@ def layout_transform(attrs: Any, x: Any) -> Any:
     return x.transpose([plain.index(axis) for axis in attrs.dst_layout])
 
 
-@means("split")
+@definition_of("split")
 def split(attrs: Any, x: Any) -> Any:
     """Define `split`."""
     return tuple(np.split(x, list(v) if isinstance(v := attrs.indices_or_sections, tuple) else v, attrs.axis))
 
 
-@means("reverse_sequence")
+@definition_of("reverse_sequence")
 def reverse_sequence(attrs: Any, x: Any, lengths: Any) -> Any:
     """Define `reverse_sequence`."""
     result = x.copy()
@@ -47,34 +47,35 @@ def reverse_sequence(attrs: Any, x: Any, lengths: Any) -> Any:
     return result
 
 
-def _cut(x: Any, begin: Any, end: Any, strides: Any, attrs: Any) -> Any:
-    parts = [slice(None)] * x.ndim
+def _slices(x: Any, begin: Any, end: Any, strides: Any, attrs: Any) -> Any:
+    """Return the index of a strided slice of x."""
+    result = [slice(None)] * x.ndim
     axes = attrs.axes if getattr(attrs, "axes", None) is not None else range(len(begin))
     for number, axis in enumerate(axes):
         step = int(strides[number]) if len(strides) > 1 else int(strides[0])
         first, last = int(begin[number]), int(end[number])
         if getattr(attrs, "slice_mode", "end") == "size":
-            parts[axis] = slice(first, first + last if last >= 0 else None)
+            result[axis] = slice(first, first + last if last >= 0 else None)
         else:
-            parts[axis] = slice(first, last, step)
+            result[axis] = slice(first, last, step)
             if step < 0 and last < -x.shape[axis]:
-                parts[axis] = slice(first, None, step)
-    return tuple(parts)
+                result[axis] = slice(first, None, step)
+    return tuple(result)
 
 
-MEANING["strided_slice"] = lambda attrs, x: x[_cut(x, attrs.begin, attrs.end, attrs.strides, attrs)]
-MEANING["dyn.strided_slice"] = lambda attrs, x, b, e, s: x[_cut(x, b, e, s, attrs)]
+MEANING["strided_slice"] = lambda attrs, x: x[_slices(x, attrs.begin, attrs.end, attrs.strides, attrs)]
+MEANING["dyn.strided_slice"] = lambda attrs, x, b, e, s: x[_slices(x, b, e, s, attrs)]
 
 
-@means("strided_set")
+@definition_of("strided_set")
 def strided_set(attrs: Any, x: Any, v: Any, begin: Any, end: Any, strides: Any) -> Any:
     """Define `strided_set`."""
     result = x.copy()
-    result[_cut(x, begin, end, strides, None)] = v
+    result[_slices(x, begin, end, strides, None)] = v
     return result
 
 
-@means("slice_like")
+@definition_of("slice_like")
 def slice_like(attrs: Any, x: Any, y: Any) -> Any:
     """Define `slice_like`."""
     axes = [a % x.ndim for a in attrs.axes] if attrs.axes else range(y.ndim)
@@ -89,16 +90,16 @@ MEANING["dyn.tile"] = lambda attrs, x, reps: np.tile(x, [int(count) for count in
 MEANING["repeat"] = lambda attrs, x: np.repeat(x, attrs.repeats, attrs.axis)
 
 
-def _collapse(x: Any, shape: Sequence[int]) -> Any:
+def _collapse_sum(x: Any, shape: Sequence[int]) -> Any:
     axes = [d for d in range(x.ndim) if (k := d - x.ndim + len(shape)) < 0 or shape[k] == 1 != x.shape[d]]
     return np.sum(x, tuple(axes), dtype=x.dtype).reshape(tuple(shape))
 
 
-MEANING["collapse_sum_like"] = lambda attrs, x, y: _collapse(x, y.shape)
-MEANING["collapse_sum_to"] = lambda attrs, x, shape: _collapse(x, [int(n) for n in shape])
+MEANING["collapse_sum_like"] = lambda attrs, x, y: _collapse_sum(x, y.shape)
+MEANING["collapse_sum_to"] = lambda attrs, x, shape: _collapse_sum(x, [int(n) for n in shape])
 
 
-@means("sliding_window")
+@definition_of("sliding_window")
 def sliding_window(attrs: Any, x: Any) -> Array:
     """Define `sliding_window`."""
     axis = attrs.axis % x.ndim
@@ -108,7 +109,7 @@ def sliding_window(attrs: Any, x: Any) -> Array:
     return view[tuple([slice(None)] * axis + [slice(None, None, s) for s in attrs.strides])]
 
 
-@means("trilu")
+@definition_of("trilu")
 def trilu(attrs: Any, x: Any, k: Any) -> Any:
     """Define `trilu`."""
     result = x.copy()
@@ -119,7 +120,7 @@ def trilu(attrs: Any, x: Any, k: Any) -> Any:
     return result
 
 
-@means("matrix_set_diag")
+@definition_of("matrix_set_diag")
 def matrix_set_diag(attrs: Any, x: Any, d: Any) -> Any:
     """Define `matrix_set_diag`."""
     result, (rows, columns) = x.copy(), x.shape[-2:]
@@ -135,58 +136,59 @@ def matrix_set_diag(attrs: Any, x: Any, d: Any) -> Any:
 
 # ---------------------------------------------------------------- reductions
 def _axes(attrs: Any, rank: int) -> tuple[int, ...]:
-    named = range(rank) if attrs.axis is None else [a % rank for a in attrs.axis]
-    return tuple(d for d in range(rank) if (d in named) != (attrs.exclude and attrs.axis is not None))
+    """Return the axes of a reduction; `exclude` reduces all axes but those of the attribute."""
+    axes = range(rank) if attrs.axis is None else [a % rank for a in attrs.axis]
+    return tuple(d for d in range(rank) if (d in axes) != (attrs.exclude and attrs.axis is not None))
 
 
-def _reduce_axes(function: Callable[..., Any]) -> Meaning:
+def _reduction(function: Callable[..., Any]) -> Meaning:
     return lambda attrs, x: function(x, axis=_axes(attrs, x.ndim), keepdims=attrs.keepdims)
 
 
-MEANING["sum"] = _reduce_axes(lambda x, **how: np.sum(x, dtype=x.dtype, **how))
-MEANING["prod"] = _reduce_axes(lambda x, **how: np.prod(x, dtype=x.dtype, **how))
-MEANING["max"] = _reduce_axes(np.max)
-MEANING["min"] = _reduce_axes(np.min)
-MEANING["all"] = _reduce_axes(np.all)
-MEANING["any"] = _reduce_axes(np.any)
+MEANING["sum"] = _reduction(lambda x, **options: np.sum(x, dtype=x.dtype, **options))
+MEANING["prod"] = _reduction(lambda x, **options: np.prod(x, dtype=x.dtype, **options))
+MEANING["max"] = _reduction(np.max)
+MEANING["min"] = _reduction(np.min)
+MEANING["all"] = _reduction(np.all)
+MEANING["any"] = _reduction(np.any)
 
 
-@means("mean")
+@definition_of("mean")
 def mean(attrs: Any, x: Any) -> Any:
     """Define `mean`."""
     axes = _axes(attrs, x.ndim)
     if not is_int(x):
         return np.mean(x, axis=axes, keepdims=attrs.keepdims)
     total, count = np.sum(x, axis=axes, dtype=x.dtype, keepdims=attrs.keepdims), math.prod(x.shape[d] for d in axes)
-    return each(lambda v: _quotient(v, count), np.asarray(total))
+    return elementwise(lambda v: quotient(v, count), np.asarray(total))
 
 
-@means("variance")
+@definition_of("variance")
 def variance(attrs: Any, x: Any, center: Any) -> Any:
     """Define `variance`."""
     axes = _axes(attrs, x.ndim)
     count = math.prod(x.shape[d] for d in axes) - attrs.unbiased
     if is_int(x):
-        apart = each(lambda v, c: (v - c) ** 2, x, np.broadcast_to(center, x.shape))
-        total = np.sum(apart, axis=axes, dtype=x.dtype, keepdims=attrs.keepdims)
-        return each(lambda v: _quotient(v, count), np.asarray(total))
+        squares = elementwise(lambda v, c: (v - c) ** 2, x, np.broadcast_to(center, x.shape))
+        total = np.sum(squares, axis=axes, dtype=x.dtype, keepdims=attrs.keepdims)
+        return elementwise(lambda v: quotient(v, count), np.asarray(total))
     return np.sum((x - center) ** 2, axis=axes, keepdims=attrs.keepdims) / count
 
 
-def _position(best: Callable[[Any], Any]) -> Meaning:
+def _index_reduction(best: Callable[[Any], Any]) -> Meaning:
+    """Return the definition of `argmax` or `argmin`; `best` returns the first index of a list."""
+
     def meaning(attrs: Any, x: Any) -> Array:
         axes = _axes(attrs, x.ndim)
-        stay = [d for d in range(x.ndim) if d not in axes]
-        rows = x.transpose(*stay, *axes).reshape([x.shape[d] for d in stay] + [math.prod(x.shape[d] for d in axes)])
+        others = [d for d in range(x.ndim) if d not in axes]
+        rows = x.transpose(*others, *axes).reshape([*[x.shape[d] for d in others], math.prod(x.shape[d] for d in axes)])
         result = np.zeros(rows.shape[:-1], np.int64)
         for at in np.ndindex(*result.shape):
             row = list(rows[at])
             position = best(row)
-            result[at] = (
-                len(row) - 1 - row[::-1].index(row[position])
-                if attrs.select_last_index and row[position] == row[position]
-                else position
-            )
+            if attrs.select_last_index and row[position] == row[position]:  # the first NaN is selected anyhow
+                position = len(row) - 1 - row[::-1].index(row[position])
+            result[at] = position
         return result.reshape([1 if d in axes else n for d, n in enumerate(x.shape)]) if attrs.keepdims else result
 
     return meaning
@@ -196,22 +198,21 @@ def _first_nan(row: list[Any]) -> int | None:
     return next((i for i, v in enumerate(row) if v != v), None)
 
 
-MEANING["argmax"] = _position(lambda row: n if (n := _first_nan(row)) is not None else row.index(max(row)))
-MEANING["argmin"] = _position(lambda row: n if (n := _first_nan(row)) is not None else row.index(min(row)))
+MEANING["argmax"] = _index_reduction(lambda row: n if (n := _first_nan(row)) is not None else row.index(max(row)))
+MEANING["argmin"] = _index_reduction(lambda row: n if (n := _first_nan(row)) is not None else row.index(min(row)))
 
 
 def _scan(function: Any, start: int) -> Meaning:
     def meaning(attrs: Any, x: Any) -> Array:
         rows = x.ravel() if attrs.axis is None else x
         axis = attrs.axis or 0
-        kind = array_dtype(attrs.dtype) if attrs.dtype else rows.dtype
-        rows = rows.astype(kind if kind.kind != "f" or attrs.dtype else rows.dtype)
+        rows = rows.astype(array_dtype(attrs.dtype) if attrs.dtype else rows.dtype)
         moved = np.moveaxis(rows, axis, 0)
         result = np.empty_like(moved)
-        so_far = np.full(moved.shape[1:], start, rows.dtype)
+        total = np.full(moved.shape[1:], start, rows.dtype)
         for i in range(len(moved)):
-            before, so_far = so_far, function(so_far, moved[i])
-            result[i] = before if attrs.exclusive else so_far
+            previous, total = total, function(total, moved[i])
+            result[i] = previous if attrs.exclusive else total
         return np.moveaxis(result, 0, axis)
 
     return meaning
@@ -221,7 +222,7 @@ MEANING["cumsum"], MEANING["cumprod"] = _scan(np.add, 0), _scan(np.multiply, 1)
 
 
 # ---------------------------------------------------------------- indices
-@means("take")
+@definition_of("take")
 def take(attrs: Any, x: Any, i: Any) -> Any:
     """Define `take`."""
     flat = x.ravel() if attrs.axis is None else x
@@ -231,16 +232,11 @@ def take(attrs: Any, x: Any, i: Any) -> Any:
     if attrs.axis is None or not attrs.batch_dims:
         return flat[(slice(None),) * axis + (positions,)]
     batch = x.shape[: attrs.batch_dims]
-    rows = [take_one(x[at], positions[at], axis - len(batch)) for at in np.ndindex(*batch)]
+    rows = [x[at][(slice(None),) * (axis - len(batch)) + (positions[at],)] for at in np.ndindex(*batch)]
     return np.stack(rows).reshape(*batch, *rows[0].shape)
 
 
-def take_one(x: Any, positions: Any, axis: int) -> Any:
-    """Return the elements at some indices along an axis."""
-    return x[(slice(None),) * axis + (positions,)]
-
-
-@means("gather")
+@definition_of("gather")
 def gather(attrs: Any, x: Any, i: Any) -> Any:
     """Define `gather`."""
     result = np.empty(i.shape, x.dtype)
@@ -251,7 +247,7 @@ def gather(attrs: Any, x: Any, i: Any) -> Any:
     return result
 
 
-@means("gather_nd")
+@definition_of("gather_nd")
 def gather_nd(attrs: Any, x: Any, i: Any) -> Array:
     """Define `gather_nd`."""
     if attrs.batch_dims:
@@ -265,37 +261,37 @@ MEANING["unravel_index"] = lambda attrs, i, shape: np.stack(np.unravel_index(i, 
 MEANING["invert_permutation"] = lambda attrs, p: np.array([list(p).index(i) for i in range(len(p))])
 
 
-def _combine(old: Any, new: Any, how: str) -> Any:
-    if how == "update":
+def _combine(old: Any, new: Any, mode: str) -> Any:
+    if mode == "update":
         return new
-    if how in ("max", "min"):
-        return (np.maximum if how == "max" else np.minimum)(old, new)
+    if mode in ("max", "min"):
+        return (np.maximum if mode == "max" else np.minimum)(old, new)
     with np.errstate(over="ignore"):
-        return old + new if how == "add" else old * new
+        return old + new if mode == "add" else old * new
 
 
-@means("scatter", "scatter_elements")
+@definition_of("scatter", "scatter_elements")
 def scatter_elements(attrs: Any, x: Any, i: Any, u: Any) -> Any:
     """Define `scatter` and `scatter_elements`."""
     result = x.copy()
     for at in np.ndindex(*i.shape):
-        to = list(at)
-        to[attrs.axis] = int(i[at])
-        result[tuple(to)] = _combine(result[tuple(to)], u[at], getattr(attrs, "reduction", "update"))
+        target = list(at)
+        target[attrs.axis] = int(i[at])
+        result[tuple(target)] = _combine(result[tuple(target)], u[at], getattr(attrs, "reduction", "update"))
     return result
 
 
-@means("scatter_nd")
+@definition_of("scatter_nd")
 def scatter_nd(attrs: Any, x: Any, i: Any, u: Any) -> Any:
     """Define `scatter_nd`."""
     result = x.copy()
     for at in np.ndindex(*i.shape[1:]):
-        to = tuple(int(v) for v in i[(slice(None), *at)])
-        result[to] = _combine(result[to], u[at], attrs.mode)
+        target = tuple(int(v) for v in i[(slice(None), *at)])
+        result[target] = _combine(result[target], u[at], attrs.mode)
     return result
 
 
-@means("sequence_mask")
+@definition_of("sequence_mask")
 def sequence_mask(attrs: Any, x: Any, lengths: Any) -> Any:
     """Define `sequence_mask`."""
     result = x.copy()
@@ -305,7 +301,7 @@ def sequence_mask(attrs: Any, x: Any, lengths: Any) -> Any:
     return result
 
 
-def _dense(i: Any, v: Any, default: Any, shape: Any) -> Array:
+def _sparse_to_dense(i: Any, v: Any, default: Any, shape: Any) -> Array:
     result = np.full([int(n) for n in shape], default)
     rows = i.reshape(-1, 1) if i.ndim < 2 else i
     for row, value in zip(rows, np.broadcast_to(v, (len(rows),)), strict=True):
@@ -313,65 +309,65 @@ def _dense(i: Any, v: Any, default: Any, shape: Any) -> Array:
     return result
 
 
-MEANING["sparse_to_dense"] = lambda attrs, i, v, default: _dense(i, v, default, attrs.output_shape)
-MEANING["dyn.sparse_to_dense"] = lambda attrs, i, v, default, shape: _dense(i, v, default, shape)
+MEANING["sparse_to_dense"] = lambda attrs, i, v, default: _sparse_to_dense(i, v, default, attrs.output_shape)
+MEANING["dyn.sparse_to_dense"] = lambda attrs, i, v, default, shape: _sparse_to_dense(i, v, default, shape)
 
 
-@means("sparse_reshape")
+@definition_of("sparse_reshape")
 def sparse_reshape(attrs: Any, i: Any, old: Any, new: Any) -> Any:
     """Define `sparse_reshape`."""
     size = math.prod(int(n) for n in old)
-    listing = math.prod(int(n) for n in new if n != -1)
-    shape = [size // listing if n == -1 else int(n) for n in new]
+    others = math.prod(int(n) for n in new if n != -1)
+    shape = [size // others if n == -1 else int(n) for n in new]
     rows = [np.unravel_index(np.ravel_multi_index(tuple(int(n) for n in row), tuple(old)), shape) for row in i]
     return np.array(rows, i.dtype).reshape(len(i), len(new)), np.array(shape)
 
 
-@means("sparse_fill_empty_rows")
+@definition_of("sparse_fill_empty_rows")
 def sparse_fill_empty_rows(attrs: Any, i: Any, v: Any, shape: Any, default: Any) -> Any:
     """Define `sparse_fill_empty_rows`."""
     rows: list[tuple[Any, Any]] = []
     empty = []
     for row in range(int(shape[0])):
-        mine = [(list(position), value) for position, value in zip(i.tolist(), v, strict=True) if position[0] == row]
-        empty.append(not mine)
-        rows += mine or [([row, 0], default[0])]
+        entries = [(list(position), value) for position, value in zip(i.tolist(), v, strict=True) if position[0] == row]
+        empty.append(not entries)
+        rows += entries or [([row, 0], default[0])]
     return np.array([r[0] for r in rows]).reshape(-1, 2), np.array([r[1] for r in rows]), np.array(empty)
 
 
 # ---------------------------------------------------------------- sorting: NaN is the largest
-def _order(row: Any, ascending: bool) -> list[int]:
+def _sorted_positions(row: Any, ascending: bool) -> list[int]:
     key: Any = (
         (lambda n: (row[n] != row[n], row[n]))
         if ascending
-        else (lambda n: (row[n] == row[n], -wide(row[n]) if not is_int(row) else -int(row[n])))
+        else (lambda n: (row[n] == row[n], -as_float64(row[n]) if not is_int(row) else -int(row[n])))
     )
     return sorted(range(len(row)), key=lambda n: key(n) if row[n] == row[n] else (key(n)[0], 0))
 
 
-def _orders(x: Any, axis: int, ascending: bool) -> Any:
+def _sort(x: Any, axis: int, ascending: bool) -> Any:
     moved = np.moveaxis(x, axis, -1)
     result = np.zeros(moved.shape, np.int64)
     for at in np.ndindex(*moved.shape[:-1]):
-        result[at] = _order(moved[at], ascending)
+        result[at] = _sorted_positions(moved[at], ascending)
     return result, moved
 
 
-@means("argsort")
+@definition_of("argsort")
 def argsort(attrs: Any, x: Any) -> Array:
     """Define `argsort`."""
-    return np.moveaxis(_orders(x, attrs.axis, attrs.is_ascend)[0], -1, attrs.axis)
+    return np.moveaxis(_sort(x, attrs.axis, attrs.is_ascend)[0], -1, attrs.axis)
 
 
-@means("sort")
+@definition_of("sort")
 def sort(attrs: Any, x: Any) -> Array:
     """Define `sort`."""
-    positions, moved = _orders(x, attrs.axis, attrs.is_ascend)
+    positions, moved = _sort(x, attrs.axis, attrs.is_ascend)
     return np.moveaxis(np.take_along_axis(moved, positions, -1), -1, attrs.axis)
 
 
 def _topk(attrs: Any, x: Any, k: Any) -> Any:
-    positions, moved = _orders(x, attrs.axis, attrs.is_ascend)
+    positions, moved = _sort(x, attrs.axis, attrs.is_ascend)
     positions = positions[..., : int(k)] if k >= 1 else positions
     values = np.moveaxis(np.take_along_axis(moved, positions, -1), -1, attrs.axis)
     positions = np.moveaxis(positions, -1, attrs.axis)
@@ -382,7 +378,7 @@ MEANING["topk"] = lambda attrs, x: _topk(attrs, x, attrs.k)
 MEANING["dyn.topk"] = _topk
 
 
-@means("searchsorted")
+@definition_of("searchsorted")
 def searchsorted(attrs: Any, rows: Any, values: Any) -> Array:
     """Define `searchsorted`."""
     result = np.zeros(values.shape, np.int64)
@@ -392,22 +388,22 @@ def searchsorted(attrs: Any, rows: Any, values: Any) -> Array:
     return result
 
 
-@means("unique")
+@definition_of("unique")
 def unique(attrs: Any, x: Any) -> Any:
     """Define `unique`."""
-    seen = list(dict.fromkeys(x.tolist()))
-    values = sorted(seen) if attrs.sorted else seen
-    all_ = x.tolist()
-    rest = [0] * (len(all_) - len(values))  # the results are padded to the length of the data
-    firsts = np.array([all_.index(v) for v in values] + rest)
-    inverse = np.array([values.index(v) for v in all_])
-    counts = np.array([all_.count(v) for v in values] + rest)
-    results = (np.array(values + rest, x.dtype), firsts, inverse, np.array([len(values)]))
+    data = x.tolist()
+    distinct = list(dict.fromkeys(data))
+    values = sorted(distinct) if attrs.sorted else distinct
+    padding = [0] * (len(data) - len(values))  # the results have the length of the data
+    firsts = np.array([data.index(v) for v in values] + padding)
+    inverse = np.array([values.index(v) for v in data])
+    counts = np.array([data.count(v) for v in values] + padding)
+    results = (np.array(values + padding, x.dtype), firsts, inverse, np.array([len(values)]))
     return (*results, counts) if attrs.return_counts else results
 
 
 # ---------------------------------------------------------------- products and transforms
-@means("einsum")
+@definition_of("einsum")
 def einsum(attrs: Any, parts: Any) -> Any:
     """Define `einsum`."""
     if all(p.dtype.kind == "b" for p in parts):
@@ -415,28 +411,28 @@ def einsum(attrs: Any, parts: Any) -> Any:
     return np.einsum(attrs.equation, *parts)
 
 
-def _fourier(x: Any, sign: int) -> Any:
+def _fourier_transform(x: Any, sign: int) -> Any:
     count = x.shape[-1]
     n = np.arange(count)
     return (x[..., None, :] * np.exp(sign * 2j * np.pi * n[:, None] * n / count)).sum(-1)
 
 
-@means("dft")
+@definition_of("dft")
 def dft(attrs: Any, re: Any, im: Any) -> Any:
     """Define `dft`."""
-    result = _fourier(wide(re) + 1j * wide(im), 1 if attrs.inverse else -1)
+    result = _fourier_transform(as_float64(re) + 1j * as_float64(im), 1 if attrs.inverse else -1)
     result = result / re.shape[-1] if attrs.inverse else result
     return result.real, result.imag
 
 
-@means("stft")
+@definition_of("stft")
 def stft(attrs: Any, x: Any, window: Any) -> Array:
     """Define `stft`."""
-    rows = wide(x).reshape(-1, x.shape[-1])
+    rows = as_float64(x).reshape(-1, x.shape[-1])
     starts = range(0, x.shape[-1] - attrs.n_fft + 1, attrs.hop_length)
     width = min(attrs.win_length, len(window))
     bands = np.arange(attrs.n_fft // 2 + 1 if attrs.onesided else attrs.n_fft)
     waves = np.exp(-2j * np.pi * np.outer(bands, np.arange(width)) / attrs.win_length)
-    frames = [(rows[:, s : s + width] * wide(window)[:width]) @ waves.T for s in starts]
+    frames = [(rows[:, s : s + width] * as_float64(window)[:width]) @ waves.T for s in starts]
     result = np.stack(frames, -1) / (math.sqrt(attrs.n_fft) if attrs.normalized else 1)
     return np.stack([result.real, result.imag], -1)

@@ -1,7 +1,7 @@
-"""What convolutions on transformed weights mean, for small arrays; see `networks`.
+"""Definitions of convolutions with transformed weights; see `networks`.
 
-The matrices of Winograd's algorithm are those of its equations: points determine what is made of the weight and of the
-products, and the data's matrix is the one by which the results are those of the convolution.
+The matrices of Winograd's algorithm are computed from its equations: the interpolation points determine the transforms
+of the weight and of the products; that of the data is the solution for which the result is the convolution.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from passlab.definitions.elements import MEANING, means
-from passlab.definitions.networks import _PLAIN, _sides, _to, conv
+from passlab.definitions.elements import MEANING, definition_of
+from passlab.definitions.networks import PLAIN_LAYOUTS, conv, pad_widths, to_layout
 
 _POINTS = (0.0, -1.0, 1.0, 0.5, -2.0, -0.5)
 
@@ -24,8 +24,8 @@ def _powers_of_points(count: int, alpha: int) -> Any:
     return np.array([[a**j for j in range(count)] for a in points] + [[0.0] * (count - 1) + [1.0]])
 
 
-def _of_weight(tile: int, taps: int) -> Any:
-    """Return what transforms `taps` of a weight: values at the points, divided by their distances from each other."""
+def _weight_transform(tile: int, taps: int) -> Any:
+    """Return the matrix that transforms `taps` of a weight: values at the points, divided by products of distances."""
     alpha = tile + taps - 1
     points = _powers_of_points(2, alpha)[:-1, 1]
     scales = [math.prod(a - b for b in points if b != a) for a in points] + [1.0]
@@ -33,10 +33,10 @@ def _of_weight(tile: int, taps: int) -> Any:
     return _powers_of_points(taps, alpha) / np.array(scales)[:, None]
 
 
-def _of_data(tile: int, taps: int) -> Any:
-    """Return the one matrix by which products of transformed data and weights are the results of the convolution."""
+def _data_transform(tile: int, taps: int) -> Any:
+    """Return the matrix for which the products of transformed data and weights give the convolution."""
     alpha = tile + taps - 1
-    results, weights = _powers_of_points(tile, alpha), _of_weight(tile, taps)
+    results, weights = _powers_of_points(tile, alpha), _weight_transform(tile, taps)
     expected = np.zeros((tile, taps, alpha))
     for m, r in np.ndindex(tile, taps):
         expected[m, r, m + r] = 1
@@ -52,34 +52,36 @@ def _transformed_axes(rank: int, kernel: Any) -> list[bool]:
     return [not (rank == 3 and axis == 0 and not 2 < taps < 8) for axis, taps in enumerate(kernel)]
 
 
-@means("nn.contrib_conv2d_winograd_weight_transform")
-def winograd_weight(attrs: Any, w: Any) -> Any:
-    """Return what the transforms of a weight for Winograd's algorithm give."""
+@definition_of("nn.contrib_conv2d_winograd_weight_transform")
+def winograd_weight_transform(attrs: Any, w: Any) -> Any:
+    """Define `nn.contrib_conv2d_winograd_weight_transform` and that of conv3d."""
     result = w.astype(np.float64).transpose(*range(2, w.ndim), 0, 1)
     for axis, (taps, changed) in enumerate(zip(w.shape[2:], _transformed_axes(w.ndim - 2, w.shape[2:]), strict=True)):
         if changed:
-            result = _matrix_along(_of_weight(attrs.tile_size, taps), result, axis)
+            result = _matrix_along(_weight_transform(attrs.tile_size, taps), result, axis)
     return result.astype(w.dtype)
 
 
-@means("nn.contrib_conv2d_winograd_without_weight_transform")
+@definition_of("nn.contrib_conv2d_winograd_without_weight_transform")
 def winograd(attrs: Any, x: Any, w: Any) -> Any:
-    """Return what convolutions by Winograd's algorithm give, one tile after the other."""
+    """Define `nn.contrib_conv2d_winograd_without_weight_transform` and that of conv3d, one tile after the other."""
     kernel, tile = attrs.kernel_size, attrs.tile_size
     rank = len(kernel)
-    plain = _PLAIN[rank][0]
-    x = np.pad(_to(x, attrs.data_layout, plain), [(0, 0), (0, 0), *_sides(attrs.padding, rank)]).astype(np.float64)
+    plain = PLAIN_LAYOUTS[rank][0]
+    x = np.pad(to_layout(x, attrs.data_layout, plain), [(0, 0), (0, 0), *pad_widths(attrs.padding, rank)]).astype(
+        np.float64
+    )
     size = [n - k + 1 for n, k in zip(x.shape[2:], kernel, strict=True)]
     x = np.pad(x, [(0, 0), (0, 0)] + [(0, tile + k) for k in kernel])
     changed = _transformed_axes(rank, kernel)
     steps = [tile if c else 1 for c in changed]
     result = np.zeros((len(x), attrs.channels, *[n + tile for n in size]))
     for at in itertools.product(*[range(0, n, s) for n, s in zip(size, steps, strict=True)]):
-        spots = tuple(slice(a, a + s + k - 1) for a, s, k in zip(at, steps, kernel, strict=True))
-        d = x[(slice(None), slice(None), *spots)]
+        window = tuple(slice(a, a + s + k - 1) for a, s, k in zip(at, steps, kernel, strict=True))
+        d = x[(slice(None), slice(None), *window)]
         for axis, k in enumerate(kernel):
             if changed[axis]:
-                d = _matrix_along(_of_data(tile, k), d, 2 + axis)
+                d = _matrix_along(_data_transform(tile, k), d, 2 + axis)
         products = np.zeros((len(x), attrs.channels, *d.shape[2:]))
         for o in range(attrs.channels):
             products[:, o] = sum(d[:, c] * w[..., o, c] for c in range(d.shape[1]))
@@ -88,19 +90,18 @@ def winograd(attrs: Any, x: Any, w: Any) -> Any:
                 products = _matrix_along(_powers_of_points(tile, tile + k - 1).T, products, 2 + axis)
             else:
                 products = products.sum(2 + axis, keepdims=True)
-        places = tuple(slice(a, a + s) for a, s in zip(at, steps, strict=True))
-        result[(slice(None), slice(None), *places)] = products
-    cut = result[(slice(None), slice(None), *[slice(n) for n in size])]
-    return _to(cut, plain, attrs.out_layout or attrs.data_layout)
+        result[(slice(None), slice(None), *(slice(a, a + s) for a, s in zip(at, steps, strict=True)))] = products
+    result = result[(slice(None), slice(None), *[slice(n) for n in size])]
+    return to_layout(result, plain, attrs.out_layout or attrs.data_layout)
 
 
 for _name in ("weight_transform", "without_weight_transform"):
     MEANING[f"nn.contrib_conv3d_winograd_{_name}"] = MEANING[f"nn.contrib_conv2d_winograd_{_name}"]
 
 
-@means("nn.contrib_conv2d_gemm_weight_transform")
-def gemm_weight(attrs: Any, w: Any) -> Any:
-    """Return the weight as a matrix in tiles."""
+@definition_of("nn.contrib_conv2d_gemm_weight_transform")
+def gemm_weight_transform(attrs: Any, w: Any) -> Any:
+    """Define `nn.contrib_conv2d_gemm_weight_transform`: the weight as a matrix in tiles."""
     rows, cols, (*_, inputs, outputs) = attrs.tile_rows, attrs.tile_cols, w.shape
     taps = w.size // max(outputs, 1)
     result = np.zeros((-(-outputs // rows), -(-taps // cols), rows, cols), w.dtype)
@@ -110,12 +111,12 @@ def gemm_weight(attrs: Any, w: Any) -> Any:
     return result
 
 
-@means("nn.contrib_conv2d_gemm_without_weight_transform")
+@definition_of("nn.contrib_conv2d_gemm_without_weight_transform")
 def gemm(attrs: Any, x: Any, w: Any) -> Any:
-    """Return the convolution by the weight whose tiles are given."""
+    """Define `nn.contrib_conv2d_gemm_without_weight_transform`: the convolution with the weight in these tiles."""
     shape = (*attrs.kernel_size, x.shape[3], attrs.channels)
-    whole = np.zeros(shape, w.dtype)
+    weight = np.zeros(shape, w.dtype)
     for i, j, c, o in np.ndindex(*shape):
         tap = (i * shape[1] + j) * shape[2] + c
-        whole[i, j, c, o] = w[o // w.shape[2], tap // w.shape[3], o % w.shape[2], tap % w.shape[3]]
-    return _to(conv(_to(x, "NHWC", "NCHW"), _to(whole, "HWIO", "OIHW"), attrs), "NCHW", "NHWC")
+        weight[i, j, c, o] = w[o // w.shape[2], tap // w.shape[3], o % w.shape[2], tap % w.shape[3]]
+    return to_layout(conv(to_layout(x, "NHWC", "NCHW"), to_layout(weight, "HWIO", "OIHW"), attrs), "NCHW", "NHWC")

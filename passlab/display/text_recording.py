@@ -330,9 +330,3 @@ def write_view(view: View, title: str, path: str | os.PathLike[str], static: boo
     """Write the view of a recording of text, or of two, as one HTML file; with `static` one without any script."""
     page = static_document(title, view.html()) if static else document(view)
     Path(path).write_text(page, encoding="utf-8", errors="backslashreplace")
-
-
-def verdict_marks() -> Iterator[tuple[str, str]]:
-    """Yield each sign of a verdict and what it means."""
-    for sign, _, meaning in VERDICTS.values():
-        yield sign, meaning

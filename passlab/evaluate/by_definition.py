@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from passlab.definitions import KEEPS_WIDTH, MEANING, Refused
+from passlab.definitions import KEEPS_WIDTH, MEANING, InvalidInput
 from passlab.errors import Diagnostic, PasslabError, RunError
 from passlab.evaluate.evaluator import STEPS, Activation, Evaluator, Waits
 from passlab.evaluate.operators import apply_operator
@@ -54,7 +54,7 @@ def defined_value(op: Op, attrs: Any, args: Sequence[Value], span: Span | None =
     try:
         with np.errstate(all="ignore"):
             return _round_to(meaning(attrs, *(args if op.name in KEEPS_WIDTH else map(_widen, args))), ty)
-    except Refused:
+    except InvalidInput:
         raise RunError(Diagnostic(f"`{op.name}` does not accept these arguments", span)) from None
     except _ShapeError as error:
         what = f"the definition of `{op.name}` has another shape than its type: {error}"

@@ -1,4 +1,4 @@
-"""The ways to run a module, behind one door: `create_executor`; and `build`, which makes graphs of kernels."""
+"""The ways to run a module: `create_executor` for any executor; `build` compiles to a graph of kernels or to Python."""
 
 from passlab.executor.aot import AotModule, PythonSource, python_source
 from passlab.executor.building import build, optimize

@@ -1,7 +1,7 @@
 """`relay.build`: from a module to a graph, its kernels and its parameters.
 
 graph_json, lib, params = relay.build(mod, params=params)
-module = relay.build(mod).module()          # or GraphModule of what was saved
+module = relay.build(mod).module()                  # or `create_graph` of the three, saved and read again
 relay.build(mod).export_library("net.lib")          # all of it as one file; relay.runtime.load_module reads it
 relay.build(mod, executor="aot").save("net.py")     # a Python module that needs only NumPy
 """
@@ -32,7 +32,7 @@ from passlab.rewriting.region_lets import without_marks
 from passlab.transform import Sequential, parse_pipeline
 from passlab.vm.compiling.compiler import OPTIMISE, as_module, compiling, default_device, reachable
 
-# Shapes that are computed from constants and from known shapes become known; only where some shape is not.
+# Computes shapes that follow from constants and from known shapes. Runs only if some shape is unknown.
 STATIC = """
     FoldConstant
     DynamicToStatic
@@ -72,10 +72,10 @@ def build(
 ) -> GraphExecutorFactory | AOTExecutorFactory:
     """Compile `main` for the graph executor, or for "aot", with `params` bound by name. Passes run under the context.
 
-    `executor` is "graph", "aot" or an object with such a `name`. A graph says of each result the kind of device it lies
-    on: that of `target` where nothing puts it elsewhere. All stand for this CPU; the arguments about hosts, runtimes
-    and pools are accepted and change nothing. Raises `VerifyError` for what the executor cannot run: a graph has no
-    control flow, data types, function values or tensors of unknown shape.
+    `executor` is "graph", "aot" or an object with such a `name`. A graph records the kind of device of each result; the
+    default is that of `target`. All devices stand for this CPU; the arguments about hosts, runtimes and pools are
+    accepted and ignored. Raises `VerifyError` for programs that the executor cannot run: a graph has no control flow,
+    data types, function values or tensors of unknown shape. Raises `RunError` for another executor.
     """
     mod = as_module(ir_mod)
     if not isinstance(mod_name, str | None):
@@ -87,7 +87,7 @@ def build(
             return AOTExecutorFactory(lower(infer_module(mod), params), name)
     if kind != "graph":
         hint = did_you_mean(kind, ("graph", "aot")) or 'there are "graph" and "aot"'
-        raise RunError(Diagnostic(f"nothing is built for the executor `{kind}`", hint=hint))
+        raise RunError(Diagnostic(f"`build` does not compile for the executor `{kind}`", hint=hint))
     with building():
         return build_graph(mod, params, name, target)
 
@@ -97,13 +97,13 @@ def optimize(
 ) -> tuple[IRModule, dict[str, Any]]:
     """Run only the passes of `build`, up to the fusion of operators; return the module and `params`."""
     with building():
-        return _optimize(as_module(mod), params, target, FUSE), dict(params or {})
+        return _run_passes(as_module(mod), params, target, FUSE), dict(params or {})
 
 
-def _optimize(mod: IRModule, params: Mapping[str, Any] | None, target: Any, last: str) -> IRModule:
+def _run_passes(mod: IRModule, params: Mapping[str, Any] | None, target: Any, last: str) -> IRModule:
     """Return the module after the passes of the compiler and those of the pipeline `last`."""
     with compiling():
-        mod = _flat(bind_params(value_form(reachable(mod)), params))
+        mod = _inline_all(bind_params(value_form(reachable(mod)), params))
         shapes = STATIC if _has_unknown_shape(mod["main"]) else ""
         before, after = parse_pipeline(shapes + OPTIMISE + FLATTEN), parse_pipeline(last)
         plan = PlanDevices(default_device(target))
@@ -111,27 +111,27 @@ def _optimize(mod: IRModule, params: Mapping[str, Any] | None, target: Any, last
 
 
 def graph_code(mod: IRModule | Function, params: Mapping[str, Any] | None = None) -> GraphCode:
-    """Return `main` as a graph with how it came about: which expression each node is of, and how memory was planned."""
+    """Return `main` as a graph, with the expression of each node and the decisions of the memory planner."""
     with building():
-        return GraphCode(_optimize(as_module(mod), params, None, LOWER))
+        return GraphCode(_run_passes(as_module(mod), params, None, LOWER))
 
 
 def build_graph(
     mod: IRModule, params: Mapping[str, Any] | None = None, name: str = "default", target: Any = None
 ) -> GraphExecutorFactory:
     """Compile `main` to a graph of kernels; see `build`."""
-    code = GraphCode(_optimize(mod, params, target, LOWER), prefix=f"tvmgen_{name}_")
+    code = GraphCode(_run_passes(mod, params, target, LOWER), prefix=f"tvmgen_{name}_")
     return GraphExecutorFactory(code.graph, code.kernels, code.params, name)
 
 
-def _flat(mod: IRModule) -> IRModule:
-    """Return the module with the calls of functions replaced by their bodies, as far as they are not recursive.
+def _inline_all(mod: IRModule) -> IRModule:
+    """Return the module with calls replaced by the bodies of the called functions, except recursive calls.
 
-    `nn.dropout` becomes what it is at inference first: as long as it stands for random numbers, no let can go.
+    `SimplifyInference` runs first: `nn.dropout` draws random numbers, so a let that binds it cannot be removed.
     """
     if "main" not in mod:
         raise VerifyError(Diagnostic("a graph is built from the function `main`", hint="the module has none"))
-    plain = {n: without_marks(f).without_attr("Extern") for n, f in mod.items()}  # all parts run here
+    plain = {n: without_marks(f).without_attr("Extern") for n, f in mod.items()}  # external functions run here too
     inlined = {n: f if n == "main" or f.is_primitive else f.with_attr("Inline", 1) for n, f in plain.items()}
     mod = Sequential(parse_pipeline(INFERENCE).passes)(Inline()(mod.with_functions(inlined)))
     mod = ToGraphNormalForm()(mod)

@@ -1,4 +1,4 @@
-"""`create_executor`: one call for every way to run a program; all give the same results.
+"""`create_executor`: one function for all executors. They give the same results.
 
     relay.create_executor("debug", mod).evaluate()(x)        # main, by the reference evaluator
     relay.create_executor("definition", mod).evaluate()(x)   # main, by the documented meaning of each operator
@@ -6,7 +6,7 @@
     relay.create_executor("graph", mod).evaluate()(x)        # main without control flow, as a graph of kernels
     relay.create_executor("aot", mod).evaluate()(x)          # main, compiled to a Python module
 
-Unlike Relay's, an executor never changes the module it was given.
+Unlike Relay's, an executor never changes the module that it is created from.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from passlab.evaluate import Closure, Evaluator
 from passlab.evaluate.arguments import check_argument
 from passlab.evaluate.by_definition import DefinitionEvaluator
 from passlab.evaluate.ownership import own_result, private_copy
-from passlab.executor.aot import CompiledFunction, python_source
+from passlab.executor.aot import CompiledProgram, python_source
 from passlab.executor.building import build_graph
 from passlab.executor.graph_module import GraphModule
 from passlab.executor.specializing import specialize
@@ -39,7 +39,7 @@ from passlab.vm.relay_api import VirtualMachine
 
 
 class Executor:
-    """Runs the functions of a module. Subclasses say how one function, or one closed expression, is run."""
+    """Runs the functions of a module. Subclasses implement `call`, which runs one function."""
 
     kind = ""
 
@@ -47,16 +47,17 @@ class Executor:
         self.mod = mod
 
     def evaluate(self, expr: Expr | None = None, binds: Mapping[Var, Any] | None = None) -> Any:
-        """Return a Python function for `main` (without `expr`), a function or a global; of other expressions the value.
+        """Return a Python function for `main` (without `expr`), a function or a global; the value of other expressions.
 
-        `binds` gives values (arrays or expressions) to free variables. Raises `RunError` when variables stay free.
+        `binds` maps free variables to values (arrays or expressions). Raises `RunError` if variables stay free,
+        `RunTypeError` if `expr` is not an expression.
         """
         if expr is None:
             return self._callable(self.mod.get_global_var("main"))
         if not isinstance(expr, (Expr, TupleWrapper)):
             raise RunTypeError(
                 Diagnostic(
-                    "an expression is evaluated",
+                    "`evaluate` takes an expression",
                     found=type(expr).__name__,
                     hint="`passlab.parse_expr` reads one; without an argument `main` is evaluated",
                 )
@@ -64,31 +65,32 @@ class Executor:
         expr = unwrap(expr)
         bindings: Any = {} if binds is None else binds
         if not isinstance(bindings, Mapping) or not all(isinstance(var, Var) for var in bindings):
-            raise RunTypeError("`binds` gives values by variable")
+            raise RunTypeError("`binds` is a mapping from variables to values")
         for var, value in bindings.items():
             expr = Let(var, value if isinstance(value, Expr) else Constant(value), expr)
-        loose = free_vars(expr)
-        if loose:
-            names = ", ".join(f"%{v.name_hint}" for v in loose)
+        free = free_vars(expr)
+        if free:
+            names = ", ".join(f"%{v.name_hint}" for v in free)
             raise RunError(
-                Diagnostic(f"the expression has free variables: {names}", loose[0].span, hint="give them in `binds`")
+                Diagnostic(f"the expression has free variables: {names}", free[0].span, hint="give them in `binds`")
             )
         return self._callable(expr) if isinstance(expr, (Function, GlobalVar)) else self.value(expr)
 
     def _callable(self, entry: Function | GlobalVar) -> Callable[..., Any]:
         function: Function = entry if isinstance(entry, Function) else self.mod[entry]
-        keeps = _may_keep_arguments(function)
+        may_capture = _result_may_hold_functions(function)
 
         def run(*args: Any, **kwargs: Any) -> Any:
             values = arguments(function, args, kwargs)
-            if keeps or any(isinstance(value, FunctionValue) for value in values):
+            # A closure may read its captured arrays later, when the caller has overwritten them: copy in and out.
+            if may_capture or any(isinstance(value, FunctionValue) for value in values):
                 return private_copy(self.call(entry, [private_copy(value) for value in values]))
             return own_result(self.call(entry, values), values)
 
         return run
 
     def call(self, entry: Function | GlobalVar, args: list[Any]) -> Any:
-        """Return the result of a function on arguments in order."""
+        """Return the result of a function on positional arguments."""
         raise NotImplementedError
 
     def value(self, expr: Expr) -> Any:
@@ -100,8 +102,8 @@ class Executor:
         raise NotImplementedError
 
 
-def _may_keep_arguments(function: Function) -> bool:
-    """Whether a result may hold functions, which keep what they captured."""
+def _result_may_hold_functions(function: Function) -> bool:
+    """Return True unless the result consists of tensors, so that it may hold functions, which capture arguments."""
     ty = function.checked_type_
     result = ty.ret_type if isinstance(ty, FuncType) else function.ret_type
     return result is None or any(not isinstance(part, (TupleType, TensorType)) for part in type_nodes(result))
@@ -123,19 +125,19 @@ class DebugExecutor(Executor):
         return self._out(self.evaluator.evaluate(infer_expr(expr, self.mod)))
 
     def _in(self, args: list[Any]) -> list[Any]:
-        """A function that came from a program goes into one as what it was."""
+        """Unwrap the functions among the arguments that an executor of this kind returned."""
         return [a.value if isinstance(a, FunctionValue) and a.executor.kind == self.kind else a for a in args]
 
     def _out(self, value: Any) -> Any:
-        """A function leaves as a Python function."""
-        return callable_parts(value, lambda v: FunctionValue(self, v) if isinstance(v, Closure) else v)
+        """Wrap the functions in a result as Python functions."""
+        return map_leaves(value, lambda v: FunctionValue(self, v) if isinstance(v, Closure) else v)
 
     def call_value(self, value: Any, args: list[Any]) -> Any:
         return self._out(self.evaluator.call_value(value, self._in(args)))
 
 
 class DefinitionExecutor(DebugExecutor):
-    """Runs programs by the documented meaning of each operator: slow, and without any kernel."""
+    """Runs programs by the definitions of the operators (`passlab.definitions`): slow, and without any kernel."""
 
     kind = "definition"
 
@@ -169,8 +171,8 @@ class VMExecutor(Executor):
         return self._out(machine, machine.call("main", args))
 
     def _out(self, machine: VirtualMachine, value: Any) -> Any:
-        """A function leaves as a Python function."""
-        return callable_parts(value, lambda v: FunctionValue(self, (machine, v)) if isinstance(v, VMClosure) else v)
+        """Wrap the functions in a result as Python functions."""
+        return map_leaves(value, lambda v: FunctionValue(self, (machine, v)) if isinstance(v, VMClosure) else v)
 
     def call_value(self, value: Any, args: list[Any]) -> Any:
         machine, closure = value
@@ -180,7 +182,7 @@ class VMExecutor(Executor):
 class GraphExecutor(Executor):
     """Runs functions without control flow as graphs of kernels in planned memory.
 
-    A function with parameters of unknown shape becomes one graph for each set of shapes it is called with.
+    A function with parameters of unknown shape is compiled once for each set of argument shapes.
     """
 
     kind = "graph"
@@ -188,13 +190,13 @@ class GraphExecutor(Executor):
     def __init__(self, mod: IRModule) -> None:
         super().__init__(infer_module(mod))
         self._graphs: dict[tuple[Function, tuple[Type | None, ...]], tuple[GraphModule, Type | None]] = {}
-        self._lock = Lock()  # a graph has one memory, so that calls from several threads take turns
+        self._lock = Lock()  # a graph has one arena, so calls from several threads run one after the other
 
     def call(self, entry: Function | GlobalVar, args: list[Any]) -> Any:
         function: Function = entry if isinstance(entry, Function) else self.mod[entry]
         for param, value in zip(function.params, args, strict=True):
             if isinstance(value, tuple) and not isinstance(param.type_annotation, TupleType):
-                check_argument(param, value)  # a graph knows no tuples: to it, one of one array is that array
+                check_argument(param, value)  # a graph flattens tuples, so it would accept a tuple of one array here
         static, types = specialize(function, args)
         with self._lock:
             if (function, types) not in self._graphs:
@@ -214,7 +216,7 @@ class AOTExecutor(Executor):
 
     def __init__(self, mod: IRModule) -> None:
         super().__init__(infer_module(mod))
-        self._compiled: dict[Function, CompiledFunction] = {}
+        self._compiled: dict[Function, CompiledProgram] = {}
         self._lock = Lock()  # a function is compiled once, whichever thread calls it first
 
     def call(self, entry: Function | GlobalVar, args: list[Any]) -> Any:
@@ -222,24 +224,24 @@ class AOTExecutor(Executor):
         with self._lock:
             if function not in self._compiled:
                 mod = infer_module(self.mod.with_functions({"main": function}))
-                self._compiled[function] = CompiledFunction(python_source(mod), mod["main"], mod)
+                self._compiled[function] = CompiledProgram(python_source(mod), mod["main"], mod)
             compiled = self._compiled[function]
         return self._out(compiled, compiled(*args))
 
-    def _out(self, compiled: CompiledFunction, value: Any) -> Any:
-        """A function leaves as a Python function."""
-        return callable_parts(value, lambda v: FunctionValue(self, (compiled, v)) if callable(v) else v)
+    def _out(self, compiled: CompiledProgram, value: Any) -> Any:
+        """Wrap the functions in a result as Python functions."""
+        return map_leaves(value, lambda v: FunctionValue(self, (compiled, v)) if callable(v) else v)
 
     def call_value(self, value: Any, args: list[Any]) -> Any:
         compiled, function = value
         return self._out(compiled, compiled.call_value(function, args))
 
 
-def callable_parts(root: Any, wrapped: Callable[[Any], Any]) -> Any:
-    """Return a result, a tuple at any depth, with its functions wrapped; the same object where there are none."""
+def map_leaves(root: Any, change: Callable[[Any], Any]) -> Any:
+    """Return nested tuples with `change` applied to the values in them; the same object where nothing changed."""
     result: list[Any] = []
-    done: dict[int, Any] = {}  # tuples by identity, which `root` keeps alive: they may be shared many times
-    stack: list[tuple[Any, int]] = [(root, -1)]  # values, and tuples with the number of their fields that are made
+    done: dict[int, Any] = {}  # by identity: `root` keeps the tuples alive, and one may occur many times
+    stack: list[tuple[Any, int]] = [(root, -1)]  # a value and -1, or a tuple whose fields are done and their number
     while stack:
         value, count = stack.pop()
         if count >= 0:
@@ -253,12 +255,12 @@ def callable_parts(root: Any, wrapped: Callable[[Any], Any]) -> Any:
             stack.append((value, len(value)))
             stack.extend((field, -1) for field in reversed(value))
         else:
-            result.append(wrapped(value))
+            result.append(change(value))
     return result[0]
 
 
 class FunctionValue:
-    """A function that a program returned: call it with values."""
+    """A function that a program returned, as a Python function of values."""
 
     def __init__(self, executor: Executor, value: Any) -> None:
         self.executor = executor
@@ -276,11 +278,11 @@ def _infer_types(entry: Function | GlobalVar, mod: IRModule) -> Function | Globa
 
 
 def arguments(function: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
-    """Return positional and named arguments in the order of the parameters. Raises `RunError` for a wrong set."""
+    """Return positional and named arguments in the order of the parameters. Raises `RunError` if they do not fit."""
     names = [p.name_hint for p in function.params]
     takes = f"it takes {', '.join(f'%{name}' for name in names) or 'nothing'}"
     if len(args) > len(names):
-        message = f"the function takes {len(names)} arguments and was given {len(args)}"
+        message = f"the function takes {len(names)} arguments, not {len(args)}"
         raise RunError(Diagnostic(message, function.span, hint=takes))
     named = dict(zip(names, args, strict=False))
     for name, value in kwargs.items():
@@ -297,7 +299,7 @@ def arguments(function: Function, args: tuple[Any, ...], kwargs: dict[str, Any])
             "a dictionary of arguments is given as `**arguments`" if any(isinstance(a, dict) for a in args) else None
         )
         raise RunError(Diagnostic(message, missing[0].span, hint=unpack))
-    if len(set(names)) < len(names):  # names are hints; functions made by passes may repeat them
+    if len(set(names)) < len(names):  # names are only hints: passes may repeat them
         if len(args) != len(names):
             raise RunError("parameters share a name: give all arguments by position")
         return list(args)
@@ -321,20 +323,20 @@ def create_executor(
     params: Mapping[str, Any] | None = None,
     providers: Choice = None,
 ) -> Executor:
-    """Return an executor of a kind for a module (an empty one if not given), with `params` bound in its `main`.
+    """Return an executor of a kind for a module (by default an empty one), with `params` bound in its `main`.
 
-    The kind "vm" computes on the device that `target` names, with the kernels of `providers` (see `VirtualMachine`);
-    for the others, and for `device`, all means this CPU. Raises `RunError` for an unknown kind, and for providers of
-    another executor than the virtual machine.
+    The kind "vm" computes on the device that `target` names, with the kernels of `providers` (see `VirtualMachine`).
+    The other kinds compute on this CPU; `device` is ignored. Raises `RunError` for an unknown kind, and for `providers`
+    with another kind than "vm".
     """
-    chosen = str(kind)  # anything has a text; not anything can be looked up
-    if chosen not in EXECUTORS:
+    kind_name = str(kind)  # a value of any type has a text, but not every value can be hashed
+    if kind_name not in EXECUTORS:
         name = reprlib.repr(kind).strip("'")
         hint = did_you_mean(name, EXECUTORS) or f"there are {', '.join(EXECUTORS)}"
         raise RunError(Diagnostic(f"unknown execution strategy: {name}", hint=hint))
-    bound = bind_params(as_module(mod) if mod is not None else IRModule(), params)
-    if chosen == "vm":
-        return VMExecutor(bound, target, providers)
+    module = bind_params(as_module(mod) if mod is not None else IRModule(), params)
+    if kind_name == "vm":
+        return VMExecutor(module, target, providers)
     if providers is not None:
         raise RunError(Diagnostic(f"the `{kind}` executor computes with NumPy", hint="the `vm` executor has providers"))
-    return EXECUTORS[chosen](bound)
+    return EXECUTORS[kind_name](module)

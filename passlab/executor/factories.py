@@ -1,6 +1,6 @@
-"""What `relay.build` makes, and what is read from a file: a program that executors are made of, by name.
+"""Executor factories: the results of `relay.build` and of `relay.runtime.load_module`.
 
-`factory["default"](device)` is an executor. Knows nothing of passes.
+`factory["default"](device)` is an executor. The passes have already run.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 from passlab.errors import Diagnostic, RunError, RunTypeError
 from passlab.executor.aot.aot_module import AotModule
-from passlab.executor.aot.loading import CompiledFunction
+from passlab.executor.aot.loading import CompiledProgram
 from passlab.executor.aot.module_source import source_of
 from passlab.executor.graph import Graph
 from passlab.executor.graph_module import GraphModule, GraphModuleDebug
@@ -26,15 +26,15 @@ from passlab.vm.files.saving import KernelLibrary
 
 
 class Factory(CallableByName):
-    """What `build` makes: `factory[name](device)` is an executor, by the name that the module was built under."""
+    """The base class of the results of `build`: `factory[mod_name](device)` returns an executor."""
 
-    functions: tuple[str, ...] = ()
+    own_functions: tuple[str, ...] = ()
     libmod_name: str
 
     @property
-    def offered(self) -> tuple[str, ...]:  # type: ignore[override]
+    def function_names(self) -> tuple[str, ...]:  # type: ignore[override]
         """The names of the functions that the factory has."""
-        return self.libmod_name, *self.functions
+        return self.libmod_name, *self.own_functions
 
     def __getitem__(self, name: Any) -> Callable[..., Any]:
         if isinstance(name, str) and name == self.libmod_name:
@@ -46,35 +46,33 @@ class Factory(CallableByName):
         raise NotImplementedError
 
     def file(self) -> bytes:
-        """Return all of it as the bytes of one file."""
+        """Return the whole factory as the bytes of one file."""
         raise NotImplementedError
 
     def export_library(self, file_name: FileName, *_: Any, **__: Any) -> None:
-        """Write all of it to one file, which `relay.runtime.load_module` reads. The same program gives the same bytes.
+        """Write the factory to one file for `relay.runtime.load_module`. The same program gives the same bytes.
 
-        Further arguments, about compilers of other languages, are accepted and change nothing. Raises `RunError` when
-        the file cannot be written.
-
-        A name that ends in `.py` asks for a Python module that needs NumPy alone: see `AOTExecutorFactory`.
+        Further arguments, which configure compilers of other languages in TVM, are accepted and ignored. Raises
+        `RunError` if the file cannot be written, or if its name ends in `.py`: only `AOTExecutorFactory` writes Python.
         """
         if str(file_name).endswith(".py"):
             hint = 'build the program with `executor="aot"`, whose library is a Python module'
-            raise RunError(Diagnostic(f"{type(self).__name__} is no Python module", hint=hint))
+            raise RunError(Diagnostic(f"a {type(self).__name__} cannot be written as a Python module", hint=hint))
         write_bytes(file_name, self.file(), "the library")
 
     def get_devices(self) -> list[str]:
-        """Return the names of other compilers' devices: there are none."""
+        """Return an empty list: TVM lists the devices of external compilers here."""
         return []
 
 
 class GraphExecutorFactory(Factory):
-    """What `build` makes: unpacks to (graph as JSON, library of kernels, parameters).
+    """The result of `build` for the graph executor. It unpacks to (graph as JSON, library of kernels, parameters).
 
     `factory["default"](device)` is an executor, as in Relay, `factory["debug_create"]("default", device)` one that
-    keeps every node's value. The name is that of the module (`mod_name`).
+    keeps the value of every node. "default" is the `mod_name` of `build`.
     """
 
-    functions = ("debug_create", "get_graph_json", "get_graph_params", "get_lib", "get_params", "remove_params")
+    own_functions = ("debug_create", "get_graph_json", "get_graph_params", "get_lib", "get_params", "remove_params")
 
     def __init__(self, graph: Graph, kernels: Mapping[str, Function], params: Mapping[str, Any], name: str) -> None:
         self.graph = graph
@@ -83,8 +81,8 @@ class GraphExecutorFactory(Factory):
         self.libmod_name = name
 
     def debug_create(self, name: str = "default", *devices: Any) -> GraphModuleDebug:
-        """Return an executor that keeps every node's value. Raises `RunError` for another module's name."""
-        self[name]
+        """Return an executor that keeps the value of every node. Raises `RunError` for the name of another module."""
+        self[name]  # raises for an unknown name
         return GraphModuleDebug(self.graph, self.kernels, self.params)
 
     def get_executor_config(self) -> str:
@@ -119,7 +117,7 @@ class GraphExecutorFactory(Factory):
     get_graph_params = get_params
 
     def remove_params(self) -> GraphExecutorFactory:
-        """Return the factory without its parameters: they are given to its executors (`load_params`)."""
+        """Return the factory without its parameters, which its executors then get by `load_params`."""
         return GraphExecutorFactory(self.graph, self.kernels, {}, self.libmod_name)
 
     def file(self) -> bytes:
@@ -135,11 +133,12 @@ class GraphExecutorFactory(Factory):
 
 
 class AOTExecutorFactory(Factory):
-    """What `build` makes for the executor "aot": the program as a Python module. `factory["default"](device)` is it,
-    imported, behind the interface of executors. `ir_mod` is the program as it was lowered.
+    """The result of `build` for the executor "aot": the program as Python source.
+
+    `factory["default"](device)` imports it and returns its executor. `ir_mod` is the lowered program.
     """
 
-    functions = ("get_lib", "get_params", "save")
+    own_functions = ("get_lib", "get_params", "save")
 
     def __init__(self, ir_mod: IRModule, name: str) -> None:
         self.ir_mod = ir_mod
@@ -151,7 +150,7 @@ class AOTExecutorFactory(Factory):
 
     @property
     def lib(self) -> str:
-        """The text of the module."""
+        """The text of the Python module."""
         return self.source.text
 
     @property
@@ -160,7 +159,7 @@ class AOTExecutorFactory(Factory):
         return dict(self.source.constants)
 
     def get_lib(self) -> str:
-        """Return the text of the module."""
+        """Return the text of the Python module."""
         return self.lib
 
     def get_params(self) -> dict[str, Any]:
@@ -168,14 +167,14 @@ class AOTExecutorFactory(Factory):
         return self.params
 
     def get_executor_config(self) -> None:
-        """Return nothing: the module needs no configuration."""
+        """Return None: a Python module needs no configuration."""
 
     def export_library(self, file_name: FileName, *_: Any, **__: Any) -> None:
-        """Write all of it to one file; a name that ends in `.py` asks for a Python module.
+        """Write the program to one file: as a Python module if its name ends in `.py`.
 
-        That is one file for a machine with NumPy and without passlab: `import net; net.main(x)`. The constants stand in
-        it, the types of its entry in a stub beside it (`net.pyi`), which nothing needs to run. Any other name gives a
-        file that `relay.runtime.load_module` reads. Raises `RunError` when the file cannot be written.
+        The Python module needs NumPy and not passlab: `import net; net.main(x)`. It contains the constants; the types
+        of its entry are in a stub beside it (`net.pyi`), which is for editors only. Any other name gives a file that
+        `relay.runtime.load_module` reads. Raises `RunError` if the file cannot be written.
         """
         if str(file_name).endswith(".py"):
             self.source.save_single(str(file_name))
@@ -183,20 +182,20 @@ class AOTExecutorFactory(Factory):
             super().export_library(file_name)
 
     def save(self, path: str | Path) -> Path:
-        """Write the module, and its constants beside it."""
+        """Write the Python module, and its constants beside it."""
         return self.source.save(path)
 
     def file(self) -> bytes:
-        """Return the program, as Relay, as the bytes of one file."""
+        """Return the lowered program, as Relay text, as the bytes of one file."""
         return program_file(self.libmod_name, self.ir_mod)
 
     def module(self) -> AotModule:
-        """Return the module, imported, behind the interface of executors."""
-        return AotModule(CompiledFunction(self.source, self.ir_mod["main"], self.ir_mod))
+        """Import the Python module and return its executor."""
+        return AotModule(CompiledProgram(self.source, self.ir_mod["main"], self.ir_mod))
 
 
 def create_graph(graph_json: str, lib: KernelLibrary | str, device: Any = None, debug: bool = False) -> GraphModule:
-    """Return an executor for a graph and its kernels as they were saved. Raises `VerifyError` for malformed ones."""
+    """Return an executor for a saved graph (JSON) and its kernels. Raises `VerifyError` for malformed ones."""
     if not isinstance(graph_json, str):
         raise RunTypeError(f"a graph is given as JSON text, not {type(graph_json).__name__}")
     if not isinstance(lib, (KernelLibrary, str)):

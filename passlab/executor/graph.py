@@ -1,6 +1,6 @@
-"""The graph of a program without control flow: kernels in order, and Relay's JSON of it, both ways.
+"""The graph of a program without control flow: its kernel calls in order. It is written to and read from Relay's JSON.
 
-A `Graph` is checked when it is made, so a graph from a file that was tampered with never reaches an executor.
+The constructor of `Graph` verifies it, so a graph from a file that was tampered with never reaches an executor.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from passlab import limits
 from passlab.errors import Diagnostic, VerifyError
 from passlab.op.dtypes import array_dtype
 
-Entry = tuple[int, int]  # node, result
-NOP = "__nop"  # the function of a node that only gives the elements of its input another shape
-COPY = "__copy"  # the function of a node that brings its input to another device
+Entry = tuple[int, int]  # the number of a node, and which of its results
+NOP = "__nop"  # the function of a node that only reshapes its input
+COPY = "__copy"  # the function of a node that copies its input to another device
 MOST_RESULTS = 10**6  # of one node
-CPU = 1  # Relay's number of the kind of device
+CPU = 1  # `kDLCPU` of DLPack
 
 
 @dataclass(frozen=True)
-class GraphNode:
-    """One node: an input or parameter (`func_name` empty), or a kernel's call."""
+class ExecutorNode:
+    """One node: an input or parameter (`func_name` empty), or the call of a kernel."""
 
     name: str
     func_name: str = ""
@@ -34,13 +34,13 @@ class GraphNode:
 
 @dataclass(frozen=True)
 class Graph:
-    """Nodes in an order in which they can run; `shapes`, `dtypes` and `storage_ids` are per result, node by node, and
-    so are `device_types`, Relay's numbers of the kinds of devices (this CPU everywhere if not given).
+    """Nodes in topological order; `shapes`, `dtypes`, `storage_ids` and `device_types` have one entry per result.
 
-    Raises `VerifyError` unless every reference, shape and dtype is one that can be run.
+    `device_types` are DLPack's numbers (by default the CPU). Raises `VerifyError` for references to later nodes,
+    unknown dtypes and shapes beyond the limits.
     """
 
-    nodes: tuple[GraphNode, ...]
+    nodes: tuple[ExecutorNode, ...]
     heads: tuple[Entry, ...]
     shapes: tuple[tuple[int, ...], ...]
     dtypes: tuple[str, ...]
@@ -64,11 +64,11 @@ class Graph:
     def _check_entry(self, entry: Entry, before: int, what: str) -> None:
         node, index = entry
         if not 0 <= node < before or not 0 <= index < self.nodes[node].num_outputs:
-            raise VerifyError(f"{what} takes result {index} of node {node}, which is not there before it")
+            raise VerifyError(f"{what} reads result {index} of node {node}, which does not exist before it")
 
     @property
     def row_ptr(self) -> list[int]:
-        """For each node the number of results of those before it, then the number of all."""
+        """For each node the number of results of the nodes before it, and at the end the number of all results."""
         rows = [0]
         for node in self.nodes:
             rows.append(rows[-1] + node.num_outputs)
@@ -76,22 +76,23 @@ class Graph:
 
     @property
     def arg_nodes(self) -> list[int]:
-        """The inputs and parameters."""
+        """The numbers of the nodes that are inputs or parameters."""
         return [i for i, node in enumerate(self.nodes) if not node.func_name]
 
     def lives(self) -> dict[int, tuple[int, int]]:
-        """For each result that a kernel makes, the nodes that make it and last read it; the number of all for outputs.
+        """Return the live range of each result of a kernel: the node that computes it and the last that reads it.
 
-        A reshape makes nothing: who reads it reads what it began from.
+        Outputs are alive to the end: the range ends at the number of nodes. A reshape has no range of its own: reading
+        it reads the memory of its input.
         """
         rows = self.row_ptr
         root = list(range(rows[-1]))
         last: dict[int, tuple[int, int]] = {}
         for i, node in enumerate(self.nodes):
             for j, index in node.inputs:
-                read = root[rows[j] + index]
-                if read in last:
-                    last[read] = last[read][0], i
+                source = root[rows[j] + index]
+                if source in last:
+                    last[source] = last[source][0], i
             if node.func_name == NOP and node.inputs:
                 j, index = node.inputs[0]
                 root[rows[i]] = root[rows[j] + index]
@@ -103,7 +104,7 @@ class Graph:
         return last
 
     def result_bytes(self, result: int) -> int:
-        """The bytes of a result."""
+        """Return the size of a result in bytes."""
         return prod(self.shapes[result]) * array_dtype(self.dtypes[result]).itemsize
 
     def to_json(self) -> str:
@@ -125,7 +126,7 @@ class Graph:
 
     @staticmethod
     def from_json(text: str) -> Graph:
-        """Read Relay's JSON. Raises `VerifyError` for a text that is none, or does not fit together."""
+        """Read Relay's JSON. Raises `VerifyError` for text that is not such JSON, or that is inconsistent."""
         try:
             data = json.loads(text)
             attrs, rows = data["attrs"], [_natural(r) for r in data["node_row_ptr"]]
@@ -156,7 +157,7 @@ def _check_tensor(shape: tuple[int, ...], dtype: str, storage: int, count: int) 
         raise VerifyError(f"the graph has no storage {storage}")
 
 
-def _node_json(node: GraphNode) -> dict[str, Any]:
+def _node_json(node: ExecutorNode) -> dict[str, Any]:
     inputs = [[i, index, 0] for i, index in node.inputs]
     if not node.func_name:
         return {"op": "null", "name": node.name, "inputs": inputs}
@@ -170,25 +171,25 @@ def _node_json(node: GraphNode) -> dict[str, Any]:
     return {"op": "tvm_op", "name": node.name, "attrs": attrs, "inputs": inputs}
 
 
-_KNOWN = ("num_outputs", "num_inputs", "flatten_data", "func_name")
+_JSON_ATTRS = ("num_outputs", "num_inputs", "flatten_data", "func_name")  # of every kernel call; the rest are Relay's
 
 
-def _node_of(data: dict[str, Any], count: int) -> GraphNode:
-    """Return a node of `count` results: an input says that nowhere else, and one that is a tuple has any number."""
+def _node_of(data: dict[str, Any], count: int) -> ExecutorNode:
+    """Return a node of `count` results (an input in JSON has no field for it, and a tuple has several)."""
     inputs = tuple([_entry(e) for e in data["inputs"]])
     if not 0 <= count <= MOST_RESULTS:
         raise ValueError(f"the node {data['name']!r} has {count} results")
     if data["op"] == "null":
         if inputs:
             raise ValueError("an input has inputs")
-        return GraphNode(_string(data["name"]), num_outputs=count)
+        return ExecutorNode(_string(data["name"]), num_outputs=count)
     attrs = {_string(k): _string(v) for k, v in data["attrs"].items()}
     if data["op"] != "tvm_op" or not attrs["func_name"] or attrs["num_inputs"] != str(len(inputs)):
-        raise ValueError(f"the node {data['name']!r} is neither an input nor a kernel's call")
+        raise ValueError(f"the node {data['name']!r} is neither an input nor the call of a kernel")
     if attrs["num_outputs"] != str(count):
-        raise ValueError(f"the node {data['name']!r} has {count} results and says otherwise")
-    rest = tuple([(k, v) for k, v in attrs.items() if k not in _KNOWN])
-    return GraphNode(_string(data["name"]), attrs["func_name"], inputs, count, rest)
+        raise ValueError(f"the node {data['name']!r} has {count} results, but `num_outputs` is {attrs['num_outputs']}")
+    rest = tuple([(k, v) for k, v in attrs.items() if k not in _JSON_ATTRS])
+    return ExecutorNode(_string(data["name"]), attrs["func_name"], inputs, count, rest)
 
 
 def _entry(value: Any) -> Entry:

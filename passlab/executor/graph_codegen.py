@@ -1,4 +1,4 @@
-"""From a fused program without control flow to a graph of kernels, with a memory plan: which results share storage."""
+"""Compiles a fused program without control flow to a graph of kernels, and plans which results share a storage."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import numpy as np
 from passlab import limits
 from passlab.devices import VirtualDevice
 from passlab.errors import Diagnostic, VerifyError
-from passlab.executor.graph import COPY, NOP, Entry, Graph, GraphNode
+from passlab.executor.graph import COPY, NOP, Entry, ExecutorNode, Graph
 from passlab.ir.expr import (
     Call,
     Constant,
@@ -37,21 +37,21 @@ from passlab.op.dtypes import array_dtype
 from passlab.vm.executable import device_of
 
 Array = np.ndarray[Any, Any]
-MOST_TRIED = 64  # storages that are looked at for one result
+MOST_TRIED = 64  # storages that are compared for one result, so that planning is linear in the number of results
 INPUT_HINT = (
-    "give it a known shape, or call it through `create_executor`: that makes a graph for the shapes it is given"
+    "give it a known shape, or call it through `create_executor`, which compiles for the shapes of the arguments"
 )
 VALUE_HINT = "its shape follows from values that are known only when it runs: use the `vm` executor"
-OF_DEVICES = ("on_device", "device_copy")
+DEVICE_OPS = ("on_device", "device_copy")
 HOST = VirtualDevice()
-IDLE = 2**62  # nodes; a storage that is used no more
+IDLE = 2**62  # nodes: the gap before the first use or after the last use of a storage
 
 
 class Placement(NamedTuple):
-    """What was decided of one result: it needs memory from node `first` to node `last`, and how much.
+    """The decision of the memory planner on one result of `size` bytes that is alive from node `first` to node `last`.
 
-    `is_new` says that it got a new storage; else it shares one, which would have lain idle for `gap` nodes beside it
-    (`IDLE` where nothing else uses it). `storage` is its number in the graph.
+    `is_new` means that it got a new storage; otherwise it shares one, which then is idle for `gap` nodes before or
+    after it (`IDLE`: nothing else uses it there). `storage` is the number of the storage in the graph.
     """
 
     result: int
@@ -64,7 +64,7 @@ class Placement(NamedTuple):
 
 
 def _pinned_constants(function: Function, nodes: list[Expr]) -> set[Expr]:
-    """Return the constants that only `on_device` calls use: these load them where they are needed."""
+    """Return the constants that only `on_device` calls use: they become inputs on that device."""
     pinned = {n.args[0] for n in nodes if isinstance(n, Call) and is_call_of(n, "on_device")}
     others = (n for n in (*nodes, Tuple((function.body,))) if not is_call_of(n, "on_device"))
     pinned -= {part for n in others for part in children(n)}
@@ -72,24 +72,24 @@ def _pinned_constants(function: Function, nodes: list[Expr]) -> set[Expr]:
 
 
 class GraphCode:
-    """Makes the graph of one function whose operators are calls of the module's primitive functions.
+    """The graph of one function whose operators are calls of the primitive functions of the module.
 
-    Lets are those around values whose order matters (`nn.dropout`); nodes of a graph run in the order of the program.
-    `kernels` are the primitive functions by the names the graph uses, `params` the constants by input name.
-    Raises `VerifyError` for what a graph cannot say.
+    Only values whose order matters (`nn.dropout`) are bound by lets; the nodes of the graph run in the order of the
+    program. `kernels` are the primitive functions by their names in the graph, `params` the constants by input name.
+    Raises `VerifyError` for what a graph cannot represent: control flow, functions, references, unknown shapes.
     """
 
     def __init__(self, mod: IRModule, name: str = "main", prefix: str = "tvmgen_default_") -> None:
         self.mod = mod
         self.prefix = prefix
-        self.nodes: list[GraphNode] = []
+        self.nodes: list[ExecutorNode] = []
         self.tensors: list[list[TensorType]] = []
-        self.places: list[VirtualDevice] = []  # of each node
+        self.devices: list[VirtualDevice] = []  # of each node
         self.kernels: dict[str, Function] = {}
         self.params: dict[str, Array] = {}
         self.entries: dict[Expr, list[Entry]] = {}
         self.names: Counter[str] = Counter()
-        self.starts: dict[TupleType, list[int]] = {}  # of each field among the tensors of a tuple, and its end
+        self.starts: dict[TupleType, list[int]] = {}  # the index of each field's first tensor in the flattened tuple
         function: Function = mod[name]
         for param in function.params:
             self._input(param, param.name_hint, device_of(param.virtual_device))
@@ -102,26 +102,26 @@ class GraphCode:
             if node not in self.entries and node not in pinned and node not in self.named:
                 self._node(node)
         self.heads = self._entries(function.body)
-        self.graph = self._graph(self.heads)
+        self.graph = self._graph()
 
-    def _add(self, node: GraphNode, ty: Type, expr: Expr, place: VirtualDevice) -> None:
+    def _add(self, node: ExecutorNode, ty: Type, expr: Expr, device: VirtualDevice) -> None:
         self.nodes.append(node)
-        self.places.append(place)
+        self.devices.append(device)
         tensors = tensor_types(ty)
         for tensor in tensors:
             if tensor.dynamic:
                 hint = INPUT_HINT if isinstance(expr, Var) else VALUE_HINT
-                raise _no(f"a tensor of unknown shape ({tensor})", expr, hint)
+                raise _unsupported_error(f"a tensor of unknown shape ({tensor})", expr, hint)
         self.tensors.append(tensors)
         self.entries[expr] = [(len(self.nodes) - 1, i) for i in range(len(tensors))]
 
-    def _input(self, expr: Expr, name: str, place: VirtualDevice) -> None:
+    def _input(self, expr: Expr, name: str, device: VirtualDevice) -> None:
         ty = expr.checked_type
         if not isinstance(ty, (TensorType, TupleType)):
-            raise _no(f"an input of type {ty}", expr)
-        self._add(GraphNode(self._unique(name), num_outputs=len(tensor_types(ty))), ty, expr, place)
+            raise _unsupported_error(f"an input of type {ty}", expr)
+        self._add(ExecutorNode(self._unique_name(name), num_outputs=len(tensor_types(ty))), ty, expr, device)
 
-    def _unique(self, name: str) -> str:
+    def _unique_name(self, name: str) -> str:
         result = name
         while self.names[result]:
             result = f"{name}_{self.names[name]}"
@@ -149,25 +149,25 @@ class GraphCode:
             self.entries[node] = self._entries(node.body)
         elif isinstance(node, Call) and isinstance(node.op, GlobalVar) and node.op in self.entries:
             self._call(node, node.op.name_hint)
-        elif isinstance(node, Op) and node.name in OF_DEVICES:
+        elif isinstance(node, Op) and node.name in DEVICE_OPS:
             self.entries[node] = []
         elif is_op_call(node) and node.op in self.entries:
             self._device_call(node, node.op.name)
         elif isinstance(node, Var):
-            raise _no(f"a loop (%{node.name_hint} is a function that calls itself)", node)
+            raise _unsupported_error(f"a loop (%{node.name_hint} is a function that calls itself)", node)
         elif isinstance(node, (RefCreate, RefRead, RefWrite)):
-            raise _no("references", node, "the `debug` executor runs programs with references")
+            raise _unsupported_error("references", node, "the `debug` executor runs programs with references")
         else:
             name = node.name_hint if isinstance(node, GlobalVar) else type(node).__name__
-            raise _no(f"control flow, functions or data types (found {name})", node)
+            raise _unsupported_error(f"control flow, functions or data types (found {name})", node)
 
-    def _constant(self, expr: Expr, constant: Constant, place: VirtualDevice) -> None:
+    def _constant(self, expr: Expr, constant: Constant, device: VirtualDevice) -> None:
         name = next(n for n in (f"p{i}" for i in range(len(self.params), 2**62)) if not self.names[n])
         self.params[name] = constant.data
-        self._input(expr, name, place)
+        self._input(expr, name, device)
 
     def _device_call(self, call: Call, name: str) -> None:
-        """Bring a value to a device; a constant is there from the beginning. What lies there stays what it is."""
+        """Add the copies of `device_copy` between different devices. `on_device` adds none: it states a device."""
         (value,) = call.args
         attrs: Any = call.attrs
         if name == "on_device":
@@ -176,13 +176,13 @@ class GraphCode:
             else:
                 self.entries[call] = self._entries(value)
             return
-        here, there = device_of(attrs.src_virtual_device), device_of(attrs.dst_virtual_device)
-        if here == there:
+        source, destination = device_of(attrs.src_virtual_device), device_of(attrs.dst_virtual_device)
+        if source == destination:
             self.entries[call] = self._entries(value)
             return
         copies: list[Entry] = []
         for tensor, entry in zip(tensor_types(call.checked_type), self._entries(value), strict=True):
-            self._add(GraphNode(self._unique("device_copy"), COPY, (entry,)), tensor, call, there)
+            self._add(ExecutorNode(self._unique_name("device_copy"), COPY, (entry,)), tensor, call, destination)
             copies += self.entries[call]
         self.entries[call] = copies
 
@@ -200,49 +200,48 @@ class GraphCode:
         ty = call.checked_type
         attrs = tuple(sorted((k, v) for k, v in primitive.attrs.items() if isinstance(v, str)))
         if primitive.attrs.get("relay.reshape_only") and len(inputs) == 1 and isinstance(ty, TensorType):
-            place = self.places[inputs[0][0]]
-            self._add(GraphNode(self._unique("reshape_nop"), NOP, inputs), ty, call, place)
+            self._add(ExecutorNode(self._unique_name("reshape_nop"), NOP, inputs), ty, call, self.devices[inputs[0][0]])
             return
         name = self.prefix + kernel
         self.kernels[name] = primitive
-        place = device_of(primitive.virtual_device)
-        self._add(GraphNode(self._unique(name), name, inputs, len(tensor_types(ty)), attrs), ty, call, place)
+        device = device_of(primitive.virtual_device)
+        self._add(ExecutorNode(self._unique_name(name), name, inputs, len(tensor_types(ty)), attrs), ty, call, device)
 
     def placements(self) -> list[Placement]:
-        """Return what planning the memory decided, in the order of its decisions. Planned anew when asked."""
+        """Plan the memory again and return the decisions in their order."""
         decisions: list[Placement] = []
-        storages = self._plan(self.heads, decisions.append)
+        storages = self._plan(decisions.append)
         return [decision._replace(storage=storages[decision.result]) for decision in decisions]
 
-    def _plan(self, heads: list[Entry], tell: Callable[[Placement], None] | None = None) -> list[int]:
+    def _result_devices(self) -> list[VirtualDevice]:
+        return [device for device, tensors in zip(self.devices, self.tensors, strict=True) for _ in tensors]
+
+    def _plan(self, observe: Callable[[Placement], None] | None = None) -> list[int]:
         flat = [t for tensors in self.tensors for t in tensors]
         sizes = [prod(t.concrete_shape) * array_dtype(t.dtype).itemsize for t in flat]
-        places = [place for place, tensors in zip(self.places, self.tensors, strict=True) for _ in tensors]
-        return plan_memory(self.nodes, heads, sizes, places, tell)
+        return plan_memory(self.nodes, self.heads, sizes, self._result_devices(), observe)
 
-    def _graph(self, heads: list[Entry]) -> Graph:
+    def _graph(self) -> Graph:
         flat = [t for tensors in self.tensors for t in tensors]
-        places = [place for place, tensors in zip(self.places, self.tensors, strict=True) for _ in tensors]
-        storages = self._plan(heads)
-        shapes = tuple([t.concrete_shape for t in flat])
-        kinds = tuple([place.device.device_type for place in places])
-        return Graph(tuple(self.nodes), tuple(heads), shapes, tuple([t.dtype for t in flat]), tuple(storages), kinds)
+        shapes, dtypes = tuple([t.concrete_shape for t in flat]), tuple([t.dtype for t in flat])
+        device_types = tuple([device.device.device_type for device in self._result_devices()])
+        return Graph(tuple(self.nodes), tuple(self.heads), shapes, dtypes, tuple(self._plan()), device_types)
 
 
 def plan_memory(
-    nodes: list[GraphNode],
+    nodes: list[ExecutorNode],
     heads: list[Entry],
     sizes: list[int],
-    places: Sequence[Hashable] = (),
-    tell: Callable[[Placement], None] | None = None,
+    devices: Sequence[Hashable] = (),
+    observe: Callable[[Placement], None] | None = None,
 ) -> list[int]:
-    """Return the number of the storage of each result.
+    """Return the number of the storage of each result; `sizes` are in bytes.
 
-    The largest results are placed first: each takes a storage that is large enough and free from the node that makes it
-    to the last that reads it, the one that would else lie idle for the shortest time; or a new one. Inputs and outputs
-    have storages of their own; a reshape has that of its input. `places` says on which device each result lies: results
-    on different ones share nothing. Storages are numbered as they come into use. `tell` hears each decision. (Pisarchyk
-    and Lee, "Efficient memory management for deep neural net inference", 2020, section 4: shared objects.)
+    Results are placed largest first. Each takes, of the storages that are large enough and free during its live range,
+    the one that is idle for the shortest time beside it, or a new one. Inputs and outputs have storages of their own; a
+    reshape has that of its input. Results on different `devices` share nothing. Storages are numbered in order of first
+    use. `observe` is called with each decision. (Pisarchyk and Lee, "Efficient memory management for deep neural net
+    inference", 2020, section 4: shared objects.)
     """
     rows = [0]
     for node in nodes:
@@ -250,33 +249,35 @@ def plan_memory(
     root = _storage_roots(nodes, rows)
     outputs = {root[rows[i] + index] for i, index in heads}
     last: dict[int, int] = {}
-    planned: list[tuple[int, int, int]] = []  # minus the size, the node that makes it, the result
+    by_size: list[tuple[int, int, int]] = []  # minus the size, the node that computes it, the result
     for i, node in enumerate(nodes):
         last.update((root[rows[j] + index], i) for j, index in node.inputs)
-        rows_made = range(rows[i], rows[i + 1]) if node.func_name else ()
-        planned += [(-sizes[r], i, r) for r in rows_made if root[r] == r and r not in outputs]
+        results = range(rows[i], rows[i + 1]) if node.func_name else ()
+        by_size += [(-sizes[r], i, r) for r in results if root[r] == r and r not in outputs]
+    # The storages of each device: their numbers, and the live ranges of the results in them.
     pools: defaultdict[Hashable, list[tuple[int, list[tuple[int, int]]]]] = defaultdict(list)
-    count = 0  # of storages; the pool of a device has its own with their numbers, and the times they are in use
-    place: dict[int, int] = {}
-    for _, birth, result in sorted(planned):
+    count = 0  # of storages on all devices
+    storage_of: dict[int, int] = {}
+    for _, birth, result in sorted(by_size):
         life = birth, last.get(result, birth)
-        pool = pools[places[result] if places else None]
-        newest = range(len(pool) - 1, max(-1, len(pool) - 1 - MOST_TRIED), -1)  # the storages shrink as they come
+        pool = pools[devices[result] if devices else None]
+        # The newest storages are the smallest, as results come largest first: any of them is large enough.
+        newest = range(len(pool) - 1, max(-1, len(pool) - 1 - MOST_TRIED), -1)
         free = [(gap, k) for k in newest if (gap := _gap(pool[k][1], life)) is not None]
         slot = min(free)[1] if free else len(pool)
-        if tell is not None:
-            tell(Placement(result, sizes[result], *life, not free, min(free)[0] if free else 0))
+        if observe is not None:
+            observe(Placement(result, sizes[result], *life, not free, min(free)[0] if free else 0))
         if slot == len(pool):
             pool.append((count, []))
             count += 1
         insort(pool[slot][1], life)
-        place[result] = pool[slot][0]
+        storage_of[result] = pool[slot][0]
     numbers: dict[tuple[bool, int], int] = {}
-    return [numbers.setdefault((r in place, place.get(r, r)), len(numbers)) for r in root]
+    return [numbers.setdefault((r in storage_of, storage_of.get(r, r)), len(numbers)) for r in root]
 
 
-def _storage_roots(nodes: list[GraphNode], rows: list[int]) -> list[int]:
-    """Return for each result the one whose memory it has: itself, or what a reshape began from."""
+def _storage_roots(nodes: list[ExecutorNode], rows: list[int]) -> list[int]:
+    """Return for each result the one whose memory it uses: itself, or the input of a chain of reshapes."""
     root = list(range(rows[-1]))
     for i, node in enumerate(nodes):
         if node.func_name == NOP:
@@ -286,9 +287,9 @@ def _storage_roots(nodes: list[GraphNode], rows: list[int]) -> list[int]:
 
 
 def _gap(lives: list[tuple[int, int]], life: tuple[int, int]) -> int | None:
-    """Return how long a storage would lie idle beside a use for so long; None when it is not free.
+    """Return for how many nodes a storage is idle before or after a live range (the smaller); None if it is not free.
 
-    A result may not lie where the inputs of its node do.
+    Live ranges that only touch overlap: a kernel must not write its result over its inputs.
     """
     at = bisect_left(lives, life)
     before = life[0] - lives[at - 1][1] if at else IDLE
@@ -296,5 +297,5 @@ def _gap(lives: list[tuple[int, int]], life: tuple[int, int]) -> int | None:
     return min(before, after) if before > 0 and after > 0 else None
 
 
-def _no(what: str, expr: Expr, hint: str = "the `vm` executor runs it") -> VerifyError:
+def _unsupported_error(what: str, expr: Expr, hint: str = "the `vm` executor runs it") -> VerifyError:
     return VerifyError(Diagnostic(f"the graph executor does not support {what}", expr.span, hint=hint))

@@ -1,4 +1,4 @@
-"""The graph executor: runs the kernels of a graph one after the other, in memory that was planned beforehand."""
+"""The graph executor: runs the kernels of a graph one after the other, in one arena of planned memory."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from passlab.evaluate.ownership import private_copy
 from passlab.executor.arena import position
 from passlab.executor.graph import COPY, NOP, Entry, Graph
 from passlab.executor.graph_profile import profile
-from passlab.executor.outputs import RunsByInputs, index_of, numbers_of, output_number, written
+from passlab.executor.outputs import RunsByInputs, index_of, numbers_of, output_number, write_output
 from passlab.executor.param_dict import load_param_dict
 from passlab.ir.expr import Constant, Function, Var
 from passlab.ir.types import TensorType, TupleType
@@ -33,11 +33,17 @@ Array = np.ndarray[Any, Any]
 class GraphModule(RunsByInputs):
     """Runs a graph. Inputs are set by name or number and stay set; outputs are copies.
 
-    `kernels` are primitive functions by the names that the graph calls them. Raises `VerifyError` when one is missing.
+    `kernels` are the primitive functions by their names in the graph. Raises `VerifyError` if one is missing.
     """
 
     shares_memory = True
-    offered = (*RunsByInputs.offered, "get_input_info", "get_output_index", "get_output_info", "share_params")
+    function_names = (
+        *RunsByInputs.function_names,
+        "get_input_info",
+        "get_output_index",
+        "get_output_info",
+        "share_params",
+    )
 
     def __init__(self, graph: Graph, kernels: Mapping[str, Function], params: Mapping[str, Any] | None = None) -> None:
         self.graph = graph
@@ -51,41 +57,40 @@ class GraphModule(RunsByInputs):
                 if node.func_name not in kernels:
                     raise VerifyError(f"the library has no kernel `{node.func_name}`")
                 self.kernels[node.func_name] = Kernel(kernels[node.func_name])
-        self.ran = [i for i, node in enumerate(graph.nodes) if node.func_name]
+        self.kernel_nodes = [i for i, node in enumerate(graph.nodes) if node.func_name]
         self._steps: list[Callable[[], None] | None] = [None] * len(graph.nodes)
         self._allocate()
         self.has_run = False
-        self.given = frozenset(params or ())
+        self.param_names = frozenset(params or ())
         for name, value in (params or {}).items():
             self.set_input(name, value)
 
     def _allocate(self) -> None:
-        """Make the tensors that kernels write into: in one piece of memory, or each for itself."""
+        """Allocate the tensors that kernels write into: in one arena, or each in a storage of its own."""
         graph = self.graph
-        kinds = [array_dtype(d) for d in graph.dtypes]
+        dtypes = [array_dtype(d) for d in graph.dtypes]
         lives = graph.lives()
-        storages = list(lives)
-        sizes = [graph.result_bytes(result) for result in storages]
+        sizes = [graph.result_bytes(result) for result in lives]
         if self.shares_memory:
-            offsets, self.storage_bytes = position([lives[result] for result in storages], sizes)
+            offsets, self.storage_bytes = position(list(lives.values()), sizes)
             limits.check("live_bytes", self.storage_bytes, "the memory of the graph")
             arena = Storage(self.storage_bytes)
-            places = [(arena, offset) for offset in offsets]
+            addresses = [(arena, offset) for offset in offsets]
         else:
             self.storage_bytes = sum(sizes)
             limits.check("live_bytes", self.storage_bytes, "the memory of the graph")
-            places = [(Storage(size), 0) for size in sizes]
-        for result, (storage, offset) in zip(storages, places, strict=True):
-            self.values[result] = storage.tensor(offset, graph.shapes[result], kinds[result])
+            addresses = [(Storage(size), 0) for size in sizes]
+        for result, (storage, offset) in zip(lives, addresses, strict=True):
+            self.values[result] = storage.tensor(offset, graph.shapes[result], dtypes[result])
 
-    def _result(self, entry: Entry) -> int:
+    def _result_number(self, entry: Entry) -> int:
         return self.rows[entry[0]] + entry[1]
 
     # ------------------------------------------------------------ inputs
     def share_params(self, other: GraphModule, params: bytes | bytearray | Mapping[str, Any]) -> None:
-        """Use the parameters of another executor of the same graph, without copies: those that `params` names.
+        """Use the parameters named in `params` of another executor of the same graph, without copies.
 
-        Raises `RunError` when the other has not set one of them.
+        Raises `RunError` if the other executor has not set one of them.
         """
         if not isinstance(other, GraphModule):
             raise RunTypeError(f"parameters are shared with another graph executor, not with a {type(other).__name__}")
@@ -94,23 +99,25 @@ class GraphModule(RunsByInputs):
             value = other.get_input(name)
             if value is None:
                 raise RunError(f"the other executor has not set its input `{name}`")
-            self._use(self._input(name), value)
+            self._use(self._input_number(name), value)
 
     def use_inputs(self, values: Sequence[Any]) -> None:
-        """Set all inputs in order without copies, for a run that follows at once."""
+        """Set all inputs in order without copies: the caller must not write into them before the next run ends."""
         for number, value in enumerate(values):
             self._use(number, value)
 
     def get_input_info(self) -> tuple[dict[str, tuple[int, ...]], dict[str, str]]:
-        """Return the shapes and the dtypes of the inputs that are no parameters, by name."""
-        open_ = {n: self.rows[i] for n, i in self.inputs.items() if n not in self.given}
-        return {n: self.graph.shapes[r] for n, r in open_.items()}, {n: self.graph.dtypes[r] for n, r in open_.items()}
+        """Return the shapes and the dtypes of the inputs that are not parameters, by name."""
+        inputs = {n: self.rows[i] for n, i in self.inputs.items() if n not in self.param_names}
+        shapes, dtypes = self.graph.shapes, self.graph.dtypes
+        return {n: shapes[r] for n, r in inputs.items()}, {n: dtypes[r] for n, r in inputs.items()}
 
     def get_output_info(self) -> tuple[dict[str, tuple[int, ...]], dict[str, str]]:
         """Return the shapes and the dtypes of the outputs, by name; equal names stand for the first of them."""
         names = self._output_names()
-        named = {name: self._result(self.graph.heads[names.index(name)]) for name in names}
-        return {n: self.graph.shapes[r] for n, r in named.items()}, {n: self.graph.dtypes[r] for n, r in named.items()}
+        results = {name: self._result_number(self.graph.heads[names.index(name)]) for name in names}
+        shapes, dtypes = self.graph.shapes, self.graph.dtypes
+        return {n: shapes[r] for n, r in results.items()}, {n: dtypes[r] for n, r in results.items()}
 
     def get_output_index(self, name: str) -> int:
         """Return the number of the first output with a name, -1 if there is none."""
@@ -122,36 +129,36 @@ class GraphModule(RunsByInputs):
         return [self.graph.nodes[node].name for node, _ in self.graph.heads]
 
     def _set(self, number: int, value: Any) -> None:
-        """Arrays are copied, as in Relay: what the caller writes into them later does not change the input."""
+        # Relay copies too: what the caller writes into an array later does not change the input.
         self._use(number, private_copy(value))
 
     def _use(self, number: int, value: Any) -> None:
-        """Arrays are converted to the dtype of the input, as in Relay; values that it cannot hold are refused."""
+        """Set an input without a copy, converted to its dtype as in Relay. Raises `RunError` if it does not fit."""
         name = self.names[number]
         node = self.inputs[name]
         first, last = self.rows[node], self.rows[node + 1]
-        parts = [TensorType(self.graph.shapes[r], self.graph.dtypes[r]) for r in range(first, last)]
+        types = [TensorType(self.graph.shapes[r], self.graph.dtypes[r]) for r in range(first, last)]
         leaves = _leaves(value)
-        if len(parts) > 1 and len(leaves) == 1 and isinstance(leaves[0], list):  # numbers for a tuple of scalars
+        if len(types) > 1 and len(leaves) == 1 and isinstance(leaves[0], list):  # numbers for a tuple of scalars
             leaves = leaves[0]
-        if len(leaves) == len(parts):
-            leaves = [_convert(leaf, part) for leaf, part in zip(leaves, parts, strict=True)]
-        single = len(leaves) == len(parts) == 1
-        fitted = check_argument(Var(name, parts[0] if single else TupleType(parts)), leaves[0] if single else leaves)
-        self.values[first:last] = [fitted] if single else list(fitted)
+        if len(leaves) == len(types):
+            leaves = [_convert(leaf, ty) for leaf, ty in zip(leaves, types, strict=True)]
+        single = len(leaves) == len(types) == 1
+        array = check_argument(Var(name, types[0] if single else TupleType(types)), leaves[0] if single else leaves)
+        self.values[first:last] = [array] if single else list(array)
 
     def get_input(self, key: Any, out: Array | None = None) -> Any:
-        """The value of an input, written into `out` if given; None before it is set."""
-        value = self.values[self.rows[self.inputs[self.names[self._input(key)]]]]
-        return value if out is None or value is None else written(value, out)
+        """Return the value of an input, written into `out` if given; None before it is set."""
+        value = self.values[self.rows[self.inputs[self.names[self._input_number(key)]]]]
+        return value if out is None or value is None else write_output(value, out)
 
     # ------------------------------------------------------------ running
     def run(self, **inputs: Any) -> None:
-        """Set the inputs given and run all kernels. Raises `RunError` when an input is missing or a kernel fails."""
+        """Set `inputs` and run all kernels. Raises `RunError` if an input is missing or a kernel fails."""
         self.set_input(**inputs)
         self._check_inputs()
         with np.errstate(all="ignore"):
-            for i in self.ran:
+            for i in self.kernel_nodes:
                 self.run_node(i)
         self.has_run = True
 
@@ -163,11 +170,11 @@ class GraphModule(RunsByInputs):
             raise RunError(f"inputs are not set: {', '.join(missing[:8])}")
 
     def inputs_of(self, number: int) -> list[Any]:
-        """Return what the inputs of a node hold."""
-        return [self.values[self._result(e)] for e in self.graph.nodes[number].inputs]
+        """Return the current values of the inputs of a node."""
+        return [self.values[self._result_number(e)] for e in self.graph.nodes[number].inputs]
 
     def run_node(self, number: int) -> None:
-        """Run one node on what its inputs hold. Raises `RunError` when its kernel fails."""
+        """Run one node on the current values of its inputs. Raises `RunError` if its kernel fails."""
         try:
             (self._steps[number] or self._step(number))()
         except KeyboardInterrupt as error:
@@ -176,15 +183,15 @@ class GraphModule(RunsByInputs):
         except Exception as error:
             kernel = self.kernels.get(self.graph.nodes[number].func_name)
             if kernel is not None:
-                kernel.explain(self.inputs_of(number))  # raises the error of the operator that failed, with its place
+                kernel.explain(self.inputs_of(number))  # raises the error of the failed operator, with its source line
             if isinstance(error, PasslabError):
                 raise
             raise failure(error, f"the kernel {self.graph.nodes[number].name} failed") from error
 
     def _step(self, number: int) -> Callable[[], None]:
-        """Return, and keep, what running a node does: everything that the graph alone decides is decided here."""
+        """Return the closure that runs a node, and cache it: lookups that depend on the graph alone happen once."""
         node, values = self.graph.nodes[number], self.values
-        sources = [self._result(e) for e in node.inputs]
+        sources = [self._result_number(e) for e in node.inputs]
         first, last = self.rows[number], self.rows[number + 1]
         shape = self.graph.shapes[first]
         into = None if node.func_name in (NOP, COPY) else self.kernels[node.func_name].into
@@ -196,7 +203,7 @@ class GraphModule(RunsByInputs):
             np.copyto(values[first], values[sources[0]], casting="no")  # type: ignore[arg-type]
 
         def nothing() -> None:
-            """There is no element to compute."""
+            """Do nothing: the result has no elements."""
 
         def compute() -> None:
             into([values[s] for s in sources], values[first:last])  # type: ignore[misc, arg-type]
@@ -208,29 +215,29 @@ class GraphModule(RunsByInputs):
 
     # ------------------------------------------------------------ outputs
     def get_num_outputs(self) -> int:
-        """How many outputs there are; tuples count by their fields."""
+        """Return the number of outputs; a tuple counts as its fields."""
         return len(self.graph.heads)
 
     def get_output(self, index: int, out: Array | None = None) -> Array:
-        """Return a copy of an output of the last run, into `out` if given."""
+        """Return a copy of an output of the last run, written into `out` if given."""
         number = output_number(index, len(self.graph.heads))
-        return self._copy(self._result(self.graph.heads[number]), out)
+        return self._copy(self._result_number(self.graph.heads[number]), out)
 
     def _copy(self, result: int, out: Array | None) -> Array:
         value = self.values[result]
         if value is None or not self.has_run:
             raise RunError(Diagnostic("the graph has not been run yet", hint="call `run` first"))
-        return value.copy() if out is None else written(value, out)
+        return value.copy() if out is None else write_output(value, out)
 
 
 def _leaves(value: Any) -> list[Any]:
-    """Return what a value holds, left to right through tuples: a graph has no tuples. Lists of numbers stay whole."""
+    """Return the leaves of nested tuples from left to right: a graph has no tuples. A list of numbers is one leaf."""
     leaves: list[Any] = []
     todo = [value]
     while todo:
         at = todo.pop()
-        rows = isinstance(at, list) and all(isinstance(v, (bool, int, float, list)) for v in at)
-        if isinstance(at, (tuple, list)) and not rows:
+        is_array = isinstance(at, list) and all(isinstance(v, (bool, int, float, list)) for v in at)
+        if isinstance(at, (tuple, list)) and not is_array:
             todo.extend(reversed(at))
         else:
             leaves.append(at.data if isinstance(at, Constant) else at)
@@ -238,22 +245,22 @@ def _leaves(value: Any) -> list[Any]:
 
 
 def _convert(value: Any, ty: TensorType) -> Any:
-    """Return an array in the dtype of an input: floats are rounded to floats, all else must stay what it is."""
+    """Return an array in the dtype of an input. Floats are rounded; other values are converted only if exact."""
     expected = array_dtype(ty.dtype)
     if not isinstance(value, np.ndarray) or value.dtype == expected or is_no_number(value.dtype):
         return value
     with np.errstate(all="ignore"):
         result = value.astype(expected)
-    kept = np.can_cast(value.dtype, expected, "same_kind") if value.dtype.kind == "f" else (result == value).all()
-    return result if kept else value
+    fits = np.can_cast(value.dtype, expected, "same_kind") if value.dtype.kind == "f" else (result == value).all()
+    return result if fits else value  # `check_argument` then reports the dtype
 
 
 class GraphModuleDebug(GraphModule):
-    """A graph executor that keeps the value of every node, at the price of memory."""
+    """A graph executor that keeps the value of every node, so results share no memory."""
 
     shares_memory = False
-    offered = (
-        *GraphModule.offered,
+    function_names = (
+        *GraphModule.function_names,
         "debug_get_output",
         "execute_node",
         "profile",
@@ -262,7 +269,7 @@ class GraphModuleDebug(GraphModule):
     )
 
     def debug_get_output(self, node: Any, out: Array | None = None, index: Any = 0) -> Array:
-        """Return a result of a node, by the node's name or number, after a run."""
+        """Return result `index` of a node, by its name or number, after a run."""
         number = self._node_number(node)
         if not isinstance(index, int) or not 0 <= index < self.graph.nodes[number].num_outputs:
             raise RunError(f"node {number} of the graph has no result {index}")
@@ -280,15 +287,15 @@ class GraphModuleDebug(GraphModule):
         number = self._node_number(node)
         self._check_inputs()
         with np.errstate(all="ignore"):
-            for i in self.ran[: bisect_right(self.ran, number)]:
+            for i in self.kernel_nodes[: bisect_right(self.kernel_nodes, number)]:
                 self.run_node(i)
         values = self.values[self.rows[number] : self.rows[number + 1]]
         return tuple([value.copy() for value in values if value is not None])
 
     def profile(self, collectors: Any = None, **inputs: Any) -> Report:
-        """Set the inputs given, run three times unmeasured and once measured; return what each node took.
+        """Set `inputs`, run three times unmeasured and once measured; return the time of each node.
 
-        `collectors` is accepted and ignored: there are no hardware counters here.
+        `collectors` is accepted and ignored: hardware counters are not supported.
         """
         self.set_input(**inputs)
         return profile(self)
@@ -303,7 +310,7 @@ class GraphModuleDebug(GraphModule):
         cooldown_interval_ms: float = 0,
         repeats_to_cooldown: int = 1,
     ) -> BenchmarkResult:
-        """Time one node on what its inputs hold after a run. What only holds a value takes no time."""
+        """Time one node on the values of its inputs after a run. An input or parameter takes no time."""
         node = self._node_number(index)
         if not self.has_run:
             self.run()
@@ -332,9 +339,9 @@ class GraphModuleDebug(GraphModule):
         cooldown_interval_ms: float = 0,
         repeats_to_cooldown: int = 1,
     ) -> list[list[float]]:
-        """Time each node; return for each the seconds of one run, once for each repetition."""
-        rest = (number, repeat, min_repeat_ms, limit_zero_time_iterations, cooldown_interval_ms, repeats_to_cooldown)
-        return [list(self.run_individual_node(i, *rest).results) for i in range(len(self.graph.nodes))]
+        """Time each node; return for each the seconds of one run, one number for each repetition."""
+        options = (number, repeat, min_repeat_ms, limit_zero_time_iterations, cooldown_interval_ms, repeats_to_cooldown)
+        return [list(self.run_individual_node(i, *options).results) for i in range(len(self.graph.nodes))]
 
     def node_values(self) -> dict[str, tuple[Array | None, ...]]:
         """Return the results of all nodes, by their names, in order of execution."""

@@ -1,4 +1,4 @@
-"""Where the time of a graph goes: its nodes one after the other, with a clock, as a `Report`."""
+"""Profiling of a graph: the time of each node, and the memory alive over time, as a `Report`."""
 
 from __future__ import annotations
 
@@ -19,26 +19,26 @@ NAMES = {NOP: "reshape_nop", COPY: "device_copy"}
 
 
 def profile(module: GraphModuleDebug) -> Report:
-    """Run a graph, whose inputs are set, three times unmeasured and once measured; one event for each node that runs.
+    """Run a graph, whose inputs are set, three times unmeasured and once measured; one event for each kernel node.
 
-    The memory told of is that of the graph's plan: which results are alive after each node, were they let go then.
+    The memory follows from the live ranges: the bytes of the results that are alive after each node.
     """
     for _ in range(WARM_UPS):
         module.run()
-    ran = module.ran
-    took: list[float] = []
-    started = perf_counter()
+    numbers = module.kernel_nodes
+    durations: list[float] = []
+    start = perf_counter()
     with np.errstate(all="ignore"):
-        for i in ran:
+        for i in numbers:
             before = perf_counter()
             module.run_node(i)
-            took.append((perf_counter() - before) * 1e6)
-    total = (perf_counter() - started) * 1e6
-    calls = [_event(module, i, microseconds) for i, microseconds in zip(ran, took, strict=True)]
-    memory, allocated = _memory(module.graph, ran)
+            durations.append((perf_counter() - before) * 1e6)
+    total = (perf_counter() - start) * 1e6
+    calls = [_event(module, i, microseconds) for i, microseconds in zip(numbers, durations, strict=True)]
+    memory, allocated = _memory(module.graph, numbers)
     devices = {c["Device"] for c in calls} or {DEVICES[1]}
     sums = {d: sum(c["Duration (us)"] for c in calls if c["Device"] == d) for d in sorted(devices)}
-    if len(sums) == 1:  # what lies between the nodes counts too
+    if len(sums) == 1:  # the time between the nodes counts too, where one device has it
         sums = dict.fromkeys(sums, total)
     whole = sum(sums.values()) or 1.0
     metrics = {d: {"Duration (us)": t, "Percent": 100 * t / whole, "Count": 1} for d, t in sums.items()}
@@ -62,8 +62,8 @@ def _event(module: GraphModuleDebug, number: int, microseconds: float) -> Row:
     return event
 
 
-def _memory(graph: Graph, ran: list[int]) -> tuple[tuple[tuple[int, int], ...], int]:
-    """Return the bytes alive after each event, where they change, and those of all results together."""
+def _memory(graph: Graph, kernel_nodes: list[int]) -> tuple[tuple[tuple[int, int], ...], int]:
+    """Return (event, bytes alive after it) wherever the bytes change, and the bytes of all results together."""
     lives = graph.lives()
     sizes = {result: graph.result_bytes(result) for result in lives}
     change = [0] * (len(graph.nodes) + 2)
@@ -71,9 +71,9 @@ def _memory(graph: Graph, ran: list[int]) -> tuple[tuple[tuple[int, int], ...], 
         change[birth] += sizes[result]
         change[death + 1] -= sizes[result]
     live, over_time, last = 0, [], 0
-    events = {node: event for event, node in enumerate(ran)}
-    for node, more in enumerate(change[: len(graph.nodes)]):
-        live += more
+    events = {node: event for event, node in enumerate(kernel_nodes)}
+    for node, difference in enumerate(change[: len(graph.nodes)]):
+        live += difference
         if node in events and live != last:
             over_time.append((events[node], live))
             last = live

@@ -1,16 +1,16 @@
-"""What `relay.build` made, and executables of the virtual machine, as one file each; and back.
+"""The file format of results of `relay.build` and of executables of the virtual machine: one file each.
 
     relay.build(mod).export_library("net.lib")
     relay.runtime.load_module("net.lib")["default"](device)
 
-The parts of a file, by its kind (see `passlab.vm.files.container` for how they stand in it):
+The parts of a file, by its kind (`passlab.vm.files.container` has their encoding):
 
     graph       the name of the module; the graph in Relay's JSON; the kernels as Relay text; the parameters
     program     the name of the module; the names of the inputs; the program as Relay text; its constants
     executable  an executable of the virtual machine, as `save` gives it; its kernels as Relay text
 
-A program ahead of time is kept as Relay, not as Python, and written anew when it is loaded: a file is never run. What
-is read is held against what was announced: graphs against their kernels and parameters, programs against their types.
+A program for the executor "aot" is stored as Relay, not as Python, and compiled again when it is loaded: no code from a
+file is run. Files are verified: the graph against its kernels and parameters, the program by type inference.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def graph_file(name: str, graph: Graph, kernels: KernelLibrary, params: Mapping[
 
 
 def read_graph(parts: Sequence[bytes]) -> tuple[str, Graph, dict[str, Function], dict[str, Any]]:
-    """Return name, graph, kernels and parameters of a file's parts. Raises `VerifyError` unless they fit together."""
+    """Return name, graph, kernels and parameters of a file. Raises `VerifyError` if they do not match."""
     name, text, kernels, params = parts
     graph = Graph.from_json(_text(text))
     functions = kernel_functions(KernelLibrary.of_bytes(kernels).text)
@@ -61,19 +61,19 @@ def read_graph(parts: Sequence[bytes]) -> tuple[str, Graph, dict[str, Function],
 
 
 def check_kernels(graph: Graph, kernels: Mapping[str, Function]) -> None:
-    """Raise `VerifyError` unless every node calls a kernel that takes its inputs and gives its results."""
+    """Raise `VerifyError` unless every node calls a kernel with the types of its inputs and results."""
     rows = graph.row_ptr
     for i, node in enumerate(graph.nodes):
-        taken = [_describe(graph, rows[j] + index) for j, index in node.inputs]
-        inputs = [_describe(graph, r) for r in range(rows[i], rows[i + 1])]
+        inputs = [_describe(graph, rows[j] + index) for j, index in node.inputs]
+        results = [_describe(graph, r) for r in range(rows[i], rows[i + 1])]
         if node.func_name in (NOP, COPY):
-            _check_plain(graph, rows, i)
+            _check_move(graph, rows, i)
         elif node.func_name:
             if node.func_name not in kernels:
                 raise VerifyError(f"the library has no kernel `{node.func_name}`")
             kernel = kernels[node.func_name]
-            _fits(node.name, "takes", taken, [t for p in kernel.params for t in _tensors(p.checked_type)])
-            _fits(node.name, "gives", inputs, _tensors(kernel.body.checked_type))
+            _check_types(node.name, "inputs", inputs, [t for p in kernel.params for t in _tensors(p.checked_type)])
+            _check_types(node.name, "results", results, _tensors(kernel.body.checked_type))
 
 
 def check_params(graph: Graph, params: Arrays) -> None:
@@ -97,14 +97,14 @@ def _tensors(ty: Any) -> list[str]:
     return [f"{t.dtype}{tuple(t.shape)}" for t in tensor_types(ty)]
 
 
-def _fits(node: str, does: str, declared: list[str], expected: list[str]) -> None:
+def _check_types(node: str, what: str, declared: list[str], expected: list[str]) -> None:
     if declared != expected:
-        what = f"the kernel of the node {node[:60]} {does} what the graph does not say"
-        raise VerifyError(Diagnostic(what, expected=", ".join(expected)[:200], found=", ".join(declared)[:200]))
+        message = f"the {what} of the node {node[:60]} in the graph differ from those of its kernel"
+        raise VerifyError(Diagnostic(message, expected=", ".join(expected)[:200], found=", ".join(declared)[:200]))
 
 
-def _check_plain(graph: Graph, rows: Sequence[int], number: int) -> None:
-    """Check a node that only moves its one input: the dtype and the number of elements stay, in a copy the shape."""
+def _check_move(graph: Graph, rows: Sequence[int], number: int) -> None:
+    """Check a reshape or copy: one input, the same dtype, and as many elements (a copy: the same shape)."""
     node, result = graph.nodes[number], rows[number]
     copies = node.func_name == COPY
     if len(node.inputs) == node.num_outputs == 1:
@@ -129,7 +129,7 @@ def program_file(name: str, mod: IRModule) -> bytes:
 
 
 def read_program(parts: Sequence[bytes]) -> tuple[str, IRModule]:
-    """Return name and module of a file's parts. Raises `VerifyError` unless the module is one, with types."""
+    """Return name and module of a file. Raises `VerifyError` for a module that does not parse or type."""
     name, inputs, text, constants = parts
     arrays = load_param_dict(constants)
     if list(arrays) != [str(i) for i in range(len(arrays))]:
@@ -148,7 +148,7 @@ def read_program(parts: Sequence[bytes]) -> tuple[str, IRModule]:
 
 
 def _with_inputs(function: Function, names: Sequence[str]) -> Function:
-    """Return a function whose parameters have the names that they had before the text told all names apart."""
+    """Return a function with the parameter names `names`: the printer renames parameters that share a name."""
     if len(names) != len(function.params):
         raise VerifyError(f"{len(names)} inputs are named and the program has {len(function.params)}")
     renamed: dict[Expr, Expr] = {
@@ -164,7 +164,7 @@ def _with_inputs(function: Function, names: Sequence[str]) -> Function:
 
 # ------------------------------------------------------------ parts
 def text_part(text: str) -> bytes:
-    """Return a text as a part of a file."""
+    """Return text as a part of a file."""
     return text.encode("utf-8", "surrogatepass")
 
 

@@ -1,4 +1,4 @@
-"""`load_module`: any file that `export_library` wrote, as what it was written of."""
+"""`load_module`: reads any file that `export_library` wrote."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ Library = GraphExecutorFactory | AOTExecutorFactory | Executable | KernelLibrary
 
 
 def load_module(path: FileName, fmt: str = "") -> Library:
-    """Return what `export_library` wrote: the result of `relay.build`, an executable, or a library of kernels.
+    """Read a file of `export_library`: return a result of `relay.build`, an executable, or a library of kernels.
 
-    The file is checked part by part, and no code in it is run. `fmt` is accepted and changes nothing: the file says
-    what it is. Raises `VerifyError` for a file that is damaged or none of ours, `RunError` when it cannot be read.
+    Every part of the file is verified, and no code in it is run. `fmt` is accepted and ignored: the file contains its
+    kind. Raises `VerifyError` for a file that is damaged or of another format, `RunError` if it cannot be read.
     """
     data = read_bytes(path, "the library")
     return read_library(data) if is_packed(data) else _kernels(data)
 
 
 def read_library(data: bytes) -> GraphExecutorFactory | AOTExecutorFactory | Executable:
-    """Return what the bytes of a file stand for. Raises `VerifyError` for damaged ones."""
+    """Decode the bytes of a file of `export_library`. Raises `VerifyError` for damaged ones."""
     kind, parts = unpack(data)
     if PARTS.get(kind) != len(parts):
         raise VerifyError(f"a library of the kind {kind[:20]!r} with {len(parts)} parts cannot be read")
@@ -40,7 +40,7 @@ def read_library(data: bytes) -> GraphExecutorFactory | AOTExecutorFactory | Exe
 
 
 def _kernels(data: bytes) -> KernelLibrary:
-    """Return the library of a file that is nothing but Relay text."""
+    """Return the library of a file that contains only the Relay text of kernels."""
     library = KernelLibrary.of_bytes(data)
     try:
         kernel_functions(library.text)

@@ -1,6 +1,6 @@
-"""What the modules of executors do alike: keys of inputs, outputs in arrays of the caller, timing, calls by name.
+"""The base classes of the modules that executors run: inputs by name or number, outputs, timing, functions by name.
 
-Knows arrays, not programs.
+They handle arrays, not programs.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Array = np.ndarray[Any, Any]
 
 
 def numbers_of(names: Iterable[str]) -> dict[str, int]:
-    """Return the number of each name, that of the first where several are alike."""
+    """Return the number of each name; of equal names, that of the first."""
     numbers: dict[str, int] = {}
     for number, name in enumerate(names):
         numbers.setdefault(name, number)
@@ -26,7 +26,7 @@ def numbers_of(names: Iterable[str]) -> dict[str, int]:
 
 
 def index_of(key: Any, numbers: Mapping[str, int], count: int, what: str) -> int:
-    """Return the number, below `count`, that a name or a number stands for. Raises `RunError` for anything else."""
+    """Return the number, below `count`, of a name or number. `what` is the noun for messages. Raises `RunError`."""
     if not isinstance(key, str):
         return _in_range(key, count, what, f"name or number of an existing {what}")
     if key not in numbers:
@@ -37,7 +37,7 @@ def index_of(key: Any, numbers: Mapping[str, int], count: int, what: str) -> int
 
 
 def output_number(index: Any, count: int) -> int:
-    """Return the number of an output. Raises `RunError` unless there is one of that number."""
+    """Return the number of an output. Raises `RunError` if it is out of range."""
     return _in_range(index, count, "output", "number of an output")
 
 
@@ -49,8 +49,8 @@ def _in_range(number: Any, count: int, what: str, hint: str) -> int:
     return int(number)
 
 
-def written(value: Array, out: Any) -> Array:
-    """Write a result into an array of the caller and return it. Raises `RunError`, writing nothing, unless it fits."""
+def write_output(value: Array, out: Any) -> Array:
+    """Write a result into `out` and return `out`. Raises `RunError`, without writing, if the array does not fit."""
     check_output(value, out)
     np.copyto(out, value)
     return out  # type: ignore[no-any-return]
@@ -68,13 +68,13 @@ def check_output(value: Array, out: Any) -> None:
 
 
 class CallableByName:
-    """A module whose functions can also be taken by name, as Relay's can: `module["run"]()`."""
+    """A module whose functions can also be called by name, as in Relay: `module["run"]()`."""
 
-    offered: tuple[str, ...] = ()
+    function_names: tuple[str, ...] = ()
 
     def __getitem__(self, name: Any) -> Callable[..., Any]:
-        if not isinstance(name, str) or name not in self.offered:
-            hint = did_you_mean(str(name), self.offered) or f"it has {', '.join(self.offered)}"
+        if not isinstance(name, str) or name not in self.function_names:
+            hint = did_you_mean(str(name), self.function_names) or f"it has {', '.join(self.function_names)}"
             raise RunError(Diagnostic(f"the module has no function `{name}`", hint=hint))
         result: Callable[..., Any] = getattr(self, name)
         return result
@@ -92,10 +92,10 @@ class CallableByName:
         cache_flush_bytes: int = 0,
         f_preproc: str = "",
     ) -> Callable[..., BenchmarkResult]:
-        """Return what times a function on the arguments it is given: `repeat` measurements of `number` runs each.
+        """Return a function that times `func_name` on its arguments: `repeat` measurements of `number` runs each.
 
-        `dev` stands for this CPU; `cache_flush_bytes` and `f_preproc` are accepted and change nothing. Raises
-        `RunError` for an unknown function; what is returned raises it for wrong numbers (see `benchmark`).
+        `dev`, `cache_flush_bytes` and `f_preproc` are accepted and ignored. Raises `RunError` for an unknown function;
+        the returned function raises it for wrong numbers (see `benchmark`).
         """
         function = self[func_name]
 
@@ -114,9 +114,9 @@ class CallableByName:
 
 
 class RunsByInputs(CallableByName):
-    """A module that is given inputs, run, and asked for outputs: what follows from `set_input` and `run`."""
+    """The interface of graph executors: set inputs, run, get outputs. Subclasses implement `_set` and `run`."""
 
-    offered: tuple[str, ...] = (
+    function_names: tuple[str, ...] = (
         "benchmark",
         "get_input",
         "get_input_index",
@@ -134,38 +134,41 @@ class RunsByInputs(CallableByName):
 
     @property
     def module(self) -> RunsByInputs:
-        """The module of functions: itself, as `m.module.time_evaluator("run", device)` asks for."""
+        """This module itself, for `m.module.time_evaluator("run", device)` as in Relay."""
         return self
 
     def set_input(self, key: Any = None, value: Any = None, **params: Any) -> None:
-        """Set an input by name or number, and others by name. Raises `RunError` for what does not fit."""
+        """Set an input by name or number, and others by name. Raises `RunError` for unknown names and wrong values."""
         pairs = [] if key is None else [(key, value)]
         for name, array in (*pairs, *params.items()):
-            self._set(self._input(name), array)
+            self._set(self._input_number(name), array)
 
-    def _input(self, key: Any) -> int:
+    def _input_number(self, key: Any) -> int:
         return index_of(key, self._numbers, len(self.names), "input")
 
     def _set(self, number: int, value: Any) -> None:
-        """Set the input of a number."""
+        """Set the input with a number."""
         raise NotImplementedError
 
     def run(self, **inputs: Any) -> None:
-        """Set the inputs given and run."""
+        """Set `inputs` and run."""
         raise NotImplementedError
 
     def get_num_inputs(self) -> int:
-        """How many inputs there are, parameters among them."""
+        """Return the number of inputs, including the parameters."""
         return len(self.names)
 
     def get_input_index(self, name: Any) -> int:
-        """The number of an input, -1 when there is none of that name."""
+        """Return the number of an input, -1 if there is none of that name."""
         return self._numbers.get(name, -1) if isinstance(name, str) else -1
 
     def load_params(self, params: bytes | bytearray | Mapping[str, Any]) -> None:
-        """Set the inputs of the bytes that `relay.save_param_dict` gave. Raises `VerifyError` for malformed ones."""
-        named = params if isinstance(params, Mapping) else load_param_dict(params)
-        for name, value in named.items():
+        """Set inputs from a mapping or from the bytes of `relay.save_param_dict`.
+
+        Raises `VerifyError` for malformed bytes.
+        """
+        arrays = params if isinstance(params, Mapping) else load_param_dict(params)
+        for name, value in arrays.items():
             self.set_input(name, value)
 
     def benchmark(
@@ -181,15 +184,14 @@ class RunsByInputs(CallableByName):
         repeats_to_cooldown: int = 1,
         **inputs: Any,
     ) -> BenchmarkResult:
-        """Time runs on inputs given here or set before; see `passlab.vm.benchmarking.benchmark`.
+        """Time runs on `inputs` and on those set before; see `passlab.vm.benchmarking.benchmark`.
 
-        With `end_to_end` the inputs are set and checked each time. `device` is accepted and means this CPU. Raises
-        `RunError` when inputs are missing, or `func_name` is another function than `run`.
+        With `end_to_end` the inputs are set and checked each time. `device` is accepted and ignored. Raises `RunError`
+        if inputs are missing, or if `func_name` is another function than `run`.
         """
         if not isinstance(func_name, str) or func_name != "run":
             raise RunError(Diagnostic(f"the module has no function `{func_name}` to be timed", hint="there is `run`"))
         self.set_input(**inputs)
-
         options = (limit_zero_time_iterations, cooldown_interval_ms, repeats_to_cooldown)
         if end_to_end:
             return benchmark(lambda: self.run(**inputs), repeat, number, min_repeat_ms, *options)

@@ -1,6 +1,6 @@
-"""Parameters by name as bytes, in TVM's format, so that files of parameters go both ways.
+"""Parameters by name as bytes, in TVM's format: TVM and passlab read each other's files.
 
-A magic number and a reserved one, the list of names, the list of records of TVM's binary NDArray.
+The format: a magic number, a reserved number, the list of names, the list of arrays in TVM's binary NDArray format.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from passlab.vm.files.constant_files import MAGIC
 from passlab.vm.files.loading import Reader
 from passlab.vm.files.saving import number, texts
 
-HEAD = 32  # bytes of a record before its shape; the rank stands in its last eight
+HEAD = 32  # bytes of a record before its shape; the last eight begin with the rank (int32)
 
 
 def save_param_dict(params: Mapping[str, Any]) -> bytes:
@@ -33,12 +33,12 @@ def save_param_dict(params: Mapping[str, Any]) -> bytes:
 
 
 def load_param_dict(data: bytes | bytearray) -> dict[str, np.ndarray[Any, Any]]:
-    """Return the arrays by name, read-only. Raises `VerifyError` for malformed bytes, `RunTypeError` for others."""
+    """Return the arrays by name, read-only. Raises `VerifyError` for malformed bytes, `RunTypeError` if not bytes."""
     if not isinstance(data, (bytes, bytearray)):
         raise RunTypeError(f"a list of parameters is read from bytes, not from a {type(data).__name__}")
     file = Reader(bytes(data), "parameters")
     if file.number() != MAGIC:
-        raise file.bad("this is no list of parameters")
+        raise file.bad("this is not a list of parameters")
     file.number()
     names = file.texts()
     if file.count(HEAD) != len(names):

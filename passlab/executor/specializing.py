@@ -1,7 +1,7 @@
-"""Functions of unknown shapes made into functions of the shapes they are called with.
+"""Specialises functions with parameters of unknown shape to the shapes of their arguments.
 
-A graph plans its memory before it runs, so it needs every shape; the arguments of a call have one. Knows nothing of
-graphs. What depends on the *values* of arguments stays dynamic.
+The graph executor plans memory before it runs, so it needs every shape. Shapes that depend on the *values* of arguments
+stay dynamic.
 """
 
 from __future__ import annotations
@@ -16,14 +16,16 @@ from passlab.ir.walk import substitute
 
 
 def specialize(function: Function, args: Sequence[Any]) -> tuple[Function, tuple[Type | None, ...]]:
-    """Return the function for arguments of these shapes, and the types of its parameters.
+    """Return the function for the shapes of these arguments, and the types of its parameters.
 
-    The function itself is returned when its parameters are of known shapes. Raises `RunError` when an argument does not
-    fit the parameter's type.
+    Returns the function itself if all its parameters have known shapes. Raises `RunError` if an argument does not fit
+    the type of its parameter.
     """
-    types = tuple([_type_of(p, a) for p, a in zip(function.params, args, strict=False)])
+    types = tuple([_specialized_type(p, a) for p, a in zip(function.params, args, strict=False)])
     fresh: dict[Expr, Expr] = {
-        p: Var(p.name_hint, ty, span=p.span) for p, ty in zip(function.params, types, strict=False) if _open(p)
+        p: Var(p.name_hint, ty, span=p.span)
+        for p, ty in zip(function.params, types, strict=False)
+        if _has_unknown_shape(p)
     }
     if not fresh:
         return function, types
@@ -32,13 +34,13 @@ def specialize(function: Function, args: Sequence[Any]) -> tuple[Function, tuple
     return Function(params, body, None, function.type_params, function.attrs, function.span), types  # type: ignore[arg-type]
 
 
-def _open(param: Var) -> bool:
+def _has_unknown_shape(param: Var) -> bool:
     return param.type_annotation is not None and is_dynamic(param.type_annotation)
 
 
-def _type_of(param: Var, argument: Any) -> Type | None:
-    """Return a parameter's type with its unknown dimensions filled in from an argument."""
-    if not _open(param):
+def _specialized_type(param: Var, argument: Any) -> Type | None:
+    """Return the type of a parameter with its unknown dimensions taken from an argument."""
+    if not _has_unknown_shape(param):
         return param.type_annotation
     value = check_argument(param, argument)
     assert param.type_annotation is not None

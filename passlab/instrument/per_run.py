@@ -55,4 +55,4 @@ class PerRun(Generic[T]):
 
     def forget(self) -> None:
         """Drop the values of passes that have ended."""
-        self._of = {run: value for run, value in self._of.items() if run is not None and not run.over}
+        self._of = {run: value for run, value in self._of.items() if run is not None and not run.has_ended}

@@ -140,7 +140,7 @@ class EventRecorder(PassInstrument):
     def close_interrupted(self) -> None:
         """Mark passes as failed that an interrupt ended, so that no hook was called after them."""
         for run, event in list(self._open.items()):
-            if run.over:
+            if run.has_ended:
                 self._open.pop(run)
                 event.children += self._required.pop(run, ())
                 event.seconds, event.after = run.seconds, self._partial_result(event, run)

@@ -113,11 +113,6 @@ def rules_of(event: Event) -> Sequence[Rule]:
     return getattr(event.pass_, "rules", ())
 
 
-def rewritten_at(steps: Sequence[RewriteStep], node: Expr) -> RewriteStep | None:
-    """Return the rewrite that removed or added a node, None without one."""
-    return next((step for step in steps if node in step.removed or node in step.added), None)
-
-
 def _changed_parts(
     old: Expr, new: Expr, successors: dict[Expr, Expr]
 ) -> tuple[tuple[Expr, ...], tuple[Expr, ...], dict[Expr, Var]]:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from passlab.analysis.fusion import FusionGraph
-from passlab.analysis.fusion_steps import PHASES, FusionStep, WatchedFusion, kind_name
+from passlab.analysis.fusion_steps import PHASES, FusionStep, RecordedFusion, kind_name
 from passlab.diffing.diff import node_name
 from passlab.errors import Diagnostic, PassError, counted, did_you_mean
 from passlab.executor.building import graph_code
@@ -132,20 +132,20 @@ class _GroupWatcher:
         shown = [n for n, node in enumerate(self.nodes) if type(node) in (Call, Tuple, TupleGetItem)]
         self.names = {number: f"group {place}" for place, number in enumerate(shown, len(start) + 1)}
         start.update({self.nodes[n]: f"alone, {kind_name(graph.pattern[n])}" for n in shown})
-        WatchedFusion(graph, limit, self.add_step)
+        RecordedFusion(graph, limit, self.add_step)
 
     def add_step(self, step: FusionStep) -> None:
         """Add a decision and the groups after it. Scalar constants always join their users, so they get no step."""
         grown: set[int] = set()
-        for child, parent in step.joined:
+        for child, parent in step.merges:
             self.members[parent] += self.members.pop(child)
             grown.discard(child)
             grown.add(parent)
         if step.node not in self.names:
             return
         node, sink = self.nodes[step.node], self.nodes[step.sink]
-        verb = "joins" if step.joined else "stays apart from"
-        sentence = f"{node_name(node)} {verb} {node_name(sink)}, its post-dominator: {step.why}"
+        verb = "joins" if step.merges else "stays apart from"
+        sentence = f"{node_name(node)} {verb} {node_name(sink)}, its post-dominator: {step.reason}"
         phase = f"{step.phase + 1}: {PHASES[step.phase]}"
         changed = {
             self.nodes[member]: self.names[root]

@@ -81,19 +81,3 @@ def record(module: Any, passes: str | Iterable[Any], context: Any = None, name: 
     except Exception as error:
         recorder.close(error)
     return recorder.recording()
-
-
-def listener_of(origins: dict[Any, str], rule: str = "") -> Any:
-    """Return a rewriter listener that enters each inserted or replaced operation into `origins`, with its rule."""
-    listener = _import_xdsl("xdsl.pattern_rewriter").PatternRewriterListener
-
-    def insert(operation: Any) -> None:
-        origins[operation] = rule or "inserted"
-
-    def replace(operation: Any, values: Any) -> None:
-        for value in values or ():
-            owner = getattr(value, "owner", None)
-            if owner is not None:
-                origins[owner] = f"{rule or 'rewrite'} of {operation.name}"
-
-    return listener(operation_insertion_handler=[insert], operation_replacement_handler=[replace])

@@ -3,7 +3,7 @@
     @twice(@same, %x)   becomes   @twice(fn (%x: T) -> T { @same(%x) }, %x)
 
 where `@twice` takes a function from T to T; a generic function literal, or a variable bound to one, is copied for the
-types of each use. Knows nothing of passes.
+types of each use.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ def at_types(function: Function, mod: IRModule) -> Function:
     Generic functions elsewhere (returned, in tuples, in data) stay.
     """
     while any(_is_generic(e) for call in post_order(function) if type(call) is Call for e in (call.op, *call.args)):
-        wrapped = _wrap(function, _bound_generics(function))
-        result = _copy_of(wrapped if wrapped is function else infer_expr(wrapped, mod))
+        wrapped = _wrap_generics(function, _bound_generics(function))
+        result = _copy_called_generics(wrapped if wrapped is function else infer_expr(wrapped, mod))
         if result is function:  # only global and recursive functions are left
             return function
         function = infer_expr(result, mod)  # type: ignore[assignment]
@@ -52,17 +52,15 @@ def _bound_generics(function: Function) -> dict[Expr, Expr]:
     return result
 
 
-def _wrap(function: Function, bound: dict[Expr, Expr]) -> Expr:
-    """Wrap each generic argument %f in `fn (%x: T) { %f(%x) }`, and replace variables by the functions bound to
-    them.
-    """
+def _wrap_generics(function: Function, bound: dict[Expr, Expr]) -> Expr:
+    """Wrap each generic argument %f in `fn (%x: T) { %f(%x) }`, and inline the functions bound to variables."""
 
     def expected_types(call: Call) -> tuple[Type, ...]:
         ty: Any = call.op.checked_type_
         if type(ty) is not FuncType or len(ty.type_params) != len(call.type_args):
             return ()
-        own: dict[Type, Type] = dict(zip(ty.type_params, call.type_args, strict=True))
-        return tuple(map_type(t, own.get) for t in ty.arg_types)
+        substitution: dict[Type, Type] = dict(zip(ty.type_params, call.type_args, strict=True))
+        return tuple(map_type(t, substitution.get) for t in ty.arg_types)
 
     def visit(pre: Expr, post: Expr) -> Expr:
         if type(post) is Let:
@@ -70,8 +68,8 @@ def _wrap(function: Function, bound: dict[Expr, Expr]) -> Expr:
         assert isinstance(pre, Call)
         assert isinstance(post, Call)
         args = list(post.args)
-        for i, (was, ty) in enumerate(zip(pre.args, expected_types(pre), strict=False)):
-            if _is_generic(was) and type(ty) is FuncType and not ty.type_params:
+        for i, (arg, ty) in enumerate(zip(pre.args, expected_types(pre), strict=False)):
+            if _is_generic(arg) and type(ty) is FuncType and not ty.type_params:
                 params = [Var(f"a{k}", t) for k, t in enumerate(ty.arg_types)]
                 args[i] = Function(params, Call(bound.get(args[i], args[i]), params), ty.ret_type)
         callee = bound.get(post.op, post.op)
@@ -81,14 +79,14 @@ def _wrap(function: Function, bound: dict[Expr, Expr]) -> Expr:
     return rewrite(function, visit, only=(Call, Let))
 
 
-def _copy_of(function: Expr) -> Expr:
+def _copy_called_generics(function: Expr) -> Expr:
     """Replace each called generic function literal by a copy for the types of the call."""
 
     def visit(pre: Call, post: Call) -> Expr:
         if type(post.op) is not Function or not _is_generic(pre.op):
             return post
-        own = dict(zip(post.op.type_params, pre.type_args, strict=True))
-        result: Expr = post.with_fields(op=fresh_copy(post.op.with_fields(type_params=()), types=own), type_args=())
+        types = dict(zip(post.op.type_params, pre.type_args, strict=True))
+        result: Expr = post.with_fields(op=fresh_copy(post.op.with_fields(type_params=()), types=types), type_args=())
         return result
 
     return rewrite(function, visit, only=(Call,))

@@ -1,4 +1,4 @@
-"""Replacing calls of function literals by the bodies of the functions. Knows nothing of passes."""
+"""Beta reduction: calls of function literals are replaced by the bodies of the functions."""
 
 from __future__ import annotations
 
@@ -17,25 +17,26 @@ def beta_reduced(function: Function, mod: IRModule | None = None) -> Function:
     """Return the function with every call of a function literal replaced by the body; itself if there is none.
 
     A literal with one call and no other use is moved; each other call gets a copy of its body. Arguments that may read
-    or change state are bound by lets, which keep the names of the parameters; `mod` shows whether the program has
-    state.
+    or change state are bound by lets, which keep the names of the parameters. `mod` is the module whose functions are
+    checked for state.
     """
-    if not _calls(function):
+    if not _literal_calls(function):
         return function
     function = bind_shared_effects(function, mod or IRModule())
-    return _beta_reduce(function, _calls(function), Movability(mod))
+    return _beta_reduce(function, _literal_calls(function), Movability(mod))
 
 
-def _calls(function: Function) -> list[tuple[Call, Function]]:
-    return [(n, n.op) for n in post_order(function) if _applies(n) and type(n) is Call and type(n.op) is Function]
+def _literal_calls(function: Function) -> list[tuple[Call, Function]]:
+    order = post_order(function)
+    return [(n, n.op) for n in order if _is_literal_call(n) and type(n) is Call and type(n.op) is Function]
 
 
-def _applies(node: Expr) -> bool:
+def _is_literal_call(node: Expr) -> bool:
     return type(node) is Call and type(node.op) is Function and len(node.op.params) == len(node.args)
 
 
 def _beta_reduce(func: Function, calls: list[tuple[Call, Function]], is_movable: Movability) -> Function:
-    """Rewrite the program, arguments before the functions they are passed to."""
+    """Rewrite the program in post-order, but the arguments of a call before the body of its literal."""
     uses: dict[Expr, int] = {}
     for node in post_order(func):
         for kid in CHILDREN[type(node)](node):
@@ -52,7 +53,7 @@ def _beta_reduce(func: Function, calls: list[tuple[Call, Function]], is_movable:
     stack: list[tuple[Expr, str]] = [(func, "visit")]
     while stack:
         node, step = stack.pop()
-        if step == "bind" and type(node) is Function:  # the arguments are done: they replace the parameters
+        if step == "bind" and type(node) is Function:  # the arguments are rewritten: they replace the parameters
             call = once[node]
             args = zip(node.params, call.args, strict=True)
             result.update({param: new(arg) for param, arg in args if is_movable(arg)})
@@ -83,7 +84,7 @@ def _reduce_node(
         body = with_type(new(node.op.body), node.op.ret_type)
         return make_lets([(param, new(arg)) for param, arg in args if not is_movable(arg)], body)
     result = rebuild(node, new)
-    if not _applies(result):
+    if not _is_literal_call(result):
         return result
     assert isinstance(node, Call)
     assert isinstance(result, Call)
@@ -93,7 +94,7 @@ def _reduce_node(
 
 
 class _Origins:
-    """The node of the function before that each node now stands for, and where that one is evaluated."""
+    """The node of the original function that each rewritten node comes from, and the scopes of these nodes."""
 
     def __init__(self, function: Function) -> None:
         self.function = function
@@ -101,17 +102,17 @@ class _Origins:
 
     @cached_property
     def scopes(self) -> Scopes:
-        """The scopes of the function before."""
+        """The scopes of the original function."""
         return Scopes(self.function)
 
     def outside(self, literal: Function) -> set[Expr]:
-        """Return the nodes in a literal that are evaluated outside of it, too; what a copy made is not.
+        """Return the nodes in a literal that are evaluated outside of it, too. Nodes of copies have no origin.
 
         A function inside of the literal is copied with it, with all that its body evaluates, even if it is called
         outside.
         """
         nodes = {node: origin for node in post_order(literal) if (origin := self.of.get(node)) is not None}
         bodies = [self.scopes.inner[origin, 0] for origin in nodes.values() if type(origin) is Function]
-        copied = [self.scopes.inner[own, 0]] if type(own := nodes.get(literal)) is Function else []
+        copied = [self.scopes.inner[origin, 0]] if type(origin := nodes.get(literal)) is Function else []
         copied += [body for body in bodies if not copied or not copied[0].encloses(body)]
         return {n for n, origin in nodes.items() if not any(c.encloses(self.scopes.of[origin]) for c in copied)}

@@ -13,7 +13,7 @@ from passlab.ir.module import IRModule
 from passlab.ir.op import Op, OpCall
 from passlab.ir.types import TensorType, Type
 from passlab.ir.walk import post_order
-from passlab.rewriting.constant_values import folded_call, without_place
+from passlab.rewriting.constant_values import folded_call, without_on_device
 from passlab.rewriting.fresh_copy import with_type
 from passlab.rewriting.let_removal import LetAction, remove_lets
 
@@ -25,7 +25,7 @@ def fold(expr: ExprT, fold_qnn: bool = False, mod: IRModule | None = None) -> Ex
 
     Operator calls on constants are evaluated, lets of constants removed, branches on constants taken, projections of
     tuple literals resolved, and shapes of tensors of static type folded. Primitive functions are not entered. An
-    `on_device` around a constant is kept. Expressions with effects are not dropped; `mod` shows whether there are any.
+    `on_device` around a constant is kept. Expressions with effects are not dropped; `mod` tells which calls have any.
     """
     order = post_order(expr, enter=_enter)
     if not any(map(_starts_folding, order)):
@@ -33,15 +33,15 @@ def fold(expr: ExprT, fold_qnn: bool = False, mod: IRModule | None = None) -> Ex
     is_movable = Movability(mod)
 
     def choose(let: Let, value: Expr) -> LetAction:
-        return LetAction.INLINE if type(without_place(value)) is Constant else LetAction.KEEP
+        return LetAction.INLINE if type(without_on_device(value)) is Constant else LetAction.KEEP
 
     def rule(pre: Expr, post: Expr) -> Expr:
         if type(post) is Call:
             return from_type(pre, post, is_movable) or folded_call(post, fold_qnn) or post
         if type(post) is TupleGetItem and type(post.tuple_value) is Tuple:
-            return _field(post, post.tuple_value, is_movable)
-        if type(post) is If and type(cond := without_place(post.cond)) is Constant:
-            return _taken(post, bool(cond.data), pre.checked_type_)
+            return _projected_field(post, post.tuple_value, is_movable)
+        if type(post) is If and type(cond := without_on_device(post.cond)) is Constant:
+            return _chosen_branch(post, bool(cond.data), pre.checked_type_)
         return post
 
     return remove_lets(expr, choose, rule, _enter, name="folded", order=order)
@@ -52,7 +52,7 @@ def _enter(node: Expr) -> bool:
 
 
 def _starts_folding(node: Expr) -> bool:
-    """Whether folding may start at a node: it is a constant, or its value follows from types alone."""
+    """Return True if folding may start at a node: it is a constant, or its value follows from types alone."""
     if type(node) is Op:
         return node.name in SHAPES
     if type(node) is TupleGetItem:
@@ -60,13 +60,13 @@ def _starts_folding(node: Expr) -> bool:
     return type(node) is Constant or (type(node) is Tuple and not node.fields)
 
 
-def _taken(node: If, cond: bool, ty: Type | None) -> Expr:
-    """Return the branch that is taken, which keeps its type; the node itself where that is not known."""
+def _chosen_branch(node: If, cond: bool, ty: Type | None) -> Expr:
+    """Return the branch for a condition, annotated with the type of the `if`; the node itself if that is unknown."""
     branch = with_type(node.true_branch if cond else node.false_branch, ty)
     return branch if states_type(branch) else node
 
 
-def _field(post: TupleGetItem, whole: Tuple, is_movable: Movability) -> Expr:
+def _projected_field(post: TupleGetItem, whole: Tuple, is_movable: Movability) -> Expr:
     """Return the projected field of a tuple literal, unless evaluating another field has effects."""
     others = (f for i, f in enumerate(whole.fields) if i != post.index)
     return whole.fields[post.index] if all(map(is_movable, others)) else post

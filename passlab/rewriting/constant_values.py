@@ -1,4 +1,4 @@
-"""Conversion between constants and values, for constant folding and for passes that need known values."""
+"""Conversion between constant expressions and values, for constant folding and other passes."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ NOT_FOLDED = frozenset(
 )
 
 
-def without_place(expr: Expr) -> Expr:
-    """Return the expression inside an `on_device` call; any other expression as it is."""
+def without_on_device(expr: Expr) -> Expr:
+    """Return the expression inside `on_device` calls; any other expression unchanged."""
     while is_call_of(expr, "on_device"):
         expr = expr.args[0]
     return expr
@@ -28,9 +28,9 @@ def without_place(expr: Expr) -> Expr:
 def known_value(expr: Expr) -> Any:
     """Return the array of a constant, or the tuple of values of a tuple of constants; otherwise `UNKNOWN`.
 
-    The device of a constant does not matter. Each distinct node is visited once.
+    `on_device` calls around constants are ignored. Each distinct node is visited once.
     """
-    expr = without_place(expr)
+    expr = without_on_device(expr)
     if type(expr) is Constant:
         return expr.data
     if type(expr) is not Tuple:
@@ -39,7 +39,7 @@ def known_value(expr: Expr) -> Any:
     stack: list[Expr] = [expr]
     while stack:
         node = stack[-1]
-        inside = without_place(node)
+        inside = without_on_device(node)
         if inside is not node:
             if inside not in values:
                 stack.append(inside)
@@ -50,9 +50,9 @@ def known_value(expr: Expr) -> Any:
         elif type(node) is not Tuple:
             return UNKNOWN
         else:
-            waiting = [f for f in node.fields if f not in values]
-            if waiting:
-                stack += waiting
+            pending = [f for f in node.fields if f not in values]
+            if pending:
+                stack += pending
                 continue
             values[node] = tuple(values[f] for f in node.fields)
         stack.pop()

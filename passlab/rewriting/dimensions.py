@@ -1,4 +1,4 @@
-"""Reshaping a vector that belongs to one axis of a tensor so that it broadcasts along that axis."""
+"""Expanding a vector so that it broadcasts along one axis of a tensor."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Copies of expressions with fresh binders, so that one program may contain several of them.
-
-Knows nothing of passes or modules.
-"""
+"""Copies of expressions with fresh binders, so that one program may contain several of them."""
 
 from __future__ import annotations
 
@@ -58,7 +55,7 @@ def fresh_copy(
             continue
         copy = REBUILD[type(node)](node, new)
         if copy is node and shared is not None and node not in shared and _may_have_effects(node):
-            copy = another(node)
+            copy = shallow_copy(node)
         if swap and type(copy) is Call and not copy.op.is_operator and copy.type_args:
             copy = copy.with_fields(type_args=_same(copy.type_args, [infer_types(t) for t in copy.type_args]))
         elif swap and type(copy) is Function:
@@ -69,14 +66,14 @@ def fresh_copy(
     return result_of(expr, result)
 
 
-def another(node: ExprT) -> ExprT:
+def shallow_copy(node: ExprT) -> ExprT:
     """Return a new node with the same children."""
     kind: Any = type(node)
     return kind(**{name: getattr(node, name) for name in node.field_names}, span=node.span)  # type: ignore[no-any-return]
 
 
 def _may_have_effects(node: Expr) -> bool:
-    """Whether evaluating the node itself may read, change or create state."""
+    """Return True if evaluating the node itself may read, change or create state."""
     if type(node) is Call:
         return not isinstance(node.op, (Op, Constructor)) or (isinstance(node.op, Op) and node.op.spec.stateful)
     return type(node) in (RefCreate, RefRead, RefWrite)
@@ -110,26 +107,27 @@ def apply(
     `shared` are nodes of the body that are also used, and so evaluated, outside the function.
     """
     are_known = len(type_args) == len(function.type_params)
-    if not are_known:  # the call is of a variable that stood for the function: its types are to be inferred
+    if not are_known:  # the call was of a variable bound to the function, so it has no type arguments: infer them
         type_args = [IncompleteType(t.kind) for t in function.type_params]
     types = dict(zip(function.type_params, type_args, strict=True))
     swap: Types = dict(types.items())
 
-    def here(ty: Type | None) -> Type | None:
+    def instance(ty: Type | None) -> Type | None:
         return map_type(ty, swap.get) if ty is not None and are_known else None
 
     replace = dict(zip(function.params, args, strict=True))
     bound: list[tuple[Var, Expr]] = []
     for param, arg, moves in zip(function.params, args, movable or (), strict=False):
         if not moves:
-            var = Var(param.name_hint, here(param.type_annotation), param.span, param.virtual_device)
+            var = Var(param.name_hint, instance(param.type_annotation), param.span, param.virtual_device)
             replace[param] = var
             bound.append((var, arg))
-    return make_lets(bound, with_type(fresh_copy(function.body, replace, types, shared), here(function.ret_type)))
+    body = fresh_copy(function.body, replace, types, shared)
+    return make_lets(bound, with_type(body, instance(function.ret_type)))
 
 
 def with_type(expr: Expr, ty: Type | None) -> Expr:
-    """Return an expression, bound by an annotated let where nothing in it says that its type is `ty`."""
+    """Return an expression whose type inference finds: bound by a let annotated with `ty` if inference needs that."""
     if ty is None or states_type(expr):
         return expr
     var = Var("never", ty)

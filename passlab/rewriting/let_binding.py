@@ -1,8 +1,8 @@
 """Binding expressions to variables in the right scope: the engine of A-normal and basic-block normal form.
 
 A program is a graph; an expression with several uses is evaluated once. These forms express that with `let`: each
-selected expression is bound in the innermost scope that encloses all its uses, in the order of first evaluation (a
-call's arguments, then its callee). Knows nothing of passes. Linear in nodes, except for common scopes: log(depth).
+selected expression is bound in the innermost scope that encloses all its uses, in the order of first evaluation (the
+arguments of a call, then its callee). Linear in nodes, times log(depth) for the search of common scopes.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from passlab.ir.op import Op, find_op
 from passlab.ir.walk import CHILDREN, Scope, note_rewrite, post_order, rebuild
 
 ATOMS = (Var, GlobalVar, Op, Constructor)
-Bindings = list[Any]  # (variable, value) pairs, and nested lists of them: the bindings of a scope that was spliced in
+Bindings = list[Any]  # (variable, value) pairs, and nested lists of them: the bindings of spliced scopes
 _NUMBERED = re.compile(r"x_(\d{1,9})\Z")
 
 
 def is_atom(expr: Expr) -> bool:
-    """Whether an expression has no children and needs no binding: a variable, global name, operator or constructor."""
+    """Return True for expressions that need no binding: variables, global names, operators, constructors."""
     return type(expr) in ATOMS
 
 
@@ -45,9 +45,8 @@ def bind_in_scopes(
     evaluation, including expressions used both inside and outside of such a let. With `on_devices`, each bound value is
     annotated by `on_device` with the device of an `on_device` around it, else with that of its function.
     """
-    filler = _Filler(plan or BindingPlan(function), is_bound, flatten, on_devices)
-    body = filler.fill(function.body)
-    return function.with_fields(body=body)
+    binder = _Binder(plan or BindingPlan(function), is_bound, flatten, on_devices)
+    return function.with_fields(body=binder.bind(function.body))
 
 
 def bind_beside_effects(
@@ -55,45 +54,45 @@ def bind_beside_effects(
 ) -> Function:
     """Return `function` with each node for which `is_bound(node)` holds bound by a `let`, and effects in order.
 
-    A let evaluates its value before its body. So if one of those nodes has effects, or the value of a let that is used
-    outside of that let, all nodes with effects are bound, and lets inside values are spliced into the enclosing lets.
+    A let evaluates its value before its body. So if one of those nodes has effects, or if a value with effects is used
+    outside of its let, all nodes with effects are bound, and lets inside values are spliced into the enclosing lets.
     """
     is_movable, order, plan = Movability(mod), post_order(function.body), plan or BindingPlan(function)
-    moves = (*filter(is_bound, order), *plan.values_used_outside())
-    if all(is_atom(node) or is_movable(node) for node in moves):
+    moved = (*filter(is_bound, order), *plan.values_used_outside())
+    if all(is_atom(node) or is_movable(node) for node in moved):
         return bind_in_scopes(function, lambda node, plan: is_bound(node), flatten=False, plan=plan)
-    chain = {function.body, *(node.body for node in order if type(node) in (Let, Function))}  # type: ignore[attr-defined]
+    bodies = {function.body, *(node.body for node in order if type(node) in (Let, Function))}  # type: ignore[attr-defined]
     for node in order:
         if type(node) is If:
-            chain |= {node.true_branch, node.false_branch}
+            bodies |= {node.true_branch, node.false_branch}
         elif type(node) is Match:
-            chain |= {clause.rhs for clause in node.clauses}
+            bodies |= {clause.rhs for clause in node.clauses}
 
-    def bound(node: Expr, plan: BindingPlan) -> bool:
-        return is_bound(node) or not (is_atom(node) or is_movable(node) or (type(node) is Let and node in chain))
+    def needs_let(node: Expr, plan: BindingPlan) -> bool:
+        return is_bound(node) or not (is_atom(node) or is_movable(node) or (type(node) is Let and node in bodies))
 
-    return bind_in_scopes(function, bound, flatten=True, plan=plan)
+    return bind_in_scopes(function, needs_let, flatten=True, plan=plan)
 
 
 def bind_shared_effects(function: Function, mod: IRModule) -> Function:
-    """Return a typed function with nodes bound that have effects and several blocks as users; itself if there are none.
+    """Return a typed function in which nodes with effects that several blocks use are bound; itself if there are none.
 
     For passes that move, copy or drop the body of a function literal: it then shares no effects with code outside. In a
-    module without state nothing has effects, calls of functions included.
+    module without state nothing has effects, also no calls of functions.
     """
     purity = LocalPurity(also=(RefCreate,))
     if all(purity.of(node) for node in post_order(function.body)):
         return function
-    acting = {node for node in BindingPlan(function).crossing if not purity.of(node)}
-    if not acting or (mod.functions and stateless(mod)):
+    shared = {node for node in BindingPlan(function).crossing if not purity.of(node)}
+    if not shared or (mod.functions and stateless(mod)):
         return function
-    typed = infer_expr(bind_beside_effects(function, mod, acting.__contains__), mod)
+    typed = infer_expr(bind_beside_effects(function, mod, shared.__contains__), mod)
     assert isinstance(typed, Function)
     return typed
 
 
 def evaluation_children(expr: Expr) -> tuple[Expr, ...]:
-    """Return the operands of a node in the order they are evaluated: a call's arguments, then its callee.
+    """Return the operands of a node in the order of their evaluation: the arguments of a call, then its callee.
 
     Binders are left out, and primitive functions are opaque.
     """
@@ -135,10 +134,10 @@ def first_free_number(function: Function) -> int:
     return 1 + max((int(m.group(1)) for m in numbers if m), default=-1)
 
 
-class _Bound:
+class _Rebinding:
     """A step of a plan that binds the variable of a let whose value was evaluated earlier.
 
-    `renames`: the value is a variable without a binding so far; from here on the let's variable replaces it.
+    `renames`: the value is a variable without a binding so far; from here on the variable of the let replaces it.
     """
 
     __slots__ = ("let", "renames")
@@ -151,7 +150,7 @@ class _Bound:
 class BindingPlan:
     """The order and scopes in which the nodes of a function body are bound.
 
-    `order` lists the nodes, children first; `named` maps a node to the variable that an existing let gives it;
+    `order` lists the nodes, children first; `let_var` maps a node to the variable of the let that binds it;
     `scope[node]` is the innermost scope around all uses, `inner[node]` the scopes that the node opens; `crossing` holds
     the nodes that several blocks use (a let opens a scope, but belongs to its block). A constant, which costs nothing,
     is in it only if its first use is in an inner block.
@@ -160,7 +159,7 @@ class BindingPlan:
     def __init__(self, function: Function) -> None:
         self.function = function
         self.order: list[Any] = []
-        self.named: dict[Expr, Var] = {}
+        self.let_var: dict[Expr, Var] = {}
         self._first_user: dict[Expr, Expr] = {}  # of constants
         self._visit(function.body)
         self.top = Scope(None, None)
@@ -168,14 +167,14 @@ class BindingPlan:
         self.inner: dict[Expr, list[Scope]] = {}
         self.crossing: set[Expr] = set()
         self.block: dict[Scope, Scope] = {self.top: self.top}
-        self._place()
-        self._spare_constants()
+        self._compute_scopes()
+        self._remove_local_constants()
 
     def values_used_outside(self) -> Iterator[Expr]:
         """Yield the values of lets that are used outside of their let: their binding moves to a scope around it."""
         for let in (node for node in self.order if type(node) is Let):
-            value = _target(let.value)
-            if self.named.get(value) is let.var and self.scope[value] is not self.inner[let][0]:
+            value = _without_pins(let.value)
+            if self.let_var.get(value) is let.var and self.scope[value] is not self.inner[let][0]:
                 yield value
 
     def _visit(self, body: Expr) -> None:
@@ -187,10 +186,10 @@ class BindingPlan:
             if kind is tuple:
                 node, user = item
                 if user is not None:
-                    self._meet(node, user, seen)
+                    self._visit_constant(node, user, seen)
                 else:  # all its children are done
                     self.order.append(node)
-            elif kind is _Bound:
+            elif kind is _Rebinding:
                 self.order.append(item)
             elif item not in seen:
                 seen.add(item)
@@ -200,56 +199,58 @@ class BindingPlan:
                     stack.extend([(c, item) if type(c) is Constant else c for c in parts])
                     continue
                 stack.append(item.body)
-                value = _target(item.value)
+                value = _without_pins(item.value)
                 if value in seen or is_atom(value):
-                    stack.append(_Bound(item, type(item.value) is Var and value not in seen))
+                    stack.append(_Rebinding(item, type(item.value) is Var and value not in seen))
                 else:
-                    self.named[value] = item.var
+                    self.let_var[value] = item.var
                 stack.append(item.value)
 
-    def _meet(self, constant: Expr, user: Expr, seen: set[Expr]) -> None:
+    def _visit_constant(self, constant: Expr, user: Expr, seen: set[Expr]) -> None:
         if constant not in seen:
             seen.add(constant)
             self.order.append(constant)
             self._first_user[constant] = user
 
-    def _spare_constants(self) -> None:
+    def _remove_local_constants(self) -> None:
         """Remove constants from `crossing` whose first use is in the block around all uses."""
         for node in [n for n in self.crossing if type(n) is Constant and n in self._first_user]:
             user = self._first_user[node]
-            first = next(where for child, where in self._scope_of(user, self.scope[user]) if child is node)
+            first = next(scope for child, scope in self._scopes_of_children(user, self.scope[user]) if child is node)
             if self.block[first] is self.block[self.scope[node]]:
                 self.crossing.discard(node)
 
-    def _place(self) -> None:
+    def _compute_scopes(self) -> None:
+        """Set `scope`, `inner`, `block` and `crossing`, users before operands."""
         scope, block = self.scope, self.block
         for node in reversed(self.order):
-            if type(node) is _Bound:
+            if type(node) is _Rebinding:
                 continue
-            for child, where in self._scope_of(node, scope[node]):
-                before = scope.get(child)
-                if before is None:
-                    scope[child] = where
-                elif before is not where:
-                    scope[child] = before.common(where)
-                    if block[before] is not block[where]:
+            for child, child_scope in self._scopes_of_children(node, scope[node]):
+                previous = scope.get(child)
+                if previous is None:
+                    scope[child] = child_scope
+                elif previous is not child_scope:
+                    scope[child] = previous.common(child_scope)
+                    if block[previous] is not block[child_scope]:
                         self.crossing.add(child)
 
-    def _scope_of(self, node: Expr, scope: Scope) -> Iterable[tuple[Expr, Scope]]:
+    def _scopes_of_children(self, node: Expr, scope: Scope) -> Iterable[tuple[Expr, Scope]]:
+        """Return the children of a node in `scope` with the scopes in which it evaluates them."""
         kind = type(node)
         if kind not in (Let, Function, If, Match):
             return [(child, scope) for child in evaluation_children(node)]
         parts = evaluation_children(node)
-        opened = self.inner.get(node)
+        inner = self.inner.get(node)
         if kind is Let or kind is Function:
-            if opened is None:
-                opened = self.inner[node] = [Scope(node, scope)]
-                self.block[opened[0]] = self.block[scope] if kind is Let else opened[0]
-            return [(part, opened[0]) for part in parts]
-        if opened is None:
-            opened = self.inner[node] = [Scope(node, scope) for _ in parts[1:]]
-            self.block.update(zip(opened, opened, strict=True))
-        return [(parts[0], scope), *zip(parts[1:], opened, strict=True)]
+            if inner is None:
+                inner = self.inner[node] = [Scope(node, scope)]
+                self.block[inner[0]] = self.block[scope] if kind is Let else inner[0]
+            return [(part, inner[0]) for part in parts]
+        if inner is None:
+            inner = self.inner[node] = [Scope(node, scope) for _ in parts[1:]]
+            self.block.update(zip(inner, inner, strict=True))
+        return [(parts[0], scope), *zip(parts[1:], inner, strict=True)]
 
     def devices(self) -> dict[Expr, Any]:
         """Return the device of each node that has one, set by an `on_device` around it or by its function.
@@ -257,7 +258,7 @@ class BindingPlan:
         The device of an `on_device` applies to the children of its operand, too. A node with several users has the
         device of the first.
         """
-        nodes = [n for n in reversed(self.order) if type(n) is not _Bound]
+        nodes = [n for n in reversed(self.order) if type(n) is not _Rebinding]
         own: dict[Expr, Any] = {
             n: n.virtual_device if type(n) is Function else n.attrs["virtual_device"]
             for n in nodes
@@ -265,23 +266,24 @@ class BindingPlan:
         }
         if self.function.virtual_device is None and not own:
             return {}
-        places: dict[Expr, Any] = {self.function.body: self.function.virtual_device}
-        for node in nodes:  # users before their operands, the first user last
-            device = own.get(node, places.get(node))
+        inherited: dict[Expr, Any] = {self.function.body: self.function.virtual_device}
+        for node in nodes:  # users before their operands, the first user last, so that its device is kept
+            device = own.get(node, inherited.get(node))
             for part in (node.body,) if type(node) is Function else evaluation_children(node):
-                places[part] = device
-        return {node: own.get(node, device) for node, device in places.items() if own.get(node, device) is not None}
+                inherited[part] = device
+        devices = {node: own.get(node, device) for node, device in inherited.items()}
+        return {node: device for node, device in devices.items() if device is not None}
 
 
-def _target(expr: Expr) -> Expr:
+def _without_pins(expr: Expr) -> Expr:
     """Return the expression inside any device annotation."""
     while (inner := pin(expr)) is not None:
         expr = inner
     return expr
 
 
-class _Filler:
-    """Executes a plan: fills the bindings of each scope."""
+class _Binder:
+    """Executes a plan: collects the bindings of each scope, and rebuilds the nodes around them."""
 
     def __init__(
         self, plan: BindingPlan, is_bound: Callable[[Expr, BindingPlan], bool], flatten: bool, on_devices: bool
@@ -294,78 +296,80 @@ class _Filler:
         self.bindings: dict[Scope, Bindings] = {}
         self.count = -1
 
-    def fill(self, body: Expr) -> Expr:
+    def bind(self, body: Expr) -> Expr:
         """Return the body with its bindings."""
         for item in self.plan.order:
-            if type(item) is _Bound:
+            if type(item) is _Rebinding:
                 let = item.let
                 scope = self.plan.scope[let.value] if item.renames else self.plan.inner[let][0]
-                self._push(scope, let.var, self._now(let.value))
+                self._push(scope, let.var, self._new(let.value))
                 if item.renames:
                     self.result[let.value] = let.var
             else:
-                result = self._node(item)
+                result = self._bind_node(item)
                 if result is not item:
                     self.result[item] = result
         return self._close(self.plan.top, body)
 
-    def _now(self, expr: Expr) -> Expr:
+    def _new(self, expr: Expr) -> Expr:
         return self.result.get(expr, expr)
 
-    def _fresh(self) -> Var:
+    def _fresh_var(self) -> Var:
         if self.count < 0:
             self.count = first_free_number(self.plan.function)
         self.count += 1
         return Var(f"x_{self.count - 1}")
 
     def _push(self, scope: Scope, var: Var, value: Expr) -> None:
-        home = self.plan.block[scope] if self.flatten else scope
-        self.bindings.setdefault(home, []).append((var, value))
+        target = self.plan.block[scope] if self.flatten else scope
+        self.bindings.setdefault(target, []).append((var, value))
 
     def _close(self, scope: Scope, body: Expr) -> Expr:
-        return flat_lets(self.bindings.pop(scope, []), self._now(body))
+        return flat_lets(self.bindings.pop(scope, []), self._new(body))
 
-    def _node(self, node: Expr) -> Expr:
+    def _bind_node(self, node: Expr) -> Expr:
+        """Return what replaces a node in its users: its variable, or the rebuilt node."""
         if type(node) in ATOMS:
             return node
         body = pin(node) if self.devices else None
         if body is not None:
-            return self._now(body)
+            return self._new(body)
         plan = self.plan
-        var = plan.named.get(node)
+        var = plan.let_var.get(node)
         if var is None and not self.is_bound(node, plan):
-            return self._let(node) if type(node) is Let else self._with_parts(node)
-        var = var or self._fresh()
+            return self._rebuild(node)
+        var = var or self._fresh_var()
         scope = plan.scope[node]
         if type(node) is Let and self.flatten:
-            self._push(scope, var, self._now(node.body))
+            self._push(scope, var, self._new(node.body))
         else:
-            now = self._let(node) if type(node) is Let else self._with_parts(node)
-            self._push(scope, var, self._pin(now, self.devices.get(node)))
+            self._push(scope, var, self._pin(self._rebuild(node), self.devices.get(node)))
         note_rewrite(node, var)
         return var
 
-    def _let(self, let: Let) -> Expr:
+    def _rebuild_let(self, let: Let) -> Expr:
         if self.flatten:
-            return self._now(let.body)
-        own = self.bindings.pop(self.plan.inner[let][0], [])
-        body = self._now(let.body)
-        if len(own) == 1 and own[0][0] is let.var:
-            return let.with_fields(value=own[0][1], body=body)
-        return flat_lets(own, body)
+            return self._new(let.body)
+        bindings = self.bindings.pop(self.plan.inner[let][0], [])
+        body = self._new(let.body)
+        if len(bindings) == 1 and bindings[0][0] is let.var:
+            return let.with_fields(value=bindings[0][1], body=body)
+        return flat_lets(bindings, body)
 
-    def _with_parts(self, node: Expr) -> Expr:
+    def _rebuild(self, node: Expr) -> Expr:
+        if type(node) is Let:
+            return self._rebuild_let(node)
         inner = self.plan.inner.get(node)
         if inner is None:
-            return rebuild(node, self._now)
+            return rebuild(node, self._new)
         if type(node) is Function:
             return node if node.is_primitive else node.with_fields(body=self._close(inner[0], node.body))
         if type(node) is If:
             yes, no = self._close(inner[0], node.true_branch), self._close(inner[1], node.false_branch)
-            return node.with_fields(cond=self._now(node.cond), true_branch=yes, false_branch=no)
+            return node.with_fields(cond=self._new(node.cond), true_branch=yes, false_branch=no)
         assert isinstance(node, Match)
         arms = [self._close(s, c.rhs) for s, c in zip(inner, node.clauses, strict=True)]
-        data = self._now(node.data)
+        data = self._new(node.data)
         if data is node.data and all(a is c.rhs for a, c in zip(arms, node.clauses, strict=True)):
             return node
         clauses = [Clause(c.lhs, arm, c.span) for c, arm in zip(node.clauses, arms, strict=True)]
@@ -376,12 +380,12 @@ class _Filler:
         if device is None or type(value) is Function or is_atom(value) or pin(value) is not None:
             return value
         on_device = Op.get("on_device")
-        fixed = on_device.spec.attrs(virtual_device=device, constrain_result=True)  # type: ignore[misc]
-        return Call(on_device, (value,), fixed, None, value.span)
+        attrs = on_device.spec.attrs(virtual_device=device, constrain_result=True)  # type: ignore[misc]
+        return Call(on_device, (value,), attrs, None, value.span)
 
 
 def in_normal_form(function: Function) -> bool:
-    """Whether a function body is in A-normal form: lets of operations on atoms, ending in an atom, in every scope."""
+    """Return True for a body in A-normal form: lets of operations on atoms, ending in an atom, in every scope."""
     seen: set[Expr] = set()
     tails: list[Expr] = [function.body]
     while tails:
@@ -401,7 +405,7 @@ def in_normal_form(function: Function) -> bool:
 
 
 def _operates_on_atoms(value: Expr, tails: list[Expr]) -> bool:
-    """Whether the operands of a bound value are atoms; the scopes that it opens are added to `tails`."""
+    """Return True if the operands of a bound value are atoms; add the bodies that it opens to `tails`."""
     if type(value) is Constant:
         return True
     if type(value) is Function:

@@ -1,6 +1,6 @@
 """Removing lets: dropping the binding, or replacing the variable by the value.
 
-All uses share the value as one node, so nothing is evaluated twice. Knows nothing of passes or modules.
+All uses share the value as one node, so nothing is evaluated twice.
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ def remove_lets(
 
     `choose` is called after the value has been rewritten and before the uses are. `rule(pre, post)` may replace any
     other node, under `name`, as in `walk.rewrite`. A value that uses its own variable, as a recursive function does, is
-    replaced by `let f = value; f`. Values of dropped lets are rewritten in vain. `let_name(let)` is the reported name
-    of the removal of a let. `order` is the post-order of `root` under `enter`, for callers that have it already.
+    replaced by `let f = value; f`. Values of dropped lets are rewritten, too. `let_name(let)` is the name under which
+    the removal of a let is recorded. `order` is the post-order of `root` under `enter`, if the caller has it already.
     """
     changed: dict[Expr, Expr] = {}
     order = post_order(root, enter=enter) if order is None else order
     lets: dict[Expr, list[Let]] = {}
     for node in order:
-        if type(node) is Let:  # for a variable as value, its own replacement is known when the let is visited
+        if type(node) is Let:  # the variable precedes the body in the order, a value that is a variable need not
             lets.setdefault(node.var if type(node.value) is Var else node.value, []).append(node)
-    pending = {let.var for several in lets.values() for let in several}
+    pending = {let.var for group in lets.values() for let in group}
     removed: dict[Let, LetAction] = {}
     recursive: set[Expr] = set()
     get, replaced, places = changed.get, changed.keys(), Places(order)
@@ -77,17 +77,17 @@ def remove_lets(
         for let in lets.get(pre, ()):
             pending.discard(let.var)
             value = new(let.value)
-            chosen = choose(let, value)
-            if chosen is LetAction.KEEP or (
-                chosen is LetAction.INLINE and let.body is let.var and let.var in recursive
-            ):
+            action = choose(let, value)
+            # Inlining `let f = recursive; f` would give the same let again.
+            keeps = action is LetAction.INLINE and let.body is let.var and let.var in recursive
+            if action is LetAction.KEEP or keeps:
                 continue
-            removed[let] = chosen
-            if chosen is LetAction.INLINE:
+            removed[let] = action
+            if action is LetAction.INLINE:
                 changed[let.var] = Let(let.var, value, let.var, let.span) if let.var in recursive else value
     return result_of(root, changed)
 
 
 def _rebuild_let(let: Let, new: Callable[[Expr], Expr]) -> Expr:
-    """Keep the variable of a let that stays, even where its uses are replaced."""
+    """Return a let with its value and body replaced, and its own variable."""
     return let.with_fields(value=new(let.value), body=new(let.body))

@@ -1,8 +1,7 @@
 """The types of nodes that a pass has just created, each computed from the types of its operands in one step.
 
 Enough for rewriting typed programs: operators by their relation, functions by their annotations, other nodes by their
-operands. Types that this cannot determine (of generic functions, data types, ...) come from inference or stay unknown.
-Knows nothing of passes.
+operands. Other types (of generic functions, data types, ...) come from inference or stay unknown.
 """
 
 from __future__ import annotations
@@ -19,38 +18,38 @@ class NodeTypes:
     """The types of a program under rewriting. `of(expr)` is the type of a node, None if it is unknown."""
 
     def __init__(self) -> None:
-        self._known: dict[Expr, Type | None] = {}
+        self._computed: dict[Expr, Type | None] = {}
 
     def of(self, expr: Expr) -> Type | None:
         """Return the type of a node, computed from its operands if inference has not set it."""
         if expr._checked_type is not None:
             return expr._checked_type
-        if expr in self._known:
-            return self._known[expr]
+        if expr in self._computed:
+            return self._computed[expr]
         stack = [expr]
         while stack:
             node = stack[-1]
-            if node._checked_type is not None or node in self._known:
+            if node._checked_type is not None or node in self._computed:
                 stack.pop()
                 continue
-            parts = [k for k in self._parts(node) if k._checked_type is None and k not in self._known]
-            if parts:
-                stack += parts
+            pending = [k for k in self._typing_operands(node) if k._checked_type is None and k not in self._computed]
+            if pending:
+                stack += pending
                 continue
-            self._known[node] = self._step(node)
+            self._computed[node] = self._compute(node)
             stack.pop()
-        return self._known[expr]
+        return self._computed[expr]
 
-    def know(self, expr: Expr, ty: Type | None) -> None:
-        """Record the type of a new node that its creator knows."""
-        self._known[expr] = ty
+    def set_type(self, expr: Expr, ty: Type | None) -> None:
+        """Set the type of a new node, for callers that know it."""
+        self._computed[expr] = ty
 
     def tensor(self, expr: Expr) -> TensorType | None:
         """Return the type of a node if it is a tensor."""
         ty = self.of(expr)
         return ty if type(ty) is TensorType else None
 
-    def _parts(self, node: Expr) -> tuple[Expr, ...]:
+    def _typing_operands(self, node: Expr) -> tuple[Expr, ...]:
         """Return the operands whose types determine the type of `node`."""
         kind = type(node)
         if type(node) is Call:
@@ -65,36 +64,36 @@ class NodeTypes:
             return CHILDREN[kind](node)
         return CHILDREN[kind](node) if kind in (Tuple, TupleGetItem, RefCreate, RefRead) else ()
 
-    def _step(self, node: Expr) -> Type | None:
+    def _compute(self, node: Expr) -> Type | None:
         if type(node) is Constant:
             return node.tensor_type
         if type(node) is Var:
             return node.type_annotation
-        parts = [k._checked_type or self._known.get(k) for k in self._parts(node)]
-        types = [p for p in parts if p is not None]
-        return self._from(node, types) if len(types) == len(parts) else None
+        operand_types = [k._checked_type or self._computed.get(k) for k in self._typing_operands(node)]
+        types = [ty for ty in operand_types if ty is not None]
+        return self._type_from(node, types) if len(types) == len(operand_types) else None
 
-    def _from(self, node: Expr, parts: list[Type]) -> Type | None:
+    def _type_from(self, node: Expr, types: list[Type]) -> Type | None:
         if type(node) is Tuple:
-            return TupleType(parts)
+            return TupleType(types)
         if type(node) is TupleGetItem:
-            whole = parts[0]
+            whole = types[0]
             return whole.fields[node.index] if type(whole) is TupleType and node.index < len(whole.fields) else None
         if type(node) is Call:
-            return self._enter_call(node, parts)
+            return self._call_type(node, types)
         if type(node) is Function:
-            return None if node.type_params else FuncType(parts[:-1], node.ret_type or parts[-1])
+            return None if node.type_params else FuncType(types[:-1], node.ret_type or types[-1])
         if type(node) is RefCreate:
-            return RefType(parts[0])
+            return RefType(types[0])
         if type(node) is RefRead:
-            return parts[0].value if type(parts[0]) is RefType else None
-        return parts[0] if type(node) in (Let, If, Match) and parts else None
+            return types[0].value if type(types[0]) is RefType else None
+        return types[0] if type(node) in (Let, If, Match) and types else None
 
-    def _enter_call(self, node: Call, parts: list[Type]) -> Type | None:
+    def _call_type(self, node: Call, types: list[Type]) -> Type | None:
         if type(node.op) is not Op:
-            callee = parts[0]
+            callee = types[0]
             return callee.ret_type if type(callee) is FuncType and not callee.type_params else None
         try:
-            return node.op.spec.relation(parts, node.attrs, KNOWN_INPUTS)
+            return node.op.spec.relation(types, node.attrs, KNOWN_INPUTS)
         except PasslabError:
             return None

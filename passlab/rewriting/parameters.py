@@ -18,22 +18,19 @@ from passlab.ir.walk import substitute
 def bind_params(mod: IRModule, params: Mapping[str, Any] | None) -> IRModule:
     """Return the module with the parameters of `main` that are in `params` replaced by constants.
 
-    Other names are ignored, as in Relay: one dictionary of weights serves several programs. Raises `RunError` for an
-    array that does not have the declared type, `RunTypeError` if `params` is not a mapping.
+    Other names are ignored, as in Relay, so that one dictionary of weights can be used for several programs. Raises
+    `RunError` for an array that does not have the declared type, `RunTypeError` if `params` is not a mapping.
     """
     if params is not None and not isinstance(params, Mapping):
         raise RunTypeError(f"parameters are given by name, not as a {type(params).__name__}")
     if not params:
         return mod
     main: Function = mod["main"]
-    fitting = {
-        **params,
-        **{p.name_hint: _fitting(p, params[p.name_hint]) for p in main.params if p.name_hint in params},
-    }
-    return mod.with_functions({"main": bind_params_by_name(main, fitting)})
+    checked = {p.name_hint: _check_tensor(p, params[p.name_hint]) for p in main.params if p.name_hint in params}
+    return mod.with_functions({"main": bind_params_by_name(main, {**params, **checked})})
 
 
-def _fitting(param: Var, value: Any) -> object:
+def _check_tensor(param: Var, value: Any) -> object:
     """Return a value, checked against the declared type of its parameter if that is a tensor."""
     return check_argument(param, value) if isinstance(param.type_annotation, TensorType) else value
 
@@ -46,13 +43,13 @@ def bind_params_by_name(func: Function, params: Mapping[str, Any]) -> Function:
     """
     if not isinstance(func, Function):
         raise not_a_node_error(func, "a function")
-    named = [p for p in func.params if p.name_hint in params]
-    if not named:
+    matches = [p for p in func.params if p.name_hint in params]
+    if not matches:
         return func
-    twice = [name for name, count in Counter(p.name_hint for p in named).items() if count > 1]
-    if twice:
-        raise RunValueError(Diagnostic(f"several parameters are called %{twice[0]}", func.span))
-    values = {p: params[p.name_hint] for p in named}
+    repeated = [name for name, count in Counter(p.name_hint for p in matches).items() if count > 1]
+    if repeated:
+        raise RunValueError(Diagnostic(f"several parameters are called %{repeated[0]}", func.span))
+    values = {p: params[p.name_hint] for p in matches}
     bound: dict[Expr, Expr] = {p: v if isinstance(v, Constant) else Constant(v) for p, v in values.items()}
     rest = [p for p in func.params if p not in bound]
     return Function(rest, substitute(func.body, bound), func.ret_type, func.type_params, func.attrs, func.span)

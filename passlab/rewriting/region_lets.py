@@ -29,11 +29,11 @@ def without_region_lets(function: Function, mod: IRModule) -> Function:
 
     Effects keep their order only inside lets, so they are marked for no compiler: such marks are removed.
     """
-    if not any(type(part) in (Var, Let) for part in _leaving(post_order(function, enter=enter))):
+    if not any(type(part) in (Var, Let) for part in _region_results(post_order(function, enter=enter))):
         return function
     function = without_marks(function, DEFAULT)
     order = post_order(function, enter=enter)
-    leaving = _leaving(order)
+    results = _region_results(order)
     is_movable, inside = Movability(mod), set[Expr]()
 
     def choose(let: Let, value: Expr) -> LetAction:
@@ -44,11 +44,11 @@ def without_region_lets(function: Function, mod: IRModule) -> Function:
             if not is_end(value):
                 inside.add(value)
             return LetAction.INLINE
-        return LetAction.INLINE if let.var in leaving else LetAction.KEEP
+        return LetAction.INLINE if let.var in results else LetAction.KEEP
 
     return remove_lets(function, choose, enter=enter, order=order)
 
 
-def _leaving(order: list[Expr]) -> set[Expr]:
-    """Return the values that end marks take out of a region."""
+def _region_results(order: list[Expr]) -> set[Expr]:
+    """Return the arguments of end marks: the results of regions."""
     return {node.args[0] for node in order if is_end(node) and isinstance(node, Call)}

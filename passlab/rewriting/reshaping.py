@@ -1,7 +1,4 @@
-"""Changing the shapes of a function's parameters: the types inferred inside are dropped, to be inferred again.
-
-Knows nothing of passes or modules.
-"""
+"""Changing the shapes of the parameters of a function. The types inside that follow from them are dropped."""
 
 from __future__ import annotations
 

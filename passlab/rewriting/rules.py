@@ -2,10 +2,10 @@
 
     Rule("cast to own type", "cast(x)", "x", when=lambda m: m.type("x") is m.type("root"))
 
-A pattern is written like an expression. Operators are named, and `a|b` matches either; a name beginning with c matches
-a constant, any other name anything; a repeated name must match the same node each time. `label:op(...)` names a call
-inside the pattern; the whole is `root`. Operands of commutative operators match in either order. Results are written
-the same way, or computed by a function of the match. Knows nothing of passes.
+A pattern is written like an expression. A call names its operator, or several: `a|b(x)`. A name beginning with c
+matches a constant, any other name any expression; a repeated name must match the same node each time. `label:op(...)`
+names a call inside the pattern; the whole is `root`. Operands of commutative operators match in either order. Results
+are written the same way, or computed by a function of the match.
 """
 
 from __future__ import annotations
@@ -47,24 +47,24 @@ class RuleMatch:
     purity: LocalPurity
 
     def __getitem__(self, name: str) -> Any:
-        """Return the node that a name or label matched."""
+        """Return the node of a name or label."""
         return self.nodes[name]
 
     def type(self, name: str) -> Type | None:
-        """Return the type of that node."""
+        """Return the type of the node of a name or label."""
         return self.types.of(self.nodes[name])
 
     def tensor(self, name: str) -> TensorType | None:
-        """Return the type of that node if it is a tensor."""
+        """Return the type of the node of a name or label if it is a tensor."""
         return self.types.tensor(self.nodes[name])
 
     def attrs(self, label: str) -> Attrs:
-        """Return the attributes of that call."""
+        """Return the attributes of the call of a label."""
         attrs: Attrs = self.nodes[label].attrs
         return attrs
 
     def pure(self, name: str) -> bool:
-        """Whether that node may be dropped: evaluating it certainly neither reads nor changes state."""
+        """Return True if the node of a name may be dropped: evaluating it neither reads nor changes state."""
         return self.purity.of(self.nodes[name])
 
 
@@ -106,24 +106,24 @@ class Rule:
     def apply(
         self, call: Call, types: NodeTypes, purity: LocalPurity, terms: tuple[Term, ...] | None = None
     ) -> Expr | None:
-        """Return the replacement of `call`, or None if the rule does not match. `terms` are those that may match."""
+        """Return the replacement of `call`, or None if the rule does not match. Only `terms` are tried, if not None."""
         for term in self.terms if terms is None else terms:
-            nodes = _fits(term, call)
+            nodes = _match(term, call)
             if nodes is None:
                 continue
             match = RuleMatch(nodes, types, purity)
             if self.when is not None and not self.when(match):
                 continue
-            result = self.result(match) if callable(self.result) else _built(_parse_text(self.result), nodes)
+            result = self.result(match) if callable(self.result) else _build(_parse_text(self.result), nodes)
             if result is not None:
                 return result
         return None
 
     def miss(self, call: Call, types: NodeTypes, purity: LocalPurity) -> NearMiss | None:
-        """Return why the rule leaves a call as it is, or None if it applies."""
+        """Return why the rule does not rewrite a call, or None if it does."""
         nearest = NearMiss(self, -1, 1, "")
         for term in self.terms:
-            nodes = _fits(term, call)
+            nodes = _match(term, call)
             if nodes is None:
                 matched, total, reason = _nearness(term, call)
                 if matched > nearest.matched:
@@ -146,63 +146,62 @@ class Rule:
 
 # ---------------------------------------------------------------- patterns
 def _parse_text(text: str) -> Term | str | None:
-    """Return a pattern as a term, or as a name."""
-    words = _TOKEN.findall(text)
+    """Parse a pattern: return a term, or a name."""
+    tokens = _TOKEN.findall(text)
     open_calls: list[tuple[str, str, list[Any]]] = []
-    label, done, i = "", None, 0
-    while i < len(words):
-        word, after = words[i], words[i + 1] if i + 1 < len(words) else ""
-        if after == ":":
-            label, i = word, i + 2
+    label, result, i = "", None, 0
+    while i < len(tokens):
+        token, following = tokens[i], tokens[i + 1] if i + 1 < len(tokens) else ""
+        if following == ":":
+            label, i = token, i + 2
             continue
-        if word == ")":
-            name, tag, args = open_calls.pop()
-            done = Term(tuple(name.split("|")), tuple(args), tag)
-        elif word == ",":
+        if token == ")":
+            name, call_label, args = open_calls.pop()
+            result = Term(tuple(name.split("|")), tuple(args), call_label)
+        elif token == ",":
             i += 1
             continue
-        elif after == "(":
-            open_calls.append((word, label, []))
+        elif following == "(":
+            open_calls.append((token, label, []))
             label, i = "", i + 2
             continue
         else:
-            done = word
+            result = token
         if open_calls:
-            open_calls[-1][2].append(done)
+            open_calls[-1][2].append(result)
         i += 1
-    return done
+    return result
 
 
 def _variants(term: Any) -> Iterable[Any]:  # recurses: no deeper than the pattern of a rule
-    """Return all forms of a term, with the operands of commutative calls in either order. Patterns nest two or three
-    deep.
-    """
+    """Return all forms of a term, with the operands of commutative calls in either order."""
     if isinstance(term, str):
         return [term]
     choices = list(itertools.product(*[_variants(a) for a in term.args]))
     result = [term._replace(args=args) for args in choices]
-    commute = all(Trait.COMMUTATIVE in Op.get(name).spec.traits for name in term.ops)
-    if commute and term.args[0] != term.args[1]:
+    commutative = all(Trait.COMMUTATIVE in Op.get(name).spec.traits for name in term.ops)
+    if commutative and term.args[0] != term.args[1]:
         result += [term._replace(args=args[::-1]) for args in choices]
     return result
 
 
-def _fits(term: Term, call: Call) -> dict[str, Any] | None:
+def _match(term: Term, call: Call) -> dict[str, Any] | None:
+    """Return the node of each name and label of a pattern, or None if it does not match."""
     nodes: dict[str, Any] = {"root": call}
     stack: list[tuple[Any, Expr]] = [(term, call)]
     while stack:
-        want, node = stack.pop()
-        if type(want) is str:
-            if nodes.setdefault(want, node) is not node or (want[0] == "c" and type(node) is not Constant):
+        part, node = stack.pop()
+        if type(part) is str:
+            if nodes.setdefault(part, node) is not node or (part[0] == "c" and type(node) is not Constant):
                 return None
             continue
-        if type(node) is not Call or type(node.op) is not Op or node.op.name not in want.ops:
+        if type(node) is not Call or type(node.op) is not Op or node.op.name not in part.ops:
             return None
-        if len(node.args) != len(want.args):
+        if len(node.args) != len(part.args):
             return None
-        if want.label:
-            nodes[want.label] = node
-        stack += zip(want.args, node.args, strict=True)
+        if part.label:
+            nodes[part.label] = node
+        stack += zip(part.args, node.args, strict=True)
     return nodes
 
 
@@ -223,21 +222,21 @@ def _nearness(term: Term, call: Call) -> tuple[int, int, str]:
     matched, reason = 0, ""
     while stack:
         part, node = stack.pop()
-        problem = _problem(part, node, nodes)
-        if not problem:
+        mismatch = _mismatch(part, node, nodes)
+        if not mismatch:
             matched += 1
             stack += zip(part.args, node.args, strict=True) if type(part) is Term and type(node) is Call else ()
         elif not reason:
-            reason = problem
+            reason = mismatch
     return matched, _size(term), reason
 
 
-def _problem(part: Any, node: Expr, nodes: dict[str, Expr]) -> str:
+def _mismatch(part: Any, node: Expr, nodes: dict[str, Expr]) -> str:
     """Return why a part of a pattern does not match a node, "" if it does."""
     if type(part) is str:
         if nodes.setdefault(part, node) is not node:
             return f"{part} stands for two different values"
-        return f"{part} is no constant" if part[0] == "c" and type(node) is not Constant else ""
+        return f"{part} is not a constant" if part[0] == "c" and type(node) is not Constant else ""
     name = node.op.name if is_op_call(node) else f"a {type(node).__name__}"
     if name not in part.ops:
         return f"expected {' or '.join(part.ops)}, found {name}"
@@ -245,10 +244,10 @@ def _problem(part: Any, node: Expr, nodes: dict[str, Expr]) -> str:
     return "" if len(node.args) == len(part.args) else f"{name} has {len(node.args)} arguments here"
 
 
-def _built(term: Any, nodes: dict[str, Any]) -> Expr:  # recurses: no deeper than the result of a rule
+def _build(term: Any, nodes: dict[str, Any]) -> Expr:  # recurses: no deeper than the result of a rule
     if isinstance(term, str):
         return nodes[term]  # type: ignore[no-any-return]
-    return compute(make(term.ops[0], *[_built(a, nodes) for a in term.args]))
+    return compute(make(term.ops[0], *[_build(a, nodes) for a in term.args]))
 
 
 def compute(call: Expr) -> Expr:
@@ -258,7 +257,7 @@ def compute(call: Expr) -> Expr:
 
 # ---------------------------------------------------------------- applying
 class RuleSet:
-    """Rules indexed by the operator they start at. A pass over a program is linear in its nodes and rewrites."""
+    """Rules, indexed by the operators at the root of their patterns. `simplify` is linear in nodes and rewrites."""
 
     def __init__(self, rules: Sequence[Rule]) -> None:
         self.rules = tuple(rules)
@@ -267,25 +266,25 @@ class RuleSet:
     def simplify(self, root: ExprT) -> ExprT:
         """Return the program with rules applied until none matches, from the leaves up; the same object if none does.
 
-        The result of a rule is simplified again, its new children first. Rules are meant to terminate; if they do not,
-        rewriting stops after some hundred rewrites for each node.
+        The result of a rule is simplified again, its new children first. If the rules do not terminate, rewriting stops
+        after a hundred rewrites for each node.
         """
         types, purity = NodeTypes(), LocalPurity()
         final: dict[Expr, Expr] = {}
-        used: dict[Expr, str] = {}  # the name of the rule that replaced each node
-        left = 1000
-        # (node, its replacement; itself once its children are done)
+        rule_names: dict[Expr, str] = {}  # of the rule that replaced each node
+        fuel = 1000  # rewrites; each visited node adds some
+        # A node and None: visit it. A node twice: its children are done. Else the result of a rule, which is done.
         stack: list[tuple[Expr, Expr | None]] = [(root, None)]
 
         def new(node: Expr) -> Expr:
             return final.get(node, node)
 
         while stack:
-            node, became = stack.pop()
-            if became is None:
+            node, successor = stack.pop()
+            if successor is None:
                 if node in final:
                     continue
-                left += 100
+                fuel += 100
                 kids = CHILDREN[type(node)](node)
                 if kids:
                     stack.append((node, node))
@@ -293,16 +292,16 @@ class RuleSet:
                 else:
                     final[node] = node
                 continue
-            if became is not node:  # a rule replaced the node, and the replacement is done
-                final[node] = settled = final[became]
-                set_span(settled, node.span)
-                note_rewrite(node, settled, used[node])
+            if successor is not node:
+                final[node] = result = final[successor]
+                set_span(result, node.span)
+                note_rewrite(node, result, rule_names[node])
                 continue
             post = rebuild(node, new)
-            replacement = self._once(post, types, purity) if left > 0 and type(post) is Call else None
+            replacement = self._apply_first(post, types, purity) if fuel > 0 and type(post) is Call else None
             if replacement is not None:
-                result, used[node] = replacement
-                left -= 1
+                result, rule_names[node] = replacement
+                fuel -= 1
                 stack += [(node, result), (result, None)]
                 continue
             final[node] = final[post] = post
@@ -310,7 +309,7 @@ class RuleSet:
                 note_rewrite(node, post)
         return result_of(root, final)
 
-    def _once(self, call: Call, types: NodeTypes, purity: LocalPurity) -> tuple[Expr, str] | None:
+    def _apply_first(self, call: Call, types: NodeTypes, purity: LocalPurity) -> tuple[Expr, str] | None:
         """Return the result and the name of the first rule that applies to a call, or None."""
         if type(call.op) is Op:
             for rule, terms in self._candidates(call):
@@ -320,12 +319,14 @@ class RuleSet:
         return None
 
     def _candidates(self, call: Call) -> list[tuple[Rule, tuple[Term, ...]]]:
-        """Return the rules that may fit a call, by what it and its arguments are; few calls differ in that."""
+        """Return the rules that may match a call, by its head and those of its arguments (cached: there are few)."""
         heads = (_head(call), *[_head(arg) for arg in call.args])
         rules = self._by_heads.get(heads)
         if rules is None:
-            terms = ((rule, tuple([term for term in rule.terms if _may_fit(term, heads)])) for rule in self.rules)
-            rules = self._by_heads[heads] = [(rule, fitting) for rule, fitting in terms if fitting]
+            candidates = (
+                (rule, tuple([term for term in rule.terms if _may_match(term, heads)])) for rule in self.rules
+            )
+            rules = self._by_heads[heads] = [(rule, terms) for rule, terms in candidates if terms]
         return rules
 
 
@@ -338,8 +339,8 @@ def _head(node: Expr) -> _Head:
     return Constant if type(node) is Constant else None
 
 
-def _may_fit(term: Term, heads: tuple[_Head, ...]) -> bool:
-    """Whether a pattern may fit a call, by what the call and its arguments are."""
+def _may_match(term: Term, heads: tuple[_Head, ...]) -> bool:
+    """Return False if a pattern cannot match a call whose head and heads of arguments are `heads`."""
     if heads[0] not in term.ops or len(term.args) != len(heads) - 1:
         return False
     for part, head in zip(term.args, heads[1:], strict=True):

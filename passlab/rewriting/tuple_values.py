@@ -1,4 +1,4 @@
-"""Operations on values of tuple types, field by field: tensors at the leaves, tuples built again. Knows no passes."""
+"""Operations on values of tuple types, field by field: on the tensors at the leaves; the results form tuples again."""
 
 from __future__ import annotations
 
@@ -21,25 +21,27 @@ def fieldwise(
 ) -> Expr:
     """Apply `leaf(values, types)` to the corresponding tensors of several values; return the results as a tuple again.
 
-    The values (and types) are decomposed together while the first type is a tuple; `part` projects a field,
-    `join(fields, values)` builds the tuple from the new fields and the original values.
+    The values (and types) are decomposed together while the first type is a tuple; `part(value, index)` projects a
+    field, `join(fields, values)` builds the tuple from the new fields and the original values.
     """
     if type(types[0]) is not TupleType:
         return leaf(tuple(values), tuple(types))
     results: list[Expr] = []
     stack: list[tuple[Any, ...]] = [("visit", tuple(values), tuple(types))]
     while stack:
-        step, now, kinds = stack.pop()
-        if step == "part":
-            index, whole = kinds
-            now, kinds = tuple(part(v, index) for v in now), tuple(k.fields[index] for k in whole)
+        step, operands, argument = stack.pop()
         if step == "join":
-            fields = [results.pop() for _ in range(kinds)][::-1]
-            results.append(join(fields, now))
-        elif type(kinds[0]) is not TupleType:
-            results.append(leaf(now, kinds))
+            fields = [results.pop() for _ in range(argument)][::-1]
+            results.append(join(fields, operands))
+            continue
+        if step == "part":
+            index, tuple_types = argument
+            operands = tuple(part(v, index) for v in operands)
+            argument = tuple(t.fields[index] for t in tuple_types)
+        if type(argument[0]) is not TupleType:
+            results.append(leaf(operands, argument))
         else:
-            size = len(kinds[0].fields)
-            stack.append(("join", now, size))
-            stack += [("part", now, (i, kinds)) for i in reversed(range(size))]
+            size = len(argument[0].fields)
+            stack.append(("join", operands, size))
+            stack += [("part", operands, (i, argument)) for i in reversed(range(size))]
     return results[0]

@@ -1,6 +1,6 @@
-"""Changing the form of weights: calls that use a parameter get new parameters instead.
+"""Changing the form of weights: the parameters that are weights of calls are replaced by new ones.
 
-Knows nothing of passes. The arrays of the parameters are rewritten separately, by `relay.data_dep_optimization`.
+The arrays of the parameters are rewritten separately, by `relay.data_dep_optimization`.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from passlab.ir.types import TensorType
 from passlab.ir.variables import free_vars
 from passlab.ir.walk import rewrite
 
-Rule = Callable[[Call, Call], tuple[Expr, Sequence[Var]] | None]
+WeightRule = Callable[[Call, Call], tuple[Expr, Sequence[Var]] | None]
 
 
-def with_weights(func: Function, rule: Rule, name: str) -> Function:
+def with_weights(func: Function, rule: WeightRule, name: str) -> Function:
     """Return the function with the calls replaced for which the rule returns a replacement; itself if there are none.
 
-    `rule(pre, post)` returns the replacement of a call, and the new variables in it. As in Relay, the parameters of the
-    result are those of the old that are still used, in order of use, and then the new ones.
+    `rule(pre, post)` returns the replacement of a call and its new variables, or None. As in Relay, the parameters of
+    the result are the old ones that are still used, in order of use, and then the new ones.
     """
     added: dict[Var, None] = {}
 
@@ -40,15 +40,16 @@ def with_weights(func: Function, rule: Rule, name: str) -> Function:
 
 
 def keeps_dtype(call: Call, weight: Var) -> bool:
-    """Whether a call asks for the dtype of its weight as that of its result."""
+    """Return True if the dtype of the result of a call is that of its weight."""
     dtype = call.attrs.get("out_dtype") if call.attrs is not None else None
     ty = weight.type_annotation
     return isinstance(ty, TensorType) and dtype in (None, "", ty.dtype)
 
 
 def block_sparse_parts(weight: Var, shape: Sequence[int]) -> tuple[Var, ...]:
-    """Return the variables of the block-sparse form of a weight: data, indices and row pointers, whose lengths `shape`
-    has one after the other.
+    """Return variables for the BSR form of a weight: data, indices and row pointers (indptr).
+
+    `shape` is the shape of the data, followed by the lengths of the indices and of the row pointers.
     """
     ty = weight.type_annotation
     assert isinstance(ty, TensorType)
@@ -60,8 +61,8 @@ def block_sparse_parts(weight: Var, shape: Sequence[int]) -> tuple[Var, ...]:
     )
 
 
-def is_plain(call: Call, layout: str, kernel_size: int) -> bool:
-    """Whether `nn.sparse_conv2d` can compute a convolution: one step, no groups, an image that keeps its size."""
+def has_sparse_form(call: Call, layout: str, kernel_size: int) -> bool:
+    """Return True if `nn.sparse_conv2d` can compute a convolution: stride 1, one group, and "same" padding."""
     attrs = call.attrs
     assert attrs is not None
     kernel_layout = "HWIO" if layout == "NHWC" else "OIHW"

@@ -10,7 +10,7 @@ import ast
 from typing import Any
 
 from passlab.evaluate import Evaluator
-from passlab.executor.aot import CompiledFunction, python_source
+from passlab.executor.aot import CompiledProgram, python_source
 from passlab.infer import infer_module
 from passlab.ir.expr import Expr, Function
 from passlab.ir.module import IRModule
@@ -33,7 +33,7 @@ def run_as_python(expr: Expr, mod: IRModule | None = None, target: Any = None) -
     """Compile an expression to Python and return its value; for a function with parameters, a callable."""
     program = _program(expr, mod)
     if isinstance(expr, Function) and expr.params:
-        return CompiledFunction(python_source(program), program["main"], program)
+        return CompiledProgram(python_source(program), program["main"], program)
     if isinstance(expr, Function):
         return Evaluator(program).run("main", [])
-    return CompiledFunction(python_source(program), program["main"], program)()
+    return CompiledProgram(python_source(program), program["main"], program)()

@@ -15,7 +15,7 @@ from passlab.transform.config import register_config_option
 from passlab.transform.context import PassContext
 from passlab.transform.declare import standard_pass
 from passlab.transform.decorators import function_pass, module_pass
-from passlab.transform.diagnostics import DiagnosticContext
+from passlab.transform.diagnostics import PassDiagnostics
 from passlab.transform.numeric_contract import EXACT, FINITE, NumericContract, Promise, Rounds
 from passlab.transform.pass_info import PassInfo
 from passlab.transform.pipeline import as_pass, parse_pipeline
@@ -23,11 +23,12 @@ from passlab.transform.registry import find_factory, get_pass, list_passes, pass
 from passlab.transform.sequential import Sequential
 
 __all__ = [
-    "EXACT", "FINITE", "DiagnosticContext", "FunctionPass", "ModulePass", "Pass", "PassContext", "PassInfo", "PassRun",
+    "EXACT", "FINITE", "PassDiagnostics", "FunctionPass", "ModulePass", "Pass", "PassContext", "PassInfo", "PassRun",
     "NumericContract", "Promise", "Rounds", "Sequential", "as_pass", "current_run", "function_pass", "get_pass",
     "is_optimizable", "list_passes", "module_pass", "parse_pipeline", "pass_names", "register_config_option",
     "register_pass", "standard_pass", "unregister_pass",
 ]  # fmt: skip
+DiagnosticContext = PassDiagnostics  # the name in earlier versions
 
 
 def __getattr__(name: str) -> Any:

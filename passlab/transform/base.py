@@ -22,7 +22,7 @@ from passlab.ir.variables import free_vars
 from passlab.ir.walk import Observer, Permit, observed, permitted
 from passlab.lazy import PASSES, late
 from passlab.transform.context import PassContext, _current_run
-from passlab.transform.diagnostics import DiagnosticContext
+from passlab.transform.diagnostics import PassDiagnostics
 from passlab.transform.numeric_contract import NumericContract
 from passlab.transform.pass_info import PassInfo
 
@@ -30,12 +30,12 @@ from passlab.transform.pass_info import PassInfo
 class PassRun:
     """One run of a pass: the module it starts from, its context, and the enclosing run.
 
-    `partial` is the module it had reached when it failed, `diagnostics` collects its findings. While a pipeline runs
-    the passes that one of its passes requires, `requiring` is that pass. `seconds` is the wall time of the work. `over`
-    is true once the run has ended, normally or not.
+    `partial` is the module that a failed run had reached, `diagnostics` collects its findings. While a pipeline runs
+    the passes that one of its passes requires, `requiring` is that pass. `seconds` is the wall time of the work.
+    `has_ended` is true once the run has ended, normally or not.
     """
 
-    __slots__ = ("pass_", "context", "module", "parent", "partial", "diagnostics", "requiring", "seconds", "over")
+    __slots__ = ("pass_", "context", "module", "parent", "partial", "diagnostics", "requiring", "seconds", "has_ended")
 
     def __init__(self, pass_: Pass, context: PassContext, module: IRModule, parent: PassRun | None) -> None:
         self.pass_ = pass_
@@ -43,10 +43,10 @@ class PassRun:
         self.module = module
         self.parent = parent
         self.partial: IRModule = module
-        self.diagnostics: DiagnosticContext | None = None
+        self.diagnostics: PassDiagnostics | None = None
         self.requiring: Pass | None = None
         self.seconds = 0.0
-        self.over = False
+        self.has_ended = False
 
     def path(self) -> str:
         """Return the names of the enclosing passes and its own, outermost first: `sequential > FuseOps`."""
@@ -78,7 +78,7 @@ class Pass:
 
     @property
     def contract(self) -> NumericContract | None:
-        """The pass's guarantee about numerical results; None if there is none."""
+        """The numeric contract of the pass; None if it has none."""
         return self.promise
 
     def __call__(self, mod: Any) -> IRModule:
@@ -102,35 +102,35 @@ class Pass:
             with building():
                 return copy_context().run(self._start, run)
         finally:
-            run.over = True
+            run.has_ended = True
 
     def _start(self, run: PassRun) -> IRModule:
         _current_run.set(run)
-        return run.context._conduct(run, lambda: self._body(run))
+        return run.context._run_with_hooks(run, lambda: self._body(run))
 
     def _body(self, run: PassRun) -> IRModule:
         """Do the work between the hooks: observed by recorders, and checked if `testing.immutable_module` is set."""
-        observers = run.context._of_instruments("rewrite_observer", run)
-        permits = run.context._of_instruments("rewrite_permit", run)
-        watch = bool(run.context.config.get("testing.immutable_module"))
-        before = run.module.snapshot() if watch else run.module
-        started = perf_counter()
+        observers = run.context._call_instruments("rewrite_observer", run)
+        permits = run.context._call_instruments("rewrite_permit", run)
+        check_input = bool(run.context.config.get("testing.immutable_module"))
+        before = run.module.snapshot() if check_input else run.module
+        start = perf_counter()
         try:
             if observers or permits:
-                result = copy_context().run(self._watch, run, observers, permits)
+                result = copy_context().run(self._run_observed, run, observers, permits)
             else:
                 result = self._run(run)
         except Exception as error:
             _add_note(error, run)
             raise
         finally:
-            run.seconds = perf_counter() - started
-        if watch and not before.same_contents(run.module):
+            run.seconds = perf_counter() - start
+        if check_input and not before.same_contents(run.module):
             raise PassError(Diagnostic(f"Immutable module has been modified in pass: {self.info.name}"))
         return result
 
-    def _watch(self, run: PassRun, observers: list[Any], permits: list[Any]) -> IRModule:
-        with observed(_to_all(observers)), permitted(_by_all(permits)):
+    def _run_observed(self, run: PassRun, observers: list[Any], permits: list[Any]) -> IRModule:
+        with observed(_joint_observer(observers)), permitted(_joint_permit(permits)):
             return self._run(run)
 
     def _run(self, run: PassRun) -> IRModule:
@@ -160,25 +160,25 @@ class Pass:
         return self.as_text()
 
 
-def _to_all(observers: list[Observer]) -> Observer | None:
+def _joint_observer(observers: list[Observer]) -> Observer | None:
     if len(observers) < 2:
         return observers[0] if observers else None
 
-    def tell(old: Any, new: Any, rule: str) -> None:
+    def observe(old: Any, new: Any, rule: str) -> None:
         for observer in observers:
             observer(old, new, rule)
 
-    return tell
+    return observe
 
 
-def _by_all(permits: list[Permit]) -> Permit | None:
+def _joint_permit(permits: list[Permit]) -> Permit | None:
     if len(permits) < 2:
         return permits[0] if permits else None
     return lambda rule: sum(not permit(rule) for permit in permits) == 0  # all permits are called, as with `should_run`
 
 
 def _add_note(error: BaseException, run: PassRun) -> None:
-    """Add the name of the pass to the traceback of a foreign error; Python 3.10 has no notes."""
+    """Add the name of the pass to the traceback of an error that has no notes yet; Python 3.10 has no notes."""
     add_note = getattr(error, "add_note", None)
     if add_note is not None and not getattr(error, "__notes__", None):
         add_note(f"raised in the pass {run.path()}")
@@ -202,11 +202,11 @@ class ModulePass(Pass):
         return self.transform_module
 
     def _run(self, run: PassRun) -> IRModule:
-        run.diagnostics = DiagnosticContext(run.module)
+        run.diagnostics = PassDiagnostics(run.module)
         start = run.partial = self._with_types(run.module).snapshot()
         result = self.transform_module(start, run.context)
         if not isinstance(result, IRModule):
-            raise _wrong_result(self, "IRModule", result)
+            raise _wrong_result_error(self, "IRModule", result)
         run.partial = result
         run.diagnostics.render()
         return run.module if result.same_contents(run.module) else result
@@ -216,7 +216,7 @@ class ModulePass(Pass):
 
 
 def is_optimizable(function: Function) -> bool:
-    """Whether function passes visit a function: not if it is external, compiled by others, or marked to be skipped."""
+    """Return False for functions that function passes skip: external, of another compiler, or marked to be skipped."""
     attrs = function.attrs
     if not len(attrs):
         return True
@@ -243,18 +243,18 @@ class FunctionPass(Pass):
         return self.transform_function
 
     def _run(self, run: PassRun) -> IRModule:
-        run.diagnostics = DiagnosticContext(run.module)
+        run.diagnostics = PassDiagnostics(run.module)
         start = self._with_types(run.module)
         start_module = start.snapshot()
-        # additions of a user's pass to its argument are not part of the result
-        seen = start_module if self.trusted else start.snapshot()
+        # What a user's pass adds to its argument must not become part of the result.
+        argument = start_module if self.trusted else start.snapshot()
         changes: dict[str, Function] = {}
         try:
             for name, function in start.items():
                 if is_optimizable(function):
-                    result = self.transform_function(function, seen, run.context)
+                    result = self.transform_function(function, argument, run.context)
                     if result is not function:
-                        changes[name] = self._check(result, name)
+                        changes[name] = self._check_result(result, name)
         except BaseException:
             run.partial = start_module.with_functions(changes)
             raise
@@ -265,19 +265,19 @@ class FunctionPass(Pass):
             result_mod = run.module
         return infer_types(result_mod)
 
-    def _check(self, result: Any, name: str) -> Function:
+    def _check_result(self, result: Any, name: str) -> Function:
         if not isinstance(result, Function):
-            raise _wrong_result(self, "relay.Function", result, f" for @{name}")
+            raise _wrong_result_error(self, "relay.Function", result, f" for @{name}")
         if not self.trusted:
-            self._refuse_loose(result, name)
+            self._check_closed(result, name)
         return result
 
-    def _refuse_loose(self, result: Function, name: str) -> None:
+    def _check_closed(self, result: Function, name: str) -> None:
         """Raise `DiagnosticError` for a function with free variables or free type variables."""
-        message = f"the pass `{self.info.name}` left @{name}, which contains free"
-        if loose := free_vars(result):
-            names = ", ".join(f"%{v.name_hint}" for v in loose)
-            raise DiagnosticError(Diagnostic(f"{message} variables: {names}", loose[0].span))
+        message = f"the pass `{self.info.name}` returned @{name}, which contains free"
+        if free := free_vars(result):
+            names = ", ".join(f"%{v.name_hint}" for v in free)
+            raise DiagnosticError(Diagnostic(f"{message} variables: {names}", free[0].span))
         if types := free_type_vars(result):
             hint = "list them in the type_params of the function"
             names = ", ".join(v.name_hint for v in types)
@@ -293,7 +293,7 @@ def infer_types(mod: IRModule) -> IRModule:
     return infer_type(mod)
 
 
-def _wrong_result(pass_: Pass, expected: str, actual: Any, where: str = "") -> PassTypeError:
+def _wrong_result_error(pass_: Pass, expected: str, actual: Any, where: str = "") -> PassTypeError:
     hint = "does it end without a `return`?" if actual is None else None
     kind = "module" if isinstance(pass_, ModulePass) else "function"
     return PassTypeError(

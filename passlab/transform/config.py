@@ -101,12 +101,12 @@ def find_option(key: str) -> ConfigOption:
         return _options[key]
     if key.startswith("relay.ext.") and key.endswith(".options"):  # one per external compiler, named by its user
         return ConfigOption(key, dict, None, "Options of an external compiler.")
-    near = did_you_mean(key, _options)
-    hint = f"{near + ' ' if near else ''}candidates are: {' ,'.join(sorted(_options))}"
+    suggestion = did_you_mean(key, _options)
+    hint = f"{suggestion + ' ' if suggestion else ''}candidates are: {' ,'.join(sorted(_options))}"
     raise ConfigError(Diagnostic(f"Invalid config option '{key}'", hint=hint))
 
 
-def checked_config(config: Mapping[str, Any] | None) -> dict[str, Any]:
+def convert_config(config: Mapping[str, Any] | None) -> dict[str, Any]:
     """Return a config with every value checked and converted to its stored form. Raises `ConfigError`."""
     if not config:
         return {}

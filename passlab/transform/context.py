@@ -1,9 +1,9 @@
 """`PassContext`: the options under which passes run, and the instruments that watch them.
 
-The contexts entered with `with` form a stack of the thread, or of the asyncio task; the innermost alone counts. Each
-thread also owns a default context, in force outside of any `with`. The order in which instruments are called, and what
-still happens when one of them raises, is written here and nowhere else. This module does not know what an instrument
-is, only which of its methods are called when, nor what a pass does.
+The contexts entered with `with` form a stack of the thread, or of the asyncio task; only the innermost is in effect.
+Each thread also has a default context, in effect outside of any `with`. This module alone defines in which order
+instruments are called, and which of them are still called after one has raised. It depends on the protocol
+`Instrument`, and on no particular instrument or pass.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from passlab.errors import Diagnostic, PassError, PassTypeError
 from passlab.ir.module import IRModule
-from passlab.transform.config import checked_config, find_option, list_options
-from passlab.transform.diagnostics import DiagnosticContext
+from passlab.transform.config import convert_config, find_option, list_options
+from passlab.transform.diagnostics import PassDiagnostics
 from passlab.transform.pass_info import PassInfo, as_level, as_names
 
 if TYPE_CHECKING:
@@ -67,9 +67,9 @@ class PassContext:
         self.opt_level = as_level(opt_level, "the opt_level of a PassContext")
         self.required_pass = list(as_names(required_pass, "required_pass"))
         self.disabled_pass = list(as_names(disabled_pass, "disabled_pass"))
-        self.instruments: list[Any] = _checked_instruments(instruments)
-        self.config = checked_config(config)
-        self._diag_ctx: DiagnosticContext | None = None
+        self.instruments: list[Any] = _instrument_list(instruments)
+        self.config = convert_config(config)
+        self._diag_ctx: PassDiagnostics | None = None
         self._inherited: tuple[Any, ...] = ()  # instruments of an outer context, which enters and leaves them
 
     # ------------------------------------------------------------ the stack
@@ -86,7 +86,7 @@ class PassContext:
 
     @property
     def entered(self) -> bool:
-        """Whether this context is on the stack of this thread or task; a default context never is."""
+        """True if this context is on the stack of this thread or task; a default context never is."""
         return any(context is self for context in _stack.get())
 
     def __enter__(self) -> PassContext:
@@ -118,8 +118,8 @@ class PassContext:
     ) -> Iterator[PassContext]:
         """Enter a context derived from this one, with another level, more passes, options and instruments.
 
-        The instruments of this context see the passes inside, but are neither entered nor left again; those in
-        `instruments` come after them and are. Raises the errors of `PassContext`.
+        The instruments of this context are called for the passes inside, before those in `instruments`; only the latter
+        are entered and left. Raises the errors of `PassContext`.
         """
         inner = PassContext(
             self.opt_level if opt_level is None else opt_level,
@@ -150,17 +150,17 @@ class PassContext:
         return {o.key: {"type": o.type_key, "default": o.default, "doc": o.doc} for o in list_options()}
 
     @property
-    def diag_ctx(self) -> DiagnosticContext | None:
+    def diag_ctx(self) -> PassDiagnostics | None:
         """The diagnostic context of the running pass; None while none runs, unless one was set."""
         return _running_diagnostics(self) or self._diag_ctx
 
     @diag_ctx.setter
-    def diag_ctx(self, value: DiagnosticContext | None) -> None:
+    def diag_ctx(self, value: PassDiagnostics | None) -> None:
         self._diag_ctx = value
 
     # ------------------------------------------------------------ which passes run
     def pass_enabled(self, info: PassInfo) -> bool:
-        """Whether a `Sequential` runs a pass: never if disabled, always if required, else from its opt_level on."""
+        """Return True if a `Sequential` runs a pass: not if disabled, else if required or from its opt_level on."""
         return self.why_disabled(info) is None
 
     def why_disabled(self, info: PassInfo) -> str | None:
@@ -174,7 +174,7 @@ class PassContext:
     # ------------------------------------------------------------ instruments
     def override_instruments(self, instruments: Iterable[Any] | None) -> None:
         """Leave the instruments of this context and enter new ones (None: none)."""
-        new = _checked_instruments(instruments)
+        new = _instrument_list(instruments)
         self._exit_instruments()
         self.instruments = new
         self._enter_instruments(_stack.get(), _stack.get())
@@ -191,11 +191,11 @@ class PassContext:
             _stack.set(outside)
             self.instruments = []
             _log.info("pass instrumentation enter failed: instrumentation is disabled")
-            _all_without_raising([(i.exit_pass_ctx, "exit_pass_ctx") for i in reversed(entered)])
+            _call_during_error([(i.exit_pass_ctx, "exit_pass_ctx") for i in reversed(entered)])
             raise
 
     def _own_instruments(self) -> list[Any]:
-        """The instruments that this context enters and leaves: all but the inherited ones."""
+        """Return the instruments that this context enters and leaves: all but the inherited ones."""
         return [i for i in self.instruments if not any(i is other for other in self._inherited)]
 
     def _exit_instruments(self) -> None:
@@ -207,72 +207,72 @@ class PassContext:
             _log.info("pass instrumentation exit failed: instrumentation is disabled")
             raise
 
-    def _allows(self, mod: IRModule, info: PassInfo) -> str | None:
-        """Call `should_run` of every instrument; return the first that refuses, or None. Required passes always run."""
+    def _refusal(self, mod: IRModule, info: PassInfo) -> str | None:
+        """Call `should_run` of every instrument; name those that return False, or None. Required passes always run."""
         if info.name in self.required_pass:
             return None
-        refusing: list[str] = []
+        names: list[str] = []
         for instrument in self.instruments:
-            answer = instrument.should_run(mod, info)
-            if answer is None:
+            should_run = instrument.should_run(mod, info)
+            if should_run is None:
                 name = _instrument_name(instrument)
                 raise PassTypeError(
                     Diagnostic(
-                        f"`should_run` of the instrument {name} gave no answer for the pass `{info.name}`",
+                        f"`should_run` of the instrument {name} returned nothing for the pass `{info.name}`",
                         expected="bool",
                         found="None",
                         hint="does it end without a `return`?",
                     )
                 )
-            if not answer:
-                refusing.append(_instrument_name(instrument))
-        return f"should_run of {', '.join(refusing)}" if refusing else None
+            if not should_run:
+                names.append(_instrument_name(instrument))
+        return f"should_run of {', '.join(names)}" if names else None
 
-    def _conduct(self, run: PassRun, body: Callable[[], IRModule]) -> IRModule:
-        """Run the body of a pass between the instruments' hooks.
+    def _run_with_hooks(self, run: PassRun, body: Callable[[], IRModule]) -> IRModule:
+        """Run the body of a pass between the hooks of the instruments.
 
         An instrument whose `run_before_pass` returned gets exactly one of `run_after_pass` and `pass_failed`.
         """
         mod, info = run.module, run.pass_.info
-        refused = self._allows(mod, info)
-        if refused is not None:
-            self._report_skipped(run, refused)
+        refusal = self._refusal(mod, info)
+        if refusal is not None:
+            self._report_skipped(run, refusal)
             return mod
-        opened: list[Any] = []
+        pending: list[Any] = []  # instruments whose `run_before_pass` returned, until one of the other two is called
         try:
             for instrument in list(self.instruments):
                 instrument.run_before_pass(mod, info)
-                opened.append(instrument)
+                pending.append(instrument)
             result = body()
             for instrument in list(self.instruments):
-                if instrument in opened:
-                    opened.remove(instrument)
+                if instrument in pending:
+                    pending.remove(instrument)
                     instrument.run_after_pass(result, info)
         except BaseException as error:
-            _all_without_raising([(partial(i.pass_failed, mod, info, error), "pass_failed") for i in opened])
+            _call_during_error([(partial(i.pass_failed, mod, info, error), "pass_failed") for i in pending])
             raise
         return result
 
     def _report_skipped(self, run: PassRun, reason: str) -> None:
-        """Report a pass that does not run to the recorders among the instruments."""
+        """Call `pass_skipped` of the instruments that have it."""
         for instrument in self.instruments:
-            note = getattr(instrument, "pass_skipped", None)
-            if note is not None:
-                note(run, reason)
+            hook = getattr(instrument, "pass_skipped", None)
+            if hook is not None:
+                hook(run, reason)
 
-    def _of_instruments(self, method: str, run: PassRun) -> list[Any]:
+    def _call_instruments(self, method: str, run: PassRun) -> list[Any]:
         """Call `method` of the instruments that have it; return the results other than None."""
-        makers = (getattr(instrument, method, None) for instrument in self.instruments)
-        return [observer for make in makers if make is not None and (observer := make(run)) is not None]
+        hooks = (getattr(instrument, method, None) for instrument in self.instruments)
+        return [result for hook in hooks if hook is not None and (result := hook(run)) is not None]
 
     def __str__(self) -> str:
         names = [_instrument_name(i) for i in self.instruments]
         return (
             "Pass context information: \n"
             f"\topt_level: {self.opt_level}\n"
-            f"\trequired passes: {_shown_list(self.required_pass)}\n"
-            f"\tdisabled passes: {_shown_list(self.disabled_pass)}\n"
-            f"\tinstruments: {_shown_list(names)}\n"
+            f"\trequired passes: [{', '.join(self.required_pass)}]\n"
+            f"\tdisabled passes: [{', '.join(self.disabled_pass)}]\n"
+            f"\tinstruments: [{', '.join(names)}]\n"
             f"\tconfig: {{{', '.join(f'{key!r}: {value!r}' for key, value in self.config.items())}}}"
         )
 
@@ -284,7 +284,7 @@ _defaults = threading.local()
 _current_run: ContextVar[PassRun | None] = ContextVar("passlab_pass_run", default=None)
 
 
-def _running_diagnostics(context: PassContext) -> DiagnosticContext | None:
+def _running_diagnostics(context: PassContext) -> PassDiagnostics | None:
     run = _current_run.get()
     while run is not None:
         if run.context is context and run.diagnostics is not None:
@@ -297,11 +297,7 @@ def _instrument_name(instrument: Any) -> str:
     return str(getattr(instrument, "name", type(instrument).__name__))
 
 
-def _shown_list(names: Iterable[str]) -> str:
-    return f"[{', '.join(names)}]"
-
-
-def _checked_instruments(instruments: Iterable[Any] | None) -> list[Any]:
+def _instrument_list(instruments: Iterable[Any] | None) -> list[Any]:
     """Return instruments as a list. Raises `PassTypeError` if they are not a list of instruments."""
     if instruments is None:
         return []
@@ -309,8 +305,8 @@ def _checked_instruments(instruments: Iterable[Any] | None) -> list[Any]:
         raise PassTypeError(
             Diagnostic("instruments must be a list", expected="list[PassInstrument]", found=repr(instruments))
         )
-    checked = list(instruments)
-    for instrument in checked:
+    result = list(instruments)
+    for instrument in result:
         if isinstance(instrument, type):
             raise PassTypeError(
                 Diagnostic(
@@ -324,19 +320,19 @@ def _checked_instruments(instruments: Iterable[Any] | None) -> list[Any]:
                     hint="decorate its class with `@passlab.instrument.pass_instrument`",
                 )
             )
-    return checked
+    return result
 
 
-def _all_without_raising(hooks: Iterable[tuple[Callable[[], None], str]]) -> None:
-    """Call hooks while an error propagates, which an error of a hook must not replace.
+def _call_during_error(hooks: Iterable[tuple[Callable[[], None], str]]) -> None:
+    """Call hooks while an error propagates. Errors of the hooks are logged, so they do not replace it.
 
-    An interrupt in one of them is raised in its place, but only after all have been called.
+    An interrupt during one of them is raised instead of the error, after all hooks have been called.
     """
     interrupt: BaseException | None = None
     for hook, name in hooks:
         try:
             hook()
-        except Exception:  # noqa: BLE001 - the error on its way matters more than any of the hook's
+        except Exception:  # noqa: BLE001 - the propagating error matters more than that of the hook
             _log.warning("an instrument's %s raised while another error was being handled", name, exc_info=True)
         except BaseException as error:  # noqa: BLE001 - raised below
             interrupt = error

@@ -8,8 +8,7 @@
 
         def transform_function(self, func, mod, ctx): ...
 
-Options are given by keyword or position, checked against their annotation, and never change afterwards. This module
-knows no particular pass.
+Options are passed by keyword or position, checked against their annotation, and never change afterwards.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ P = TypeVar("P", bound=type[Pass])
 def standard_pass(
     *, opt_level: int, required: Sequence[str] = (), promise: NumericContract | None = EXACT, name: str | None = None
 ) -> Callable[[P], P]:
-    """Declare a pass class: its level, required passes, numeric contract and name (by default the class's).
+    """Declare a pass class: its level, required passes, numeric contract and name (by default that of the class).
 
     Raises `PassTypeError` if the decorated object is not a pass class.
     """
@@ -58,30 +57,30 @@ def standard_pass(
         result.info = PassInfo(opt_level, name or cls.__name__, list(required))
         result.promise = promise
         result.trusted = True
-        result.options = _options
+        result.options = _changed_options
         result.factory_name = cls.__name__
-        result.__init__ = _checked_init(result)
+        result.__init__ = _init_with_checks(result)
         return typing.cast(P, result)
 
     return declare
 
 
-def _options(self: Any) -> dict[str, Any]:
+def _changed_options(self: Any) -> dict[str, Any]:
     """Return the options that differ from their default."""
     options = {}
     for field in dataclasses.fields(self):
         value = getattr(self, field.name)
         default = field.default_factory() if field.default_factory is not dataclasses.MISSING else field.default
-        if value is not default and not (type(value) is type(default) and _same(value, default)):
+        if value is not default and not (type(value) is type(default) and _equal_literals(value, default)):
             options[field.name] = value
     return options
 
 
-def _same(a: Any, b: Any) -> bool:
+def _equal_literals(a: Any, b: Any) -> bool:
     return a == b if isinstance(a, (bool, int, float, str, list, tuple, dict)) else False
 
 
-def _checked_init(cls: Any) -> Callable[..., None]:
+def _init_with_checks(cls: Any) -> Callable[..., None]:
     """Return an `__init__` that rejects unknown, missing and ill-typed options with an error that names them."""
     plain = cls.__init__
     title = cls.__name__
@@ -91,33 +90,30 @@ def _checked_init(cls: Any) -> Callable[..., None]:
     def init(self: Any, *args: Any, **kwargs: Any) -> None:
         for key in kwargs:
             if key not in names:
-                takes = f"it takes {', '.join(names)}" if names else "it takes no options"
+                options = f"it takes {', '.join(names)}" if names else "it takes no options"
                 raise PassTypeError(
-                    Diagnostic(f"{title} has no option `{key}`", hint=did_you_mean(key, names) or takes)
+                    Diagnostic(f"{title} has no option `{key}`", hint=did_you_mean(key, names) or options)
                 )
         if len(args) > len(names):
-            raise PassTypeError(Diagnostic(f"{title} takes {len(names)} options, {len(args)} were given"))
+            raise PassTypeError(Diagnostic(f"{title} takes {len(names)} options, not {len(args)}"))
         values = _convert_all(cls, {**dict(zip(names, args, strict=False)), **kwargs})
         try:
             plain(self, **values)
         except PasslabError:
             raise
         except TypeError as error:
-            raise PassTypeError(Diagnostic(f"{title}: {_missing(cls, values) or error}")) from None
+            raise PassTypeError(Diagnostic(f"{title}: {_missing_option(cls, values) or error}")) from None
         except ValueError as error:
             raise PassValueError(Diagnostic(f"{title}: {error}")) from None
 
     return init
 
 
-def _missing(cls: Any, values: dict[str, Any]) -> str | None:
-    unset = dataclasses.MISSING
-    missing = [
-        f.name
-        for f in dataclasses.fields(cls)
-        if f.name not in values and f.default is unset and f.default_factory is unset
-    ]
-    return f"the option `{missing[0]}` has no default: give it" if missing else None
+def _missing_option(cls: Any, values: dict[str, Any]) -> str | None:
+    for f in dataclasses.fields(cls):
+        if f.name not in values and f.default is f.default_factory is dataclasses.MISSING:
+            return f"the option `{f.name}` is missing; it has no default"
+    return None
 
 
 @functools.cache
@@ -134,9 +130,7 @@ _SIMPLE = (bool, int, float, str)
 
 
 def _convert(title: str, name: str, hint: Any, value: Any) -> Any:
-    """Check a value against a simple annotation (bool, int, float, str, and unions of these with None); accept
-    others.
-    """
+    """Check a value against an annotation of bool, int, float, str and None; accept any value for other annotations."""
     if isinstance(value, (np.bool_, np.integer, np.floating)):
         value = value.item()
     union = typing.get_origin(hint) in (typing.Union, types.UnionType)

@@ -12,6 +12,7 @@ import difflib
 import functools
 import inspect
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from passlab.errors import Diagnostic, PassTypeError, PassValueError
@@ -23,7 +24,7 @@ from passlab.transform.numeric_contract import NumericContract
 from passlab.transform.pass_info import PassInfo
 
 
-class _FunctionMade(Pass):
+class _WrappedFunction(Pass):
     """The common part of passes created from functions: they keep the function and its metadata."""
 
     def __init__(self, pass_func: Callable[..., Any], info: PassInfo, promise: NumericContract | None) -> None:
@@ -38,7 +39,7 @@ class _FunctionMade(Pass):
         return self._pass_func
 
 
-class _ModuleFunction(_FunctionMade, ModulePass):
+class _WrappedModuleFunction(_WrappedFunction, ModulePass):
     """A module pass created from a function (mod, ctx) -> mod."""
 
     def transform_module(self, mod: IRModule, ctx: PassContext) -> IRModule:
@@ -46,12 +47,30 @@ class _ModuleFunction(_FunctionMade, ModulePass):
         return result
 
 
-class _FunctionFunction(_FunctionMade, FunctionPass):
+class _WrappedFunctionFunction(_WrappedFunction, FunctionPass):
     """A function pass created from a function (func, mod, ctx) -> func."""
 
     def transform_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
         result: Function = self._pass_func(func, mod, ctx)
         return result
+
+
+@dataclass(frozen=True)
+class _PassKind:
+    """A kind of passes: the method that users write, its parameters, and the classes of the passes created from it."""
+
+    name: str
+    parameters: tuple[str, ...]
+    base: type[Pass]
+    from_function: type[_WrappedFunction]
+
+    @property
+    def method(self) -> str:
+        return f"transform_{self.name}"
+
+
+_MODULE = _PassKind("module", ("mod", "ctx"), ModulePass, _WrappedModuleFunction)
+_FUNCTION = _PassKind("function", ("func", "mod", "ctx"), FunctionPass, _WrappedFunctionFunction)
 
 
 def module_pass(
@@ -67,20 +86,9 @@ def module_pass(
 
     A class becomes a class of passes. Without `pass_func` a decorator is returned. Raises `PassValueError` without
     `opt_level`, `PassTypeError` if `required` is not a list or `pass_func` is not callable. `traceable` becomes part of
-    the pass's `info`.
+    the `info` of the pass.
     """
-    return _decorate(
-        "module",
-        "transform_module",
-        ModulePass,
-        _ModuleFunction,
-        pass_func,
-        opt_level,
-        name,
-        required,
-        traceable,
-        promise,
-    )
+    return _create_pass(_MODULE, pass_func, opt_level, name, required, traceable, promise)
 
 
 def function_pass(
@@ -96,25 +104,11 @@ def function_pass(
 
     A class becomes a class of passes. Without `pass_func` a decorator is returned. Raises the errors of `module_pass`.
     """
-    return _decorate(
-        "function",
-        "transform_function",
-        FunctionPass,
-        _FunctionFunction,
-        pass_func,
-        opt_level,
-        name,
-        required,
-        traceable,
-        promise,
-    )
+    return _create_pass(_FUNCTION, pass_func, opt_level, name, required, traceable, promise)
 
 
-def _decorate(
-    kind: str,
-    method: str,
-    base: type[Pass],
-    from_function: type[_FunctionMade],
+def _create_pass(
+    kind: _PassKind,
     pass_func: Any,
     opt_level: int | None,
     name: str | None,
@@ -123,79 +117,73 @@ def _decorate(
     promise: NumericContract | None,
 ) -> Any:
     if opt_level is None:
-        raise PassValueError(Diagnostic(f"Please provide opt_level for the {kind} pass."))
+        raise PassValueError(Diagnostic(f"Please provide opt_level for the {kind.name} pass."))
     if required and not isinstance(required, (list, tuple)):
         raise PassTypeError(
             Diagnostic("Required is expected to be the type of list/tuple.", found=type(required).__name__)
         )
-    needed = list(required or ())
+    required_names = list(required or ())
 
     def decorate(target: Any) -> Any:
         if not callable(target):
-            raise PassTypeError(
-                Diagnostic(f"pass_func must be a callable for {kind.capitalize()} pass", found=type(target).__name__)
-            )
-        info = PassInfo(opt_level, name or target.__name__, needed, traceable)
+            message = f"pass_func must be a callable for {kind.name.capitalize()} pass"
+            raise PassTypeError(Diagnostic(message, found=type(target).__name__))
+        info = PassInfo(opt_level, name or target.__name__, required_names, traceable)
         if isinstance(target, type):
-            return _class_of_passes(base, method, target, info, promise)
+            return _class_of_passes(kind, target, info, promise)
         _check_parameters(kind, target)
-        return from_function(target, info, promise)
+        return kind.from_function(target, info, promise)
 
     return decorate(pass_func) if pass_func is not None else decorate
 
 
-_METHOD_PARAMETERS = {"transform_module": "mod, ctx", "transform_function": "func, mod, ctx"}
-_PARAMETERS = {"module": ("mod", "ctx"), "function": ("func", "mod", "ctx")}
-
-
-def _check_parameters(kind: str, target: Any) -> None:
+def _check_parameters(kind: _PassKind, target: Any) -> None:
     """Reject callables whose parameters do not fit the kind of pass, where the signature is known."""
     try:
         signature = inspect.signature(target)
     except (TypeError, ValueError):  # callables written in C may have no signature
         return
     try:
-        signature.bind(*_PARAMETERS[kind])
+        signature.bind(*kind.parameters)
     except TypeError:
-        expected = f"({', '.join(_PARAMETERS[kind])})"
+        expected = f"({', '.join(kind.parameters)})"
         raise PassTypeError(
-            Diagnostic(f"a {kind} pass is called with other arguments", expected=expected, found=str(signature))
+            Diagnostic(f"a {kind.name} pass is called with other arguments", expected=expected, found=str(signature))
         ) from None
 
 
-def _class_of_passes(
-    base: type[Pass], method: str, user_class: Any, info: PassInfo, promise: NumericContract | None
-) -> type[Pass]:
-    """Return a subclass of `base` whose instances wrap an instance of the user's class.
+def _class_of_passes(kind: _PassKind, user_class: Any, info: PassInfo, promise: NumericContract | None) -> type[Pass]:
+    """Return a class of passes whose instances wrap an instance of the user's class.
 
-    Raises `PassTypeError` for a class without that method.
+    Raises `PassTypeError` for a class without the method of the kind.
     """
-    if not callable(getattr(user_class, method, None)):
+    if not callable(getattr(user_class, kind.method, None)):
         methods = [name for name in dir(user_class) if not name.startswith("_")]
-        nearest = difflib.get_close_matches(method, methods, n=1)
-        hint = f"is `{nearest[0]}` meant?" if nearest else f"define `{method}(self, {_METHOD_PARAMETERS[method]})`"
-        raise PassTypeError(Diagnostic(f"the class {user_class.__name__} has no method `{method}`", hint=hint))
+        nearest = difflib.get_close_matches(kind.method, methods, n=1)
+        signature = f"{kind.method}(self, {', '.join(kind.parameters)})"
+        hint = f"is `{nearest[0]}` meant?" if nearest else f"define `{signature}`"
+        raise PassTypeError(Diagnostic(f"the class {user_class.__name__} has no method `{kind.method}`", hint=hint))
 
     @functools.wraps(user_class.__init__)
     def init(self: Any, *args: Any, **kwargs: Any) -> None:
         self._user_object = user_class(*args, **kwargs)
 
-    def work(self: Any, *args: Any) -> object:
-        return getattr(self._user_object, method)(*args)
+    def transform(self: Any, *args: Any) -> object:
+        return getattr(self._user_object, kind.method)(*args)
 
-    def fall_back(self: Any, attribute: str) -> object:
+    def get_user_attribute(self: Any, attribute: str) -> object:
         if attribute.startswith("__") or attribute == "_user_object":
             raise AttributeError(attribute)
         return getattr(self._user_object, attribute)
 
     body = {
         "__init__": init,
-        "__getattr__": fall_back,
-        method: work,
+        "__getattr__": get_user_attribute,
+        kind.method: transform,
         "info": info,
         "promise": promise,
         "__doc__": user_class.__doc__,
         "__module__": user_class.__module__,
         "__qualname__": user_class.__qualname__,
     }
-    return type(user_class.__name__, (base,), body)
+    return type(user_class.__name__, (kind.base,), body)

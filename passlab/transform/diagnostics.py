@@ -1,9 +1,8 @@
-"""`DiagnosticContext`: the findings that a pass reports about its module.
+"""`PassDiagnostics`: the findings that a pass reports about its module.
 
     ctx.diag_ctx.emit(Diagnostic("this convolution has no weight", call.span))
 
-Findings are evaluated after the pass has run: any error makes the pass raise, warnings are logged. This module does not
-know passes.
+Findings are evaluated after the pass has run: any error makes the pass raise, warnings are logged.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from passlab.ir.module import IRModule
 _log = logging.getLogger("passlab.transform")
 
 
-class DiagnosticContext:
+class PassDiagnostics:
     """The findings of one run of a pass over one module."""
 
     def __init__(self, module: IRModule) -> None:
@@ -28,7 +27,7 @@ class DiagnosticContext:
         self.diagnostics.append(diagnostic)
 
     def render(self) -> None:
-        """Log the findings that are not errors. Raises `DiagnosticError` with all findings when one is an error."""
+        """Log the findings as warnings. Raises `DiagnosticError` with all findings if one of them is an error."""
         if any(finding.severity == "error" for finding in self.diagnostics):
             raise DiagnosticError(*self.diagnostics)
         for finding in self.diagnostics:

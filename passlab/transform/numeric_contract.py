@@ -1,7 +1,7 @@
 """Numeric contracts: how far a pass may change numerical results. Validation checks each pass against its contract.
 
 `EXACT`: the results are the same, bit for bit. `Rounds(ulps)`: each result is within `ulps` units in the last place of
-the result type. `FINITE`: the same where no overflow, NaN or negative zero is involved. This module computes nothing.
+the result type. `FINITE`: the same where no overflow, NaN or negative zero is involved.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class NumericContract:
 
     @property
     def exact(self) -> bool:
-        """Whether this is the contract of identical bits."""
+        """True for the contract of identical bits."""
         return self.ulps == 0 and not self.finite_only
 
     def then(self, other: NumericContract) -> NumericContract:
@@ -47,7 +47,7 @@ FINITE = NumericContract(finite_only=True)
 
 
 def Rounds(ulps: float) -> NumericContract:  # noqa: N802 - reads as a value beside EXACT and FINITE
-    """The contract of results within `ulps` units in the last place."""
+    """Return the contract of results within `ulps` units in the last place."""
     return NumericContract(ulps=float(ulps))
 
 

@@ -1,4 +1,4 @@
-"""`PassInfo`: the name, level and requirements of a pass. It knows nothing of programs."""
+"""`PassInfo`: the name, level and requirements of a pass."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class PassInfo:
     """The name of a pass, the optimization level from which a pipeline runs it, and the passes it requires before it.
 
     Raises `PassTypeError` for a level that is not an integer, a name that is not text, or requirements that are not a
-    list of names. `required=None` means none. `traceable` is kept, and means nothing here.
+    list of names. `required=None` means none. `traceable` is stored and has no effect here.
     """
 
     __slots__ = ("opt_level", "name", "traceable", "_required")
@@ -30,7 +30,7 @@ class PassInfo:
 
     @property
     def required(self) -> list[str]:
-        """The names of the passes a pipeline runs before this one, each time."""
+        """The names of the passes that a pipeline runs before each run of this one."""
         return list(self._required)
 
     def __str__(self) -> str:

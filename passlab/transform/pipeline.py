@@ -71,11 +71,11 @@ def context_names(names: Iterable[str], pipeline: Pass) -> list[str]:
     has: in a context it would have no effect.
     """
     own: set[str] = set()
-    waiting = [pipeline]
-    while waiting:
-        pass_ = waiting.pop()
+    worklist = [pipeline]
+    while worklist:
+        pass_ = worklist.pop()
         own.add(pass_.info.name)
-        waiting += pass_.passes if isinstance(pass_, Sequential) else ()
+        worklist += pass_.passes if isinstance(pass_, Sequential) else ()
     return [name if name in own else _context_name(name, own) for name in names]
 
 
@@ -96,18 +96,18 @@ def as_pass(value: Any, passes: Mapping[str, Any] | None = None) -> Pass:
         return parse_pipeline(value, passes)
     if isinstance(value, (list, tuple)):
         nested = (list, tuple)
-        members = [_member(v, passes) if isinstance(v, str) else v for v in value]
-        return Sequential([as_pass(v, passes) if isinstance(v, nested) else v for v in members])
+        elements = [_list_element(v, passes) if isinstance(v, str) else v for v in value]
+        return Sequential([as_pass(v, passes) if isinstance(v, nested) else v for v in elements])
     return Sequential([value])  # raises an error with the valid types if `value` is not a pass
 
 
-def _member(text: str, passes: Mapping[str, Any] | None) -> Pass:
+def _list_element(text: str, passes: Mapping[str, Any] | None) -> Pass:
     """Return an element of a list as a pass: a text with one pass is that pass, not a pipeline of one."""
     items = _Parser(text, passes, "pipeline").pipeline()
     return items[0] if len(items) == 1 else Sequential(items)
 
 
-def _makes_passes(value: Any) -> bool:
+def _is_pass_or_class(value: Any) -> bool:
     return isinstance(value, Pass) or (isinstance(value, type) and issubclass(value, Pass))
 
 
@@ -209,10 +209,10 @@ class _Parser:
         factory = self.factory(name, start)
         positional: list[Any] = []
         named: dict[str, Any] = {}
-        places: dict[str, Span] = {}
+        spans: dict[str, Span] = {}
         if self.next_is("("):
             closing = self.open()
-            self.arguments(positional, named, places)
+            self.arguments(positional, named, spans)
             self.close(closing)
         if isinstance(factory, Pass):
             if positional or named:
@@ -221,19 +221,19 @@ class _Parser:
         try:
             pass_ = factory(*positional, **named)
         except PasslabError as error:
-            raise self.locate_error(error, start, places) from None
+            raise self.locate_error(error, start, spans) from None
         except (TypeError, ValueError) as error:
-            raise self.locate_error(ParseError(Diagnostic(f"{name}: {error}")), start, places) from None
+            raise self.locate_error(ParseError(Diagnostic(f"{name}: {error}")), start, spans) from None
         if not isinstance(pass_, Pass):
             raise self.error(
-                f"`{name}` made no pass", start, start + len(name), expected="Pass", found=type(pass_).__name__
+                f"`{name}` did not return a pass", start, start + len(name), expected="Pass", found=type(pass_).__name__
             )
         return pass_
 
     def factory(self, name: str, start: int) -> Any:
         """Return the pass, or its factory. A name that the caller passes in must be a pass or a class of passes."""
         result = self.passes.get(name)
-        if _makes_passes(result):
+        if _is_pass_or_class(result):
             return result
         factory = find_factory(name)
         if factory is not None:
@@ -251,49 +251,49 @@ class _Parser:
                     hint=hint if callable(result) else None,
                 )
             )
-        raise unknown_pass(name, [*(n for n, v in self.passes.items() if _makes_passes(v)), "Sequential"], span)
+        raise unknown_pass(name, [*(n for n, v in self.passes.items() if _is_pass_or_class(v)), "Sequential"], span)
 
     def sequential(self, start: int) -> Sequential:
         """Read the arguments of `Sequential`: passes, or one list of them, then options of the pipeline."""
         if not self.next_is("("):
             return Sequential()
         closing = self.open()
-        listed: list[Pass] | None = None
+        list_items: list[Pass] | None = None
         if self.next_is("["):
             bracket = self.open()
-            listed = self.items()
+            list_items = self.items()
             self.close(bracket)
             self.accept(",")
         items = self.items()
-        if listed is not None:
-            items = [Sequential(listed), *items] if items else listed
+        if list_items is not None:
+            items = [Sequential(list_items), *items] if items else list_items
         named: dict[str, Any] = {}
-        places: dict[str, Span] = {}
-        self.arguments(None, named, places)
+        spans: dict[str, Span] = {}
+        self.arguments(None, named, spans)
         self.close(closing)
         for key in named:
             if key not in _PIPELINE_OPTIONS:
                 hint = did_you_mean(key, _PIPELINE_OPTIONS) or f"its options are {', '.join(_PIPELINE_OPTIONS)}"
-                raise ParseError(Diagnostic(f"Sequential has no option `{key}`", places[key], hint=hint))
+                raise ParseError(Diagnostic(f"Sequential has no option `{key}`", spans[key], hint=hint))
         try:
             return Sequential(items, **named)
         except PasslabError as error:
-            raise self.locate_error(error, start, places) from None
+            raise self.locate_error(error, start, spans) from None
 
-    def locate_error(self, error: PasslabError, start: int, places: dict[str, Span]) -> PasslabError:
+    def locate_error(self, error: PasslabError, start: int, spans: dict[str, Span]) -> PasslabError:
         """Return an error from creating a pass, located at the option it names, or else at the whole item."""
         whole = self.span(start, self.tokens[self.at - 1][2] + len(self.tokens[self.at - 1][1]))
 
-        def place(finding: Diagnostic) -> Diagnostic:
+        def locate(finding: Diagnostic) -> Diagnostic:
             if finding.place is not None:
                 return finding
-            named = [span for key, span in places.items() if f"`{key}`" in finding.message]
-            return replace(finding, place=named[0] if named else whole)
+            candidates = [span for key, span in spans.items() if f"`{key}`" in finding.message]
+            return replace(finding, place=candidates[0] if candidates else whole)
 
-        return type(error)(*map(place, error.diagnostics))
+        return type(error)(*map(locate, error.diagnostics))
 
     # ------------------------------------------------------------ options
-    def arguments(self, positional: list[Any] | None, named: dict[str, Any], places: dict[str, Span]) -> None:
+    def arguments(self, positional: list[Any] | None, named: dict[str, Any], spans: dict[str, Span]) -> None:
         """Read `value` and `key=value` up to a closing bracket; `positional` is None where only keys are allowed."""
         while not self.next_is(")"):
             kind, text, start = self.tokens[self.at]
@@ -302,7 +302,7 @@ class _Parser:
                     raise self.error(f"the option `{text}` is given twice", start, start + len(text))
                 self.at += 2
                 named[text] = self.value()
-                places[text] = self.span(start, self._end())
+                spans[text] = self.span(start, self._end())
             elif positional is None or named:
                 raise self.syntax_error("an option, as in `name=value`")
             else:

@@ -4,7 +4,7 @@
     def dense(attrs, args, types): ...
 
 Registering again replaces the previous function, so that a notebook cell may run twice; a function of lower `level`
-does not replace one of higher. This module knows the names of attributes, not the passes that use them.
+does not replace one of higher level.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from passlab.ir.op import Op, register_op_attr
 
 @dataclass(frozen=True)
 class InferCorrectLayoutOutput:
-    """The result of a function of `register_infer_correct_layout`: layouts of a call, by name, and its attributes."""
+    """The result of a function of `register_infer_correct_layout`: layouts of a call, and its new attributes."""
 
     input_layouts: Sequence[str]
     output_layouts: Sequence[str]
@@ -30,7 +30,7 @@ def unregister_op_attr(op_name: str, attr_key: str) -> None:
     Op.get(op_name).reset_attr(attr_key)
 
 
-def _registers(attr_key: str, name: str, doc: str) -> Callable[..., Any]:
+def _register_function(attr_key: str, name: str, doc: str) -> Callable[..., Any]:
     def register(op_name: str, func: Any = None, level: int = 10) -> Any:
         return register_op_attr(op_name, attr_key, func, level)
 
@@ -39,48 +39,48 @@ def _registers(attr_key: str, name: str, doc: str) -> Callable[..., Any]:
     return register
 
 
-register_legalize = _registers(
+register_legalize = _register_function(
     "FTVMLegalize",
     "register_legalize",
     "Register how Legalize replaces calls: func(attrs, args, types) -> expression or None.",
 )
-register_qnn_legalize = _registers(
+register_qnn_legalize = _register_function(
     "FTVMQnnLegalize",
     "register_qnn_legalize",
     "Register how qnn Legalize replaces calls: func(attrs, args, types) -> expression or None.",
 )
-register_qnn_canonicalize = _registers(
+register_qnn_canonicalize = _register_function(
     "FTVMQnnCanonicalize",
     "register_qnn_canonicalize",
     "Register how qnn CanonicalizeOps replaces calls: func(attrs, args, types) -> expression or None.",
 )
-register_alter_op_layout = _registers(
+register_alter_op_layout = _register_function(
     "FTVMAlterOpLayout",
     "register_alter_op_layout",
     "Register how AlterOpLayout replaces calls: func(attrs, args, types, out_type) -> call or None.",
 )
-register_convert_op_layout = _registers(
+register_convert_op_layout = _register_function(
     "FTVMConvertOpLayout",
     "register_convert_op_layout",
     "Register how ConvertLayout converts calls: func(attrs, args, types, desired_layouts) -> call or None.",
 )
-register_mixed_precision_conversion = _registers(
+register_mixed_precision_conversion = _register_function(
     "FTVMMixedPrecisionConversionType",
     "register_mixed_precision_conversion",
     "Register the precision of calls: func(call, dtype) -> [category, accumulation, output dtype].",
 )
-register_fake_quantization_to_integer = _registers(
+register_fake_quantization_to_integer = _register_function(
     "FTVMFakeQuantizationToInteger",
     "register_fake_quantization_to_integer",
     "Register a rule of FakeQuantizationToInteger: func(call, region) -> [expression, its quantization parameters].",
 )
 
-register_gradient = _registers(
+register_gradient = _register_function(
     "FPrimalGradient",
     "register_gradient",
     "Register the gradient of an operator: func(call, gradient of its result) -> a gradient for each argument.",
 )
-register_infer_correct_layout = _registers(
+register_infer_correct_layout = _register_function(
     "FInferCorrectLayout",
     "register_infer_correct_layout",
     "Register the layouts of calls: func(attrs, new_in_layouts, old_in_layouts, old_in_types) -> layouts or None.",

@@ -42,7 +42,9 @@ def register_pass(factory: F, name: str | None = None) -> F:
     twice; names of standard passes are rejected with `PassError`. Returns `factory`, so it works as a decorator.
     """
     if not isinstance(factory, Pass) and not callable(factory):
-        raise PassTypeError(Diagnostic("a pass, or what makes one, can be registered", found=repr(factory)))
+        raise PassTypeError(
+            Diagnostic("only a pass, or a function that returns one, can be registered", found=repr(factory))
+        )
     title = name or (factory.info.name if isinstance(factory, Pass) else factory.__name__)
     if title in standard_passes() or title in aliases():
         raise PassError(Diagnostic(f"`{title}` is a standard pass", hint="register yours under another name"))
@@ -94,7 +96,7 @@ def unknown_pass(name: str, candidates: Any = None, place: Any = None) -> PassEr
 
 
 def get_pass(name: str, /, *args: Any, **options: Any) -> Pass:
-    """Return a new pass by name, with the options given. Raises `PassError` for an unknown name."""
+    """Return a new pass by name. Raises `PassError` for an unknown name, `PassTypeError` for wrong options."""
     pass_ = get_factory(name)(*args, **options)
     if not isinstance(pass_, Pass):
         raise PassTypeError(
@@ -114,7 +116,7 @@ def list_passes() -> Table:
 
 
 def _row(name: str, pass_: Any) -> tuple[Any, ...]:
-    """Describe a pass, a class of passes, or a factory (which says little before it is called)."""
+    """Return the row of a pass, a class of passes, or a factory (of which only the docstring is known)."""
     cls = pass_ if isinstance(pass_, type) else type(pass_)
     info = getattr(pass_, "info", None)
     info = info if isinstance(info, PassInfo) else None

@@ -40,7 +40,7 @@ class Sequential(Pass):
                     hint=hint,
                 )
             )
-        self._passes = [_checked_child(child, number, name) for number, child in enumerate(passes or (), 1)]
+        self._passes = [_check_child(child, number, name) for number, child in enumerate(passes or (), 1)]
         self.info = PassInfo(opt_level, name, required, traceable)
 
     def make_passes(self) -> list[Pass]:
@@ -54,8 +54,7 @@ class Sequential(Pass):
 
     @staticmethod
     def from_text(text: str, passes: Mapping[str, Any] | None = None, source_name: str = "pipeline") -> Sequential:
-        """Return the pipeline that a text in the pipeline language describes; `passes` adds names to the standard
-        passes.
+        """Parse the pipeline language; `passes` adds names to those of the standard passes.
 
         Raises `ParseError` or `PassError`, located in the text.
         """
@@ -68,13 +67,13 @@ class Sequential(Pass):
         mod = run.module
         for child in self.passes:
             info = child.info
-            why_not = context.why_disabled(info)
-            if why_not is not None:
-                _note_skipped(child, context, mod, run, why_not)
+            reason = context.why_disabled(info)
+            if reason is not None:
+                _report_skipped(child, context, mod, run, reason)
                 continue
-            for needed in required_passes(child):
+            for required in required_passes(child):
                 run.requiring = child
-                mod = run.partial = needed(mod)
+                mod = run.partial = required(mod)
             run.requiring = None
             mod = run.partial = child(mod)
         return mod
@@ -84,14 +83,14 @@ class Sequential(Pass):
         if type(self) is not Sequential:
             return super().as_text()
         inner = ", ".join(child.as_text() for child in self.passes)
-        extra = []
+        options = []
         if self.info.name != "sequential":
-            extra.append(f"name={self.info.name!r}")
+            options.append(f"name={self.info.name!r}")
         if self.info.opt_level:
-            extra.append(f"opt_level={self.info.opt_level}")
+            options.append(f"opt_level={self.info.opt_level}")
         if self.info.required:
-            extra.append(f"required={self.info.required!r}")
-        return f"Sequential([{inner}], {', '.join(extra)})" if extra else f"Sequential({inner})"
+            options.append(f"required={self.info.required!r}")
+        return f"Sequential([{inner}], {', '.join(options)})" if options else f"Sequential({inner})"
 
     def __str__(self) -> str:
         names = "".join(f"{child.info.name} " for child in self.passes)
@@ -101,12 +100,13 @@ class Sequential(Pass):
         )
 
     def __getattribute__(self, name: str) -> Any:
+        # `promise` is a field of standard passes, so a plain pipeline cannot have a property of that name.
         if name == "promise" and type(self) is Sequential:
             return combine(child.promise for child in self.passes)
         return super().__getattribute__(name)
 
 
-def _checked_child(child: Any, number: int, name: str) -> Pass:
+def _check_child(child: Any, number: int, name: str) -> Pass:
     if isinstance(child, Pass):
         return child
     hint = None
@@ -120,7 +120,7 @@ def _checked_child(child: Any, number: int, name: str) -> Pass:
     )
 
 
-def _note_skipped(child: Pass, context: PassContext, mod: IRModule, parent: PassRun, reason: str) -> None:
+def _report_skipped(child: Pass, context: PassContext, mod: IRModule, parent: PassRun, reason: str) -> None:
     if context.instruments:
         context._report_skipped(PassRun(child, context, mod, parent), reason)
 
@@ -133,16 +133,16 @@ def required_passes(child: Pass) -> list[Pass]:
     from passlab.transform.pipeline import pass_from_text  # that module imports Sequential
 
     required = [pass_from_text(name, f"the required passes of `{child.info.name}`") for name in names]
-    _refuse_cycles(child, required)
+    _check_acyclic(child, required)
     return required
 
 
-def _refuse_cycles(start: Pass, required: list[Pass]) -> None:
+def _check_acyclic(start: Pass, required: list[Pass]) -> None:
     """Raise `PassError` if a pass requires itself, through any chain of required passes and pipelines."""
     from passlab.transform.pipeline import pass_from_text
 
     seen: set[str] = set()
-    stack: list[tuple[Pass, tuple[str, ...]]] = [(needed, (start.info.name,)) for needed in required]
+    stack: list[tuple[Pass, tuple[str, ...]]] = [(pass_, (start.info.name,)) for pass_ in required]
     while stack:
         pass_, path = stack.pop()
         name = pass_.info.name

@@ -80,7 +80,7 @@ def hooks_raise_what_they_raise() -> None:
 
 
 def a_hook_must_answer() -> None:
-    with pytest.raises(PassTypeError, match="gave no answer"):
+    with pytest.raises(PassTypeError, match="returned nothing"):
         fold_under(WithoutAnswer())
 
 

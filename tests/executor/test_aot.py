@@ -14,7 +14,7 @@ from passlab.errors import PasslabError, RunError, VerifyError
 from passlab.executor.aot import PythonSource, python_source
 from passlab.executor.aot.deep_blocks import DeepBlocks
 from passlab.executor.aot.program_source import DEEPEST
-from passlab.executor.aot.vendor import Library
+from passlab.executor.aot.vendor import VendoredDefinitions
 from passlab.ir.expr import Function, Var
 from passlab.ir.op import Op
 from passlab.ir.types import TensorType, TupleType
@@ -113,7 +113,7 @@ def copied_operators():
 
 
 def test_every_kernel_can_be_copied_together_with_what_it_needs(tmp_path):
-    library = Library(Names())
+    library = VendoredDefinitions(Names())
     for name in copied_operators():
         library.kernel(Op.get(name).spec.raw, name.replace(".", "_"))
     text = "\n".join(library.imports) + "\n\n\n" + "\n\n".join(library.blocks)
@@ -247,7 +247,7 @@ def test_the_module_of_build_has_the_interface_of_executors():
     assert module.get_output(0) == 3
     with pytest.raises(RunError, match="no input `z`"):
         module.set_input("z", 1)
-    with pytest.raises(RunError, match="nothing is built for"):
+    with pytest.raises(RunError, match="does not compile for"):
         relay.build(passlab.parse("def @main() { 1 }"), executor="jit")
 
 
@@ -257,7 +257,7 @@ def test_blocks_that_stand_too_deep_know_the_variables_they_need():
     lets = "".join(f"if (%n == {i}) {{ %v{i} }} else {{ let %v{i + 1} = add(%v{i}, %x); " for i in range(n))
     text = f"def @main(%x: float32, %n: int32) -> float32 {{ let %v0 = add(%x, %x); {lets} %v{n} {'}' * n} }}"
     mod = passlab.parse(text)
-    value = DeepBlocks(mod["main"], 1, DEEPEST).found
+    value = DeepBlocks(mod["main"], 1, DEEPEST).free_vars
     assert len(value) == n // DEEPEST
     assert all(set(variables) == set(free_vars(block)) for block, variables in value.items())
     run = relay.create_executor("aot", mod).evaluate()

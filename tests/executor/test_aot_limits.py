@@ -97,14 +97,14 @@ def test_kernels_ask_for_the_size_of_what_they_make():
 
 def test_functions_of_a_program_may_have_the_names_of_the_driver():
     text = """
-        type Kind { Call(float32), Ref, RunError }
+        type Kind { TailCall(float32), Ref, ProgramError }
         def @run(%x: float32) -> float32 { %x }
         def @limits(%x: float32) -> float32 { @run(%x) + 1f }
-        def @main(%x: float32) { (fn (%y: float32) -> float32 { @limits(%y) * %x }, Call(%x), Ref) }
+        def @main(%x: float32) { (fn (%y: float32) -> float32 { @limits(%y) * %x }, TailCall(%x), Ref) }
     """
     function, call, ref = aot(text)(np.float32(3))
     assert float(function(np.float32(2))) == 9
-    assert [call.constructor.name_hint, ref.constructor.name_hint] == ["Call", "Ref"]
+    assert [call.constructor.name_hint, ref.constructor.name_hint] == ["TailCall", "Ref"]
 
 
 def test_a_module_on_its_own_has_no_limits_and_no_trace_of_them(tmp_path):

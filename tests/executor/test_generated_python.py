@@ -52,7 +52,7 @@ FRAGMENTS = (
     "\ud800", "\udfff", "\u202e", "\u200b", "\ufeff", "{0}", "{", "}", "%s", "%(x)s", "#", ";", ":", "(", ")", ",", "=",
     "import os", "open('POC', 'w')", "def f():", "pass", "    ", "\t", "while True:", "return", "None", "True", "class",
     "match", "case", "_", "__", "__file__", "__builtins__", "__debug__", "__getattr__", "__passlab_spend__", "np",
-    "constants", "self", "function", "args", "kinds", "Data", "Call", "run", "entry", "RunError", "limits", "Path",
+    "constants", "self", "function", "args", "kinds", "Data", "TailCall", "run", "entry", "ProgramError", "limits", "Path",
     "dataclass", "array", "file", "tag", "value", "inf", "nan", "0", "1", "r0", "state", "left", "kernel", "main",
     "# ------------------------------ the program", "ª", "ﬁ", "é", "名", "x" * 70, "0x", "1e5", "", "lambda: 0", "@",
 )  # fmt: skip

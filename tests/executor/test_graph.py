@@ -12,7 +12,7 @@ from passlab import relay
 from passlab.devices import cpu, cuda
 from passlab.errors import PasslabError, RunError, VerifyError
 from passlab.executor import Graph, GraphModuleDebug, create_graph
-from passlab.executor.graph import GraphNode
+from passlab.executor.graph import ExecutorNode
 from passlab.executor.graph_codegen import plan_memory
 from tests.vm.test_devices import two_devices
 
@@ -122,14 +122,14 @@ def test_results_share_memory_when_their_lives_do_not_meet():
 def test_plans_never_give_memory_that_is_still_read():
     rng = np.random.default_rng(3)
     for _ in range(60):
-        nodes, rows = [GraphNode("x")], [0, 1]
+        nodes, rows = [ExecutorNode("x")], [0, 1]
         for i in range(1, 30):
             sources = tuple(
                 (int(j), int(rng.integers(nodes[j].num_outputs))) for j in rng.integers(0, i, rng.integers(1, 4))
             )
             nop = len(sources) == 1 and rng.random() < 0.3
             count = 1 if nop else int(rng.integers(1, 3))
-            nodes.append(GraphNode(f"n{i}", "__nop" if nop else "k", sources, count))
+            nodes.append(ExecutorNode(f"n{i}", "__nop" if nop else "k", sources, count))
             rows.append(rows[-1] + count)
         heads = [(int(i), 0) for i in rng.integers(0, 30, 2)]
         storage = plan_memory(nodes, heads, [int(s) for s in rng.integers(0, 5000, rows[-1])])

@@ -208,7 +208,7 @@ def test_what_is_no_expression_is_told(kind):
     executor = relay.create_executor(kind, passlab.parse(NET))
     v = relay.var("v", shape=())
     for bad in (3, "main", [v]):
-        with pytest.raises(RunTypeError, match="an expression is evaluated"):
+        with pytest.raises(RunTypeError, match="`evaluate` takes an expression"):
             executor.evaluate(bad)
     for binds in (3, {"v": 1}):
         with pytest.raises(RunTypeError, match="by variable"):

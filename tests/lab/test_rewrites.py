@@ -73,7 +73,7 @@ def test_why_a_call_stayed_names_the_rule_that_came_nearest_and_what_failed(rec)
     assert nearest.rule.name == "multiplying by one"
     assert nearest.reason == "its condition does not hold"
     failed = {miss.rule.name: miss.reason for miss in lab.why_not(event, product)}
-    assert failed["product of products"] == "c2 is no constant"
+    assert failed["product of products"] == "c2 is not a constant"
     assert lab.why_not(rec["SimplifyInference"], product) == []
 
 

@@ -50,7 +50,7 @@ def test_a_diamond_joins_whole_and_a_reduction_stays():
     run = watch_solver(passlab.parse(DIAMOND), "fusion")
     assert groups(run.state(0)) == [["add"], ["exp"], ["nn.dense"], ["sum"]]
     first = run.steps[0]
-    assert first.said.startswith("nn.dense joins add, its post-dominator: it is anchor")
+    assert first.said.startswith("nn.dense joins add, its post-dominator: its pattern is anchor")
     assert groups(run.state(1)) == [["add", "exp", "nn.dense"], ["sum"]]
 
 

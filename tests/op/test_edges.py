@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import passlab
-from passlab.definitions import KEEPS_WIDTH, MEANING, Refused
+from passlab.definitions import KEEPS_WIDTH, MEANING, InvalidInput
 from passlab.errors import LimitError, PasslabError, RunError
 from passlab.ir.expr import Call, Constant, Tuple, Var
 from passlab.ir.op import Op, OpPattern
@@ -237,7 +237,7 @@ def check_case(name: str, call: Call, variables: Any, fill: str, where: str) -> 
     try:
         with np.errstate(all="ignore"):
             want = MEANING[name](call.attrs, *(arrays if name in KEEPS_WIDTH else map(as_wide, arrays)))
-    except Refused:
+    except InvalidInput:
         with pytest.raises(RunError):
             run_call(call, arrays)
         return

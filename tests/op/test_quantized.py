@@ -9,7 +9,7 @@ import pytest
 
 import passlab
 from passlab import relay
-from passlab.definitions.elements import nearest as away
+from passlab.definitions.elements import round_half_away as away
 from passlab.ir.op import Op
 from passlab.op.qnn.scales import fixed_point, rescale
 from tests.op_nn.running import run

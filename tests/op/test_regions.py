@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from passlab.definitions import others
+from passlab.definitions import vision
 from passlab.ir.op import Op
 
 
@@ -22,7 +22,7 @@ def test_regions_are_what_they_mean(name, seed):
         options |= {"sample_ratio": int(rng.choice([-1, 1, 2])), "mode": str(rng.choice(["avg", "max"]))}
     spec = Op.get(f"vision.{name}").spec
     attrs = spec.attrs(**options, layout=layout)
-    expected = getattr(others, name)(attrs, data.astype("float32"), rois)
+    expected = getattr(vision, name)(attrs, data.astype("float32"), rois)
     np.testing.assert_allclose(spec.raw(attrs, data.astype("float32"), rois), expected, rtol=2e-4, atol=2e-4)
 
 

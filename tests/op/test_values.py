@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from passlab.definitions.elements import nearest
+from passlab.definitions.elements import round_half_away
 from passlab.errors import RunError
 from passlab.ir.op import Op
 from passlab.ir.types import ANY, IncompleteType, TensorType, TupleType, Type
@@ -153,7 +153,7 @@ UNARY: dict[str, Any] = {
 
 
 def round_floats(x: np.ndarray) -> np.ndarray:
-    return x if x.dtype.kind in "iu" else nearest(x)
+    return x if x.dtype.kind in "iu" else round_half_away(x)
 
 
 @pytest.mark.parametrize("dtype", FLOATS)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from passlab.definitions.places import grid_value, resize_line
+from passlab.definitions.sampling import grid_value, resize_last_axis
 from passlab.errors import RunError
 from passlab.ir.expr import Var
 from passlab.ir.op import Op
@@ -29,10 +29,10 @@ MODES = ["half_pixel", "align_corners", "asymmetric", "pytorch_half_pixel", "tf_
 def test_resize1d_is_its_formula(method, mode, count):
     x = normal(2, 3, 5)
     options = {"method": method, "coordinate_transformation_mode": mode}
-    close(run("image.resize1d", x, size=(count,), **options), resize_line(x, count, method, mode))
+    close(run("image.resize1d", x, size=(count,), **options), resize_last_axis(x, count, method, mode))
     if method == "cubic":
         got = run("image.resize1d", x, size=(count,), **options, cubic_alpha=-0.75, cubic_exclude=1)
-        close(got, resize_line(x, count, method, mode, alpha=-0.75, exclude=True), 1e-3)
+        close(got, resize_last_axis(x, count, method, mode, alpha=-0.75, exclude=True), 1e-3)
 
 
 @pytest.mark.parametrize("rounding", ["floor", "ceil", "round", "round_prefer_floor", "round_prefer_ceil"])
@@ -45,26 +45,26 @@ def test_nearest_neighbours(rounding, mode, count):
         rounding = "floor"  # an upscaling by whole numbers repeats each element, whatever the rounding
     close(
         run("image.resize1d", x, size=(count,), **options),
-        resize_line(x, count, "nearest_neighbor", mode, rounding=rounding),
+        resize_last_axis(x, count, "nearest_neighbor", mode, rounding=rounding),
     )
 
 
 def test_resize_works_axis_by_axis():
     x = normal(1, 2, 4, 5)
-    rows = resize_line(x.transpose(0, 1, 3, 2), 7, "linear", "half_pixel").transpose(0, 1, 3, 2)
-    want = resize_line(rows, 3, "linear", "half_pixel")
+    rows = resize_last_axis(x.transpose(0, 1, 3, 2), 7, "linear", "half_pixel").transpose(0, 1, 3, 2)
+    want = resize_last_axis(rows, 3, "linear", "half_pixel")
     close(run("image.resize2d", x, size=(7, 3)), want)
     last = np.ascontiguousarray(x.transpose(0, 2, 3, 1))
     close(run("image.resize2d", last, size=(7, 3), layout="NHWC"), want.transpose(0, 2, 3, 1))
     volume = normal(1, 1, 2, 4, 5)
-    close(run("image.resize3d", volume, size=(2, 4, 8)), resize_line(volume, 8, "linear", "half_pixel"))
+    close(run("image.resize3d", volume, size=(2, 4, 8)), resize_last_axis(volume, 8, "linear", "half_pixel"))
 
 
 def test_regions_are_cut_out_and_filled_up():
     x = normal(1, 2, 6)
     options = {"coordinate_transformation_mode": "tf_crop_and_resize", "extrapolation_value": -1.0}
     for roi in ((0.2, 0.7), (-0.5, 1.2)):
-        want = resize_line(x, 5, "linear", "tf_crop_and_resize", roi=roi, fill=-1.0)
+        want = resize_last_axis(x, 5, "linear", "tf_crop_and_resize", roi=roi, fill=-1.0)
         close(run("image.resize1d", x, size=(5,), roi=roi, **options), want)
 
 
@@ -108,8 +108,8 @@ def test_crop_and_resize(layout, method):
         "mode": "tf_crop_and_resize",
     }
     for i, (y1, x1, y2, x2) in enumerate(boxes):
-        columns = resize_line(x[indices[i]], 5, roi=(x1, x2), **how)
-        want[i] = resize_line(columns.transpose(0, 2, 1), 4, roi=(y1, y2), **how).transpose(0, 2, 1)
+        columns = resize_last_axis(x[indices[i]], 5, roi=(x1, x2), **how)
+        want[i] = resize_last_axis(columns.transpose(0, 2, 1), 4, roi=(y1, y2), **how).transpose(0, 2, 1)
     order = (0, 1, 2, 3) if layout == "NCHW" else (0, 2, 3, 1)
     array = np.ascontiguousarray(x.transpose(order))
     options = {"crop_size": (4, 5), "layout": layout, "method": method, "extrapolation_value": 9.0}

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from passlab.definitions.places import bilinear
+from passlab.definitions.sampling import bilinear
 from passlab.errors import RunError
 from passlab.ir.types import ANY
 from tests.op_nn.definitions import conv

@@ -7,7 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from passlab.definitions.places import iou, sample, survivors
+from passlab.definitions.sampling import sample
+from passlab.definitions.vision import iou, suppress
 from passlab.errors import RunError
 from passlab.ir.expr import TupleWrapper, Var
 from passlab.ir.op import Op
@@ -51,7 +52,7 @@ def test_non_max_suppression(force, limit, top_k):
     numbers, totals = run("vision.non_max_suppression", x, *args, **options)
     plain = run("vision.non_max_suppression", x, *args, **options, return_indices=False, invalid_to_bottom=True)
     for i in range(2):
-        kept = survivors(x[i, : counts[i]].tolist(), limit, 0.3, force, top_k)
+        kept = suppress(x[i, : counts[i]].tolist(), limit, 0.3, force, top_k)
         assert totals[i, 0] == len(kept)
         np.testing.assert_array_equal(numbers[i], [int(indices[i, k]) for k in kept] + [-1] * (12 - len(kept)))
         np.testing.assert_array_equal(plain[i, : len(kept)], x[i, kept])
@@ -75,7 +76,7 @@ def test_all_class_non_max_suppression(output_format):
     for n, c in np.ndindex(2, 3):
         rows = [(0, scores[n, c, i], *inputs[n, i]) if scores[n, c, i] > 0.3 else None for i in range(8)]
         numbers = [i for i, row in enumerate(rows) if row]
-        kept = survivors([rows[i] for i in numbers], 3, 0.4, True, -1)
+        kept = suppress([rows[i] for i in numbers], 3, 0.4, True, -1)
         chosen[n, c] = [numbers[k] for k in kept]
     if output_format == "onnx":
         want = [(n, c, i) for (n, c), kept in chosen.items() for i in kept]

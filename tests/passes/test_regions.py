@@ -255,7 +255,7 @@ class TestContraction:
                 alone = graph.find(a) == graph.find(b) or not reaches_around(inputs, graph, a, b)
                 assert graph.contract(a, b) == alone
                 assert all(
-                    graph.place(j) < graph.place(i) or graph.find(i) == graph.find(j) for j, i in edges
+                    graph.position(j) < graph.position(i) or graph.find(i) == graph.find(j) for j, i in edges
                 )  # still in order, so without circles
 
 

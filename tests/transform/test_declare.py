@@ -98,7 +98,7 @@ def test_a_missing_option_is_named():
 
         count: int
 
-    with pytest.raises(PassTypeError, match="`count` has no default"):
+    with pytest.raises(PassTypeError, match="`count` is missing; it has no default"):
         Needs()
 
 

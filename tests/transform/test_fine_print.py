@@ -37,7 +37,7 @@ def test_a_function_pass_must_not_leave_free_type_variables():
     a = TypeVar("A")
     x = Var("x", a)
     loose = function_pass(lambda func, mod, ctx: Function([x], x), opt_level=0, name="Loose")
-    with pytest.raises(DiagnosticError, match="`Loose` left @main, which contains free type variables: A"):
+    with pytest.raises(DiagnosticError, match="`Loose` returned @main, which contains free type variables: A"):
         loose(chain("exp"))
     bound = function_pass(lambda func, mod, ctx: Function([x], x, None, [a]), opt_level=0, name="Bound")
     assert bound(chain("exp"))["main"].type_params == (a,)

@@ -1,4 +1,4 @@
-"""A compiled module behind the interface of executors: inputs are set, the program is run, outputs are read."""
+"""A compiled module with the interface of graph executors: set inputs, run, get outputs."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import numpy as np
 from passlab.errors import RunError
 from passlab.evaluate.arguments import check_argument
 from passlab.evaluate.ownership import private_copy
-from passlab.executor.aot.loading import CompiledFunction
-from passlab.executor.outputs import RunsByInputs, output_number, written
+from passlab.executor.aot.loading import CompiledProgram
+from passlab.executor.outputs import RunsByInputs, output_number, write_output
 
 
 class AotModule(RunsByInputs):
     """Runs a compiled module. Inputs are set by name or number and stay set; outputs are the fields of a tuple."""
 
-    def __init__(self, compiled: CompiledFunction) -> None:
+    def __init__(self, compiled: CompiledProgram) -> None:
         self.compiled = compiled
         self.params = compiled.function.params
         super().__init__([p.name_hint for p in self.params])
@@ -27,7 +27,7 @@ class AotModule(RunsByInputs):
         self.inputs[number] = private_copy(check_argument(self.params[number], value))
 
     def run(self, **inputs: Any) -> None:
-        """Set the inputs given and run. Raises `RunError` when an input is missing or the program fails."""
+        """Set `inputs` and run. Raises `RunError` if an input is missing or the program fails."""
         self.set_input(**inputs)
         missing = [name for i, name in enumerate(self.names) if i not in self.inputs]
         if missing:
@@ -35,12 +35,12 @@ class AotModule(RunsByInputs):
         self.result = (self.compiled(*[self.inputs[i] for i in range(len(self.names))]),)
 
     def get_input(self, key: Any, out: np.ndarray[Any, Any] | None = None) -> Any:
-        """The value of an input, written into `out` if given; None before it is set."""
-        value = self.inputs.get(self._input(key))
-        return value if out is None or value is None else written(value, out)
+        """Return the value of an input, written into `out` if given; None before it is set."""
+        value = self.inputs.get(self._input_number(key))
+        return value if out is None or value is None else write_output(value, out)
 
     def get_num_outputs(self) -> int:
-        """How many outputs the last run gave; a tuple counts by its fields."""
+        """Return the number of outputs of the last run; a tuple counts as its fields."""
         return len(self._outputs())
 
     def get_output(self, index: int, out: np.ndarray[Any, Any] | None = None) -> Any:
@@ -48,7 +48,7 @@ class AotModule(RunsByInputs):
         outputs = self._outputs()
         value = outputs[output_number(index, len(outputs))]
         if out is not None:
-            return written(value, out)
+            return write_output(value, out)
         return value.copy() if isinstance(value, np.ndarray) else value
 
     def _outputs(self) -> tuple[Any, ...]:

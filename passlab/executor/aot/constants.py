@@ -1,4 +1,4 @@
-"""Constants and attributes of a program as Python text: small ones in the source, large ones in a file beside it."""
+"""Constants and attributes of a program as Python text; large arrays go into a file beside the source."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from passlab.op.dtypes import is_extended
 from passlab.vm.kernels.python_text import Names, keyword_argument, literal
 
 Array = np.ndarray[Any, Any]
-WRITTEN = 16  # elements; constants with more stand in the file
+INLINE_ELEMENTS = 16  # constants with more elements go into the file
 
 
 class Constants:
-    """The constants of one module. `lines` define them; `arrays` belong into the file.
+    """The constants of one module. `lines` define them; `arrays` go into the file.
 
-    `attributes` is the name of the class of records of attributes.
+    `attributes` is the name of the class `prelude.Attributes` in the module.
     """
 
     def __init__(self, names: Names, attributes: str) -> None:
@@ -26,63 +26,62 @@ class Constants:
         self.attributes = attributes
         self.lines: list[str] = []
         self.arrays: dict[str, Array] = {}
-        self.known: dict[Any, str] = {}
+        self.array_names: dict[Any, str] = {}
         self.records: dict[str, str] = {}
-        self.foreign = False  # whether ml_dtypes is needed
+        self.needs_ml_dtypes = False
 
     def scalar(self, dtype: str, value: Any) -> str:
         """Return the name of a number of a standard dtype."""
         return self.array(np.asarray(value, dtype))
 
     def array(self, value: Array) -> str:
-        """Return the name of an array. Equal arrays are one."""
-        key = (value.dtype.name, value.shape, value.tobytes() if value.size <= WRITTEN else id(value))
-        if key not in self.known:
-            self.known[key] = self._define(value)
-        return self.known[key]
+        """Return the name of an array. Equal small arrays share one; large ones are compared by identity for speed."""
+        key = (value.dtype.name, value.shape, value.tobytes() if value.size <= INLINE_ELEMENTS else id(value))
+        if key not in self.array_names:
+            self.array_names[key] = self._define(value)
+        return self.array_names[key]
 
     def _define(self, value: Array) -> str:
         standard = not is_extended(value.dtype)
         kind = value.dtype.type.__name__ if standard else f"ml_dtypes.{value.dtype.name}"
         kind = f"np.{kind}" if standard else kind
-        self.foreign |= not standard
+        self.needs_ml_dtypes |= not standard
         if value.ndim == 0:
             number = value.item() if standard else float(value)
-            name = self.names.make(f"{value.dtype.name}_{_spoken(repr(number))}")
-            self.lines.append(f"{name} = {kind}({_number(number)})")
-        elif value.size <= WRITTEN and standard:
-            name = self.names.make(f"table_{len(self.known)}")
-            text = f"[{', '.join(map(_number, value.reshape(-1).tolist()))}]"
+            name = self.names.make(f"{value.dtype.name}_{_identifier_of(repr(number))}")
+            self.lines.append(f"{name} = {kind}({_element_text(number)})")
+        elif value.size <= INLINE_ELEMENTS and standard:
+            name = self.names.make(f"table_{len(self.array_names)}")
+            text = f"[{', '.join(map(_element_text, value.reshape(-1).tolist()))}]"
             shape = "" if value.ndim == 1 else f".reshape({', '.join(map(str, value.shape))})"
             self.lines.append(f"{name} = np.array({text}, {kind}){shape}")
             self.lines.append(f"{name}.flags.writeable = False")
         else:
             name = self.names.make(f"p{len(self.arrays)}")
+            # NumPy's file format has no dtypes of ml_dtypes: their bits are stored as unsigned integers.
             self.arrays[name] = value if standard else value.view(f"u{value.dtype.itemsize}")
             self.lines.append(f'{name} = constants["{name}"]' + ("" if standard else f".view({kind})"))
         return name
 
     def record(self, attrs: Any, hint: str) -> str:
-        """Return the name of a record of attributes; None for a call that has none."""
+        """Return the name of a record of attributes, the text "None" for a call without attributes."""
         if attrs is None:
             return "None"
-        fields = ", ".join(keyword_argument(k, self._value(v)) for k, v in attrs.items())
+        # An attribute that is an expression is an input of the operator too, and the kernel reads it there.
+        fields = ", ".join(keyword_argument(k, "None" if isinstance(v, Expr) else literal(v)) for k, v in attrs.items())
         text = f"{self.attributes}({fields})"
         if text not in self.records:
             self.records[text] = self.names.make(f"{hint}_attrs")
         return self.records[text]
 
-    def _value(self, value: Any) -> str:
-        """Return an attribute; expressions also are inputs of their operator, and kernels read them there."""
-        return "None" if isinstance(value, Expr) else literal(value)
 
-
-def _number(value: Any) -> str:
+def _element_text(value: Any) -> str:
     """Return an element of an array as Python text."""
     if isinstance(value, complex):
         return f"complex({literal(value.real)}, {literal(value.imag)})"
     return literal(value)
 
 
-def _spoken(text: str) -> str:
+def _identifier_of(text: str) -> str:
+    """Return the text of a number as a part of an identifier: `-0.5` becomes `minus_0_5`."""
     return re.sub(r"[^0-9A-Za-z]+", "_", text.replace("-", "minus_").replace("+", "")).strip("_").removesuffix("_0")

@@ -1,7 +1,7 @@
-"""Blocks that stand too deep in one Python function, and the variables each needs as a function of its own.
+"""Blocks that are nested too deeply for one Python function, with the free variables that become their parameters.
 
-All are found in one pass over a function, smaller sets of variables merged into larger ones: asking for the free
-variables block by block would be quadratic in the nesting.
+One pass over a function computes all of them and merges smaller sets into larger ones: computing the free variables of
+each block alone would be quadratic in the nesting.
 """
 
 from __future__ import annotations
@@ -14,21 +14,21 @@ from passlab.ir.expr import Expr, Function, If, Let, Match, Var
 from passlab.ir.trampoline import drive
 from passlab.ir.variables import free_vars
 
-Set = dict[Var, None]  # in the order of their finding, so that texts are reproducible
-Work = Generator[Any, Set, Set]  # yields parts to be looked at, is sent their free variables, returns its own
+Set = dict[Var, None]  # ordered, so that the text is the same in every run
+Work = Generator[Any, Set, Set]  # yields a generator for a part, is sent its free variables, returns its own
 
 
 class DeepBlocks:
-    """The free variables of the blocks below `function` that stand deeper than `deepest`, counted from `depth`."""
+    """The free variables of the blocks in `function` that are nested deeper than `deepest`, counted from `depth`."""
 
     def __init__(self, function: Function, depth: int, deepest: int) -> None:
         self.deepest = deepest
-        self.found: dict[Expr, tuple[Var, ...]] = {}
+        self.free_vars: dict[Expr, tuple[Var, ...]] = {}
         drive(self._block(function.body, depth))
 
     def _block(self, block: Expr, depth: int) -> Work:
-        out = depth > self.deepest and isinstance(block, (Let, If, Match))
-        inner = 1 if out else depth
+        is_deep = depth > self.deepest and isinstance(block, (Let, If, Match))
+        inner = 1 if is_deep else depth
         bound: list[tuple[Var, Set]] = []
         expr = block
         while isinstance(expr, Let):
@@ -38,11 +38,11 @@ class DeepBlocks:
             bound.append((expr.var, (yield self._value(expr.value, inner))))
             expr = expr.body
         result: Set = yield self._value(expr, inner)
-        for var, needed in reversed(bound):
-            result = _merge(result, needed)
-            result.pop(var, None)  # a function may call itself by the name it is bound to
-        if out:
-            self.found[block] = tuple(result)
+        for var, free in reversed(bound):
+            result = _merge(result, free)
+            result.pop(var, None)  # after the merge: a recursive function has its own variable free
+        if is_deep:
+            self.free_vars[block] = tuple(result)
         return result
 
     def _value(self, expr: Expr, depth: int) -> Work:

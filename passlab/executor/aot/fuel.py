@@ -1,8 +1,8 @@
-"""The limits of passlab, for compiled modules that it runs itself: how deep calls nest, and how long a program runs.
+"""The limits of passlab for compiled modules that run in this process: the depth of calls and the length of a run.
 
-A module on its own has no limits but the machine's. Run from here its driver is replaced by one that looks how deep
-calls nest, and where a run is to end after a number of `instructions`, it counts: each turn of its own, two for a call,
-and each turn of a loop. A program makes no more of these than the virtual machine executes instructions.
+A compiled module alone has no limits but the machine's. In this process `drive_within_limits` replaces its driver. It
+checks the depth of calls and, if `limits.instructions` is lowered, spends fuel: one unit for each turn of the driver (a
+call takes two) and for each iteration of a loop. The virtual machine executes at least as many instructions.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from passlab import limits
 from passlab.errors import Diagnostic, LimitError
 from passlab.vm.control import too_deep
 
-SPEND = "__passlab_spend__"  # the name that loops count by
-ENDLESS = limits.Limits().instructions  # as good as no limit: such a run lasts for days
+SPEND = "__passlab_spend__"  # the name of `spend` in the text of a module
+ENDLESS = limits.Limits().instructions  # the default is practically no limit: reaching it takes days
 
 
 class Fuel:
@@ -28,7 +28,7 @@ class Fuel:
         self.most = self.left = most
 
     def spend(self) -> bool:
-        """Count one; return True. Raises `LimitError` when none is left."""
+        """Use one unit; return True. Raises `LimitError` if none is left."""
         self.left -= 1
         if self.left < 0:
             what = f"the program was stopped after {self.most:,} calls and iterations, the limit `instructions`"
@@ -40,29 +40,32 @@ fuel: ContextVar[Fuel] = ContextVar("passlab_aot_meter")
 
 
 def spend() -> bool:
-    """Count one turn of a loop of the run that goes on in this thread or task."""
+    """Spend fuel for one iteration of a loop of the current run (of this thread or task)."""
     return fuel.get().spend()
 
 
-def driven(value: Any, call: Any, left_fuel: Fuel | None) -> Any:
-    """Drive a program to its result as `prelude.run` does, within the limits; `call` is the module's class `Call`."""
+def drive_within_limits(value: Any, tail_call: Any, left_fuel: Fuel | None) -> Any:
+    """Drive a program to its result as `prelude.run` does, within the limits.
+
+    `tail_call` is the copy of `prelude.TailCall` in the module, None if it has none. Raises `LimitError`.
+    """
     deepest = limits.current().frames
-    waiting: list[Any] = []
+    frames: list[Any] = []
     while True:
         if left_fuel is not None:
             left_fuel.spend()
-        if type(value) is call:
+        if type(value) is tail_call:
             value = value.function(*value.args)
             continue
         if type(value) is GeneratorType:
-            if len(waiting) >= deepest:
+            if len(frames) >= deepest:
                 raise too_deep(deepest)
-            waiting.append(value)
+            frames.append(value)
             value = None
-        elif not waiting:
+        elif not frames:
             return value
         try:
-            value = waiting[-1].send(value)
-        except StopIteration as done:
-            waiting.pop()
-            value = done.value
+            value = frames[-1].send(value)
+        except StopIteration as stop:
+            frames.pop()
+            value = stop.value

@@ -1,4 +1,4 @@
-"""A primitive function in a module's source: one expression where it is one operator, else a function of its own."""
+"""The Python source of primitive functions: an expression for a single operator, a function for several."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from passlab.errors import Diagnostic, VerifyError
 from passlab.executor.aot.constants import Constants
-from passlab.executor.aot.vendor import Library
+from passlab.executor.aot.vendor import VendoredDefinitions
 from passlab.ir.expr import Call, Constant, Expr, Function
 from passlab.ir.op import Op, is_op_call
 from passlab.ir.span import Span
@@ -17,33 +17,33 @@ from passlab.vm.kernels.python_text import Names
 
 
 class Kernels:
-    """Writes the primitive functions of one module; `blocks` are those that became functions.
+    """Writes the primitive functions of one module; `blocks` are the functions among them.
 
-    It is the `Binder` of their texts: constants are the module's, kernels are copied into it.
+    It is the `Binder` of their text: it puts constants into the module and copies kernels into it.
     """
 
-    def __init__(self, names: Names, constants: Constants, library: Library) -> None:
+    def __init__(self, names: Names, constants: Constants, library: VendoredDefinitions) -> None:
         self.names = names
         self.constants = constants
         self.library = library
         self.blocks: list[str] = []
-        self.made: dict[str, str] = {}
-        self.spans: dict[str, Span | None] = {}  # by line of text: where the operator stands that is written there
+        self.function_names: dict[str, str] = {}  # by the name of the primitive function
+        self.spans: dict[str, Span | None] = {}  # by line of text: the source location of its operator
 
     def call(self, name: str, function: Function, args: Sequence[str]) -> PyExpr:
-        """Return the call of a primitive function on named values."""
+        """Return the call of a primitive function on arguments that are names."""
         body = function.body
         if is_op_call(body):
             names: dict[Expr, str] = dict(zip(function.params, args, strict=True))
             if all(a in names or isinstance(a, Constant) for a in body.args):
                 names |= {node: self.array(node.data) for node in body.args if isinstance(node, Constant)}
                 return operator_text(body, tuple([names[a] for a in body.args]), self)
-        if name not in self.made:
-            self.made[name] = self.names.make(name)
+        if name not in self.function_names:
+            self.function_names[name] = self.names.make(name)
             writer = KernelText(function, self.names, self)
-            self.blocks.append(writer.text(self.made[name]))
+            self.blocks.append(writer.text(self.function_names[name]))
             self.spans = writer.spans | self.spans
-        return PyExpr(f"{self.made[name]}({', '.join(args)})")
+        return PyExpr(f"{self.function_names[name]}({', '.join(args)})")
 
     def scalar(self, dtype: str, value: Any) -> str:
         """Return the name of a number of a standard dtype."""

@@ -1,7 +1,7 @@
-"""Compiled modules in this process: imported from a folder of their own, called with passlab's values.
+"""Imports compiled modules into this process, from a temporary folder, and calls them with values of passlab.
 
-Data values, cells and functions of a compiled module are its own Python objects; they are turned into those of passlab
-on the way out, and back on the way in.
+ADT values, references and functions of a compiled module are objects of its own classes: arguments are converted to
+them, and results back to passlab's.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from passlab.errors import Diagnostic, InterruptedRunError, PasslabError, RunErr
 from passlab.evaluate.arguments import check_argument
 from passlab.evaluate.operators import failure
 from passlab.evaluate.values import ADTValue, RefValue
-from passlab.executor.aot.fuel import ENDLESS, SPEND, Fuel, driven, fuel, spend
+from passlab.executor.aot.fuel import ENDLESS, SPEND, Fuel, drive_within_limits, fuel, spend
 from passlab.executor.aot.module_source import PythonSource
 from passlab.ir.adt import Constructor, constructor_numbers
 from passlab.ir.expr import Function
@@ -33,14 +33,14 @@ from passlab.ir.span import Span
 
 
 def import_parts(source: PythonSource) -> ModuleType:
-    """Import a compiled module. Its files live only as long as the import takes."""
+    """Import a compiled module. Its files are deleted after the import."""
     with TemporaryDirectory(prefix="passlab-") as folder:
         path = source.save(Path(folder) / "program.py")
         spec = importlib.util.spec_from_file_location(f"passlab_program_{next(_numbers)}", path)
         assert spec is not None
         assert spec.loader is not None
         module = importlib.util.module_from_spec(spec)
-        sys.modules[module.__name__] = module  # data classes look their module up
+        sys.modules[module.__name__] = module  # `dataclass` looks up the module of the class
         try:
             spec.loader.exec_module(module)
         finally:
@@ -51,42 +51,42 @@ def import_parts(source: PythonSource) -> ModuleType:
 _numbers = count()
 
 
-class _Imported:
-    """A compiled module in this process, and what passlab uses of it. Its kernels ask passlab for limits of sizes."""
+class _ImportedModule:
+    """A compiled module in this process, its entry and its copies of the prelude. Its kernels obey passlab's limits."""
 
     def __init__(self, source: PythonSource) -> None:
         self.module = import_parts(source)
         (name,) = source.entries.values()
         self.entry: Callable[..., Any] = getattr(self.module, name).__wrapped__
         support = {own: getattr(self.module, name) for own, name in source.support.items()}
-        self.call: type | None = support.get("Call")
-        self.error: type | None = support.get("RunError")
-        self.cell: type | None = support.get("Ref")
+        self.tail_call: type | None = support.get("TailCall")
+        self.error: type | None = support.get("ProgramError")
+        self.reference: type | None = support.get("Ref")
         if "limits" in support:
             support["limits"].check = staticmethod(limits.check)
 
 
-def _names(constructor: Constructor) -> tuple[str, str]:
+def _constructor_key(constructor: Constructor) -> tuple[str, str]:
     return constructor.belong_to.name_hint, constructor.name_hint
 
 
-class CompiledFunction:
-    """The entry function of a compiled module: call it with arrays, tuples and data values in order."""
+class CompiledProgram:
+    """The entry function of a compiled module: call it with arrays, tuples and ADT values in order."""
 
     def __init__(self, source: PythonSource, function: Function, mod: IRModule) -> None:
         self.source = source
         self.function = function
-        self.program = _Imported(source)
+        self.program = _ImportedModule(source)
         self.module = self.program.module
         by_tag = {number: c for c, number in constructor_numbers(mod.type_definitions.values()).items()}
         classes: list[Any] = [v for v in vars(self.module).values() if isinstance(v, type) and hasattr(v, "tag")]
         self.constructors = {k: by_tag[k.tag] for k in classes if k.tag in by_tag}
-        self.classes: dict[tuple[str, str], type] = {_names(c): k for k, c in self.constructors.items()}
+        self.classes: dict[tuple[str, str], type] = {_constructor_key(c): k for k, c in self.constructors.items()}
 
     @cached_property
-    def with_fuel(self) -> _Imported:
-        """The program once more, with loops that count their turns; its data values are those of `module`."""
-        result = _Imported(self.source.with_loops(f"{SPEND}()"))
+    def with_fuel(self) -> _ImportedModule:
+        """A second import of the program whose loops spend fuel, with the classes of `module`."""
+        result = _ImportedModule(self.source.with_loops(f"{SPEND}()"))
         setattr(result.module, SPEND, spend)
         for kind in vars(self.module).values():
             if isinstance(kind, type):
@@ -110,7 +110,8 @@ class CompiledFunction:
         try:
             with np.errstate(all="ignore"):
                 arguments = [self._convert(a, inward=True) for a in args]
-                return self._convert(driven((function or program.entry)(*arguments), self.program.call, left_fuel))
+                value = (function or program.entry)(*arguments)
+                return self._convert(drive_within_limits(value, self.program.tail_call, left_fuel))
         except PasslabError as error:
             first, *rest = error.diagnostics
             span, notes = self._locate(error)
@@ -129,7 +130,7 @@ class CompiledFunction:
                 fuel.reset(outer)
 
     def _locate(self, error: BaseException) -> tuple[Span | None, tuple[tuple[str, None], ...]]:
-        """Return where in the program an error happened, and the lines of the compiled module, innermost first."""
+        """Return the source location of an error, and notes with the lines of the compiled module, innermost first."""
         lines = self.source.text.splitlines()
         notes: list[tuple[str, None]] = []
         span: Span | None = None
@@ -144,59 +145,60 @@ class CompiledFunction:
         return span or self.function.span, tuple(reversed(notes[-6:]))
 
     def _convert(self, root: Any, inward: bool = False) -> Any:
-        """Return a value of the module as one of passlab, or the other way round; cells may be cyclic."""
-        cells: dict[int, tuple[Any, RefValue]] = {}
-        result = self._tree(root, inward, cells)
+        """Convert a value of the module to one of passlab (`inward`: the reverse). References may form cycles."""
+        references: dict[int, tuple[Any, RefValue]] = {}  # by identity; grows while their contents are converted
+        result = self._convert_tree(root, inward, references)
         filled = 0
-        while filled < len(cells):
-            cell, copy = list(cells.values())[filled]
-            copy.value = self._tree(cell.value, inward, cells)
+        while filled < len(references):
+            reference, copy = list(references.values())[filled]
+            copy.value = self._convert_tree(reference.value, inward, references)
             filled += 1
         return result
 
-    def _tree(self, root: Any, inward: bool, cells: dict[int, tuple[Any, RefValue]]) -> Any:
-        """Convert a value but for what its cells hold; depth costs no stack of Python, what is shared stays shared."""
+    def _convert_tree(self, root: Any, inward: bool, references: dict[int, tuple[Any, RefValue]]) -> Any:
+        """Convert a value without the contents of its references; without recursion, and shared parts stay shared."""
         result: list[Any] = []
         copies: dict[int, Any] = {}  # by identity; `root` keeps them all alive
-        stack: list[tuple[Any, int]] = [(root, -1)]  # values, and marks that their parts are done
+        stack: list[tuple[Any, int]] = [(root, -1)]  # a value and -1, or a value whose parts are done and their number
         while stack:
             value, count = stack.pop()
             if count >= 0:
-                copies[id(value)] = whole = self._rebuilt(value, result[len(result) - count :])
-                result[len(result) - count :] = [whole]
+                copies[id(value)] = copy = self._rebuild(value, result[len(result) - count :])
+                result[len(result) - count :] = [copy]
                 continue
             if id(value) in copies:
                 result.append(copies[id(value)])
                 continue
-            parts = self._parts(value, inward)
+            parts = self._fields_of(value, inward)
             if parts is None:
-                result.append(self._leaf(value, cells))
+                result.append(self._convert_leaf(value, references))
             else:
                 stack.append((value, len(parts)))
                 stack.extend((p, -1) for p in reversed(parts))
         return result[0]
 
-    def _parts(self, value: Any, inward: bool) -> Sequence[Any] | None:
+    def _fields_of(self, value: Any, inward: bool) -> Sequence[Any] | None:
         if isinstance(value, tuple):
             return value
         if inward:
-            # The program has no class for a constructor that it never names: such a value only passes through.
-            return value.fields if isinstance(value, ADTValue) and _names(value.constructor) in self.classes else None
+            # The program has no class for a constructor that it never names: it only passes such a value on.
+            is_named = isinstance(value, ADTValue) and _constructor_key(value.constructor) in self.classes
+            return value.fields if is_named else None
         if type(value) in self.constructors:
             return [getattr(value, name) for name in type(value).__match_args__]
         return None
 
-    def _rebuilt(self, value: Any, parts: Sequence[Any]) -> Any:
+    def _rebuild(self, value: Any, fields: Sequence[Any]) -> Any:
         if isinstance(value, tuple):
-            return tuple(parts)
+            return tuple(fields)
         if isinstance(value, ADTValue):
-            return self.classes[_names(value.constructor)](*parts)
+            return self.classes[_constructor_key(value.constructor)](*fields)
         constructor: Constructor = self.constructors[type(value)]
-        return ADTValue(constructor, parts)
+        return ADTValue(constructor, fields)
 
-    def _leaf(self, value: Any, cells: dict[int, tuple[Any, RefValue]]) -> Any:
+    def _convert_leaf(self, value: Any, references: dict[int, tuple[Any, RefValue]]) -> Any:
         if isinstance(value, np.generic):
             return np.asarray(value)
-        if type(value) is self.program.cell:
-            return cells.setdefault(id(value), (value, RefValue(None)))[1]
+        if type(value) is self.program.reference:
+            return references.setdefault(id(value), (value, RefValue(None)))[1]
         return value

@@ -3,8 +3,8 @@
     source = python_source(mod)          # text, and constants for the file beside it
     source.save("net.py")                # net.py and net.npz; `import net; net.main(x)`
 
-The passes of the other compilers run first, up to fusion. The text begins with the program and ends with what it
-stands on: kernels, operators, the driver of calls.
+The passes of `relay.build` and the VM compiler run first, up to fusion. The text begins with the program and ends with
+its support code: kernels, operators, the driver of calls.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ import numpy as np
 
 from passlab.errors import Diagnostic, RunError, VerifyError
 from passlab.executor.aot import prelude
-from passlab.executor.aot.program_source import Program
+from passlab.executor.aot.program_source import ProgramText
 from passlab.executor.aot.single_file import single_text, stub_text
-from passlab.executor.aot.vendor import Library
+from passlab.executor.aot.vendor import VendoredDefinitions
 from passlab.executor.value_form import value_form
 from passlab.ir.adt import constructor_numbers
 from passlab.ir.expr import Function
@@ -42,15 +42,15 @@ LOWER = """
 """
 
 PROGRAM = "the program"  # the title of the section with the functions of the program
-SUPPORT = ("Call", "Ref", "RunError", "limits", "run")
+SUPPORT = ("TailCall", "Ref", "ProgramError", "limits", "run")  # definitions of the prelude that `loading` uses
 
 
 @dataclass(frozen=True)
 class PythonSource:
     """A program as Python: its text, the arrays of its constants file, and the entry functions by Relay's names.
 
-    `support` has the names that the definitions of the prelude go by in the text, by their own names; `spans` says of
-    lines of the text where in the program they come from.
+    `support` maps names of the prelude to their names in the text; `spans` maps lines of the text to locations in the
+    Relay program; `stub` is the text of the stub file.
     """
 
     text: str
@@ -61,7 +61,7 @@ class PythonSource:
     stub: str = ""
 
     def with_loops(self, condition: str) -> PythonSource:
-        """Return the source with loops that go on while a condition holds, as long as the program has not returned."""
+        """Return the source with `while condition:` instead of `while True:` in the program."""
         lines = self.text.split("\n")
         start = lines.index(_section_line(PROGRAM)) + 1
         end = next((i for i in range(start, len(lines)) if lines[i].startswith(_section_line(""))), len(lines))
@@ -71,7 +71,7 @@ class PythonSource:
         return replace(self, text="\n".join(lines))
 
     def save(self, path: str | Path) -> Path:
-        """Write the module to `path` (`.py`), and its constants beside it (`.npz`) if it has any."""
+        """Write the module to `path` (`.py`), and its constants beside it (`.npz`). Raises `RunError` if it cannot."""
         target = as_path(path)
         if target.suffix != ".py" or not target.stem.isidentifier():
             raise RunError(Diagnostic(f"{target.name} is not a name of a Python module", hint="such as net.py"))
@@ -103,7 +103,7 @@ def python_source(mod: IRModule, params: Mapping[str, Any] | None = None, entry:
 
 
 def lower(mod: IRModule, params: Mapping[str, Any] | None = None, entry: str = "main") -> IRModule:
-    """Run the passes: what `source_of` writes. Raises `VerifyError` when there is no such function."""
+    """Run the passes that precede `source_of`. Raises `VerifyError` if there is no such function."""
     mod = as_module(mod)
     if entry not in mod:
         raise VerifyError(Diagnostic(f"a Python module is compiled from the function `{entry}`", hint="there is none"))
@@ -113,22 +113,22 @@ def lower(mod: IRModule, params: Mapping[str, Any] | None = None, entry: str = "
 
 
 def source_of(mod: IRModule, entry: str = "main") -> PythonSource:
-    """Write a module that `lower` returned as Python. Raises `VerifyError` for what has no form there."""
-    return _Module(mod, entry).source()
+    """Write a module that `lower` returned as Python. Raises `VerifyError` for programs that Python cannot express."""
+    return _ModuleWriter(mod, entry).source()
 
 
-class _Module:
-    """Puts the parts of the text together."""
+class _ModuleWriter:
+    """Writes the sections of the text of one module."""
 
     def __init__(self, mod: IRModule, entry: str) -> None:
         self.mod = mod
         self.names = Names()
         self.public = self.names.make(entry)
         self.names.take(("ml_dtypes",))
-        self.library = Library(self.names)
-        self.library.reserve(prelude.Data)  # before the program's own names, which would else take this one
+        self.library = VendoredDefinitions(self.names)
+        self.library.reserve(prelude.Data)  # before the names of the program, one of which may be `Data`
         self.entry = entry
-        self.program = Program(mod, self.names, self.library, self.public)
+        self.program = ProgramText(mod, self.names, self.library, self.public)
         own = Names()
         own.take(("function",))  # the first parameter of `prelude.entry`
         self.parameters = [own.make(p.name_hint) for p in mod[entry].params]
@@ -137,15 +137,15 @@ class _Module:
         """Return the finished module."""
         program = self.program
         program.write()
-        entry = self._entry(self.mod[self.entry])
+        entry = self._entry_text(self.mod[self.entry])
         constants = program.constants
-        data = [] if not program.constructors else self._data()
+        data = [] if not program.constructors else self._data_classes()
         records = [f"{name} = {text}" for text, name in constants.records.items()]
         if records:
-            records = [self._taken(prelude.Attributes), "", "", *records]
+            records = [self._copy_of(prelude.Attributes), "", "", *records]
         parts = [
             self._head(),
-            _section("constants", "\n".join(self._load() + constants.lines)),
+            _section("constants", "\n".join(self._loading_lines() + constants.lines)),
             _section("data types", "\n\n\n".join(data)),
             _section(PROGRAM, "\n\n".join(program.blocks)),
             _section("kernels: operators that were fused", "\n\n".join(program.kernels.blocks)),
@@ -154,13 +154,12 @@ class _Module:
             _section("entry", entry),
         ]
         text = re.sub(r"\n{4,}", "\n\n\n", "\n\n".join(p for p in parts if p)).rstrip() + "\n"
-        table = {name: self.library.known.get(id(getattr(prelude, name))) for name in SUPPORT}
-        support = {name: result for name, result in table.items() if result}
+        table = {name: self.library.copy_names.get(id(getattr(prelude, name))) for name in SUPPORT}
+        support = {name: copy for name, copy in table.items() if copy}
         spans = program.spans | program.kernels.spans
         function = self.mod[self.entry]
-        stub = stub_text(
-            self.public, self.parameters, [p.checked_type for p in function.params], function.body.checked_type
-        )
+        types = [p.checked_type for p in function.params]
+        stub = stub_text(self.public, self.parameters, types, function.body.checked_type)
         return PythonSource(text, constants.arrays, {self.entry: self.public}, support, spans, stub)
 
     def _head(self) -> str:
@@ -168,19 +167,20 @@ class _Module:
         constants = self.program.constants
         if constants.arrays:
             imports["from pathlib import Path"] = None
-        if constants.foreign:
+        if constants.needs_ml_dtypes:
             imports["import ml_dtypes"] = None
         if self.program.constructors:
             imports["from dataclasses import dataclass"] = None
         future, *rest = imports
         signature = f"{self.public}({', '.join(self.parameters)})"
-        needs = "NumPy and ml_dtypes" if constants.foreign else "NumPy"
+        needs = "NumPy and ml_dtypes" if constants.needs_ml_dtypes else "NumPy"
         beside = ", and the constants in the .npz file beside it" if constants.arrays else ""
         text = f"A Relay program as Python: call `{signature}`. It needs only {needs}{beside}."
         lines = "\n".join(sorted(rest, key=_import_order))
         return f'"""{text}\n\nMade by passlab.\n"""\n\n{future}\n\n{lines}'
 
-    def _load(self) -> list[str]:
+    def _loading_lines(self) -> list[str]:
+        """Return the statements that load the constants file."""
         if not self.program.constants.arrays:
             return []
         return [
@@ -190,14 +190,15 @@ class _Module:
             "    array.flags.writeable = False",
         ]
 
-    def _taken(self, definition: type) -> str:
-        """Return the text of a definition of the prelude, to stand at another place than the others."""
+    def _copy_of(self, definition: type) -> str:
+        """Return the copy of a definition of the prelude, for another section than that of operators."""
         self.library.value(definition, definition.__name__)
         return self.library.blocks.pop()
 
-    def _data(self) -> list[str]:
+    def _data_classes(self) -> list[str]:
+        """Return the classes of the constructors, and their base class."""
         base = self.library.reserve(prelude.Data)
-        out = [self._taken(prelude.Data)]
+        out = [self._copy_of(prelude.Data)]
         numbers = constructor_numbers(self.mod.type_definitions.values())
         for constructor, name in self.program.constructors.items():
             fields = [f"    _{i}: object" for i in range(len(constructor.inputs))]
@@ -208,11 +209,11 @@ class _Module:
             out.append("\n".join([*lines, *fields, tag]))
         return out
 
-    def _entry(self, function: Function) -> str:
-        """Return the statement that makes the entry function callable from outside."""
+    def _entry_text(self, function: Function) -> str:
+        """Return the statement that wraps the entry function in `prelude.entry`, with the checks of its arguments."""
         tensor = ""
 
-        def kind(ty: Type) -> str:
+        def check_of(ty: Type) -> str:
             nonlocal tensor
             if not isinstance(ty, TensorType):
                 return "None"
@@ -220,18 +221,17 @@ class _Module:
             dims = "".join(f", {d if isinstance(d, int) else None}" for d in ty.shape)
             return f"{tensor}({literal(ty.dtype)}{dims})"
 
-        def gather(parts: list[str]) -> str:
-            return f"({''.join(f'{p}, ' for p in parts)})"
+        def tuple_of(fields: list[str]) -> str:
+            return f"({''.join(f'{field}, ' for field in fields)})"
 
         checks: dict[str, str] = {}
         for name, param in zip(self.parameters, function.params, strict=True):
             ty = param.type_annotation
-            fits = isinstance(ty, (TensorType, TupleType))
-            checks[name] = fold_tuple(ty, kind, gather) if fits and ty else "None"
-        wrap = self.library.value(prelude.entry, "entry")
+            checks[name] = fold_tuple(ty, check_of, tuple_of) if isinstance(ty, (TensorType, TupleType)) else "None"
+        wrapper = self.library.value(prelude.entry, "entry")
         inner = self.program.globals[self.entry]
-        kinds = "".join(f",\n    {name}={check}" for name, check in checks.items())
-        return f"{self.public} = {wrap}(\n    {inner}{kinds},\n)"
+        arguments = "".join(f",\n    {name}={check}" for name, check in checks.items())
+        return f"{self.public} = {wrapper}(\n    {inner}{arguments},\n)"
 
 
 def _section(title: str, text: str) -> str:

@@ -1,7 +1,7 @@
-"""What a compiled module carries with it: the driver of calls, data values, checks of arguments.
+"""The run-time support of compiled modules: the driver of calls, ADT values, checks of arguments.
 
-The source of these definitions is copied into the modules, so they may use nothing but NumPy and the standard library,
-and nothing of passlab. A module takes along only what it needs.
+The source of these definitions is copied into a module that needs them, so they may import only NumPy and the standard
+library, not passlab.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from typing import Any
 import numpy as np
 
 
-class RunError(Exception):
-    """The program cannot go on with what it was given."""
+class ProgramError(Exception):
+    """The program failed on its arguments."""
 
 
 def diagnostic(message: str, *_: Any, **__: Any) -> str:
-    """Return what is wrong; the places in Relay text that passlab would show too are not known here."""
+    """Return the message alone: outside passlab there are no locations in Relay text."""
     return message
 
 
 class limits:  # noqa: N801 - stands for the module of that name
-    """Caps on sizes: outside passlab there are none but the machine's."""
+    """Limits of sizes: outside passlab there are none."""
 
     @staticmethod
     def check(name: str, value: float, what: str) -> None:
@@ -32,17 +32,17 @@ class limits:  # noqa: N801 - stands for the module of that name
 
 
 def share(job: Callable[[Iterator[int]], None], pieces: int) -> None:
-    """Run a job on all its pieces: outside passlab no thread helps."""
+    """Run a job on all its pieces in this thread."""
     job(iter(range(pieces)))
 
 
 def share_range(work: Callable[[int, int], None], length: int, size: int) -> None:
-    """Do the work on a whole range."""
+    """Do the work on a whole range in this thread."""
     work(0, length)
 
 
 def thread_count() -> int:
-    """Return 1: no thread helps."""
+    """Return 1: work is not shared between threads."""
     return 1
 
 
@@ -63,7 +63,7 @@ class Attributes:
         return Attributes(**{**self.__dict__, **changes})
 
 
-class TensorType:
+class ArrayType:
     """The shape and dtype of an array."""
 
     def __init__(self, shape: tuple[int, ...], dtype: str) -> None:
@@ -71,8 +71,8 @@ class TensorType:
         self.dtype = dtype
 
 
-class Call:
-    """A call in tail position: the caller is done, so the driver makes the call in its place."""
+class TailCall:
+    """A call in tail position, which the driver executes after its caller has returned."""
 
     __slots__ = ("function", "args")
 
@@ -84,28 +84,28 @@ class Call:
 def run(value: Any) -> Any:
     """Drive a program to its result.
 
-    A function that calls functions is a generator: it yields a call and is sent the result. The calls that wait stand
-    in a list, so that depth costs memory and never Python's stack. A `Call` replaces its caller.
+    A function that calls functions is a generator: it yields a call and is sent the result. The active calls are in a
+    list, so deep recursion needs memory, not Python's stack. A `TailCall` replaces its caller.
     """
-    waiting: list[Any] = []
+    frames: list[Any] = []
     while True:
-        if type(value) is Call:
+        if type(value) is TailCall:
             value = value.function(*value.args)
             continue
         if type(value) is GeneratorType:
-            waiting.append(value)
+            frames.append(value)
             value = None
-        elif not waiting:
+        elif not frames:
             return value
         try:
-            value = waiting[-1].send(value)
-        except StopIteration as done:
-            waiting.pop()
-            value = done.value
+            value = frames[-1].send(value)
+        except StopIteration as stop:
+            frames.pop()
+            value = stop.value
 
 
 class Data:
-    """A value of a data type: one class for each constructor, its fields in order."""
+    """The base class of ADT values: one subclass for each constructor, with its fields in order."""
 
     __slots__ = ()
     __match_args__: tuple[str, ...] = ()
@@ -116,7 +116,7 @@ class Data:
 
 
 class Ref:
-    """A cell whose content can be replaced."""
+    """A mutable reference."""
 
     __slots__ = ("value",)
 
@@ -130,60 +130,61 @@ class Ref:
 
 
 class Tensor:
-    """The dtype and shape an argument must have; None is a dimension of any size."""
+    """The required dtype and shape of an argument; None is a dimension of any size."""
 
     def __init__(self, dtype: str, *shape: int | None) -> None:
         self.dtype = np.dtype(dtype)
         self.shape = shape
 
     def fit(self, name: str, value: Any) -> Any:
-        """Return an argument as an array. Raises `RunError` when it does not fit."""
+        """Return an argument as an array. Raises `ProgramError` if it does not fit."""
         array = np.asarray(value, None if isinstance(value, np.ndarray) else self.dtype)
         same = len(array.shape) == len(self.shape) and all(
-            want is None or want == length for want, length in zip(self.shape, array.shape, strict=True)
+            expected is None or expected == length for expected, length in zip(self.shape, array.shape, strict=True)
         )
         if array.dtype != self.dtype or not same:
-            raise RunError(f"{name} is {array.dtype}{array.shape} and must be {self.dtype}{self.shape}")
+            raise ProgramError(f"{name} is {array.dtype}{array.shape} and must be {self.dtype}{self.shape}")
         return array
 
 
-# recurses: the type of an argument, as deep as its author nested tuples
-def fitted(name: str, kind: Any, value: Any) -> Any:
-    """Return an argument as its kind asks: a `Tensor`, a tuple of kinds, or None for anything."""
-    if isinstance(kind, Tensor):
-        return kind.fit(name, value)
-    if kind is None:
+# recurses: as deep as the type of the argument nests tuples
+def fit_argument(name: str, check: Any, value: Any) -> Any:
+    """Return a checked argument. `check` is a `Tensor`, a tuple of checks, or None for any value."""
+    if isinstance(check, Tensor):
+        return check.fit(name, value)
+    if check is None:
         return value
-    if not isinstance(value, (tuple, list)) or len(value) != len(kind):
-        raise RunError(f"{name} must be a tuple of {len(kind)}")
-    return tuple(fitted(f"{name}.{i}", k, v) for i, (k, v) in enumerate(zip(kind, value, strict=True)))
+    if not isinstance(value, (tuple, list)) or len(value) != len(check):
+        raise ProgramError(f"{name} must be a tuple of {len(check)}")
+    return tuple(fit_argument(f"{name}.{i}", c, v) for i, (c, v) in enumerate(zip(check, value, strict=True)))
 
 
 def arrays(value: Any) -> Any:
-    """Return a result, a tuple at any depth, with NumPy's scalars as arrays."""
+    """Return nested tuples with NumPy's scalars in them as arrays."""
     result: list[Any] = []
-    waiting: list[tuple[Any, int]] = [(value, -1)]  # values, and tuples with the number of fields that are made
-    while waiting:
-        at, count = waiting.pop()
+    stack: list[tuple[Any, int]] = [(value, -1)]  # a value and -1, or a tuple whose fields are done and their number
+    while stack:
+        at, count = stack.pop()
         if count >= 0:
             result[len(result) - count :] = [tuple(result[len(result) - count :])]
         elif isinstance(at, tuple):
-            waiting.append((at, len(at)))
-            waiting.extend((field, -1) for field in reversed(at))
+            stack.append((at, len(at)))
+            stack.extend((field, -1) for field in reversed(at))
         else:
             result.append(np.asarray(at) if isinstance(at, np.generic) else at)
     return result[0]
 
 
-def entry(function: Callable[..., Any], **kinds: Any) -> Callable[..., Any]:
-    """Make a function of the program callable from outside: it checks its arguments and is driven to its result."""
+def entry(function: Callable[..., Any], **checks: Any) -> Callable[..., Any]:
+    """Return a function that checks its arguments, calls `function` and drives it to its result."""
 
     @wraps(function)
-    def checked(*args: Any) -> Any:
-        if len(args) != len(kinds):
-            raise RunError(f"{function.__name__} takes {len(kinds)} arguments ({', '.join(kinds)}), not {len(args)}")
-        arguments = [fitted(n, k, v) for (n, k), v in zip(kinds.items(), args, strict=True)]
-        with np.errstate(all="ignore"):  # NaN and infinity are values here, not accidents
+    def call_entry(*args: Any) -> Any:
+        if len(args) != len(checks):
+            names = ", ".join(checks)
+            raise ProgramError(f"{function.__name__} takes {len(checks)} arguments ({names}), not {len(args)}")
+        arguments = [fit_argument(n, c, v) for (n, c), v in zip(checks.items(), args, strict=True)]
+        with np.errstate(all="ignore"):  # NaN and infinity are valid results of a program
             return arrays(run(function(*arguments)))
 
-    return checked
+    return call_entry

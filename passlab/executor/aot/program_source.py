@@ -1,9 +1,8 @@
 """Relay functions as Python functions: lets become assignments, branches `if`, matches `match`, closures `def`.
 
-A function that calls itself last becomes a loop. A function that makes other calls whose depth a program decides is a
-generator that yields them to the driver (see `prelude.run`); all others are plain functions. Programs come in A-normal
-form with their operators in primitive functions. Values that are used once, by a later expression of the same block,
-are written into it.
+A function whose tail call is itself becomes a loop. A function with calls of unbounded depth is a generator that yields
+them to the driver (see `prelude.run`); all others are plain functions. Programs are in A-normal form with their
+operators in primitive functions. A value that is used once, later in the same block, is inlined into that expression.
 """
 
 from __future__ import annotations
@@ -15,11 +14,11 @@ from typing import Any
 from passlab.analysis.well_formed import outside_scope
 from passlab.errors import Diagnostic, VerifyError
 from passlab.executor.aot import prelude
-from passlab.executor.aot.call_graph import CallGraph
+from passlab.executor.aot.call_plan import CallPlan
 from passlab.executor.aot.constants import Constants
 from passlab.executor.aot.deep_blocks import DeepBlocks
 from passlab.executor.aot.kernel_source import Kernels
-from passlab.executor.aot.vendor import Library
+from passlab.executor.aot.vendor import VendoredDefinitions
 from passlab.ir.adt import Constructor, Pattern, PatternConstructor, PatternTuple, PatternVar
 from passlab.ir.expr import (
     Call,
@@ -47,53 +46,54 @@ from passlab.vm.kernels.kernel_text import SHORT, operator_text
 from passlab.vm.kernels.numpy_emitter import wrap
 from passlab.vm.kernels.python_text import Names, width
 
-Work = Generator[Any, None, None]  # yields the parts to be written before it goes on
-DEEPEST = 14  # branches inside branches in one function; Python's own limit is 100 levels, indentation tires earlier
+Work = Generator[Any, None, None]  # yields generators that write parts, which the trampoline runs first
+DEEPEST = 14  # nested branches in one function: Python allows 100 levels, but deeply indented text is hard to read
 
 
-class Program:
-    """What the functions of one module share."""
+class ProgramText:
+    """Writes all functions of one module; holds the names, constants and kernels that they share."""
 
-    def __init__(self, mod: IRModule, names: Names, library: Library, entry: str) -> None:
+    def __init__(self, mod: IRModule, names: Names, library: VendoredDefinitions, entry: str) -> None:
         self.mod = mod
         self.names = names
         self.library = library
         self.constants = Constants(names, library.reserve(prelude.Attributes))
         self.kernels = Kernels(names, self.constants, library)
         self.functions = {name: f for name, f in mod.items() if not f.is_primitive}
-        self.calls = CallGraph(self.functions, DEEPEST)
-        self.waiting: list[tuple[str, Function, str | None, Counter[Expr], dict[Expr, tuple[Var, ...]]]] = []
+        self.calls = CallPlan(self.functions, DEEPEST)
+        self.worklist: list[tuple[str, Function, str | None, Counter[Expr], dict[Expr, tuple[Var, ...]]]] = []
         called = {n.name_hint for f in self.functions.values() for n in post_order(f) if isinstance(n, GlobalVar)}
         self.globals = {n: entry if n == entry and n not in called else names.make(n) for n in self.functions}
         self.constructors: dict[Constructor, str] = {}
         self.blocks: list[str] = []
-        self.spans: dict[str, Span | None] = {}  # by line of text: where in the program it comes from
+        self.spans: dict[str, Span | None] = {}  # by line of text: its location in the Relay program
 
     def write(self) -> None:
         """Write all functions."""
-        self.waiting = [
-            (self.globals[n], f, n, _uses(f), self._outlying(n, f)) for n, f in reversed(self.functions.items())
+        self.worklist = [
+            (self.globals[n], f, n, _use_counts(f), self._deep_blocks(n, f))
+            for n, f in reversed(self.functions.items())
         ]
-        while self.waiting:  # a function may need others for the blocks that stand too deep in it
-            name, function, own, uses, deep_blocks = self.waiting.pop()
+        while self.worklist:  # grows: a block that is nested too deeply becomes a function of its own
+            name, function, own, uses, deep_blocks = self.worklist.pop()
             text = FunctionText(self, Names(self.names), own, uses, deep_blocks)
             drive(text.function(name, function, 0))
             self.blocks.append("\n".join(text.lines) + "\n")
 
-    def _outlying(self, name: str, function: Function) -> dict[Expr, tuple[Var, ...]]:
+    def _deep_blocks(self, name: str, function: Function) -> dict[Expr, tuple[Var, ...]]:
         if self.calls.facts[name].nesting <= DEEPEST:
             return {}
-        return DeepBlocks(function, 2 if name in self.calls.loops else 1, DEEPEST).found
+        return DeepBlocks(function, 2 if name in self.calls.loops else 1, DEEPEST).free_vars
 
     def constructor(self, constructor: Constructor) -> str:
-        """Return the class of a constructor."""
+        """Return the name of the class of a constructor."""
         if constructor not in self.constructors:
             self.constructors[constructor] = self.names.make(constructor.name_hint)
         return self.constructors[constructor]
 
 
 class Sink:
-    """Where the value of a block goes: it is returned, or a variable gets it."""
+    """The destination of the value of a block: a variable, or the result of the function (None)."""
 
     def __init__(self, variable: str | None = None) -> None:
         self.variable = variable
@@ -104,7 +104,7 @@ class FunctionText:
 
     def __init__(
         self,
-        program: Program,
+        program: ProgramText,
         names: Names,
         own: str | None,
         uses: Counter[Expr],
@@ -116,10 +116,10 @@ class FunctionText:
         self.own = own
         self.lines: list[str] = []
         self.uses = uses
-        self.deep_blocks = deep_blocks  # blocks that stand too deep, with the variables they need
-        self.pending: dict[Var, str] = {}
-        self.spans: dict[Expr, Span | None] = {}  # where the values of variables that were written elsewhere stand
-        self.loop: list[str] | None = None
+        self.deep_blocks = deep_blocks  # blocks that are nested too deeply, with their free variables
+        self.pending: dict[Var, str] = {}  # values that are inlined where their variable is used
+        self.spans: dict[Expr, Span | None] = {}  # the source locations of inlined values
+        self.loop: list[str] | None = None  # the parameters of the current function, if it is a loop
 
     def _line(self, depth: int, text: str, span: Span | None = None) -> None:
         self.lines.append("    " * depth + text)
@@ -143,33 +143,34 @@ class FunctionText:
 
     # ------------------------------------------------------------ blocks
     def block(self, expr: Expr, sink: Sink, depth: int) -> Work:
-        """Write the statements that give `sink` the value of an expression."""
+        """Write the statements that compute an expression and store it in `sink`."""
         if depth > DEEPEST and isinstance(expr, (Let, If, Match)):
-            self._elsewhere(expr, sink, depth)
+            self._outline(expr, sink, depth)
             return
         while isinstance(expr, Let):
-            if expr.body is expr.var:  # the last value of a block is its result
+            if expr.body is expr.var:  # `let x = value; x` is the value
                 expr = expr.value
                 continue
             yield self._bind(expr.var, expr.value, depth)
             expr = expr.body
         yield self._finish(expr, sink, depth)
 
-    def _elsewhere(self, expr: Expr, sink: Sink, depth: int) -> None:
-        """Write a block that stands too deep as a function of its own."""
+    def _outline(self, expr: Expr, sink: Sink, depth: int) -> None:
+        """Replace a block that is nested too deeply by the call of a new function with its text."""
         free = self.deep_blocks.get(expr)
         if free is None:
             free = tuple(free_vars(expr))
         self._flush(depth)
         name = self.program.names.make("rest")
-        self.program.waiting.append((name, Function(free, expr), None, self.uses, self.deep_blocks))
+        self.program.worklist.append((name, Function(free, expr), None, self.uses, self.deep_blocks))
         args = [self.texts[v] for v in free]
         if sink.variable is None:
-            self._line(depth, f"return {self._driver('Call')}({', '.join([name, *args])})")
+            self._line(depth, f"return {self._prelude_name('TailCall')}({', '.join([name, *args])})")
         else:
             self._line(depth, f"{sink.variable} = yield {name}({', '.join(args)})")
 
-    def _driver(self, name: str) -> str:
+    def _prelude_name(self, name: str) -> str:
+        """Return the name in the module of a definition of the prelude."""
         return self.program.library.value(getattr(prelude, name), name)
 
     def _bind(self, var: Var, value: Expr, depth: int) -> Work:
@@ -197,7 +198,7 @@ class FunctionText:
             self.pending[var] = text
             self.spans[var] = value.span
             return
-        if text.startswith("(yield "):
+        if text.startswith("(yield "):  # an assignment needs no parentheses around it
             text = text[1:-1]
         self.texts[var] = name = self.names.make(var.name_hint)
         self._line(depth, f"{name} = {text}", value.span)
@@ -222,7 +223,7 @@ class FunctionText:
         self._line(depth, f"return {text}" if sink.variable is None else f"{sink.variable} = {text}", span)
 
     def _tail(self, call: Call, depth: int) -> bool:
-        """Write a call whose result the function returns, if it is one that the driver or a loop makes."""
+        """Write a tail call that becomes an iteration or goes to the driver. Return False for any other call."""
         callee = call.op
         if self.loop is not None and isinstance(callee, GlobalVar) and callee.name_hint == self.own:
             args = [self._atom(a) for a in call.args]
@@ -238,11 +239,11 @@ class FunctionText:
         function = self._atom(callee)
         args = [self._atom(a) for a in call.args]
         self._flush(depth)
-        self._line(depth, f"return {self._driver('Call')}({', '.join([function, *args])})")
+        self._line(depth, f"return {self._prelude_name('TailCall')}({', '.join([function, *args])})")
         return True
 
     def _is_direct(self, callee: Expr) -> bool:
-        """Whether Python may call a function itself: it never calls back."""
+        """Return True if Python calls the function directly, False if the driver does."""
         if not isinstance(callee, GlobalVar):
             return False
         return callee.name_hint in self.program.calls.direct or self.program.mod[callee.name_hint].is_primitive
@@ -264,7 +265,7 @@ class FunctionText:
         data = self._atom(expr.data)
         self._flush(depth)
         self._line(depth, f"match {data}:")
-        total = False
+        total = False  # Python rejects a clause after one that matches everything
         for clause in expr.clauses:
             if total:
                 break
@@ -273,12 +274,12 @@ class FunctionText:
             self._line(depth + 1, f"case {pattern}:")
             yield self.block(clause.rhs, sink, depth + 2)
         if not total:
-            error = self._driver("RunError")
+            error = self._prelude_name("ProgramError")
             self._line(depth + 1, "case _:")
             self._line(depth + 2, f'raise {error}("no arm of the match fits")')
 
     def _pattern(self, root: Pattern) -> str:
-        """Return a pattern as Python's; its variables get names."""
+        """Return a pattern as a Python pattern, and name its variables."""
         out: list[str] = []
         stack: list[Pattern | str] = [root]
         while stack:
@@ -298,7 +299,7 @@ class FunctionText:
         return "".join(out)
 
     def _flush(self, depth: int) -> None:
-        """Write the values that wait to be written into another expression."""
+        """Assign the pending values to variables: the next statement may change what they read."""
         for var, text in self.pending.items():
             self.texts[var] = name = self.names.make(var.name_hint)
             self._line(depth, f"{name} = {text}", self.spans[var])
@@ -306,7 +307,7 @@ class FunctionText:
 
     # ------------------------------------------------------------ expressions
     def _atom(self, expr: Expr) -> str:
-        """Return an argument as text; a value that waited for this is written here."""
+        """Return an argument as text, the text of its value if that is pending."""
         if isinstance(expr, Var):
             text = self.pending.pop(expr, None) or self.texts.get(expr)
             if text is None:
@@ -318,7 +319,9 @@ class FunctionText:
             return self._global(expr)
         if isinstance(expr, Constructor):
             return self.program.constructor(expr)
-        raise VerifyError(Diagnostic(f"a {type(expr).__name__} stands where a variable should", expr.span))
+        raise VerifyError(
+            Diagnostic(f"an operand in A-normal form is a variable, not a {type(expr).__name__}", expr.span)
+        )
 
     def _global(self, var: GlobalVar) -> str:
         name = self.program.globals.get(var.name_hint)
@@ -329,7 +332,7 @@ class FunctionText:
         return f"(lambda {', '.join(params)}: {self.program.kernels.call(var.name_hint, function, params).text})"
 
     def _expression(self, expr: Expr) -> tuple[str, bool]:
-        """Return an expression as text, and whether it may be computed later than where it stands."""
+        """Return an expression as text, and whether its evaluation may be moved later in the block."""
         if isinstance(expr, (Var, Constant, GlobalVar, Constructor)):
             return self._atom(expr), True
         if isinstance(expr, Tuple):
@@ -339,7 +342,7 @@ class FunctionText:
         if isinstance(expr, Call):
             return self._call(expr)
         if isinstance(expr, RefCreate):
-            return f"{self._driver('Ref')}({self._atom(expr.value)})", False
+            return f"{self._prelude_name('Ref')}({self._atom(expr.value)})", False
         if isinstance(expr, RefRead):
             return f"{wrap(self._atom(expr.ref))}.value", False
         if isinstance(expr, RefWrite):
@@ -350,7 +353,7 @@ class FunctionText:
         callee = call.op
         args = [self._atom(a) for a in call.args]
         if isinstance(callee, Op):
-            return self._machine_operator(call, callee, args), True
+            return self._operator(call, callee, args), True
         if isinstance(callee, Constructor):
             return f"{self.program.constructor(callee)}({', '.join(args)})", True
         if isinstance(callee, GlobalVar) and self.program.mod[callee.name_hint].is_primitive:
@@ -358,19 +361,20 @@ class FunctionText:
         text = f"{wrap(self._atom(callee))}({', '.join(args)})"
         return (text, False) if self._is_direct(callee) else (f"(yield {text})", False)
 
-    def _machine_operator(self, call: Call, op: Op, args: Sequence[str]) -> str:
+    def _operator(self, call: Call, op: Op, args: Sequence[str]) -> str:
+        # All devices are this CPU, so copies between them are the value itself.
         if op.name in ("device_copy", "on_device", "annotation.stop_fusion", "memory.copy"):
             return args[0]
         return operator_text(call, tuple(args), self.program.kernels).text
 
 
-def _uses(function: Function) -> Counter[Expr]:
-    """How often each variable is read."""
-    return Counter(n for e in post_order(function) for n in _read(e) if isinstance(n, Var))
+def _use_counts(function: Function) -> Counter[Expr]:
+    """Return how often each variable is used."""
+    return Counter(n for e in post_order(function) for n in _operands(e) if isinstance(n, Var))
 
 
-def _read(node: Expr) -> Sequence[Expr]:
-    """The parts of a node that it reads, without the variables it binds."""
+def _operands(node: Expr) -> Sequence[Expr]:
+    """Return the children of a node without the variables that it binds."""
     if isinstance(node, Let):
         return node.value, node.body
     return (node.body,) if isinstance(node, Function) else tuple(children(node))

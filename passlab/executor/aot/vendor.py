@@ -1,8 +1,8 @@
-"""Copies passlab's own kernels into a compiled module: each function with what it needs, and its comments.
+"""Copies the source of passlab's kernels into a compiled module: each function with its dependencies and comments.
 
-A kernel is Python on NumPy already, so nothing is gained by writing a second one in text: the module gets the source of
-the first, as it stands in passlab. What a kernel closes over becomes the arguments of a factory; errors and limits of
-passlab become small stand-ins (see `prelude`), and what threads share is done by one.
+The kernels are Python functions on NumPy arrays, so the module gets their source unchanged but for names. The captured
+variables of a kernel become the arguments of a factory function; errors, limits and thread pools of passlab are
+replaced by the small definitions of `prelude`.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from passlab.vm.kernels.python_text import Names
 
 Definition = ast.FunctionDef | ast.ClassDef | ast.Lambda
 Change = tuple[int, int, int, str]  # line, column, end column, new text
-OWN = ("passlab.op.", "passlab.executor.aot.prelude")  # where kernels stand; they need nothing else of passlab
-CACHES = ("lru_cache", "cache", "dataclass", "staticmethod", "property")  # decorators that are part of the meaning
+OWN = ("passlab.op.", "passlab.executor.aot.prelude")  # the modules of kernels, which need no others of passlab
+COPIED_DECORATORS = ("lru_cache", "cache", "dataclass", "staticmethod", "property")  # others register or guard a kernel
 
 
 class ModuleText:
-    """The source of one module with the places of its definitions."""
+    """The source of one module, with an index of its definitions."""
 
     def __init__(self, module: ModuleType) -> None:
         self.module = module
@@ -45,17 +45,17 @@ class ModuleText:
             if isinstance(node, (ast.FunctionDef, ast.Lambda)):
                 first = min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", ()))])
                 self.functions.setdefault(first, []).append(node)
-        self.readings: dict[ast.AST, Reading] = {}
+        self.name_uses: dict[ast.AST, NameUses] = {}
         self.bindings: dict[str, ast.stmt] = {}
         for statement in self.tree.body:
-            for name in _bound(statement):
+            for name in _bound_names(statement):
                 self.bindings[name] = statement
 
-    def reading(self, node: ast.AST) -> Reading:
-        """Return what the names under a node are used for."""
-        if node not in self.readings:
-            self.readings[node] = Reading(self, node)
-        return self.readings[node]
+    def uses(self, node: ast.AST) -> NameUses:
+        """Return how a node uses names."""
+        if node not in self.name_uses:
+            self.name_uses[node] = NameUses(self, node)
+        return self.name_uses[node]
 
     def text(self, node: ast.AST, changes: list[Change]) -> str:
         """Return the source of a node, with (line, column, end column, new text) replaced."""
@@ -71,10 +71,11 @@ class ModuleText:
         return f"({text})" if first < last and text[0] not in "([{" else text
 
 
-class Reading:
-    """The names in one definition: those it binds itself, those it reads, and the types to be taken off it.
+class NameUses:
+    """The names that a definition binds (`local`) and reads (`names`), and the type annotations to be removed from it.
 
-    The names in types mean nothing outside passlab. The fields of a data class keep theirs: they declare the fields.
+    Annotations name classes that do not exist outside passlab. Those of the fields of a data class declare the fields,
+    so they stay.
     """
 
     def __init__(self, source: ModuleText, root: ast.AST) -> None:
@@ -83,29 +84,30 @@ class Reading:
         self.local |= {n.arg for n in nodes if isinstance(n, ast.arg)}
         for at in nodes:
             if isinstance(at, (ast.FunctionDef, ast.Import, ast.ImportFrom)) and at is not root:
-                self.local |= set(_bound(at))
+                self.local |= set(_bound_names(at))
         self.calls = {id(n.func): n for n in nodes if isinstance(n, ast.Call)}
-        self.owner = {id(n.value): n for n in nodes if isinstance(n, ast.Attribute)}
-        inside = {id(n) for d in getattr(root, "decorator_list", ()) for n in ast.walk(d)}
+        self.attribute_of = {id(n.value): n for n in nodes if isinstance(n, ast.Attribute)}
+        ignored = {id(n) for d in getattr(root, "decorator_list", ()) for n in ast.walk(d)}
         fields = [f for n in nodes if isinstance(n, ast.ClassDef) for f in n.body]
-        self.notes: list[Change] = []
+        self.removals: list[Change] = []
         for at in nodes:
-            note = at.returns if isinstance(at, ast.FunctionDef) else getattr(at, "annotation", None)
-            if isinstance(note, ast.expr):
-                inside.update(id(n) for n in ast.walk(note))
+            annotation = at.returns if isinstance(at, ast.FunctionDef) else getattr(at, "annotation", None)
+            if isinstance(annotation, ast.expr):
+                ignored.update(id(n) for n in ast.walk(annotation))
                 if at not in fields or isinstance(at, ast.FunctionDef):
-                    self.notes += _without(source, at, note)
-        self.names = [n for n in nodes if isinstance(n, ast.Name) and id(n) not in inside]
+                    self.removals += _annotation_removal(source, at, annotation)
+        self.names = [n for n in nodes if isinstance(n, ast.Name) and id(n) not in ignored]
 
 
-def _without(source: ModuleText, at: ast.AST, note: ast.expr) -> Iterator[Change]:
-    """Return the change that takes a type off a parameter, a variable or a function."""
-    if note.lineno == note.end_lineno and note.end_col_offset is not None and getattr(at, "value", True):
-        line = source.lines[note.lineno - 1]
+def _annotation_removal(source: ModuleText, at: ast.AST, annotation: ast.expr) -> Iterator[Change]:
+    """Yield the change that removes the annotation of a parameter, a variable or a function."""
+    last = annotation.end_col_offset
+    if annotation.lineno == annotation.end_lineno and last is not None and getattr(at, "value", True):
+        line = source.lines[annotation.lineno - 1]
         arrow = isinstance(at, ast.FunctionDef)
-        start = line.rindex(b"->" if arrow else b":", 0, note.col_offset) - arrow
-        default = line[note.end_col_offset :].startswith(b" = ") and isinstance(at, ast.arg)
-        yield note.lineno, start, note.end_col_offset + 3 * default, "=" * default
+        start = line.rindex(b"->" if arrow else b":", 0, annotation.col_offset) - arrow
+        default = line[last:].startswith(b" = ") and isinstance(at, ast.arg)  # `x: int = 1` becomes `x=1`
+        yield annotation.lineno, start, last + 3 * default, "=" * default
 
 
 @cache
@@ -114,7 +116,7 @@ def module_text(name: str) -> ModuleText:
     return ModuleText(importlib.import_module(name))
 
 
-def _bound(statement: ast.stmt) -> Iterator[str]:
+def _bound_names(statement: ast.stmt) -> Iterator[str]:
     if isinstance(statement, (ast.FunctionDef, ast.ClassDef)):
         yield statement.name
     elif isinstance(statement, (ast.Assign, ast.AnnAssign)):
@@ -125,52 +127,58 @@ def _bound(statement: ast.stmt) -> Iterator[str]:
             yield alias.asname or alias.name.partition(".")[0]
 
 
-class Library:
-    """The definitions a compiled module carries with it, each once, those that others need first."""
+class VendoredDefinitions:
+    """The copies of definitions in a compiled module (`blocks`), each once and after its dependencies."""
 
     def __init__(self, names: Names) -> None:
         self.names = names
         self.blocks: list[str] = []
         self.imports: dict[str, None] = {"from __future__ import annotations": None, "import numpy as np": None}
-        self.known: dict[Any, str] = {
+        # The names of the copies, by `id` of the object, (module, name) of a constant, or text of an import.
+        self.copy_names: dict[Any, str] = {
             f"from {module} import {name}": name
             for module, name in (("dataclasses", "dataclass"), ("typing", "ClassVar"), ("pathlib", "Path"))
         }
-        names.take(self.known.values())
+        names.take(self.copy_names.values())
         self.reserved: dict[int, str] = {}
 
     def reserve(self, definition: type) -> str:
-        """Return the name that a definition will have, if the module needs it."""
+        """Return the name that the copy of a definition will have."""
         return self.reserved.setdefault(id(definition), self.names.make(definition.__name__))
 
     def kernel(self, function: Callable[..., Any], hint: str) -> str:
-        """Return the name of a kernel's copy. Raises `VerifyError` when it cannot be copied."""
+        """Return the name of the copy of a kernel. Raises `VerifyError` if it cannot be copied."""
         while isinstance(function, FunctionType) and function.__code__ in _GUARDS:
             function = function.__wrapped__  # type: ignore[attr-defined]
         return self.value(function, hint)
 
-    # recurses: along what passlab's own definitions need, which is a dozen steps at most
+    # recurses: along the dependencies of passlab's own definitions, at most a dozen levels
     def value(self, value: Any, hint: str) -> str:
-        """Return an expression of a value that a definition uses."""
+        """Return an expression for a value that a definition uses, and copy the definitions that it needs.
+
+        `hint` is the operator's name, for messages and names. Raises `VerifyError` for values without an expression.
+        """
         if isinstance(owner := getattr(value, "__self__", None), np.ufunc):
             return f"{self.value(owner, hint)}.{value.__name__}"  # np.add.reduce
         simple = self._simple(value)
         if simple is not None:
             return simple
-        if id(value) in self.known:
-            return self.known[id(value)]
+        if id(value) in self.copy_names:
+            return self.copy_names[id(value)]
         if isinstance(value, partial):
-            parts = [self.value(value.func, hint), *[self.value(a, hint) for a in value.args]]
-            parts += [f"{k}={self.value(v, hint)}" for k, v in value.keywords.items()]
+            arguments = [self.value(value.func, hint), *[self.value(a, hint) for a in value.args]]
+            arguments += [f"{k}={self.value(v, hint)}" for k, v in value.keywords.items()]
             self.imports["from functools import partial"] = None
-            return self._block(value, hint, f"{{}} = partial({', '.join(parts)})\n")
+            self.copy_names[id(value)] = name = self.names.make(hint)
+            self.blocks.append(f"{name} = partial({', '.join(arguments)})\n")
+            return name
         if isinstance(value, (tuple, list)):
             inner = "".join(f"{self.value(v, hint)}, " for v in value)
             return f"({inner})" if isinstance(value, tuple) else f"[{inner}]"
         if isinstance(value, dict):
             return f"{{{', '.join(f'{self.value(k, hint)}: {self.value(v, hint)}' for k, v in value.items())}}}"
         if isinstance(value, type) and value.__module__ == "passlab.errors":
-            return self.value(prelude.diagnostic if value is Diagnostic else prelude.RunError, hint)
+            return self.value(prelude.diagnostic if value is Diagnostic else prelude.ProgramError, hint)
         if getattr(value, "__module__", "") == "passlab.threads":
             return self.value(getattr(prelude, value.__name__), hint)
         if isinstance(value, type) or callable(getattr(value, "__wrapped__", value)):
@@ -178,7 +186,7 @@ class Library:
         raise VerifyError(f"the kernel of {hint} holds a {type(value).__name__}, which cannot be written in Python")
 
     def _simple(self, value: Any) -> str | None:
-        """Return literals, and what NumPy and Python have under a name."""
+        """Return literals, and the names of objects of NumPy, the standard library and user modules; else None."""
         if value is None or value is Ellipsis or isinstance(value, (bool, int, str, bytes)):
             return repr(value)
         if isinstance(value, float):
@@ -198,20 +206,14 @@ class Library:
             if home != "builtins":
                 if not name.isidentifier() or getattr(sys.modules.get(home), name, None) is not value:
                     hint = "define it with `def` at the top of a module; the other executors need no name for it"
-                    finding = Diagnostic(f"compiled Python cannot import `{name}` from `{home}`", hint=hint)
-                    raise VerifyError(finding)
+                    raise VerifyError(Diagnostic(f"compiled Python cannot import `{name}` from `{home}`", hint=hint))
                 self.imports[f"from {home} import {name}"] = None
             return str(name)
         return None
 
-    def _block(self, key: Any, hint: str, text: str) -> str:
-        """Enter a definition whose name stands for `{}` in its text."""
-        self.known[id(key)] = name = self.names.make(hint)
-        self.blocks.append(text.format(name))
-        return name
-
     # ------------------------------------------------------------ functions and classes
     def _definition(self, value: Any, hint: str) -> str:
+        """Copy a function or class and return the name of the copy."""
         function = value if isinstance(value, FunctionType) else getattr(value, "__wrapped__", value)
         home = function.__globals__["__name__"] if isinstance(function, FunctionType) else function.__module__
         if not home.startswith(OWN):
@@ -221,7 +223,7 @@ class Library:
         own = getattr(node, "name", "")
         reserved = self.reserved.get(id(value))
         name = reserved or self.names.make(hint if own in ("", "run", "kernel", "compute") else own)
-        self.known[id(value)] = name
+        self.copy_names[id(value)] = name
         cells: dict[str, Any] = {}
         if isinstance(function, FunctionType):
             for variable, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
@@ -236,20 +238,19 @@ class Library:
         return name
 
     def _factory(self, function: FunctionType, cells: list[str], text: str, name: str) -> str:
-        """Return the name of a function that makes functions with this text from what they close over."""
+        """Return the name of a factory: a function of the captured variables that returns the function in `text`."""
         own = function.__name__
-        text = (
-            text.replace(f"def {name}(", f"def {own}(", 1)
-            if own != "<lambda>"
-            else f"return {text.partition(' = ')[2]}"
-        )
+        if own == "<lambda>":
+            text = f"return {text.partition(' = ')[2]}"
+        else:
+            text = text.replace(f"def {name}(", f"def {own}(", 1)
         key = (function.__code__, text)
-        if key not in self.known:
+        if key not in self.copy_names:
             outer = function.__qualname__.split(".")[0]
-            self.known[key] = maker = self.names.make(outer if outer != own else f"make_{own}")
-            back = f"\n    return {own}\n" if own != "<lambda>" else ""
-            self.blocks.append(f"def {maker}({', '.join(cells)}):\n{textwrap.indent(text, '    ')}{back}")
-        return self.known[key]
+            self.copy_names[key] = factory = self.names.make(outer if outer != own else f"make_{own}")
+            end = f"\n    return {own}\n" if own != "<lambda>" else ""
+            self.blocks.append(f"def {factory}({', '.join(cells)}):\n{textwrap.indent(text, '    ')}{end}")
+        return self.copy_names[key]
 
     def _text(self, source: ModuleText, node: Definition, name: str, cells: dict[str, Any]) -> str:
         """Return the source of a definition under a new name, with the names it uses resolved."""
@@ -260,62 +261,56 @@ class Library:
             column = source.lines[node.lineno - 1].index(keyword, node.col_offset) + len(keyword)
             changes.append((node.lineno, column, column + len(node.name), name))
             for decorator in node.decorator_list:
-                word = ast.unparse(decorator)
-                if re.sub(r"\(.*", "", word).rpartition(".")[2] in CACHES:
+                decorator_text = ast.unparse(decorator)
+                if re.sub(r"\(.*", "", decorator_text).rpartition(".")[2] in COPIED_DECORATORS:
                     self._resolve_all(source, decorator, {}, [])
-                    head += f"@{word}\n"
+                    head += f"@{decorator_text}\n"
         self._resolve_all(source, node, cells | {getattr(node, "name", ""): None}, changes)
         return head + source.text(node, changes) + ("" if isinstance(node, ast.Lambda) else "\n")
 
     def _resolve_all(self, source: ModuleText, node: ast.AST, cells: dict[str, Any], changes: list[Change]) -> None:
-        """Resolve the global names under a node, and note where they are called otherwise in the copy."""
-        reading = source.reading(node)
-        changes += reading.notes
-        local = reading.local | set(cells)
-        owner, calls = reading.owner, reading.calls
-        for at in reading.names:
+        """Copy the definitions of the global names under a node, and add the changes of these names in the copy."""
+        uses = source.uses(node)
+        changes += uses.removals
+        local, attributes = uses.local | set(cells), uses.attribute_of
+        for at in uses.names:
             if at.id not in local:
-                place: Any = at
-                value = self._global(source, at.id)
+                old: Any = at
+                value = getattr(source.module, at.id, _BUILTIN)
                 if value is _BUILTIN:
                     continue
                 if value is Op:
-                    changes.append(self._other_kernel(calls, owner, at, cells))
+                    changes.append(self._other_kernel(uses, at, cells))
                     continue
-                if isinstance(value, ModuleType) and value.__name__.startswith("passlab.op.") and id(at) in owner:
-                    place = owner[id(at)]
-                    new = self._name_in(module_text(value.__name__), place.attr)
+                if isinstance(value, ModuleType) and value.__name__.startswith("passlab.op.") and id(at) in attributes:
+                    old = attributes[id(at)]
+                    new = self._name_in(module_text(value.__name__), old.attr)
                 else:
                     new = self._name_in(source, at.id)
-                if new != at.id or place is not at:
-                    changes.append((place.lineno, place.col_offset, place.end_col_offset, new))
+                if new != at.id or old is not at:
+                    changes.append((old.lineno, old.col_offset, old.end_col_offset, new))
 
-    def _other_kernel(
-        self, calls: dict[int, ast.Call], owner: dict[int, ast.Attribute], at: ast.Name, cells: dict[str, Any]
-    ) -> Change:
-        """Replace `Op.get(name).spec.raw`, the kernel of another operator, by that kernel's name."""
-        get = owner[id(at)]
-        call = calls.get(id(get))
-        raw = owner.get(id(owner.get(id(call))))
+    def _other_kernel(self, uses: NameUses, at: ast.Name, cells: dict[str, Any]) -> Change:
+        """Replace `Op.get(name).spec.raw`, the kernel of another operator, by the name of its copy."""
+        get = uses.attribute_of[id(at)]
+        call = uses.calls.get(id(get))
+        raw = uses.attribute_of.get(id(uses.attribute_of.get(id(call))))
         if call is None or raw is None or raw.attr != "raw" or raw.end_col_offset is None:
-            raise VerifyError("a kernel asks for more of an operator than its kernel")
+            raise VerifyError("a kernel uses `Op` otherwise than in `Op.get(name).spec.raw`")
         argument = call.args[0]
         name = argument.value if isinstance(argument, ast.Constant) else cells.get(getattr(argument, "id", ""))
         result = self.kernel(Op.get(str(name)).spec.raw, str(name))  # type: ignore[arg-type]
         return at.lineno, at.col_offset, raw.end_col_offset, result
 
-    def _global(self, source: ModuleText, name: str) -> Any:
-        return getattr(source.module, name, _BUILTIN)
-
-    # recurses: along what definitions need, as `value` does
+    # recurses: along the dependencies of definitions, as `value` does
     def _name_in(self, source: ModuleText, name: str) -> str:
-        """Return what the copy calls a global name of a module."""
-        source, name = _home(source, name)
+        """Return the name in the copy for a global name of a module."""
+        source, name = _defining_module(source, name)
         value = getattr(source.module, name)
         if value is ANY:
             return "None"
         if value is TensorType:
-            return self.value(prelude.TensorType, name)
+            return self.value(prelude.ArrayType, name)
         if isinstance(value, ModuleType) and value.__name__ == "passlab.limits":
             return self.value(prelude.limits, "limits")
         statement = source.bindings.get(name)
@@ -333,36 +328,36 @@ class Library:
         alias = next(a for a in statement.names if (a.asname or a.name.partition(".")[0]) == name)
         if name == "np":
             return name
-        where = f"from {statement.module} " if isinstance(statement, ast.ImportFrom) else ""
-        key = f"{where}import {alias.name}"
-        if key not in self.known:
-            self.known[key] = self.names.make(name)
-        result = self.known[key]
+        prefix = f"from {statement.module} " if isinstance(statement, ast.ImportFrom) else ""
+        key = f"{prefix}import {alias.name}"
+        if key not in self.copy_names:
+            self.copy_names[key] = self.names.make(name)
+        result = self.copy_names[key]
         self.imports[key if result == alias.name else f"{key} as {result}"] = None
         return result
 
     def _assign(self, source: ModuleText, statement: ast.Assign | ast.AnnAssign, name: str) -> str:
         """Copy the assignment of a module's constant."""
         key = (source.module.__name__, name)
-        if key not in self.known:
-            bound = list(_bound(statement))
+        if key not in self.copy_names:
+            bound = list(_bound_names(statement))
             for other in bound:
-                self.known[source.module.__name__, other] = self.names.make(other)
+                self.copy_names[source.module.__name__, other] = self.names.make(other)
             assert statement.value is not None
             changes: list[Change] = []
             self._resolve_all(source, statement.value, {}, changes)
-            left = ", ".join(self.known[source.module.__name__, other] for other in bound)
+            left = ", ".join(self.copy_names[source.module.__name__, other] for other in bound)
             self.blocks.append(f"{left} = {source.text(statement.value, changes).strip()}\n")
-        return self.known[key]
+        return self.copy_names[key]
 
 
 _BUILTIN = object()
-# What `declare` puts around kernels: a guard against warnings, and the copying into `out`. A module needs neither.
+# The wrappers of kernels in `passlab.op.declare`: one silences warnings, one copies into `out`. A module needs neither.
 _GUARDS = (quiet(len).__code__, with_out(len).__code__)
 
 
-def _home(source: ModuleText, name: str) -> tuple[ModuleText, str]:
-    """Follow the imports of passlab's modules to where a name was defined."""
+def _defining_module(source: ModuleText, name: str) -> tuple[ModuleText, str]:
+    """Follow imports between modules of passlab; return the module that defines a name, and its name there."""
     statement = source.bindings.get(name)
     while isinstance(statement, ast.ImportFrom) and (statement.module or "").startswith("passlab"):
         if isinstance(getattr(source.module, name), ModuleType):
@@ -374,11 +369,12 @@ def _home(source: ModuleText, name: str) -> tuple[ModuleText, str]:
 
 
 def _node_of(source: ModuleText, value: Any, hint: str) -> Definition:
-    """Return the definition of a function or class in its module."""
+    """Return the definition of a function or class in its module. Raises `VerifyError` if it is not unique."""
     nodes: list[Any] = []
     if isinstance(value, FunctionType):
         nodes = source.functions.get(value.__code__.co_firstlineno, [])
         if len(nodes) > 1:
+            # Several lambdas on one line are told apart by their parameters.
             names = value.__code__.co_varnames[: value.__code__.co_argcount]
             nodes = [n for n in nodes if tuple([a.arg for a in n.args.args]) == names]
     elif isinstance(source.bindings.get(value.__name__), ast.ClassDef):

@@ -118,7 +118,7 @@ class _Annotation:
         return self._end_regions(post) if type(post) in _PARTS_ARE_RESULTS and enter(post) else post
 
     def _is_data(self, node: Expr) -> bool:
-        """Whether a value consists of tensors only: functions and other data stay with this compiler.
+        """Return whether a value consists of tensors only: functions and other data stay with this compiler.
 
         Results of a match without arms stay, too: a mark around them would hide their type.
         """

@@ -69,11 +69,11 @@ class _MergedRegions:
 
     def __init__(self, func: Function, regions: Regions) -> None:
         self.items = [
-            item for item in regions.parts_in_order(func) if not (isinstance(item, Expr) and item in regions.of)
+            item for item in regions.items_in_order(func) if not (isinstance(item, Expr) and item in regions.of)
         ]
         self.number = {item: i for i, item in enumerate(self.items)}
         self.regions = regions
-        self.graph = Contraction([[self.of(p) for p in regions.parts(item)] for item in self.items])
+        self.graph = Contraction([[self.of(p) for p in regions.operands(item)] for item in self.items])
 
     def of(self, part: Expr | Region) -> int:
         """Return the number of an item: a node, or for a value that leaves a region the region."""
@@ -97,7 +97,7 @@ def _merge(func: Function, regions: Regions) -> _MergedRegions:
             if is_end(source) and compiler_of(source) == region.compiler:
                 near[regions.of[source]] = None
         # The nearest first: a region between a farther one and this one may still be merged with it.
-        for other in sorted(near, key=lambda r: groups.graph.place(groups.number[r]), reverse=True):
+        for other in sorted(near, key=lambda r: groups.graph.position(groups.number[r]), reverse=True):
             if scope[other] is scope[region]:
                 groups.graph.contract(groups.number[other], groups.number[region])
     return groups

@@ -123,7 +123,7 @@ class _Partition:
         regions = Regions(func)
         if not regions.all:
             return func
-        for item in regions.parts_in_order(func):
+        for item in regions.items_in_order(func):
             if isinstance(item, Region):
                 self._call(item, [*regions.inputs(item)])
             elif item not in self.result and (result := rebuild(item, self._now)) is not item:

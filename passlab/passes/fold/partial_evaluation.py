@@ -40,7 +40,7 @@ from passlab.ir.variables import free_vars
 from passlab.ir.walk import make_lets, may_rewrite, note_rewrite, post_order, rebuild, substitute, use_counts
 from passlab.passes.fold.partial_values import Bindings, KnownFunction, Store, Value, burn, fits, fuel_of, knowledge
 from passlab.rewriting.constant_values import UNKNOWN, operator_value
-from passlab.rewriting.fresh_copy import another, binders
+from passlab.rewriting.fresh_copy import binders, shallow_copy
 from passlab.rewriting.let_binding import bind_beside_effects, first_free_number, is_atom
 
 Run = Generator[Any, Any, Value]
@@ -145,7 +145,7 @@ class _PartialEvaluator:
         """
         var = name or self._fresh()
         if expr in self.nodes:
-            expr = another(expr)
+            expr = shallow_copy(expr)
         self.nodes.add(expr)
         out.append((var, expr))
         self.written += 1

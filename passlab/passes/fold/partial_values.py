@@ -180,7 +180,7 @@ def burn(before: Fuel, now: Fuel) -> Fuel | None:
 
 
 def fits(pattern: Pattern, value: Value, bound: dict[Var, Value]) -> bool | None:
-    """Whether a pattern matches a value, None if that is unknown; `bound` collects the values of its variables."""
+    """Return whether a pattern matches a value, None if unknown; add the values of its variables to `bound`."""
     stack: list[tuple[Pattern, Value]] = [(pattern, value)]
     answer: bool | None = True
     while stack:

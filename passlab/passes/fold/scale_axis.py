@@ -87,7 +87,7 @@ def _size(ty: TensorType, axes: Sequence[int]) -> int | None:
 
 
 def matches(data: TensorType, other: TensorType, axes: Sequence[int]) -> bool:
-    """Whether `other` broadcasts against `data` with the full size along `axes` and 1 along all other axes."""
+    """Return whether `other` broadcasts against `data` with the full size along `axes` and 1 along all other axes."""
     base = len(data.shape) - len(other.shape)
     if base < 0 or any(a < base for a in axes):
         return False
@@ -134,7 +134,7 @@ def along(scale: Expr, shape: Sequence[Any], axes: Sequence[int]) -> Expr:
 
 
 def accepts(message: Message, scale: Expr, data: TensorType) -> bool:
-    """Whether the values of a factor satisfy a message; they must be known if the message restricts them."""
+    """Return whether the values of a factor satisfy a message; they must be known if the message restricts them."""
     ty = tensor_type(scale)
     if ty is None or ty.dtype != data.dtype or not _floating(ty.dtype):
         return False
@@ -155,6 +155,6 @@ def _floating(dtype: str) -> bool:
 
 
 def same_dtype(call: Call) -> bool:
-    """Whether data and weight of an operator have one floating dtype, so that the weight can take the scale."""
+    """Return whether data and weight of an operator have one floating dtype, so that the weight can take the scale."""
     data, weight = tensor_type(call.args[0]), tensor_type(call.args[1])
     return data is not None and weight is not None and data.dtype == weight.dtype and _floating(data.dtype)

@@ -70,7 +70,7 @@ def un_cps(func: Function) -> Function:
 
 
 def is_cps(func: Function) -> bool:
-    """Whether the last parameter of a function is a continuation whose result type is the function's own."""
+    """Return whether the last parameter of a function is a continuation whose result type is the function's own."""
     if not func.type_params or not func.params:
         return False
     answer, k = func.type_params[-1], func.params[-1].type_annotation
@@ -256,7 +256,7 @@ class _Style:
         return rest
 
     def _leaves(self, value: Expr) -> bool:
-        """Whether a value reaches its users through a continuation."""
+        """Return whether a value reaches its users through a continuation."""
         return type(value) is If or type(value) is Match or (type(value) is Call and self._converts(value.op))
 
     def _converts(self, callee: Expr) -> bool:

@@ -168,7 +168,7 @@ class _FirstOrder:
         return result
 
     def becomes_other(self, ty: Type) -> bool:
-        """Whether a type contains function types, or data types that contain some."""
+        """Return whether a type contains function types, or data types that contain some."""
         return _holds_functions(ty) or self.records.names(ty)
 
     def data(self, ty: Any) -> Any:
@@ -259,7 +259,7 @@ def _changing(mod: IRModule, becomes_other: Callable[[Type], bool]) -> set[str]:
 
 
 def _is_changing(function: Function, changing: set[str], becomes_other: Callable[[Type], bool]) -> bool:
-    """Whether a typed function contains a function as a value, or names a function in `changing`."""
+    """Return whether a typed function contains a function as a value, or names a function in `changing`."""
     order = post_order(function, enter=lambda n: not _is_kernel(n))
     fixed = {n.op for n in order if type(n) is Call} | {function}
     for node in order:

@@ -51,7 +51,7 @@ class DataInstances:
         self._headers: dict[TypeCall, GlobalTypeVar] = {}
 
     def names(self, ty: Type) -> bool:
-        """Whether a type contains one of these types."""
+        """Return whether a type contains one of these types."""
         return (
             bool(self.kinds)
             and holds(ty, TypeCall)

@@ -180,7 +180,7 @@ def _is_bias(call: OpCall) -> bool:
 
 
 def _of_units(call: OpCall) -> bool:
-    """Whether a call is no `bias_add`, or one along the last axis, that of the units."""
+    """Return whether a call is no `bias_add`, or one along the last axis, that of the units."""
     attrs: Any = call.attrs
     return not _is_bias(call) or attrs.axis in (-1, len(shape_of(call)) - 1)
 

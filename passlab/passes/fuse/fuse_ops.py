@@ -66,7 +66,7 @@ class FuseOps(FunctionPass):
 
 
 def _is_fused(node: Expr) -> bool:
-    """Whether a node is a function created by fusion: a kernel (Primitive=1), or one without calls (Primitive=0)."""
+    """Return True for a function created by fusion: a kernel (Primitive=1), or one without calls (Primitive=0)."""
     return type(node) is Function and "Primitive" in node.attrs
 
 

@@ -28,11 +28,11 @@ class Combiner:
     op_name = ""
 
     def supports(self, call: OpCall) -> bool:
-        """Whether a call can be combined at all."""
+        """Return whether a call can be combined at all."""
         raise NotImplementedError
 
     def compatible(self, a: OpCall, b: OpCall) -> bool:
-        """Whether two calls may be in one group."""
+        """Return whether two calls may be in one group."""
         raise NotImplementedError
 
     def combine(self, calls: Sequence[OpCall]) -> Expr:
@@ -40,7 +40,7 @@ class Combiner:
         raise NotImplementedError
 
     def fits(self, calls: Sequence[OpCall], parent: int, index: int) -> bool:
-        """Whether argument `index` of the following calls can be joined; argument `parent` is the branch itself."""
+        """Return True if argument `index` of the following calls can be joined; argument `parent` is the branch."""
         raise NotImplementedError
 
     def join_argument(self, calls: Sequence[OpCall], parent: int, index: int) -> Expr:
@@ -48,7 +48,7 @@ class Combiner:
         raise NotImplementedError
 
     def may_reshape(self, call: OpCall) -> bool:
-        """Whether a following operator of one operand that changes its shape can be combined."""
+        """Return whether a following operator of one operand that changes its shape can be combined."""
         return False
 
     def follow(self, call: OpCall, args: Sequence[Expr]) -> Expr:
@@ -61,7 +61,7 @@ class Combiner:
 
 
 def is_static(expr: Expr) -> bool:
-    """Whether the type of an expression is a tensor of known shape."""
+    """Return whether the type of an expression is a tensor of known shape."""
     ty = expr.checked_type_
     return type(ty) is TensorType and not ty.dynamic
 
@@ -151,7 +151,7 @@ class _UseIndex:
 
 
 def _independent(group: list[Branch], steps: int) -> bool:
-    """Whether no branch depends on the first call of another, except through its own chain."""
+    """Return whether no branch depends on the first call of another, except through its own chain."""
     group = [branch[:steps] for branch in group]
     members = {call for branch in group for call in branch}
     stack = [a for branch in group for i, c in enumerate(branch) for a in c.args if not i or a is not branch[i - 1]]

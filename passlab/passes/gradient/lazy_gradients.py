@@ -46,7 +46,7 @@ def _is_plain(ty: Type) -> bool:
 
 
 def _fits(function: Function, order: list[Expr]) -> bool:
-    """Whether all nodes of the program can work on cells."""
+    """Return whether all nodes of the program can work on cells."""
     called = {n.op for n in order if type(n) is Call}
     values = {kid for n in order for kid in _values(n)}
     for node in order:

@@ -193,7 +193,7 @@ class _Rewriting:
         return result
 
     def _is_moved(self, call: OpCall) -> bool:
-        """Whether any argument, or a field of one, has changed its layout."""
+        """Return whether any argument, or a field of one, has changed its layout."""
         lookup = self._changes
         return any(a in lookup or (type(a) is Tuple and any(f in lookup for f in a.fields)) for a in call.args)
 
@@ -243,7 +243,7 @@ def _alike(new_call: OpCall, call: OpCall, args: list[Expr]) -> bool:
 
 
 def _fits(expr: Expr, target: LayoutChange) -> bool:
-    """Whether a tensor can be transformed to a layout: the axes that it splits must be multiples."""
+    """Return whether a tensor can be transformed to a layout: the axes that it splits must be multiples."""
     if target.old == target.new:
         return True
     way: Any = make("layout_transform", expr, src_layout=target.old, dst_layout=target.new)

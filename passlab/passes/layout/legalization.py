@@ -38,7 +38,7 @@ def legalize_call(function: Function, attr: str, standard: Mapping[str, Hook] | 
 
 
 def is_open(node: Expr) -> bool:
-    """Whether a node may be entered: a primitive function stays as it is."""
+    """Return whether a node may be entered: a primitive function stays as it is."""
     return not (type(node) is Function and node.is_primitive)
 
 

@@ -109,17 +109,17 @@ def common_device(a: VirtualDevice, b: VirtualDevice) -> VirtualDevice | None:
 
 
 def is_loose(expr: Expr) -> TypeGuard[OpCall]:
-    """Whether an expression is an `on_device` that leaves the device of its result open."""
+    """Return whether an expression is an `on_device` that leaves the device of its result open."""
     return is_call_of(expr, "on_device") and not expr.attrs["constrain_result"]
 
 
 def is_open(expr: Expr) -> bool:
-    """Whether an expression is an `on_device` that names no device and only allows a copy."""
+    """Return whether an expression is an `on_device` that names no device and only allows a copy."""
     return is_loose(expr) and not getattr(getattr(expr, "attrs", None), "constrain_body", True)
 
 
 def names_device(function: Function) -> bool:
-    """Whether a function contains a device annotation."""
+    """Return whether a function contains a device annotation."""
     return any(
         is_call_of(n, "on_device") or is_call_of(n, "device_copy") or getattr(n, "virtual_device", None) is not None
         for n in post_order(function, enter=lambda n: not is_closed(n))

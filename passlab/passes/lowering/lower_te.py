@@ -230,7 +230,7 @@ def _values_read(node: Expr) -> Sequence[Expr]:
 
 
 def _is_invoke(call: Call) -> bool:
-    """Whether the first argument of a call names a kernel."""
+    """Return whether the first argument of a call names a kernel."""
     return type(call.op) is Op and call.op.name == "vm.invoke_tvm_op"
 
 

@@ -276,7 +276,7 @@ def reshaped_parameter(primitive: Function) -> int | None:
 
 
 def needs_data(primitive: Function) -> bool:
-    """Whether the shape of a result depends on the values of the inputs."""
+    """Return whether the shape of a result depends on the values of the inputs."""
     return any(is_op_call(n) and n.op.spec.shape_function is not None for n in post_order(primitive.body))
 
 

@@ -133,7 +133,7 @@ def _number(call: Expr, index: int) -> int:
 
 
 def _is_fixed(value: Expr) -> TypeGuard[OpCall]:
-    """Whether a value is an allocation of constant size."""
+    """Return whether a value is an allocation of constant size."""
     return is_call_of(value, "memory.alloc_storage") and all(type(value.args[i]) is Constant for i in (0, 2))
 
 

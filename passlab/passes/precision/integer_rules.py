@@ -212,7 +212,7 @@ def _clamp(call: OpCall, region: QuantizedRegion) -> Done:
 
 
 def _bounds_are_exact(attrs: Any, source: QuantParams) -> bool:
-    """Whether integers represent the bounds of a clip, or all that they represent lies within."""
+    """Return whether integers represent the bounds of a clip, or all that they represent lies within."""
     steps = steps_of([attrs.a_min, attrs.a_max], source)
     if steps is None:
         return False
@@ -360,7 +360,7 @@ def rule_of(call: OpCall, alone: bool = False) -> Rule | None:
 
 
 def commutes(node: Expr) -> bool:
-    """Whether quantizing the operands of a node, of a region that is one, gives what quantizing its result does."""
+    """Return True if quantizing the operands of a node, or of a region, has the effect of quantizing its result."""
     if not is_op_call(node):
         return type(node) in (Tuple, TupleGetItem)
     nearest = op_name(node) == "image.resize2d" and node.attrs.method == "nearest_neighbor"

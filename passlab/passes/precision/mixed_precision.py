@@ -108,7 +108,7 @@ class MixedPrecision:
         same = all(a is b for a, b in zip(args, call.args, strict=True))
         result: Expr = call.with_fields(op=self._new(call.op), args=call.args if same else args)
         if result is not call and (type(call.op) is not Function or call.op in self._closed):
-            self.types.know(result, call.checked_type_)
+            self.types.set_type(result, call.checked_type_)
         return result
 
     def _function(self, function: Function) -> Expr:
@@ -156,7 +156,7 @@ class MixedPrecision:
         return output if accumulate == result else self._to_dtype(output, result)
 
     def _may(self, args: list[Expr], call: Call, accumulate: str) -> bool:
-        """Whether a call may become short; computed only where that changes anything."""
+        """Return whether a call may become short; computed only where that changes anything."""
         changes = self._short_attrs(call, accumulate) is not call.attrs
         return not (changes or any(map(self._changes, args))) or may_rewrite(self._name)
 
@@ -201,7 +201,7 @@ class MixedPrecision:
         return type(arg) in (Var, Constant) or (self.types.of(arg) is not None and not self._changes(arg))
 
     def _changes(self, arg: Expr) -> bool:
-        """Whether a cast to the short dtype changes a value."""
+        """Return whether a cast to the short dtype changes a value."""
         ty = self.types.of(arg)
         return ty is not None and self._with_dtype(ty, self.short) is not ty
 

@@ -102,7 +102,7 @@ class QuantizedRegion:
 
 
 def nearly_equal(a: Expr, b: Expr) -> bool:
-    """Whether two scales or zero points are equal, up to rounding if they are constant.
+    """Return whether two scales or zero points are equal, up to rounding if they are constant.
 
     A vector whose elements are all equal counts as equal to that number.
     """
@@ -120,19 +120,19 @@ def _without_repeats(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 
 def is_uniform(part: Expr) -> bool:
-    """Whether a scale or zero point is a constant for the whole tensor, so that the axis does not matter."""
+    """Return whether a scale or zero point is a constant for the whole tensor, so that the axis does not matter."""
     part = fold(part)
     return type(part) is Constant and not _without_repeats(part.data).ndim
 
 
 def nearly_same(a: QuantParams, b: QuantParams) -> bool:
-    """Whether integers represent the same numbers with either, up to rounding of the scale."""
+    """Return whether integers represent the same numbers with either, up to rounding of the scale."""
     axis = a.axis == b.axis or all(is_uniform(part) for part in (a.scale, a.zero_point))
     return axis and a.dtype == b.dtype and nearly_equal(a.scale, b.scale) and nearly_equal(a.zero_point, b.zero_point)
 
 
 def identical(a: QuantParams, b: QuantParams) -> bool:
-    """Whether scale, zero point, dtype and axis are the same."""
+    """Return whether scale, zero point, dtype and axis are the same."""
     same = structural_equal((a.scale, a.zero_point), (b.scale, b.zero_point), exact=True)
     return same and (a.dtype, a.axis) == (b.dtype, b.axis)
 
@@ -163,7 +163,7 @@ def quantized(value: Constant, params: QuantParams, axis: int | None = None) -> 
 
 
 def represents(params: QuantParams, value: Constant) -> bool:
-    """Whether integers of these parameters, one scale for the whole tensor, represent a constant up to rounding."""
+    """Return True if integers with these parameters (one scale for the tensor) represent a constant up to rounding."""
     steps = steps_of(value.data, params)
     ends = np.iinfo(params.dtype)
     return steps is not None and is_whole(steps) and bool(np.all((ends.min <= steps) & (steps <= ends.max)))
@@ -179,11 +179,11 @@ def steps_of(values: Any, params: QuantParams) -> np.ndarray[Any, Any] | None:
 
 
 def is_whole(steps: np.ndarray[Any, Any]) -> bool:
-    """Whether numbers are whole but for the rounding of float32."""
+    """Return whether numbers are whole but for the rounding of float32."""
     return bool(np.all(np.abs(steps - np.rint(steps)) <= 1e-3 + 1e-6 * np.abs(steps)))
 
 
 def is_zero(zero_point: Expr) -> bool:
-    """Whether a zero point is constant and 0."""
+    """Return whether a zero point is constant and 0."""
     zero_point = fold(zero_point)
     return type(zero_point) is Constant and not zero_point.data.any()

@@ -52,7 +52,7 @@ def _note(old: Function, new: Function) -> None:
 
 
 def _is_annotated(mod: IRModule, text: str) -> bool:
-    """Whether the module was parsed from this text under our source name, all source locations included."""
+    """Return whether the module was parsed from this text under our source name, all source locations included."""
     source = mod.source
     if source is None or source.name != NAME or source.text != text:
         return False

@@ -26,7 +26,7 @@ from passlab.ir.expr import Call, Expr, Function, Var
 from passlab.ir.module import IRModule
 from passlab.ir.op import find_op
 from passlab.op import make
-from passlab.rewriting.weights import block_sparse_parts, is_plain, keeps_dtype, with_weights
+from passlab.rewriting.weights import block_sparse_parts, has_sparse_form, keeps_dtype, with_weights
 from passlab.transform.base import FunctionPass
 from passlab.transform.context import PassContext
 from passlab.transform.declare import standard_pass
@@ -66,7 +66,7 @@ class Conv2dToSparse(FunctionPass):
             weight = pre.args[1] if pre.op is conv2d else None
             if not isinstance(weight, Var) or weight not in params or not keeps_dtype(pre, weight):
                 return None
-            if not is_plain(pre, self.layout, self.kernel_size):
+            if not has_sparse_form(pre, self.layout, self.kernel_size):
                 return None
             if weight not in parts:
                 parts[weight] = block_sparse_parts(weight, params[weight])

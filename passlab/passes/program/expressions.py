@@ -56,7 +56,7 @@ def type_of(expr: Expr, mod: IRModule | None = None) -> Type:
 
 
 def _lacks_type_args(expr: Expr) -> bool:
-    """Whether inference would have to add type arguments to a node, in addition to its type."""
+    """Return whether inference would have to add type arguments to a node, in addition to its type."""
     return type(expr) is Call and type(expr.op) is not Op and not expr.type_args and _is_generic(expr.op)
 
 

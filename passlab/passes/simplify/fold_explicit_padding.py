@@ -103,7 +103,7 @@ def _merge(pre: Call, post: Call) -> Expr:
 
 
 def _neutral(call: Call, name: str, value: Any) -> bool:
-    """Whether an operator itself pads with `value`."""
+    """Return whether an operator itself pads with `value`."""
     if name in _CONVS or name in _AVG:
         return bool(value == 0)
     if name == "qnn.conv2d":

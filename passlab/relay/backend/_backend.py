@@ -12,7 +12,7 @@ from typing import Any
 
 from passlab.devices import VirtualDevice
 from passlab.errors import RunTypeError
-from passlab.executor.graph import GraphNode
+from passlab.executor.graph import ExecutorNode
 from passlab.executor.graph_codegen import GraphCode, plan_memory
 from passlab.infer import infer_module
 from passlab.ir.expr import Call, Expr, Function, GlobalVar, Var
@@ -64,16 +64,16 @@ def GraphPlanMemory(func: Function) -> StaticMemoryPlan:
         rows.append(rows[-1] + node.num_outputs)
     tensors = [tensor for of_node in code.tensors for tensor in of_node]
     sizes = [prod(t.concrete_shape) * array_dtype(t.dtype).itemsize for t in tensors]
-    places = [place for place, of_node in zip(code.places, code.tensors, strict=True) for _ in of_node]
-    reader = GraphNode("results", "results", tuple(code.heads), 0)  # the results of the function are read at its end
-    storages = plan_memory([*code.nodes, reader], [], sizes, places)
+    devices = [device for device, of_node in zip(code.devices, code.tensors, strict=True) for _ in of_node]
+    reader = ExecutorNode("results", "results", tuple(code.heads), 0)  # the results of the function are read at its end
+    storages = plan_memory([*code.nodes, reader], [], sizes, devices)
     first: dict[int, int] = {}
     for storage, size in zip(storages, sizes, strict=True):
         first.setdefault(storage, size)
 
     def info(expr: Expr) -> StorageInfo:
         at = [rows[node] + index for node, index in code.entries[expr]]
-        where = [replace(places[i], memory_scope=places[i].memory_scope or "global") for i in at]
+        where = [replace(devices[i], memory_scope=devices[i].memory_scope or "global") for i in at]
         return StorageInfo([storages[i] for i in at], where, [first[storages[i]] for i in at])
 
     return StaticMemoryPlan({old: info(new) for old, new in became.items() if code.entries.get(new)})

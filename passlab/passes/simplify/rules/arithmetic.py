@@ -97,7 +97,7 @@ _CANCELS = 2048.0  # a sum smaller than its parts by this factor has lost digits
 
 
 def _cancel(c1: Any, c2: Any) -> bool:
-    """Whether two float constants nearly cancel in some element, so that the first sum rounds more than the second."""
+    """Return True if two float constants nearly cancel in some element: the first sum rounds more than the second."""
     if not is_float_name(c1.tensor_type.dtype):
         return False
     one, other = c1.data.astype("float64"), c2.data.astype("float64")

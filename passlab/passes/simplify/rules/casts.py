@@ -15,7 +15,7 @@ from passlab.transform.numeric_contract import FINITE
 
 
 def widens(source: str, target: str) -> bool:
-    """Whether every value of dtype `source` is a value of `target`, of the same kind or floating; never for bfloat.
+    """Return True if each value of dtype `source` is one of `target`, of the same kind or floating; never for bfloat.
 
     Relay also counts signed to unsigned and int32 to float32 as widening, which lose values. Neither counts unsigned to
     signed.
@@ -42,7 +42,7 @@ def _through_wider(match: RuleMatch) -> Expr | None:
 
 
 def _holds(dtype: str, low: float, high: float) -> bool:
-    """Whether an integer dtype holds all whole numbers from low to high."""
+    """Return whether an integer dtype holds all whole numbers from low to high."""
     if dtype == "bool" or is_float_name(dtype):
         return False
     info = integer_info(array_dtype(dtype))
@@ -50,7 +50,7 @@ def _holds(dtype: str, low: float, high: float) -> bool:
 
 
 def is_whole(expr: Expr, match: RuleMatch) -> bool:
-    """Whether all elements are whole numbers (or not finite), as far as the last few operators show."""
+    """Return whether all elements are whole numbers (or not finite), as far as the last few operators show."""
     stack, steps = [expr], 0
     while stack:
         node = stack.pop()
@@ -94,7 +94,7 @@ def _whole_bounds(attrs: Any) -> bool:
 
 
 def _clip_covers(match: RuleMatch) -> bool:
-    """Whether a clip covers the whole range of its type. Quantized operators saturate through such a clip, and keep
+    """Return True if a clip covers the whole range of its type. Quantized operators saturate by such a clip, and keep
     it.
     """
     ty, x = match.tensor("x"), match["x"]

@@ -15,7 +15,7 @@ from passlab.rewriting.rules import Rule, RuleMatch
 
 
 def _static(match: RuleMatch) -> bool:
-    """Whether the shape is known and the tensor that provided it may be dropped."""
+    """Return whether the shape is known and the tensor that provided it may be dropped."""
     ty = match.tensor("root")
     return ty is not None and not ty.dynamic and match.pure("other")
 
@@ -36,7 +36,7 @@ def _made(op: str, **names: str) -> Callable[[RuleMatch], Expr]:
 
 
 def _nonzero(match: RuleMatch) -> bool:
-    """Whether the shape is known and has no 0, which reshape reads as "copy this dimension"."""
+    """Return whether the shape is known and has no 0, which reshape reads as "copy this dimension"."""
     ty = match.tensor("root")
     return ty is not None and 0 not in ty.shape and _static(match)
 

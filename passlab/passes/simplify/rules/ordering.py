@@ -9,7 +9,7 @@ from passlab.rewriting.rules import Rule, RuleMatch
 
 
 def _positive_scale(match: RuleMatch) -> bool:
-    """Whether all elements have one positive scale and one zero point: the quantized data then has the same order and
+    """Return True if all elements have one positive scale and one zero point: the quantized data has the same order and
     ties.
 
     Requires that neighbours stay distinct: 8 bits fit any float, 16 fit float32, and no product over- or underflows.

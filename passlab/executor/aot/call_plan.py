@@ -1,7 +1,8 @@
-"""Which functions of a program Python may call itself, and which run as loops.
+"""Decides which functions of a program are called directly by Python, and which become loops.
 
-A call by Python costs stack, and Python's is small. So a function is called directly only when the depth of the calls
-below it is known and small: it calls no function value, and is not recursive but for calls of itself at its end.
+A call by Python uses Python's stack, which is small. So a function is called directly only if the depth of the calls
+below it is bounded and small: it calls no function values, and its only recursion is a tail call of itself, which
+becomes a loop. All other calls go through the driver (`prelude.run`).
 """
 
 from __future__ import annotations
@@ -13,11 +14,14 @@ from passlab.ir.adt import Constructor
 from passlab.ir.expr import Call, Expr, Function, GlobalVar, If, Let, Match
 from passlab.ir.op import Op
 
-HIGHEST = 100  # calls inside calls that Python makes itself
+HIGHEST = 100  # nested direct calls; Python's default recursion limit is 1,000
 
 
-class Facts:
-    """What one function does: the functions it calls, whether it calls itself last, and what keeps it from a loop."""
+class FunctionFacts:
+    """The calls of one function, and the facts that decide whether it becomes a loop.
+
+    `nesting` is the depth of nested branches; `makes_functions` rules out a loop: closures would share its variables.
+    """
 
     def __init__(self, name: str, function: Function, functions: Mapping[str, Function]) -> None:
         self.callees: set[str] = set()
@@ -49,11 +53,14 @@ class Facts:
                 self.calls_values = True
 
 
-class CallGraph:
-    """The facts of all functions; `deepest` is how far branches may nest in one Python function."""
+class CallPlan:
+    """The functions that become loops, and those that Python calls directly.
+
+    `deepest` is the deepest nesting of branches in one Python function.
+    """
 
     def __init__(self, functions: Mapping[str, Function], deepest: int) -> None:
-        self.facts = {name: Facts(name, f, functions) for name, f in functions.items()}
+        self.facts = {name: FunctionFacts(name, f, functions) for name, f in functions.items()}
         self.loops = {
             name
             for name, f in self.facts.items()
@@ -62,26 +69,29 @@ class CallGraph:
         self.direct = self._direct(deepest)
 
     def _direct(self, deepest: int) -> set[str]:
-        """The functions that Python may call itself, found from those that call nothing upwards."""
+        """Return the functions that Python may call directly, in a topological order from the leaves upwards.
+
+        A function on a cycle of calls never has all its callees done, so it is not in the result.
+        """
         callers: defaultdict[str, list[str]] = defaultdict(list)
-        left: dict[str, int] = {}
+        pending: dict[str, int] = {}  # the number of callees that are not done
         height: dict[str, int] = {}
         for name, f in self.facts.items():
-            left[name] = len(f.callees)
+            pending[name] = len(f.callees)
             for callee in f.callees:
                 callers[callee].append(name)
         result: set[str] = set()
-        waiting = [name for name, count in left.items() if not count]
-        while waiting:
-            name = waiting.pop()
+        worklist = [name for name, count in pending.items() if not count]
+        while worklist:
+            name = worklist.pop()
             f = self.facts[name]
             height[name] = 1 + max([height[c] for c in f.callees], default=0)
-            looping = name in self.loops or not f.calls_itself_last
-            if f.calls_values or not looping or f.nesting > deepest or height[name] > HIGHEST:
+            is_bounded = name in self.loops or not f.calls_itself_last
+            if f.calls_values or not is_bounded or f.nesting > deepest or height[name] > HIGHEST:
                 continue
             result.add(name)
             for caller in callers[name]:
-                left[caller] -= 1
-                if not left[caller]:
-                    waiting.append(caller)
+                pending[caller] -= 1
+                if not pending[caller]:
+                    worklist.append(caller)
         return result

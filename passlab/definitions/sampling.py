@@ -1,4 +1,4 @@
-"""Positions between pixels, and boxes, shared by several definitions. See `elements`."""
+"""Resizing and sampling of images between pixels, for several definitions; see `elements`."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import numpy as np
 from passlab.op.dtypes import Array
 
 
-def position(mode: str, i: int, length: int, count: int, start: float, end: float) -> float:
-    """Return the source position of element i of `count` on an axis of `length` elements (ONNX, operator Resize)."""
+def source_position(mode: str, i: int, length: int, count: int, start: float, end: float) -> float:
+    """Return the source position of element i of `count` on an axis of `length` elements (as in ONNX's Resize)."""
     scale = length / count
     return {
         "half_pixel": (i + 0.5) * scale - 0.5,
@@ -25,15 +25,15 @@ def position(mode: str, i: int, length: int, count: int, start: float, end: floa
     }[mode]
 
 
-def cubic(t: float, a: float) -> float:
-    """Keys' cubic kernel at distance t."""
+def cubic_weight(t: float, a: float) -> float:
+    """Return the cubic convolution kernel at distance t (Keys, 1981)."""
     t = abs(t)
     if t <= 1:
         return (a + 2) * t**3 - (a + 3) * t**2 + 1
     return a * t**3 - 5 * a * t**2 + 8 * a * t - 4 * a if t < 2 else 0.0
 
 
-def resize_line(
+def resize_last_axis(
     x: Any,
     count: Any,
     method: Any,
@@ -45,38 +45,38 @@ def resize_line(
     roi: Any = (0.0, 1.0),
     fill: Any = 0.0,
 ) -> Array:
-    """Resize the last axis of x, one element at a time."""
+    """Resize the last axis of x to `count` elements. The parameters are attributes of `image.resize2d`."""
     length, result = x.shape[-1], np.zeros((*x.shape[:-1], count))
     for i in range(count):
-        at = position(mode, i, length, count, *roi)
+        at = source_position(mode, i, length, count, *roi)
         if mode == "tf_crop_and_resize" and not 0 <= at <= length - 1:
             result[..., i] = fill
             continue
         if method == "nearest_neighbor" and mode == "asymmetric" and length and count % length == 0:
             at = i // (count // length)  # whole multiples repeat each element, whatever the rounding (as in Relay)
         if method == "nearest_neighbor":
-            near = {
+            nearest = {
                 "floor": math.floor(at + 1e-5),
                 "ceil": math.ceil(at - 1e-5),
                 "round": math.floor(at + 0.5) if at >= 0 else math.ceil(at - 0.5),
                 "round_prefer_floor": math.ceil(at - 0.5),
                 "round_prefer_ceil": math.floor(at + 0.5),
             }[rounding or ("round" if mode == "align_corners" else "floor")]
-            result[..., i] = x[..., min(max(near, 0), length - 1)]
+            result[..., i] = x[..., min(max(nearest, 0), length - 1)]
             continue
         low = math.floor(at)
-        spots = (low, low + 1) if method == "linear" else (low - 1, low, low + 1, low + 2)
-        weights = [1 - abs(at - s) if method == "linear" else cubic(at - s, alpha) for s in spots]
+        taps = (low, low + 1) if method == "linear" else (low - 1, low, low + 1, low + 2)
+        weights = [1 - abs(at - t) if method == "linear" else cubic_weight(at - t, alpha) for t in taps]
         if exclude:
-            weights = [w if 0 <= s < length else 0.0 for w, s in zip(weights, spots, strict=True)]
+            weights = [w if 0 <= t < length else 0.0 for w, t in zip(weights, taps, strict=True)]
             weights = [w / sum(weights) for w in weights]
-        for s, w in zip(spots, weights, strict=True):
-            result[..., i] += w * x[..., min(max(s, 0), length - 1)]
+        for t, w in zip(taps, weights, strict=True):
+            result[..., i] += w * x[..., min(max(t, 0), length - 1)]
     return result
 
 
-def reflection(at: float, length: int, aligned: bool) -> float:
-    """Return a coordinate reflected at the borders, step by step."""
+def reflect(at: float, length: int, aligned: bool) -> float:
+    """Return a coordinate reflected at the borders until it is inside."""
     low, high = (0.0, length - 1.0) if aligned else (-0.5, length - 0.5)
     if high <= low:
         return 0.0
@@ -85,65 +85,43 @@ def reflection(at: float, length: int, aligned: bool) -> float:
     return min(max(at, 0.0), length - 1.0)
 
 
-def pixel(image: Any, spot: Any, mode: Any) -> Any:
-    """Return the values at a pixel; outside the image the padding mode decides."""
-    if all(0 <= s < n for s, n in zip(spot, image.shape[1:], strict=True)):
-        return image[(slice(None), *spot)]
+def _pixel_value(image: Any, pixel: Any) -> Any:
+    """Return the values (C,) of a pixel, zeros outside the image."""
+    if all(0 <= p < n for p, n in zip(pixel, image.shape[1:], strict=True)):
+        return image[(slice(None), *pixel)]
     return np.zeros(len(image))
 
 
 def grid_value(image: Any, at: Any, method: Any, mode: Any, aligned: Any) -> Any:
-    """Sample an image (C, *S) at one position."""
+    """Sample an image (C, *S) at one position; `mode` is the padding mode of `image.grid_sample`."""
     sizes = image.shape[1:]
     if method == "bicubic":
         total = np.zeros(len(image))
         for i, j in np.ndindex(4, 4):
-            spot = [math.floor(at[0]) - 1 + i, math.floor(at[1]) - 1 + j]
-            weight = cubic(at[0] - spot[0], -0.75) * cubic(at[1] - spot[1], -0.75)
+            pixel = [math.floor(at[0]) - 1 + i, math.floor(at[1]) - 1 + j]
+            weight = cubic_weight(at[0] - pixel[0], -0.75) * cubic_weight(at[1] - pixel[1], -0.75)
             if mode == "border":
-                spot = [min(max(s, 0), n - 1) for s, n in zip(spot, sizes, strict=True)]
+                pixel = [min(max(p, 0), n - 1) for p, n in zip(pixel, sizes, strict=True)]
             elif mode == "reflection":
-                spot = [int(reflection(s, n, aligned)) for s, n in zip(spot, sizes, strict=True)]
-            total += weight * pixel(image, spot, mode)
+                pixel = [int(reflect(p, n, aligned)) for p, n in zip(pixel, sizes, strict=True)]
+            total += weight * _pixel_value(image, pixel)
         return total
     if mode == "reflection":
-        at = [reflection(a, n, aligned) for a, n in zip(at, sizes, strict=True)]
+        at = [reflect(a, n, aligned) for a, n in zip(at, sizes, strict=True)]
     elif mode == "border":
         at = [min(max(a, 0), n - 1) for a, n in zip(at, sizes, strict=True)]
     if method == "nearest":
-        return pixel(image, [int(a + 0.5) if a > 0 else int(a - 0.5) for a in at], mode)
+        return _pixel_value(image, [int(a + 0.5) if a > 0 else int(a - 0.5) for a in at])
     total = np.zeros(len(image))
     for corner in np.ndindex(*(2,) * len(at)):
-        spot = [math.floor(a) + c for a, c in zip(at, corner, strict=True)]
-        weight = np.prod([1 - abs(a - s) for a, s in zip(at, spot, strict=True)])
-        total += weight * pixel(image, spot, mode)
+        pixel = [math.floor(a) + c for a, c in zip(at, corner, strict=True)]
+        weight = np.prod([1 - abs(a - p) for a, p in zip(at, pixel, strict=True)])
+        total += weight * _pixel_value(image, pixel)
     return total
 
 
-def iou(a: Any, b: Any, edge: Any = 0.0) -> Any:
-    """Return the intersection of two boxes divided by their union."""
-    a = (min(a[0], a[2]), min(a[1], a[3]), max(a[0], a[2]), max(a[1], a[3]))
-    b = (min(b[0], b[2]), min(b[1], b[3]), max(b[0], b[2]), max(b[1], b[3]))
-    width = max(0.0, min(a[2], b[2]) - max(a[0], b[0]) + edge)
-    height = max(0.0, min(a[3], b[3]) - max(a[1], b[1]) + edge)
-    areas = [(x[2] - x[0] + edge) * (x[3] - x[1] + edge) for x in (a, b)]
-    union = sum(areas) - width * height
-    return width * height / union if union > 0 else 0.0
-
-
-def survivors(rows: Any, limit: Any, threshold: Any, force: Any, top_k: Any) -> Any:
-    """Return the rows (class, score, box) that survive suppression, best first."""
-    order = sorted(range(len(rows)), key=lambda i: -rows[i][1])[: top_k if top_k > 0 else None]
-    best_rows: list[int] = []
-    for i in order:
-        rivals = [k for k in best_rows if force or rows[k][0] == rows[i][0]]
-        if len(best_rows) != limit and all(iou(rows[k][2:], rows[i][2:]) < threshold for k in rivals):
-            best_rows.append(i)
-    return best_rows
-
-
 def sample(image: Any, y: Any, x: Any) -> Any:
-    """Return the interpolated values of an image at a position, zero far outside."""
+    """Interpolate an image (C, H, W) at a position; zero more than one pixel outside."""
     height, width = image.shape[1:]
     if y < -1 or x < -1 or y > height or x > width:
         return np.zeros(len(image))
@@ -163,6 +141,6 @@ def bilinear(image: Any, y: Any, x: Any) -> Any:
         return 0.0
     y0, x0 = int(np.floor(y)), int(np.floor(x))
     dy, dx = y - y0, x - x0
-    wide = np.pad(image, ((0, 1), (0, 1)))
-    rows = [(wide[r, x0] * (1 - dx) + wide[r, x0 + 1] * dx) for r in (y0, y0 + 1)]
+    larger = np.pad(image, ((0, 1), (0, 1)))
+    rows = [(larger[r, x0] * (1 - dx) + larger[r, x0 + 1] * dx) for r in (y0, y0 + 1)]
     return rows[0] * (1 - dy) + rows[1] * dy
