@@ -169,7 +169,7 @@ MODULES = (
           dataflow("where(less(%x, %y), exp(%x), tanh(%y))", _MATRIX), _PLAIN, "vm", "less|where"),
     Fault("a compiled transpose the other way", "compiled kernel", "vm/kernels/numpy_emitter.py", ".transpose({', '.join(map(str, order))})", ".transpose({', '.join(str(order.index(i)) for i in range(rank))})",
           dataflow("tanh(transpose(exp(%x), axes=[2, 0, 1]))", "%x: Tensor[(3, 3, 3), float32]"), _PLAIN, "vm", "transpose"),
-    Fault("tables of one shape are one ahead of time", "executor", "executor/aot/constants.py", "value.tobytes() if value.size <= WRITTEN else id(value))", "value.size)",
+    Fault("tables of one shape are one ahead of time", "executor", "executor/aot/constants.py", "value.tobytes() if value.size <= INLINE_ELEMENTS else id(value))", "value.size)",
           dataflow("add(multiply(%x, 2f), multiply(tanh(%x), 3f))", "%x: Tensor[(3), float32]"), "InferType", "aot", "add|multiply"),
     Fault("a read may wait until after a write", "effects", "executor/aot/program_source.py", 'return f"{wrap(self._atom(expr.ref))}.value", False', 'return f"{wrap(self._atom(expr.ref))}.value", True',
           _READ_FIRST, "InferType", "aot", "ref"),
