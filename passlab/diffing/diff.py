@@ -22,6 +22,7 @@ from passlab.ir.expr import Call, Constant, Expr, Function, Let, Tuple, TupleGet
 from passlab.ir.module import IRModule
 from passlab.ir.op import Op, is_op_call
 from passlab.ir.walk import CHILDREN, children, post_order
+from passlab.lazy import late
 
 # Nodes that are counted by kind.
 _KINDS = frozenset(("call", "constant", "function", "fused function", "let", "projection"))
@@ -159,6 +160,11 @@ class Diff:
     def summary(self) -> str:
         """The change in one sentence."""
         return summarise(self)
+
+    def text(self) -> str:
+        """Return the change as a sentence, the operators counted, and all lines of a unified diff."""
+        text: str = late("passlab.display.diffs", "diff_view")(self).text()
+        return text
 
     def __str__(self) -> str:
         return self.summary

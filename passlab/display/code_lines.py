@@ -49,14 +49,20 @@ class CodeLine(NamedTuple):
 
 
 class Listing(Part):
-    """Lines of code, the first `most` of them in HTML, where long parameter lists are folded, except in a diff."""
+    """Lines of code, the first `most` of them in HTML, where long parameter lists are folded, except in a diff.
 
-    def __init__(self, lines: Sequence[CodeLine], most: int = MOST_LINES) -> None:
-        self.code, self.most = lines, most
+    With a `rest`, text has no more than `most` lines, too, and the `rest` says how to print the others.
+    """
+
+    def __init__(self, lines: Sequence[CodeLine], most: int = MOST_LINES, rest: str = "") -> None:
+        self.code, self.most, self.rest = lines, most, rest
         self.width = max((len(line.maker.name) for line in lines if line.maker is not None), default=0)
 
     def lines(self) -> list[str]:
-        return [self._text(line).rstrip() for line in self.code]
+        shown = self.code[: self.most] if self.rest else self.code
+        lines = [self._text(line).rstrip() for line in shown]
+        left_out = len(self.code) - len(shown)
+        return [*lines, f"... {left_out:,} more lines: {self.rest}"] if left_out else lines
 
     def _text(self, line: CodeLine) -> str:
         maker = line.maker or GutterLabel()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from copy import copy
 from functools import cached_property, partial
 from typing import Any
 
@@ -19,6 +20,7 @@ from passlab.table import Table
 CONTEXT = 3  # unchanged lines shown around what changed
 LEADING = 50  # lines shown before the first change of programs that are too long to be shown whole
 STATIC_LINES = 300  # lines of a diff that static HTML shows
+BRIEF_LINES = 40  # lines of a diff that a terminal shows
 Lines = Callable[[], ProgramLines]
 _LEGEND = {MOVED: "~ moved into or out of a function", "<": "< moved from here", ">": "> moved to here"}
 
@@ -28,6 +30,7 @@ class DiffView(View):
 
     kind = script = "diff"
     whole = "the diff is longer than a notebook should hold"
+    rest = ""  # with a text, only the first lines are shown as text, and it says how to print the others
 
     def __init__(self, difference: Diff, before: Lines | None = None, after: Lines | None = None) -> None:
         self.diff = difference
@@ -70,17 +73,26 @@ class DiffView(View):
 
     def parts(self) -> Iterable[Part]:
         yield Sentence(self.title)
-        yield from self.changes(STATIC_LINES)
+        yield from self.changes(BRIEF_LINES if self.rest else STATIC_LINES, self.rest)
 
-    def changes(self, most: int) -> Iterable[Part]:
-        """Yield the changed numbers of calls, and the unified diff, `most` lines of it in HTML."""
+    def for_terminal(self) -> View:
+        """Return the view with the first `BRIEF_LINES` lines of the unified diff."""
+        view = copy(self)
+        view.rest = "print(DIFF.text()) prints all lines of a diff"
+        return view
+
+    def changes(self, most: int, rest: str = "") -> Iterable[Part]:
+        """Yield the changed numbers of calls, and the unified diff, `most` lines of it in HTML.
+
+        With a `rest` also text has no more lines; the `rest` says how to print the others.
+        """
         if self.operators:
             yield Gap()
             yield Counts(self.operators)
         lines = list(self.unified_lines())
         if lines:
             yield Gap()
-            yield Listing(lines, most)
+            yield Listing(lines, most, rest)
         kinds = {kind for row in self.rows for kind in row.kinds}
         legend = [words for kind, words in _LEGEND.items() if kind in kinds]
         if legend:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from copy import copy
 from functools import cached_property
 from typing import Any
 
 from passlab import limits
 from passlab.diffing.diff import diff
-from passlab.display.diffs import DiffView, diff_view, sentence
+from passlab.display.diffs import BRIEF_LINES, STATIC_LINES, DiffView, diff_view, sentence
 from passlab.display.listing import LineTable
 from passlab.display.module import ModuleView, module_view
 from passlab.display.parts import Code, Embedded, Fold, Part, Sentence
@@ -79,6 +80,8 @@ class PrintedStepView(View):
 
     kind = script = "printer"
 
+    rest = ""  # with a text, only the first lines are shown as text, and it says how to print the others
+
     def __init__(self, step: PrintedStep) -> None:
         self.step = step
 
@@ -115,10 +118,18 @@ class PrintedStepView(View):
     def part(self) -> Fold:
         """The line, which unfolds to the difference, the program or the error."""
         inner: list[Part] = [Code(self.step.body)] if self.outcome == "failed" else []
-        if self.inside is not None and self.outcome != "unchanged":
+        if isinstance(self.inside, DiffView) and self.outcome != "unchanged":  # its sentence is the title of this line
+            inner = list(self.inside.changes(BRIEF_LINES if self.rest else STATIC_LINES, self.rest))
+        elif self.inside is not None and self.outcome != "unchanged":
             inner = [Embedded(self.inside)]
         tone = {"failed": "bad", "unchanged": "muted"}.get(self.outcome, "")
         return Fold(self.title, inner, tone=tone)
+
+    def for_terminal(self) -> PrintedStepView:
+        """Return the step with the first lines of its difference."""
+        view = copy(self)
+        view.rest = "print(STEP.diff().text()) prints all lines of a step of the recording"
+        return view
 
     def parts(self) -> Iterable[Part]:
         yield self.part
@@ -153,6 +164,12 @@ class PrinterView(InstrumentView):
     def steps(self) -> list[PrintedStepView]:
         """The passes that were shown so far, one view for each."""
         return [PrintedStepView(step) for step in self.instrument.steps]
+
+    def for_terminal(self) -> View:
+        """Return the steps with the first lines of their differences."""
+        view = PrinterView(self.instrument)
+        view.steps = [step.for_terminal() for step in self.steps]
+        return view
 
     @property
     def title(self) -> str:

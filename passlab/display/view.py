@@ -70,6 +70,10 @@ class View:
         """Return the view whose static form is stored beside the widget: this view, or a shorter one."""
         return self
 
+    def for_terminal(self) -> View:
+        """Return the view whose text a terminal shows: this view, or a shorter one that says how to print all of it."""
+        return self
+
     def source(self) -> HasFrame:
         """Return the object with the rows of the data frame. Raises `TypeError` for views that are not tables."""
         raise TypeError(f"a {type(self).__name__} is not a table")

@@ -136,7 +136,7 @@ def static_twins(view: View) -> dict[str, str]:
     """Return the static forms of a view, shown where no widget runs."""
     with building():
         twin = view.twin()
-        return {"text/html": str(twin.html()), "text/plain": twin.text()}
+        return {"text/html": str(twin.html()), "text/plain": twin.for_terminal().text()}
 
 
 def notebook_variables() -> dict[str, Any]:

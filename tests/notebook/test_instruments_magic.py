@@ -5,6 +5,10 @@ from __future__ import annotations
 import pytest
 from IPython.core.error import UsageError
 
+from passlab.display import diff_view
+from passlab.notebook.widgets import show
+from passlab.testing import squeezenet
+
 NET = "def @main(%x: Tensor[(1, 8), float32], %w: Tensor[(4, 8), float32]) { nn.relu(nn.dense(%x, %w, units=4)) }"
 
 
@@ -26,6 +30,28 @@ def test_what_instruments_measured_is_shown(shell, capsys):
     assert "sequential\n  InferType\n  FuseOps" in out  # the tree of times
     assert "nodes_change" in out  # the table of sizes
     assert "After FuseOps: Fused nn.dense and nn.relu into one function" in out  # the differences
+
+
+def test_a_long_difference_is_folded_in_a_terminal_and_one_command_prints_all_of_it(shell, capsys):
+    shell.user_ns["deep"] = squeezenet.get_workload(image_shape=(3, 64, 64))[0]
+    shell.run_line_magic("instruments", "diff")
+    shell.run_line_magic("passes", "deep FuseOps -O 4 -r fused")
+    out = capsys.readouterr().out
+    shell.run_line_magic("instruments", "none")
+    change = shell.user_ns["fused"]["FuseOps"].diff()
+    shown = out.partition("After FuseOps: ")[2].partition("After sequential")[0].splitlines()
+    assert len(shown) < 50
+    assert shown[0].lower() == f"{change.summary}.".lower()
+    left_out = next(line for line in shown if "more lines" in line)
+    assert "print(STEP.diff().text()) prints all lines" in left_out
+    whole = change.text().splitlines()
+    assert len(whole) > 200
+    head = [line.removeprefix("  ") for line in shown[2 : shown.index(left_out)]]
+    start = next(n for n, line in enumerate(whole) if line == head[0])
+    assert whole[start : start + len(head)] == head
+    count = int(left_out.split()[1].replace(",", ""))
+    assert whole[start + len(head) + count] == ""  # then only the legend follows
+    assert show(diff_view(change))._repr_mimebundle_()[0]["text/plain"].count("\n") < 60
 
 
 def test_instruments_are_remembered(shell, capsys):
