@@ -404,6 +404,9 @@ def _progress() -> Callable[[str, str, float], None] | None:
 
 def _bisect(options: argparse.Namespace) -> int:
     bisection = _record(options).bisect(seed=options.random)
+    if bisection.stopped:
+        print(bisection.summary(), file=sys.stderr)
+        return 130
     if bisection.event is None:
         print("every pass kept its promise")
         return 0

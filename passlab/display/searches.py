@@ -98,7 +98,8 @@ class BisectionView(VerdictView):
 
     def parts(self) -> Iterable[Part]:
         event = self.bisection.event
-        yield Sentence(self.title, "bad" if self.is_found else "good")
+        tone = "bad" if self.is_found else "" if self.bisection.stopped else "good"
+        yield Sentence(self.title, tone)
         if self.is_found:
             yield Sentence(f"examined: {self.bisection.looked_at}", "muted")
         if self.bisection.verdicts:

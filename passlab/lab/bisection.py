@@ -11,7 +11,6 @@ and compared under the promise of that pass, as `lab.validate` does.
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
 from dataclasses import replace
@@ -20,7 +19,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from passlab.errors import Diagnostic, PassError, PasslabError, WellFormedError, counted
+from passlab.errors import Diagnostic, PassError, PasslabError, counted
 from passlab.instrument.deadline import TimeUpError
 from passlab.instrument.events import Event
 from passlab.instrument.limit import PassLimit
@@ -33,11 +32,12 @@ from passlab.lab.coverage import Coverage
 from passlab.lab.criterion import PATIENCE, Criterion
 from passlab.lab.guilty_rewrite import GuiltyRewrite, rewrite_that_raised
 from passlab.lab.neighbourhood import neighbourhood
-from passlab.lab.oracle import Predicate, raised_error
+from passlab.lab.oracle import Predicate
 from passlab.lab.predicate_search import PredicateSearch, StepVerdict
 from passlab.lab.recording import Recording, record, record_alone
 from passlab.lab.signature import same_failure
-from passlab.lab.validation import examine_part, is_checked, program_error, responsible
+from passlab.lab.validation import program_error
+from passlab.lab.value_search import NOTHING, ValueSearch, responsible_for_failure
 from passlab.table import Table, Tabular
 from passlab.transform.numeric_contract import Promise
 from passlab.transform.pipeline import as_pass
@@ -78,6 +78,8 @@ class Bisection(Tabular):
     `event` is the guilty pass in the `recording`, None when there is none; `why` says what is wrong. `error` is what it
     raised, `check` how it broke its promise, and `cause` why its result has no types; each is None where it does not
     apply. `verdicts` are the programs that were examined; `coverage` says on which inputs, and what was left out.
+    `stopped` says why the search ended early, "" when it was complete; `candidates` are then the steps that may still
+    be the guilty one.
     """
 
     def __init__(
@@ -90,7 +92,11 @@ class Bisection(Tabular):
         check: Check | None = None,
         cause: PasslabError | None = None,
         coverage: Coverage | None = None,
+        stopped: str = "",
+        candidates: Sequence[Event] = (),
     ) -> None:
+        self.stopped = stopped
+        self.candidates = tuple(candidates)
         self.recording = recording
         self.verdicts = tuple(verdicts)
         self.event = event
@@ -123,6 +129,8 @@ class Bisection(Tabular):
 
     def summary(self) -> str:
         """Return what was found, in a sentence."""
+        if self.stopped:
+            return f"the search was {self.stopped}; {_names_of(self.candidates)} broken the program: {self.looked_at}"
         if self.event is None:
             return f"no pass broke the program: {self.looked_at}"
         verb = "failed" if self.error is not None else "broke the program"
@@ -131,12 +139,14 @@ class Bisection(Tabular):
     @property
     def looked_at(self) -> str:
         """Which programs were examined on which inputs, which were not, and why."""
+        if self.stopped and not self.verdicts:
+            return "no program was examined"
         if self.coverage is not None:
             steps = self.coverage.text()
         else:
             steps = f"the predicate was asked about {counted(len(self.verdicts), 'program')}"
         asked = {id(verdict.event) for verdict in self.verdicts}
-        later = [step.id for step in self._later_steps() if id(step) not in asked]
+        later = [] if self.stopped else [step.id for step in self._later_steps() if id(step) not in asked]
         return f"{steps}; not step {', '.join(later)}, which came after" if later else steps
 
     def _later_steps(self) -> list[Event]:
@@ -352,6 +362,14 @@ class Bisection(Tabular):
         return self.text()
 
 
+def _names_of(candidates: Sequence[Event]) -> str:
+    """Return which steps can have done something, as the beginning of a sentence."""
+    names = [f"{event.id}, {event.name}" for event in candidates]
+    if len(names) > 1:
+        return f"only the {len(names):,} passes from step {names[0]}, to step {names[-1]}, can have"
+    return f"only step {names[0]}, can have" if names else "no step is left that can have"
+
+
 def _rewrites_of(recording: Recording) -> list[tuple[Expr, Expr, str]]:
     """Return the rewrites of all passes of a recording, in order."""
     return [rewrite for event in recording.events[1:] for rewrite in event.rewrites.with_rules()]
@@ -382,7 +400,8 @@ def bisect(
     A predicate is asked log(n) times for n programs; with `every` it is asked after each pass in order, which finds the
     first guilty pass even where a later one repairs the program. An `executor` (of `concurrent.futures`, or a cluster
     with the same interface) asks about all programs at once. Raises `PassError` when the program is bad before any pass
-    or the predicate cannot be sent to the executor, and `RunError` when the program does not run before any pass.
+    or the predicate cannot be sent to the executor, and `RunError` when the program does not run before any pass. An
+    interrupt from the keyboard ends the search: the verdicts so far are returned, with the `candidates` that are left.
     """
     if isinstance(program, Recording) and (passes is not None or options):
         raise PassError(
@@ -391,81 +410,22 @@ def bisect(
     criterion = Criterion(good, inputs, entry, seed, undeclared, unpromised)
     check_contract(undeclared)
     recording = program if isinstance(program, Recording) else record(program, passes, seconds=seconds, **options)
-    if good is None:
-        return _bisect_by_values(recording, criterion, Coverage() if coverage is None else coverage, looking)
-    search = PredicateSearch(recording, good, executor)
-    start = recording.steps[0]
-    if not search.ask(start):
-        raise PassError(
-            Diagnostic(
-                f"the program is bad before any pass: {search.verdicts[start.id].why}",
-                hint="the predicate is true of good programs",
-            )
-        ) from search.error
-    event = search.first(recording.steps, every)
-    if event is None and recording.failed is not None:
-        return _bisect_failure(recording, criterion, search.all_verdicts(), None)
-    if event is None:
-        return Bisection(recording, criterion, search.all_verdicts(), None)
-    return Bisection(recording, criterion, search.all_verdicts(), event, search.verdicts[event.id].why)
-
-
-def _bisect_by_values(
-    recording: Recording, criterion: Criterion, coverage: Coverage, looking: Callable[[Event], Any] | None
-) -> Bisection:
-    """Hold each pass to its promise until one breaks it. `looking` is called with each event before its comparison."""
-    trial, verdicts = criterion.trial(), list[StepVerdict]()
-    coverage.trial = trial
-    trial.check_inputs(recording.input)
-    with contextlib.suppress(PasslabError):  # the comparison below reports a program that does not run
-        trial.explore(recording.input)
-    suspect: tuple[Event, Check] | None = None
-    for event in recording.events[1:]:
-        if not is_checked(event):
-            coverage.skip(event)
-            continue
-        if looking is not None:
-            looking(event)
-        if event.changed and (cause := program_error(event.after)) is not None and program_error(event.before) is None:
-            verdicts.append(StepVerdict(event, False, _ill_typed_text(cause)))
-            return Bisection(recording, criterion, verdicts, event, _ill_typed_text(cause), None, cause, coverage)
-        check = examine_part(event, trial, criterion.undeclared)
-        coverage.add(event, check)
-        verdicts.append(StepVerdict(event, check.outcome != "broken", check.why))
-        if check.outcome == "broken":
-            return Bisection(recording, criterion, verdicts, event, check.why, check, None, coverage)
-        if check.outcome == "not promised" and check.finding is not None:
-            suspect = suspect or (event, check)
-    if recording.failed is not None:
-        return _bisect_failure(recording, criterion, verdicts, coverage)
-    if suspect is not None:
-        why = f"it promises nothing about values, and they differ: {suspect[1].why}"
-        return Bisection(recording, criterion, verdicts, suspect[0], why, suspect[1], None, coverage)
-    return Bisection(recording, criterion, verdicts, None, coverage=coverage)
-
-
-def _bisect_failure(
-    recording: Recording, criterion: Criterion, verdicts: Sequence[StepVerdict], coverage: Coverage | None
-) -> Bisection:
-    """Return the bisection of a recording that ended with an error: the pass that is responsible for it."""
-    failed = recording.failed
-    assert failed is not None
-    for event in recording.events[1:]:
-        if is_checked(event) and event.changed and event is not failed:
-            cause = program_error(event.after)
-            if cause is not None and program_error(event.before) is None:
-                return Bisection(recording, criterion, verdicts, event, _ill_typed_text(cause), None, cause, coverage)
-    event = responsible(failed)
-    if event is not failed and isinstance(failed.error, PasslabError):
+    search: PredicateSearch | ValueSearch
+    if good is not None:
+        coverage, search = None, PredicateSearch(recording, good, executor, every)
+    else:
+        coverage = Coverage() if coverage is None else coverage
+        search = ValueSearch(recording, criterion, coverage, looking)
+    try:
+        found = search.run() or (responsible_for_failure(recording) if recording.failed is not None else NOTHING)
+    except KeyboardInterrupt:
+        verdicts, left = search.all_verdicts(), search.candidates
         return Bisection(
-            recording, criterion, verdicts, event, _ill_typed_text(failed.error), None, failed.error, coverage
+            recording, criterion, verdicts, None, coverage=coverage, stopped="interrupted", candidates=left
         )
-    return Bisection(recording, criterion, verdicts, event, raised_error(event.error), None, None, coverage)
-
-
-def _ill_typed_text(cause: PasslabError) -> str:
-    wrong = "is not well-formed" if isinstance(cause, WellFormedError) else "has no types"
-    return f"the program that it left {wrong}: {cause.diagnostics[0].message}"
+    return Bisection(
+        recording, criterion, search.all_verdicts(), found.event, found.why, found.check, found.cause, coverage
+    )
 
 
 __all__ = ["Bisection", "Criterion", "GuiltyRewrite", "StepVerdict", "bisect"]

@@ -20,7 +20,7 @@ from time import monotonic
 from typing import Any
 
 from passlab.diffing.diff import count_operators, node_name
-from passlab.errors import Diagnostic, PassError, PasslabError, RunError, counted
+from passlab.errors import Diagnostic, InterruptedPassesError, PassError, PasslabError, RunError, counted
 from passlab.infer import infer_module
 from passlab.instrument.change import changed_functions
 from passlab.instrument.deadline import Deadline, TimeUpError, check_seconds
@@ -159,7 +159,10 @@ class Culprit(Tabular):
         if self.fault is not None:
             return (*self.fault.sentences(), self._omission_sentence())
         if self.bisection is None or self.event is None:
-            return (f"No fault was found: {self.coverage.text(full=False)}.", self._omission_sentence())
+            compared = self.coverage.text(full=False)
+            if self.stopped and not self.coverage.checks:
+                compared = "no step was compared"
+            return (f"No fault was found: {compared}.", self._omission_sentence())
         return (
             self._guilty_sentence(),
             self._since_sentence(),
@@ -210,7 +213,9 @@ class Culprit(Tabular):
 
     def _omission_sentence(self) -> str:
         lines = self.coverage.left_out()
-        if self.stopped:
+        if self.bisection is not None and self.bisection.stopped:
+            lines.append(self.bisection.summary().partition(": ")[0])
+        elif self.stopped:
             lines.append(f"the search was {self.stopped}")
         return f"Not examined: {'; '.join(lines)}." if lines else "Every step was examined."
 
@@ -338,8 +343,10 @@ class _CulpritSearch:
         except deadline.error:
             deadline.close()
             result.stopped = f"stopped after {self.seconds:g} s"
-        except KeyboardInterrupt:
+        except KeyboardInterrupt as error:
             result.stopped = "interrupted"
+            if isinstance(error, InterruptedPassesError) and result.recording is None:
+                result.recording = error.recording
 
     def _bisect(self, recording: Recording, bisecting: dict[str, Any]) -> None:
         steps = len(recording.events) - 1
@@ -350,6 +357,8 @@ class _CulpritSearch:
         result = self.culprit
         try:
             result.bisection = bisect(recording, coverage=result.coverage, looking=looking, **bisecting)
+            if result.bisection.stopped:
+                raise KeyboardInterrupt
         except RunError:  # the input program does not run: the fault is in it or in the evaluator
             options = {name: bisecting[name] for name in ("inputs", "entry", "seed")}
             result.fault = reference_fault(recording.input, Trial(**options))

@@ -355,6 +355,8 @@ def _wrong_stage(fault: ExecutorFault, options: dict[str, Any]) -> Bisection | N
         recording = record_compilation(fault.module, fault.executor)
         for inputs in (criterion.get("inputs"), list(fault.draw.arguments)):
             stage = bisect(recording, unpromised=True, **{**criterion, "inputs": inputs})
+            if stage.stopped:
+                raise KeyboardInterrupt
             if stage.found:
                 return stage
     return None

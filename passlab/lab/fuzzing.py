@@ -326,6 +326,8 @@ class _CampaignRun:
                 before, after = count_operators(recording.input), count_operators(recording.last)
                 self.source.learn([name for name in before if before[name] > after[name]])
                 bisection = bisect(recording, undeclared=self.undeclared, unpromised=True)
+                if bisection.stopped:
+                    raise KeyboardInterrupt
         except patience.error:
             patience.close()
             self._count_omission("no time")

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from passlab import display
+from passlab.errors import Diagnostic, Interruption
 from passlab.notebook import rooms
 
 # (module, class) -> the view function of passlab.display that shows it; a view needs none
@@ -51,8 +52,12 @@ def view_of(value: Any) -> Any:
 
 def _bundle(value: Any, include: Any = None, exclude: Any = None) -> Any:
     """The rich forms of a value: widget, HTML and plain text. IPython calls this for the classes in `VIEWS`."""
-    view = view_of(value)
-    return None if view is None else rooms.widgets.show(view)._repr_mimebundle_(include=include, exclude=exclude)
+    try:
+        view = view_of(value)
+        return None if view is None else rooms.widgets.show(view)._repr_mimebundle_(include=include, exclude=exclude)
+    except KeyboardInterrupt as error:
+        what = f"the display of a {type(value).__name__} was interrupted"
+        raise Interruption(Diagnostic(what, hint="its name shows it again, or the cell")) from error
 
 
 def register(display_formatter: Any) -> Callable[[], None] | None:

@@ -9,7 +9,9 @@ import ast
 import keyword
 import re
 from argparse import Namespace
-from typing import Any
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
 
 from IPython.core.error import UsageError
 from IPython.core.magic import Magics
@@ -18,9 +20,11 @@ from IPython.display import display
 from IPython.utils.process import arg_split  # type: ignore[attr-defined, unused-ignore]
 
 import passlab
-from passlab.errors import did_you_mean
+from passlab.errors import Diagnostic, Interruption, did_you_mean
 from passlab.notebook import rooms, values
 
+P = ParamSpec("P")
+R = TypeVar("R")
 NAME = re.compile(r"[^\W\d]\w*\Z")
 _UNKNOWN_OPTION = re.compile(r"unrecognized arguments: .*?(--?[\w-]+)")
 
@@ -52,10 +56,32 @@ def takes_pipeline(magic: Any) -> Any:
     return magic
 
 
+def _with_short_interrupts(magic: Callable[P, R]) -> Callable[P, R]:
+    """Return a magic that names itself in an interrupt, unless the interrupt says already what was interrupted."""
+
+    @wraps(magic)
+    def run(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return magic(*args, **kwargs)
+        except Interruption:
+            raise
+        except KeyboardInterrupt as error:
+            name = magic.__name__.partition("_")[0]
+            raise Interruption(Diagnostic(f"%{name} was interrupted", hint="run the cell again")) from error
+
+    return run
+
+
 class NamedMagics(Magics):
-    """Magics whose arguments are names of a notebook."""
+    """Magics whose arguments are names of a notebook. An interrupt of a magic is an error of one line."""
 
     shell: Any
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        for name, value in list(vars(cls).items()):
+            if hasattr(value, "has_arguments"):
+                setattr(cls, name, _with_short_interrupts(value))
 
     def _arguments(self, function: Any, names: str, seed: int | None) -> list[Any]:
         """The arguments of a run: by name, or random from a seed."""

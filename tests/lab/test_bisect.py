@@ -10,7 +10,7 @@ import pytest
 import passlab
 from passlab import lab, relay, transform
 from passlab.diffing.diff import count_operators
-from passlab.errors import PassError, RunError
+from passlab.errors import InterruptedPassesError, PassError, RunError
 from passlab.infer import infer_module
 from passlab.ir import IRModule
 from passlab.ir.expr import Call
@@ -181,12 +181,72 @@ def test_a_program_that_is_bad_from_the_start_is_told(net):
     assert isinstance(messages.value.__cause__, NameError)
 
 
-def test_an_interrupt_goes_through(net):
-    def interrupt(mod):
+LOGS = [replacing(f"Log{number}", "tanh", lambda node: call("tanh", *node.args)) for number in range(6)]
+
+
+def interrupted_after(count):
+    """A predicate that holds, and that an interrupt ends at the question after `count` others."""
+    asked = []
+
+    def good(mod):
+        if len(asked) == count:
+            raise KeyboardInterrupt
+        asked.append(mod)
+        return len(asked) != 2  # of the last program it does not hold
+
+    return good
+
+
+@pytest.mark.parametrize(
+    ("count", "left"),
+    [(0, "123456"), (1, "123456"), (2, "123456"), (3, "456"), (4, "56")],
+)
+def test_an_interrupt_leaves_the_verdicts_so_far_and_the_passes_that_may_be_guilty(net, count, left):
+    bisection = lab.bisect(net, LOGS, interrupted_after(count))
+    assert (bisection.found, bisection.stopped, bisection.event) == (False, "interrupted", None)
+    assert "".join(event.id for event in bisection.candidates) == left
+    assert len(bisection.verdicts) == count
+    examined = "the predicate was asked about" if count else "no program was examined"
+    assert f"only the {len(left)} passes from step {left[0]}, Log" in bisection.summary()
+    assert examined in bisection.summary()
+    assert str(bisection).startswith("the search was interrupted; only the")
+
+
+def test_an_interrupt_in_order_leaves_the_passes_from_there_on(net):
+    def good(mod):
+        if mod is bisected[3].after:
+            raise KeyboardInterrupt
+        return True
+
+    bisected = passlab.record(net, LOGS)
+    bisection = bisected.bisect(good, every=True)
+    assert [event.id for event in bisection.candidates] == list("3456")
+    assert [verdict.event.id for verdict in bisection.verdicts] == list("012")
+
+
+@pytest.mark.parametrize("step", [1, 3, 6])
+def test_an_interrupt_between_comparisons_leaves_those_before_it(net, step):
+    def looking(event):
+        if event.id == str(step):
+            raise KeyboardInterrupt
+
+    bisection = lab.bisect(net, LOGS, looking=looking)
+    assert not bisection.found
+    assert [verdict.event.id for verdict in bisection.verdicts] == [str(n) for n in range(1, step)]
+    assert [event.id for event in bisection.candidates] == [str(n) for n in range(step, 7)]
+    last = "only step 6, Log5, can have broken" if step == 6 else f"the {7 - step} passes from step {step}, Log"
+    assert last in bisection.summary()
+    assert str(len(bisection.verdicts) or "no program was examined") in bisection.summary()
+
+
+def test_an_interrupt_while_the_pipeline_runs_leaves_its_recording(net):
+    @function_pass(opt_level=0, name="Stop")
+    def stop(func, mod, ctx):
         raise KeyboardInterrupt
 
-    with pytest.raises(KeyboardInterrupt):
-        lab.bisect(net, [TO_SIN], interrupt)
+    with pytest.raises(InterruptedPassesError, match="in step 2, Stop") as messages:
+        lab.bisect(net, [TO_SIN, stop])
+    assert [event.name for event in messages.value.recording.steps] == ["input", "ToSin", "Stop"]
 
 
 # ---------------------------------------------------------------- recordings

@@ -12,6 +12,7 @@ import pytest
 import passlab
 from passlab import lab, relay, transform
 from passlab.diffing.diff import count_operators
+from passlab.display import culprit_view
 from passlab.errors import PassError, PasslabError, PassTypeError, RunError
 from passlab.instrument.statistics import count_module
 from passlab.ir.expr import Call
@@ -127,6 +128,30 @@ def test_an_interrupt_leaves_the_best_answer_so_far():
     assert culprit.event.name == "slopes"
     assert culprit.stopped == "interrupted"
     assert "the search was interrupted" in culprit.summary()
+
+
+def test_an_interrupt_between_comparisons_leaves_the_passes_that_may_be_guilty():
+    def progress(stage, text, left):
+        if stage == "compare" and "slopes" in text:
+            raise KeyboardInterrupt
+
+    culprit = lab.culprit(net(), ["InferType", slopes, "FoldConstant"], progress=progress)
+    assert not culprit.found
+    assert culprit.stopped == culprit.bisection.stopped == "interrupted"
+    assert [event.name for event in culprit.bisection.candidates] == ["slopes"]
+    assert f"only step {culprit.bisection.candidates[0].id}, slopes, can have broken the program" in culprit.summary()
+
+
+def test_an_interrupt_while_the_pipeline_runs_leaves_its_recording():
+    @transform.function_pass(opt_level=0, name="Stop")
+    def stop(func, mod, ctx):
+        raise KeyboardInterrupt
+
+    culprit = lab.culprit(net(), ["InferType", stop])
+    assert [event.name for event in culprit.recording.steps] == ["input", "InferType", "Stop"]
+    assert culprit.summary() == "No fault was found: no step was compared. Not examined: the search was interrupted."
+    assert str(culprit) == "\n".join(culprit.sentences)
+    assert "no step was compared" in culprit_view(culprit).text()
 
 
 def test_no_time_at_all_is_said():

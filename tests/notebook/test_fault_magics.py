@@ -62,6 +62,26 @@ def test_it_names_the_pass_of_a_cell(shell):
     assert shell.run_cell_magic("bisect", "net", "InferType   # types\nloses\n").event.name == "loses"
 
 
+def test_an_interrupt_shows_what_was_examined_and_what_is_left(shell):
+    asked = []
+
+    def good(mod):
+        if len(asked) == 2:
+            raise KeyboardInterrupt
+        asked.append(mod)
+        return len(asked) == 1
+
+    shell.user_ns["good"] = good
+    answer = shell.run_line_magic("bisect", "net ToANormalForm, loses, ToGraphNormalForm --good good -o kept")
+    assert shell.user_ns["kept"] is answer
+    assert (answer.stopped, len(answer.verdicts)) == ("interrupted", 2)
+    text = bisection_view(answer).text()
+    assert text.startswith(
+        "the search was interrupted; only the 3 passes from step 1, ToANormalForm, to step 3, ToGraph"
+    )
+    assert "the predicate was asked about 2 programs" in text
+
+
 def test_a_recording_is_asked_as_it_ran(shell):
     shell.run_line_magic("passes", "net InferType, loses -q -r rec")
     answer = shell.run_line_magic("bisect", "rec")

@@ -65,6 +65,42 @@ def test_a_recording_is_shown_without_what_runs_programs():
     assert not [name for name in names if name.startswith(NOT_FOR_PASSES)]
 
 
+INTERRUPTS = """
+from importlib.abc import MetaPathFinder
+
+from IPython.utils.capture import capture_output
+
+class Interrupts(MetaPathFinder):
+    def find_spec(self, name, path=None, target=None):
+        if name.startswith("passlab.") and name not in seen:
+            seen.add(name)
+            if len(seen) % 6 == 0:
+                raise KeyboardInterrupt
+
+seen = set()
+sys.meta_path.insert(0, Interrupts())
+while True:
+    count = len(seen)
+    with capture_output() as shown:
+        result = shell.run_cell("%passes net InferType, FoldConstant, FuseOps -r rec")
+    if result.success:
+        break
+    print(isinstance(result.error_in_exec, KeyboardInterrupt), len(seen) > count, shown.stdout.strip().splitlines())
+print([event.name for event in shell.user_ns["rec"].steps])
+"""
+
+
+def test_an_interrupt_while_a_magic_is_imported_is_a_message_and_the_magic_runs_afterwards():
+    code = f"import passlab\nshell.user_ns['net'] = passlab.parse('{PROGRAM}')\n"
+    *interrupts, steps = lines_of(SHELL + code + INTERRUPTS)
+    assert len(interrupts) > 5
+    for line in interrupts:
+        assert line.startswith("True True [")
+        assert "Traceback" not in line
+        assert "interrupted" in line
+    assert steps == "['input', 'InferType', 'FoldConstant', 'FuseOps']"
+
+
 @pytest.mark.slow
 def test_every_magic_works_as_the_first(tmp_path):
     (tmp_path / "dump.mlir").write_text(DUMP)
