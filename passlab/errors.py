@@ -9,7 +9,8 @@ from __future__ import annotations
 import difflib
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -259,6 +260,17 @@ class Interruption(KeyboardInterrupt):
     def _render_traceback_(self) -> list[str]:
         """IPython shows these lines instead of a traceback."""
         return _shown(str(self))
+
+
+@contextmanager
+def naming_interrupts(what: str, hint: str) -> Iterator[None]:
+    """Raise an `Interruption` that says what was interrupted for an interrupt inside that does not say so itself."""
+    try:
+        yield
+    except Interruption:
+        raise
+    except KeyboardInterrupt as error:
+        raise Interruption(Diagnostic(f"{what} was interrupted", hint=hint)) from error
 
 
 class InterruptedRunError(Interruption):

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from passlab.errors import Diagnostic, RunError, RunTypeError, VerifyError, did_you_mean
+from passlab.errors import Diagnostic, RunError, RunTypeError, VerifyError, did_you_mean, naming_interrupts
 from passlab.executor.aot.module_source import lower
 from passlab.executor.factories import AOTExecutorFactory, GraphExecutorFactory
 from passlab.executor.graph_codegen import GraphCode
@@ -82,13 +82,14 @@ def build(
         raise RunTypeError(f"the name of a module is a string, not a {type(mod_name).__name__}")
     name = mod_name or "default"
     kind = "graph" if executor is None else str(getattr(executor, "name", executor))
+    again = naming_interrupts("the compilation", hint="the program is as it was: compile it again")
     if kind == "aot":
-        with building():
+        with again, building():
             return AOTExecutorFactory(lower(infer_module(mod), params), name)
     if kind != "graph":
         hint = did_you_mean(kind, ("graph", "aot")) or 'there are "graph" and "aot"'
         raise RunError(Diagnostic(f"`build` does not compile for the executor `{kind}`", hint=hint))
-    with building():
+    with again, building():
         return build_graph(mod, params, name, target)
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from passlab import display
-from passlab.errors import Diagnostic, Interruption
+from passlab.errors import naming_interrupts
 from passlab.notebook import rooms
 
 # (module, class) -> the view function of passlab.display that shows it; a view needs none
@@ -52,12 +52,9 @@ def view_of(value: Any) -> Any:
 
 def _bundle(value: Any, include: Any = None, exclude: Any = None) -> Any:
     """The rich forms of a value: widget, HTML and plain text. IPython calls this for the classes in `VIEWS`."""
-    try:
+    with naming_interrupts(f"the display of a {type(value).__name__}", hint="its name shows it again, or the cell"):
         view = view_of(value)
         return None if view is None else rooms.widgets.show(view)._repr_mimebundle_(include=include, exclude=exclude)
-    except KeyboardInterrupt as error:
-        what = f"the display of a {type(value).__name__} was interrupted"
-        raise Interruption(Diagnostic(what, hint="its name shows it again, or the cell")) from error
 
 
 def register(display_formatter: Any) -> Callable[[], None] | None:

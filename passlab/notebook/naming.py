@@ -20,7 +20,7 @@ from IPython.display import display
 from IPython.utils.process import arg_split  # type: ignore[attr-defined, unused-ignore]
 
 import passlab
-from passlab.errors import Diagnostic, Interruption, did_you_mean
+from passlab.errors import did_you_mean, naming_interrupts
 from passlab.notebook import rooms, values
 
 P = ParamSpec("P")
@@ -61,13 +61,8 @@ def _with_short_interrupts(magic: Callable[P, R]) -> Callable[P, R]:
 
     @wraps(magic)
     def run(*args: P.args, **kwargs: P.kwargs) -> R:
-        try:
+        with naming_interrupts(f"%{magic.__name__.partition('_')[0]}", hint="run the cell again"):
             return magic(*args, **kwargs)
-        except Interruption:
-            raise
-        except KeyboardInterrupt as error:
-            name = magic.__name__.partition("_")[0]
-            raise Interruption(Diagnostic(f"%{name} was interrupted", hint="run the cell again")) from error
 
     return run
 

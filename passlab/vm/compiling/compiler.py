@@ -11,7 +11,7 @@ from typing import Any
 
 from passlab.analysis.well_formed import check_well_formed
 from passlab.devices import DEVICE_KINDS, KIND_ALIASES, Device, Target, VirtualDevice, device
-from passlab.errors import Diagnostic, RunError, RunTypeError
+from passlab.errors import Diagnostic, RunError, RunTypeError, naming_interrupts
 from passlab.ir.expr import Constant, Expr, GlobalVar
 from passlab.ir.gc_pause import building
 from passlab.ir.module import IRModule
@@ -142,7 +142,7 @@ def compile(
     accepted and ignored. Raises `VerifyError` for programs that the machine cannot run.
     """
     mod = as_module(mod)
-    with building():
+    with naming_interrupts("the compilation", hint="the program is as it was: compile it again"), building():
         exe = generate(optimize(mod, params, target), mod)
     context = PassContext.current()
     options = {

@@ -66,6 +66,11 @@ class Segment:
     quick: bool = False
 
 
+COLUMNS = (
+    "points", "clock", "switched_at", "switched_to", "parent", "function", "created", "result_register", "depth",
+)  # fmt: skip
+
+
 class BlockPath:
     """The basic blocks that ran since `Log.write_out`: their numbers and the clock after each.
 
@@ -110,6 +115,7 @@ class Log:
         self.dropped = 0  # segments, the oldest, whose objects were dropped
         self.kept = 0  # the bytes of the segments that were not
         self.path = BlockPath()
+        self._begun: tuple[BlockPath | None, list[int]] = (None, [])  # what `write_out` began, and the lengths before
         self.blocks: list[BasicBlock] = []  # by the numbers in `path`
 
     def __len__(self) -> int:
@@ -121,10 +127,33 @@ class Log:
         return len(self.parent) + self.path.calls
 
     def write_out(self) -> None:
-        """Turn the path of blocks into one entry per instruction."""
-        if not self.path.blocks:
+        """Turn the path of blocks into one entry per instruction.
+
+        An interrupt undoes what was written. The path is replaced at the end, so that the next call begins again.
+        """
+        path = self.path
+        if not path.blocks:
             return
-        path, self.path = self.path, BlockPath()
+        if self._begun[0] is not path:
+            self._begun = (path, [len(getattr(self, name)) for name in COLUMNS])
+        self._undo()
+        try:
+            self._write(path)
+            self.path = BlockPath()
+        except BaseException:
+            self._undo()
+            raise
+
+    def _undo(self) -> None:
+        """Cut the columns to their lengths before `write_out`."""
+        path, lengths = self._begun
+        if path is not self.path:  # all of it was written
+            return
+        for name, length in zip(COLUMNS, lengths, strict=True):
+            if len(column := getattr(self, name)) > length:
+                del column[length:]
+
+    def _write(self, path: BlockPath) -> None:
         numbers = np.frombuffer(path.blocks, np.int32)
         counts = np.array([p.count for p in self.blocks], np.int64)[numbers]
         ends = np.cumsum(counts)
