@@ -44,8 +44,8 @@ PASSES = (
     # ------------------------------------------------------------ scales
     Fault("a scale along the inputs of the weight", "axis", _BACK, "conv.weight_out if conv", "conv.weight_in if conv", SCALED,
           "InferType, BackwardFoldScaleAxis, FoldConstant, FuseOps", "BackwardFoldScaleAxis", "scale into"),
-    Fault("what is added is not scaled", "operands", _BACK, 'other = make("multiply", post.args[1 - kept], factor)',
-          "other = post.args[1 - kept]", SCALED, "InferType, BackwardFoldScaleAxis, FuseOps", "BackwardFoldScaleAxis", "scale into"),
+    Fault("what is added is not scaled", "operands", _BACK, 'other = make("multiply", post.args[1 - index], factor)',
+          "other = post.args[1 - index]", SCALED, "InferType, BackwardFoldScaleAxis, FuseOps", "BackwardFoldScaleAxis", "scale into"),
     Fault("negative scales through a relu", "guard", _SCALE,
           "bool((not message.positive or (values >= 0).all()) and", "bool(",
           dataflow("tanh(multiply(nn.relu(nn.dense(%x, %w)), -2f))", "%x: Tensor[(3, 4), float32], %w: Tensor[(5, 4), float32]"),

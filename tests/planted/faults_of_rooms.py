@@ -97,7 +97,7 @@ def _gradient(name: str, file: str, old: str, new: str, body: str, params: str, 
 MODULES = (
     # ------------------------------------------------------------ partial evaluation
     Fault("a call that is not gone into leaves references as they were", "effects", _PARTIAL,
-          "        self.store.forget()\n        return self._push(out, left, name)", "        return self._push(out, left, name)",
+          "        self.store.forget()\n        return self._push(out, residual, name)", "        return self._push(out, residual, name)",
           _CELL.replace("@turn(%n, %r);", "%f(%r);").replace("let %v", """let %f = if (%c) { fn (%s: ref(Tensor[(3), float32])) { ref_write(%s, %y) } }
     else { fn (%s: ref(Tensor[(3), float32])) { ref_write(%s, %x) } };
   let %v""").replace("let %u = if", "let %o = ref(%y);\n  let %u = if").replace("%u = if (%c) { let %w = ref_write(%r, multiply(%y, 2f)); ref_read(%r) } else { add(ref_read(%r), 1f) }", "%u = ref_read(%r)"),
@@ -105,14 +105,14 @@ MODULES = (
     Fault("the branch of a known condition that is not taken", "operands", _PARTIAL,
           "expr.true_branch if bool(cond.data) else expr.false_branch", "expr.false_branch if bool(cond.data) else expr.true_branch",
           dataflow("let %a = tanh(%x);\nif (less(1, 2)) { exp(%a) } else { negative(%a) }", _VECTORS), "InferType, PartialEvaluate", "PartialEval", ""),
-    Fault("only one of two branches forgets", "guard", _PARTIAL, "if first or second:", "if first and second:", _CELL,
+    Fault("only one of two branches forgets", "guard", _PARTIAL, "if yes_writes or no_writes:", "if yes_writes and no_writes:", _CELL,
           "InferType, PartialEvaluate", "PartialEval", ""),
     Fault("what a branch wrote is known in the other one", "effects", "passes/fold/partial_values.py",
-          "                self._held[what] = before", "                self._held[what] = self._held[what]", _CELL,
+          "                self._contents[what] = before", "                self._contents[what] = self._contents[what]", _CELL,
           "InferType, PartialEvaluate", "PartialEval", ""),
     Fault("an arm that may fit is passed over", "match order", _PARTIAL, "            if fit is None:\n                break",
           "            if fit is None:\n                continue", _UNKNOWN_LIST, "InferType, PartialEvaluate", "PartialEval", ""),
-    Fault("a field of a known tuple from its end", "operands", _PARTIAL, "self._known(expr, whole.fields[expr.index],", "self._known(expr, whole.fields[-1 - expr.index],",
+    Fault("a field of a known tuple from its end", "operands", _PARTIAL, "self._replaced_by(expr, whole.fields[expr.index],", "self._replaced_by(expr, whole.fields[-1 - expr.index],",
           dataflow("let %t = (tanh(%x), exp(%y));\nsubtract(%t.0, %t.1)", _VECTORS), "InferType, PartialEvaluate", "PartialEval", ""),
     # ------------------------------------------------------------ rules
     Fault("integers that floats do not hold count as narrower", "guard", _CASTS, '- (a.kind == "i") <= digits', '- (a.kind == "i") <= digits + 8',
@@ -137,10 +137,10 @@ MODULES = (
     Fault("relu at zero and not at the zero point", "guard", _AFFINE, 'return make("maximum", arg, fold(nothing)), source', 'return make("maximum", arg, fold(make("zeros_like", nothing))), source',
           _FAKE, "InferType, FakeQuantizationToInteger", "FakeQuantizationToInteger", "nn.relu|maximum|quantize|integer"),
     # ------------------------------------------------------------ regions, functions
-    Fault("results of a region in reverse", "operands", "passes/external/partition_graph.py", "fields = iter([TupleGetItem(call, i) for i in range(len(flat))])",
-          "fields = iter([TupleGetItem(call, i) for i in reversed(range(len(flat)))])", _REGIONS, "InferType, PartitionGraph", "PartitionGraph", ""),
-    Fault("what enters a region in reverse", "operands", "passes/external/partition_graph.py", "call = Call(var, [self._now(e) for e in outside])",
-          "call = Call(var, [self._now(e) for e in outside[::-1]])", _REGIONS, "InferType, PartitionGraph", "PartitionGraph", ""),
+    Fault("results of a region in reverse", "operands", "passes/external/partition_graph.py", "projections = iter([TupleGetItem(call, i) for i in range(len(flat))])",
+          "projections = iter([TupleGetItem(call, i) for i in reversed(range(len(flat)))])", _REGIONS, "InferType, PartitionGraph", "PartitionGraph", ""),
+    Fault("what enters a region in reverse", "operands", "passes/external/partition_graph.py", "call = Call(var, [self._new(e) for e in outside])",
+          "call = Call(var, [self._new(e) for e in outside[::-1]])", _REGIONS, "InferType, PartitionGraph", "PartitionGraph", ""),
     Fault("constants in reverse", "operands", "passes/external/lift_constants.py", "[(var, c) for c, var in new.items()]", "[(var, c) for c, var in zip(list(new)[::-1], new.values())]",
           dataflow("let %a = add(%x, 2f);\nmultiply(exp(%a), 3f)", _VECTORS), "InferType, LiftConstants", "LiftConstants", ""),
     Fault("the condition of a branch in the new style is turned", "operands", "passes/functions/continuations.py",

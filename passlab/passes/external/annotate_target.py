@@ -25,7 +25,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from passlab.analysis.regions import DEFAULT, compiler_of, enter, is_begin, is_end
+from passlab.analysis.regions import BEGIN, DEFAULT, END, compiler_of, enter, is_begin, is_end
 from passlab.analysis.stated_types import states_type
 from passlab.errors import Diagnostic, PassTypeError
 from passlab.ir.expr import Call, Expr, Function, If, Let, Match, RefCreate, RefRead, RefWrite, Tuple, TupleGetItem, Var
@@ -41,13 +41,13 @@ from passlab.transform.declare import EXACT, standard_pass
 
 @standard_pass(opt_level=0, required=("InferType",), promise=EXACT)
 class AnnotateTarget(FunctionPass):
-    """Put `compiler_begin` before and `compiler_end` after each call, with the name of the compiler that gets it.
+    """Put `compiler_begin` before and `compiler_end` after each call, with the name of its compiler.
 
-    A call goes to the first of `targets` (a name, or a list of names) that supports it. A compiler supports a call of
-    an operator if its predicate says so, registered as `target.<compiler>` (`relay.op.register_op_attr("exp",
-    "target.toy", predicate)`), and a call of a function with the attribute `Composite="<compiler>.<name>"`. Unsupported
-    calls are marked `default`. Tuples and projections get the compiler of their arguments if all arguments agree. Nodes
-    that create, read or write references stay with the default compiler (Relay moves them along). With
+    The compiler of a call is the first of `targets` (a name, or a list of names) that supports it. A compiler supports
+    a call of an operator if the predicate registered as `target.<compiler>` returns true (`relay.op.register_op_attr(
+    "exp", "target.toy", predicate)`), and a call of a function with the attribute `Composite="<compiler>.<name>"`.
+    Unsupported calls are marked `default`. Tuples and projections get the compiler of their arguments if all arguments
+    agree. Nodes that create, read or write references stay with the default compiler (Relay moves them along). With
     `include_non_call_ops` off, tuples, projections and calls of variables are not marked. Values other than tensors,
     tuples of tensors and references to them are not marked, nor are calls without arguments; a call that is already
     marked for a compiler other than `default` keeps its mark. Raises `PassTypeError` unless `targets` is a name or a
@@ -60,11 +60,11 @@ class AnnotateTarget(FunctionPass):
     def transform_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
         if func.is_primitive or "Composite" in func.attrs:
             return func
-        work = _Annotation(_names(self.targets), self.include_non_call_ops)
-        return rewrite(func, work.rule, enter=enter)
+        annotation = _Annotation(_target_names(self.targets), self.include_non_call_ops)
+        return rewrite(func, annotation.rule, enter=enter)
 
 
-def _names(targets: Any) -> list[str]:
+def _target_names(targets: Any) -> list[str]:
     names = [targets] if isinstance(targets, str) else targets
     if isinstance(names, Sequence) and all(isinstance(n, str) for n in names):
         return list(names)
@@ -85,9 +85,8 @@ def compiler_for(call: Call, targets: Sequence[str]) -> str:
     return DEFAULT
 
 
-BEGIN, END = "annotation.compiler_begin", "annotation.compiler_end"
 _STRUCTURES = (Tuple, TupleGetItem, RefCreate, RefRead, RefWrite)
-_PARTS_ARE_RESULTS = (Function, If, Let, Match, *_STRUCTURES)
+_USERS_OF_RESULTS = (Function, If, Let, Match, *_STRUCTURES)  # unmarked nodes, before which regions end
 
 
 class _Annotation:
@@ -114,8 +113,8 @@ class _Annotation:
             marked = self._is_data(pre) and (self.non_calls or type(post.op) is not Var)
             return self._mark(pre, post) if marked else self._end_regions(post)
         if type(post) in _STRUCTURES:
-            return self._structure(post) if self.non_calls and self._is_data(pre) else self._end_regions(post)
-        return self._end_regions(post) if type(post) in _PARTS_ARE_RESULTS and enter(post) else post
+            return self._mark_structure(post) if self.non_calls and self._is_data(pre) else self._end_regions(post)
+        return self._end_regions(post) if type(post) in _USERS_OF_RESULTS and enter(post) else post
 
     def _is_data(self, node: Expr) -> bool:
         """Return whether a value consists of tensors only: functions and other data stay with this compiler.
@@ -127,14 +126,14 @@ class _Annotation:
         return all(map(states_type, parts)) and all(map(self._holds_tensors, types))
 
     def _holds_tensors(self, ty: Type) -> bool:
-        traits = self.tensors.get(ty)
-        if traits is None:
+        result = self.tensors.get(ty)
+        if result is None:
             stack = [ty]
             while stack and isinstance(at := stack[-1], (TupleType, TensorType, RefType)):
                 stack.pop()
                 stack.extend(at.fields if isinstance(at, TupleType) else (at.value,) if isinstance(at, RefType) else ())
-            traits = self.tensors[ty] = not stack
-        return traits
+            result = self.tensors[ty] = not stack
+        return result
 
     def _mark(self, pre: Expr, call: Call) -> Expr:
         assert type(pre) is Call
@@ -148,29 +147,29 @@ class _Annotation:
         if first is not None and is_begin(first) and compiler_of(first) != DEFAULT:
             self.compiler[call] = compiler_of(first)
             return call
-        return self._with(call, compiler_for(pre, self.targets)) if call.args else call
+        return self._assign(call, compiler_for(pre, self.targets)) if call.args else call
 
-    def _with(self, node: Expr, compiler: str) -> Expr:
+    def _assign(self, node: Expr, compiler: str) -> Expr:
         """Return a call, tuple or projection assigned to a compiler, with marks around its arguments."""
         callee = node.op if type(node) is Call else None
-        result = rebuild(node, lambda part: part if part is callee else self._begun(part, compiler))
+        result = rebuild(node, lambda part: part if part is callee else self._begin(part, compiler))
         self.compiler[result] = compiler
         return result
 
-    def _structure(self, node: Expr) -> Expr:
-        """Mark a tuple or projection with the compiler that its parts have in common; nodes with effects stay here."""
+    def _mark_structure(self, node: Expr) -> Expr:
+        """Mark a tuple or projection with the common compiler of its operands, and nodes with effects as default."""
         if type(node) not in (Tuple, TupleGetItem):
-            return self._with(node, DEFAULT)
-        owners = {self._owner(part) for part in CHILDREN[type(node)](node)}
-        return self._with(node, owners.pop() if len(owners) == 1 else DEFAULT) if owners else node
+            return self._assign(node, DEFAULT)
+        compilers = {self._compiler_of_operand(part) for part in CHILDREN[type(node)](node)}
+        return self._assign(node, compilers.pop() if len(compilers) == 1 else DEFAULT) if compilers else node
 
-    def _owner(self, part: Expr) -> str:
+    def _compiler_of_operand(self, part: Expr) -> str:
         source = part.args[0] if is_begin(part) else part
         if is_end(source):
             return compiler_of(source)
         return self.compiler.get(source, DEFAULT)
 
-    def _begun(self, part: Expr, compiler: str) -> Expr:
+    def _begin(self, part: Expr, compiler: str) -> Expr:
         """Return an argument marked as an input of a region."""
         if not is_begin(part):
             return self._mark_use(BEGIN, self._end(part), compiler)

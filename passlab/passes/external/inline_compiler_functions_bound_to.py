@@ -1,4 +1,4 @@
-"""Inline global functions that an external compiler turned out not to support.
+"""Inline global functions for an external compiler, which cannot compile them after all.
 
 before: global_vars=["toy_0"]
     def @main(%x: Tensor[(2), float32]) { nn.relu(@toy_0(%x)) }
@@ -41,21 +41,23 @@ class InlineCompilerFunctionsBoundTo(ModulePass):
 
     def transform_module(self, mod: IRModule, ctx: PassContext) -> IRModule:
         names = {getattr(g, "name_hint", g) for g in self.global_vars}
-        for name in names - {present for present, _ in mod.items()}:
-            hint = did_you_mean(str(name), [present for present, _ in mod.items()])
+        existing = [name for name, _ in mod.items()]
+        for name in names.difference(existing):
+            hint = did_you_mean(str(name), existing)
             raise PassValueError(Diagnostic(f"the module has no function @{name}", hint=hint))
         is_movable = Movability(mod)
-        ready = {n: _without_composites(mod[n], is_movable) for n in names if not names & _name(mod[n])}
-        if not ready:
+        # A function that refers to one of the others, or to itself, is not inlined: that might not end.
+        inlined = {n: _without_composites(mod[n], is_movable) for n in names if not names & _global_names(mod[n])}
+        if not inlined:
             return mod
         changes: dict[Any, Function | None] = {
-            name: _inline(function, ready, is_movable) for name, function in mod.items() if name not in ready
+            name: _inline(function, inlined, is_movable) for name, function in mod.items() if name not in inlined
         }
-        left = {n for f in changes.values() if f is not None for n in _name(f)}
-        return mod.with_functions({**changes, **{n: None for n in ready if n not in left}})
+        used = {n for f in changes.values() if f is not None for n in _global_names(f)}
+        return mod.with_functions({**changes, **{n: None for n in inlined if n not in used}})
 
 
-def _name(function: Function) -> set[str]:
+def _global_names(function: Function) -> set[str]:
     return {n.name_hint for n in post_order(function) if isinstance(n, GlobalVar)}
 
 
@@ -69,9 +71,9 @@ def _without_composites(function: Function, is_movable: Movability) -> Function:
     return rewrite(function, inline, only=(Call,))
 
 
-def _inline(function: Function, ready: dict[str, Function], is_movable: Movability) -> Function:
+def _inline(function: Function, inlined: dict[str, Function], is_movable: Movability) -> Function:
     def inline(pre: Call, post: Call) -> Expr:
-        target = ready.get(post.op.name_hint) if isinstance(post.op, GlobalVar) else None
+        target = inlined.get(post.op.name_hint) if isinstance(post.op, GlobalVar) else None
         if target is None or len(target.params) != len(post.args):
             return post
         return apply(target, post.args, post.type_args, [is_movable(arg) for arg in pre.args])

@@ -48,7 +48,7 @@ class LiftConstants(FunctionPass):
     def transform_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
         if func.is_primitive:
             return func
-        top, rest = _bound_at_the_top(func.body)
+        top, rest = _leading_constant_lets(func.body)
         variables: dict[Expr, Var] = {}
         for let in top:
             variables.setdefault(let.value, let.var)
@@ -66,7 +66,7 @@ class LiftConstants(FunctionPass):
         return func.with_fields(body=make_lets(bindings, body))
 
 
-def _bound_at_the_top(body: Expr) -> tuple[list[Let], Expr]:
+def _leading_constant_lets(body: Expr) -> tuple[list[Let], Expr]:
     """Return the leading lets that bind only constants, and the rest of the body."""
     lets, last = let_chain(body)
     count = next((i for i, let in enumerate(lets) if type(let.value) is not Constant), len(lets))

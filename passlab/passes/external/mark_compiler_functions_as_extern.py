@@ -31,9 +31,9 @@ class MarkCompilerFunctionsAsExtern(ModulePass):
     compiler_filter: str = ""
 
     def transform_module(self, mod: IRModule, ctx: PassContext) -> IRModule:
-        taken = {
+        changes = {
             name: function.with_fields(attrs={"Extern": 1})
             for name, function in mod.items()
             if function.attrs.get("Compiler") and self.compiler_filter in ("", function.attrs["Compiler"])
         }
-        return mod.with_functions(taken) if taken else mod
+        return mod.with_functions(changes) if changes else mod

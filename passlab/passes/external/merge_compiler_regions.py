@@ -65,12 +65,11 @@ class MergeCompilerRegions(FunctionPass):
 
 
 class _MergedRegions:
-    """The regions merged so far."""
+    """The groups of merged regions: `merged(region)` is the number of its group."""
 
     def __init__(self, func: Function, regions: Regions) -> None:
-        self.items = [
-            item for item in regions.items_in_order(func) if not (isinstance(item, Expr) and item in regions.of)
-        ]
+        order = regions.items_in_order(func)
+        self.items = [item for item in order if not (isinstance(item, Expr) and item in regions.of)]
         self.number = {item: i for i, item in enumerate(self.items)}
         self.regions = regions
         self.graph = Contraction([[self.of(p) for p in regions.operands(item)] for item in self.items])
@@ -91,13 +90,13 @@ def _merge(func: Function, regions: Regions) -> _MergedRegions:
     for region in groups.items:
         if not isinstance(region, Region) or scope[region] is None:
             continue
-        near: dict[Region, None] = {}
+        producers: dict[Region, None] = {}
         for begin in region.begins:
             source = begin.args[0]
             if is_end(source) and compiler_of(source) == region.compiler:
-                near[regions.of[source]] = None
+                producers[regions.of[source]] = None
         # The nearest first: a region between a farther one and this one may still be merged with it.
-        for other in sorted(near, key=lambda r: groups.graph.position(groups.number[r]), reverse=True):
+        for other in sorted(producers, key=lambda r: groups.graph.position(groups.number[r]), reverse=True):
             if scope[other] is scope[region]:
                 groups.graph.contract(groups.number[other], groups.number[region])
     return groups

@@ -36,19 +36,18 @@ from passlab.transform.declare import EXACT, standard_pass
 
 @standard_pass(opt_level=0, promise=EXACT)
 class MergeComposite(FunctionPass):
-    """Replace each match of each pattern, in the order of the table, by a call of a function with the match as its
-    body.
+    """Replace each match of each pattern, in the order of the table, by a call of a function that contains the match.
 
     An entry of `pattern_table` is `(name, pattern)` or `(name, pattern, check)`; a match is used only if `check(match)`
     is true. The function has the attribute `Composite=name`; the inputs of the match are its parameters. Types are
-    inferred after each entry, so that patterns may ask for them. Raises `PassTypeError` for other entries.
+    inferred after each entry, so that patterns can test them. Raises `PassTypeError` for other entries.
     """
 
     pattern_table: Sequence[Any] = ()
 
     def transform_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
         for entry in self.pattern_table:
-            name, pattern, check = _read(entry)
+            name, pattern, check = _unpack_entry(entry)
             body = partition(pattern, func.body, {"Composite": name}, check)
             if body is not func.body:
                 result: Any = infer_expr(func.with_fields(body=body), mod)
@@ -56,7 +55,7 @@ class MergeComposite(FunctionPass):
         return func
 
 
-def _read(entry: Any) -> tuple[str, DFPattern, Callable[[Expr], bool]]:
+def _unpack_entry(entry: Any) -> tuple[str, DFPattern, Callable[[Expr], bool]]:
     parts = tuple(entry) if isinstance(entry, (tuple, list)) else ()
     check = parts[2] if len(parts) == 3 else lambda expr: True
     if len(parts) in (2, 3) and isinstance(parts[0], str) and isinstance(parts[1], DFPattern) and callable(check):

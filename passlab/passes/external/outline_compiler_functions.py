@@ -45,10 +45,10 @@ class OutlineCompilerFunctionsWithExistingGlobalSymbols(ModulePass):
         functions: dict[str, Function] = {}
         changes: dict[str | GlobalVar, Function] = {}
         for name, function in mod.items():
-            outlined = [n for n in post_order(function.body) if isinstance(n, Function) and self._moves(n)]
-            if not outlined:
+            literals = [n for n in post_order(function.body) if isinstance(n, Function) and self._is_outlined(n)]
+            if not literals:
                 continue
-            names: dict[Expr, Expr] = {n: self._name(n, mod, functions) for n in outlined}
+            names: dict[Expr, Expr] = {n: self._outline(n, mod, functions) for n in literals}
 
             def choose(let: Let, value: Expr, names: dict[Expr, Expr] = names) -> LetAction:
                 return LetAction.INLINE if let.value in names else LetAction.KEEP
@@ -57,24 +57,22 @@ class OutlineCompilerFunctionsWithExistingGlobalSymbols(ModulePass):
                 return names.get(pre, post)
 
             changes[name] = remove_lets(function, choose, use_name)
-        return (
-            mod.with_functions({**changes, **{_global_var(mod, n): f for n, f in functions.items()}})
-            if changes
-            else mod
-        )
+        new = {_global_var(mod, name): function for name, function in functions.items()}
+        return mod.with_functions({**changes, **new}) if changes else mod
 
-    def _moves(self, function: Function) -> bool:
+    def _is_outlined(self, function: Function) -> bool:
         attrs = function.attrs
         included = self.compiler_filter in ("", attrs.get("Compiler"))
         return bool(attrs.get("Compiler")) and "global_symbol" in attrs and included and not free_vars(function)
 
-    def _name(self, function: Function, mod: IRModule, functions: dict[str, Function]) -> GlobalVar:
+    def _outline(self, function: Function, mod: IRModule, functions: dict[str, Function]) -> GlobalVar:
+        """Add a literal to the new functions, unless an equal one has its name, and return its global variable."""
         name = str(function.attrs["global_symbol"])
-        cached = mod[name] if name in mod else functions.get(name)
-        if cached is not None and not structural_equal(cached, function, exact=True):
+        existing = mod[name] if name in mod else functions.get(name)
+        if existing is not None and not structural_equal(existing, function, exact=True):
             what = f"two functions for `{function.attrs['Compiler']}` are called `{name}`"
             raise PassError(Diagnostic(what, function.span, hint="give each a `global_symbol` of its own"))
-        if cached is None:
+        if existing is None:
             functions[name] = function
         return _global_var(mod, name)
 

@@ -59,18 +59,18 @@ class PartitionGraph(ModulePass):
         plain = mod.with_functions({n: without_region_lets(without_marks(f, DEFAULT), mod) for n, f in own.items()})
         mod = infer_types(mod if plain.same_contents(mod) else plain)
         changes: dict[Any, Function] = {}
-        taken = {name for name, _ in mod.items()}
-        made_by: dict[str, list[GlobalVar]] = {}
+        names = {name for name, _ in mod.items()}
+        by_compiler: dict[str, list[GlobalVar]] = {}
         for name in own:
-            work = _Partition(f"tvmgen_{self.mod_name}", name, self.bind_constants, taken)
-            result = work.partition(mod[name])
+            partition = _Partition(f"tvmgen_{self.mod_name}", name, self.bind_constants, names)
+            result = partition.partition(mod[name])
             if result is not mod[name]:
                 changes[name] = result
-            changes.update(work.functions)
-            for var, function in work.functions.items():
-                made_by.setdefault(str(function.attrs["Compiler"]), []).append(var)
+            changes.update(partition.functions)
+            for var, function in partition.functions.items():
+                by_compiler.setdefault(str(function.attrs["Compiler"]), []).append(var)
         changed = mod.with_functions(changes)
-        return mod if changed is mod else infer_types(_optimize(changed, made_by))
+        return mod if changed is mod else infer_types(_optimize(changed, by_compiler))
 
 
 def _optimize(mod: IRModule, functions: Mapping[str, Sequence[GlobalVar]]) -> IRModule:
@@ -110,11 +110,11 @@ def valid_name(text: str) -> str:
 class _Partition:
     """Moves the regions of one function into functions of their own."""
 
-    def __init__(self, prefix: str, name: str, bind_constants: bool, taken: set[str]) -> None:
+    def __init__(self, prefix: str, name: str, bind_constants: bool, global_names: set[str]) -> None:
         self.prefix = prefix
         self.name = name
         self.bind_constants = bind_constants
-        self.taken = taken
+        self.global_names = global_names
         self.functions: dict[GlobalVar, Function] = {}
         self.result: dict[Expr, Expr] = {}
 
@@ -125,17 +125,17 @@ class _Partition:
             return func
         for item in regions.items_in_order(func):
             if isinstance(item, Region):
-                self._call(item, [*regions.inputs(item)])
-            elif item not in self.result and (result := rebuild(item, self._now)) is not item:
+                self._outline_region(item, [*regions.inputs(item)])
+            elif item not in self.result and (result := rebuild(item, self._new)) is not item:
                 note_rewrite(item, result)
                 self.result[item] = result
         return result_of(func, self.result)
 
-    def _now(self, expr: Expr) -> Expr:
+    def _new(self, expr: Expr) -> Expr:
         return self.result.get(expr, expr)
 
-    def _call(self, region: Region, inputs: list[Expr]) -> None:
-        """Create the function of a region, and replace its end marks by parts of the call's result."""
+    def _outline_region(self, region: Region, inputs: list[Expr]) -> None:
+        """Create the function of a region, and replace its end marks by the results of its call."""
         outside = [e for e in inputs if not (self.bind_constants and _is_constant(e))]
         params = [Var(f"{region.compiler}_{region.number}_i{i}", e.checked_type) for i, e in enumerate(outside)]
         inside: dict[Expr, Expr] = {e: e for e in inputs}
@@ -143,23 +143,23 @@ class _Partition:
         for begin in region.begins:
             inside[begin] = inside[begin.args[0]]
         outputs = list(dict.fromkeys(leaf for end in region.ends for leaf in _leaves(end.args[0])))
-        flat = [part for out in outputs for part in _parts(out)] if len(outputs) > 1 else outputs
+        flat = [field for out in outputs for field in _fields(out)] if len(outputs) > 1 else outputs
         body = rewrite(flat[0] if len(flat) == 1 else Tuple(flat), replace=inside)
-        var = self._global(region, params, body, outputs)
-        call = Call(var, [self._now(e) for e in outside])
+        var = self._add_function(region, params, body, outputs)
+        call = Call(var, [self._new(e) for e in outside])
         set_span(call, outputs[0].span)
         value: dict[Expr, Expr] = {outputs[0]: call}
         if len(outputs) > 1:
-            fields = iter([TupleGetItem(call, i) for i in range(len(flat))])
+            projections = iter([TupleGetItem(call, i) for i in range(len(flat))])
             for out in outputs:
-                parts = [next(fields) for _ in _parts(out)]
-                value[out] = Tuple(parts) if isinstance(out.checked_type, TupleType) else parts[0]
+                fields = [next(projections) for _ in _fields(out)]
+                value[out] = Tuple(fields) if isinstance(out.checked_type, TupleType) else fields[0]
         for end in region.ends:
-            result = self.result[end] = _rebuilt(end.args[0], value)
+            result = self.result[end] = rewrite(end.args[0], replace=dict(value))
             note_rewrite(end, result)
 
-    def _global(self, region: Region, params: Sequence[Var], body: Expr, outputs: Sequence[Expr]) -> GlobalVar:
-        name = self._free(valid_name(f"{self.prefix}_{region.compiler}_{self.name}_{region.number}"))
+    def _add_function(self, region: Region, params: Sequence[Var], body: Expr, outputs: Sequence[Expr]) -> GlobalVar:
+        name = self._unique_name(valid_name(f"{self.prefix}_{region.compiler}_{self.name}_{region.number}"))
         types = _free_types(params, outputs)
         attrs = {"Compiler": region.compiler, "Primitive": 1, "Inline": 1, "global_symbol": name}
         ret = outputs[0].checked_type if len(outputs) == 1 else None
@@ -167,12 +167,12 @@ class _Partition:
         self.functions[var] = Function(params, body, ret, types, attrs, outputs[0].span)
         return var
 
-    def _free(self, name: str) -> str:
+    def _unique_name(self, name: str) -> str:
         result, count = name, 0
-        while result in self.taken:
+        while result in self.global_names:
             count += 1
             result = f"{name}_{count}"
-        self.taken.add(result)
+        self.global_names.add(result)
         return result
 
 
@@ -186,14 +186,14 @@ def _is_constant(expr: Expr) -> bool:
     return all(type(leaf) is Constant for leaf in _leaves(expr))
 
 
-def _parts(expr: Expr) -> list[Expr]:
-    """Return the fields of a tuple, or the expression itself as the only part."""
+def _fields(expr: Expr) -> list[Expr]:
+    """Return the fields of a tuple, or any other expression itself."""
     ty = expr.checked_type
     return [TupleGetItem(expr, i) for i in range(len(ty.fields))] if isinstance(ty, TupleType) else [expr]
 
 
 def _leaves(expr: Expr) -> list[Expr]:
-    """Return the fields of nested tuples, left to right, or the expression itself as the only leaf."""
+    """Return the leaves of nested tuple literals, left to right; any other expression is one leaf."""
     result: list[Expr] = []
     stack = [expr]
     while stack:
@@ -203,8 +203,3 @@ def _leaves(expr: Expr) -> list[Expr]:
         else:
             result.append(at)
     return result
-
-
-def _rebuilt(expr: Expr, value: dict[Expr, Expr]) -> Expr:
-    """Return an expression with its leaves inside the region replaced by their values."""
-    return rewrite(expr, replace=dict(value))

@@ -46,11 +46,10 @@ from passlab.transform.declare import NumericContract, standard_pass
 
 @standard_pass(opt_level=3, required=("InferType",), promise=NumericContract(ulps=4096, finite_only=True))
 class BackwardFoldScaleAxis(FunctionPass):
-    """Push a channel-wise `multiply` back through add, subtract, bias_add, relu and leaky_relu into the preceding
-    weight.
+    """Move a channel-wise `multiply` back through add, subtract, bias_add, relu and leaky_relu into the weight before.
 
     The scale is multiplied into the weight of an `nn.conv2d`, `nn.conv3d` or `nn.dense`, and into every operand that is
-    added on the way. Each step on the way must have one use. A scale passes an activation only if it is constant
+    added on the way. Each node on the way must have one use. A scale passes an activation only if it is constant
     without negative values, and a grouped convolution only if that is depthwise. The scale must have the floating dtype
     of the data and weight, and no effects.
     """
@@ -58,12 +57,12 @@ class BackwardFoldScaleAxis(FunctionPass):
     def transform_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
         order = post_order(func)
         offers = _offers(order, use_counts(func))
-        scales, gone = _demands(order, offers, Movability(mod))
-        return _fold(func, order, offers, scales, gone) if gone else func
+        scales, removed = _scales(order, offers, Movability(mod))
+        return _fold(func, order, offers, scales, removed) if removed else func
 
 
 def _offers(order: list[Expr], uses: dict[Expr, int]) -> dict[Expr, Message]:
-    """Return for each node the axes along which a later scale can be folded into it."""
+    """Return for each node the scales that can be folded into it."""
     offers: dict[Expr, Message] = {}
     for node in order:
         if is_op_call(node) and uses[node] == 1:
@@ -105,30 +104,31 @@ def _sum_offer(call: Call, left: Message | None, right: Message | None) -> Messa
     return right if right and matches(b, a, right.axes) else None
 
 
-def _demands(
+def _scales(
     order: list[Expr], offers: dict[Expr, Message], is_movable: Movability
 ) -> tuple[dict[Expr, Expr], dict[Expr, Expr]]:
-    """Return the scale that each node on the way takes, and a replacement for each multiplication that disappears."""
+    """Return the scale that is moved into each node, and the replacement of each removed multiplication."""
     scales: dict[Expr, Expr] = {}
-    gone: dict[Expr, Expr] = {}
+    removed: dict[Expr, Expr] = {}
     for node in reversed(order):
         if not is_op_call(node):
             continue
         name = node.op.name
         if name == "multiply":
-            _place_scale(node, offers, is_movable, scales, gone)
+            _start_scale(node, offers, is_movable, scales, removed)
         elif node in scales and (has_trait(node, Trait.HOMOGENEOUS) or name in SUMS or name == "nn.bias_add"):
             for arg in _scaled_args(node, name, offers):
                 scales[arg] = scales[node]
-    return scales, gone
+    return scales, removed
 
 
 _NAME = "scale into the weight before"  # the name of the rewrite of each folded multiplication
 
 
-def _place_scale(
-    call: Call, offers: dict[Expr, Message], is_movable: Movability, scales: dict[Expr, Expr], gone: dict[Expr, Expr]
+def _start_scale(
+    call: Call, offers: dict[Expr, Message], is_movable: Movability, scales: dict[Expr, Expr], removed: dict[Expr, Expr]
 ) -> None:
+    """Remove a multiplication by a scale that its other operand can take."""
     for arg, factor in (call.args, call.args[::-1]):
         offer = offers.get(arg)
         ty = tensor_type(arg)
@@ -137,7 +137,7 @@ def _place_scale(
         scale = as_scale(factor, ty, offer.axes) if accepts(offer, factor, ty) and is_movable(factor) else None
         if scale is not None and may_rewrite(_NAME):
             scales[arg] = scale
-            gone[call] = arg
+            removed[call] = arg
         return
 
 
@@ -157,7 +157,7 @@ def _scaled_args(call: Call, name: str, offers: dict[Expr, Message]) -> list[Exp
 
 
 def _fold(
-    func: Function, order: list[Expr], offers: dict[Expr, Message], scales: dict[Expr, Expr], gone: dict[Expr, Expr]
+    func: Function, order: list[Expr], offers: dict[Expr, Message], scales: dict[Expr, Expr], removed: dict[Expr, Expr]
 ) -> Function:
     result: dict[Expr, Expr] = {}
 
@@ -165,12 +165,12 @@ def _fold(
         return result.get(node, node)
 
     for node in order:
-        output = new(gone[node]) if node in gone else rebuild(node, new)
+        output = new(removed[node]) if node in removed else rebuild(node, new)
         if node in scales and type(node) is Call:
             output = _scale_call(node, output, scales[node], offers)
         if output is not node:
             result[node] = output
-            note_rewrite(node, output, _NAME if node in gone else "")
+            note_rewrite(node, output, _NAME if node in removed else "")
     return result_of(func, result)
 
 
@@ -184,13 +184,13 @@ def _scale_call(pre: Call, post: Expr, scale: Expr, offers: dict[Expr, Message])
     if name == "nn.bias_add":
         return post.with_fields(args=(first, make("multiply", second, scale)))
     if name in SUMS:
-        through = _scaled_args(pre, name, offers)
-        if len(through) == 2:
+        scaled = _scaled_args(pre, name, offers)
+        if len(scaled) == 2:
             return post
-        kept = 0 if through[0] is pre.args[0] else 1
-        factor = along(scale, known_shape(pre.args[kept]), offers[pre].axes)
-        other = make("multiply", post.args[1 - kept], factor)
-        return post.with_fields(args=(first, other) if kept == 0 else (other, second))
+        index = 0 if scaled[0] is pre.args[0] else 1
+        factor = along(scale, known_shape(pre.args[index]), offers[pre].axes)
+        other = make("multiply", post.args[1 - index], factor)
+        return post.with_fields(args=(first, other) if index == 0 else (other, second))
     conv = conv_axes(pre) if name in CONVOLUTIONS else None
     factor = along(scale, known_shape(pre.args[1]), conv.weight_out if conv else (0,))
     return post.with_fields(args=(first, make("multiply", second, factor)))

@@ -44,8 +44,8 @@ from passlab.transform.declare import EXACT, standard_pass
 class DynamicToStatic(FunctionPass):
     """Replace `dyn.*` operators by their static forms where the arguments that give shapes are known at compile time.
 
-    Such arguments are constants, shapes of tensors of static type, and anything computed from these. Expressions that
-    became constant are folded at the end, as in Relay. The return type of a changed function is inferred again.
+    Such arguments are constants, shapes of tensors of static type, and values computed from these. Constant expressions
+    are folded at the end, as in Relay. The return type of a changed function is inferred again.
     """
 
     def transform_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
@@ -68,41 +68,41 @@ class _KnownValues:
     def __init__(self, is_movable: Movability) -> None:
         self._types = NodeTypes()
         self._is_movable = is_movable
-        self._known: dict[Expr, Expr | None] = {}
+        self._constants: dict[Expr, Expr | None] = {}
 
     def of(self, expr: Expr) -> Array | None:
         """Return the value of an expression as an array, or None if it is unknown. Each node is evaluated once."""
         stack = [expr]
         while stack:
             node = stack[-1]
-            parts = [p for p in self._parts(node) if p not in self._known]
-            if parts and node not in self._known:
-                stack += parts
+            pending = [p for p in self._operands(node) if p not in self._constants]
+            if pending and node not in self._constants:
+                stack += pending
                 continue
-            if node not in self._known:
-                self._known[node] = self._step(node)
+            if node not in self._constants:
+                self._constants[node] = self._evaluate(node)
             stack.pop()
-        value = self._known[expr]
+        value = self._constants[expr]
         return value.data if type(value) is Constant else None
 
-    def _parts(self, node: Expr) -> tuple[Expr, ...]:
+    def _operands(self, node: Expr) -> tuple[Expr, ...]:
         if is_op_call(node) and node.op.name not in SHAPES:
             return node.args
         return node.fields if type(node) is Tuple else ()
 
-    def _step(self, node: Expr) -> Expr | None:
+    def _evaluate(self, node: Expr) -> Expr | None:
         if type(node) is Constant:
             return node
-        parts = [self._known[p] for p in self._parts(node)]
-        if any(p is None for p in parts):
+        values = [self._constants[p] for p in self._operands(node)]
+        operands = [value for value in values if value is not None]
+        if len(operands) < len(values):
             return None
-        inside = [p for p in parts if p is not None]
         if type(node) is Tuple:
-            return Tuple(inside)
+            return Tuple(operands)
         if not is_op_call(node):
             return None
         if node.op.name not in SHAPES:
-            return folded_call(node.with_fields(args=tuple(inside)))
+            return folded_call(node.with_fields(args=tuple(operands)))
         ty = self._types.tensor(node.args[0])
         if ty is None or ty.dynamic or not self._is_movable(node.args[0]):
             return None
@@ -116,30 +116,30 @@ def _ints(value: Any) -> list[int] | None:
     return None if value is None else [int(v) for v in np.asarray(value).reshape(-1)]
 
 
-def _one(value: Any) -> Any:
+def _scalar(value: Any) -> Any:
     return None if value is None or np.size(value) != 1 else np.asarray(value).reshape(-1)[0].item()
 
 
-def _as_list(op: str, index: int, attr: str, *kept: str) -> _Static:
-    """Return a rule: argument `index` becomes the list attribute `attr`; the attributes `kept` stay."""
+def _as_list(op: str, index: int, attr: str, *other_attrs: str) -> _Static:
+    """Return a rule: argument `index` becomes the list attribute `attr`; the attributes `other_attrs` stay."""
 
     def rule(call: OpCall, values: list[Any]) -> Expr | None:
         ints = _ints(values[index])
         if ints is None:
             return None
         args = [a for i, a in enumerate(call.args) if i != index]
-        return make(op, *args, **{attr: ints}, **{k: getattr(call.attrs, k) for k in kept})
+        return make(op, *args, **{attr: ints}, **{k: getattr(call.attrs, k) for k in other_attrs})
 
     return rule
 
 
 def _topk(call: OpCall, values: list[Any]) -> Expr | None:
-    k = _one(values[1])
+    k = _scalar(values[1])
     return None if k is None else Call(Op.get("topk"), call.args[:1], call.attrs.with_fields(k=int(k)))
 
 
 def _one_hot(call: OpCall, values: list[Any]) -> Expr | None:
-    depth = _one(values[3])
+    depth = _scalar(values[3])
     if depth is None:
         return None
     attrs: Any = call.attrs
@@ -156,7 +156,7 @@ def _resize2d(call: OpCall, values: list[Any]) -> Expr | None:
 
 def _upsampling(op: str, *names: str) -> _Static:
     def rule(call: OpCall, values: list[Any]) -> Expr | None:
-        scales = [_one(v) for v in values[1:]]
+        scales = [_scalar(v) for v in values[1:]]
         if any(s is None for s in scales):
             return None
         changes = {n: float(s) for n, s in zip(names, scales, strict=True)}
@@ -178,15 +178,8 @@ def _strided_slice(call: OpCall, values: list[Any]) -> Expr | None:
     if begin is None or end is None or strides is None:
         return None
     attrs: Any = call.attrs
-    return make(
-        "strided_slice",
-        call.args[0],
-        begin=begin,
-        end=end,
-        strides=strides,
-        slice_mode=attrs.slice_mode,
-        axes=attrs.axes,
-    )
+    slices = {"begin": begin, "end": end, "strides": strides}
+    return make("strided_slice", call.args[0], **slices, slice_mode=attrs.slice_mode, axes=attrs.axes)
 
 
 _RULES: dict[str, _Static] = {

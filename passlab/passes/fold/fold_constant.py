@@ -33,8 +33,8 @@ from passlab.transform.declare import EXACT, standard_pass
 class FoldConstant(FunctionPass):
     """Evaluate operator calls whose arguments are constants, or tuples of them, with the reference evaluator.
 
-    A branch on a constant becomes the branch taken; a projection of a tuple literal becomes the field; a let of a
-    constant tensor disappears, and the constant replaces its variable. `shape_of` and `ndarray_size` of static types
+    An `if` on a constant becomes one of its branches; a projection of a tuple literal becomes the field; a let of a
+    constant tensor is removed, and the constant replaces its variable. `shape_of` and `ndarray_size` of static types
     are folded. Not folded: stateful operators, calls without arguments, QNN operators (unless `fold_qnn`), calls inside
     primitive functions, and calls that fail, which still fail at run time.
     """

@@ -25,7 +25,7 @@ from passlab.transform.sequential import Sequential
 
 @standard_pass(opt_level=0, promise=NumericContract(ulps=8192, finite_only=True))
 class FoldScaleAxis(Sequential):
-    """Run BackwardFoldScaleAxis, ForwardFoldScaleAxis and FoldConstant, each where the context's level allows it."""
+    """Run BackwardFoldScaleAxis, ForwardFoldScaleAxis and FoldConstant, each if the level of the context enables it."""
 
     def make_passes(self) -> list[Pass]:
         return [get_pass(name) for name in ("BackwardFoldScaleAxis", "ForwardFoldScaleAxis", "FoldConstant")]

@@ -48,7 +48,7 @@ from passlab.transform.declare import NumericContract, standard_pass
 Offers = dict[Expr, Message | None]
 
 
-class _Scaled(NamedTuple):
+class _PendingScale(NamedTuple):
     """A value that still has to be multiplied by a scale along some axes."""
 
     value: Expr
@@ -58,7 +58,7 @@ class _Scaled(NamedTuple):
 
 @standard_pass(opt_level=3, required=("InferType",), promise=NumericContract(ulps=4096, finite_only=True))
 class ForwardFoldScaleAxis(FunctionPass):
-    """Push a channel-wise `multiply` forward through add, subtract, relu and leaky_relu into the weights that follow.
+    """Move a channel-wise `multiply` forward through add, subtract, relu and leaky_relu into the weights after it.
 
     Operands added on the way are divided by the scale, which must therefore be a constant without zeros (Relay divides
     by any scale). A scale passes an activation only if it is constant without negative values, and a grouped
@@ -77,15 +77,15 @@ def _offers(order: list[Expr]) -> Offers:
     offers: Offers = {}
 
     def offer(node: Expr, message: Message | None) -> None:
-        cached = offers.get(node, message)
-        if cached is None or message is None or cached.axes != message.axes:
+        other = offers.get(node, message)
+        if other is None or message is None or other.axes != message.axes:
             offers[node] = None
         else:
-            offers[node] = Message(cached.axes, cached.positive or message.positive, cached.nonzero or message.nonzero)
+            offers[node] = Message(other.axes, other.positive or message.positive, other.nonzero or message.nonzero)
 
     offer(order[-1], None)
     for node in reversed(order):
-        messages = _accepts_scale(node, node.op.name, offers.get(node)) if is_op_call(node) else None
+        messages = _argument_offers(node, node.op.name, offers.get(node)) if is_op_call(node) else None
         if messages is None or not is_op_call(node):
             for child in CHILDREN[type(node)](node):
                 offer(child, None)
@@ -95,7 +95,7 @@ def _offers(order: list[Expr]) -> Offers:
     return offers
 
 
-def _accepts_scale(call: Call, name: str, offer: Message | None) -> list[Message | None] | None:
+def _argument_offers(call: Call, name: str, offer: Message | None) -> list[Message | None] | None:
     """Return the scales that a call can take, one entry for each argument, or None if it can take none."""
     if name in CONVOLUTIONS:
         axes = conv_axes(call) if same_dtype(call) else None
@@ -120,18 +120,18 @@ def _accepts_scale(call: Call, name: str, offer: Message | None) -> list[Message
 
 def _fold(func: Function, order: list[Expr], offers: Offers, is_movable: Movability) -> Function:
     result: dict[Expr, Expr] = {}
-    waiting: dict[Expr, _Scaled] = {}
+    pending: dict[Expr, _PendingScale] = {}
 
     def new(node: Expr) -> Expr:
         return result.get(node, node)
 
     for node in order:
-        scaled = _take(node, offers.get(node), is_movable, waiting, new) if type(node) is Call else None
+        scaled = _pending_scale(node, offers.get(node), is_movable, pending, new) if type(node) is Call else None
         if scaled is not None:
-            waiting[node] = scaled
+            pending[node] = scaled
             note_rewrite(node, scaled.value, _NAME if op_name(node) == "multiply" else "")
             continue
-        output = _input_scales(node, waiting, new)
+        output = _apply_pending_scale(node, pending, new)
         if output is not node:
             result[node] = output
             note_rewrite(node, output)
@@ -141,47 +141,51 @@ def _fold(func: Function, order: list[Expr], offers: Offers, is_movable: Movabil
 _NAME = "scale into the next weight"  # the name of the rewrite of each folded multiplication
 
 
-def _take(
-    call: Call, offer: Message | None, is_movable: Movability, waiting: dict[Expr, _Scaled], new: Callable[[Expr], Expr]
-) -> _Scaled | None:
-    """Return a call as value and scale: a multiplication whose scale its users take, or a step that passes a scale
-    on.
-    """
+def _pending_scale(
+    call: Call,
+    offer: Message | None,
+    is_movable: Movability,
+    pending: dict[Expr, _PendingScale],
+    new: Callable[[Expr], Expr],
+) -> _PendingScale | None:
+    """Return a multiplication, or an operator on a value with a pending scale, as value and scale; else None."""
     if offer is None:
         return None
     name = op_name(call)
     if name == "multiply":
-        return _take_product(call, offer, is_movable, new)
-    if has_trait(call, Trait.HOMOGENEOUS) and call.args[0] in waiting:
-        inner = waiting[call.args[0]]
-        return inner._replace(value=call.with_fields(args=(inner.value,)))
+        return _split_product(call, offer, is_movable, new)
+    if has_trait(call, Trait.HOMOGENEOUS) and call.args[0] in pending:
+        data = pending[call.args[0]]
+        return data._replace(value=call.with_fields(args=(data.value,)))
     if name in SUMS:
         for i in (0, 1):
-            inner_ = waiting.get(call.args[i])
-            if inner_ is not None:
-                factor = along(inner_.scale, known_shape(call.args[i]), inner_.axes)
+            summand = pending.get(call.args[i])
+            if summand is not None:
+                factor = along(summand.scale, known_shape(call.args[i]), summand.axes)
                 other = make("divide", new(call.args[1 - i]), factor)
-                args = (inner_.value, other) if i == 0 else (other, inner_.value)
-                return inner_._replace(value=call.with_fields(args=args))
+                args = (summand.value, other) if i == 0 else (other, summand.value)
+                return summand._replace(value=call.with_fields(args=args))
     return None
 
 
-def _take_product(call: Call, offer: Message, is_movable: Movability, new: Callable[[Expr], Expr]) -> _Scaled | None:
+def _split_product(
+    call: Call, offer: Message, is_movable: Movability, new: Callable[[Expr], Expr]
+) -> _PendingScale | None:
     for data, factor in (call.args, call.args[::-1]):
         ty = tensor_type(data)
         if ty is None or ty is not tensor_type(call) or not accepts(offer, factor, ty) or not is_movable(factor):
             continue
         scale = as_scale(factor, ty, offer.axes, new(factor))
         if scale is not None and may_rewrite(_NAME):
-            return _Scaled(new(data), scale, offer.axes)
+            return _PendingScale(new(data), scale, offer.axes)
     return None
 
 
-def _input_scales(node: Expr, waiting: dict[Expr, _Scaled], new: Callable[[Expr], Expr]) -> Expr:
+def _apply_pending_scale(node: Expr, pending: dict[Expr, _PendingScale], new: Callable[[Expr], Expr]) -> Expr:
     """Return a rebuilt node whose weight is multiplied by the pending scale of its data."""
-    if type(node) is not Call or not node.args or node.args[0] not in waiting:
+    if type(node) is not Call or not node.args or node.args[0] not in pending:
         return rebuild(node, new)
-    data = waiting[node.args[0]]
+    data = pending[node.args[0]]
     conv = conv_axes(node) if op_name(node) in CONVOLUTIONS else None
     factor = along(data.scale, known_shape(node.args[1]), conv.weight_in if conv else (1,))
     return node.with_fields(args=(data.value, make("multiply", new(node.args[1]), factor)))

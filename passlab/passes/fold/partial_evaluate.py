@@ -84,14 +84,14 @@ from passlab.transform.declare import EXACT, standard_pass
 class PartialEvaluate(ModulePass):
     """Evaluate operators of known arguments, select known branches and arms, and inline calls of known functions.
 
-    Tuples, data, functions and references are tracked field by field, so one unknown field does not make the rest
-    unknown. A write of an unknown value may invalidate the tracked contents of references. The residual program is a
-    chain of lets, many of them unused: run DeadCodeElimination afterwards. Operators with effects stay. A recursive
+    Tuples, ADT values, functions and references are tracked field by field, so one unknown field does not make the rest
+    unknown. A write to an unknown reference invalidates the tracked contents of all references. The residual program is
+    a chain of lets, many of them unused: run DeadCodeElimination afterwards. Operators with effects stay. A recursive
     call is inlined while an argument is a smaller natural number, or an older value, than in the enclosing call, and
-    until the result is about twenty times the size of the program. Functions for other compilers are left alone. The
+    until the result is about twenty times the size of the program. Functions for other compilers are not changed. The
     result is typed.
 
-    Shared expressions are bound by lets first, where Relay refuses such programs.
+    Shared expressions are bound by lets first; Relay rejects such programs.
     """
 
     def transform_module(self, mod: IRModule, ctx: PassContext) -> IRModule:

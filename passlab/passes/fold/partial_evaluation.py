@@ -2,8 +2,8 @@
 
 A generator evaluates each construct and yields the generators of its parts; `_drive` runs them on an explicit stack, so
 nesting and unrolled recursion are limited by memory alone. Later calls of a function inline its residual form (the one
-for unknown callers), so a chain of functions that call each other is evaluated once. A residual call is left alone
-later, unless more is known of its operands. Knows nothing of passes.
+for unknown callers), so a chain of functions that call each other is evaluated once. A residual call is not tried again
+unless more facts about its operands are known.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ Run = Generator[Any, Any, Value]
 Residue = list[tuple[Var, Expr]]
 
 # The budget of emitted bindings for all global functions, and for each node; beyond it calls are not inlined.
-_ROOM = 20_000
-_ROOM_PER_NODE = 20
+_BUDGET = 20_000
+_BUDGET_PER_NODE = 20
 
 
 def partially_evaluated(mod: IRModule) -> dict[str, Function]:
@@ -58,11 +58,11 @@ def partially_evaluated(mod: IRModule) -> dict[str, Function]:
     constructors, must state their type arguments beforehand.
     """
     closures = {n: KnownFunction(_without_sharing(f, mod), Bindings()) for n, f in mod.items() if not _is_opaque(f)}
-    left: dict[Call, int] = {}
-    room = _ROOM
+    residual_calls: dict[Call, int] = {}
+    budget = _BUDGET
     for name in CallGraph(mod).topological_order():  # callees first
         if name in closures:
-            room = _PartialEvaluator(mod, closures, left, room).function(name)
+            budget = _PartialEvaluator(mod, closures, residual_calls, budget).function(name)
     result = {}
     for name, closure in closures.items():
         new = closure.residual
@@ -88,9 +88,9 @@ def _drive(root: Any) -> Any:
     while stack:
         try:
             child = stack[-1].send(value)
-        except StopIteration as done:
+        except StopIteration as stop:
             stack.pop()
-            value = done.value
+            value = stop.value
         else:
             if type(child) is Value:
                 value = child
@@ -103,19 +103,21 @@ def _drive(root: Any) -> Any:
 class _PartialEvaluator:
     """Evaluates one global function."""
 
-    def __init__(self, mod: IRModule, closures: Mapping[str, KnownFunction], left: dict[Call, int], room: int) -> None:
+    def __init__(
+        self, mod: IRModule, closures: Mapping[str, KnownFunction], residual_calls: dict[Call, int], budget: int
+    ) -> None:
         self.closures = closures
         self.mod = mod
-        self.left = left  # residual calls, with the number of known facts about their operands
+        self.residual_calls = residual_calls  # with the number of known facts about their operands
         self.globals: dict[str, Value] = {}
         self.atoms = Bindings()  # the values of the variables of the result
         self.store = Store()
         self.fuel: dict[Function, Any] = {}  # of the calls that are being inlined
-        self.own: set[Any] = set()  # binders of the function that are not in the result yet
-        self.clock = 0
-        self.count = 0
-        self.written = 0
-        self.room = room
+        self.unused_binders: set[Any] = set()  # binders of the function that are not in the result yet
+        self.clock = 0  # the creation number of the last value
+        self.count = 0  # of new variables
+        self.emitted = 0  # bindings
+        self.budget = budget
         self.nodes: set[Expr] = set()  # nodes of the result
         self.purity = LocalPurity()
 
@@ -124,13 +126,14 @@ class _PartialEvaluator:
         function = self.closures[name].function
         self.count = first_free_number(function)
         nodes = post_order(function)
-        own = _ROOM_PER_NODE * len(nodes)
-        room, self.room = self.room, self.room + own
-        self.own.update(v for n in nodes for v in (*binders(n), *(n.type_params if type(n) is Function else ())))
+        own = _BUDGET_PER_NODE * len(nodes)
+        budget, self.budget = self.budget, self.budget + own
+        for n in nodes:
+            self.unused_binders.update((*binders(n), *(n.type_params if type(n) is Function else ())))
         _drive(self._residual(self._global(self.mod.get_global_var(name))))
-        return max(0, room - max(0, self.written - own))
+        return max(0, budget - max(0, self.emitted - own))
 
-    # ------------------------------------------------------------ values and what is written
+    # ------------------------------------------------------------ values and emitted bindings
     def _value(self, atom: Expr, **facts: Any) -> Value:
         self.clock += 1
         value = Value(atom, self.clock, **facts)
@@ -148,7 +151,7 @@ class _PartialEvaluator:
             expr = shallow_copy(expr)
         self.nodes.add(expr)
         out.append((var, expr))
-        self.written += 1
+        self.emitted += 1
         return self._value(var, **facts)
 
     def _fresh(self) -> Var:
@@ -158,8 +161,8 @@ class _PartialEvaluator:
     def _binder(self, var: Var, frame: Bindings) -> Var:
         """Return the variable that replaces the binder `var`: `var` itself the first time, then a copy."""
         annotation = frame.replace_type_params(var.type_annotation)
-        if var in self.own and annotation is var.type_annotation:
-            self.own.remove(var)
+        if var in self.unused_binders and annotation is var.type_annotation:
+            self.unused_binders.remove(var)
             return var
         return Var(var.name_hint, annotation, var.span, var.virtual_device)
 
@@ -172,8 +175,8 @@ class _PartialEvaluator:
         fields = tuple(self._push(out, Constant(d), None, data=d) for d in data)
         return self._push(out, Tuple([f.atom for f in fields]), name, fields=fields)
 
-    def _known(self, expr: Expr, value: Value, rule: str) -> Value:
-        """Report that a rule replaced an expression by a known value, and return the value."""
+    def _replaced_by(self, expr: Expr, value: Value, rule: str) -> Value:
+        """Record that a rule replaced an expression by a known value, and return the value."""
         note_rewrite(expr, value.atom, rule)
         return value
 
@@ -217,7 +220,7 @@ class _PartialEvaluator:
     def _field(self, expr: TupleGetItem, frame: Bindings, out: Residue, name: Var | None) -> Run:
         whole: Value = yield self._run(expr.tuple_value, frame, out)
         if whole.fields is not None and may_rewrite("field of a known tuple"):
-            return self._known(expr, whole.fields[expr.index], "field of a known tuple")
+            return self._replaced_by(expr, whole.fields[expr.index], "field of a known tuple")
         return self._push(out, expr.with_fields(tuple_value=whole.atom), name)
 
     def _new_ref(self, expr: RefCreate, frame: Bindings, out: Residue, name: Var | None) -> Run:
@@ -228,9 +231,9 @@ class _PartialEvaluator:
 
     def _read(self, expr: RefRead, frame: Bindings, out: Residue, name: Var | None) -> Run:
         cell: Value = yield self._run(expr.ref, frame, out)
-        held = self.store.read(cell)
-        if held is not None and may_rewrite("read of a known reference"):
-            return self._known(expr, held, "read of a known reference")
+        contents = self.store.read(cell)
+        if contents is not None and may_rewrite("read of a known reference"):
+            return self._replaced_by(expr, contents, "read of a known reference")
         return self._push(out, expr.with_fields(ref=cell.atom), name)
 
     def _write(self, expr: RefWrite, frame: Bindings, out: Residue, name: Var | None) -> Run:
@@ -247,14 +250,14 @@ class _PartialEvaluator:
         cond: Value = yield self._run(expr.cond, frame, out)
         if cond.data is not UNKNOWN and may_rewrite("branch of a known condition"):
             value: Value = yield self._run(expr.true_branch if bool(cond.data) else expr.false_branch, frame, out, name)
-            return self._known(expr, value, "branch of a known condition")
-        yes, first = yield self._apart(expr.true_branch, frame)
-        no, second = yield self._apart(expr.false_branch, frame)
-        if first or second:
+            return self._replaced_by(expr, value, "branch of a known condition")
+        yes, yes_writes = yield self._branch(expr.true_branch, frame)
+        no, no_writes = yield self._branch(expr.false_branch, frame)
+        if yes_writes or no_writes:
             self.store.forget()
         return self._push(out, expr.with_fields(cond=cond.atom, true_branch=yes, false_branch=no), name)
 
-    def _apart(self, branch: Expr, frame: Bindings) -> Generator[Any, Any, Any]:
+    def _branch(self, branch: Expr, frame: Bindings) -> Generator[Any, Any, Any]:
         """Evaluate a branch that may not be taken: return its residual code, and whether it may write references."""
         out: Residue = []
         mark = self.store.mark()
@@ -271,17 +274,17 @@ class _PartialEvaluator:
             if fit:
                 frame.values.update(bound)
                 value: Value = yield self._run(clause.rhs, frame, out, name)
-                return self._known(expr, value, "arm for known data")
+                return self._replaced_by(expr, value, "arm for known data")
             if fit is None:
                 break
-        result, wrote = [], False
+        result, any_writes = [], False
         for clause in expr.clauses:
-            now: dict[Expr, Expr] = {v: self._binder(v, frame) for v in pattern_vars(clause.lhs)}
-            frame.values.update((v, self._value(binder)) for v, binder in now.items())  # type: ignore[misc]
-            rhs, writes = yield self._apart(clause.rhs, frame)
-            wrote = wrote or writes
-            result.append(_arm(clause, now, rhs))
-        if wrote:
+            renaming: dict[Expr, Expr] = {v: self._binder(v, frame) for v in pattern_vars(clause.lhs)}
+            frame.values.update((v, self._value(binder)) for v, binder in renaming.items())  # type: ignore[misc]
+            rhs, writes = yield self._branch(clause.rhs, frame)
+            any_writes = any_writes or writes
+            result.append(_rename_arm(clause, renaming, rhs))
+        if any_writes:
             self.store.forget()
         if not result and expr.checked_type_ is not None:  # a match without arms states its type nowhere else
             name = Var((name or self._fresh()).name_hint, frame.replace_type_params(expr.checked_type_))
@@ -293,27 +296,29 @@ class _PartialEvaluator:
     ) -> Run:
         """Evaluate a function literal; if it is bound to `var`, it may call itself by that name."""
         name = self._binder(var, frame) if var is not None else name or self._fresh()
-        self.written += 1
+        self.emitted += 1
         value = self._value(name, closure=None if function.attrs.get("Compiler") else KnownFunction(function, frame))
         if var is not None:
             frame.values[var] = value
-        place = len(out)
+        position = len(out)
         out.append((name, function))
         if _is_opaque(function):
-            now: dict[Expr, Expr] = {v: (frame.find(v) or self._value(v)).atom for v in free_vars(function)}
-            out[place] = (name, substitute(function, now))
+            captured: dict[Expr, Expr] = {v: (frame.find(v) or self._value(v)).atom for v in free_vars(function)}
+            out[position] = (name, substitute(function, captured))
         else:
-            out[place] = (name, (yield self._residual(value)))
+            out[position] = (name, (yield self._residual(value)))
         return value
 
     def _residual(self, value: Value) -> Generator[Any, Any, Any]:
         """Return the residual form of a known function, for unknown callers, and store it in its closure."""
         assert value.closure is not None
         function, outer = value.closure.function, value.closure.frame
-        written = self.written
-        generic = tuple(t if t in self.own else TypeVar(t.name_hint, t.kind) for t in function.type_params)
-        self.own.difference_update(generic)
-        types = dict(zip(function.type_params, generic, strict=True))
+        emitted = self.emitted
+        type_params = tuple(
+            t if t in self.unused_binders else TypeVar(t.name_hint, t.kind) for t in function.type_params
+        )
+        self.unused_binders.difference_update(type_params)
+        types = dict(zip(function.type_params, type_params, strict=True))
         renamed = any(a is not b for a, b in types.items())
         frame = Bindings(outer, {**outer.types, **types} if renamed else None)
         params = tuple(self._binder(p, frame) for p in function.params)
@@ -326,22 +331,21 @@ class _PartialEvaluator:
         out: Residue = []
         result: Value = yield self._run(function.body, frame, out)
         self.store.undo(mark)
-        self._refuel(function, fuel)
+        self._set_fuel(function, fuel)
         body = make_lets(out, result.atom)
         ret = frame.replace_type_params(function.ret_type)
-        left = function.with_fields(params=params, body=body, ret_type=ret, type_params=generic)
-        value.closure.residual, value.closure.size = left, self.written - written
-        return left
+        residual = function.with_fields(params=params, body=body, ret_type=ret, type_params=type_params)
+        value.closure.residual, value.closure.size = residual, self.emitted - emitted
+        return residual
 
-    def _refuel(self, function: Function, fuel: Any) -> None:
+    def _set_fuel(self, function: Function, fuel: Any) -> None:
         if fuel is None:
             del self.fuel[function]
         else:
             self.fuel[function] = fuel
 
     def _call(self, call: Call, frame: Bindings, out: Residue, name: Var | None) -> Run:
-        # Arguments come before the callee, but for a pure callee, which comes first as in Relay: its order does not
-        # matter.
+        # Arguments come before the callee. A pure callee comes first, as in Relay: its order does not matter.
         first = call.op if self.purity.of(call.op) else None
         values: dict[Expr, Value] = {}
         for part in (first, *call.args, call.op):
@@ -349,38 +353,40 @@ class _PartialEvaluator:
                 values[part] = yield self._run(part, frame, out)
         callee, args = values[call.op], [values[arg] for arg in call.args]
         types = tuple(frame.replace_type_params(t) for t in call.type_args)
-        left = Call(callee.atom, [a.atom for a in args], call.attrs, types, call.span)
+        residual = Call(callee.atom, [a.atom for a in args], call.attrs, types, call.span)
         if type(callee.atom) is Op:
             data = operator_value(callee.atom, call.attrs, [a.data for a in args])
-            match = self._compute(data, out, name) if data is not UNKNOWN and may_rewrite("known operator") else None
-            return self._push(out, left, name) if match is None else self._known(call, match, "known operator")
+            value = self._compute(data, out, name) if data is not UNKNOWN and may_rewrite("known operator") else None
+            return (
+                self._push(out, residual, name) if value is None else self._replaced_by(call, value, "known operator")
+            )
         if type(callee.atom) is Constructor:
-            return self._push(out, left, name, fields=tuple(args), constructor=callee.atom)
+            return self._push(out, residual, name, fields=tuple(args), constructor=callee.atom)
         if callee.closure is not None:
             facts = sum(map(knowledge, args))
-            if facts > self.left.get(call, -1):
-                done: Value | None = yield self._enter(callee, args, types, out, name)
-                if done is not None:
-                    return self._known(call, done, "call of a known function")
-            self.left[left] = facts
+            if facts > self.residual_calls.get(call, -1):
+                result: Value | None = yield self._inline(callee, args, types, out, name)
+                if result is not None:
+                    return self._replaced_by(call, result, "call of a known function")
+            self.residual_calls[residual] = facts
         self.store.forget()
-        return self._push(out, left, name)
+        return self._push(out, residual, name)
 
-    def _enter(
+    def _inline(
         self, callee: Value, args: list[Value], types: tuple[Type, ...], out: Residue, name: Var | None
     ) -> Generator[Any, Any, Any]:
         """Inline a known function; return None if the recursion might not end."""
         closure = callee.closure
         assert closure is not None
         function = closure.function
-        if len(args) != len(function.params) or self.written + closure.size > self.room:
+        if len(args) != len(function.params) or self.emitted + closure.size > self.budget:
             return None
-        before, now = self.fuel.get(function), fuel_of((callee, *args))
-        if before is not None:
-            left = burn(before, now)
-            if left is None:
+        outer_fuel, fuel = self.fuel.get(function), fuel_of((callee, *args))
+        if outer_fuel is not None:
+            remaining = burn(outer_fuel, fuel)
+            if remaining is None:
                 return None
-            now = left
+            fuel = remaining
         if not may_rewrite("call of a known function"):
             return None
         body, outer = (closure.residual, self.atoms) if closure.residual is not None else (function, closure.frame)
@@ -391,21 +397,21 @@ class _PartialEvaluator:
                 return None
             result: Value = yield self._run(function.body, frame, [])
             return self._compute(result.data, out, name)
-        self.fuel[function] = now
+        self.fuel[function] = fuel
         result = yield self._run(body.body, frame, out, name)
-        self._refuel(function, before)
+        self._set_fuel(function, outer_fuel)
         return result
 
 
-def _arm(clause: Clause, now: Mapping[Expr, Expr], rhs: Expr) -> Clause:
+def _rename_arm(clause: Clause, renaming: Mapping[Expr, Expr], rhs: Expr) -> Clause:
     """Return an arm with its variables renamed and its residual body."""
     bare = Match(Tuple(()), [Clause(clause.lhs, Tuple(()))])
-    renamed: Any = rebuild(bare, lambda node: now.get(node, node))
-    return Clause(renamed.clauses[0].lhs, rhs, clause.span)
+    result: Any = rebuild(bare, lambda node: renaming.get(node, node))
+    return Clause(result.clauses[0].lhs, rhs, clause.span)
 
 
 def _type_arguments(function: Function, value: tuple[Type, ...], outer: Bindings) -> Mapping[TypeVar, Type] | None:
-    """Return the type arguments in force in a function body; those that the call does not state are to be inferred."""
+    """Return the type arguments of a function body; inference determines those that the call does not have."""
     if not function.type_params:
         return None
     if len(value) != len(function.type_params):

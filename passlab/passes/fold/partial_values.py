@@ -1,7 +1,4 @@
-"""The abstract values of partial evaluation: known values, contents of references, and the fuel of recursions.
-
-Knows nothing of passes or modules.
-"""
+"""The abstract values of partial evaluation: known values, contents of references, and the fuel of recursions."""
 
 from __future__ import annotations
 
@@ -21,7 +18,7 @@ class Value:
 
     `data` is the array, or the tuple of data, if all of it is known; `fields` are the fields of a tuple or of a
     `constructor`; `closure` is a function that can be inlined; `is_cell` marks a reference created here. `born` is the
-    value's creation number.
+    creation number of the value.
     """
 
     __slots__ = ("atom", "born", "closure", "constructor", "data", "fields", "is_cell")
@@ -99,23 +96,23 @@ class Store:
     """The known contents of references; writes after a `mark` can be undone."""
 
     def __init__(self) -> None:
-        self._held: dict[Value, Value] = {}
+        self._contents: dict[Value, Value] = {}
         self._log: list[tuple[Any, Value | None]] = []
 
     def write(self, cell: Value, value: Value) -> None:
-        """Note that a reference made here holds `value`."""
-        self._log.append((cell, self._held.get(cell)))
-        self._held[cell] = value
+        """Set the contents of a reference created here."""
+        self._log.append((cell, self._contents.get(cell)))
+        self._contents[cell] = value
 
     def read(self, cell: Value) -> Value | None:
         """Return the contents of a reference, or None if they are unknown."""
-        return self._held.get(cell)
+        return self._contents.get(cell)
 
     def forget(self) -> None:
         """Invalidate all contents: any reference may have been written."""
-        if self._held:
-            self._log.append((self._held, None))
-            self._held = {}
+        if self._contents:
+            self._log.append((self._contents, None))
+            self._contents = {}
 
     def mark(self) -> int:
         """Return a mark to `undo` to."""
@@ -127,18 +124,16 @@ class Store:
         while len(self._log) > mark:
             what, before = self._log.pop()
             if type(what) is dict:
-                self._held = what
+                self._contents = what
             elif before is None:
-                del self._held[what]
+                del self._contents[what]
             else:
-                self._held[what] = before
+                self._contents[what] = before
         return changed
 
 
 def knowledge(value: Value) -> int:
-    """Return the number of known facts about a value and its fields; with more of them more of a call can be
-    evaluated.
-    """
+    """Return the number of known facts about a value and its fields: with more facts, more of a call is evaluated."""
     return sum(
         (v.data is not UNKNOWN) + (v.fields is not None) + (v.closure is not None) + v.is_cell
         for v in (value, *(value.fields or ()))
@@ -182,7 +177,7 @@ def burn(before: Fuel, now: Fuel) -> Fuel | None:
 def fits(pattern: Pattern, value: Value, bound: dict[Var, Value]) -> bool | None:
     """Return whether a pattern matches a value, None if unknown; add the values of its variables to `bound`."""
     stack: list[tuple[Pattern, Value]] = [(pattern, value)]
-    answer: bool | None = True
+    result: bool | None = True
     while stack:
         at, current = stack.pop()
         if type(at) is PatternVar:
@@ -190,9 +185,9 @@ def fits(pattern: Pattern, value: Value, bound: dict[Var, Value]) -> bool | None
         elif type(at) is PatternWildcard:
             continue
         elif current.fields is None:
-            answer = None
+            result = None
         elif type(at) is PatternConstructor and at.constructor is not current.constructor:
             return False
         elif isinstance(at, (PatternConstructor, PatternTuple)):
             stack += zip(at.patterns, current.fields, strict=True)
-    return answer
+    return result

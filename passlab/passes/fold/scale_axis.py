@@ -1,7 +1,7 @@
-"""Shared by both directions of scale folding: the axes along which an operator can be scaled, and the scaling itself.
+"""The common part of both directions of scale folding: the axes along which an operator can be scaled, and scaling it.
 
 A scale is a tensor with one value per channel; it multiplies a tensor along `axes` (the channel axis, or the outer and
-inner parts of it in a packed layout). Knows nothing of passes or modules.
+inner parts of it in a packed layout).
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ SUMS = frozenset({"add", "subtract"})
 
 
 class Message(NamedTuple):
-    """An offer to take a scale along some axes. `positive`: only a scale without negative values.
+    """The scales that a node accepts: along `axes`, `positive` without negative values, `nonzero` without zeros.
 
-    `nonzero`: only a scale without zeros, since something is divided by it on the way.
+    A scale is `nonzero` because operands that are added on the way are divided by it.
     """
 
     axes: tuple[int, ...]
@@ -98,7 +98,7 @@ def matches(data: TensorType, other: TensorType, axes: Sequence[int]) -> bool:
 
 
 def as_scale(factor: Expr, data: TensorType, axes: Sequence[int], now: Expr | None = None) -> Expr | None:
-    """Return a factor of `data` as a scale along `axes`, or None if it is no scale.
+    """Return a factor of `data` as a scale along `axes`, or None if it has another shape.
 
     A scalar counts as a scale, repeated along the axis. `now` is the rewritten factor, if it was rewritten.
     """
