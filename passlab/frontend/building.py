@@ -1,8 +1,8 @@
 """Building typed Relay call by call: each node is inferred when it is created, and constants are folded at once.
 
 So a translation can query the type of any input, and shapes that a model computes with operators become constants.
-Folding never enlarges a program: a result is folded if it is small, or no larger than its operands. Cost: each call is
-visited once.
+Folding never enlarges a program: a result is folded if it is small, or no larger than its operands. The cost is linear
+in the number of calls.
 """
 
 from __future__ import annotations
@@ -24,26 +24,25 @@ from passlab.rewriting.constant_values import UNKNOWN, as_constant, operator_val
 
 _SMALL = 1 << 16  # elements of a result that is folded whatever the size of its operands
 
-
-ShapeEntry = int | SizeVar | None  # of a shape: a number, a dimension of the inputs, or unknown
+ShapeEntry = int | SizeVar | None  # an element of a computed shape: a number, a dimension of an input, or unknown
 
 
 class CallBuilder:
-    """Creates expressions at `span`.
+    """Creates expressions with the source location `span`.
 
-    `held` are the weights that stay variables, with their values; `entries` are the known elements of computed shapes;
+    `weights` has the values of the weights that stay variables, `entries` the known elements of computed shapes, and
     `config` the options of the importer.
     """
 
     def __init__(self) -> None:
         self.span: Span | None = None
-        self.held: dict[Expr, Array] = {}
+        self.weights: dict[Expr, Array] = {}
         self.entries: dict[Expr, list[ShapeEntry]] = {}
-        self._origins: dict[SizeVar, tuple[Expr, int]] = {}
+        self._origins: dict[SizeVar, tuple[Expr, int]] = {}  # the input and the axis of each unknown dimension
         self._sizes: dict[tuple[Expr, int], Expr] = {}
         self.config: dict[str, Any] = {}
 
-    # ------------------------------------------------------------ making
+    # ------------------------------------------------------------ creating
     def call(self, name: str, args: Sequence[Any], attrs: dict[str, Any]) -> Expr:
         """Return the call of a Relay operator by its Python builder, typed, or its value if constant.
 
@@ -85,15 +84,18 @@ class CallBuilder:
         """Return one field of a tuple, typed."""
         return value.fields[index] if isinstance(value, Tuple) else self.finish(TupleGetItem(value, index))
 
-    def enter(self, variable: Var) -> None:
-        """Type an input of the program, and record where its unknown sizes can be read."""
+    def add_input(self, variable: Var) -> None:
+        """Type an input of the program, and record the axes of its unknown dimensions."""
         self.finish(variable)
         for axis, dim in enumerate(tensor_type(variable).shape):
             if isinstance(dim, SizeVar):
                 self._origins.setdefault(dim, (variable, axis))
 
     def size(self, x: Expr, axis: int) -> int | Expr:
-        """Return a dimension of a tensor: a number, or a vector of one; the same expression for the same dimension."""
+        """Return a dimension of a tensor: an integer, or an int64 vector of one element.
+
+        The same dimension gives the same expression.
+        """
         dim = tensor_type(x).shape[axis]
         if isinstance(dim, int):
             return dim
@@ -103,16 +105,16 @@ class CallBuilder:
             self._sizes[source] = self.call("take", [shape, self.constant([source[1]], "int64")], {"axis": 0})
         return self._sizes[source]
 
-    # ------------------------------------------------------------ knowing
+    # ------------------------------------------------------------ folding
     def value(self, expr: Expr) -> Array | None:
-        """Return the known value of an expression: a constant, or a weight."""
+        """Return the value of a constant or a weight, None for any other expression."""
         if isinstance(expr, Constant):
             return expr.data
-        return self.held.get(expr)
+        return self.weights.get(expr)
 
     def _fold(self, call: Call) -> Expr:
         assert isinstance(call.op, Op)
-        values = [self._computable(arg) for arg in call.args]
+        values = [self._operand_value(arg) for arg in call.args]
         if any(value is UNKNOWN for value in values) or not _may_fold(call.checked_type, values):
             return call
         folded_value = operator_value(call.op, call.attrs, values)
@@ -123,18 +125,18 @@ class CallBuilder:
             set_span(part, self.span)
         return infer_expr(folded)
 
-    def _computable(self, arg: Expr) -> Any:
-        """Return a value for folding. Weights that stay variables have none, unless they hold whole numbers."""
+    def _operand_value(self, arg: Expr) -> Any:
+        """Return the value of an operand for folding, `UNKNOWN` if it has none."""
         if isinstance(arg, Tuple):
-            fields = tuple(self._whole_or_constant(field) for field in arg.fields)
+            fields = tuple(self._tensor_value(field) for field in arg.fields)
             return UNKNOWN if any(field is UNKNOWN for field in fields) else fields
-        return self._whole_or_constant(arg)
+        return self._tensor_value(arg)
 
-    def _whole_or_constant(self, arg: Expr) -> Any:
-        """Return the value of a constant, or of a weight that holds whole numbers."""
+    def _tensor_value(self, arg: Expr) -> Any:
+        """Return the value of a constant, or of an integer weight: shapes and indices are folded, floats are not."""
         if isinstance(arg, Var):
-            held = self.held.get(arg)
-            return UNKNOWN if held is None or held.dtype.kind not in "iub" else held
+            weight = self.weights.get(arg)
+            return UNKNOWN if weight is None or weight.dtype.kind not in "iub" else weight
         return arg.data if isinstance(arg, Constant) else UNKNOWN
 
 

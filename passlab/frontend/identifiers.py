@@ -11,18 +11,18 @@ import re
 
 from passlab.text.naming import NameTable
 
-_ODD = re.compile(r"\W", re.ASCII)
-LONGEST = 200  # characters of a name that are kept
+_ILLEGAL = re.compile(r"\W", re.ASCII)
+LONGEST = 200  # characters of an identifier
 
 
-def legal(name: str) -> str:
-    """Return a name as a Relay identifier, regardless of collisions."""
-    result = _ODD.sub("_", name[:LONGEST])
+def legal_name(name: str) -> str:
+    """Return a name as a Relay identifier, which may collide with that of another name."""
+    result = _ILLEGAL.sub("_", name[:LONGEST])
     return result if result[:1].isalpha() else f"v{result}"
 
 
 class Identifiers:
-    """Assigns a unique identifier to each name."""
+    """Unique identifiers of names."""
 
     def __init__(self) -> None:
         self._names = NameTable()
@@ -32,5 +32,5 @@ class Identifiers:
         """Return the identifier of a name, the same for the same name."""
         cached = self.by_name.get(name)
         if cached is None:
-            cached = self.by_name[name] = self._names.unique(legal(name))
+            cached = self.by_name[name] = self._names.unique(legal_name(name))
         return cached

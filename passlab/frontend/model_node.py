@@ -29,7 +29,7 @@ class ModelNode:
         self.name = name
         self.builder = builder
 
-    # ------------------------------------------------------------ making Relay
+    # ------------------------------------------------------------ creating expressions
     def __call__(self, operator: str, *args: Any, **attrs: Any) -> Expr:
         return self.builder.call(operator, args, attrs)
 
@@ -46,24 +46,28 @@ class ModelNode:
         return [self.builder.field(value, index) for index in range(count)]
 
     def cast(self, x: Expr, dtype: str) -> Expr:
-        """Return `x` in another dtype, `x` itself where it has it."""
+        """Return `x` cast to a dtype; `x` itself if it has that dtype."""
         return x if self.dtype(x) == dtype else self("cast", x, dtype=dtype)
 
+    def scalar(self, x: Expr) -> Expr:
+        """Return a tensor of one element as a scalar."""
+        return self("reshape", x, newshape=[]) if self.rank(x) else x
+
     def concat(self, parts: Sequence[Expr], axis: int = 0) -> Expr:
-        """Return tensors joined along an axis, a single one as it is."""
+        """Return tensors concatenated along an axis; a single one is returned unchanged."""
         return parts[0] if len(parts) == 1 else self("concatenate", self.builder.tuple(parts), axis=axis)
 
-    # ------------------------------------------------------------ what is known of inputs
+    # ------------------------------------------------------------ types and values of inputs
     def shape(self, x: Expr) -> tuple[Dim, ...]:
-        """The dimensions of a tensor, `relay.Any()` where they are unknown."""
+        """Return the dimensions of a tensor; an unknown one is `relay.Any()` or a `SizeVar`."""
         return tensor_type(x).shape
 
     def rank(self, x: Expr) -> int:
-        """The number of dimensions of a tensor."""
+        """Return the number of dimensions of a tensor."""
         return len(tensor_type(x).shape)
 
     def dtype(self, x: Expr) -> str:
-        """The dtype of a tensor."""
+        """Return the dtype of a tensor."""
         return tensor_type(x).dtype
 
     def is_float(self, x: Expr) -> bool:
@@ -71,7 +75,7 @@ class ModelNode:
         return "float" in self.dtype(x)
 
     def static_shape(self, x: Expr, axes: Sequence[int] | None = None) -> tuple[int, ...]:
-        """The dimensions of a tensor, or some of them. Raises `ModelError` if one is unknown."""
+        """Return the dimensions of a tensor, or those of `axes`. Raises `ModelError` if one is unknown."""
         shape = self.shape(x)
         dims = shape if axes is None else [shape[axis] for axis in axes]
         if not all(isinstance(dim, int) for dim in dims):
@@ -80,44 +84,44 @@ class ModelNode:
         return tuple(int(dim) for dim in dims)  # type: ignore[arg-type]
 
     def value(self, x: Expr) -> Array | None:
-        """The value of a tensor if it is known, or None."""
+        """Return the value of a constant or a weight, None for any other tensor."""
         return self.builder.value(x)
 
-    def constant_of(self, x: Expr, what: str) -> Array:
-        """The value of a tensor. Raises `ModelError` if it is known only at run time."""
+    def constant_value(self, x: Expr, what: str) -> Array:
+        """Return the value of a tensor; `what` names it in the `ModelError` for one computed at run time."""
         value = self.value(x)
         if value is None:
             hint = f"make it a constant of the model; or {self.shape_hint}"
             self.refuse(f"needs {what} at import, but it is computed", hint=hint)
         return value
 
-    def known_ints(self, x: Expr, what: str) -> list[int]:
-        """The whole numbers in a tensor. Raises `ModelError` if they are known only at run time."""
-        return [int(entry) for entry in np.asarray(self.constant_of(x, what)).reshape(-1)]
+    def constant_ints(self, x: Expr, what: str) -> list[int]:
+        """Return the elements of an integer tensor. Raises `ModelError` if they are computed at run time."""
+        return [int(entry) for entry in np.asarray(self.constant_value(x, what)).reshape(-1)]
 
     def entries(self, x: Expr) -> list[ShapeEntry] | None:
-        """The elements of a partly known shape, None if none is known."""
+        """Return the elements of a computed shape, None if none is known."""
         return self.builder.entries.get(x)
 
     def known_entries(self, x: Expr) -> list[ShapeEntry] | None:
-        """The known elements of a vector of whole numbers, None if its length is unknown."""
+        """Return the elements of an integer vector, None for an unknown one; None if its length is unknown."""
         value = self.value(x)
         if value is not None:
             return [int(entry) for entry in value.reshape(-1)]
         length = self.shape(x)[0] if self.rank(x) == 1 else None
         return self.entries(x) or ([None] * length if isinstance(length, int) else None)
 
-    def note(self, x: Expr, entries: list[ShapeEntry]) -> Expr:
-        """Record the known elements of a computed shape; return the expression."""
+    def record_entries(self, x: Expr, entries: list[ShapeEntry]) -> Expr:
+        """Record the known elements of the computed shape `x`; return `x`."""
         self.builder.entries[x] = entries
         return x
 
-    def room(self, *shape: int) -> None:
+    def check_size(self, *shape: int) -> None:
         """Raise `LimitError` if an array of this shape, created at import, would be too large."""
         guard_size(shape, np.dtype(np.int64), f"{self.op_type} `{self.name}`")
 
     def axis(self, axis: int, rank: int) -> int:
-        """Return an axis counted from 0. Raises `ModelError` for one outside the rank."""
+        """Return an axis of a tensor of this rank counted from 0. Raises `ModelError` for one outside the rank."""
         if not -rank <= axis < max(rank, 1):
             self.refuse("names an axis that its input does not have", f"{-rank} to {rank - 1}", str(axis))
         return axis % max(rank, 1)

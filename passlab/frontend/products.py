@@ -15,12 +15,12 @@ def matrix_product(n: ModelNode, a: Expr, b: Expr, out_dtype: str) -> Expr:
     a = n("expand_dims", a, axis=0) if row else a
     b = n("expand_dims", b, axis=1) if column else b
     result = _dense(n, a, b, out_dtype) if n.rank(b) == 2 else _batch_product(n, a, b, out_dtype)
-    lost = [axis for axis, gone in ((-2, row), (-1, column)) if gone]
-    return n("squeeze", result, axis=[n.rank(result) + axis for axis in lost]) if lost else result
+    removed = [axis for axis, is_vector in ((-2, row), (-1, column)) if is_vector]
+    return n("squeeze", result, axis=[n.rank(result) + axis for axis in removed]) if removed else result
 
 
 def _dense(n: ModelNode, a: Expr, b: Expr, out_dtype: str) -> Expr:
-    """Return the product by one matrix. Relay's usual form has its rows along the columns of the result."""
+    """Return the product with one matrix, transposed as `nn.dense` expects unless the configuration forbids it."""
     if not n.builder.config.get("use_nt_batch_matmul", True):
         return n("nn.matmul", a, b, out_dtype=out_dtype)
     return n("nn.dense", a, n("transpose", b, axes=[1, 0]), out_dtype=out_dtype)
@@ -31,7 +31,7 @@ def _batch_product(n: ModelNode, a: Expr, b: Expr, out_dtype: str) -> Expr:
     sizes_a, sizes_b = sizes_of(n, a), sizes_of(n, b)
     batch = _broadcast(n, sizes_a[:-2], sizes_b[:-2])
     a, b = (_repeat_batches(n, x, sizes, batch) for x, sizes in ((a, sizes_a), (b, sizes_b)))
-    whole = a if n.rank(a) == len(batch) + 2 and not _single(sizes_a) else b
+    full_batch = a if n.rank(a) == len(batch) + 2 and not _has_one_matrix(sizes_a) else b
     a, b = (_merge(n, x, len(batch)) for x in (a, b))
     transposed = bool(n.builder.config.get("use_nt_batch_matmul", True))
     b = n("transpose", b, axes=[0, 2, 1]) if transposed else b
@@ -41,17 +41,17 @@ def _batch_product(n: ModelNode, a: Expr, b: Expr, out_dtype: str) -> Expr:
     result = [*batch, sizes_a[-2], sizes_b[-1]]
     if all(isinstance(size, int) for size in result):
         return reshape_to(n, output, result)
-    return n("reshape_like", output, whole, lhs_begin=0, lhs_end=1, rhs_begin=0, rhs_end=len(batch))
+    return n("reshape_like", output, full_batch, lhs_begin=0, lhs_end=1, rhs_begin=0, rhs_end=len(batch))
 
 
-def _single(sizes: list[Size]) -> bool:
+def _has_one_matrix(sizes: list[Size]) -> bool:
     return all(size == 1 for size in sizes[:-2] if isinstance(size, int)) and all(
         isinstance(s, int) for s in sizes[:-2]
     )
 
 
 def _broadcast(n: ModelNode, a: list[Size], b: list[Size]) -> list[Size]:
-    """Return the broadcast of two batches. Of two unknown sizes, the first is used."""
+    """Return the broadcast sizes of two batches; that of two different unknown sizes is their maximum."""
     rank = max(len(a), len(b))
     pairs = zip([1] * (rank - len(a)) + a, [1] * (rank - len(b)) + b, strict=True)
     result: list[Size] = []
@@ -66,11 +66,11 @@ def _broadcast(n: ModelNode, a: list[Size], b: list[Size]) -> list[Size]:
 
 
 def _repeat_batches(n: ModelNode, x: Expr, sizes: list[Size], batch: list[Size]) -> Expr:
-    """Return matrices repeated to the batch if necessary; a single one is broadcast."""
+    """Return matrices repeated to the sizes of the batch; `nn.batch_matmul` itself broadcasts a single one."""
     own = sizes[:-2]
-    if _single(sizes):
+    if _has_one_matrix(sizes):
         return reshape_to(n, x, [1, *sizes[-2:]])
-    if _same(own, batch):
+    if _is_batch(own, batch):
         return x
     target = [*batch, *sizes[-2:]]
     static = all(isinstance(size, int) for size in target)
@@ -78,7 +78,7 @@ def _repeat_batches(n: ModelNode, x: Expr, sizes: list[Size], batch: list[Size])
 
 
 def _merge(n: ModelNode, x: Expr, count: int) -> Expr:
-    """Return matrices with their batch axes merged: two at a time if sizes are unknown (-3)."""
+    """Return matrices with their batch axes merged; with unknown sizes, two at a time by the code -3 of `reshape`."""
     if n.rank(x) == 3:
         return x
     sizes = sizes_of(n, x)
@@ -89,8 +89,8 @@ def _merge(n: ModelNode, x: Expr, count: int) -> Expr:
     return x
 
 
-def _same(own: list[Size], batch: list[Size]) -> bool:
-    """Whether a partly unknown batch needs no repetition: its unknown sizes are those of the batch."""
+def _is_batch(own: list[Size], batch: list[Size]) -> bool:
+    """Whether sizes equal those of the batch; unknown ones must be the same expressions."""
     return len(own) == len(batch) and all(
         a is b or (isinstance(a, int) and a == b) for a, b in zip(own, batch, strict=True)
     )

@@ -1,7 +1,7 @@
-"""Computed shapes: numbers where sizes are known, Relay expressions where they are not.
+"""Shapes of known and computed sizes: integers, and Relay expressions.
 
-A dynamic reshape knows only the rank of its result. So a static one is preferred: it may copy a dimension (0) and infer
-one (-1).
+The type of a dynamic reshape has only the rank of its result. So a static one is preferred: it may copy dimensions (0)
+and infer one (-1).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from passlab.frontend.model_node import ModelNode
 from passlab.ir.expr import Expr
 
-Size = int | Expr  # a number, or a vector of one whole number
+Size = int | Expr  # an integer, or an int64 vector of one element
 
 
 def size_of(n: ModelNode, x: Expr, axis: int) -> Size:
@@ -25,14 +25,14 @@ def sizes_of(n: ModelNode, x: Expr) -> list[Size]:
 
 
 def as_vector(n: ModelNode, sizes: Sequence[Size]) -> Expr:
-    """Return sizes as one vector of int64."""
+    """Return sizes as one int64 vector."""
     if not sizes:
         return n.constant([], "int64")
     return n.concat([n.constant([size], "int64") if isinstance(size, int) else size for size in sizes])
 
 
 def reshape_to(n: ModelNode, x: Expr, sizes: Sequence[Size]) -> Expr:
-    """Return `x` in a shape, which is static if at most one size is unknown."""
+    """Return `x` reshaped; the reshape is static if at most one size is neither known nor copied from `x`."""
     if all(isinstance(size, int) for size in sizes):
         return n("reshape", x, newshape=list(sizes), allowzero=0 in sizes)
     own = sizes_of(n, x)

@@ -58,7 +58,7 @@ class Simplification:
 
     def model(self) -> Any:
         """Return the simplified program as an `onnx.ModelProto`. Raises `ModelError` where ONNX cannot express it."""
-        return write_model(self.module, left_out=self.left_out)[0]
+        return write_model(self.module, skipped_rules=self.left_out)[0]
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to a file; one of more than 2 GB keeps its weights in a file beside it."""
@@ -147,7 +147,7 @@ def _round_trip(mod: IRModule, left_out: Sequence[str]) -> tuple[IRModule, int, 
     For a program that ONNX cannot express: the program, its calls of operators, no rules, and the reason.
     """
     try:
-        model, combined = write_model(mod, left_out=left_out)
+        model, combined = write_model(mod, skipped_rules=left_out)
         return from_onnx(model)[0], nodes_of(model.graph), combined, ""
     except PasslabError as error:
         return mod, _call_count(mod), {}, error.diagnostics[0].message
@@ -165,7 +165,7 @@ def _graph_of(model: Any) -> int:
 def _changes_by_import(before: Counter[str], mod: IRModule) -> tuple[str, str]:
     """Return the operators that importing a model removed and added; nothing where the program cannot be exported."""
     try:
-        written, _ = write_model(mod, left_out=tuple(RULES))
+        written, _ = write_model(mod, skipped_rules=tuple(RULES))
     except PasslabError:
         return "", ""
     after = _operator_counts(written.graph)

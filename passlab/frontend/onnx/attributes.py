@@ -11,7 +11,7 @@ from passlab.op.dtypes import Array
 
 
 class SubGraph:
-    """A graph in an attribute: the body of a loop, or a branch of a condition."""
+    """A graph stored in an attribute: the body of a loop, or a branch of a condition."""
 
     def __init__(self, proto: Any) -> None:
         self.proto = proto
@@ -21,7 +21,7 @@ def _text(value: bytes) -> str:
     return value.decode("utf-8", "replace")
 
 
-# By the numbers of AttributeProto.AttributeType.
+# fields of AttributeProto and descriptions, by number of AttributeProto.AttributeType; a list has that of its items + 5
 _SINGLE = {1: "f", 2: "i", 3: "s", 4: "t", 5: "g"}
 _MANY = {6: "floats", 7: "ints", 8: "strings", 9: "tensors", 10: "graphs"}
 _KINDS = {1: "a number", 2: "a whole number", 3: "text", 4: "a tensor", 5: "a graph"}
@@ -30,9 +30,9 @@ _KINDS = {1: "a number", 2: "a whole number", 3: "text", 4: "a tensor", 5: "a gr
 def attributes_of(
     protos: Iterable[Any], caller: Mapping[str, Any], external: External | None
 ) -> tuple[dict[str, Any], dict[str, str]]:
-    """Return the values of attributes by name, and the reasons why others could not be read.
+    """Return the values of attributes by name, and the reasons why others could not be read, by name.
 
-    An attribute of a node in a function body may refer to one of the call: `caller` has those.
+    An attribute in the body of a function may refer to an attribute of the call, which is in `caller`.
     """
     values: dict[str, Any] = {}
     problems: dict[str, str] = {}
@@ -52,7 +52,7 @@ AttributeValue = int | float | str | Array | SubGraph | tuple[Any, ...]
 
 
 def _value(proto: Any, external: External | None) -> AttributeValue:
-    kind = proto.type or _guess(proto)
+    kind = proto.type or _infer_kind(proto)
     if kind in _SINGLE:
         return _single(getattr(proto, _SINGLE[kind]), kind, external)
     if kind in _MANY:
@@ -60,7 +60,7 @@ def _value(proto: Any, external: External | None) -> AttributeValue:
     raise ModelError(Diagnostic(f"its attribute `{proto.name}` is of a kind that is not supported", found=str(kind)))
 
 
-def _guess(proto: Any) -> int:
+def _infer_kind(proto: Any) -> int:
     """Return the kind of an attribute in a model too old to state it, from the field that is set."""
     for kind, field in _SINGLE.items():
         if proto.HasField(field):
@@ -77,7 +77,7 @@ def _single(value: Any, kind: int, external: External | None) -> AttributeValue:
 
 
 def kind_of(value: Any) -> str:
-    """Return a description of the kind of an attribute."""
+    """Return the kind of an attribute's value in words."""
     if isinstance(value, tuple):
         return "a list"
     number = {float: 1, int: 2, str: 3, SubGraph: 5}.get(type(value), 4)

@@ -17,14 +17,14 @@ from passlab.ir.expr import Expr
 from passlab.ir.types import TensorType
 
 
-def is_defined(op_type: str, domain: str, opset: int) -> bool:
-    """Whether ONNX defines an operator by others."""
+def has_definition(op_type: str, domain: str, opset: int) -> bool:
+    """Whether ONNX defines an operator by other operators."""
     schema = schema_of(op_type, domain, opset)
     return schema is not None and bool(schema.has_function or schema.has_context_dependent_function)
 
 
 def definition(proto: Any, domain: str, opset: int, inputs: Sequence[Expr | None]) -> Any:
-    """Return the FunctionProto that defines a node. Raises `ModelError` if there is none."""
+    """Return the FunctionProto that defines a node for these input types. Raises `ModelError` if there is none."""
     schema = schema_of(proto.op_type, domain, opset)
     function = None
     if schema is not None and schema.has_context_dependent_function:

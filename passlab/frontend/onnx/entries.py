@@ -6,8 +6,8 @@
         axis = n.int("axis", 1)
         ...
 
-The numbers are the opset versions in which ONNX redefined the operator, of those that the translation understands;
-`n.version` is the current one. Its parameters are the inputs: those without a default are required. The docstring
+The numbers are the opset versions that redefined the operator and that the translation supports; `n.version` is the one
+of the node. The parameters of the function are the inputs: those without a default are required. The docstring
 describes the Relay form, and is shown in the manual.
 """
 
@@ -33,7 +33,7 @@ Translation = Callable[..., Any]  # (node, *inputs) -> an expression, or a list 
 
 @dataclass(frozen=True)
 class OnnxOperator:
-    """The translation of one ONNX operator: it takes `needed` to `most` inputs (None: any number)."""
+    """The translation of one ONNX operator, which takes `needed` to `most` inputs (None: any number)."""
 
     name: str
     versions: tuple[int, ...]

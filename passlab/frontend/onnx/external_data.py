@@ -1,8 +1,8 @@
 """Tensors stored in files beside a model.
 
-A model names these files, and is not trusted. So a name must stay inside the model's own directory: no absolute paths,
-no `..`, no links of either kind. Sizes are compared with the file before anything is read, and the checked file itself
-is read, not whatever has its name later.
+The model, which is not trusted, names these files. So a name must stay inside the model's own directory: no absolute
+paths, no `..`, no symbolic or hard links. Sizes are compared with the file before anything is read, and the open file
+is the one that was checked, even if its name is replaced meanwhile.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ def external_reader(folder: Path) -> External:
     def read(tensor: Any, size: int) -> bytes:
         entries = {entry.key: entry.value for entry in tensor.external_data}
         location = entries.get("location", "")
-        offset = _whole(entries.get("offset", "0"), tensor, "offset")
-        length = _whole(entries["length"], tensor, "length") if "length" in entries else size
+        offset = _parse_count(entries.get("offset", "0"), tensor, "offset")
+        length = _parse_count(entries["length"], tensor, "length") if "length" in entries else size
         if length != size:
             _refuse(tensor, "its length is not that of its shape and type", f"{size} bytes", f"{length} bytes")
         return _read(_checked_path(folder, location, tensor), offset, size, tensor)
@@ -33,7 +33,7 @@ def external_reader(folder: Path) -> External:
     return read
 
 
-def _whole(text: str, tensor: Any, what: str) -> int:
+def _parse_count(text: str, tensor: Any, what: str) -> int:
     if not (text.isascii() and text.isdigit() and len(text) <= 19):
         _refuse(tensor, f"its {what} is no whole number from 0 on", found=repr(text))
     return int(text)
@@ -55,8 +55,8 @@ def _shorten(name: str) -> str:
 def _checked_path(folder: Path, location: str, tensor: Any) -> Path:
     """Return the path of a location, after checking each of its parts."""
     parts = PurePosixPath(location).parts
-    leaves = PurePosixPath(location).is_absolute() or PureWindowsPath(location).drive or ".." in parts
-    if not parts or leaves or "\\" in location or "\0" in location:
+    escapes = PurePosixPath(location).is_absolute() or PureWindowsPath(location).drive or ".." in parts
+    if not parts or escapes or "\\" in location or "\0" in location:
         _refuse(tensor, "its location leaves the directory of the model", found=_shorten(location))
     path = folder
     for part in parts:
@@ -73,7 +73,10 @@ def _checked_path(folder: Path, location: str, tensor: Any) -> Path:
 
 
 def _read(path: Path, offset: int, size: int, tensor: Any) -> bytes:
-    """Return `size` bytes of a plain file, from `offset` on."""
+    """Return `size` bytes of a plain file, from `offset` on.
+
+    O_NOFOLLOW refuses a link created after the check; O_NONBLOCK returns at once for a named pipe.
+    """
     try:
         descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
     except (OSError, ValueError) as error:

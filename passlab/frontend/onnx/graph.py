@@ -17,7 +17,7 @@ from passlab.frontend.building import CallBuilder
 from passlab.frontend.onnx.attributes import SubGraph, attributes_of
 from passlab.frontend.onnx.definitions import definition
 from passlab.frontend.onnx.entries import OnnxOperator, find_entry
-from passlab.frontend.onnx.node import Capture, OnnxNode, Subgraph
+from passlab.frontend.onnx.node import Capture, OnnxNode, SubgraphTranslator
 from passlab.frontend.onnx.node_text import node_span
 from passlab.frontend.onnx.tensors import External, array_of
 from passlab.ir.expr import Constant, Expr
@@ -25,9 +25,9 @@ from passlab.ir.span import Span
 
 
 class GraphScope:
-    """The values of one graph by name (None: a missing input), and those of the enclosing graph.
+    """The values of one graph by name (None: a missing input), and those of the enclosing graphs.
 
-    `capture` is applied to values of the enclosing graph: the body of a loop must not recompute them.
+    `capture` is applied to values of an enclosing graph, so that the body of a loop does not recompute them.
     """
 
     def __init__(self, around: GraphScope | None = None, capture: Capture | None = None) -> None:
@@ -46,21 +46,24 @@ class GraphScope:
         return self._own.get(name)
 
     def __getitem__(self, name: str) -> Expr | None:
-        passed: list[GraphScope] = []
+        inner_scopes: list[GraphScope] = []
         scope = self
         while name not in scope._own:
             if scope._around is None:
                 raise KeyError(name)
-            passed.append(scope)
+            inner_scopes.append(scope)
             scope = scope._around
         value = scope._own[name]
-        for inner in reversed(passed):
+        for inner in reversed(inner_scopes):
             value = inner._capture(value) if inner._capture and value is not None else value
         return value
 
 
 class GraphContext:
-    """The shared context of a list of nodes: opset versions by domain, attributes of the call, depth, and a name."""
+    """What the nodes of a graph share: opset versions by domain, attributes of the call, nesting depth, and a name.
+
+    Raises `LimitError` beyond `limits.model_nesting`.
+    """
 
     def __init__(self, opsets: Mapping[str, int], attributes: Mapping[str, Any], depth: int, name: str) -> None:
         limits.check("model_nesting", depth, "the model, in graphs inside graphs,")
@@ -71,7 +74,7 @@ class GraphContext:
 
 
 class Translator:
-    """Translates the graphs of one model. `functions` are those that the model defines, by domain and name."""
+    """Translates the graphs of one model. `functions` has those that the model defines, by domain and name."""
 
     def __init__(self, functions: Mapping[tuple[str, str], Any], external: External | None) -> None:
         self.builder = CallBuilder()
@@ -80,64 +83,64 @@ class Translator:
         self._count = 0
 
     # ------------------------------------------------------------ graphs
-    def graph(self, proto: Any, scope: GraphScope, frame: GraphContext) -> list[Expr]:
+    def graph(self, proto: Any, scope: GraphScope, context: GraphContext) -> list[Expr]:
         """Return the outputs of a graph whose inputs are in `scope`."""
         for tensor in proto.initializer:
             if tensor.name not in scope:
                 scope[tensor.name] = self.initializer(tensor)
         if proto.sparse_initializer:
             raise ModelError(Diagnostic("sparse initializers are not supported", hint="store them as dense tensors"))
-        self.nodes(proto.node, scope, frame)
-        return [self._output(scope, output.name, frame) for output in proto.output]
+        self.nodes(proto.node, scope, context)
+        return [self._output(scope, output.name, context) for output in proto.output]
 
     def initializer(self, tensor: Any) -> Expr:
         """Return a tensor of the model as a constant."""
         return self.builder.finish(Constant(array_of(tensor, self._external)))
 
     # recurses: at most limits.model_nesting levels, and over at most limits.model_nodes nodes
-    def nodes(self, nodes: Iterable[Any], scope: GraphScope, frame: GraphContext) -> None:
+    def nodes(self, nodes: Iterable[Any], scope: GraphScope, context: GraphContext) -> None:
         """Translate nodes in order, and store their results in `scope`."""
         outer = self.builder.span
-        listed = list(nodes)
-        for node, name in zip(listed, node_names(listed, frame.name), strict=True):
+        node_list = list(nodes)
+        for node, name in zip(node_list, node_names(node_list, context.name), strict=True):
             self.builder.span = span = node_span(node, name)
             self._count += 1
             limits.check("model_nodes", self._count, "the model, with its functions and loops expanded,")
             try:
-                self._node(node, name, scope, frame)
+                self._node(node, name, scope, context)
             except PasslabError as error:
-                raise _position(error, span) from error
+                raise _with_location(error, span) from error
             except (ValueError, TypeError, IndexError, ArithmeticError, MemoryError) as error:
                 message = f"{node.op_type} `{name}` has invalid inputs or attributes"
                 raise ModelError(Diagnostic(message, span, found=str(error))) from error
         self.builder.span = outer
 
-    def _output(self, scope: GraphScope, name: str, frame: GraphContext) -> Expr:
+    def _output(self, scope: GraphScope, name: str, context: GraphContext) -> Expr:
         try:
             value = scope[name]
         except KeyError:
             value = None
         if value is None:
-            where = f" of `{frame.name}`" if frame.name else ""
+            where = f" of `{context.name}`" if context.name else ""
             raise ModelError(Diagnostic(f"no node produces the output `{name}`{where}"))
         return value
 
     # ------------------------------------------------------------ one node
-    def _node(self, proto: Any, name: str, scope: GraphScope, frame: GraphContext) -> None:
+    def _node(self, proto: Any, name: str, scope: GraphScope, context: GraphContext) -> None:
         inputs = [self._input(proto, name, scope, value) for value in proto.input]
-        attributes, problems = attributes_of(proto.attribute, frame.attributes, self._external)
+        attributes, problems = attributes_of(proto.attribute, context.attributes, self._external)
         domain = plain_domain(proto.domain)
         local = self._functions.get((domain, proto.op_type))
-        entry = None if local is not None else find_entry(proto.op_type, domain, frame.opsets.get(domain, 1))
+        entry = None if local is not None else find_entry(proto.op_type, domain, context.opsets.get(domain, 1))
         results: Sequence[Expr | None]
         if entry is None:
-            body = definition(proto, domain, frame.opsets.get(domain, 1), inputs) if local is None else local
-            results = self._expand(body, inputs, attributes, frame, name)
+            body = definition(proto, domain, context.opsets.get(domain, 1), inputs) if local is None else local
+            results = self._expand(body, inputs, attributes, context, name)
         else:
             node = OnnxNode(proto.op_type, name, entry[1], proto.output, attributes, problems, self.builder)
-            node.subgraph = self._subgraphs(scope, frame, name)
+            node.subgraph = self._subgraphs(scope, context, name)
             results = _apply(entry[0], node, inputs)
-        self._enter(proto, results, scope)
+        self._bind_outputs(proto, results, scope)
 
     def _input(self, proto: Any, name: str, scope: GraphScope, value: str) -> Expr | None:
         try:
@@ -147,7 +150,7 @@ class Translator:
             message = f"{proto.op_type} `{name}` reads `{value}`, which nothing before it produces"
             raise ModelError(Diagnostic(message, self.builder.span, hint=hint)) from None
 
-    def _subgraphs(self, scope: GraphScope, frame: GraphContext, name: str) -> Subgraph:
+    def _subgraphs(self, scope: GraphScope, context: GraphContext, name: str) -> SubgraphTranslator:
         """Return a function that translates a graph inside a node; its inputs are passed by position."""
 
         def subgraph(graph: SubGraph, inputs: Sequence[Expr], capture: Capture | None = None) -> list[Expr]:
@@ -158,11 +161,13 @@ class Translator:
                 raise ModelError(Diagnostic(message, self.builder.span))
             for key, value in zip(names, inputs, strict=True):
                 inner[key] = value
-            return self.graph(graph.proto, inner, GraphContext(frame.opsets, frame.attributes, frame.depth + 1, name))
+            return self.graph(
+                graph.proto, inner, GraphContext(context.opsets, context.attributes, context.depth + 1, name)
+            )
 
         return subgraph
 
-    def _enter(self, proto: Any, results: Sequence[Expr | None], scope: GraphScope) -> None:
+    def _bind_outputs(self, proto: Any, results: Sequence[Expr | None], scope: GraphScope) -> None:
         for index, output in enumerate(proto.output):
             result = results[index] if index < len(results) else None
             if not output:
@@ -175,7 +180,7 @@ class Translator:
             scope[output] = result
 
     def _expand(
-        self, body: Any, inputs: Sequence[Expr | None], attributes: Mapping[str, Any], frame: GraphContext, name: str
+        self, body: Any, inputs: Sequence[Expr | None], attributes: Mapping[str, Any], context: GraphContext, name: str
     ) -> list[Expr | None]:
         """Return the outputs of a function applied to `inputs`."""
         scope = GraphScope()
@@ -183,18 +188,18 @@ class Translator:
             scope[parameter] = inputs[index] if index < len(inputs) else None
         defaults, _ = attributes_of(body.attribute_proto, {}, self._external)
         opsets = {plain_domain(entry.domain): entry.version for entry in body.opset_import}
-        inner = GraphContext({**frame.opsets, **opsets}, {**defaults, **attributes}, frame.depth + 1, name)
+        inner = GraphContext({**context.opsets, **opsets}, {**defaults, **attributes}, context.depth + 1, name)
         self.nodes(body.node, scope, inner)
         return [scope.own(output) for output in body.output]
 
 
 def plain_domain(domain: str) -> str:
-    """Return the name of a domain: ONNX's own has two."""
+    """Return the name of a domain, "" for ONNX's own, which has two names."""
     return "" if domain == "ai.onnx" else domain
 
 
 def node_names(nodes: Iterable[Any], inside: str = "") -> list[str]:
-    """Return the names of nodes; an unnamed one is called after its operator and a running number."""
+    """Return the names of nodes; an unnamed one gets the name of its operator and a number."""
     counts: dict[str, int] = {}
     names = []
     for node in nodes:
@@ -208,7 +213,7 @@ def node_names(nodes: Iterable[Any], inside: str = "") -> list[str]:
 
 
 def _apply(entry: OnnxOperator, node: OnnxNode, inputs: list[Expr | None]) -> Sequence[Expr | None]:
-    """Return the result of a translation, after checking the number of inputs."""
+    """Return the results of a translation, after checking the number of inputs."""
     while inputs and inputs[-1] is None:
         inputs.pop()
     if entry.most is not None and len(inputs) > entry.most:
@@ -220,7 +225,7 @@ def _apply(entry: OnnxOperator, node: OnnxNode, inputs: list[Expr | None]) -> Se
     return [result] if isinstance(result, Expr) else list(result)
 
 
-def _position(error: PasslabError, span: Span) -> PasslabError:
+def _with_location(error: PasslabError, span: Span) -> PasslabError:
     """Return an error with the location of a node, unless it has a location already."""
     kind = LimitError if isinstance(error, LimitError) else ModelError
     if type(error) is kind and all(d.place for d in error.diagnostics):

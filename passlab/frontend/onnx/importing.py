@@ -24,7 +24,7 @@ from passlab.ir.module import IRModule
 from passlab.ir.types import SizeVar, TensorType
 
 Array = np.ndarray[Any, Any]
-ABOUT_MODEL = "onnx"  # the attribute of a module that holds the metadata of its model
+METADATA_ATTR = "onnx"  # the attribute of a module that holds the metadata of its model
 CONFIG = {"use_nt_batch_matmul": True}
 
 
@@ -56,7 +56,7 @@ def from_onnx(
     a model that is too large.
     """
     proto, external = load_model(model)
-    config = _config(convert_config)
+    config = _options(convert_config)
     opsets = _opsets(proto, opset)
     functions = {(plain_domain(f.domain), f.name): f for f in getattr(proto, "functions", ())}
     check_support(proto.graph, opsets, functions)
@@ -69,12 +69,12 @@ def from_onnx(
         scope, identifiers = GraphScope(), Identifiers()
         inputs = _inputs(proto.graph, shape or {}, dtype, scope, identifiers, symbols)
         for variable in inputs:
-            translator.builder.enter(variable)
-        held = {} if freeze_params else _weights(proto.graph, translator, scope, identifiers, external)
+            translator.builder.add_input(variable)
+        weights = {} if freeze_params else _weights(proto.graph, translator, scope, identifiers, external)
         outputs = translator.graph(proto.graph, scope, GraphContext(opsets, {}, 0, ""))
-        mod, params = module_of(outputs, inputs, held)
-        about = _about(proto)
-        return (mod.with_attr(ABOUT_MODEL, about) if about else mod), params
+        mod, params = module_of(outputs, inputs, weights)
+        metadata = _metadata(proto)
+        return (mod.with_attr(METADATA_ATTR, metadata) if metadata else mod), params
 
     with building():
         try:
@@ -84,14 +84,14 @@ def from_onnx(
             return import_parts(None)
 
 
-def _about(proto: Any) -> dict[str, str]:
+def _metadata(proto: Any) -> dict[str, str]:
     """Return the metadata of a model: its properties, its documentation, its domain and its version."""
-    about = {f"metadata.{entry.key}": entry.value for entry in proto.metadata_props}
+    metadata = {f"metadata.{entry.key}": entry.value for entry in proto.metadata_props}
     fields = {"doc_string": proto.doc_string, "domain": proto.domain, "model_version": str(proto.model_version or "")}
-    return {**about, **{key: value for key, value in fields.items() if value}}
+    return {**metadata, **{key: value for key, value in fields.items() if value}}
 
 
-def _config(config: Mapping[str, Any] | None) -> dict[str, Any]:
+def _options(config: Mapping[str, Any] | None) -> dict[str, Any]:
     for name in config or {}:
         if name not in CONFIG:
             hint = did_you_mean(name, CONFIG) or f"there is {', '.join(CONFIG)}"
@@ -156,8 +156,8 @@ def _weights(
         array = array_of(tensor, external)
         variable = Var(identifiers.of(tensor.name), TensorType(array.shape, array.dtype.name))
         scope[tensor.name] = translator.builder.finish(variable)
-        translator.builder.held[variable] = array
-    return translator.builder.held
+        translator.builder.weights[variable] = array
+    return translator.builder.weights
 
 
 def _export_renamed(proto: Any, path: Path) -> None:

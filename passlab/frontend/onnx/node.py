@@ -25,20 +25,20 @@ D = TypeVar("D")
 Capture = Callable[[Expr], Expr]
 
 
-class Subgraph(Protocol):
+class SubgraphTranslator(Protocol):
     """Translates a graph in an attribute of a node."""
 
     def __call__(self, graph: SubGraph, inputs: Sequence[Expr], capture: Capture | None = None) -> list[Expr]: ...
 
 
 class OnnxNode(ModelNode):
-    """A node in translation. `version` is that of its operator's definition, `outputs` the names of its results.
+    """A node in translation. `version` is the version of its operator's definition, `outputs` the names of its results.
 
-    `subgraph(graph, inputs, capture)` translates a graph inside it, from expressions to expressions. `problems` are the
-    attributes that could not be read, with the reasons.
+    `subgraph(graph, inputs, capture)` translates a graph in an attribute and returns its outputs. `problems` has the
+    reasons why attributes could not be read, by name.
     """
 
-    subgraph: Subgraph
+    subgraph: SubgraphTranslator
     shape_hint = "fix the inputs with `from_onnx(model, shape={...})`"
 
     def __init__(
@@ -135,6 +135,6 @@ class OnnxNode(ModelNode):
         return result
 
     # ------------------------------------------------------------ outputs
-    def wants(self, index: int) -> bool:
+    def uses_output(self, index: int) -> bool:
         """Whether output `index` is used."""
         return index < len(self.outputs) and bool(self.outputs[index])

@@ -1,6 +1,6 @@
 """Loops, which Relay lacks: translated to a recursive function, or unrolled.
 
-A loop carries states from iteration to iteration, and collects values of each. If the number of iterations is known and
+A loop carries states from iteration to iteration and collects values of each. If the number of iterations is known and
 small, the loop is unrolled and shapes stay known. Otherwise states whose shape changes get a type with unknown
 dimensions, and collected values are concatenated.
 """
@@ -11,24 +11,26 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from passlab.frontend.building import CallBuilder, tensor_type
-from passlab.frontend.modules import plain
+from passlab.frontend.modules import erase_symbols
 from passlab.frontend.onnx.node import Capture, OnnxNode
 from passlab.ir.expr import Call, Constant, Expr, Function, If, Let, Tuple, Var
 from passlab.ir.types import ANY, TensorType, TupleType
 
-UNROLLED = 32  # iterations that are unrolled
+MOST_UNROLLED = 32  # iterations that are unrolled
 
 
 @dataclass
-class Round:
+class Iteration:
     """The results of one iteration: the condition for another (None: no condition), states, and collected values."""
 
-    again: Expr | None
+    condition: Expr | None
     states: list[Expr]
     collected: list[Expr]
 
 
-Body = Callable[[Expr, Expr, list[Expr], Capture], Round]  # of the number of the iteration, the condition, the states
+Body = Callable[
+    [Expr, Expr, list[Expr], Capture], Iteration
+]  # of the number of the iteration, the condition, the states
 
 
 @dataclass
@@ -42,15 +44,15 @@ class Loop:
     states: list[Expr]
 
     def results(self) -> list[Expr]:
-        """Return the last states, then all collected values, joined along a new first axis."""
-        return self._written_out() or self._recursive()
+        """Return the last states, then the collected values, stacked along a new first axis."""
+        return self._unrolled() or self._recursive()
 
-    # ------------------------------------------------------------ round by round
-    def _written_out(self) -> list[Expr] | None:
+    # ------------------------------------------------------------ unrolling
+    def _unrolled(self) -> list[Expr] | None:
         """Return the results of the unrolled loop; None if the number of iterations is unknown."""
         limit = None if self.limit is None else self.n.value(self.limit)
         condition = True if self.condition is None else self._truth(self.condition)
-        if limit is None or limit.size != 1 or not limit.reshape(-1)[0] <= UNROLLED or condition is None:
+        if limit is None or limit.size != 1 or not limit.reshape(-1)[0] <= MOST_UNROLLED or condition is None:
             return None
         states, collected = list(self.states), list[list[Expr]]()
         for number in range(int(limit.reshape(-1)[0])):
@@ -59,7 +61,7 @@ class Loop:
             result = self.body(self.n.constant(number, "int64"), self.n.constant(True, "bool"), states, lambda e: e)
             states = result.states
             collected.append(result.collected)
-            condition = True if result.again is None else self._truth(result.again)
+            condition = True if result.condition is None else self._truth(result.condition)
             if condition is None:
                 return None
         if not collected:
@@ -73,115 +75,116 @@ class Loop:
     def _stack_parts(self, parts: Sequence[Expr]) -> Expr:
         return self.n("stack", self.n.builder.tuple(parts), axis=0)
 
-    # ------------------------------------------------------------ by recursion
+    # ------------------------------------------------------------ recursion
     def _recursive(self) -> list[Expr]:
-        """Return the results of a recursive function, with state types that every iteration keeps."""
+        """Return the results of a recursive function, whose state types are a fixed point of the iteration.
+
+        Each attempt translates the body anew; an unknown dimension stays unknown, so there are few attempts.
+        """
         types = [self._type(state) for state in self.states]
         while True:
-            outer = _Outer(self.n.builder)
+            captures = _Captures(self.n.builder)
             number, condition = Var("i", TensorType((), "int64")), Var("cond", TensorType((), "bool"))
             variables = [Var(f"state{at}", ty) for at, ty in enumerate(types)]
             for var in (number, condition, *variables):
                 self.n.builder.finish(var)
-            result = self.body(number, condition, list(variables), outer.capture)
+            result = self.body(number, condition, list(variables), captures.capture)
             if len(result.states) != len(types):
                 self.n.refuse("has a body that gives another number of states than it takes")
-            wider = [self._join(ty, self._type(state)) for ty, state in zip(types, result.states, strict=True)]
+            wider = [join_types(self.n, ty, self._type(state)) for ty, state in zip(types, result.states, strict=True)]
             if wider == types:
-                return self._enter_call(number, condition, variables, result, outer)
+                return self._call_function(number, condition, variables, result, captures)
             types = wider
 
     def _type(self, x: Expr) -> TensorType:
         ty = x.checked_type
         if not isinstance(ty, TensorType):
             self.n.refuse("carries something that is no tensor", found=str(ty))
-        return plain(ty)
+        return erase_symbols(ty)
 
-    def _join(self, a: TensorType, b: TensorType) -> TensorType:
-        return join(self.n, a, b)
-
-    def _enter_call(
-        self, number: Var, condition: Var, variables: list[Var], round_: Round, outer: _Outer
+    def _call_function(
+        self, number: Var, condition: Var, variables: list[Var], iteration: Iteration, captures: _Captures
     ) -> list[Expr]:
-        """Return the results of the loop as a function: defined, called, and its result projected."""
+        """Define and call the recursive function; return the fields of its result."""
         n = self.n
-        kept = [Var(f"out{at}", self._kept_type(part)) for at, part in enumerate(round_.collected)]
-        for var in kept:
+        lists = [Var(f"out{at}", self._list_type(part)) for at, part in enumerate(iteration.collected)]
+        for var in lists:
             n.builder.finish(var)
-        grown = [self._grown(number, var, part) for var, part in zip(kept, round_.collected, strict=True)]
+        longer_lists = [self._append(number, var, part) for var, part in zip(lists, iteration.collected, strict=True)]
         loop = Var("loop")
-        go = (
-            condition
-            if self.limit is None
-            else n("logical_and", n("less", number, outer.capture(self.limit)), condition)
-        )
-        again = condition if round_.again is None else round_.again
-        last = Tuple([*variables, *kept])
-        step = Call(loop, [n("add", number, 1), again, *round_.states, *grown])
-        result = TupleType([self._type(var) for var in (*variables, *kept)])
-        function = Function([number, condition, *variables, *kept], If(go, step, last), result)
+        continues: Expr = condition
+        if self.limit is not None:
+            continues = n("logical_and", n("less", number, captures.capture(self.limit)), condition)
+        next_condition = condition if iteration.condition is None else iteration.condition
+        last = Tuple([*variables, *lists])
+        step = Call(loop, [n("add", number, 1), next_condition, *iteration.states, *longer_lists])
+        result = TupleType([self._type(var) for var in (*variables, *lists)])
+        function = Function([number, condition, *variables, *lists], If(continues, step, last), result)
         first = n.constant(True, "bool") if self.condition is None else self.condition
-        start = Call(loop, [n.constant(0, "int64"), first, *self.states, *(self._nothing(var) for var in kept)])
+        start = Call(loop, [n.constant(0, "int64"), first, *self.states, *(self._empty_list(var) for var in lists)])
         program: Expr = Let(loop, function, start)
-        for captured, value in reversed(outer.bindings):
+        for captured, value in reversed(captures.bindings):
             program = Let(captured, value, program)
-        return n.fields(n.builder.finish(program), len(variables) + len(kept))
+        return n.fields(n.builder.finish(program), len(variables) + len(lists))
 
-    def _kept_type(self, part: Expr) -> TensorType:
+    def _list_type(self, part: Expr) -> TensorType:
         ty = self._type(part)
         return TensorType((ANY, *ty.shape), ty.dtype)
 
-    def _grown(self, number: Var, kept: Var, part: Expr) -> Expr:
+    def _append(self, number: Var, collected: Var, part: Expr) -> Expr:
         """Return the collected values with the value of this iteration appended.
 
-        If the shape of the value is unknown, so is that of the empty collection before the first iteration.
+        The empty collection before the first iteration has 0 for unknown dimensions, so the first value replaces it.
         """
         n = self.n
         row = n("expand_dims", part, axis=0)
-        joined_rows = n.concat([kept, row])
+        rows = n.concat([collected, row])
         if all(isinstance(dim, int) for dim in n.shape(part)):
-            return joined_rows
-        return n.builder.finish(If(n("equal", number, 0), weaken(n, row, self._type(kept)), joined_rows))
+            return rows
+        return n.builder.finish(If(n("equal", number, 0), forget_dimensions(n, row, self._type(collected)), rows))
 
-    def _nothing(self, kept: Var) -> Expr:
-        ty = kept.type_annotation
+    def _empty_list(self, collected: Var) -> Expr:
+        ty = collected.type_annotation
         assert isinstance(ty, TensorType)
         return self.n("zeros", shape=[dim if isinstance(dim, int) else 0 for dim in ty.shape], dtype=ty.dtype)
 
 
-class _Outer:
+class _Captures:
     """Values from outside a loop, bound to variables so that no iteration recomputes them."""
 
     def __init__(self, builder: CallBuilder) -> None:
         self._builder = builder
-        self._known: dict[Expr, Var] = {}
+        self._variables: dict[Expr, Var] = {}
 
     @property
     def bindings(self) -> list[tuple[Var, Expr]]:
         """The variables and their values, in the order of first use."""
-        return [(var, value) for value, var in self._known.items()]
+        return [(var, value) for value, var in self._variables.items()]
 
     def capture(self, value: Expr) -> Expr:
-        """Return the variable of a value inside the loop."""
+        """Return the variable for an outer value inside the loop; constants and variables are returned unchanged."""
         if isinstance(value, (Constant, Var)):
             return value
-        if value not in self._known:
-            var = Var("outer", plain(tensor_type(value)))
+        if value not in self._variables:
+            var = Var("outer", erase_symbols(tensor_type(value)))
             self._builder.finish(var)
-            self._known[value] = var
-        return self._known[value]
+            self._variables[value] = var
+        return self._variables[value]
 
 
-def join(n: OnnxNode, a: TensorType, b: TensorType) -> TensorType:
-    """Return the common type of both tensors, with `?` where their sizes differ."""
+def join_types(n: OnnxNode, a: TensorType, b: TensorType) -> TensorType:
+    """Return the common type of two tensors, with `?` where sizes differ.
+
+    Raises `ModelError` for different dtypes or ranks.
+    """
     if a.dtype != b.dtype or len(a.shape) != len(b.shape):
         n.refuse("has tensors of different dtypes or ranks for one value", str(a), str(b))
     dims = [p if p == q else ANY for p, q in zip(a.shape, b.shape, strict=True)]
-    return a if a == b else plain(TensorType(dims, a.dtype))
+    return a if a == b else erase_symbols(TensorType(dims, a.dtype))
 
 
-def weaken(n: OnnxNode, value: Expr, ty: TensorType) -> Expr:
-    """Return a tensor as one of a type with fewer known dimensions."""
+def forget_dimensions(n: OnnxNode, value: Expr, ty: TensorType) -> Expr:
+    """Return a tensor as one of a type that knows fewer of its dimensions."""
     if value.checked_type == ty:
         return value
     var = Var("weak", ty)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from passlab.errors import Diagnostic, ModelError, did_you_mean
-from passlab.frontend.onnx.definitions import is_defined
+from passlab.frontend.onnx.definitions import has_definition
 from passlab.frontend.onnx.entries import entries, find_entry, schema_of
 from passlab.frontend.onnx.graph import node_names, plain_domain
 from passlab.frontend.onnx.node_text import node_span
@@ -17,9 +17,9 @@ Key = tuple[str, str, int]  # domain, operator, opset version
 
 
 def check_support(graph: Any, opsets: Mapping[str, int], functions: Mapping[tuple[str, str], Any]) -> None:
-    """Raise a `ModelError` with one finding for each unsupported operator of the model.
+    """Raise a `ModelError` with one diagnostic for each unsupported operator of the model.
 
-    Subgraphs are checked, and the functions that the model defines and uses.
+    Subgraphs and the functions that the model defines and calls are checked as well.
     """
     missing: dict[Key, list[tuple[str, Span]]] = {}
     seen: set[tuple[str, str]] = set()
@@ -35,13 +35,13 @@ def check_support(graph: Any, opsets: Mapping[str, int], functions: Mapping[tupl
                     seen.add(key)
                     own = {plain_domain(entry.domain): entry.version for entry in functions[key].opset_import}
                     todo.append((functions[key], own or versions, name))
-            elif not find_entry(node.op_type, domain, opset) and not is_defined(node.op_type, domain, opset):
+            elif not find_entry(node.op_type, domain, opset) and not has_definition(node.op_type, domain, opset):
                 missing.setdefault((*key, opset), []).append((name, node_span(node, name)))
     if missing:
-        raise ModelError(*(_finding(key, nodes) for key, nodes in sorted(missing.items())))
+        raise ModelError(*(_diagnostic(key, nodes) for key, nodes in sorted(missing.items())))
 
 
-def _finding(key: Key, nodes: list[tuple[str, Span]]) -> Diagnostic:
+def _diagnostic(key: Key, nodes: list[tuple[str, Span]]) -> Diagnostic:
     domain, op_type, opset = key
     where = f"{domain or 'ai.onnx'}, opset {opset}"
     names = ", ".join(f"`{name}`" for name, _ in nodes[:_SHOWN])
@@ -51,11 +51,11 @@ def _finding(key: Key, nodes: list[tuple[str, Span]]) -> Diagnostic:
         f"the ONNX operator `{op_type}` ({where}) is not supported",
         nodes[0][1],
         notes=((used, None),),
-        hint=_cure(domain, op_type, opset),
+        hint=_hint(domain, op_type, opset),
     )
 
 
-def _cure(domain: str, op_type: str, opset: int) -> str | None:
+def _hint(domain: str, op_type: str, opset: int) -> str | None:
     entry = entries().get(op_type) if domain == "" else None
     schema = schema_of(op_type, domain, opset)
     if entry is not None and schema is not None:

@@ -15,7 +15,7 @@ import numpy as np
 from passlab.errors import Diagnostic, ModelError
 from passlab.op.dtypes import Array, array_dtype, guard_size
 
-# By the numbers of TensorProto.DataType: the dtype, and the field of elements that are not stored as raw bytes.
+# number of TensorProto.DataType -> (dtype, the field with elements that are not stored as raw bytes)
 DTYPES: dict[int, tuple[str, str]] = {
     1: ("float32", "float_data"), 2: ("uint8", "int32_data"), 3: ("int8", "int32_data"), 4: ("uint16", "int32_data"),
     5: ("int16", "int32_data"), 6: ("int32", "int32_data"), 7: ("int64", "int64_data"), 9: ("bool", "int32_data"),
@@ -35,14 +35,14 @@ _OTHERS = {
     25: "uint2",
     26: "int2",
 }
-_HALVES = frozenset({"int4", "uint4"})  # two elements in a byte
-_BITS = frozenset({"float16", "bfloat16", "float8_e4m3fn", "float8_e5m2"})  # fields hold their bits, not their values
+_FOUR_BITS = frozenset({"int4", "uint4"})  # two elements in a byte
+_BITS = frozenset({"float16", "bfloat16", "float8_e4m3fn", "float8_e5m2"})  # stored as bit patterns in the fields
 
 External = Callable[[Any, int], bytes]
 
 
 def dtype_of(code: int) -> str:
-    """Return the dtype of an ONNX element type. Raises `ModelError` if Relay has none."""
+    """Return the dtype of an ONNX element type. Raises `ModelError` if Relay has no such dtype."""
     if code not in DTYPES:
         name = _OTHERS.get(code, str(code))
         raise ModelError(Diagnostic(f"Relay has no tensors of the ONNX element type `{name}`"))
@@ -66,7 +66,7 @@ def array_of(tensor: Any, external: External | None = None) -> Array:
     numpy_dtype = array_dtype(dtype)
     guard_size(shape, numpy_dtype, name)
     count = math.prod(shape)
-    size = -(-count // 2) if dtype in _HALVES else count * numpy_dtype.itemsize
+    size = -(-count // 2) if dtype in _FOUR_BITS else count * numpy_dtype.itemsize
     if tensor.data_location == 1:
         if external is None:
             hint = "give `from_onnx` the path of the model: the file is looked for beside it"
@@ -74,22 +74,22 @@ def array_of(tensor: Any, external: External | None = None) -> Array:
         return _from_bytes(external(tensor, size), dtype, count).reshape(shape)
     if tensor.HasField("raw_data"):
         if len(tensor.raw_data) != size:
-            _disagree(name, f"{size} bytes", f"{len(tensor.raw_data)} bytes")
+            _refuse_contents(name, f"{size} bytes", f"{len(tensor.raw_data)} bytes")
         return _from_bytes(tensor.raw_data, dtype, count).reshape(shape)
     return _from_field(tensor, name, dtype, count).reshape(shape)
 
 
-def _disagree(name: str, expected: str, actual: str) -> None:
+def _refuse_contents(name: str, expected: str, actual: str) -> None:
     raise ModelError(
         Diagnostic(f"the contents of {name} do not fit its shape and type", expected=expected, found=actual)
     )
 
 
 def _from_bytes(data: bytes, dtype: str, count: int) -> Array:
-    """Return elements from bytes in ONNX's order, least significant first."""
+    """Return elements from little-endian bytes."""
     target = array_dtype(dtype)
-    if dtype in _HALVES:
-        return _halves(np.frombuffer(data, np.uint8), dtype, count)
+    if dtype in _FOUR_BITS:
+        return _unpack_four_bits(np.frombuffer(data, np.uint8), dtype, count)
     if dtype == "bool":
         return np.asarray(np.frombuffer(data, np.uint8) != 0)
     if target.kind in "iuf":
@@ -98,7 +98,7 @@ def _from_bytes(data: bytes, dtype: str, count: int) -> Array:
     return np.frombuffer(data, bits).astype(bits.newbyteorder("="), copy=False).view(target)
 
 
-def _halves(data: Array, dtype: str, count: int) -> Array:
+def _unpack_four_bits(data: Array, dtype: str, count: int) -> Array:
     """Return 4-bit integers packed in pairs, the first in the lower bits."""
     nibbles: Array = np.stack((data & 15, data >> 4), axis=1).reshape(-1)[:count].astype(np.int16)
     values: Array = np.where(nibbles > 7, nibbles - 16, nibbles) if dtype == "int4" else nibbles
@@ -107,13 +107,13 @@ def _halves(data: Array, dtype: str, count: int) -> Array:
 
 def _from_field(tensor: Any, name: str, dtype: str, count: int) -> Array:
     """Return elements from the repeated field for the tensor's type."""
-    held = getattr(tensor, DTYPES[tensor.data_type][1])
-    needed = -(-count // 2) if dtype in _HALVES else count
-    if len(held) != needed:
-        _disagree(name, f"{needed} elements", f"{len(held)} elements")
-    values: Array = np.array(held) if count else np.zeros(0, np.int64)
-    if dtype in _HALVES:
-        return _halves((values & 255).astype(np.uint8), dtype, count)
+    elements = getattr(tensor, DTYPES[tensor.data_type][1])
+    needed = -(-count // 2) if dtype in _FOUR_BITS else count
+    if len(elements) != needed:
+        _refuse_contents(name, f"{needed} elements", f"{len(elements)} elements")
+    values: Array = np.array(elements) if count else np.zeros(0, np.int64)
+    if dtype in _FOUR_BITS:
+        return _unpack_four_bits((values & 255).astype(np.uint8), dtype, count)
     target = array_dtype(dtype)
     if dtype in _BITS:
         values = (values & (2 ** (8 * target.itemsize) - 1)).astype(f"u{target.itemsize}").view(target)

@@ -32,7 +32,7 @@ def windows_of(n: OnnxNode, x: Expr, kernel: Sequence[int]) -> Windows:
     auto = n.choice("auto_pad", "NOTSET", AUTO)
     pads = n.integers("pads", None) or [0] * 2 * rank
     if auto.startswith("SAME"):
-        pads = _same(n, x, list(kernel), strides, dilations, auto == "SAME_UPPER")
+        pads = _same_padding(n, x, list(kernel), strides, dilations, auto == "SAME_UPPER")
     elif auto == "VALID":
         pads = [0] * 2 * rank
     if len(pads) != 2 * rank:
@@ -40,16 +40,18 @@ def windows_of(n: OnnxNode, x: Expr, kernel: Sequence[int]) -> Windows:
     return Windows(list(kernel), strides, dilations, pads)
 
 
-def _same(n: OnnxNode, x: Expr, kernel: list[int], strides: list[int], dilations: list[int], upper: bool) -> list[int]:
-    """Return the padding for which a result has the size of its image, divided by the stride."""
+def _same_padding(
+    n: OnnxNode, x: Expr, kernel: list[int], strides: list[int], dilations: list[int], upper: bool
+) -> list[int]:
+    """Return the padding for which the result has the size of the image divided by the stride, rounded up."""
     before, after = [], []
     for at, (size, step, dilation) in enumerate(zip(kernel, strides, dilations, strict=True)):
-        reach = (size - 1) * dilation + 1
+        extent = (size - 1) * dilation + 1
         if step == 1:
-            total = reach - 1
+            total = extent - 1
         else:
             (length,) = n.static_shape(x, [2 + at])
-            total = max((-(-length // step) - 1) * step + reach - length, 0)
+            total = max((-(-length // step) - 1) * step + extent - length, 0)
         half = total // 2
         before.append(half if upper else total - half)
         after.append(total - half if upper else half)

@@ -45,10 +45,10 @@ def from_pytorch(exported_program: Any, freeze_params: bool = False) -> tuple[IR
     `torch` if it is needed; `LimitError` for a program that is too large.
     """
     program = _program(exported_program)
-    live = _live(program)
-    _check_support(program, live)
+    nodes = _live_nodes(program)
+    _check_support(program, nodes)
     with building():
-        return _Translation(program, freeze_params).run(live)
+        return _Translation(program, freeze_params).run(nodes)
 
 
 def _program(source: Any) -> TorchProgram:
@@ -63,8 +63,8 @@ def _program(source: Any) -> TorchProgram:
     return program_of(source, supported)
 
 
-# ------------------------------------------------------------ before anything is translated
-def _refs(value: Any) -> list[str]:
+# ------------------------------------------------------------ checks before the translation
+def _node_refs(value: Any) -> list[str]:
     """Return the names of the nodes in arguments."""
     names, stack = [], [value]
     while stack:
@@ -78,29 +78,29 @@ def _refs(value: Any) -> list[str]:
     return names
 
 
-def _live(program: TorchProgram) -> list[NodeSpec]:
-    """Return the nodes that the results depend on; assertions about sizes, for example, are not among them."""
-    needed = set(_refs(program.results))
-    kept = []
+def _live_nodes(program: TorchProgram) -> list[NodeSpec]:
+    """Return the nodes that the results depend on, which leaves out assertions about sizes, for example."""
+    needed = set(_node_refs(program.results))
+    live = []
     for spec in reversed(program.nodes):
         if spec.name in needed:
-            needed.update(_refs(spec.args))
-            needed.update(_refs(spec.kwargs or {}))
-            kept.append(spec)
-    return kept[::-1]
+            needed.update(_node_refs(spec.args))
+            needed.update(_node_refs(spec.kwargs or {}))
+            live.append(spec)
+    return live[::-1]
 
 
 def _check_support(program: TorchProgram, nodes: Sequence[NodeSpec]) -> None:
-    """Raise a `ModelError` with one finding for each unsupported operator."""
+    """Raise a `ModelError` with one diagnostic for each unsupported operator."""
     missing: dict[str, list[NodeSpec]] = {}
     for spec in nodes:
         if split_overload(spec.op)[0] not in entries():
             missing.setdefault(spec.op, []).append(spec)
     if missing:
-        raise ModelError(*(_finding(program, op, specs) for op, specs in sorted(missing.items())))
+        raise ModelError(*(_diagnostic(program, op, specs) for op, specs in sorted(missing.items())))
 
 
-# Why some operators of PyTorch's core have no entry.
+# name of an operator (regular expression) -> why it has no entry
 REASONS = {
     "_backward$": "derivatives are not read: export the model for inference",
     "fft": "there are no complex numbers: leave the transform out of the exported part",
@@ -109,7 +109,7 @@ REASONS = {
 }
 
 
-def _finding(program: TorchProgram, op: str, specs: list[NodeSpec]) -> Diagnostic:
+def _diagnostic(program: TorchProgram, op: str, specs: list[NodeSpec]) -> Diagnostic:
     names = ", ".join(f"`{spec.name}`" for spec in specs[:_SHOWN])
     more = f" and {len(specs) - _SHOWN} more" if len(specs) > _SHOWN else ""
     name = split_overload(op)[0]
@@ -124,17 +124,17 @@ def _finding(program: TorchProgram, op: str, specs: list[NodeSpec]) -> Diagnosti
 
 
 def span_of(spec: NodeSpec) -> Span:
-    """Return the line of Python that created a node, with its module and operator; or else the node as a line."""
+    """Return the line of Python that created a node, with its module and operator; without one, the node as text."""
     inside = f"{spec.module}: " if spec.module else ""
     if spec.place is not None:
         return QuotedLine(spec.place.file, spec.place.line, f"{spec.place.code}  # {inside}{spec.op}, node {spec.name}")
-    text = f"{spec.name} = {spec.op}({', '.join(_refs(spec.args)[:_SHOWN])})  # {inside}".removesuffix("  # ")
+    text = f"{spec.name} = {spec.op}({', '.join(_node_refs(spec.args)[:_SHOWN])})  # {inside}".removesuffix("  # ")
     return Span(Source(spec.name, text), 0, len(text))
 
 
 # ------------------------------------------------------------ the translation
 class _Translation:
-    """One translation of one program."""
+    """The translation of one program."""
 
     def __init__(self, program: TorchProgram, freeze: bool) -> None:
         self.program = program
@@ -157,7 +157,7 @@ class _Translation:
         results = [leaf for result in self.program.results for leaf in self._leaves(result)]
         if not results:
             raise ModelError(Diagnostic(f"`{self.program.name}` returns no tensor"))
-        return module_of(results, self.inputs, {} if self.freeze else self.builder.held)
+        return module_of(results, self.inputs, {} if self.freeze else self.builder.weights)
 
     def _input(self, spec: InputSpec, identifiers: Identifiers) -> Expr | Symbol:
         if spec.weight is not None:
@@ -168,12 +168,12 @@ class _Translation:
             if self.freeze:
                 return self.builder.finish(Constant(array))
             weight = Var(identifiers.of(spec.weight), TensorType(array.shape, array.dtype.name))
-            self.builder.held[weight] = array
+            self.builder.weights[weight] = array
             return self.builder.finish(weight)
         ty = TensorType((), "int64") if spec.type is None else self._type(spec.type)
         variable = Var(identifiers.of(spec.name), ty)
         self.inputs.append(variable)
-        self.builder.enter(variable)
+        self.builder.add_input(variable)
         if spec.type is None:
             return Symbol(self.builder.call("reshape", [variable], {"newshape": [1]}))
         return variable
@@ -191,9 +191,9 @@ class _Translation:
         try:
             args = [self._argument(arg) for arg in spec.args]
             kwargs = {key: self._argument(arg) for key, arg in (spec.kwargs or {}).items()}
-            self.values[spec.name] = _as_declared(node, entries()[name](node, *args, **kwargs))
+            self.values[spec.name] = _check_result(node, entries()[name](node, *args, **kwargs))
         except PasslabError as error:
-            raise self._position(error, span) from error
+            raise self._with_location(error, span) from error
         except (ValueError, TypeError, IndexError, KeyError, AttributeError, ArithmeticError, MemoryError) as error:
             message = f"{spec.op} `{spec.name}` has invalid arguments"
             note = (f"in the model `{self.program.name}`", None)
@@ -212,7 +212,7 @@ class _Translation:
         return value
 
     def _leaves(self, result: Any) -> list[Expr]:
-        """Return the tensors in a result: sizes and numbers as scalars, None as nothing."""
+        """Return the tensors in a result: sizes and numbers become scalars, None is left out."""
         value = self._argument(result)
         leaves: list[Expr] = []
         for item in value if isinstance(value, (list, tuple)) else [value]:
@@ -224,15 +224,15 @@ class _Translation:
                 leaves.append(item)
         return leaves
 
-    def _position(self, error: PasslabError, span: Span) -> PasslabError:
+    def _with_location(self, error: PasslabError, span: Span) -> PasslabError:
         """Return an error with the location of a node and the name of the model."""
         kind = LimitError if isinstance(error, LimitError) else ModelError
         note = (f"in the model `{self.program.name}`", None)
         return kind(*(replace(d, place=d.place or span, notes=(*d.notes, note)) for d in error.diagnostics))
 
 
-def _as_declared(node: TorchNode, value: Any) -> Any:
-    """Return a result in the dtype that PyTorch declares. Raises `ModelError` if the shape differs."""
+def _check_result(node: TorchNode, value: Any) -> Any:
+    """Return a result cast to the dtype that PyTorch declares. Raises `ModelError` if the shape differs."""
     if node.result is None or not isinstance(value, Expr):
         return value
     result = node.cast(value, node.result.dtype)

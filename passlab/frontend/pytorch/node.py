@@ -4,8 +4,8 @@
     def addmm(n: Node, bias: Expr, a: Expr, b: Expr, beta: Number = 1, alpha: Number = 1) -> Expr:
         ...
 
-A translation has the parameters of the operator in PyTorch. Tensors are expressions; whole numbers known only at run
-time are `Symbol`s.
+A translation has the parameters of PyTorch's operator. Tensors are expressions; integers known only at run time are
+`Symbol`s.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ Number = bool | int | float
 
 @dataclass(frozen=True, eq=False)
 class Symbol:
-    """A whole number known at run time, as a vector of one int64."""
+    """An integer known only at run time, as an int64 vector of one element."""
 
     vector: Expr
 
 
 class TorchNode(ModelNode):
-    """A node in translation. `overload` is that of its operator, `result` its type according to PyTorch."""
+    """A node in translation. `overload` is the overload of its operator, `result` its type in PyTorch."""
 
     shape_hint = "export the program with this dimension fixed"
 
@@ -43,14 +43,14 @@ class TorchNode(ModelNode):
 
     @property
     def out_dtype(self) -> str:
-        """The dtype of the result."""
+        """The dtype of the result. Raises `ModelError` unless the result is one tensor."""
         if self.result is None:
             self.refuse("has no single tensor as its result")
         return self.result.dtype
 
     # ------------------------------------------------------------ operands
     def tensor(self, value: Any, dtype: str | None = None) -> Expr:
-        """Return an operand as a tensor, a number as a scalar constant; by default in its own dtype."""
+        """Return an operand as a tensor of a dtype, by default its own; a number becomes a scalar constant."""
         if isinstance(value, Expr):
             return value if dtype is None else self.cast(value, dtype)
         if isinstance(value, Symbol):
@@ -60,7 +60,7 @@ class TorchNode(ModelNode):
             self.refuse("needs a tensor or a number here", found=type(value).__name__)
         return self.constant(value, dtype or number_dtype(value))
 
-    def common(self, *values: Any) -> str:
+    def promoted_dtype(self, *values: Any) -> str:
         """Return the common dtype of operands by PyTorch's rules."""
         operands = []
         for value in values:
@@ -70,9 +70,9 @@ class TorchNode(ModelNode):
                 operands.append(("int64" if isinstance(value, Symbol) else number_dtype(value), 0))
         return common_dtype(operands)
 
-    def together(self, *values: Any, dtype: str | None = None) -> list[Expr]:
+    def promote(self, *values: Any, dtype: str | None = None) -> list[Expr]:
         """Return operands as tensors of one dtype, by default by PyTorch's rules."""
-        target = dtype or self.common(*values)
+        target = dtype or self.promoted_dtype(*values)
         return [self.tensor(value, target) for value in values]
 
     def floating(self, x: Expr) -> Expr:
@@ -84,7 +84,7 @@ class TorchNode(ModelNode):
 
     # ------------------------------------------------------------ numbers
     def size(self, value: Any) -> Size:
-        """Return a whole number: known, or a vector of one."""
+        """Return an integer argument: an int if its value is known, or else an int64 vector of one element."""
         if isinstance(value, Symbol):
             constant = self.value(value.vector)
             return value.vector if constant is None else int(constant.reshape(-1)[0])
@@ -93,26 +93,26 @@ class TorchNode(ModelNode):
         return int(value)
 
     def sizes(self, values: Sequence[Any]) -> list[Size]:
-        """Return whole numbers, known or not."""
+        """Return integer arguments, each as by `size`."""
         return [self.size(value) for value in values]
 
-    def whole(self, value: Any) -> int:
-        """Return a whole number. Raises `ModelError` for one known only at run time."""
+    def static_int(self, value: Any) -> int:
+        """Return an integer argument. Raises `ModelError` for one known only at run time."""
         size = self.size(value)
         if not isinstance(size, int):
             self.refuse("needs a number that is known at import", hint=self.shape_hint)
         return size
 
-    def wholes(self, values: Any, count: int | None = None) -> list[int]:
-        """Return known whole numbers; a single one is repeated `count` times."""
+    def static_ints(self, values: Any, count: int | None = None) -> list[int]:
+        """Return integer arguments known at import; a single one is repeated `count` times."""
         if not isinstance(values, (list, tuple)):
             values = [values]
-        numbers = [self.whole(value) for value in values]
+        numbers = [self.static_int(value) for value in values]
         return numbers * count if count is not None and len(numbers) == 1 else numbers
 
     def axes(self, values: Any, x: Expr) -> list[int]:
-        """Return axes of a tensor counted from 0; None and an empty list mean all of them."""
+        """Return axes of a tensor counted from 0; None and the empty list stand for all axes."""
         rank = self.rank(x)
         if values is None or values == []:
             return list(range(rank))
-        return [self.axis(axis, rank) for axis in self.wholes(values)]
+        return [self.axis(axis, rank) for axis in self.static_ints(values)]

@@ -12,7 +12,8 @@ PyTorch operator. So a program can be stored, sent and read where torch is not i
      "results": [{"node": "linear"}],
      "weights": {"linear.weight": {"dtype": "float32", "shape": [3, 4], "data": "base64 of its bytes"}}}
 
-a name among the dimensions of a shape is a size known only at run time; numbers that JSON lacks are `{"float": "inf"}`.
+a name among the dimensions of a shape is a size known only at run time; a float that JSON cannot express is written as
+`{"float": "inf"}`.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ FORMAT, VERSION = "passlab exported program", 1
 
 @dataclass(frozen=True)
 class TensorMeta:
-    """The type of a tensor; a dimension is a number, or the name of a size known at run time."""
+    """The type of a tensor; a dimension is a number, or the name of a size known only at run time."""
 
     dtype: str
     shape: tuple[int | str, ...]
@@ -53,7 +54,7 @@ class NodeRef:
 
 
 @dataclass(frozen=True)
-class CodePlace:
+class CodeLocation:
     """The line of Python that created a node."""
 
     file: str
@@ -80,7 +81,7 @@ class NodeSpec:
     kwargs: Mapping[str, Any] | None = None
     type: TensorMeta | None = None
     module: str = ""
-    place: CodePlace | None = None
+    place: CodeLocation | None = None
 
 
 @dataclass(frozen=True)
@@ -172,7 +173,7 @@ def load_program(source: Any) -> TorchProgram:
 
 
 def from_data(data: Any) -> TorchProgram:
-    """Return the program that plain data describes; every field is checked."""
+    """Return the program that plain data describes. Raises `ModelError` for an invalid field."""
     if not isinstance(data, Mapping) or data.get("format") != FORMAT:
         raise _damage_error(f'it does not say `"format": "{FORMAT}"`')
     if data.get("version") != VERSION:
@@ -227,7 +228,7 @@ def _node(data: Any) -> NodeSpec:
         parts = _list(data, "place")
         if [type(part) for part in parts] != [str, int, str] or parts[1] < 1:
             raise _damage_error("a place is a file, a line and its text", repr(parts)[:80])
-        place = CodePlace(*parts)
+        place = CodeLocation(*parts)
     return NodeSpec(
         _text(data, "name"),
         _text(data, "op"),
@@ -258,7 +259,7 @@ def _dtype(name: str) -> str:
 
 
 def _argument(data: Any) -> object:
-    """Return an argument: a list, or what a list may hold."""
+    """Return an argument: an item, or a list of items."""
     return [_item(item) for item in data] if isinstance(data, list) else _item(data)
 
 

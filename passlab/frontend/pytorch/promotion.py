@@ -27,27 +27,27 @@ def number_dtype(value: bool | int | float) -> str:
 
 
 def common_dtype(operands: Iterable[Operand]) -> str:
-    """Return the common dtype of operands."""
+    """Return the common dtype of operands by PyTorch's rules."""
     best: dict[int, str] = {}
     for dtype, weight in operands:
         best[weight] = wider(best[weight], dtype) if weight in best else dtype
-    kept = [best[weight] for weight in sorted(best, reverse=True)]
-    result = kept[0]
-    for dtype in kept[1:]:
+    dtypes = [best[weight] for weight in sorted(best, reverse=True)]
+    result = dtypes[0]
+    for dtype in dtypes[1:]:
         result = dtype if kind_of(dtype) > kind_of(result) else result
     return result
 
 
 def wider(a: str, b: str) -> str:
-    """Return the common dtype of two tensors of one weight."""
+    """Return the common dtype of two operands of the same weight."""
     if a == b:
         return a
     if kind_of(a) != kind_of(b):
         return a if kind_of(a) > kind_of(b) else b
-    one, other = sorted((a, b), key=lambda name: array_dtype(name).itemsize)  # the smaller first
-    sizes = array_dtype(one).itemsize, array_dtype(other).itemsize
+    smaller, larger = sorted((a, b), key=lambda name: array_dtype(name).itemsize)
+    sizes = array_dtype(smaller).itemsize, array_dtype(larger).itemsize
     if kind_of(a) == FLOAT:
-        return other if sizes[0] < sizes[1] else "float32"  # float16 and bfloat16
-    if one.startswith("u") == other.startswith("u") or (one.startswith("u") and sizes[0] < sizes[1]):
-        return other
-    return f"int{min(64, 16 * sizes[1])}"  # an unsigned dtype of the same size or larger needs one more bit
+        return larger if sizes[0] < sizes[1] else "float32"  # float16 and bfloat16
+    if smaller.startswith("u") == larger.startswith("u") or (smaller.startswith("u") and sizes[0] < sizes[1]):
+        return larger
+    return f"int{min(64, 16 * sizes[1])}"  # an unsigned dtype of at least the same size needs another bit

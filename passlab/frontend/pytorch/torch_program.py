@@ -1,7 +1,7 @@
 """Conversion of a `torch.export.ExportedProgram` to plain data: the only file that knows torch.
 
-Operators that `importing` does not know are first expanded by PyTorch's own decompositions. That also removes the
-remaining in-place operators.
+Operators without an entry are first expanded by PyTorch's own decompositions. That also removes the remaining in-place
+operators.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from passlab.errors import Diagnostic, MissingPackageError, ModelError
-from passlab.frontend.pytorch.program import CodePlace, InputSpec, NodeRef, NodeSpec, TensorMeta, TorchProgram
+from passlab.frontend.pytorch.program import CodeLocation, InputSpec, NodeRef, NodeSpec, TensorMeta, TorchProgram
 from passlab.ir.dtypes import dtype_name
 from passlab.op.dtypes import Array, array_dtype
 
@@ -43,7 +43,7 @@ def load_exported(path: Path) -> Any:
         return torch.export.load(str(path))
     except OSError:
         raise
-    except Exception as error:  # torch passes on the errors of its readers: zip, JSON, pickle, assertion
+    except Exception as error:  # torch lets errors of its readers through: zip, JSON, pickle, assertions
         hint = f"such a file is written by torch.export.save; {_SCRIPT}"
         raise ModelError(
             Diagnostic(f"{path.name} is not an exported program", found=str(error)[:400], hint=hint)
@@ -53,14 +53,14 @@ def load_exported(path: Path) -> Any:
 def program_of(exported: Any, supported: Collection[str]) -> TorchProgram:
     """Return an ExportedProgram as data; `supported` operators, named without overloads, need no decomposition."""
     if not (hasattr(exported, "graph_signature") and hasattr(exported, "run_decompositions")):
-        name = type(exported).__name__
-        hint = _SCRIPT if "Script" in name else "export it first: torch.export.export(model.eval(), (example,))"
+        actual = type(exported).__name__
+        hint = _SCRIPT if "Script" in actual else "export it first: torch.export.export(model.eval(), (example,))"
         raise ModelError(
             Diagnostic(
-                "this is not an exported PyTorch program", None, "an ExportedProgram, or a path", name, hint=hint
+                "this is not an exported PyTorch program", None, "an ExportedProgram, or a path", actual, hint=hint
             )
         )
-    called = _module_name(exported)
+    name = _module_name(exported)
     decomposed = exported.run_decompositions(_decompositions(supported))
     signature = decomposed.graph_signature
     inputs, outputs = {spec.arg.name: spec for spec in signature.input_specs if hasattr(spec.arg, "name")}, []
@@ -74,16 +74,16 @@ def program_of(exported: Any, supported: Collection[str]) -> TorchProgram:
         elif node.op == "output":
             outputs = _results_first([_argument(value) for value in node.args[0]], signature.output_specs)
         else:
-            raise ModelError(Diagnostic(f"the node `{node.name}` of `{called}` is of the kind `{node.op}`"))
+            raise ModelError(Diagnostic(f"the node `{node.name}` of `{name}` is of the kind `{node.op}`"))
     used = {spec.weight for spec in specs if spec.weight is not None}
-    return TorchProgram(called, tuple(specs), tuple(nodes), tuple(outputs), _weights(decomposed, used))
+    return TorchProgram(name, tuple(specs), tuple(nodes), tuple(outputs), _weights(decomposed, used))
 
 
 def _results_first(outputs: list[Any], specs: Any) -> list[Any]:
     """Return the results of the model in their order, followed by the values written into its buffers and inputs."""
     pairs = list(zip(outputs, specs, strict=True))
-    own = [output for output, spec in pairs if spec.kind.name == "USER_OUTPUT"]
-    return own + [output for output, spec in pairs if spec.kind.name != "USER_OUTPUT"]
+    results = [output for output, spec in pairs if spec.kind.name == "USER_OUTPUT"]
+    return results + [output for output, spec in pairs if spec.kind.name != "USER_OUTPUT"]
 
 
 def _module_name(exported: Any) -> str:
@@ -100,11 +100,11 @@ def _decompositions(supported: Collection[str]) -> Any:
     table = getattr(torch.export, "default_decompositions", None)
     if table is None:
         return None
-    kept = table()
-    for operator in list(kept):
+    decompositions = table()
+    for operator in list(decompositions):
         if str(operator).rpartition(".")[0] in supported:
-            kept.pop(operator, None)
-    return kept
+            decompositions.pop(operator, None)
+    return decompositions
 
 
 def _input(node: Any, spec: Any) -> InputSpec | None:
@@ -128,7 +128,7 @@ def _node(node: Any) -> NodeSpec:
         {key: _argument(arg) for key, arg in node.kwargs.items() if key not in _IGNORED},
         _type(node.meta.get("val")),
         module,
-        _place(node.meta.get("stack_trace") or ""),
+        _code_location(node.meta.get("stack_trace") or ""),
     )
 
 
@@ -139,16 +139,16 @@ def _operator(target: Any) -> str:
     return f"{getattr(target, '__module__', '')}.{getattr(target, '__name__', name)}".replace("_operator.", "operator.")
 
 
-def _place(trace: str) -> CodePlace | None:
+def _code_location(trace: str) -> CodeLocation | None:
     """Return the innermost line of a stack trace outside PyTorch."""
-    own = Path(torch_package().__file__ or "").parent
+    torch_folder = Path(torch_package().__file__ or "").parent
     for file, line, code in reversed(_FRAME.findall(trace)):
-        if not file.startswith(("torch/", "<")) and not Path(file).is_relative_to(own):
-            return CodePlace(_near(file), int(line), code)
+        if not file.startswith(("torch/", "<")) and not Path(file).is_relative_to(torch_folder):
+            return CodeLocation(_display_path(file), int(line), code)
     return None
 
 
-def _near(file: str) -> str:
+def _display_path(file: str) -> str:
     """Return a path relative to the current directory if it is inside, or else its name."""
     path = Path(file)
     return path.relative_to(Path.cwd()).as_posix() if path.is_relative_to(Path.cwd()) else path.name
@@ -174,7 +174,7 @@ def _argument(value: Any) -> object:
 
 
 def _item(value: Any) -> object:
-    """Return an argument that is not a list; None for one that only concerns devices or memory."""
+    """Return an argument that is not a list; None for devices, layouts and memory formats."""
     torch = torch_package()
     if isinstance(value, torch.fx.Node):
         return NodeRef(value.name)
@@ -194,6 +194,6 @@ def _array(tensor: Any) -> Array:
     name = _dtype(tensor.dtype)
     try:
         array: Array = tensor.numpy()
-    except TypeError:  # NumPy itself does not have bfloat16
+    except TypeError:  # torch cannot convert bfloat16, which NumPy itself lacks
         array = tensor.reshape(-1).view(torch.uint8).numpy().view(array_dtype(name)).reshape(tuple(tensor.shape))
     return np.array(array)

@@ -1,7 +1,7 @@
-"""Combining several nodes of a finished graph: layer norms, GELU, and products of one input by several matrices.
+"""Rules that combine several nodes of a finished graph, such as a layer norm or a GELU, into one or a few.
 
-Each rule matches one node, and replaces it, and nodes used by it alone, by one or a few nodes. Values change by
-rounding only. Each rule has a name, by which it can be switched off.
+A rule replaces the node it matches and nodes that only this one uses. Values change by rounding only. `skipped_rules`
+of `combine` names rules to skip.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from passlab.frontend.onnx.export.protos import attribute_value, names_read, rename_inputs
 from passlab.frontend.onnx.package import onnx
 
 Array = np.ndarray[Any, Any]
@@ -38,15 +39,15 @@ class NodeGraph:
 
     def _index(self, nodes: list[Any]) -> None:
         self.nodes = nodes
-        self.makers = {name: node for node in nodes for name in node.output}
+        self.producers = {name: node for node in nodes for name in node.output}
         self.readers: dict[str, list[Any]] = defaultdict(list)
         for node in nodes:
             for name in names_read(node):
                 self.readers[name].append(node)
 
-    def maker(self, name: str, *op_types: str) -> Any:
-        """Return the node that produces a tensor if it is one of some operators, or None."""
-        node = self.makers.get(name)
+    def producer(self, name: str, *op_types: str) -> Any:
+        """Return the node that produces a tensor if it has one of these operators, or None."""
+        node = self.producers.get(name)
         return node if node is not None and node.op_type in op_types else None
 
     def constant(self, name: str) -> Array | None:
@@ -62,14 +63,14 @@ class NodeGraph:
     def add_weight(self, hint: str, value: Array) -> str:
         """Add a weight and return its name."""
         name, number = hint, 0
-        while name in self.weights or name in self.makers:
+        while name in self.weights or name in self.producers:
             number += 1
             name = f"{hint}_{number}"
         self.weights[name] = onnx().numpy_helper.from_array(np.ascontiguousarray(value), name)
         return name
 
-    def hidden(self, matched: Collection[Any], root: Any) -> bool:
-        """Whether all matched nodes but the last have no other users."""
+    def is_private(self, matched: Collection[Any], root: Any) -> bool:
+        """Whether only matched nodes use the results of all matched nodes but the last."""
         inside = {id(node) for node in matched}
         return all(
             name not in self.outputs and all(id(reader) in inside for reader in self.readers[name])
@@ -79,23 +80,12 @@ class NodeGraph:
         )
 
     def replace(self, matched: Collection[Any], root: Any, *new: Any) -> None:
-        """Replace the last of some nodes by new nodes, and drop the others."""
-        gone = {id(node) for node in matched}
+        """Replace the last matched node by new nodes, and remove the other matched nodes."""
+        removed = {id(node) for node in matched}
         at = next(index for index, node in enumerate(self.nodes) if node is root)
-        kept = [node for node in self.nodes[:at] if id(node) not in gone]
-        rest = [node for node in self.nodes[at + 1 :] if id(node) not in gone]
-        self._index([*kept, *new, *rest])
-
-
-def names_read(root: Any) -> list[str]:
-    """Return the names that a node reads, including those in its subgraphs."""
-    names, stack = [], [root]
-    while stack:
-        node = stack.pop()
-        names += node.input
-        for attribute in node.attribute:
-            stack += attribute.g.node
-    return names
+        remaining = [node for node in self.nodes[:at] if id(node) not in removed]
+        rest = [node for node in self.nodes[at + 1 :] if id(node) not in removed]
+        self._index([*remaining, *new, *rest])
 
 
 def _operands(node: Any) -> list[tuple[str, str]]:
@@ -104,20 +94,13 @@ def _operands(node: Any) -> list[tuple[str, str]]:
     return [(first, second), (second, first)]
 
 
-def _attribute(node: Any, name: str, default: Any = None) -> Any:
-    for attribute in node.attribute:
-        if attribute.name == name:
-            return onnx().helper.get_attribute_value(attribute)
-    return default
-
-
 # ------------------------------------------------------------ layer norms
 def layer_norm(graph: NodeGraph, root: Any) -> bool:
     """`(x - mean) / sqrt(mean of squares + e) * scale + shift` along the last axis is LayerNormalization."""
     if root.op_type != "Add":
         return False
     for product, shift in _operands(root):
-        times = graph.maker(product, "Mul")
+        times = graph.producer(product, "Mul")
         if times is None or shift not in graph.weights:
             continue
         for ratio, scale in _operands(times):
@@ -125,7 +108,7 @@ def layer_norm(graph: NodeGraph, root: Any) -> bool:
             if match is not None and _is_last(graph, match[0], scale, shift):
                 x, epsilon, nodes = match
                 matched = [root, times, *nodes]
-                if not graph.hidden(matched, root):
+                if not graph.is_private(matched, root):
                     continue
                 norm = _node("LayerNormalization", [x, scale, shift], root, axis=-1, epsilon=epsilon)
                 graph.replace(matched, root, norm)
@@ -142,13 +125,13 @@ def _is_last(graph: NodeGraph, x: str, scale: str, shift: str) -> bool:
 
 def _normalize(graph: NodeGraph, name: str) -> tuple[str, float, list[Any]] | None:
     """Return the input, epsilon, and nodes of a normalization to mean 0 and deviation 1."""
-    ratio = graph.maker(name, "Div", "Mul")
+    ratio = graph.producer(name, "Div", "Mul")
     if ratio is None:
         return None
     for centred, divisor in [tuple(ratio.input)] if ratio.op_type == "Div" else _operands(ratio):
         nodes = [ratio]
         if ratio.op_type == "Mul":
-            inverse = graph.maker(divisor, "Reciprocal")
+            inverse = graph.producer(divisor, "Reciprocal")
             if inverse is None:
                 continue
             nodes.append(inverse)
@@ -161,30 +144,30 @@ def _normalize(graph: NodeGraph, name: str) -> tuple[str, float, list[Any]] | No
 
 
 def _deviation(graph: NodeGraph, name: str, centred: str) -> tuple[str, float, list[Any]] | None:
-    """Return the same for the root of the mean of squares of a centred tensor."""
-    root, subtraction = graph.maker(name, "Sqrt"), graph.maker(centred, "Sub")
-    total = root and graph.maker(root.input[0], "Add")
+    """Return the same for a standard deviation: the root of the mean of squares of a centred tensor."""
+    root, subtraction = graph.producer(name, "Sqrt"), graph.producer(centred, "Sub")
+    total = root and graph.producer(root.input[0], "Add")
     if total is None or subtraction is None:
         return None
     for mean, added in _operands(total):
-        epsilon, spread = graph.scalar(added), graph.maker(mean, "ReduceMean")
-        square = spread and graph.maker(spread.input[0], "Pow", "Mul")
+        epsilon, spread = graph.scalar(added), graph.producer(mean, "ReduceMean")
+        square = spread and graph.producer(spread.input[0], "Pow", "Mul")
         if epsilon is None or square is None or not _along_last(graph, spread):
             continue
         squared = square.input[0] == centred and (
             square.input[1] == centred if square.op_type == "Mul" else graph.scalar(square.input[1]) == 2
         )
-        x, average = subtraction.input[0], graph.maker(subtraction.input[1], "ReduceMean")
+        x, average = subtraction.input[0], graph.producer(subtraction.input[1], "ReduceMean")
         if squared and average is not None and average.input[0] == x and _along_last(graph, average):
             return x, epsilon, [root, total, spread, square, subtraction, average]
     return None
 
 
 def _along_last(graph: NodeGraph, node: Any) -> bool:
-    """Whether a mean is along the last axis, and keeps it."""
+    """Whether a mean is along the last axis and keeps that axis."""
     axes = graph.constant(node.input[1]) if len(node.input) > 1 else None
     shape = graph.shapes.get(node.input[0])
-    if axes is None or shape is None or _attribute(node, "keepdims", 1) != 1:
+    if axes is None or shape is None or attribute_value(node, "keepdims", 1) != 1:
         return False
     return [int(axis) % len(shape) for axis in axes.reshape(-1)] == [len(shape) - 1]
 
@@ -197,17 +180,17 @@ def gelu(graph: NodeGraph, root: Any) -> bool:
     factors, matched = _factors(graph, root)
     halves = [name for name in factors if graph.scalar(name) == 0.5]
     for name in factors:
-        total = graph.maker(name, "Add")
+        total = graph.producer(name, "Add")
         if total is None or len(factors) != 3 or len(halves) != 1:
             continue
         (x,) = [factor for factor in factors if factor not in (name, halves[0])] or [""]
-        for bend, one in _operands(total):
-            error = graph.maker(bend, "Erf") if graph.scalar(one) == 1 else None
-            inner = error and graph.maker(error.input[0], "Div", "Mul")
-            if inner is None or not _by_root_of_two(graph, inner, x):
+        for summand, one in _operands(total):
+            error = graph.producer(summand, "Erf") if graph.scalar(one) == 1 else None
+            inner = error and graph.producer(error.input[0], "Div", "Mul")
+            if inner is None or not _divides_by_root_of_two(graph, inner, x):
                 continue
             nodes = [*matched, total, error, inner]
-            if graph.hidden(nodes, root):
+            if graph.is_private(nodes, root):
                 graph.replace(nodes, root, _node("Gelu", [x], root))
                 return True
     return False
@@ -216,20 +199,20 @@ def gelu(graph: NodeGraph, root: Any) -> bool:
 def _factors(graph: NodeGraph, root: Any) -> tuple[list[str], list[Any]]:
     """Return the factors of a product of three, and its nodes."""
     for product, other in _operands(root):
-        inner = graph.maker(product, "Mul")
+        inner = graph.producer(product, "Mul")
         if inner is not None and len(graph.readers[product]) == 1:
             return [*inner.input, other], [root, inner]
     return list(root.input), [root]
 
 
-def _by_root_of_two(graph: NodeGraph, node: Any, x: str) -> bool:
+def _divides_by_root_of_two(graph: NodeGraph, node: Any, x: str) -> bool:
     pairs = [tuple(node.input)] if node.op_type == "Div" else _operands(node)
     root = math.sqrt(2) if node.op_type == "Div" else math.sqrt(0.5)
     values = [graph.scalar(factor) for data, factor in pairs if data == x]
     return any(value is not None and math.isclose(value, root, rel_tol=1e-5) for value in values)
 
 
-# ------------------------------------------------------------ products side by side
+# ------------------------------------------------------------ parallel products
 def parallel_products(graph: NodeGraph, root: Any) -> bool:
     """Combine products of one input by several matrices, with a vector added to each, into one product and a Split."""
     if root.op_type != "MatMul" or len(graph.shapes.get(root.input[0], ())) < 2:
@@ -271,20 +254,26 @@ def _branch(graph: NodeGraph, x: str, node: Any) -> tuple[Any, Any, Array] | Non
     return None
 
 
-# ------------------------------------------------------------ sums in products
+# ------------------------------------------------------------ sums of products
 def added_product(graph: NodeGraph, root: Any) -> bool:
     """Combine a product of two matrices and the addition of a third into one Gemm."""
     if root.op_type != "Add":
         return False
     for data, other in _operands(root):
-        product = graph.maker(data, "Gemm")
-        shape, own = graph.shapes.get(other), graph.shapes.get(root.output[0])
+        product = graph.producer(data, "Gemm")
+        shape, sum_shape = graph.shapes.get(other), graph.shapes.get(root.output[0])
         weight = graph.weights.get(other)
         shape = tuple(weight.dims) if weight is not None else shape
-        if product is None or len(product.input) != 2 or shape is None or own is None or len(shape) > len(own):
+        if (
+            product is None
+            or len(product.input) != 2
+            or shape is None
+            or sum_shape is None
+            or len(shape) > len(sum_shape)
+        ):
             continue
-        fits = all(size in (1, full) for size, full in zip(shape[::-1], own[::-1], strict=False))
-        if fits and all(isinstance(size, int) for size in own) and graph.hidden([root, product], root):
+        fits = all(size in (1, full) for size, full in zip(shape[::-1], sum_shape[::-1], strict=False))
+        if fits and all(isinstance(size, int) for size in sum_shape) and graph.is_private([root, product], root):
             gemm = _node("Gemm", [*product.input, other], product, [root.output[0]])
             gemm.attribute.extend(product.attribute)
             graph.replace([root, product], root, gemm)
@@ -319,19 +308,19 @@ def shared_shift(graph: NodeGraph, root: Any) -> bool:
         graph.replace([], root, root)
         return True
     for node in graph.nodes:
-        _read_instead(node, old, new)
+        rename_inputs(node, old, new)
     graph.replace([readers[0]], root, root)
     return True
 
 
 # ------------------------------------------------------------ reshapes
 def reshapes(graph: NodeGraph, root: Any) -> bool:
-    """Replace a Transpose that moves only axes of size 1 by a Reshape, and two Reshapes by one."""
+    """Combine two nodes that keep the order of the elements (Reshape, Transpose of axes of size 1) into one Reshape."""
     if not _is_reshape(graph, root):
         return False
-    before = graph.makers.get(root.input[0])
+    before = graph.producers.get(root.input[0])
     shape = graph.shapes.get(root.output[0])
-    if before is None or not _is_reshape(graph, before) or not graph.hidden([root, before], root):
+    if before is None or not _is_reshape(graph, before) or not graph.is_private([root, before], root):
         return False
     if shape is None or not all(isinstance(size, int) and size > 0 for size in shape):
         return False
@@ -347,19 +336,8 @@ def _is_reshape(graph: NodeGraph, node: Any) -> bool:
     shape = graph.shapes.get(node.input[0]) if node.op_type == "Transpose" else None
     if shape is None or not all(isinstance(size, int) for size in shape):
         return False
-    order = [axis for axis in _attribute(node, "perm") or range(len(shape))[::-1] if shape[axis] != 1]
+    order = [axis for axis in attribute_value(node, "perm") or range(len(shape))[::-1] if shape[axis] != 1]
     return order == sorted(order)
-
-
-def _read_instead(root: Any, old: str, new: str) -> None:
-    stack = [root]
-    while stack:
-        node = stack.pop()
-        for at, name in enumerate(node.input):
-            if name == old:
-                node.input[at] = new
-        for attribute in node.attribute:
-            stack += attribute.g.node
 
 
 def _node(op_type: str, inputs: list[str], old: Any, outputs: list[str] | None = None, **attributes: Any) -> Any:
@@ -377,12 +355,12 @@ RULES: dict[str, Callable[[NodeGraph, Any], bool]] = {
 }
 
 
-def combine(graph: NodeGraph, left_out: Collection[str] = ()) -> Counter[str]:
+def combine(graph: NodeGraph, skipped_rules: Collection[str] = ()) -> Counter[str]:
     """Apply each rule until it no longer matches; return the number of applications by name."""
     applied: Counter[str] = Counter()
     for name, rule in RULES.items():
         at = 0
-        while name not in left_out and at < len(graph.nodes):
+        while name not in skipped_rules and at < len(graph.nodes):
             before = len(graph.nodes)
             if rule(graph, graph.nodes[at]):
                 applied[name] += 1

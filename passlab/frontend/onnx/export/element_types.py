@@ -9,7 +9,7 @@ from typing import Any
 from passlab.frontend.onnx.export.names import NoCounterpartError, element_type
 from passlab.frontend.onnx.package import onnx
 
-_SINGLE = {"tensor(bool)": "bool", "tensor(int64)": "int64", "tensor(uint8)": "uint8"}  # the fixed types of results
+_SINGLE = {"tensor(bool)": "bool", "tensor(int64)": "int64", "tensor(uint8)": "uint8"}  # fixed result types
 
 
 def result_dtypes(op_type: str, opset: int, dtypes: Sequence[str | None], results: int) -> list[str | None]:

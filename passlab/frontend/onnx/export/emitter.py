@@ -45,7 +45,7 @@ class GraphEmitter:
         self.functions: ChainMap[Expr, Function] = ChainMap()
         self._used: dict[str, int] = {}
         self._constants: dict[Any, str] = {}
-        self._keyed: list[Any] = []  # values used as keys by identity: the id of a freed one may be reused
+        self._keyed: list[Any] = []  # keeps the values alive whose ids are keys: the id of a freed one may be reused
         self._transposed: dict[str, tuple[str, Sequence[int]]] = {}
         self._reshaped: dict[str, tuple[str, tuple[Any, ...]]] = {}
         self._depth = 0
@@ -56,10 +56,10 @@ class GraphEmitter:
         """Return an unused name: the hint, with a number if it is taken."""
         count = self._used.get(hint, 0)
         self._used[hint] = count + 1
-        return hint if count == 0 else self.fresh_numbered(hint, count)
+        return hint if count == 0 else self._numbered(hint, count)
 
-    def fresh_numbered(self, hint: str, count: int) -> str:
-        """Return the hint with the first number that makes it unique."""
+    def _numbered(self, hint: str, count: int) -> str:
+        """Return the hint with the first number from `count` on that makes it unique."""
         while f"{hint}_{count}" in self._used:
             count += 1
         self._used[hint] = count + 1
@@ -128,7 +128,7 @@ class GraphEmitter:
         """Emit a cast and return its name."""
         if self.dtypes.get(name) == dtype:
             return name
-        # values that a short float cannot hold become NaN or infinity
+        # values beyond the range of an 8-bit float become NaN or infinity, as in Relay
         saturate = 0 if dtype.startswith("float8") else None
         result: str = self.node("Cast", [name], to=element_type(dtype), saturate=saturate)
         self.dtypes[result] = dtype
@@ -137,11 +137,11 @@ class GraphEmitter:
     def transpose(self, name: str, perm: Sequence[int]) -> str:
         """Return a tensor with its axes permuted: several transposes are merged, inverse ones cancel."""
         source, order = self._transposed.get(name, (name, range(len(perm))))
-        whole = [order[axis] for axis in perm]
-        if whole == list(range(len(whole))):
+        merged = [order[axis] for axis in perm]
+        if merged == list(range(len(merged))):
             return source
-        result: str = self.node("Transpose", [source], perm=whole)
-        self._transposed[result] = (source, whole)
+        result: str = self.node("Transpose", [source], perm=merged)
+        self._transposed[result] = (source, merged)
         return result
 
     def reshape(self, name: str, shape: Sequence[int], before: Sequence[Any]) -> str:
@@ -155,7 +155,7 @@ class GraphEmitter:
         return result
 
     def before_reshape(self, name: str) -> tuple[str, tuple[Any, ...]]:
-        """Return the tensor before a reshape, with its shape; for any other, itself and no shape."""
+        """Return the operand of a reshape with its shape; for any other tensor, the tensor and the shape ()."""
         return self._reshaped.get(name, (name, ()))
 
     # ------------------------------------------------------------ expressions
@@ -170,7 +170,7 @@ class GraphEmitter:
             if isinstance(node, Let):
                 self._let(node, visits, stack)
             elif visits:
-                self._enter(node)
+                self._record(node)
             else:
                 stack.append((node, 1))
                 stack.extend((child, 0) for child in reversed(_operands(node)))
@@ -194,7 +194,7 @@ class GraphEmitter:
         elif node.body in self.functions:
             self.functions[node] = self.functions[node.body]
 
-    def _enter(self, node: Expr) -> None:
+    def _record(self, node: Expr) -> None:
         """Record the names of one node whose operands have been emitted."""
         if isinstance(node, Function):
             self.functions[node] = node
@@ -208,10 +208,10 @@ class GraphEmitter:
             what = node.op.name if is_op_call(node) else type(node).__name__
             text = f"`{what}`: {error}"
             self.problems.setdefault(text, Diagnostic(text, node.span))
-            self.values[node] = self._stand_in(node)
+            self.values[node] = self._placeholder(node)
 
-    def _stand_in(self, node: Expr) -> Names:
-        """Return names for a construct that could not be written, so that the rest is checked, too."""
+    def _placeholder(self, node: Expr) -> Names:
+        """Return names for a construct without an ONNX counterpart, so that the rest is checked as well."""
         ty = node.checked_type
         return [self.fresh("missing") for _ in ty.fields] if isinstance(ty, TupleType) else self.fresh("missing")
 
@@ -239,13 +239,13 @@ class GraphEmitter:
                 self.refuse("it takes a function")
             self._label = label_of(call)
             try:
-                return self._as_declared(writer(self, call, *args), call)
+                return self._cast_results(writer(self, call, *args), call)
             finally:
                 self._label = ""
         return self._apply(call, args)
 
-    def _as_declared(self, names: Names, call: Call) -> Names:
-        """Return the results of a call in the dtypes of its type, cast if a node returned others."""
+    def _cast_results(self, names: Names, call: Call) -> Names:
+        """Return the results of a call, cast to the dtypes of its type where they differ."""
         kinds = tensor_types(call.checked_type)
         cast = [
             self.cast(name, ty.dtype) if name in self.dtypes else name
@@ -282,7 +282,7 @@ class GraphEmitter:
 
     @contextmanager
     def scope(self) -> Iterator[None]:
-        """Limit the scope of names found inside."""
+        """Open a scope: names recorded inside are dropped at its end."""
         values, functions = self.values, self.functions
         self.values, self.functions = values.new_child(), functions.new_child()
         try:
@@ -292,7 +292,7 @@ class GraphEmitter:
 
     @contextmanager
     def subgraph(self) -> Iterator[list[Any]]:
-        """Emit nodes into a separate graph."""
+        """Emit nodes into a separate list, for a subgraph."""
         outer = self.nodes
         self.nodes = []
         try:

@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from passlab.errors import Diagnostic, FileAccessError, ModelError
-from passlab.frontend.onnx.export.combining import NodeGraph, combine, names_read
+from passlab.frontend.onnx.export.combining import NodeGraph, combine
 from passlab.frontend.onnx.export.emitter import GraphEmitter
 from passlab.frontend.onnx.export.names import NoCounterpartError, element_type, flat, tensor_types
+from passlab.frontend.onnx.export.protos import names_read, rename_inputs
 from passlab.frontend.onnx.export.tidying import Tidying
-from passlab.frontend.onnx.importing import ABOUT_MODEL
+from passlab.frontend.onnx.importing import METADATA_ATTR
 from passlab.frontend.onnx.package import onnx
 from passlab.infer import infer_module
 from passlab.ir.expr import Function
@@ -54,9 +55,12 @@ def write_model(
     params: Mapping[str, Any] | None = None,
     name: str = "main",
     opset_version: int = 21,
-    left_out: Collection[str] = (),
+    skipped_rules: Collection[str] = (),
 ) -> tuple[Any, Counter[str]]:
-    """Return the model of `to_onnx`, and how often each rule of `combining` applied; `left_out` names rules to skip."""
+    """Return the model of `to_onnx`, and how often each rule of `combining` was applied.
+
+    `skipped_rules` names the rules that are not.
+    """
     package = onnx()
     if opset_version not in OPSETS or opset_version > package.defs.onnx_opset_version():
         hint = f"give one from {OPSETS.start} to {OPSETS.stop - 1}"
@@ -67,7 +71,7 @@ def write_model(
         bound["main"] = bind_params_by_name(bound["main"], dict(params))
     mod = infer_module(bound)
     emitter = GraphEmitter(mod, opset_version)
-    graph, applied = _graph(emitter, mod["main"], name, left_out)
+    graph, applied = _graph(emitter, mod["main"], name, skipped_rules)
     if emitter.problems:
         raise ModelError(*emitter.problems.values())
     helper = package.helper
@@ -77,22 +81,24 @@ def write_model(
         opset_imports=[helper.make_opsetid("", opset_version)],
         ir_version=helper.find_min_ir_version_for([helper.make_opsetid("", opset_version)]),
     )
-    _tell_about(model, mod.attrs.get(ABOUT_MODEL) or {})
+    _set_metadata(model, mod.attrs.get(METADATA_ATTR) or {})
     return model, applied
 
 
-def _tell_about(model: Any, about: Mapping[str, str]) -> None:
+def _set_metadata(model: Any, metadata: Mapping[str, str]) -> None:
     """Copy the metadata of the original model into a model."""
     prefix = "metadata."
-    props = {key.removeprefix(prefix): value for key, value in about.items() if key.startswith(prefix)}
+    props = {key.removeprefix(prefix): value for key, value in metadata.items() if key.startswith(prefix)}
     if props:
         onnx().helper.set_model_props(model, props)
-    model.doc_string, model.domain = about.get("doc_string", ""), about.get("domain", "")
-    if "model_version" in about:
-        model.model_version = int(about["model_version"])
+    model.doc_string, model.domain = metadata.get("doc_string", ""), metadata.get("domain", "")
+    if "model_version" in metadata:
+        model.model_version = int(metadata["model_version"])
 
 
-def _graph(emitter: GraphEmitter, function: Function, name: str, left_out: Collection[str]) -> tuple[Any, Counter[str]]:
+def _graph(
+    emitter: GraphEmitter, function: Function, name: str, skipped_rules: Collection[str]
+) -> tuple[Any, Counter[str]]:
     """Return the graph of a function, and the rules that combined nodes of it."""
     helper = onnx().helper
     inputs = []
@@ -119,43 +125,31 @@ def _graph(emitter: GraphEmitter, function: Function, name: str, left_out: Colle
         emitter.nodes.append(helper.make_node("Identity", [result], [out], name=emitter.fresh("Identity")))
         outputs.append(_value_info(emitter, out, ty))
         emitter.shapes[out] = ty.shape
-    _without_copies(emitter.nodes, results, {value.name for value in inputs}, emitter)
+    _remove_copies(emitter.nodes, results, {value.name for value in inputs}, emitter)
     names = [value.name for value in outputs]
     nodes, weights = Tidying(emitter.nodes, emitter.initializers, names).run()
     combined = NodeGraph(nodes, {tensor.name: tensor for tensor in weights}, names, emitter.shapes, emitter.opset)
-    applied = combine(combined, left_out)
+    applied = combine(combined, skipped_rules)
     read = {part for node in combined.nodes for part in names_read(node)} | set(names)
     weights = [tensor for part, tensor in combined.weights.items() if part in read]
     return helper.make_graph(combined.nodes, name, inputs, outputs, weights), applied
 
 
-def _without_copies(nodes: list[Any], results: list[str], inputs: set[str], emitter: GraphEmitter) -> None:
-    """Let nodes write outputs directly, if a result belongs to one node and one output only."""
+def _remove_copies(nodes: list[Any], results: list[str], inputs: set[str], emitter: GraphEmitter) -> None:
+    """Rename the results of nodes to the outputs of the model instead of copying them, where each has one output."""
     weights = {tensor.name for tensor in emitter.initializers}
     copies = {node.input[0]: node for node in nodes[len(nodes) - len(results) :]}
     for result, copy in copies.items():
         if results.count(result) > 1 or result in inputs or result in weights:
             continue
-        maker = next((node for node in nodes if result in node.output), None)
-        if maker is None:
+        producer = next((node for node in nodes if result in node.output), None)
+        if producer is None:
             continue
         out = copy.output[0]
         nodes.remove(copy)
-        maker.output[list(maker.output).index(result)] = out
+        producer.output[list(producer.output).index(result)] = out
         for node in nodes:
-            _rename_inputs(node, result, out)
-
-
-def _rename_inputs(root: Any, old: str, new: str) -> None:
-    """Rename an input of a node, also in its subgraphs."""
-    stack = [root]
-    while stack:
-        node = stack.pop()
-        for index, name in enumerate(node.input):
-            if name == old:
-                node.input[index] = new
-        for attribute in node.attribute:
-            stack += attribute.g.node
+            rename_inputs(node, result, out)
 
 
 def _value_info(emitter: GraphEmitter, name: str, ty: TensorType) -> Any:
@@ -166,8 +160,8 @@ def _value_info(emitter: GraphEmitter, name: str, ty: TensorType) -> Any:
 def save_model(model: Any, path: Path) -> None:
     """Write a model; one that is too large for one file stores its weights in a second one."""
     large = model.ByteSize() > PROTOBUF_LIMIT
-    beside = {"save_as_external_data": True, "location": f"{path.name}.data"} if large else {}
+    external = {"save_as_external_data": True, "location": f"{path.name}.data"} if large else {}
     try:
-        onnx().save(model, str(path), **beside)
+        onnx().save(model, str(path), **external)
     except OSError as error:
         raise FileAccessError(Diagnostic(f"{path} cannot be written: {error.strerror}")) from error

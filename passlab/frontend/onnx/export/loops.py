@@ -1,4 +1,4 @@
-"""Tail-recursive functions, written as `Loop`."""
+"""Tail-recursive functions, exported as `Loop`."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ class TailLoop:
         self.repeats_if = repeats_if
 
     @staticmethod
-    def of(function: Function, itself: Expr) -> TailLoop | None:
-        """Return a function as a loop, or None if it is not tail-recursive."""
+    def of(function: Function, callee: Expr) -> TailLoop | None:
+        """Return a function as a loop, or None if it is not tail-recursive; `callee` is how its body calls it."""
         branch = _after_lets(function.body)
         if not isinstance(branch, If):
             return None
         for repeats_if, body in ((True, branch.true_branch), (False, branch.false_branch)):
             step = _after_lets(body)
-            if isinstance(step, Call) and step.op == itself:
+            if isinstance(step, Call) and step.op == callee:
                 return TailLoop(function, branch, step, repeats_if)
         return None
 
     def _condition(self, e: GraphEmitter) -> str:
         """Emit the condition for another iteration, in terms of the current parameters."""
-        name: str = e.value(_replaced_tail(e, self.function.body, self.branch.cond))
+        name: str = e.value(_emit_lets(e, self.function.body, self.branch.cond))
         return name if self.repeats_if else e.node("Not", [name])
 
     def write(self, e: GraphEmitter, args: list[Names]) -> Names:
@@ -54,11 +54,11 @@ class TailLoop:
             with e.scope():  # expressions that depend on the parameters are emitted again for other values
                 for param, names in zip(params, refill(shapes, iter(inner)), strict=True):
                     e.values[param] = names
-                following = [_in_lets(e, self.function.body, body, arg) for arg in self.step.args]
+                following = [_next_argument(e, self.function.body, body, arg) for arg in self.step.args]
             with e.scope():
                 for param, names in zip(params, following, strict=True):
                     e.values[param] = names
-                again = self._condition(e)
+                next_condition = self._condition(e)
             inputs = [helper.make_tensor_value_info(e.fresh("round"), element_type("int64"), [])]
             inputs.append(helper.make_tensor_value_info(e.fresh("again"), element_type("bool"), []))
             kinds = [leaf for param in params for leaf in tensor_types(param.checked_type)]
@@ -66,14 +66,14 @@ class TailLoop:
                 helper.make_tensor_value_info(name, element_type(ty.dtype), [None] * len(ty.shape))
                 for name, ty in zip(inner, kinds, strict=True)
             ]
-            graph = e.graph(nodes, inputs, [again, *flat(following)], "body")
+            graph = e.graph(nodes, inputs, [next_condition, *flat(following)], "body")
         results = e.node_with(max(len(states), 1), "Loop", ["", first, *states], body=graph)
         last = refill(shapes, iter(results))
         with e.scope():
             for param, names in zip(params, last, strict=True):
                 e.values[param] = names
             rest = self.branch.false_branch if self.repeats_if else self.branch.true_branch
-            return e.value(_replaced_tail(e, self.function.body, rest))
+            return e.value(_emit_lets(e, self.function.body, rest))
 
 
 def _after_lets(body: Expr) -> Expr:
@@ -82,8 +82,8 @@ def _after_lets(body: Expr) -> Expr:
     return body
 
 
-def _replaced_tail(e: GraphEmitter, body: Expr, tail: Expr) -> Expr:
-    """Emit the lets before the end of a body; return the replacement of the end."""
+def _emit_lets(e: GraphEmitter, body: Expr, tail: Expr) -> Expr:
+    """Emit the lets before the end of a body; return `tail`, which is emitted in place of that end."""
     while isinstance(body, Let):
         if isinstance(body.value, Function):
             e.functions[body.var] = body.value
@@ -93,7 +93,7 @@ def _replaced_tail(e: GraphEmitter, body: Expr, tail: Expr) -> Expr:
     return tail
 
 
-def _in_lets(e: GraphEmitter, body: Expr, branch: Expr, arg: Expr) -> Names:
+def _next_argument(e: GraphEmitter, body: Expr, branch: Expr, arg: Expr) -> Names:
     """Return the names of an argument of the next iteration, after the lets of the function and of the branch."""
-    _replaced_tail(e, body, arg)
-    return e.value(_replaced_tail(e, branch, arg))
+    _emit_lets(e, body, arg)
+    return e.value(_emit_lets(e, branch, arg))

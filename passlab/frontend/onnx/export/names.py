@@ -18,7 +18,7 @@ class NoCounterpartError(Exception):
 
 
 def flat(names: Names) -> list[str]:
-    """Return nested names in order."""
+    """Return the names of a nested list in order."""
     leaves: list[str] = []
     stack = [names]
     while stack:
@@ -31,25 +31,25 @@ def flat(names: Names) -> list[str]:
 
 
 def refill(shape: Names, names: Iterator[str]) -> Names:
-    """Return names nested as `shape` is."""
+    """Return names nested like `shape`."""
     root: list[Names] = []
     stack = [(iter([shape]), root)]
     while stack:
-        parts, filled = stack[-1]
+        parts, target = stack[-1]
         part = next(parts, None)
         if part is None:
             stack.pop()
         elif isinstance(part, str):
-            filled.append(next(names))
+            target.append(next(names))
         else:
             nested: list[Names] = []
-            filled.append(nested)
+            target.append(nested)
             stack.append((iter(part), nested))
     return root[0]
 
 
 def tensor_types(ty: Any) -> list[TensorType]:
-    """Return the tensors of a type in order. Raises `NoCounterpartError` for other types."""
+    """Return the tensor types in a type in order. Raises `NoCounterpartError` for other types."""
     leaves: list[TensorType] = []
     stack = [ty]
     while stack:

@@ -30,13 +30,13 @@ _writers: dict[str, Writer] = {}
 def exports(*names: str) -> Callable[[Writer], Writer]:
     """Register the decorated function as the writer of these operators."""
 
-    def enter(writer: Writer) -> Writer:
+    def register(writer: Writer) -> Writer:
         for name in names:
             assert name not in _writers, f"{name} has two entries"
             _writers[name] = writer
         return writer
 
-    return enter
+    return register
 
 
 @cache

@@ -11,10 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from passlab.frontend.onnx.export.protos import attribute_value, with_subgraphs
 from passlab.frontend.onnx.package import onnx
 
 Array = np.ndarray[Any, Any]
-FOLDED_BYTES = 2**26  # larger results are left to the runtime
+FOLDED_BYTES = 2**26  # larger results are not folded, to keep the model small
 
 
 class Tidying:
@@ -24,23 +25,23 @@ class Tidying:
         self.nodes = nodes
         self.weights = {tensor.name: tensor for tensor in initializers}
         self.outputs = set(outputs)
-        self.readers = Counter(name for node in _all_nodes(nodes) for name in node.input)
+        self.readers = Counter(name for node in with_subgraphs(nodes) for name in node.input)
 
     def run(self) -> tuple[list[Any], list[Any]]:
         """Return the remaining nodes and weights."""
-        kept: list[Any] = []
-        makers: dict[str, Any] = {}
+        remaining: list[Any] = []
+        producers: dict[str, Any] = {}
         for node in self.nodes:
-            if self._fold(node) or self._bias(node, makers):
+            if self._fold(node) or self._bias(node, producers):
                 continue
-            kept.append(node)
-            makers.update(dict.fromkeys(node.output, node))
+            remaining.append(node)
+            producers.update(dict.fromkeys(node.output, node))
         used = set(self.outputs)
-        for node in reversed(kept):
+        for node in reversed(remaining):
             if used.intersection(node.output):
-                used.update(name for part in _all_nodes([node]) for name in part.input)
-        kept = [node for node in kept if used.intersection(node.output)]
-        return kept, [tensor for name, tensor in self.weights.items() if name in used]
+                used.update(name for part in with_subgraphs([node]) for name in part.input)
+        remaining = [node for node in remaining if used.intersection(node.output)]
+        return remaining, [tensor for name, tensor in self.weights.items() if name in used]
 
     def array(self, name: str) -> Array:
         """Return the values of a weight."""
@@ -59,61 +60,46 @@ class Tidying:
         self.weights[name] = onnx().numpy_helper.from_array(np.ascontiguousarray(value).reshape(value.shape), name)
         return True
 
-    def _bias(self, node: Any, makers: dict[str, Any]) -> bool:
+    def _bias(self, node: Any, producers: dict[str, Any]) -> bool:
         """Move the weight of an addition into the convolution or product before it; return whether that succeeded."""
         if node.op_type != "Add" or len(node.input) != 2:
             return False
         for data, bias in (tuple(node.input), tuple(node.input)[::-1]):
-            maker = makers.get(data)
-            if maker is None or bias not in self.weights or self.readers[data] != 1 or data in self.outputs:
+            producer = producers.get(data)
+            if producer is None or bias not in self.weights or self.readers[data] != 1 or data in self.outputs:
                 continue
-            vector = self._bias_of(maker, self.array(bias), makers)
+            vector = self._as_bias(producer, self.array(bias), producers)
             if vector is None:
                 continue
-            name = f"{bias}_of_{maker.name}"
+            name = f"{bias}_of_{producer.name}"
             self.weights[name] = onnx().numpy_helper.from_array(vector, name)
-            maker.input.append(name)
-            maker.output[0] = node.output[0]
-            makers[node.output[0]] = maker
+            producer.input.append(name)
+            producer.output[0] = node.output[0]
+            producers[node.output[0]] = producer
             return True
         return False
 
-    def _bias_of(self, maker: Any, value: Array, makers: dict[str, Any]) -> Array | None:
-        """Return the weight added to the result of a node as its bias, None if the node cannot take it."""
-        if len(maker.input) != 2:
+    def _as_bias(self, producer: Any, value: Array, producers: dict[str, Any]) -> Array | None:
+        """Return the value added to the result of a node in the shape of its bias, None if it cannot be one."""
+        if len(producer.input) != 2:
             return None
-        origin = makers.get(maker.input[1])
-        stored = origin.input[0] if origin is not None and origin.op_type == "DequantizeLinear" else maker.input[1]
+        origin = producers.get(producer.input[1])
+        stored = origin.input[0] if origin is not None and origin.op_type == "DequantizeLinear" else producer.input[1]
         if stored not in self.weights:
             return None
         weight = self.weights[stored]
-        if maker.op_type == "Conv":
+        if producer.op_type == "Conv":
             channels, rank = weight.dims[0], len(weight.dims)
             fits = value.shape[-(rank - 1) :] == (channels, *([1] * (rank - 2))) and value.size == channels
             return value.reshape(channels) if fits else None
-        if maker.op_type == "Gemm" and value.ndim == 1:
-            columns = weight.dims[0 if _attribute(maker, "transB") else 1]
+        if producer.op_type == "Gemm" and value.ndim == 1:
+            columns = weight.dims[0 if attribute_value(producer, "transB") else 1]
             return value if value.shape[0] in (columns, 1) else None
         return None
 
 
-def _all_nodes(nodes: list[Any]) -> list[Any]:
-    """Return the nodes of a graph and of its subgraphs."""
-    result, stack = [], list(nodes)
-    while stack:
-        node = stack.pop()
-        result.append(node)
-        for attribute in node.attribute:
-            stack += attribute.g.node
-    return result
-
-
-def _attribute(node: Any, name: str) -> Any:
-    return next((onnx().helper.get_attribute_value(a) for a in node.attribute if a.name == name), None)
-
-
 def _cast(node: Any, values: list[Array]) -> Array | None:
-    dtype = onnx().helper.tensor_dtype_to_np_dtype(_attribute(node, "to"))
+    dtype = onnx().helper.tensor_dtype_to_np_dtype(attribute_value(node, "to"))
     return values[0].astype(dtype) if values[0].dtype.kind in "iub" else None
 
 
@@ -124,7 +110,7 @@ def _unsqueeze(node: Any, values: list[Array]) -> Array:
 
 def _reshape(node: Any, values: list[Array]) -> Array | None:
     shape = [int(n) for n in values[1]]
-    if _attribute(node, "allowzero") != 1:
+    if attribute_value(node, "allowzero") != 1:
         shape = [values[0].shape[i] if n == 0 else n for i, n in enumerate(shape)]
     return values[0].reshape(shape)
 
@@ -133,6 +119,6 @@ FOLDS: dict[str, Callable[[Any, list[Array]], Array | None]] = {
     "Cast": _cast,
     "Reshape": _reshape,
     "Squeeze": lambda node, values: values[0].squeeze(tuple(int(a) for a in values[1])) if len(values) > 1 else None,
-    "Transpose": lambda node, values: values[0].transpose(_attribute(node, "perm")),
+    "Transpose": lambda node, values: values[0].transpose(attribute_value(node, "perm")),
     "Unsqueeze": _unsqueeze,
 }

@@ -40,7 +40,7 @@ def elu(n: OnnxNode, x: Expr) -> Expr:
 
 @onnx_operator("Selu", 1, 6, 22)
 def selu(n: OnnxNode, x: Expr) -> Expr:
-    """An Elu, scaled. The first definition rounds its constants."""
+    """A scaled Elu; before opset 6 with rounded constants."""
     alpha, gamma = (1.6732, 1.0507) if n.version < 6 else (1.67326319217681884765625, 1.05070102214813232421875)
     return exponential(n, x, n.number("alpha", alpha), n.number("gamma", gamma))
 
@@ -105,7 +105,7 @@ def swish(n: OnnxNode, x: Expr) -> Expr:
 
 @onnx_operator("Shrink", 9)
 def shrink(n: OnnxNode, x: Expr) -> Expr:
-    """Towards zero by the bias where |x| is above the threshold, zero elsewhere."""
+    """`x` moved towards zero by the bias where |x| is above the threshold, zero elsewhere."""
     bias, threshold = n.number("bias", 0.0), n.number("lambd", 0.5)
     wide = "float32" if not n.is_float(x) else n.dtype(x)
     y = n.cast(x, wide)
@@ -116,13 +116,13 @@ def shrink(n: OnnxNode, x: Expr) -> Expr:
 @onnx_operator("Softmax", 1, 11, 13)
 def softmax(n: OnnxNode, x: Expr) -> Expr:
     """`nn.softmax`; before opset 13 over all axes from `axis` on."""
-    return along(n, x, lambda data, axis: n("nn.softmax", data, axis=axis))
+    return on_axis(n, x, lambda data, axis: n("nn.softmax", data, axis=axis))
 
 
 @onnx_operator("LogSoftmax", 1, 11, 13)
 def log_softmax(n: OnnxNode, x: Expr) -> Expr:
     """`nn.log_softmax`; before opset 13 over all axes from `axis` on."""
-    return along(n, x, lambda data, axis: n("nn.log_softmax", data, axis=axis))
+    return on_axis(n, x, lambda data, axis: n("nn.log_softmax", data, axis=axis))
 
 
 @onnx_operator("Hardmax", 1, 11, 13)
@@ -136,13 +136,14 @@ def hardmax(n: OnnxNode, x: Expr) -> Expr:
         positions = n("argmax", data, axis=axis)
         return n("one_hot", positions, on, off, depth=depth, axis=axis, dtype=n.dtype(data))
 
-    return along(n, x, highest)
+    return on_axis(n, x, highest)
 
 
-def along(n: OnnxNode, x: Expr, function: Callable[[Expr, int], Expr]) -> Expr:
-    """Return `function(data, axis)` along the axis that a node names.
+def on_axis(n: OnnxNode, x: Expr, function: Callable[[Expr, int], Expr]) -> Expr:
+    """Return `function(data, axis)` for the attribute `axis` of a node.
 
-    Before opset 13 all axes from that one on count as one: unless it is the last, data is flattened and reshaped back.
+    Before opset 13 the function applies to all axes from that one on: unless it is the last, data is flattened to two
+    dimensions, and the result is reshaped back.
     """
     rank = n.rank(x)
     if n.version >= 13:

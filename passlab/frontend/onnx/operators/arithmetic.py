@@ -8,14 +8,12 @@ from passlab.ir.expr import Expr
 
 
 def align_ranks(n: OnnxNode, a: Expr, b: Expr) -> Expr:
-    """Return the second operand so that it broadcasts: before opset 7 an attribute names the axes it is aligned
-    with.
-    """
+    """Return the second operand so that it broadcasts: before opset 7 it is aligned with the attribute `axis`."""
     if n.version >= 7 or not n.flag("broadcast"):
         return b
     axis = n.axis(n.integer("axis", n.rank(a) - n.rank(b)), n.rank(a))
-    behind = n.rank(a) - axis - n.rank(b)
-    return b if behind <= 0 else n("expand_dims", b, axis=n.rank(b), num_newaxis=behind)
+    missing_axes = n.rank(a) - axis - n.rank(b)
+    return b if missing_axes <= 0 else n("expand_dims", b, axis=n.rank(b), num_newaxis=missing_axes)
 
 
 @onnx_operator("Add", 1, 6, 7, 13, 14)
@@ -38,7 +36,7 @@ def multiply(n: OnnxNode, a: Expr, b: Expr) -> Expr:
 
 @onnx_operator("Div", 1, 6, 7, 13, 14)
 def divide(n: OnnxNode, a: Expr, b: Expr) -> Expr:
-    """`divide`, which cuts off the fraction of whole numbers."""
+    """`divide`, which truncates quotients of integers."""
     return n("divide", a, align_ranks(n, a, b))
 
 
@@ -84,7 +82,7 @@ def bitwise_xor(n: OnnxNode, a: Expr, b: Expr) -> Expr:
 
 
 def chain(n: OnnxNode, operator: str, tensors: tuple[Expr, ...]) -> Expr:
-    """Return tensors combined two by two by an operator."""
+    """Return tensors combined pairwise, from the first on, by an operator."""
     result = tensors[0]
     for tensor in tensors[1:]:
         result = n(operator, result, tensor)
@@ -111,6 +109,6 @@ def minimum(n: OnnxNode, first: Expr, *others: Expr) -> Expr:
 
 @onnx_operator("Mean", 1, 6, 8, 13)
 def mean(n: OnnxNode, first: Expr, *others: Expr) -> Expr:
-    """The sum of all tensors, divided by how many there are."""
+    """The sum of all tensors, divided by their number."""
     result = chain(n, "add", (first, *others))
     return n("divide", result, 1 + len(others)) if others else result

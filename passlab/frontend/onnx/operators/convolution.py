@@ -10,7 +10,7 @@ from passlab.ir.expr import Expr
 
 
 def kernel_of(n: OnnxNode, weight: Expr) -> list[int]:
-    """Return the size of a kernel: that in the node, or else that of its weight."""
+    """Return the size of a kernel: the attribute of the node, or else that of its weight."""
     return n.integers("kernel_shape", None) or list(n.static_shape(weight, range(2, n.rank(weight))))
 
 
@@ -45,9 +45,9 @@ def conv_transpose(n: OnnxNode, x: Expr, weight: Expr, bias: Expr | None = None)
     strides, dilations = n.integers("strides", None) or [1] * rank, n.integers("dilations", None) or [1] * rank
     if not rank == len(kernel) == len(strides) == len(dilations):
         n.refuse("has windows of another rank than its image")
-    reach = [(size - 1) * step + 1 for size, step in zip(kernel, dilations, strict=True)]
-    pads, spare = _transposed_padding(n, x, strides, reach)
-    cut = [min(pad, 0) for pad in pads]
+    extent = [(size - 1) * step + 1 for size, step in zip(kernel, dilations, strict=True)]
+    pads, output_padding = _transposed_padding(n, x, strides, extent)
+    extension = [min(pad, 0) for pad in pads]
     result = n(
         f"nn.conv{rank}d_transpose",
         x,
@@ -58,36 +58,36 @@ def conv_transpose(n: OnnxNode, x: Expr, weight: Expr, bias: Expr | None = None)
         groups=groups,
         channels=n.static_shape(weight, [1])[0] * groups,
         kernel_size=kernel,
-        output_padding=spare,
+        output_padding=output_padding,
     )
-    if any(cut):
-        sides = [[-before, -after] for before, after in zip(cut[:rank], cut[rank:], strict=True)]
+    if any(extension):
+        sides = [[-before, -after] for before, after in zip(extension[:rank], extension[rank:], strict=True)]
         result = n("nn.pad", result, pad_width=[[0, 0], [0, 0], *sides])
     return result if bias is None else n("nn.bias_add", result, bias, axis=1)
 
 
-def _transposed_padding(n: OnnxNode, x: Expr, strides: list[int], reach: list[int]) -> tuple[list[int], list[int]]:
-    """Return the cropping at both ends, and the size added at the end: explicit, or chosen for the size of the result.
+def _transposed_padding(n: OnnxNode, x: Expr, strides: list[int], extent: list[int]) -> tuple[list[int], list[int]]:
+    """Return the padding at both ends and the output padding: explicit, or chosen for the size of the result.
 
-    If the result is larger than the windows reach, the cropping is negative.
+    The padding of a transposed convolution crops its result. It is negative if the result is larger than the windows.
     """
     rank = len(strides)
     auto, output_shape = n.choice("auto_pad", "NOTSET", AUTO), n.integers("output_shape", None)
-    spare = n.integers("output_padding", None) or [0] * rank
+    output_padding = n.integers("output_padding", None) or [0] * rank
     if output_shape is None and not auto.startswith("SAME"):
-        return (n.integers("pads", None) if auto == "NOTSET" else None) or [0] * 2 * rank, spare
+        return (n.integers("pads", None) if auto == "NOTSET" else None) or [0] * 2 * rank, output_padding
     lengths = n.static_shape(x, range(2, 2 + rank))
     sizes = (
         output_shape[-rank:] if output_shape else [length * step for length, step in zip(lengths, strides, strict=True)]
     )
     before, after = [], []
-    for length, step, far, more, size in zip(lengths, strides, reach, spare, sizes, strict=True):
-        total = step * (length - 1) + more + far - size
+    for length, step, window, extra, size in zip(lengths, strides, extent, output_padding, sizes, strict=True):
+        total = step * (length - 1) + extra + window - size
         half = total // 2
         upper = auto == "SAME_UPPER"
         before.append(half if upper else total - half)
         after.append(total - half if upper else half)
-    return [*before, *after], spare
+    return [*before, *after], output_padding
 
 
 @onnx_operator("DeformConv", 19, 22)

@@ -25,7 +25,7 @@ def shape(n: OnnxNode, x: Expr) -> Expr:
     result = n("shape_of", x, dtype="int64")
     if len(dims) < rank:
         result = n("strided_slice", result, begin=[start], end=[max(start, end)], strides=[1])
-    return n.note(result, [None if isinstance(dim, Any) else dim for dim in dims])
+    return n.record_entries(result, [None if isinstance(dim, Any) else dim for dim in dims])
 
 
 @onnx_operator("Size", 1, 13, 19, 21, 23, 24, 25)
@@ -61,7 +61,7 @@ def constant_of_shape(n: OnnxNode, target: Expr) -> Expr:
     if value.size != 1:
         n.refuse("needs one value", found=f"{value.size}")
     fill = n.array(value.reshape(()))
-    shape = n.known_ints(target, "the shape") if n.value(target) is not None else target
+    shape = n.constant_ints(target, "the shape") if n.value(target) is not None else target
     return n("full", fill, shape=shape, dtype=value.dtype.name)
 
 
@@ -69,7 +69,7 @@ def constant_of_shape(n: OnnxNode, target: Expr) -> Expr:
 def eye_like(n: OnnxNode, x: Expr) -> Expr:
     """A constant with ones on a diagonal."""
     rows, columns = n.static_shape(x)
-    n.room(rows, columns)
+    n.check_size(rows, columns)
     dtype = dtype_of(n.integer("dtype")) if n.has("dtype") else n.dtype(x)
     return n.constant(np.eye(rows, columns, n.integer("k", 0)), dtype)
 
@@ -77,15 +77,15 @@ def eye_like(n: OnnxNode, x: Expr) -> Expr:
 @onnx_operator("Range", 11, 27)
 def arange(n: OnnxNode, start: Expr, limit: Expr, delta: Expr) -> Expr:
     """`arange`."""
-    scalars = [n("reshape", value, newshape=[]) if n.rank(value) else value for value in (start, limit, delta)]
+    scalars = [n.scalar(value) for value in (start, limit, delta)]
     return n("arange", *scalars, dtype=n.dtype(start))
 
 
 @onnx_operator("OneHot", 9, 11, 28)
 def one_hot(n: OnnxNode, indices: Expr, depth: Expr, values: Expr) -> Expr:
-    """`one_hot`, its indices counted from the end where they are negative."""
+    """`one_hot`; negative indices count from the end."""
     off, on = (n("take", values, n.constant(position, "int64"), axis=0) for position in (0, 1))
-    count = n.cast(depth if n.rank(depth) == 0 else n("reshape", depth, newshape=[]), "int64")
+    count = n.cast(n.scalar(depth), "int64")
     positions = n("floor_mod", n.cast(indices, "int64"), count)
     inside = n(
         "logical_and",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from passlab.frontend.formulas import to_even
+from passlab.frontend.formulas import round_half_to_even
 from passlab.frontend.onnx.entries import enter, onnx_operator
 from passlab.frontend.onnx.node import OnnxNode
 from passlab.frontend.onnx.tensors import dtype_of
@@ -33,8 +33,8 @@ for _name, (_relay_name, _versions) in RENAMED.items():
 
 @onnx_operator("Round", 11, 22)
 def round_(n: OnnxNode, x: Expr) -> Expr:
-    """`round`, and twice the `round` of the half where two integers are as near: that is the even one."""
-    return to_even(n, x)
+    """`round`; a half becomes twice the `round` of its half, the even neighbour."""
+    return round_half_to_even(n, x)
 
 
 @onnx_operator("Identity", 1, 13, 14, 16, 19, 21, 23, 24, 25)
@@ -51,14 +51,14 @@ def reciprocal(n: OnnxNode, x: Expr) -> Expr:
 
 @onnx_operator("IsInf", 10, 20)
 def is_inf(n: OnnxNode, x: Expr) -> Expr:
-    """`isinf`, or a comparison with the one infinity that counts."""
+    """`isinf`, or a comparison with one infinity."""
     positive, negative = n.flag("detect_positive", True), n.flag("detect_negative", True)
     if positive and negative:
         return n("isinf", x)
     infinity = n.constant(float("inf") if positive else float("-inf"), x)
     if positive or negative:
         return n("equal", x, infinity)
-    return n("not_equal", n("isinf", x), n("isinf", x))
+    return n("not_equal", n("isinf", x), n("isinf", x))  # false everywhere
 
 
 @onnx_operator("Clip", 1, 6, 11, 12, 13)
@@ -105,7 +105,7 @@ def _cast(n: OnnxNode, x: Expr, dtype: str) -> Expr:
         return x
     x = saturate(n, x, dtype)
     result, entries = n.cast(x, dtype), n.entries(x)
-    return result if entries is None or "int" not in dtype else n.note(result, entries)
+    return result if entries is None or "int" not in dtype else n.record_entries(result, entries)
 
 
 @onnx_operator("BitCast", 26)
@@ -119,10 +119,10 @@ def dropout(n: OnnxNode, x: Expr, ratio: Expr | None = None, training: Expr | No
     """Its input, and a mask of ones: nothing is dropped outside training."""
     if n.version < 7 and not n.flag("is_test"):
         n.refuse("drops elements: the model is in training mode", hint="export the model for inference")
-    active = training is not None and bool(n.constant_of(training, "whether it is in training mode").any())
-    if active and (ratio is None or n.constant_of(ratio, "its ratio").any()):
+    active = training is not None and bool(n.constant_value(training, "whether it is in training mode").any())
+    if active and (ratio is None or n.constant_value(ratio, "its ratio").any()):
         n.refuse("drops elements: the model is in training mode", hint="export the model for inference")
-    return [x, n("ones_like", n.cast(x, "bool") if n.version >= 10 else x)] if n.wants(1) else [x]
+    return [x, n("ones_like", n.cast(x, "bool") if n.version >= 10 else x)] if n.uses_output(1) else [x]
 
 
 @onnx_operator("Where", 9, 16)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from passlab.frontend.building import ShapeEntry
-from passlab.frontend.formulas import from_zero
+from passlab.frontend.formulas import nonnegative_indices
 from passlab.frontend.onnx.entries import onnx_operator
 from passlab.frontend.onnx.node import OnnxNode
 from passlab.frontend.sizes import size_of
@@ -16,18 +16,18 @@ from passlab.ir.expr import Expr
 def gather(n: OnnxNode, x: Expr, indices: Expr) -> Expr:
     """`take`."""
     axis = n.axis(n.integer("axis", 0), n.rank(x))
-    result = n("take", x, from_zero(n, indices, x, axis), axis=axis)
+    result = n("take", x, nonnegative_indices(n, indices, x, axis), axis=axis)
     sizes, positions = n.entries(x), n.value(indices)
     if sizes is None or positions is None or positions.ndim > 1:
         return result
-    picked = [sizes[int(position)] for position in positions.reshape(-1) if -len(sizes) <= position < len(sizes)]
-    return _as_known(n, result, picked)
+    selected = [sizes[int(position)] for position in positions.reshape(-1) if -len(sizes) <= position < len(sizes)]
+    return _constant_if_static(n, result, selected)
 
 
-def _as_known(n: OnnxNode, expr: Expr, entries: list[ShapeEntry]) -> Expr:
-    """Return the elements of a shape: as a constant if all are known."""
+def _constant_if_static(n: OnnxNode, expr: Expr, entries: list[ShapeEntry]) -> Expr:
+    """Return the elements of a shape as a constant if all are known, else record them for the expression."""
     if not all(isinstance(entry, int) for entry in entries):
-        return n.note(expr, entries)
+        return n.record_entries(expr, entries)
     return n("reshape", n.constant(entries, expr), newshape=n.static_shape(expr))
 
 
@@ -35,7 +35,7 @@ def _as_known(n: OnnxNode, expr: Expr, entries: list[ShapeEntry]) -> Expr:
 def gather_elements(n: OnnxNode, x: Expr, indices: Expr) -> Expr:
     """`gather`."""
     axis = n.axis(n.integer("axis", 0), n.rank(x))
-    return n("gather", x, axis=axis, indices=from_zero(n, indices, x, axis))
+    return n("gather", x, axis=axis, indices=nonnegative_indices(n, indices, x, axis))
 
 
 @onnx_operator("GatherND", 11, 12, 13)
@@ -43,11 +43,11 @@ def gather_nd(n: OnnxNode, x: Expr, indices: Expr) -> Expr:
     """`gather_nd`, whose index axis comes first."""
     batch_dims, rank = n.integer("batch_dims", 0), n.rank(indices)
     (length,) = n.static_shape(indices, [rank - 1])
-    first = n("transpose", _tuples_from_zero(n, indices, x, length, batch_dims), axes=[rank - 1, *range(rank - 1)])
+    first = n("transpose", _nonnegative_tuples(n, indices, x, length, batch_dims), axes=[rank - 1, *range(rank - 1)])
     return n("gather_nd", x, first, batch_dims=batch_dims, index_rank=length)
 
 
-def _tuples_from_zero(n: OnnxNode, indices: Expr, x: Expr, length: int, first: int) -> Expr:
+def _nonnegative_tuples(n: OnnxNode, indices: Expr, x: Expr, length: int, first: int) -> Expr:
     """Return index tuples, along the last axis, with each element counted from 0 along its axis of `x`."""
     value = n.value(indices)
     if value is not None and (value >= 0).all():
@@ -65,14 +65,14 @@ def scatter_elements(n: OnnxNode, x: Expr, indices: Expr, updates: Expr) -> Expr
     """`scatter_elements`."""
     axis = n.axis(n.integer("axis", 0), n.rank(x))
     reduction = _REDUCTIONS[n.choice("reduction", "none", tuple(_REDUCTIONS))]
-    return n("scatter_elements", x, from_zero(n, indices, x, axis), updates, axis=axis, reduction=reduction)
+    return n("scatter_elements", x, nonnegative_indices(n, indices, x, axis), updates, axis=axis, reduction=reduction)
 
 
 @onnx_operator("Scatter", 9, 11)
 def scatter(n: OnnxNode, x: Expr, indices: Expr, updates: Expr) -> Expr:
     """`scatter_elements`: the older name of ScatterElements."""
     axis = n.axis(n.integer("axis", 0), n.rank(x))
-    return n("scatter_elements", x, from_zero(n, indices, x, axis), updates, axis=axis)
+    return n("scatter_elements", x, nonnegative_indices(n, indices, x, axis), updates, axis=axis)
 
 
 @onnx_operator("ScatterND", 11, 13, 16, 18)
@@ -81,13 +81,13 @@ def scatter_nd(n: OnnxNode, x: Expr, indices: Expr, updates: Expr) -> Expr:
     rank = n.rank(indices)
     (length,) = n.static_shape(indices, [rank - 1])
     mode = _REDUCTIONS[n.choice("reduction", "none", tuple(_REDUCTIONS))]
-    first = n("transpose", _tuples_from_zero(n, indices, x, length, 0), axes=[rank - 1, *range(rank - 1)])
+    first = n("transpose", _nonnegative_tuples(n, indices, x, length, 0), axes=[rank - 1, *range(rank - 1)])
     return n("scatter_nd", x, first, updates, mode=mode)
 
 
 @onnx_operator("Compress", 9, 11, 28)
 def compress(n: OnnxNode, x: Expr, condition: Expr) -> Expr:
-    """`take` of the places where the condition holds, found by `argwhere`."""
+    """`take` of the indices where the condition holds, by `argwhere`."""
     if n.has("axis"):
         axis = n.axis(n.integer("axis"), n.rank(x))
     else:
@@ -98,10 +98,10 @@ def compress(n: OnnxNode, x: Expr, condition: Expr) -> Expr:
 
 @onnx_operator("TensorScatter", 24)
 def tensor_scatter(n: OnnxNode, cache: Expr, update: Expr, starts: Expr | None = None) -> Expr:
-    """`scatter_elements` of the update, from a place of its own in each sample."""
+    """`scatter_elements` of the update, from the start index of each sample."""
     axis = n.axis(n.integer("axis", -2), n.rank(cache))
     shape, (length,) = n.static_shape(update), n.static_shape(cache, [axis])
-    n.room(shape[axis])
+    n.check_size(shape[axis])
     steps = n.constant(np.arange(shape[axis]).reshape([-1 if at == axis else 1 for at in range(len(shape))]), "int64")
     if starts is not None:
         steps = n("add", steps, n("reshape", n.cast(starts, "int64"), newshape=[-1, *[1] * (len(shape) - 1)]))

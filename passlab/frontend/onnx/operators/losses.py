@@ -7,7 +7,7 @@ from passlab.frontend.onnx.node import OnnxNode
 from passlab.ir.expr import Expr
 
 _REDUCTIONS = ("mean", "none", "sum")
-_NEVER = -(2**31) + 1  # a class that no target has
+_NO_CLASS = -(2**31) + 1  # the default of `ignore_index`: a class that no target has
 
 
 @onnx_operator("NegativeLogLikelihoodLoss", 12, 13, 22)
@@ -27,5 +27,5 @@ def _loss(n: OnnxNode, x: Expr, target: Expr, weight: Expr | None) -> Expr:
     if weight is None:
         weight = n("ones", shape=n.static_shape(x, [1]), dtype=n.dtype(x))
     reduction = n.choice("reduction", "mean", _REDUCTIONS)
-    ignored = n.integer("ignore_index", _NEVER)
+    ignored = n.integer("ignore_index", _NO_CLASS)
     return n("nn.nll_loss", x, target, weight, reduction=reduction, ignore_index=ignored)

@@ -10,7 +10,7 @@ from passlab.ir.expr import Expr
 
 @onnx_operator("MatMul", 1, 9, 13)
 def matmul(n: OnnxNode, a: Expr, b: Expr) -> Expr:
-    """`nn.dense` by a matrix, `nn.batch_matmul` by more of them."""
+    """`nn.dense` with one matrix, `nn.batch_matmul` with a batch."""
     return matrix_product(n, a, b, "")
 
 

@@ -14,15 +14,15 @@ from passlab.op.dtypes import Array
 
 @onnx_operator("Reshape", 1, 5, 13, 14, 19, 21, 23, 24, 25)
 def reshape(n: OnnxNode, x: Expr, shape: Expr | None = None) -> Expr:
-    """`reshape`, or `dyn.reshape` by a shape that is computed when the program runs."""
+    """`reshape`, or `dyn.reshape` to a computed shape."""
     if n.version < 5 or shape is None:
         return _static_reshape(n, x, n.integers("shape"))
     if n.value(shape) is None:
         target = n.entries(shape)
         if target is None or n.flag("allowzero"):
             return n("reshape", x, newshape=shape, allowzero=n.flag("allowzero"))
-        return _partly_known(n, x, shape, target)
-    return _static_reshape(n, x, n.known_ints(shape, "the shape"))
+        return _partly_static_reshape(n, x, shape, target)
+    return _static_reshape(n, x, n.constant_ints(shape, "the shape"))
 
 
 def _static_reshape(n: OnnxNode, x: Expr, newshape: list[int]) -> Expr:
@@ -31,11 +31,11 @@ def _static_reshape(n: OnnxNode, x: Expr, newshape: list[int]) -> Expr:
     return n("reshape", x, newshape=newshape, allowzero=n.flag("allowzero"))
 
 
-def _partly_known(n: OnnxNode, x: Expr, shape: Expr, target: list[ShapeEntry]) -> Expr:
+def _partly_static_reshape(n: OnnxNode, x: Expr, shape: Expr, target: list[ShapeEntry]) -> Expr:
     """Return a reshape to a partly known shape: unknown sizes are copied, and one can be inferred."""
-    own = n.shape(x)
+    dims = n.shape(x)
     codes = [
-        size if isinstance(size, int) else 0 if size is not None and at < len(own) and own[at] is size else -1
+        size if isinstance(size, int) else 0 if size is not None and at < len(dims) and dims[at] is size else -1
         for at, size in enumerate(target)
     ]
     return _static_reshape(n, x, codes) if codes.count(-1) <= 1 else n("reshape", x, newshape=shape)
@@ -43,7 +43,7 @@ def _partly_known(n: OnnxNode, x: Expr, shape: Expr, target: list[ShapeEntry]) -
 
 @onnx_operator("Flatten", 1, 9, 11, 13, 21, 23, 24, 25)
 def flatten(n: OnnxNode, x: Expr) -> Expr:
-    """`nn.batch_flatten` behind the first axis, otherwise a `reshape` to two dimensions."""
+    """`nn.batch_flatten` after the first axis, otherwise a `reshape` to two dimensions."""
     axis, rank = n.integer("axis", 1), n.rank(x)
     if axis == 1 and rank > 1:
         return n("nn.batch_flatten", x)
@@ -55,13 +55,13 @@ def flatten(n: OnnxNode, x: Expr) -> Expr:
 @onnx_operator("Squeeze", 1, 11, 13, 21, 23, 24, 25)
 def squeeze(n: OnnxNode, x: Expr, axes: Expr | None = None) -> Expr:
     """`squeeze`."""
-    named = n.integers("axes", None) if n.version < 13 else None if axes is None else n.known_ints(axes, "the axes")
+    named = n.integers("axes", None) if n.version < 13 else None if axes is None else n.constant_ints(axes, "the axes")
     if named is None:
         named = [axis for axis, dim in enumerate(n.static_shape(x)) if dim == 1]
     if not named:
         return x
     result, entries = n("squeeze", x, axis=[n.axis(axis, n.rank(x)) for axis in named]), n.entries(x)
-    return result if entries is None else n.note(result, entries)
+    return result if entries is None else n.record_entries(result, entries)
 
 
 @onnx_operator("Unsqueeze", 1, 11, 13, 21, 23, 24, 25)
@@ -72,12 +72,12 @@ def unsqueeze(n: OnnxNode, x: Expr, axes: Expr | None = None) -> Expr:
     elif axes is None:
         n.refuse("lacks the input `axes`")
     else:
-        named = n.known_ints(axes, "the axes")
+        named = n.constant_ints(axes, "the axes")
     rank = n.rank(x) + len(named)
     result, entries = x, n.entries(x)
     for axis in sorted(n.axis(axis, rank) for axis in named):
         result = n("expand_dims", result, axis=axis)
-    return result if entries is None or len(entries) != 1 else n.note(result, entries)
+    return result if entries is None or len(entries) != 1 else n.record_entries(result, entries)
 
 
 @onnx_operator("Transpose", 1, 13, 21, 23, 24, 25)
@@ -94,7 +94,7 @@ def concat(n: OnnxNode, first: Expr, *others: Expr) -> Expr:
     entries = [n.known_entries(part) for part in parts] if n.rank(first) == 1 else [None]
     if n.value(result) is not None or not all(entries):
         return result
-    return n.note(result, [entry for part in entries for entry in part or ()])
+    return n.record_entries(result, [entry for part in entries for entry in part or ()])
 
 
 @onnx_operator("Split", 1, 2, 11, 13, 18)
@@ -102,7 +102,7 @@ def split(n: OnnxNode, x: Expr, lengths: Expr | None = None) -> list[Expr]:
     """`split`, at the ends of the parts."""
     axis = n.axis(n.integer("axis", 0), n.rank(x))
     if lengths is not None:
-        parts = n.known_ints(lengths, "the lengths of the parts")
+        parts = n.constant_ints(lengths, "the lengths of the parts")
     else:
         parts = n.integers("split", []) or _equal_parts(n, x, axis)
     if len(parts) == 1:
@@ -135,24 +135,24 @@ def expand(n: OnnxNode, x: Expr, shape: Expr) -> Expr:
     own, target = sizes_of(n, x), [int(size) for size in value.reshape(-1)]
     rank = max(len(own), len(target))
     pairs = zip([1] * (rank - len(own)) + own, [1] * (rank - len(target)) + target, strict=True)
-    both: list[Size] = [own_size if size == 1 else size for own_size, size in pairs]
-    if both == own:
+    target_sizes: list[Size] = [own_size if size == 1 else size for own_size, size in pairs]
+    if target_sizes == own:
         return x
-    if all(isinstance(size, int) for size in both):
-        return n("broadcast_to", x, shape=both)
-    return n("broadcast_to", x, shape=as_vector(n, both))
+    if all(isinstance(size, int) for size in target_sizes):
+        return n("broadcast_to", x, shape=target_sizes)
+    return n("broadcast_to", x, shape=as_vector(n, target_sizes))
 
 
 @onnx_operator("Tile", 1, 6, 13)
 def tile(n: OnnxNode, x: Expr, repeats: Expr, axis: Expr | None = None) -> Expr:
     """`tile`, or `dyn.tile`."""
     if n.version < 6:
-        count = n.known_ints(repeats, "the number of tiles")[0]
-        position = 0 if axis is None else n.known_ints(axis, "the axis")[0]
+        count = n.constant_ints(repeats, "the number of tiles")[0]
+        position = 0 if axis is None else n.constant_ints(axis, "the axis")[0]
         return n("tile", x, reps=[count if at == n.axis(position, n.rank(x)) else 1 for at in range(n.rank(x))])
     if n.value(repeats) is None:
         return n("tile", x, reps=repeats)
-    reps = n.known_ints(repeats, "the repeats")
+    reps = n.constant_ints(repeats, "the repeats")
     return n("tile", x, reps=reps) if reps else x
 
 
@@ -165,7 +165,7 @@ def depth_to_space(n: OnnxNode, x: Expr) -> Expr:
 
 @onnx_operator("SpaceToDepth", 1, 13, 28)
 def space_to_depth(n: OnnxNode, x: Expr) -> Expr:
-    """`nn.space_to_depth`, or the transposition that it is, with the channels first."""
+    """`nn.space_to_depth`; in mode CRD a `transpose` between two reshapes."""
     block = n.integer("blocksize")
     if n.choice("mode", "DCR", ("DCR", "CRD")) == "DCR":
         return n("nn.space_to_depth", x, block_size=block, layout="NCHW")
@@ -178,7 +178,7 @@ def space_to_depth(n: OnnxNode, x: Expr) -> Expr:
 @onnx_operator("Trilu", 14)
 def trilu(n: OnnxNode, x: Expr, k: Expr | None = None) -> Expr:
     """`trilu`."""
-    diagonal = n.constant(0, "int64") if k is None else n("reshape", k, newshape=[]) if n.rank(k) else k
+    diagonal = n.constant(0, "int64") if k is None else n.scalar(k)
     return n("trilu", x, k=diagonal, upper=n.flag("upper", True))
 
 
@@ -191,9 +191,9 @@ def reverse_sequence(n: OnnxNode, x: Expr, lengths: Expr) -> Expr:
 
 @onnx_operator("Col2Im", 18)
 def columns_to_image(n: OnnxNode, x: Expr, image_shape: Expr, block_shape: Expr) -> Expr:
-    """A transposed convolution with one-hot kernels, which adds up the blocks that overlap."""
-    image = n.known_ints(image_shape, "the shape of the image")
-    block = n.known_ints(block_shape, "the shape of a block")
+    """A transposed convolution with one-hot kernels, which adds the blocks where they overlap."""
+    image = n.constant_ints(image_shape, "the shape of the image")
+    block = n.constant_ints(block_shape, "the shape of a block")
     rank = len(block)
     strides, dilations = n.integers("strides", [1] * rank), n.integers("dilations", [1] * rank)
     pads = n.integers("pads", [0] * 2 * rank)
@@ -201,13 +201,13 @@ def columns_to_image(n: OnnxNode, x: Expr, image_shape: Expr, block_shape: Expr)
     taps = 1
     for size in block:
         taps *= size
-    reach = [(size - 1) * step + 1 for size, step in zip(block, dilations, strict=True)]
-    counts = [(size + pads[at] + pads[at + rank] - reach[at]) // strides[at] + 1 for at, size in enumerate(image)]
-    n.room(taps, taps)
+    extent = [(size - 1) * step + 1 for size, step in zip(block, dilations, strict=True)]
+    counts = [(size + pads[at] + pads[at + rank] - extent[at]) // strides[at] + 1 for at, size in enumerate(image)]
+    n.check_size(taps, taps)
     columns = n("reshape", x, newshape=[batch * (rows // taps), taps, *counts])
     kernel = n.constant(_one_hot_kernels(block), x)
-    spare = [
-        size + pads[at] + pads[at + rank] - reach[at] - (counts[at] - 1) * strides[at] for at, size in enumerate(image)
+    output_padding = [
+        size + pads[at] + pads[at + rank] - extent[at] - (counts[at] - 1) * strides[at] for at, size in enumerate(image)
     ]
     result = n(
         f"nn.conv{rank}d_transpose",
@@ -216,7 +216,7 @@ def columns_to_image(n: OnnxNode, x: Expr, image_shape: Expr, block_shape: Expr)
         strides=strides,
         padding=pads,
         dilation=dilations,
-        output_padding=spare,
+        output_padding=output_padding,
         channels=1,
         kernel_size=block,
     )

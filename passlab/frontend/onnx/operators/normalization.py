@@ -9,28 +9,28 @@ from passlab.ir.expr import Expr
 
 @onnx_operator("BatchNormalization", 1, 6, 7, 9, 14, 15)
 def batch_normalization(n: OnnxNode, x: Expr, scale: Expr, bias: Expr, mean: Expr, variance: Expr) -> list[Expr]:
-    """`nn.batch_norm`; in training mode by the mean and the variance of the batch, which are mixed into those given."""
+    """`nn.batch_norm`; in training mode by the statistics of the batch, which also update the running ones."""
     if n.version < 9 and not n.flag("spatial", True):
         n.refuse("normalizes each position by itself", hint="only `spatial=1` is supported")
     epsilon = n.number("epsilon", 1e-5)
     if n.version >= 14 and n.flag("training_mode"):
-        return _training(n, x, scale, bias, mean, variance)
-    if n.version < 7 and not n.flag("is_test") and n.wants(1):
+        return _batch_statistics(n, x, scale, bias, mean, variance)
+    if n.version < 7 and not n.flag("is_test") and n.uses_output(1):
         n.refuse("is in training mode", hint="export the model for inference")
     parts = [n.cast(part, n.dtype(x)) for part in (scale, bias, mean, variance)]
     return [n.fields(n("nn.batch_norm", x, *parts, axis=1, epsilon=epsilon), 3)[0]]
 
 
-def _training(n: OnnxNode, x: Expr, scale: Expr, bias: Expr, mean: Expr, variance: Expr) -> list[Expr]:
+def _batch_statistics(n: OnnxNode, x: Expr, scale: Expr, bias: Expr, mean: Expr, variance: Expr) -> list[Expr]:
     axes = [axis for axis in range(n.rank(x)) if axis != 1]
-    own_mean = n("mean", x, axis=axes, keepdims=False)
-    own_variance = n("variance", x, axis=axes, keepdims=False)
-    parts = [n.cast(part, n.dtype(x)) for part in (scale, bias, own_mean, own_variance)]
+    batch_mean = n("mean", x, axis=axes, keepdims=False)
+    batch_variance = n("variance", x, axis=axes, keepdims=False)
+    parts = [n.cast(part, n.dtype(x)) for part in (scale, bias, batch_mean, batch_variance)]
     result = n.fields(n("nn.batch_norm", x, *parts, axis=1, epsilon=n.number("epsilon", 1e-5)), 3)[0]
     momentum = n.number("momentum", 0.9)
     running = [
         n("add", n("multiply", old, momentum), n("multiply", n.cast(new, n.dtype(old)), 1 - momentum))
-        for old, new in ((mean, own_mean), (variance, own_variance))
+        for old, new in ((mean, batch_mean), (variance, batch_variance))
     ]
     return [result, *running]
 
@@ -43,11 +43,11 @@ def instance_normalization(n: OnnxNode, x: Expr, scale: Expr, bias: Expr) -> Exp
 
 @onnx_operator("LayerNormalization", 17)
 def layer_normalization(n: OnnxNode, x: Expr, scale: Expr, bias: Expr | None = None) -> list[Expr]:
-    """`nn.layer_norm` along the last axis; by its formula along several, or where mean and deviation are asked for."""
+    """`nn.layer_norm` along the last axis; by its formula along several, or where mean and deviation are outputs."""
     axis, rank, epsilon = n.axis(n.integer("axis", -1), n.rank(x)), n.rank(x), n.number("epsilon", 1e-5)
     stash = n.integer("stash_type", 1)
-    plain = axis == rank - 1 and n.rank(scale) == 1 and n.shape(scale) == n.shape(x)[-1:]
-    if plain and bias is not None and not n.wants(1) and not n.wants(2) and n.dtype(x) == "float32":
+    is_last_axis = axis == rank - 1 and n.rank(scale) == 1 and n.shape(scale) == n.shape(x)[-1:]
+    if is_last_axis and bias is not None and not n.uses_output(1) and not n.uses_output(2) and n.dtype(x) == "float32":
         return [n("nn.layer_norm", x, scale, bias, axis=-1, epsilon=epsilon)]
     axes, wide = list(range(axis, rank)), "float32" if stash == 1 else n.dtype(x)
     y = n.cast(x, wide)
@@ -86,7 +86,7 @@ def group_normalization(n: OnnxNode, x: Expr, scale: Expr, bias: Expr) -> Expr:
 
 @onnx_operator("LpNormalization", 1, 22)
 def norm_normalization(n: OnnxNode, x: Expr) -> Expr:
-    """Division by the `sum` of absolute values, or by the root of the `sum` of squares; nothing stays nothing."""
+    """Division by the `sum` of absolute values, or by the root of the `sum` of squares; zeros stay zeros."""
     axis, p = [n.axis(n.integer("axis", -1), n.rank(x))], n.integer("p", 2)
     if p not in (1, 2):
         n.refuse("has norms of order 1 and 2", found=str(p))
@@ -105,7 +105,7 @@ def local_response_normalization(n: OnnxNode, x: Expr) -> Expr:
 
 @onnx_operator("MeanVarianceNormalization", 9, 13)
 def mean_variance_normalization(n: OnnxNode, x: Expr) -> Expr:
-    """The distance from the `mean`, divided by the deviation."""
+    """The difference from the `mean`, divided by the standard deviation."""
     axes = n.integers("axes", [0, 2, 3])
     mean = n("mean", x, axis=axes, keepdims=True)
     square = n("mean", n("multiply", x, x), axis=axes, keepdims=True)

@@ -7,7 +7,7 @@ from passlab.frontend.onnx.node import OnnxNode
 from passlab.ir.expr import Expr
 
 
-def _place_of(n: OnnxNode, operator: str, x: Expr) -> Expr:
+def _arg_extreme(n: OnnxNode, operator: str, x: Expr) -> Expr:
     axis = n.axis(n.integer("axis", 0), n.rank(x))
     last = n.flag("select_last_index")
     result = n(operator, x, axis=axis, keepdims=n.flag("keepdims", True), select_last_index=last)
@@ -17,13 +17,13 @@ def _place_of(n: OnnxNode, operator: str, x: Expr) -> Expr:
 @onnx_operator("ArgMax", 1, 11, 12, 13)
 def arg_max(n: OnnxNode, x: Expr) -> Expr:
     """`argmax`."""
-    return _place_of(n, "argmax", x)
+    return _arg_extreme(n, "argmax", x)
 
 
 @onnx_operator("ArgMin", 1, 11, 12, 13)
 def arg_min(n: OnnxNode, x: Expr) -> Expr:
     """`argmin`."""
-    return _place_of(n, "argmin", x)
+    return _arg_extreme(n, "argmin", x)
 
 
 @onnx_operator("TopK", 1, 10, 11, 24)
@@ -33,7 +33,7 @@ def top_k(n: OnnxNode, x: Expr, k: Expr | None = None) -> list[Expr]:
     if n.version < 10 or k is None:
         count = n.integer("k")
     else:
-        count = k if n.value(k) is None else n.known_ints(k, "k")[0]
+        count = k if n.value(k) is None else n.constant_ints(k, "k")[0]
     if isinstance(count, Expr):
         count = n("reshape", count, newshape=[])
     axis, ascending = n.axis(n.integer("axis", -1), n.rank(x)), not n.flag("largest", True)
@@ -43,18 +43,18 @@ def top_k(n: OnnxNode, x: Expr, k: Expr | None = None) -> list[Expr]:
 
 @onnx_operator("CumSum", 11, 14)
 def cumulative_sum(n: OnnxNode, x: Expr, axis: Expr) -> Expr:
-    """`cumsum`, of the reversed tensor where that is asked for."""
+    """`cumsum`, of the reversed tensor if `reverse` is set."""
     return _cumulative(n, "cumsum", x, axis)
 
 
 @onnx_operator("CumProd", 26)
 def cumulative_product(n: OnnxNode, x: Expr, axis: Expr) -> Expr:
-    """`cumprod`, of the reversed tensor where that is asked for."""
+    """`cumprod`, of the reversed tensor if `reverse` is set."""
     return _cumulative(n, "cumprod", x, axis)
 
 
 def _cumulative(n: OnnxNode, operator: str, x: Expr, axis: Expr) -> Expr:
-    position = n.axis(n.known_ints(axis, "the axis")[0], n.rank(x))
+    position = n.axis(n.constant_ints(axis, "the axis")[0], n.rank(x))
     back = n.flag("reverse")
     result = n("reverse", x, axis=position) if back else x
     result = n(operator, result, axis=position, dtype=n.dtype(x), exclusive=n.flag("exclusive"))
@@ -63,7 +63,7 @@ def _cumulative(n: OnnxNode, operator: str, x: Expr, axis: Expr) -> Expr:
 
 @onnx_operator("Unique", 11, 28)
 def unique(n: OnnxNode, x: Expr) -> list[Expr | None]:
-    """`unique` of a vector, or of all elements, cut to the number of different ones."""
+    """`unique` of a vector or of all elements, cropped to the number of distinct ones."""
     if n.has("axis") and n.rank(x) != 1:
         n.refuse("looks for different slices along an axis", hint="Relay's `unique` compares single elements")
     flat = x if n.rank(x) == 1 else n("reshape", x, newshape=[-1])

@@ -11,9 +11,12 @@ _MODES = {"constant": "constant", "edge": "edge", "reflect": "reflect", "wrap": 
 
 @onnx_operator("Pad", 1, 2, 11, 13, 18, 19, 21, 23, 24, 25)
 def pad(n: OnnxNode, x: Expr, pads: Expr | None = None, value: Expr | None = None, axes: Expr | None = None) -> Expr:
-    """`nn.pad`, by computed widths `dyn.nn.pad`; negative widths cut off."""
+    """`nn.pad`, or `dyn.nn.pad` by computed widths; negative widths crop."""
     mode, rank = _MODES[n.choice("mode", "constant", tuple(_MODES))], n.rank(x)
-    fill = n.constant(n.number("value", 0.0), x) if n.version < 11 else _fill(n, x, value)
+    if n.version < 11:
+        fill = n.constant(n.number("value", 0.0), x)
+    else:
+        fill = n.constant(0, x) if value is None else n.scalar(value)
     if n.version < 11:
         widths = n.integers("paddings" if n.version == 1 else "pads")
     elif pads is None:
@@ -21,20 +24,14 @@ def pad(n: OnnxNode, x: Expr, pads: Expr | None = None, value: Expr | None = Non
     elif n.value(pads) is None:
         return _dynamic(n, x, pads, fill, mode, axes)
     else:
-        widths = n.known_ints(pads, "the widths")
-    positions = list(range(rank)) if axes is None else [n.axis(a, rank) for a in n.known_ints(axes, "the axes")]
+        widths = n.constant_ints(pads, "the widths")
+    positions = list(range(rank)) if axes is None else [n.axis(a, rank) for a in n.constant_ints(axes, "the axes")]
     if len(widths) != 2 * len(positions):
         n.refuse("needs a width before and after each axis", str(2 * len(positions)), str(len(widths)))
     sides = [[0, 0] for _ in range(rank)]
     for at, axis in enumerate(positions):
         sides[axis] = [widths[at], widths[at + len(positions)]]
     return pad_sides(n, x, sides, fill, mode)
-
-
-def _fill(n: OnnxNode, x: Expr, value: Expr | None) -> Expr:
-    if value is None:
-        return n.constant(0, x)
-    return n("reshape", value, newshape=[]) if n.rank(value) else value
 
 
 def pad_sides(n: OnnxNode, x: Expr, sides: list[list[int]], fill: Expr, mode: str) -> Expr:
@@ -59,14 +56,14 @@ def _wrap(n: OnnxNode, x: Expr, sides: list[list[int]]) -> Expr:
     for axis, (before, after) in enumerate(sides):
         if before or after:
             (length,) = n.static_shape(x, [axis])
-            n.room(before + length + after)
+            n.check_size(before + length + after)
             positions = [position % length for position in range(-before, length + after)]
             x = n("take", x, n.constant(positions, "int64"), axis=axis)
     return x
 
 
 def _dynamic(n: OnnxNode, x: Expr, pads: Expr, fill: Expr, mode: str, axes: Expr | None) -> Expr:
-    if axes is not None and n.known_ints(axes, "the axes") != list(range(n.rank(x))):
+    if axes is not None and n.constant_ints(axes, "the axes") != list(range(n.rank(x))):
         n.refuse("pads some axes by widths that are computed", hint="make the widths constants of the model")
     if mode == "wrap":
         n.refuse("wraps round by widths that are computed", hint="make the widths constants of the model")

@@ -7,7 +7,7 @@ import math
 from passlab.frontend.onnx.entries import onnx_operator
 from passlab.frontend.onnx.node import OnnxNode
 from passlab.frontend.onnx.windows import windows_of
-from passlab.frontend.pooling import places_of, pool
+from passlab.frontend.pooling import argmax_indices, pool
 from passlab.ir.expr import Expr
 
 
@@ -17,10 +17,10 @@ def _pool(n: OnnxNode, kind: str, x: Expr, **more: bool) -> Expr:
 
 @onnx_operator("MaxPool", 1, 8, 10, 11, 12, 22)
 def max_pool(n: OnnxNode, x: Expr) -> list[Expr]:
-    """`nn.max_pool1d`, `nn.max_pool2d` or `nn.max_pool3d`; the places of the maxima by `argmax`."""
+    """`nn.max_pool1d`, `nn.max_pool2d` or `nn.max_pool3d`; the indices of the maxima by `argmax`."""
     windows, ceil = windows_of(n, x, n.integers("kernel_shape")), n.flag("ceil_mode")
     result = pool(n, "max", x, windows, ceil)
-    return [result, places_of(n, x, windows, ceil, n.flag("storage_order"))] if n.wants(1) else [result]
+    return [result, argmax_indices(n, x, windows, ceil, n.flag("storage_order"))] if n.uses_output(1) else [result]
 
 
 @onnx_operator("MaxUnpool", 9, 11, 22)
@@ -30,14 +30,14 @@ def max_unpool(n: OnnxNode, x: Expr, positions: Expr, shape: Expr | None = None)
     rank, kernel = len(image), n.integers("kernel_shape")
     strides, pads = n.integers("strides", [1] * rank), n.integers("pads", [0] * 2 * rank)
     sizes = [(length - 1) * strides[at] - pads[at] - pads[at + rank] + kernel[at] for at, length in enumerate(image)]
-    whole = [batch, channels, *sizes]
-    zeros = n("zeros", shape=[math.prod(whole)], dtype=n.dtype(x))
+    result_shape = [batch, channels, *sizes]
+    zeros = n("zeros", shape=[math.prod(result_shape)], dtype=n.dtype(x))
     flat = [n("reshape", part, newshape=[-1]) for part in (positions, x)]
-    result = n("reshape", n("scatter_elements", zeros, *flat, axis=0), newshape=whole)
+    result = n("reshape", n("scatter_elements", zeros, *flat, axis=0), newshape=result_shape)
     if shape is None:
         return result
-    target = n.known_ints(shape, "the shape of the result")
-    sides = [[0, size - own] for size, own in zip(target, whole, strict=True)]
+    target = n.constant_ints(shape, "the shape of the result")
+    sides = [[0, size - own] for size, own in zip(target, result_shape, strict=True)]
     return n("nn.pad", result, pad_width=sides, pad_value=n.constant(0, x))
 
 
@@ -93,7 +93,7 @@ def max_roi_pool(n: OnnxNode, x: Expr, rois: Expr) -> Expr:
 
 @onnx_operator("RoiAlign", 10, 16, 22)
 def roi_align(n: OnnxNode, x: Expr, rois: Expr, batch: Expr) -> Expr:
-    """`vision.roi_align`, its regions with their samples' numbers in front."""
+    """`vision.roi_align`, with the index of the sample in the first column of the regions."""
     mode = n.choice("mode", "avg", ("avg", "max"))
     half = n.version >= 16 and n.text("coordinate_transformation_mode", "half_pixel") == "half_pixel"
     scale = n.number("spatial_scale", 1.0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from passlab.frontend.formulas import to_even
+from passlab.frontend.formulas import round_half_to_even
 from passlab.frontend.onnx.entries import onnx_operator
 from passlab.frontend.onnx.node import OnnxNode
 from passlab.frontend.onnx.operators.convolution import convolve, kernel_of
@@ -31,10 +31,10 @@ def _axis(n: OnnxNode, x: Expr, scale: Expr) -> int:
     return n.axis(n.integer("axis", 1), n.rank(x)) if n.rank(scale) else 0
 
 
-def _is_relays(n: OnnxNode, integer: str, number: Expr, scale: Expr, zero: Expr | None, block: int) -> bool:
-    """Whether Relay's operator applies: from 32 bits to 8, by known scales, one, or one for each index along an axis.
+def _has_relay_operator(n: OnnxNode, integer: str, number: Expr, scale: Expr, zero: Expr | None, block: int) -> bool:
+    """Whether Relay's operator applies: float32 to 8 bits or back, with constant scales, per tensor or per axis.
 
-    Relay rounds halves away from zero, ONNX to even: such numbers may differ by one. Models with computed scales use
+    Relay rounds halves away from zero, ONNX to even, so such numbers may differ by one. Models with computed scales use
     the formula.
     """
     if n.value(scale) is None or (zero is not None and n.value(zero) is None):
@@ -42,15 +42,15 @@ def _is_relays(n: OnnxNode, integer: str, number: Expr, scale: Expr, zero: Expr 
     return integer in ("int8", "uint8") and n.dtype(number) == n.dtype(scale) == "float32" and not block
 
 
-def _for_relay(n: OnnxNode, scale: Expr, zero: Expr | None) -> tuple[Expr, Expr]:
-    """Return scales and zero points in Relay's form: a single one is a scalar, zero points have 32 bits."""
+def _relay_parameters(n: OnnxNode, scale: Expr, zero: Expr | None) -> tuple[Expr, Expr]:
+    """Return scale and zero point for Relay's operators: a single one is a scalar, the zero point is int32."""
     zero = n("zeros_like", n.cast(scale, "int32")) if zero is None else n.cast(zero, "int32")
     if n.shape(scale) == (1,):
         return n("reshape", scale, newshape=[]), n("reshape", zero, newshape=[])
     return scale, zero
 
 
-def _spread(n: OnnxNode, part: Expr, x: Expr, axis: int, block: int) -> Expr:
+def _broadcastable(n: OnnxNode, part: Expr, x: Expr, axis: int, block: int) -> Expr:
     """Return scales or zero points that broadcast against `x`: a single one, along an axis, or per block."""
     if n.rank(part) == 0 or n.shape(part) == (1,):
         return n("reshape", part, newshape=[]) if n.rank(part) else part
@@ -58,8 +58,8 @@ def _spread(n: OnnxNode, part: Expr, x: Expr, axis: int, block: int) -> Expr:
         result = n("repeat", part, repeats=block, axis=axis)
         (length,) = n.static_shape(x, [axis])
         return n("strided_slice", result, begin=[0], end=[length], strides=[1], axes=[axis])
-    behind = n.rank(x) - axis - 1
-    return n("expand_dims", part, axis=1, num_newaxis=behind) if behind else part
+    trailing_axes = n.rank(x) - axis - 1
+    return n("expand_dims", part, axis=1, num_newaxis=trailing_axes) if trailing_axes else part
 
 
 @onnx_operator("QuantizeLinear", 10, 13, 19, 21, 23, 24, 25, 28)
@@ -70,21 +70,21 @@ def quantize(n: OnnxNode, x: Expr, scale: Expr, zero: Expr | None = None) -> Exp
     else:
         dtype = dtype_of(n.integer("output_dtype", 0) or 2)
     axis, block = _axis(n, x, scale), n.integer("block_size", 0)
-    if _is_relays(n, dtype, x, scale, zero, block) and not n.integer("precision", 0):
-        scales, zeros = _for_relay(n, scale, zero)
+    if _has_relay_operator(n, dtype, x, scale, zero, block) and not n.integer("precision", 0):
+        scales, zeros = _relay_parameters(n, scale, zero)
         return n("qnn.quantize", x, output_scale=scales, output_zero_point=zeros, axis=axis, out_dtype=dtype)
-    wide = _wide(n, x, scale)
-    ratio = n("divide", n.cast(x, wide), n.cast(_spread(n, scale, x, axis, block), wide))
+    wide = _ratio_dtype(n, x, scale)
+    ratio = n("divide", n.cast(x, wide), n.cast(_broadcastable(n, scale, x, axis, block), wide))
     if dtype not in _RANGES:
         return n.cast(saturate(n, ratio, dtype), dtype)
-    result = to_even(n, ratio)
+    result = round_half_to_even(n, ratio)
     if zero is not None:
-        result = n("add", result, n.cast(_spread(n, zero, x, axis, block), wide))
+        result = n("add", result, n.cast(_broadcastable(n, zero, x, axis, block), wide))
     low, high = _RANGES[dtype]
     return n.cast(n("clip", result, a_min=float(low), a_max=float(high)), dtype)
 
 
-def _wide(n: OnnxNode, x: Expr, scale: Expr) -> str:
+def _ratio_dtype(n: OnnxNode, x: Expr, scale: Expr) -> str:
     dtype = dtype_of(n.integer("precision", 0) or 1) if n.has("precision") else "float32"
     return "float64" if "float64" in (n.dtype(x), n.dtype(scale)) else dtype
 
@@ -94,49 +94,49 @@ def dequantize(n: OnnxNode, x: Expr, scale: Expr, zero: Expr | None = None) -> E
     """`qnn.dequantize` of 8 bits; otherwise the difference from the zero point, times the scale."""
     axis, block = _axis(n, x, scale), n.integer("block_size", 0)
     out = dtype_of(n.integer("output_dtype", 0)) if n.integer("output_dtype", 0) else n.dtype(scale)
-    if _is_relays(n, n.dtype(x), scale, scale, zero, block) and out == "float32":
-        scales, zeros = _for_relay(n, scale, zero)
+    if _has_relay_operator(n, n.dtype(x), scale, scale, zero, block) and out == "float32":
+        scales, zeros = _relay_parameters(n, scale, zero)
         return n("qnn.dequantize", x, input_scale=scales, input_zero_point=zeros, axis=axis, out_dtype=out)
     wide = "float32" if out in ("float16", "bfloat16") else out
     result = n.cast(x, wide)
     if zero is not None:
-        result = n("subtract", result, n.cast(_spread(n, zero, x, axis, block), wide))
-    return n.cast(n("multiply", result, n.cast(_spread(n, scale, x, axis, block), wide)), out)
+        result = n("subtract", result, n.cast(_broadcastable(n, zero, x, axis, block), wide))
+    return n.cast(n("multiply", result, n.cast(_broadcastable(n, scale, x, axis, block), wide)), out)
 
 
 @onnx_operator("DynamicQuantizeLinear", 11)
 def dynamic_quantize(n: OnnxNode, x: Expr) -> list[Expr]:
-    """Division, `round` and `clip`, by the extremes of the tensor itself."""
+    """Division, `round` and `clip`, with the scale and zero point of the extremes of the tensor."""
     axes = list(range(n.rank(x)))
     high = n("maximum", n("max", x, axis=axes) if axes else x, 0)
     low = n("minimum", n("min", x, axis=axes) if axes else x, 0)
     scale = n("divide", n("subtract", high, low), 255)
-    start = n("clip", to_even(n, n("divide", n("negative", low), scale)), a_min=0.0, a_max=255.0)
+    start = n("clip", round_half_to_even(n, n("divide", n("negative", low), scale)), a_min=0.0, a_max=255.0)
     zero = n.cast(start, "uint8")
-    result = n("add", to_even(n, n("divide", x, scale)), start)
+    result = n("add", round_half_to_even(n, n("divide", x, scale)), start)
     return [n.cast(n("clip", result, a_min=0.0, a_max=255.0), "uint8"), scale, zero]
 
 
-def _shift(n: OnnxNode, x: Expr, zero: Expr | None, axis: int) -> Expr:
-    """Return 8-bit numbers minus their zero point, in 32 bits."""
+def _subtract_zero(n: OnnxNode, x: Expr, zero: Expr | None, axis: int) -> Expr:
+    """Return 8-bit integers minus their zero point, in int32."""
     result = n.cast(x, "int32")
     if zero is None:
         return result
-    return n("subtract", result, n.cast(_spread(n, zero, x, axis, 0), "int32"))
+    return n("subtract", result, n.cast(_broadcastable(n, zero, x, axis, 0), "int32"))
 
 
 @onnx_operator("MatMulInteger", 10)
 def matmul_integer(n: OnnxNode, a: Expr, b: Expr, a_zero: Expr | None = None, b_zero: Expr | None = None) -> Expr:
-    """The product, in 32 bits, of the distances from the zero points."""
-    rows = _shift(n, a, a_zero, max(n.rank(a) - 2, 0))
-    return matrix_product(n, rows, _shift(n, b, b_zero, n.rank(b) - 1), "int32")
+    """The product in int32 of the differences from the zero points."""
+    rows = _subtract_zero(n, a, a_zero, max(n.rank(a) - 2, 0))
+    return matrix_product(n, rows, _subtract_zero(n, b, b_zero, n.rank(b) - 1), "int32")
 
 
 def _integer_conv(n: OnnxNode, x: Expr, w: Expr, x_zero: Expr | None, w_zero: Expr | None) -> Expr:
-    """Return a convolution in 32 bits. The padding is the zero point, which becomes 0."""
+    """Return a convolution in int32. Padding has the value of the zero point, so it is 0 after the subtraction."""
     windows = windows_of(n, x, kernel_of(n, w))
     rank = windows.rank
-    image, kernel = _shift(n, x, x_zero, 1), _shift(n, w, w_zero, 0)
+    image, kernel = _subtract_zero(n, x, x_zero, 1), _subtract_zero(n, w, w_zero, 0)
     sides = [[0, 0], [0, 0], *([windows.pads[at], windows.pads[at + rank]] for at in range(rank))]
     image = pad_sides(n, image, sides, n.constant(0, "int32"), "constant")
     return convolve(
@@ -146,7 +146,7 @@ def _integer_conv(n: OnnxNode, x: Expr, w: Expr, x_zero: Expr | None, w_zero: Ex
 
 @onnx_operator("ConvInteger", 10)
 def conv_integer(n: OnnxNode, x: Expr, w: Expr, x_zero: Expr | None = None, w_zero: Expr | None = None) -> Expr:
-    """The convolution, in 32 bits, of the distances from the zero points."""
+    """The convolution in int32 of the differences from the zero points."""
     return _integer_conv(n, x, w, x_zero, w_zero)
 
 
@@ -174,7 +174,7 @@ def quantized_matmul(
     n: OnnxNode, a: Expr, a_scale: Expr, a_zero: Expr, b: Expr, b_scale: Expr, b_zero: Expr, y_scale: Expr, y_zero: Expr
 ) -> Expr:
     """The product in 32 bits, brought to the scale of the result."""
-    rows, columns = _shift(n, a, a_zero, max(n.rank(a) - 2, 0)), _shift(n, b, b_zero, n.rank(b) - 1)
+    rows, columns = _subtract_zero(n, a, a_zero, max(n.rank(a) - 2, 0)), _subtract_zero(n, b, b_zero, n.rank(b) - 1)
     result = matrix_product(n, rows, columns, "int32")
     return _requantize(n, result, n("multiply", a_scale, b_scale), y_scale, y_zero, n.rank(result) - 1)
 
@@ -182,7 +182,7 @@ def quantized_matmul(
 def _requantize(n: OnnxNode, x: Expr, scale: Expr, y_scale: Expr, y_zero: Expr, axis: int) -> Expr:
     """Return 32-bit numbers of one scale as 8-bit numbers of another, rounding halves to even as ONNX does."""
     ratio = n.cast(n("divide", n.cast(scale, "float32"), n.cast(y_scale, "float32")), "float32")
-    result = to_even(n, n("multiply", n.cast(x, "float32"), _spread(n, ratio, x, axis, 0)))
-    result = n("add", result, n.cast(_spread(n, y_zero, x, axis, 0), "float32"))
+    result = round_half_to_even(n, n("multiply", n.cast(x, "float32"), _broadcastable(n, ratio, x, axis, 0)))
+    result = n("add", result, n.cast(_broadcastable(n, y_zero, x, axis, 0), "float32"))
     low, high = _RANGES.get(n.dtype(y_zero), (-np.inf, np.inf))
     return n.cast(n("clip", result, a_min=float(low), a_max=float(high)), n.dtype(y_zero))

@@ -1,4 +1,4 @@
-"""Random numbers, by Relay's counter-based generator: the same model always gets the same ones.
+"""Random numbers from Relay's counter-based generator (Threefry): the same model always generates the same ones.
 
 A node without a seed derives one from its name, so that no two nodes generate the same numbers.
 """
@@ -31,15 +31,15 @@ def _dtype(n: OnnxNode, like: Expr | None) -> str:
 def _normal(n: OnnxNode, shape: Sequence[int], dtype: str) -> Expr:
     wide = dtype if dtype in ("float32", "float64") else "float32"
     mean, scale = n.constant(n.number("mean", 0.0), wide), n.constant(n.number("scale", 1.0), wide)
-    drawn = n("random.normal", _key(n), shape=shape, dtype=wide, mean=mean, scale=scale)
-    return n.cast(n.fields(drawn, 2)[1], dtype)
+    sample = n("random.normal", _key(n), shape=shape, dtype=wide, mean=mean, scale=scale)
+    return n.cast(n.fields(sample, 2)[1], dtype)
 
 
 def _uniform(n: OnnxNode, shape: Sequence[int], dtype: str) -> Expr:
     wide = dtype if dtype in ("float32", "float64") else "float32"
     low, high = n.constant(n.number("low", 0.0), wide), n.constant(n.number("high", 1.0), wide)
-    drawn = n("random.uniform", _key(n), shape=shape, dtype=wide, low=low, high=high)
-    return n.cast(n.fields(drawn, 2)[1], dtype)
+    sample = n("random.uniform", _key(n), shape=shape, dtype=wide, low=low, high=high)
+    return n.cast(n.fields(sample, 2)[1], dtype)
 
 
 @onnx_operator("RandomNormal", 1, 22)

@@ -1,6 +1,6 @@
 """Recurrent layers, unrolled: the length of the sequence must be known.
 
-The products with the inputs of all steps are one product; each step only does the product with the state.
+The products with the inputs of all steps are one product; each step has only the product with the state.
 """
 
 from __future__ import annotations
@@ -44,20 +44,20 @@ def _activation(n: OnnxNode, name: str, alpha: float | None, beta: float | None)
     return table[name.lower()]
 
 
-_TAKES = {"affine": 2, "leakyrelu": 1, "thresholdedrelu": 1, "scaledtanh": 2, "hardsigmoid": 2, "elu": 1}
+_PARAMETERS = {"affine": 2, "leakyrelu": 1, "thresholdedrelu": 1, "scaledtanh": 2, "hardsigmoid": 2, "elu": 1}
 
 
 def _activations(n: OnnxNode, defaults: Sequence[str], directions: int) -> list[list[Activation]]:
-    """Return the activations of each direction. Parameters are listed for the activations that take some, in order."""
+    """Return the activations of each direction. The lists of parameters skip activations without any."""
     names = n.texts("activations", None) or list(defaults) * directions
     if len(names) != len(defaults) * directions:
         n.refuse("has a wrong number of activations", str(len(defaults) * directions), str(len(names)))
     alphas, betas = iter(n.numbers("activation_alpha", [])), iter(n.numbers("activation_beta", []))
     results = []
     for name in names:
-        takes = _TAKES.get(name.lower(), 0)
-        alpha = next(alphas, None) if takes >= 1 else None
-        results.append(_activation(n, name, alpha, next(betas, None) if takes >= 2 else None))
+        parameters = _PARAMETERS.get(name.lower(), 0)
+        alpha = next(alphas, None) if parameters >= 1 else None
+        results.append(_activation(n, name, alpha, next(betas, None) if parameters >= 2 else None))
     return [results[at * len(defaults) : (at + 1) * len(defaults)] for at in range(directions)]
 
 
@@ -75,7 +75,7 @@ class Layer:
     hidden: int
 
 
-Step = Callable[[OnnxNode, Layer, Expr, list[Expr]], list[Expr]]  # of the gates' inputs and the states: the new states
+Step = Callable[[OnnxNode, Layer, Expr, list[Expr]], list[Expr]]  # (node, layer, gate inputs, states) -> new states
 
 
 def _clip_to(n: OnnxNode, x: Expr) -> Expr:
@@ -124,16 +124,16 @@ def _lstm_step(n: OnnxNode, layer: Layer, x: Expr, states: list[Expr]) -> list[E
     if layer.peepholes is not None:
         peep = list(n.fields(n("split", layer.peepholes, indices_or_sections=3, axis=0), 3))
 
-    def looking(gate: Expr, weight: Expr | None, at: Expr) -> Expr:
-        return gate if weight is None else n("add", gate, n("multiply", weight, at))
+    def add_peephole(gate: Expr, weight: Expr | None, cell_state: Expr) -> Expr:
+        return gate if weight is None else n("add", gate, n("multiply", weight, cell_state))
 
-    i = f(_clip_to(n, looking(into, peep[0], cell)))
+    i = f(_clip_to(n, add_peephole(into, peep[0], cell)))
     if n.flag("input_forget"):
         kept = n("subtract", n.constant(1, i), i)
     else:
-        kept = f(_clip_to(n, looking(forget, peep[2], cell)))
+        kept = f(_clip_to(n, add_peephole(forget, peep[2], cell)))
     cell = n("add", n("multiply", kept, cell), n("multiply", i, g(_clip_to(n, new))))
-    o = f(_clip_to(n, looking(out, peep[1], cell)))
+    o = f(_clip_to(n, add_peephole(out, peep[1], cell)))
     return [n("multiply", o, h(cell)), cell]
 
 
@@ -154,15 +154,15 @@ def _run(
         new = step(n, layer, n("squeeze", parts[time], axis=[0]), states)
         output = new[0]
         if lengths is not None:
-            lasts = n("expand_dims", n("greater", lengths, n.constant(time, lengths)), axis=1)
-            output = n("where", lasts, output, n.constant(0, output))
-            new = [n("where", lasts, after, before) for after, before in zip(new, states, strict=True)]
+            is_active = n("expand_dims", n("greater", lengths, n.constant(time, lengths)), axis=1)
+            output = n("where", is_active, output, n.constant(0, output))
+            new = [n("where", is_active, after, before) for after, before in zip(new, states, strict=True)]
         states = new
         outputs.append(output)
     return n("stack", n.builder.tuple(outputs[::-1] if back else outputs), axis=0), states
 
 
-def _one(n: OnnxNode, x: Expr | None, direction: int) -> Expr | None:
+def _take_direction(n: OnnxNode, x: Expr | None, direction: int) -> Expr | None:
     """Return the slice of a weight, a bias or an initial state for one direction."""
     return None if x is None else n("take", x, n.constant(direction, "int64"), axis=0)
 
@@ -170,7 +170,7 @@ def _one(n: OnnxNode, x: Expr | None, direction: int) -> Expr | None:
 def _layer(
     n: OnnxNode, direction: int, gates: int, weights: Sequence[Expr | None], activations: list[Activation]
 ) -> Layer:
-    w, r, bias, peepholes = (_one(n, weight, direction) for weight in weights)
+    w, r, bias, peepholes = (_take_direction(n, weight, direction) for weight in weights)
     assert w is not None
     assert r is not None
     hidden = n.integer("hidden_size", n.static_shape(r, [1])[0])
@@ -206,16 +206,16 @@ def recurrent(
     for at, direction in enumerate(directions):
         layer = _layer(n, at, gates, weights, activations[at])
         zeros = _zeros(n, x, layer.hidden)
-        states = [_one(n, first, at) or zeros for first in firsts]
+        states = [_take_direction(n, first, at) or zeros for first in firsts]
         result, last = _run(n, step, layer, x, states, lengths, direction == "reverse")
         outputs.append(result)
         lasts.append(last)
-    everything = n("stack", n.builder.tuple(outputs), axis=1)
-    ends = [n("stack", n.builder.tuple(list(state)), axis=0) for state in zip(*lasts, strict=True)]
+    sequence = n("stack", n.builder.tuple(outputs), axis=1)
+    last_states = [n("stack", n.builder.tuple(list(state)), axis=0) for state in zip(*lasts, strict=True)]
     if by_batch:
-        everything = n("transpose", everything, axes=[2, 0, 1, 3])
-        ends = [n("transpose", end, axes=[1, 0, 2]) for end in ends]
-    return [everything, *ends]
+        sequence = n("transpose", sequence, axes=[2, 0, 1, 3])
+        last_states = [n("transpose", state, axes=[1, 0, 2]) for state in last_states]
+    return [sequence, *last_states]
 
 
 def _zeros(n: OnnxNode, x: Expr, hidden: int) -> Expr:
@@ -248,7 +248,7 @@ def gru(
     lengths: Expr | None = None,
     first: Expr | None = None,
 ) -> list[Expr]:
-    """The steps of a layer of gated recurrent units."""
+    """The steps of a layer of gated recurrent units (Cho et al., 2014)."""
     return recurrent(n, _gru_step, 3, ("Sigmoid", "Tanh"), x, (w, r, bias, None), lengths, [first])
 
 
@@ -264,6 +264,6 @@ def lstm(
     first_cell: Expr | None = None,
     peepholes: Expr | None = None,
 ) -> list[Expr]:
-    """The steps of a layer of long short-term memory."""
+    """The steps of a layer of long short-term memory (Hochreiter and Schmidhuber, 1997)."""
     defaults, firsts = ("Sigmoid", "Tanh", "Tanh"), [first, first_cell]
     return recurrent(n, _lstm_step, 4, defaults, x, (w, r, bias, peepholes), lengths, firsts)

@@ -8,10 +8,10 @@ from passlab.frontend.onnx.entries import enter
 from passlab.frontend.onnx.node import OnnxNode
 from passlab.ir.expr import Expr
 
-Reduction = Callable[[OnnxNode, Expr, list[int], bool], Expr]  # of the tensor, its axes, and whether these are kept
+Reduction = Callable[[OnnxNode, Expr, list[int], bool], Expr]  # (node, tensor, axes, keepdims)
 
 
-def _plain(operator: str) -> Reduction:
+def _direct(operator: str) -> Reduction:
     def reduce(n: OnnxNode, x: Expr, axes: list[int], keep: bool) -> Expr:
         return n(operator, x, axis=axes, keepdims=keep) if axes else x
 
@@ -26,11 +26,11 @@ def _extreme(operator: str, of_booleans: str) -> Reduction:
     return reduce
 
 
-def _of_each(function: Callable[[OnnxNode, Expr], Expr], reduction: Reduction) -> Reduction:
+def _of(function: Callable[[OnnxNode, Expr], Expr], reduction: Reduction) -> Reduction:
     return lambda n, x, axes, keep: reduction(n, function(n, x), axes, keep)
 
 
-def _then(reduction: Reduction, function: str) -> Reduction:
+def _followed_by(reduction: Reduction, function: str) -> Reduction:
     return lambda n, x, axes, keep: n(function, reduction(n, x, axes, keep))
 
 
@@ -52,19 +52,24 @@ def _absolute(n: OnnxNode, x: Expr) -> Expr:
     return n("abs", x)
 
 
-SUM = _plain("sum")
+SUM = _direct("sum")
 # By ONNX's name: the reduction, its versions, the first version with the axes as an input, and the manual's text.
 REDUCTIONS: dict[str, tuple[Reduction, tuple[int, ...], int, str]] = {
-    "ReduceL1": (_of_each(_absolute, SUM), (1, 11, 13, 18), 18, "`sum` of absolute values."),
-    "ReduceL2": (_then(_of_each(_square, SUM), "sqrt"), (1, 11, 13, 18), 18, "`sqrt` of the `sum` of squares."),
-    "ReduceLogSum": (_then(SUM, "log"), (1, 11, 13, 18, 28), 18, "`log` of the `sum`."),
+    "ReduceL1": (_of(_absolute, SUM), (1, 11, 13, 18), 18, "`sum` of absolute values."),
+    "ReduceL2": (
+        _followed_by(_of(_square, SUM), "sqrt"),
+        (1, 11, 13, 18),
+        18,
+        "`sqrt` of the `sum` of squares.",
+    ),
+    "ReduceLogSum": (_followed_by(SUM, "log"), (1, 11, 13, 18, 28), 18, "`log` of the `sum`."),
     "ReduceLogSumExp": (log_sum_exp, (1, 11, 13, 18, 28), 18, "`log` of the `sum` of `exp`, without overflow."),
     "ReduceMax": (_extreme("max", "any"), (1, 11, 12, 13, 18, 20), 18, "`max`, or `any` of booleans."),
-    "ReduceMean": (_plain("mean"), (1, 11, 13, 18), 18, "`mean`."),
+    "ReduceMean": (_direct("mean"), (1, 11, 13, 18), 18, "`mean`."),
     "ReduceMin": (_extreme("min", "all"), (1, 11, 12, 13, 18, 20), 18, "`min`, or `all` of booleans."),
-    "ReduceProd": (_plain("prod"), (1, 11, 13, 18), 18, "`prod`."),
+    "ReduceProd": (_direct("prod"), (1, 11, 13, 18), 18, "`prod`."),
     "ReduceSum": (SUM, (1, 11, 13), 13, "`sum`."),
-    "ReduceSumSquare": (_of_each(_square, SUM), (1, 11, 13, 18), 18, "`sum` of squares."),
+    "ReduceSumSquare": (_of(_square, SUM), (1, 11, 13, 18), 18, "`sum` of squares."),
 }
 
 
@@ -73,7 +78,7 @@ def _entry(reduction: Reduction, axes_are_input: int) -> Callable[..., Expr]:
         if n.version < axes_are_input:
             named = n.integers("axes", [])
         else:
-            named = [] if axes is None else n.known_ints(axes, "the axes")
+            named = [] if axes is None else n.constant_ints(axes, "the axes")
         rank = n.rank(x)
         every = list(range(rank)) if not n.flag("noop_with_empty_axes") else []
         return reduction(n, x, [n.axis(axis, rank) for axis in named] or every, n.flag("keepdims", True))

@@ -1,6 +1,6 @@
-"""Resize and its older form, Upsample.
+"""Resize and its predecessor, Upsample.
 
-Relay resizes images by whole factors; every other resizing in ONNX is a product with one matrix for each axis.
+Resizings without an equivalent operator in Relay become a product with one matrix per axis (`frontend.resizing`).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from passlab.frontend.interpolation import Resizing
 from passlab.frontend.onnx.entries import onnx_operator
 from passlab.frontend.onnx.node import OnnxNode
-from passlab.frontend.resizing import facts, is_relays, resize_axes
+from passlab.frontend.resizing import has_relay_operator, resize_attrs, resize_axes
 from passlab.ir.expr import Expr
 from passlab.op.nn.resample import COORDINATES
 
@@ -22,14 +22,14 @@ _POLICIES = ("stretch", "not_larger", "not_smaller")
 
 @onnx_operator("Upsample", 1, 7, 9, 10)
 def upsample(n: OnnxNode, x: Expr, scales: Expr | None = None) -> Expr:
-    """As Resize, from the first element on."""
+    """As Resize with asymmetric coordinates."""
     if n.version == 1:
         factors = [1.0, 1.0, n.number("height_scale"), n.number("width_scale")]
     else:
         factors = n.numbers("scales") if scales is None else _numbers(n, scales, "the scales")
     method = _METHODS[n.choice("mode", "nearest", tuple(_METHODS))]
-    way = Resizing(0, 0, 1.0, method, "asymmetric", "floor", -0.75, False, False)
-    return _by_scales(n, x, list(range(n.rank(x))), factors, way)
+    resizing = Resizing(0, 0, 1.0, method, "asymmetric", "floor", -0.75, False, False)
+    return _by_scales(n, x, list(range(n.rank(x))), factors, resizing)
 
 
 @onnx_operator("Resize", 10, 11, 13, 18, 19)
@@ -42,7 +42,7 @@ def resize(
         roi, scales = None, roi
     rank = n.rank(x)
     axes = [n.axis(axis, rank) for axis in n.integers("axes", None) or range(rank)]
-    way = Resizing(
+    resizing = Resizing(
         0,
         0,
         1.0,
@@ -53,28 +53,32 @@ def resize(
         n.flag("exclude_outside"),
         n.flag("antialias"),
     )
-    region = _numbers(n, roi, "the region") if roi is not None and way.coordinates == "tf_crop_and_resize" else None
+    region = (
+        _numbers(n, roi, "the region") if roi is not None and resizing.coordinates == "tf_crop_and_resize" else None
+    )
     if sizes is not None and n.static_shape(sizes) != (0,):
-        return _by_sizes(n, x, axes, sizes, way, region)
+        return _by_sizes(n, x, axes, sizes, resizing, region)
     if scales is None:
         n.refuse("needs scales or sizes")
-    return _by_scales(n, x, axes, _numbers(n, scales, "the scales"), way, region)
+    return _by_scales(n, x, axes, _numbers(n, scales, "the scales"), resizing, region)
 
 
 _COORDINATES = (*COORDINATES, "half_pixel_symmetric")
 
 
 def _numbers(n: OnnxNode, x: Expr, what: str) -> list[float]:
-    return [float(entry) for entry in n.constant_of(x, what).reshape(-1)]
+    return [float(entry) for entry in n.constant_value(x, what).reshape(-1)]
 
 
-def _by_sizes(n: OnnxNode, x: Expr, axes: list[int], sizes: Expr, way: Resizing, region: list[float] | None) -> Expr:
-    """Resize to sizes, or to the sizes that fit them and keep the aspect ratio."""
+def _by_sizes(
+    n: OnnxNode, x: Expr, axes: list[int], sizes: Expr, resizing: Resizing, region: list[float] | None
+) -> Expr:
+    """Resize to sizes, or to the largest or smallest sizes for them that keep the aspect ratio."""
     policy = n.choice("keep_aspect_ratio_policy", "stretch", _POLICIES)
     if n.value(sizes) is None and policy == "stretch" and len(axes) == n.rank(x) == 4:
         target = n("strided_slice", sizes, begin=[2], end=[4], strides=[1])
-        return _dynamic(n, x, target, way)
-    counts = n.known_ints(sizes, "the sizes")
+        return _dynamic(n, x, target, resizing)
+    counts = n.constant_ints(sizes, "the sizes")
     lengths = n.shape(x)
     if policy == "stretch":
         constant_pairs = [
@@ -87,43 +91,48 @@ def _by_sizes(n: OnnxNode, x: Expr, axes: list[int], sizes: Expr, way: Resizing,
         ratios = [count / length for count, length in zip(counts, sizes_now, strict=True)]
         ratio = min(ratios) if policy == "not_larger" else max(ratios)
         scales, counts = [ratio] * len(axes), [math.floor(ratio * length + 0.5) for length in sizes_now]
-    return resize_axes(n, x, axes, counts, scales, way, region, n.number("extrapolation_value", 0.0))
+    return resize_axes(n, x, axes, counts, scales, resizing, region, n.number("extrapolation_value", 0.0))
 
 
 def _by_scales(
-    n: OnnxNode, x: Expr, axes: list[int], scales: Sequence[float], way: Resizing, region: list[float] | None = None
+    n: OnnxNode,
+    x: Expr,
+    axes: list[int],
+    scales: Sequence[float],
+    resizing: Resizing,
+    region: list[float] | None = None,
 ) -> Expr:
     """Resize by factors; if the size of an image is unknown, so is that of the result."""
     if len(scales) != len(axes):
         n.refuse("needs a scale for each axis", str(len(axes)), str(len(scales)))
     if not all(0 < scale < 1e6 for scale in scales):
         n.refuse("has impossible scales", found=str(scales))
-    moved = [(axis, scale) for axis, scale in zip(axes, scales, strict=True) if scale != 1 or region]
+    resized = [(axis, scale) for axis, scale in zip(axes, scales, strict=True) if scale != 1 or region]
     shape = n.shape(x)
-    if n.rank(x) == 4 and any(not isinstance(shape[a], int) for a, _ in moved) and all(a > 1 for a, _ in moved):
-        factors = n.constant([dict(moved).get(axis, 1.0) for axis in (2, 3)], "float32")
+    if n.rank(x) == 4 and any(not isinstance(shape[a], int) for a, _ in resized) and all(a > 1 for a, _ in resized):
+        factors = n.constant([dict(resized).get(axis, 1.0) for axis in (2, 3)], "float32")
         spatial = n("strided_slice", n("shape_of", x, dtype="int64"), begin=[2], end=[4], strides=[1])
-        return _dynamic(n, x, n.cast(n("floor", n("multiply", n.cast(spatial, "float32"), factors)), "int64"), way)
-    lengths = n.static_shape(x, [axis for axis, _ in moved])
-    counts = [math.floor(length * scale) for length, (_, scale) in zip(lengths, moved, strict=True)]
+        return _dynamic(n, x, n.cast(n("floor", n("multiply", n.cast(spatial, "float32"), factors)), "int64"), resizing)
+    lengths = n.static_shape(x, [axis for axis, _ in resized])
+    counts = [math.floor(length * scale) for length, (_, scale) in zip(lengths, resized, strict=True)]
     if region:
         counts = [
             math.floor(length * scale * (region[at + len(axes)] - region[at]))
-            for at, (length, (_, scale)) in enumerate(zip(lengths, moved, strict=True))
+            for at, (length, (_, scale)) in enumerate(zip(lengths, resized, strict=True))
         ]
     return resize_axes(
         n,
         x,
-        [axis for axis, _ in moved],
+        [axis for axis, _ in resized],
         counts,
-        [scale for _, scale in moved],
-        way,
+        [scale for _, scale in resized],
+        resizing,
         region,
         n.number("extrapolation_value", 0.0),
     )
 
 
-def _dynamic(n: OnnxNode, x: Expr, size: Expr, way: Resizing) -> Expr:
-    if not is_relays(way):
-        n.refuse("resizes to a size that is computed, in a way that Relay does not have", found=way.coordinates)
-    return n("image.resize2d", x, size=size, **facts(way))
+def _dynamic(n: OnnxNode, x: Expr, size: Expr, resizing: Resizing) -> Expr:
+    if not has_relay_operator(resizing):
+        n.refuse("resizes to a size that is computed, in a way that Relay does not have", found=resizing.coordinates)
+    return n("image.resize2d", x, size=size, **resize_attrs(resizing))

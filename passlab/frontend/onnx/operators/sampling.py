@@ -19,7 +19,7 @@ _METHODS = {
 
 @onnx_operator("GridSample", 16, 20, 22)
 def grid_sample(n: OnnxNode, x: Expr, grid: Expr) -> Expr:
-    """`image.grid_sample`, its grid with the coordinates in front."""
+    """`image.grid_sample`, with the coordinates of the grid as the second axis."""
     rank = n.rank(x)
     if rank not in (4, 5):
         n.refuse("samples images with two or three spatial axes", found=f"{rank} dimensions in all")
@@ -42,36 +42,34 @@ def non_max_suppression(
     n: OnnxNode,
     boxes: Expr,
     scores: Expr,
-    most: Expr | None = None,
+    max_boxes: Expr | None = None,
     overlap: Expr | None = None,
     threshold: Expr | None = None,
 ) -> Expr:
-    """`vision.all_class_non_max_suppression`, cut to the number of boxes that are kept."""
+    """`vision.all_class_non_max_suppression`, cropped to the number of selected boxes."""
     if n.flag("center_point_box"):
         centre, size = n.fields(n("split", boxes, indices_or_sections=2, axis=2), 2)
         half = n("multiply", size, 0.5)
         boxes = n.concat([n("subtract", centre, half), n("add", centre, half)], 2)
     limits = [
-        n.constant(0, "int64") if most is None else n.cast(_scalar(n, most), "int64"),
-        _just_above(n, n.constant(0.0, "float32") if overlap is None else _scalar(n, overlap)),
-        n.constant(float("-inf"), "float32") if threshold is None else _scalar(n, threshold),
+        n.constant(0, "int64") if max_boxes is None else n.cast(n.scalar(max_boxes), "int64"),
+        _just_above(n, n.constant(0.0, "float32") if overlap is None else n.scalar(overlap)),
+        n.constant(float("-inf"), "float32") if threshold is None else n.scalar(threshold),
     ]
     names = ("max_output_boxes_per_class", "iou_threshold", "score_threshold")
     result = n("vision.all_class_non_max_suppression", boxes, scores, **dict(zip(names, limits, strict=True)))
-    kept, count = n.fields(result, 2)
+    selected, count = n.fields(result, 2)
     start, step = n.constant([0], "int64"), n.constant([1], "int64")
-    cut = n("strided_slice", kept, begin=start, end=n("reshape", n.cast(count, "int64"), newshape=[1]), strides=step)
+    cut = n(
+        "strided_slice", selected, begin=start, end=n("reshape", n.cast(count, "int64"), newshape=[1]), strides=step
+    )
     return n.cast(cut, "int64")
 
 
 def _just_above(n: OnnxNode, threshold: Expr) -> Expr:
-    """Return the next larger number: ONNX suppresses overlaps above its threshold, Relay those that reach it."""
+    """Return the next larger float32: ONNX suppresses overlaps above its threshold, Relay those that reach it."""
     value = n.value(threshold)
     if value is not None:
         return n.constant(np.nextafter(value, np.float32(np.inf)), "float32")
     bits = n("reinterpret", threshold, dtype="int32")
     return n("reinterpret", n("add", n("where", n("less", bits, 0), n.constant(0, bits), bits), 1), dtype="float32")
-
-
-def _scalar(n: OnnxNode, x: Expr) -> Expr:
-    return n("reshape", x, newshape=[]) if n.rank(x) else x

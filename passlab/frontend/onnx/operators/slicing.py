@@ -6,7 +6,7 @@ from passlab.frontend.onnx.entries import onnx_operator
 from passlab.frontend.onnx.node import OnnxNode
 from passlab.ir.expr import Expr
 
-_FAR = 2**63 - 1
+_END = 2**63 - 1
 
 
 @onnx_operator("Slice", 1, 10, 11, 13)
@@ -18,18 +18,18 @@ def slice_(
     axes: Expr | None = None,
     steps: Expr | None = None,
 ) -> Expr:
-    """`strided_slice`, or `dyn.strided_slice` by bounds that are computed when the program runs."""
+    """`strided_slice`, or `dyn.strided_slice` by computed bounds."""
     if n.version < 10:
         begin, end = n.integers("starts"), n.integers("ends")
         return _static(n, x, begin, end, n.integers("axes", list(range(len(begin)))), [1] * len(begin))
     if starts is None or ends is None:
         n.refuse("lacks its bounds")
     (count,) = n.static_shape(starts, [0])
-    named = n.known_ints(axes, "the axes") if axes is not None else list(range(count))
+    named = n.constant_ints(axes, "the axes") if axes is not None else list(range(count))
     if n.value(starts) is None or n.value(ends) is None or (steps is not None and n.value(steps) is None):
         return _dynamic(n, x, starts, ends, named, steps)
-    strides = n.known_ints(steps, "the steps") if steps is not None else [1] * count
-    return _static(n, x, n.known_ints(starts, "the starts"), n.known_ints(ends, "the ends"), named, strides)
+    strides = n.constant_ints(steps, "the steps") if steps is not None else [1] * count
+    return _static(n, x, n.constant_ints(starts, "the starts"), n.constant_ints(ends, "the ends"), named, strides)
 
 
 def _static(n: OnnxNode, x: Expr, begin: list[int], end: list[int], axes: list[int], strides: list[int]) -> Expr:
@@ -44,7 +44,7 @@ def _static(n: OnnxNode, x: Expr, begin: list[int], end: list[int], axes: list[i
     if sizes is None or not positions:
         return result
     part = sizes[begin[0] : None if strides[0] < 0 and end[0] < -len(sizes) else end[0] : strides[0]]
-    return n.constant(part, result) if all(isinstance(p, int) for p in part) else n.note(result, part)
+    return n.constant(part, result) if all(isinstance(p, int) for p in part) else n.record_entries(result, part)
 
 
 def _dynamic(n: OnnxNode, x: Expr, starts: Expr, ends: Expr, axes: list[int], steps: Expr | None) -> Expr:
@@ -53,7 +53,7 @@ def _dynamic(n: OnnxNode, x: Expr, starts: Expr, ends: Expr, axes: list[int], st
     positions = [n.axis(axis, rank) for axis in axes]
     ones = n.constant([1] * len(positions), starts)
     columns = []
-    for bounds, otherwise in ((starts, 0), (ends, _FAR), (ones if steps is None else steps, 1)):
+    for bounds, otherwise in ((starts, 0), (ends, _END), (ones if steps is None else steps, 1)):
         bounds = n.cast(bounds, "int64")
         parts = []
         for axis in range(max(positions, default=-1) + 1):

@@ -12,15 +12,15 @@ from passlab.ir.expr import Expr
 
 @onnx_operator("DFT", 17, 20)
 def fourier(n: OnnxNode, x: Expr, length: Expr | None = None, axis: Expr | None = None) -> Expr:
-    """`dft` along the last axis, to which the axis is moved."""
+    """`dft` along the last axis, between transposes."""
     rank = n.rank(x)
     if n.version >= 20:
-        named = n.known_ints(axis, "the axis")[0] if axis is not None else -2
+        named = n.constant_ints(axis, "the axis")[0] if axis is not None else -2
     else:
         named = n.integer("axis", 1)
     position, parts = n.axis(named, rank), n.static_shape(x, [rank - 1])[0]
     (size,) = n.static_shape(x, [position])
-    points = size if length is None else n.known_ints(length, "the length")[0]
+    points = size if length is None else n.constant_ints(length, "the length")[0]
     inverse, onesided = n.flag("inverse"), n.flag("onesided")
     fields = [n("take", x, n.constant(part, "int64"), axis=rank - 1) for part in range(parts)]
     real = fields[0]
@@ -30,10 +30,10 @@ def fourier(n: OnnxNode, x: Expr, length: Expr | None = None, axis: Expr | None 
     back = [int(a) for a in np.argsort(order)]
     if inverse and onesided:
         points = 2 * (size - 1) if length is None else points
-        whole = _mirror(n, moved, points)
-        signal = n.fields(n("dft", *whole, inverse=True), 2)[0]
+        spectrum = _full_spectrum(n, moved, points)
+        signal = n.fields(n("dft", *spectrum, inverse=True), 2)[0]
         return n("expand_dims", n("transpose", signal, axes=back), axis=rank - 1)
-    moved = [_cut(n, part, points) for part in moved]
+    moved = [_fit_length(n, part, points) for part in moved]
     results = [n("transpose", part, axes=back) for part in n.fields(n("dft", *moved, inverse=inverse), 2)]
     if onesided:
         half = points // 2 + 1
@@ -41,19 +41,19 @@ def fourier(n: OnnxNode, x: Expr, length: Expr | None = None, axis: Expr | None 
     return n("stack", n.builder.tuple(results), axis=rank - 1)
 
 
-def _mirror(n: OnnxNode, half: list[Expr], points: int) -> list[Expr]:
-    """Return the whole spectrum of a real signal of a length, from its first half."""
+def _full_spectrum(n: OnnxNode, half: list[Expr], points: int) -> list[Expr]:
+    """Return the spectrum of a real signal of `points` samples from its first half, by conjugate symmetry."""
     kept = points // 2 + 1
     result = []
-    for part, sign in zip((_cut(n, part, kept) for part in half), (1, -1), strict=True):
+    for part, sign in zip((_fit_length(n, part, kept) for part in half), (1, -1), strict=True):
         axis = n.rank(part) - 1
         rest = n("take", part, n.constant(list(range(points - kept, 0, -1)), "int64"), axis=axis)
         result.append(n.concat([part, n("multiply", rest, sign)], axis))
     return result
 
 
-def _cut(n: OnnxNode, x: Expr, points: int) -> Expr:
-    """Return the last axis cropped, or padded with zeros, to a length."""
+def _fit_length(n: OnnxNode, x: Expr, points: int) -> Expr:
+    """Return `x` with its last axis cropped or padded with zeros to a length."""
     rank = n.rank(x)
     (length,) = n.static_shape(x, [rank - 1])
     if points < 1:
@@ -72,9 +72,9 @@ def short_fourier(
     if n.rank(signal) == 3 and n.static_shape(signal, [2])[0] != 1:
         n.refuse("transforms complex signals")
     flat = n("squeeze", signal, axis=[2]) if n.rank(signal) == 3 else signal
-    hop = n.known_ints(step, "the step")[0]
+    hop = n.constant_ints(step, "the step")[0]
     if length is not None:
-        size = n.known_ints(length, "the length of a frame")[0]
+        size = n.constant_ints(length, "the length of a frame")[0]
     elif window is not None:
         (size,) = n.static_shape(window)
     else:
@@ -82,7 +82,7 @@ def short_fourier(
     (total,) = n.static_shape(flat, [1])
     if hop < 1 or not 0 < size <= total:
         n.refuse("has impossible frames", found=f"frames of {size}, steps of {hop}, a signal of {total}")
-    n.room((total - size) // hop + 1, size)
+    n.check_size((total - size) // hop + 1, size)
     positions = np.arange((total - size) // hop + 1)[:, None] * hop + np.arange(size)
     frames = n("take", flat, n.constant(positions, "int64"), axis=1)
     frames = frames if window is None else n("multiply", frames, window)
@@ -95,9 +95,9 @@ def short_fourier(
 @onnx_operator("MelWeightMatrix", 17)
 def mel_weights(n: OnnxNode, bands: Expr, size: Expr, rate: Expr, low: Expr, high: Expr) -> Expr:
     """A constant: each column has the triangle of one mel band over the frequencies of a Fourier transform."""
-    (count,), (length,), (samples,) = (n.known_ints(x, "its sizes") for x in (bands, size, rate))
-    edges = [float(n.constant_of(x, "its edges").reshape(())) for x in (low, high)]
-    n.room(length // 2 + 1, count)
+    (count,), (length,), (samples,) = (n.constant_ints(x, "its sizes") for x in (bands, size, rate))
+    edges = [float(n.constant_value(x, "its edges").reshape(())) for x in (low, high)]
+    n.check_size(length // 2 + 1, count)
     start, end = (2595 * np.log10(1 + edge / 700) for edge in edges)
     mels = np.arange(count + 2) * ((end - start) / (count + 2)) + start
     bins = ((length + 1) * (700 * (10 ** (mels / 2595) - 1)) // samples).astype(int)

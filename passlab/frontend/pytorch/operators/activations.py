@@ -76,14 +76,15 @@ def elu(n: TorchNode, x: Expr, alpha: Number = 1, scale: Number = 1, input_scale
     """`scale * x` above 0, `scale * alpha * (exp(x * input_scale) - 1)` below, without overflow."""
     below = n("minimum", x, n.constant(0, x))
     inner = below if input_scale == 1 else n("multiply", below, input_scale)
-    grown = n("multiply", n("tanh", n("multiply", inner, 0.5)), n("add", n("exp", inner), 1))
-    result = n("where", n("greater", x, n.constant(0, x)), x, grown if alpha == 1 else n("multiply", grown, alpha))
+    # expm1(x) = tanh(x / 2) * (exp(x) + 1) does not cancel near 0
+    expm1 = n("multiply", n("tanh", n("multiply", inner, 0.5)), n("add", n("exp", inner), 1))
+    result = n("where", n("greater", x, n.constant(0, x)), x, expm1 if alpha == 1 else n("multiply", expm1, alpha))
     return result if scale == 1 else n("multiply", result, scale)
 
 
 @aten("selu")
 def selu(n: TorchNode, x: Expr) -> Expr:
-    """As `elu`, with constants of its own."""
+    """As `elu`, with fixed constants."""
     return elu(n, x, 1.6732632423543772, 1.0507009873554805)
 
 
@@ -95,7 +96,7 @@ def celu(n: TorchNode, x: Expr, alpha: Number = 1.0) -> Expr:
 
 @aten("prelu", "_prelu_kernel")
 def prelu(n: TorchNode, x: Expr, weight: Expr) -> Expr:
-    """`nn.prelu`; by one slope for all channels, `where`."""
+    """`nn.prelu`; with one slope for all channels, `where`."""
     if n.rank(x) > 1 and n.rank(weight) == 1 and n.shape(weight) == (n.shape(x)[1],):
         return n("nn.prelu", x, weight, axis=1)
     return n("where", n("greater", x, n.constant(0, x)), x, n("multiply", x, weight))
@@ -109,7 +110,7 @@ def threshold(n: TorchNode, x: Expr, bound: Number, value: Number) -> Expr:
 
 @aten("glu")
 def glu(n: TorchNode, x: Expr, dim: int = -1) -> Expr:
-    """One half times the `sigmoid` of the other."""
+    """The first half times the `sigmoid` of the second."""
     parts = n.fields(n("split", x, indices_or_sections=2, axis=n.axis(dim, n.rank(x))), 2)
     return n("multiply", parts[0], n("sigmoid", parts[1]))
 
@@ -138,5 +139,5 @@ def dropout(n: TorchNode, x: Expr, p: float = 0.5, train: bool = False) -> Expr:
 
 @aten("native_dropout")
 def native_dropout(n: TorchNode, x: Expr, p: float, train: bool | None = False) -> list[Expr]:
-    """Its input, and a mask that keeps all."""
+    """Its input, and a mask of ones."""
     return [dropout(n, x, p, bool(train)), n("ones_like", n.cast(x, "bool"))]

@@ -18,27 +18,27 @@ def _scale(n: TorchNode, x: Expr | Number, factor: Number) -> Expr | Number:
 @aten("add")
 def add(n: TorchNode, x: Any, y: Any, alpha: Number = 1) -> Expr:
     """`add`."""
-    a, b = n.together(x, y)
+    a, b = n.promote(x, y)
     return n("logical_or" if n.dtype(a) == "bool" else "add", a, _scale(n, b, alpha))
 
 
 @aten("sub", "subtract")
 def sub(n: TorchNode, x: Any, y: Any, alpha: Number = 1) -> Expr:
     """`subtract`."""
-    a, b = n.together(x, y)
+    a, b = n.promote(x, y)
     return n("subtract", a, _scale(n, b, alpha))
 
 
 @aten("rsub")
 def rsub(n: TorchNode, x: Any, y: Any, alpha: Number = 1) -> Expr:
-    """`subtract`, the other way round."""
+    """`subtract` with swapped operands."""
     return sub(n, y, x, alpha)
 
 
 @aten("mul", "multiply")
 def mul(n: TorchNode, x: Any, y: Any) -> Expr:
     """`multiply`."""
-    a, b = n.together(x, y)
+    a, b = n.promote(x, y)
     return n("logical_and" if n.dtype(a) == "bool" else "multiply", a, b)
 
 
@@ -46,9 +46,9 @@ def mul(n: TorchNode, x: Any, y: Any) -> Expr:
 def div(n: TorchNode, x: Any, y: Any, rounding_mode: str | None = None) -> Expr:
     """`divide`; with a rounding mode `floor_divide` or `trunc_divide`."""
     if rounding_mode is None:
-        a, b = n.together(x, y, dtype=n.out_dtype if n.result is not None else n.common(x, y, 1.0))
+        a, b = n.promote(x, y, dtype=n.out_dtype if n.result is not None else n.promoted_dtype(x, y, 1.0))
         return n("divide", a, b)
-    a, b = n.together(x, y)
+    a, b = n.promote(x, y)
     if n.is_float(a):
         return n("floor" if rounding_mode == "floor" else "trunc", n("divide", a, b))
     return n("floor_divide" if rounding_mode == "floor" else "trunc_divide", a, b)
@@ -63,42 +63,42 @@ def floor_divide(n: TorchNode, x: Any, y: Any) -> Expr:
 @aten("remainder")
 def remainder(n: TorchNode, x: Any, y: Any) -> Expr:
     """`floor_mod`: its sign is that of the divisor."""
-    return n("floor_mod", *n.together(x, y))
+    return n("floor_mod", *n.promote(x, y))
 
 
 @aten("fmod")
 def fmod(n: TorchNode, x: Any, y: Any) -> Expr:
     """`mod`: its sign is that of the dividend."""
-    return n("mod", *n.together(x, y))
+    return n("mod", *n.promote(x, y))
 
 
 @aten("pow")
 def power(n: TorchNode, x: Any, y: Any) -> Expr:
     """`power`; a square is a product."""
     if isinstance(x, Expr) and isinstance(y, (int, float)) and y == 2:
-        x = n.cast(x, n.common(x, y))
+        x = n.cast(x, n.promoted_dtype(x, y))
         return n("multiply", x, x)
     if isinstance(x, Expr) and y == 0.5:
         return n("sqrt", n.floating(x))
-    return n("power", *n.together(x, y))
+    return n("power", *n.promote(x, y))
 
 
 @aten("maximum")
 def maximum(n: TorchNode, x: Expr, y: Expr) -> Expr:
     """`maximum`."""
-    return n("maximum", *n.together(x, y))
+    return n("maximum", *n.promote(x, y))
 
 
 @aten("minimum")
 def minimum(n: TorchNode, x: Expr, y: Expr) -> Expr:
     """`minimum`."""
-    return n("minimum", *n.together(x, y))
+    return n("minimum", *n.promote(x, y))
 
 
 @aten("hypot")
 def hypot(n: TorchNode, x: Expr, y: Expr) -> Expr:
     """`sqrt(x * x + y * y)`."""
-    a, b = n.together(x, y)
+    a, b = n.promote(x, y)
     return n("sqrt", n("add", n("multiply", a, a), n("multiply", b, b)))
 
 
@@ -111,4 +111,4 @@ def addcmul(n: TorchNode, x: Expr, a: Expr, b: Expr, value: Number = 1) -> Expr:
 @aten("addcdiv")
 def addcdiv(n: TorchNode, x: Expr, a: Expr, b: Expr, value: Number = 1) -> Expr:
     """`x + value * a / b`."""
-    return add(n, x, _scale(n, n("divide", *n.together(a, b)), value))
+    return add(n, x, _scale(n, n("divide", *n.promote(a, b)), value))

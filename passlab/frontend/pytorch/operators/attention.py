@@ -29,36 +29,36 @@ def scaled_dot_product_attention(
         n.refuse("drops elements by chance", hint="export the model for inference: model.eval()")
     (width,) = n.static_shape(query, [n.rank(query) - 1])
     if enable_gqa:
-        key, value = (_repeated_heads(n, query, x) for x in (key, value))
+        key, value = (_repeat_heads(n, query, x) for x in (key, value))
     rank = n.rank(key)
-    turned = n("transpose", key, axes=[*range(rank - 2), rank - 1, rank - 2])
-    scores = n("multiply", matrix_product(n, query, turned, ""), 1 / math.sqrt(width) if scale is None else scale)
+    keys = n("transpose", key, axes=[*range(rank - 2), rank - 1, rank - 2])
+    scores = n("multiply", matrix_product(n, query, keys, ""), 1 / math.sqrt(width) if scale is None else scale)
     if is_causal:
-        attn_mask = _causal(n, scores)
+        attn_mask = _causal_mask(n, scores)
     if attn_mask is not None:
-        scores = _mask(n, scores, attn_mask)
+        scores = _apply_mask(n, scores, attn_mask)
     return matrix_product(n, n("nn.softmax", scores, axis=n.rank(scores) - 1), value, "")
 
 
-def _repeated_heads(n: TorchNode, query: Expr, x: Expr) -> Expr:
+def _repeat_heads(n: TorchNode, query: Expr, x: Expr) -> Expr:
     """Return keys or values with as many heads as the queries."""
     axis = n.rank(query) - 3
-    (target,), (own,) = n.static_shape(query, [axis]), n.static_shape(x, [axis])
-    return x if target == own else n("repeat", x, repeats=target // own, axis=axis)
+    (query_heads,), (heads,) = n.static_shape(query, [axis]), n.static_shape(x, [axis])
+    return x if query_heads == heads else n("repeat", x, repeats=query_heads // heads, axis=axis)
 
 
-def _causal(n: TorchNode, scores: Expr) -> Expr:
+def _causal_mask(n: TorchNode, scores: Expr) -> Expr:
     rank = n.rank(scores)
     rows, columns = n.shape(scores)[rank - 2 :]
     if isinstance(rows, int) and isinstance(columns, int):
-        n.room(rows, columns)
+        n.check_size(rows, columns)
         return n.array(np.tril(np.ones((rows, columns), np.bool_)))
     whole = n("ones_like", n.cast(scores, "int32"))
     return n.cast(n("trilu", whole, k=n.constant(0, "int64"), upper=False), "bool")
 
 
-def _mask(n: TorchNode, scores: Expr, mask: Expr) -> Expr:
-    """Return scores with a mask: bools that select scores, or numbers that are added."""
+def _apply_mask(n: TorchNode, scores: Expr, mask: Expr) -> Expr:
+    """Return masked scores: a mask of bools selects them, a mask of numbers is added."""
     if n.dtype(mask) != "bool":
         return n("add", scores, n.cast(mask, n.dtype(scores)))
     return n("where", mask, scores, n.constant(-math.inf, scores))

@@ -9,7 +9,7 @@ from passlab.frontend.pytorch.node import TorchNode
 from passlab.ir.expr import Expr
 
 
-def _plain(
+def _convolution(
     n: TorchNode, x: Expr, weight: Expr, strides: list[int], pads: list[int], dilations: list[int], groups: int
 ) -> Expr:
     rank = n.rank(weight) - 2
@@ -45,19 +45,21 @@ def convolution(
     rank = n.rank(weight) - 2
     if not 1 <= rank <= 3:
         n.refuse("takes images with one to three spatial axes", found=f"{rank}")
-    lone = n.rank(x) == rank + 1  # an image without a batch
-    x = n("expand_dims", x, axis=0) if lone else x
-    strides, dilations = n.wholes(stride, rank), n.wholes(dilation, rank)
-    pads: Any = padding if isinstance(padding, str) else n.wholes(padding, rank)
+    is_unbatched = n.rank(x) == rank + 1
+    x = n("expand_dims", x, axis=0) if is_unbatched else x
+    strides, dilations = n.static_ints(stride, rank), n.static_ints(dilation, rank)
+    pads: Any = padding if isinstance(padding, str) else n.static_ints(padding, rank)
     if transposed:
-        result = _transpose_to(n, x, weight, strides, pads, dilations, groups, n.wholes(output_padding, rank))
+        result = _transposed_convolution(
+            n, x, weight, strides, pads, dilations, groups, n.static_ints(output_padding, rank)
+        )
     else:
-        result = _plain(n, x, weight, strides, _sides(n, weight, pads, dilations), dilations, groups)
+        result = _convolution(n, x, weight, strides, _pads(n, weight, pads, dilations), dilations, groups)
     result = result if bias is None else n("nn.bias_add", result, bias, axis=1)
-    return n("squeeze", result, axis=[0]) if lone else result
+    return n("squeeze", result, axis=[0]) if is_unbatched else result
 
 
-def _sides(n: TorchNode, weight: Expr, pads: Any, dilations: list[int]) -> list[int]:
+def _pads(n: TorchNode, weight: Expr, pads: Any, dilations: list[int]) -> list[int]:
     """Return the padding before and after each axis; `same` puts more after."""
     if pads == "valid":
         return [0] * 2 * len(dilations)
@@ -67,7 +69,7 @@ def _sides(n: TorchNode, weight: Expr, pads: Any, dilations: list[int]) -> list[
     return [*pads, *pads]
 
 
-def _transpose_to(
+def _transposed_convolution(
     n: TorchNode,
     x: Expr,
     weight: Expr,
@@ -75,7 +77,7 @@ def _transpose_to(
     pads: list[int],
     dilations: list[int],
     groups: int,
-    spare: list[int],
+    output_padding: list[int],
 ) -> Expr:
     rank = n.rank(weight) - 2
     _, channels, *kernel = n.static_shape(weight)
@@ -89,7 +91,7 @@ def _transpose_to(
         groups=groups,
         channels=channels * groups,
         kernel_size=kernel,
-        output_padding=spare,
+        output_padding=output_padding,
     )
 
 

@@ -28,7 +28,7 @@ def full(n: TorchNode, *args: Any, **_: Any) -> Expr:
 
 @aten("zeros", "empty", "new_zeros", "new_empty", "empty_strided", "empty_permuted", "new_empty_strided")
 def zeros(n: TorchNode, *args: Any, **_: Any) -> Expr:
-    """`full` of zeros; what has no values yet is zero as well."""
+    """`full` of zeros, also for uninitialised tensors."""
     return _full(n, n.sizes(args[1] if isinstance(args[0], Expr) else args[0]), 0)
 
 
@@ -70,12 +70,12 @@ def scalar_tensor(n: TorchNode, value: Any, **_: Any) -> Expr:
 
 @aten("arange")
 def arange(n: TorchNode, *args: Any, **_: Any) -> Expr:
-    """A constant; `arange` where a bound is known only when the program runs."""
+    """A constant; `arange` if a bound is known only at run time."""
     start, end, step = (0, args[0], 1) if len(args) == 1 else (args[0], args[1], args[2] if len(args) > 2 else 1)
     dtype = n.out_dtype
     values: list[Any] = [n.size(a) if isinstance(a, Symbol) else a for a in (start, end, step)]
     if all(isinstance(a, (int, float)) for a in values):
-        n.room(max(math.ceil((values[1] - values[0]) / values[2]), 0))
+        n.check_size(max(math.ceil((values[1] - values[0]) / values[2]), 0))
         return n.constant(np.arange(*values), dtype)
     parts = [n.tensor(Symbol(a) if isinstance(a, Expr) else a, dtype) for a in values]
     return n("arange", *parts, dtype=dtype)
@@ -84,19 +84,19 @@ def arange(n: TorchNode, *args: Any, **_: Any) -> Expr:
 @aten("linspace")
 def linspace(n: TorchNode, start: Any, end: Any, steps: int, **_: Any) -> Expr:
     """A constant."""
-    n.room(steps)
+    n.check_size(steps)
     return n.constant(np.linspace(float(start), float(end), steps), n.out_dtype)
 
 
 @aten("eye")
 def eye(n: TorchNode, rows: int, columns: int | None = None, **_: Any) -> Expr:
     """A constant."""
-    n.room(rows, columns or rows)
+    n.check_size(rows, columns or rows)
     return n.constant(np.eye(rows, columns), n.out_dtype)
 
 
 @aten("tril_indices")
 def tril_indices(n: TorchNode, row: int, col: int, offset: int = 0, **_: Any) -> Expr:
     """A constant."""
-    n.room(row, col)
+    n.check_size(row, col)
     return n.constant(np.stack(np.tril_indices(row, offset, col)), n.out_dtype)

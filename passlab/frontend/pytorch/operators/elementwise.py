@@ -7,27 +7,27 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from passlab.frontend.formulas import to_even
+from passlab.frontend.formulas import round_half_to_even
 from passlab.frontend.pytorch.entries import aten, enter
 from passlab.frontend.pytorch.node import Number, TorchNode
 from passlab.ir.expr import Expr
 
 
-def _same(names: str) -> dict[str, str]:
+def _same_names(names: str) -> dict[str, str]:
     return {name: name for name in names.split()}
 
 
 # By PyTorch's name: Relay's. Functions in the first table convert integers to floats.
-FLOATS = _same(
+FLOATS = _same_names(
     "acos acosh asin asinh atan atanh cos cosh erf exp log log10 log2 rsqrt sigmoid sin sinh sqrt tan tanh"
 ) | {"special_erf": "erf", "special_expit": "sigmoid"}
-PLAIN = _same("abs bitwise_not sign isfinite") | {
+SAME_DTYPE = _same_names("abs bitwise_not sign isfinite") | {
     "neg": "negative",
     "relu": "nn.relu",
     "sgn": "sign",
     "positive": "copy",
 }
-WHOLE = {"ceil": "ceil", "floor": "floor", "trunc": "trunc", "fix": "trunc"}
+ROUNDINGS = {"ceil": "ceil", "floor": "floor", "trunc": "trunc", "fix": "trunc"}
 COMPARISONS = {
     "eq": "equal",
     "ne": "not_equal",
@@ -36,8 +36,8 @@ COMPARISONS = {
     "lt": "less",
     "le": "less_equal",
 }
-LOGICAL = _same("logical_and logical_or logical_xor")
-BITWISE = _same("bitwise_and bitwise_or bitwise_xor")
+LOGICAL = _same_names("logical_and logical_or logical_xor")
+BITWISE = _same_names("bitwise_and bitwise_or bitwise_xor")
 SHIFTS = {
     "bitwise_left_shift": "left_shift",
     "bitwise_right_shift": "right_shift",
@@ -50,43 +50,43 @@ def _of_floats(operator: str, n: TorchNode, x: Expr) -> Expr:
     return n(operator, n.floating(x))
 
 
-def _plain(operator: str, n: TorchNode, x: Expr) -> Expr:
+def _unary(operator: str, n: TorchNode, x: Expr) -> Expr:
     return n(operator, x)
 
 
-def _to_whole(operator: str, n: TorchNode, x: Expr) -> Expr:
+def _round(operator: str, n: TorchNode, x: Expr) -> Expr:
     return n(operator, x) if n.is_float(x) else x
 
 
 def _compare(operator: str, n: TorchNode, x: Any, y: Any) -> Expr:
-    return n(operator, *n.together(x, y))
+    return n(operator, *n.promote(x, y))
 
 
-def _of_bits(operator: str, n: TorchNode, x: Any, y: Any) -> Expr:
-    """The logical operator on booleans, which Relay's operators on bits do not take."""
-    a, b = n.together(x, y)
+def _bitwise(operator: str, n: TorchNode, x: Any, y: Any) -> Expr:
+    """The bitwise operator; on booleans, which Relay's bitwise operators do not take, the logical one."""
+    a, b = n.promote(x, y)
     return n(operator.replace("bitwise", "logical") if n.dtype(a) == "bool" else operator, a, b)
 
 
-def truth(n: TorchNode, x: Any) -> Expr:
+def as_bool(n: TorchNode, x: Any) -> Expr:
     """Return whether elements are other than 0."""
     x = n.tensor(x)
     return x if n.dtype(x) == "bool" else n("not_equal", x, n.constant(0, x))
 
 
 def _logical(operator: str, n: TorchNode, x: Any, y: Any) -> Expr:
-    return n(operator, truth(n, x), truth(n, y))
+    return n(operator, as_bool(n, x), as_bool(n, y))
 
 
 _translate: Callable[..., Expr]
 for _table, _translate in (
     (FLOATS, _of_floats),
-    (PLAIN, _plain),
-    (WHOLE, _to_whole),
+    (SAME_DTYPE, _unary),
+    (ROUNDINGS, _round),
     (COMPARISONS, _compare),
     (LOGICAL, _logical),
-    (BITWISE, _of_bits),
-    (SHIFTS, _of_bits),
+    (BITWISE, _bitwise),
+    (SHIFTS, _bitwise),
 ):
     for _name, _operator in _table.items():
         enter(f"aten.{_name}", partial(_translate, _operator), f"`{_operator}`.")
@@ -95,30 +95,30 @@ for _table, _translate in (
 @aten("logical_not")
 def logical_not(n: TorchNode, x: Expr) -> Expr:
     """`logical_not`."""
-    return n("logical_not", truth(n, x))
+    return n("logical_not", as_bool(n, x))
 
 
 @aten("isnan")
 def isnan(n: TorchNode, x: Expr) -> Expr:
-    """`isnan`; no integer is."""
+    """`isnan`; false for integers."""
     return n("isnan", x) if n.is_float(x) else n("not_equal", x, x)
 
 
 @aten("isinf")
 def isinf(n: TorchNode, x: Expr) -> Expr:
-    """`isinf`; no integer is."""
+    """`isinf`; false for integers."""
     return n("isinf", x) if n.is_float(x) else n("not_equal", x, x)
 
 
 @aten("round")
 def round_(n: TorchNode, x: Expr, decimals: int = 0) -> Expr:
-    """The nearest whole number, of two as near the even one."""
+    """`round`, with halves to even."""
     if not n.is_float(x):
         return x
     if not decimals:
-        return to_even(n, x)
+        return round_half_to_even(n, x)
     scale = 10.0**decimals
-    return n("divide", to_even(n, n("multiply", x, scale)), scale)
+    return n("divide", round_half_to_even(n, n("multiply", x, scale)), scale)
 
 
 @aten("reciprocal")
@@ -153,15 +153,15 @@ def log1p(n: TorchNode, x: Expr) -> Expr:
 
 @aten("atan2")
 def atan2(n: TorchNode, y: Expr, x: Expr) -> Expr:
-    """`atan(y / x)`, moved into the quadrant of the point. The sign of a zero does not count."""
-    y, x = n.together(y, x, dtype=n.common(y, x, 1.0))
+    """`atan(y / x)`, moved into the quadrant of the point. The sign of zero is ignored."""
+    y, x = n.promote(y, x, dtype=n.promoted_dtype(y, x, 1.0))
     zero, half = n.constant(0, x), n.constant(math.pi / 2, x)
-    at_left = n("where", n("less", y, zero), n.constant(-math.pi, x), n.constant(math.pi, x))
+    left_offset = n("where", n("less", y, zero), n.constant(-math.pi, x), n.constant(math.pi, x))
     upright = n("where", n("greater", y, zero), half, n("where", n("less", y, zero), n("negative", half), zero))
     on_axis = n("equal", x, zero)
     angle = n("atan", n("divide", y, n("where", on_axis, n.constant(1, x), x)))
-    turned = n("where", n("less", x, zero), n("add", angle, at_left), angle)
-    return n("where", on_axis, upright, turned)
+    in_quadrant = n("where", n("less", x, zero), n("add", angle, left_offset), angle)
+    return n("where", on_axis, upright, in_quadrant)
 
 
 @aten("clamp", "clip")
@@ -169,7 +169,7 @@ def clamp(n: TorchNode, x: Expr, low: Any = None, high: Any = None, **named: Any
     """`clip` by numbers, `maximum` and `minimum` by tensors."""
     low, high = named.get("min", low), named.get("max", high)
     bounds = [bound for bound in (low, high) if bound is not None]
-    dtype = n.common(x, *bounds)
+    dtype = n.promoted_dtype(x, *bounds)
     x = n.cast(x, dtype)
     if len(bounds) == 2 and all(isinstance(bound, (int, float)) for bound in bounds) and n.is_float(x):
         return n("clip", x, a_min=float(low), a_max=float(high))
@@ -192,11 +192,11 @@ def clamp_max(n: TorchNode, x: Expr, high: Any) -> Expr:
 
 @aten("where")
 def where(n: TorchNode, condition: Expr, x: Any = None, y: Any = None) -> Expr | list[Expr]:
-    """`where`; with a condition alone the places where it holds."""
+    """`where`; of a condition alone, the indices where it holds."""
     if x is None:
-        positions = n("argwhere", truth(n, condition))
+        positions = n("argwhere", as_bool(n, condition))
         return [n("take", positions, n.constant(axis, "int64"), axis=1) for axis in range(n.rank(condition))]
-    return n("where", truth(n, condition), *n.together(x, y))
+    return n("where", as_bool(n, condition), *n.promote(x, y))
 
 
 @aten("masked_fill")
@@ -215,12 +215,12 @@ def lerp(n: TorchNode, start: Expr, end: Expr, weight: Expr | Number) -> Expr:
 def nan_to_num(
     n: TorchNode, x: Expr, nan: float | None = None, posinf: float | None = None, neginf: float | None = None
 ) -> Expr:
-    """`where` for each of what is no number."""
+    """`where`, once for NaN and once for each infinity."""
     if not n.is_float(x):
         return x
-    most = {"float16": 65504.0, "float32": 3.4028234663852886e38}.get(n.dtype(x), 1.7976931348623157e308)
+    largest = {"float16": 65504.0, "float32": 3.4028234663852886e38}.get(n.dtype(x), 1.7976931348623157e308)
     result = n("where", n("isnan", x), n.constant(nan or 0.0, x), x)
     for infinity, value in ((math.inf, posinf), (-math.inf, neginf)):
-        bound = math.copysign(most, infinity) if value is None else value
+        bound = math.copysign(largest, infinity) if value is None else value
         result = n("where", n("equal", x, n.constant(infinity, x)), n.constant(bound, x), result)
     return result

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from passlab.frontend.formulas import from_zero
+from passlab.frontend.formulas import nonnegative_indices
 from passlab.frontend.products import matrix_product
 from passlab.frontend.pytorch.entries import aten
 from passlab.frontend.pytorch.node import TorchNode
@@ -29,25 +29,25 @@ def index_select(n: TorchNode, x: Expr, dim: int, index: Expr) -> Expr:
     """`take`."""
     axis = n.axis(dim, n.rank(x))
     index = index if n.rank(index) else n("reshape", index, newshape=[1])
-    return n("take", x, from_zero(n, index, x, axis), axis=axis)
+    return n("take", x, nonnegative_indices(n, index, x, axis), axis=axis)
 
 
 @aten("take")
 def take(n: TorchNode, x: Expr, index: Expr) -> Expr:
     """`take` of the flattened tensor."""
     flat = n("reshape", x, newshape=[-1])
-    return n("take", flat, from_zero(n, index, flat, 0), axis=0)
+    return n("take", flat, nonnegative_indices(n, index, flat, 0), axis=0)
 
 
 @aten("gather")
 def gather(n: TorchNode, x: Expr, dim: int, index: Expr, sparse_grad: bool = False) -> Expr:
     """`gather`."""
     axis = n.axis(dim, n.rank(x))
-    return n("gather", _cut(n, x, index, axis), axis=axis, indices=from_zero(n, index, x, axis))
+    return n("gather", _crop(n, x, index, axis), axis=axis, indices=nonnegative_indices(n, index, x, axis))
 
 
-def _cut(n: TorchNode, x: Expr, index: Expr, axis: int) -> Expr:
-    """Return `x` cropped to the shape of the indices along the other axes: PyTorch allows shorter indices."""
+def _crop(n: TorchNode, x: Expr, index: Expr, axis: int) -> Expr:
+    """Return `x` cropped to the shape of the indices along the other axes: PyTorch allows smaller indices."""
     shapes = zip(n.shape(x), n.shape(index), strict=True)
     shorter = [
         (at, b)
@@ -67,7 +67,14 @@ def scatter(n: TorchNode, x: Expr, dim: int, index: Expr, source: Any, reduce: s
     if not isinstance(source, Expr):
         source = expand(n, n.tensor(source, n.dtype(x)), sizes_of(n, index))
     mode = "update" if reduce is None else REDUCTIONS[reduce]
-    return n("scatter_elements", x, from_zero(n, index, x, axis), _cut(n, source, index, -1), axis=axis, reduction=mode)
+    return n(
+        "scatter_elements",
+        x,
+        nonnegative_indices(n, index, x, axis),
+        _crop(n, source, index, -1),
+        axis=axis,
+        reduction=mode,
+    )
 
 
 @aten("scatter_add")
@@ -91,50 +98,48 @@ def index_add(n: TorchNode, x: Expr, dim: int, index: Expr, source: Expr, alpha:
     """`scatter_elements`."""
     axis = n.axis(dim, n.rank(x))
     source = source if alpha == 1 else n("multiply", source, alpha)
-    return scatter(n, x, axis, _along(n, index, source, axis), source, "add")
+    return scatter(n, x, axis, _broadcast_index(n, index, source, axis), source, "add")
 
 
 @aten("index_copy")
 def index_copy(n: TorchNode, x: Expr, dim: int, index: Expr, source: Expr) -> Expr:
     """`scatter_elements`."""
     axis = n.axis(dim, n.rank(x))
-    return scatter(n, x, axis, _along(n, index, source, axis), source)
+    return scatter(n, x, axis, _broadcast_index(n, index, source, axis), source)
 
 
-def _along(n: TorchNode, index: Expr, source: Expr, axis: int) -> Expr:
-    """Return indices along one axis for each element of a tensor."""
+def _broadcast_index(n: TorchNode, index: Expr, source: Expr, axis: int) -> Expr:
+    """Return the indices along one axis broadcast to the shape of `source`."""
     line = n("reshape", index, newshape=[-1 if at == axis else 1 for at in range(n.rank(source))])
     return expand(n, line, sizes_of(n, source))
 
 
 @aten("index", "_unsafe_index")
 def index_(n: TorchNode, x: Expr, indices: list[Expr | None]) -> Expr:
-    """`take` along one axis, `gather_nd` along several; a mask picks what it holds for."""
-    positions, x = _places(n, x, indices)
+    """`take` along one axis, `gather_nd` along several; a mask selects the elements where it holds."""
+    positions, x = _integer_indices(n, x, indices)
     axes = [axis for axis, index in enumerate(positions) if index is not None]
-    picked = [index for index in positions if index is not None]
+    selected = [index for index in positions if index is not None]
     if len(axes) == 1:
-        return n("take", x, from_zero(n, picked[0], x, axes[0]), axis=axes[0])
-    first, rank = _in_front(axes), n.rank(x)
+        return n("take", x, nonnegative_indices(n, selected[0], x, axes[0]), axis=axes[0])
+    in_place, rank = _stay_in_place(axes), n.rank(x)
     rest = [axis for axis in range(rank) if axis not in axes]
-    joined = _tuples(n, x, axes, picked)
+    joined = _index_tuples(n, x, axes, selected)
     result = n("gather_nd", permute(n, x, [*axes, *rest]), joined, batch_dims=0, index_rank=len(axes))
-    if not first:
+    if not in_place:
         return result
     count = n.rank(joined) - 1  # the axes of the indices replace the axes they select from
     order = list(range(count, count + axes[0])), list(range(count)), list(range(count + axes[0], count + len(rest)))
     return permute(n, result, [axis for part in order for axis in part])
 
 
-def _in_front(axes: list[int]) -> bool:
-    """Whether the selected axes are adjacent, so that the indices' axes replace them, and are not first."""
+def _stay_in_place(axes: list[int]) -> bool:
+    """Whether the indexed axes are adjacent and not first, so that the axes of the result replace them in place."""
     return axes[-1] - axes[0] == len(axes) - 1 and axes[0] > 0
 
 
-def _places(n: TorchNode, x: Expr, indices: list[Expr | None]) -> tuple[list[Expr | None], Expr]:
-    """Return indices that are whole numbers: a mask becomes the indices where it holds, one list for each of its
-    axes.
-    """
+def _integer_indices(n: TorchNode, x: Expr, indices: list[Expr | None]) -> tuple[list[Expr | None], Expr]:
+    """Return integer indices: a mask becomes the indices where it holds, one tensor for each of its axes."""
     result: list[Expr | None] = []
     for index in indices:
         if index is None or n.dtype(index) != "bool":
@@ -145,9 +150,11 @@ def _places(n: TorchNode, x: Expr, indices: list[Expr | None]) -> tuple[list[Exp
     return result, x
 
 
-def _tuples(n: TorchNode, x: Expr, axes: list[int], picked: list[Expr]) -> Expr:
+def _index_tuples(n: TorchNode, x: Expr, axes: list[int], selected: list[Expr]) -> Expr:
     """Return index tuples, with their elements along the first axis."""
-    parts = [n.cast(from_zero(n, index, x, axis), "int64") for axis, index in zip(axes, picked, strict=True)]
+    parts = [
+        n.cast(nonnegative_indices(n, index, x, axis), "int64") for axis, index in zip(axes, selected, strict=True)
+    ]
     whole = parts[0]
     for part in parts[1:]:
         whole = n("add", whole, part)
@@ -158,19 +165,19 @@ def _tuples(n: TorchNode, x: Expr, axes: list[int], picked: list[Expr]) -> Expr:
 @aten("index_put", "_unsafe_index_put")
 def index_put(n: TorchNode, x: Expr, indices: list[Expr | None], values: Expr, accumulate: bool = False) -> Expr:
     """`scatter_nd`; `where` by a mask and one value."""
-    lone = indices[0] if len(indices) == 1 else None
-    if lone is not None and n.dtype(lone) == "bool" and n.rank(values) == 0 and not accumulate:
-        spare = n.rank(x) - n.rank(lone)
-        mask = reshape_to(n, lone, [*sizes_of(n, lone), *[1] * spare])
+    only_index = indices[0] if len(indices) == 1 else None
+    if only_index is not None and n.dtype(only_index) == "bool" and n.rank(values) == 0 and not accumulate:
+        trailing_axes = n.rank(x) - n.rank(only_index)
+        mask = reshape_to(n, only_index, [*sizes_of(n, only_index), *[1] * trailing_axes])
         return n("where", mask, n.cast(values, n.dtype(x)), x)
-    positions, x = _places(n, x, indices)
+    positions, x = _integer_indices(n, x, indices)
     axes = [axis for axis, index in enumerate(positions) if index is not None]
-    picked = [index for index in positions if index is not None]
+    selected = [index for index in positions if index is not None]
     rest = [axis for axis in range(n.rank(x)) if axis not in axes]
-    if _in_front(axes) and n.rank(values) > len(rest):
+    if _stay_in_place(axes) and n.rank(values) > len(rest):
         n.refuse("puts values at indices behind other axes")
     moved, order = permute(n, x, [*axes, *rest]), [*axes, *rest]
-    joined = _tuples(n, moved, list(range(len(axes))), picked)
+    joined = _index_tuples(n, moved, list(range(len(axes))), selected)
     target = [*sizes_of(n, joined)[1:], *sizes_of(n, moved)[len(axes) :]]
     mode = "add" if accumulate else "update"
     result = n("scatter_nd", moved, joined, expand(n, n.cast(values, n.dtype(x)), target), mode=mode)
@@ -185,7 +192,7 @@ def nonzero(n: TorchNode, x: Expr) -> Expr:
 
 @aten("masked_select")
 def masked_select(n: TorchNode, x: Expr, mask: Expr) -> Expr:
-    """`take` of the places where the mask holds."""
+    """`take` of the indices where the mask holds."""
     flat = n("reshape", expand(n, mask, sizes_of(n, x)), newshape=[-1])
     positions = n("reshape", n("argwhere", flat), newshape=[-1])
     return n("take", n("reshape", x, newshape=[-1]), positions, axis=0)
@@ -202,7 +209,7 @@ def one_hot(n: TorchNode, indices: Expr, num_classes: int = -1) -> Expr:
 
 @aten("masked_scatter", "masked_scatter_")
 def masked_scatter(n: TorchNode, x: Expr, mask: Expr, source: Expr) -> Expr:
-    """`where` between the tensor and `take` of as many numbers as the mask has met."""
+    """`where` between the tensor and the elements of the source, taken at the running count of the mask."""
     ones = n("add", n("cast", mask, dtype="int64"), n("zeros_like", n.cast(x, "int64")))
     flat = n("reshape", ones, newshape=[-1])
     met = n("maximum", n("subtract", n("cumsum", flat, axis=0), n.constant(1, "int64")), n.constant(0, "int64"))
@@ -223,16 +230,16 @@ def embedding_bag(
     include_last_offset: bool = False,
     padding_idx: int | None = -1,
 ) -> list[Expr | None]:
-    """The sum, the mean or the largest of the rows in each bag; the other three results are not given."""
+    """The sum, the mean or the largest of the rows in each bag; the other three results are not available."""
     rows = n("take", weight, indices, axis=0)
     if per_sample_weights is not None:
         rows = n("multiply", rows, n("expand_dims", per_sample_weights, axis=1))
     (count,), (bags,) = n.static_shape(indices), n.static_shape(offsets)
     position, starts = n.constant(np.arange(count)[:, None], "int64"), n.cast(offsets, "int64")
-    begun = n.cast(n("greater_equal", position, n("expand_dims", starts, axis=0)), "int64")
-    bag = n("subtract", n("sum", begun, axis=[1]), n.constant(1, "int64"))
+    has_begun = n.cast(n("greater_equal", position, n("expand_dims", starts, axis=0)), "int64")
+    bag = n("subtract", n("sum", has_begun, axis=[1]), n.constant(1, "int64"))
     bags -= include_last_offset
-    n.room(bags, count)
+    n.check_size(bags, count)
     inside = n("equal", n("expand_dims", bag, axis=0), n.constant(np.arange(bags)[:, None], "int64"))
     if padding_idx is not None and padding_idx < 0:  # negative, counted from the end, in the overload named after it
         padding_idx = padding_idx + n.static_shape(weight)[0] if n.overload == "padding_idx" else None

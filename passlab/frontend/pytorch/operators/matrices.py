@@ -23,11 +23,11 @@ def linear(n: TorchNode, x: Expr, weight: Expr, bias: Expr | None = None) -> Exp
 
 @aten("mm", "bmm", "matmul", "mv", "dot")
 def product(n: TorchNode, a: Expr, b: Expr) -> Expr:
-    """`nn.dense` by a matrix, `nn.batch_matmul` by more of them."""
+    """`nn.dense` with one matrix, `nn.batch_matmul` with a batch."""
     return matrix_product(n, a, b, "")
 
 
-def _mix(n: TorchNode, bias: Expr, result: Expr, beta: Number, alpha: Number) -> Expr:
+def _add_scaled(n: TorchNode, bias: Expr, result: Expr, beta: Number, alpha: Number) -> Expr:
     result = result if alpha == 1 else n("multiply", result, n.constant(alpha, result))
     if beta == 0:
         return result
@@ -43,7 +43,7 @@ def addmm(n: TorchNode, bias: Expr, a: Expr, b: Expr, beta: Number = 1, alpha: N
     plain = beta == alpha == 1 and n.rank(bias) == 1 and n.rank(result) == 2
     if plain and isinstance(n.shape(bias)[0], int) and n.shape(bias)[0] == n.shape(result)[1] != 1:
         return n("nn.bias_add", result, bias, axis=1)
-    return _mix(n, bias, result, beta, alpha)
+    return _add_scaled(n, bias, result, beta, alpha)
 
 
 @aten("einsum")

@@ -45,11 +45,11 @@ def view(n: TorchNode, x: Expr, shape: Any) -> Expr:
     sizes = n.sizes(shape)
     if -1 not in sizes:
         return reshape_to(n, x, sizes)
-    return _worked_out(n, x, sizes)
+    return _infer_size(n, x, sizes)
 
 
-def _worked_out(n: TorchNode, x: Expr, sizes: list[Size]) -> Expr:
-    """Return a reshape with one size that is inferred from the others."""
+def _infer_size(n: TorchNode, x: Expr, sizes: list[Size]) -> Expr:
+    """Return a reshape whose size -1 is inferred from the other sizes and those of `x`."""
     own, at = sizes_of(n, x), sizes.index(-1)
     if all(isinstance(size, int) for size in (*own, *sizes)):
         numbers = [int(size) for size in sizes if isinstance(size, int)]  # the same list, for type checkers
@@ -99,7 +99,7 @@ def unflatten(n: TorchNode, x: Expr, dim: int, shape: Sequence[Any]) -> Expr:
     """`reshape`."""
     sizes, axis = sizes_of(n, x), n.axis(dim, n.rank(x))
     return (
-        _worked_out(n, x, whole)
+        _infer_size(n, x, whole)
         if -1 in (whole := [*sizes[:axis], *n.sizes(shape), *sizes[axis + 1 :]])
         else (reshape_to(n, x, whole))
     )
@@ -122,7 +122,7 @@ def transpose(n: TorchNode, x: Expr, dim0: int, dim1: int) -> Expr:
 
 
 @aten("t", "numpy_T", "mT")
-def turn(n: TorchNode, x: Expr) -> Expr:
+def transpose_last(n: TorchNode, x: Expr) -> Expr:
     """`transpose` of the last two axes."""
     return x if n.rank(x) < 2 else transpose(n, x, -2, -1)
 
@@ -131,15 +131,15 @@ def turn(n: TorchNode, x: Expr) -> Expr:
 def movedim(n: TorchNode, x: Expr, source: Any, destination: Any) -> Expr:
     """`transpose`."""
     rank = n.rank(x)
-    sources = [n.axis(axis, rank) for axis in n.wholes(source)]
-    order: dict[int, int] = dict(zip([n.axis(a, rank) for a in n.wholes(destination)], sources, strict=True))
+    sources = [n.axis(axis, rank) for axis in n.static_ints(source)]
+    order: dict[int, int] = dict(zip([n.axis(a, rank) for a in n.static_ints(destination)], sources, strict=True))
     rest = iter(axis for axis in range(rank) if axis not in sources)
     return permute(n, x, [order[at] if at in order else next(rest) for at in range(rank)])
 
 
 @aten("expand", "broadcast_to", "expand_copy")
 def expand(n: TorchNode, x: Expr, size: Sequence[Any], implicit: bool = False) -> Expr:
-    """`broadcast_to`; its input where nothing is repeated."""
+    """`broadcast_to`; its input if nothing is repeated."""
     own = sizes_of(n, x)
     extra = len(size) - len(own)
     target: list[Size] = [
@@ -175,7 +175,7 @@ def unsqueeze(n: TorchNode, x: Expr, dim: int) -> Expr:
 @aten("cat", "concat", "concatenate")
 def cat(n: TorchNode, tensors: list[Expr], dim: int = 0) -> Expr:
     """`concatenate`."""
-    dtype = n.common(*tensors)
+    dtype = n.promoted_dtype(*tensors)
     parts = [n.cast(x, dtype) for x in tensors if n.shape(x) != (0,)]
     return n.concat(parts, n.axis(dim, n.rank(parts[0])))
 
@@ -183,14 +183,14 @@ def cat(n: TorchNode, tensors: list[Expr], dim: int = 0) -> Expr:
 @aten("stack")
 def stack(n: TorchNode, tensors: list[Expr], dim: int = 0) -> Expr:
     """`stack`."""
-    parts = n.builder.tuple(n.together(*tensors))
+    parts = n.builder.tuple(n.promote(*tensors))
     return n("stack", parts, axis=n.axis(dim, n.rank(tensors[0]) + 1))
 
 
 @aten("repeat", "tile")
 def repeat(n: TorchNode, x: Expr, repeats: list[Any]) -> Expr:
     """`tile`."""
-    times = n.wholes(repeats)
+    times = n.static_ints(repeats)
     return n("tile", x, reps=times) if (times and set(times) != {1}) or len(times) > n.rank(x) else x
 
 
@@ -199,7 +199,7 @@ def repeat_interleave(n: TorchNode, x: Expr, repeats: Any, dim: int | None = Non
     """`repeat`."""
     if dim is None:
         x, dim = n("reshape", x, newshape=[-1]), 0
-    return n("repeat", x, repeats=n.whole(repeats), axis=n.axis(dim, n.rank(x)))
+    return n("repeat", x, repeats=n.static_int(repeats), axis=n.axis(dim, n.rank(x)))
 
 
 @aten("flip")
@@ -214,9 +214,9 @@ def flip(n: TorchNode, x: Expr, dims: list[int]) -> Expr:
 def roll(n: TorchNode, x: Expr, shifts: Any, dims: Any = None) -> Expr:
     """A `concatenate` of two slices for each axis."""
     if not dims:
-        rolled = _roll_axes(n, n("reshape", x, newshape=[-1]), n.whole(n.wholes(shifts)[0]), 0)
+        rolled = _roll_axes(n, n("reshape", x, newshape=[-1]), n.static_int(n.static_ints(shifts)[0]), 0)
         return n("reshape", rolled, newshape=list(n.static_shape(x)))
-    for shift, dim in zip(n.wholes(shifts), n.wholes(dims), strict=True):
+    for shift, dim in zip(n.static_ints(shifts), n.static_ints(dims), strict=True):
         x = _roll_axes(n, x, shift, n.axis(dim, n.rank(x)))
     return x
 
@@ -260,7 +260,7 @@ def triu(n: TorchNode, x: Expr, diagonal: int = 0) -> Expr:
 
 @aten("diagonal", "diagonal_copy")
 def diagonal(n: TorchNode, x: Expr, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Expr:
-    """`take` of the places on the diagonal, of two axes made one."""
+    """`take` of the diagonal from two merged axes."""
     rank = n.rank(x)
     a, b = n.axis(dim1, rank), n.axis(dim2, rank)
     rest = [axis for axis in range(rank) if axis not in (a, b)]
@@ -274,11 +274,11 @@ def diagonal(n: TorchNode, x: Expr, offset: int = 0, dim1: int = 0, dim2: int = 
 
 @aten("as_strided")
 def as_strided(n: TorchNode, x: Expr, size: list[Any], stride: list[Any], storage_offset: Any = None) -> Expr:
-    """`take` of the places that the strides name, of a tensor whose elements lie in order."""
-    shape, steps = n.wholes(size), n.wholes(stride)
+    """`take` of the offsets that the strides give, from a contiguous tensor."""
+    shape, steps = n.static_ints(size), n.static_ints(stride)
     n.static_shape(x)
-    n.room(*shape)
-    positions = np.full((), 0 if storage_offset is None else n.whole(storage_offset), np.int64)
+    n.check_size(*shape)
+    positions = np.full((), 0 if storage_offset is None else n.static_int(storage_offset), np.int64)
     for length, step in zip(shape, steps, strict=True):
         positions = positions[..., None] + np.arange(length) * step
     return n("take", n("reshape", x, newshape=[-1]), n.constant(positions, "int64"), axis=0)
@@ -292,7 +292,7 @@ def meshgrid(n: TorchNode, tensors: list[Expr], indexing: str = "ij") -> list[Ex
 
 @aten("unfold")
 def unfold(n: TorchNode, x: Expr, dimension: int, size: int, step: int) -> Expr:
-    """`take` of the places in each window."""
+    """`take` of the indices in each window."""
     axis, rank = n.axis(dimension, n.rank(x)), n.rank(x)
     (length,) = n.static_shape(x, [axis])
     positions = np.arange((length - size) // step + 1)[:, None] * step + np.arange(size)
@@ -302,9 +302,9 @@ def unfold(n: TorchNode, x: Expr, dimension: int, size: int, step: int) -> Expr:
 
 @aten("col2im")
 def col2im(n: TorchNode, x: Expr, output_size: Any, kernel_size: Any, dilation: Any, padding: Any, stride: Any) -> Expr:
-    """`scatter_nd` that adds each number of a window to its place in the image."""
+    """`scatter_nd` that adds each element of a window to the image."""
     image, kernel, apart, pads, step = (
-        n.wholes(value, 2) for value in (output_size, kernel_size, dilation, padding, stride)
+        n.static_ints(value, 2) for value in (output_size, kernel_size, dilation, padding, stride)
     )
     shape = n.static_shape(x)
     batch = shape[0] if len(shape) == 3 else 1
@@ -319,7 +319,7 @@ def col2im(n: TorchNode, x: Expr, output_size: Any, kernel_size: Any, dilation: 
         for part, far, count, by in zip(kernel, apart, counts, step, strict=True)
     )
     positions = rows[:, None, :, None] * width + columns[None, :, None, :]  # of (kernel, kernel, window, window)
-    n.room(height * width, batch * channels)
+    n.check_size(height * width, batch * channels)
     numbers = permute(n, n("reshape", x, newshape=[batch * channels, positions.size]), [1, 0])
     empty = n("zeros", shape=[height * width, batch * channels], dtype=n.dtype(x))
     added = n("scatter_nd", empty, n.constant(positions.reshape(1, -1), "int64"), numbers, mode="add")

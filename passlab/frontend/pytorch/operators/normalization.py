@@ -10,26 +10,26 @@ from passlab.frontend.sizes import reshape_to, size_of, sizes_of
 from passlab.ir.expr import Expr
 
 
-def _given(n: TorchNode, part: Expr | None, value: float, count: int, like: Expr) -> Expr:
+def _or_constant(n: TorchNode, part: Expr | None, value: float, count: int, like: Expr) -> Expr:
     """Return a scale or a bias, or a neutral one if there is none."""
     if part is not None:
         return part
     return n("full", n.constant(value, like), shape=[count], dtype=n.dtype(like))
 
 
-def _by_statistics(
+def _batch_norm(
     n: TorchNode, x: Expr, weight: Expr | None, bias: Expr | None, mean: Expr, variance: Expr, eps: float
 ) -> Expr:
     (channels,) = n.static_shape(x, [1])
-    scale, shift = _given(n, weight, 1, channels, mean), _given(n, bias, 0, channels, mean)
+    scale, shift = _or_constant(n, weight, 1, channels, mean), _or_constant(n, bias, 0, channels, mean)
     parts = [n.cast(part, n.dtype(x)) for part in (scale, shift, mean, variance)]
     return n.fields(n("nn.batch_norm", x, *parts, axis=1, epsilon=eps), 3)[0]
 
 
-def _by_batch(n: TorchNode, x: Expr, weight: Expr | None, bias: Expr | None, eps: float) -> Expr:
+def _norm_by_batch(n: TorchNode, x: Expr, weight: Expr | None, bias: Expr | None, eps: float) -> Expr:
     axes = [axis for axis in range(n.rank(x)) if axis != 1]
     mean, variance = n("mean", x, axis=axes, keepdims=False), n("variance", x, axis=axes, keepdims=False)
-    return _by_statistics(n, x, weight, bias, mean, variance, eps)
+    return _batch_norm(n, x, weight, bias, mean, variance, eps)
 
 
 @aten("batch_norm", "cudnn_batch_norm")
@@ -49,8 +49,8 @@ def batch_norm(
     if training and mean is not None:
         n.refuse("is in training mode", hint="export the model for inference: model.eval()")
     if mean is None or variance is None:
-        return _by_batch(n, x, weight, bias, eps)
-    return _by_statistics(n, x, weight, bias, mean, variance, eps)
+        return _norm_by_batch(n, x, weight, bias, eps)
+    return _batch_norm(n, x, weight, bias, mean, variance, eps)
 
 
 @aten("_native_batch_norm_legit_no_training")
@@ -65,7 +65,7 @@ def batch_norm_inference(
     eps: float,
 ) -> list[Any]:
     """`nn.batch_norm`."""
-    return [_by_statistics(n, x, weight, bias, mean, variance, eps), None, None]
+    return [_batch_norm(n, x, weight, bias, mean, variance, eps), None, None]
 
 
 @aten("_native_batch_norm_legit")
@@ -73,7 +73,7 @@ def batch_norm_batch(n: TorchNode, x: Expr, weight: Expr | None, bias: Expr | No
     """`nn.batch_norm` by the mean and the variance of the batch."""
     if n.overload != "no_stats":
         n.refuse("is in training mode", hint="export the model for inference: model.eval()")
-    return [_by_batch(n, x, weight, bias, rest[-1]), None, None]
+    return [_norm_by_batch(n, x, weight, bias, rest[-1]), None, None]
 
 
 @aten("layer_norm")
@@ -96,9 +96,9 @@ def native_layer_norm(
     n: TorchNode, x: Expr, normalized_shape: list[int], weight: Expr | None, bias: Expr | None, eps: float
 ) -> list[Any]:
     """`nn.layer_norm` along the last axis, its formula along several."""
-    shape = n.wholes(normalized_shape)
+    shape = n.static_ints(normalized_shape)
     if len(shape) == 1:
-        scale, shift = _given(n, weight, 1, shape[0], x), _given(n, bias, 0, shape[0], x)
+        scale, shift = _or_constant(n, weight, 1, shape[0], x), _or_constant(n, bias, 0, shape[0], x)
         return [n("nn.layer_norm", x, scale, shift, axis=-1, epsilon=eps), None, None]
     axes = list(range(n.rank(x) - len(shape), n.rank(x)))
     centred = n("subtract", x, n("mean", x, axis=axes, keepdims=True))
@@ -133,7 +133,7 @@ def group_norm(
 ) -> Expr:
     """`nn.group_norm`."""
     (channels,) = n.static_shape(x, [1])
-    scale, shift = _given(n, weight, 1, channels, x), _given(n, bias, 0, channels, x)
+    scale, shift = _or_constant(n, weight, 1, channels, x), _or_constant(n, bias, 0, channels, x)
     return n("nn.group_norm", x, scale, shift, num_groups=num_groups, axis=1, epsilon=eps)
 
 
@@ -168,9 +168,9 @@ def instance_norm(
 ) -> Expr:
     """`nn.instance_norm`."""
     if not use_input_stats and mean is not None and variance is not None:
-        return _by_statistics(n, x, weight, bias, mean, variance, eps)
+        return _batch_norm(n, x, weight, bias, mean, variance, eps)
     (channels,) = n.static_shape(x, [1])
-    scale, shift = _given(n, weight, 1, channels, x), _given(n, bias, 0, channels, x)
+    scale, shift = _or_constant(n, weight, 1, channels, x), _or_constant(n, bias, 0, channels, x)
     return n("nn.instance_norm", x, scale, shift, axis=1, epsilon=eps)
 
 

@@ -32,7 +32,7 @@ def argsort(n: TorchNode, x: Expr, *args: Any, dim: int = -1, descending: bool =
 def topk(n: TorchNode, x: Expr, k: Any, dim: int = -1, largest: bool = True, *_: Any, **__: Any) -> list[Expr]:
     """`topk`."""
     axis = n.axis(dim, n.rank(x))
-    result = n("topk", x, k=n.whole(k), axis=axis, ret_type="both", is_ascend=not largest, dtype="int64")
+    result = n("topk", x, k=n.static_int(k), axis=axis, ret_type="both", is_ascend=not largest, dtype="int64")
     return n.fields(result, 2)
 
 

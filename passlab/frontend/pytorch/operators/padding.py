@@ -1,4 +1,4 @@
-"""Borders around tensors."""
+"""Padding."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from passlab.frontend.pytorch.node import TorchNode
 from passlab.ir.expr import Expr
 
 
-def _sides(n: TorchNode, x: Expr, pads: list[Any]) -> list[list[int]]:
+def _pad_widths(n: TorchNode, x: Expr, pads: list[Any]) -> list[list[int]]:
     """Return padding by axis: PyTorch names the last axis first."""
-    values = n.wholes(pads)
+    values = n.static_ints(pads)
     pairs = [values[at : at + 2] for at in range(0, len(values), 2)][::-1]
     return [[0, 0]] * (n.rank(x) - len(pairs)) + pairs
 
 
 @aten("constant_pad_nd")
 def constant_pad(n: TorchNode, x: Expr, pad: list[Any], value: Any = 0) -> Expr:
-    """`nn.pad`; less than nothing is cut off by `strided_slice`."""
-    sides = _sides(n, x, pad)
+    """`nn.pad`; negative widths crop by `strided_slice`."""
+    sides = _pad_widths(n, x, pad)
     cut = [(axis, before, after) for axis, (before, after) in enumerate(sides) if before < 0 or after < 0]
     if cut:
         ends = [min(after, 0) or 2**63 - 1 for _, _, after in cut]
@@ -34,13 +34,13 @@ def constant_pad(n: TorchNode, x: Expr, pad: list[Any], value: Any = 0) -> Expr:
 @aten("reflection_pad1d", "reflection_pad2d", "reflection_pad3d")
 def reflection_pad(n: TorchNode, x: Expr, padding: list[Any]) -> Expr:
     """`nn.mirror_pad`."""
-    return n("nn.mirror_pad", x, pad_width=_sides(n, x, padding), mode="REFLECT")
+    return n("nn.mirror_pad", x, pad_width=_pad_widths(n, x, padding), mode="REFLECT")
 
 
 @aten("replication_pad1d", "replication_pad2d", "replication_pad3d")
 def replication_pad(n: TorchNode, x: Expr, padding: list[Any]) -> Expr:
     """`nn.pad` by the elements at the edge."""
-    return n("nn.pad", x, pad_width=_sides(n, x, padding), pad_mode="edge")
+    return n("nn.pad", x, pad_width=_pad_widths(n, x, padding), pad_mode="edge")
 
 
 @aten("pad")

@@ -9,7 +9,7 @@ import numpy as np
 
 from passlab.frontend.pytorch.entries import aten
 from passlab.frontend.pytorch.node import Number, TorchNode
-from passlab.frontend.pytorch.operators.elementwise import truth
+from passlab.frontend.pytorch.operators.elementwise import as_bool
 from passlab.frontend.sizes import product, size_of
 from passlab.ir.expr import Expr
 
@@ -46,26 +46,26 @@ def amin(n: TorchNode, x: Expr, dim: Any = None, keepdim: bool = False) -> Expr:
 
 def _extreme(n: TorchNode, kind: str, x: Expr, other: Any, keepdim: bool) -> Expr | list[Expr]:
     if isinstance(other, Expr):
-        return n(f"{kind}imum", *n.together(x, other))
+        return n(f"{kind}imum", *n.promote(x, other))
     if other is None:
         return n(kind, x, axis=n.axes(None, x), keepdims=False)
     axis = n.axes(other, x)
-    return [n(kind, x, axis=axis, keepdims=keepdim), _place(n, f"arg{kind}", x, axis, keepdim)]
+    return [n(kind, x, axis=axis, keepdims=keepdim), _arg_along(n, f"arg{kind}", x, axis, keepdim)]
 
 
-def _place(n: TorchNode, kind: str, x: Expr, axis: list[int], keepdim: bool) -> Expr:
+def _arg_along(n: TorchNode, kind: str, x: Expr, axis: list[int], keepdim: bool) -> Expr:
     return n.cast(n(kind, x, axis=axis, keepdims=keepdim), "int64")
 
 
 @aten("max")
 def max_(n: TorchNode, x: Expr, dim: Any = None, keepdim: bool = False) -> Expr | list[Expr]:
-    """`max`; along one axis with the places by `argmax`; of two tensors `maximum`."""
+    """`max`; along one axis also `argmax`; of two tensors `maximum`."""
     return _extreme(n, "max", x, dim, keepdim)
 
 
 @aten("min")
 def min_(n: TorchNode, x: Expr, dim: Any = None, keepdim: bool = False) -> Expr | list[Expr]:
-    """`min`; along one axis with the places by `argmin`; of two tensors `minimum`."""
+    """`min`; along one axis also `argmin`; of two tensors `minimum`."""
     return _extreme(n, "min", x, dim, keepdim)
 
 
@@ -79,35 +79,35 @@ def aminmax(n: TorchNode, x: Expr, dim: Any = None, keepdim: bool = False) -> li
 @aten("argmax")
 def argmax(n: TorchNode, x: Expr, dim: Any = None, keepdim: bool = False) -> Expr:
     """`argmax`."""
-    return _whole_place(n, "argmax", x, dim, keepdim)
+    return _arg_extreme(n, "argmax", x, dim, keepdim)
 
 
 @aten("argmin")
 def argmin(n: TorchNode, x: Expr, dim: Any = None, keepdim: bool = False) -> Expr:
     """`argmin`."""
-    return _whole_place(n, "argmin", x, dim, keepdim)
+    return _arg_extreme(n, "argmin", x, dim, keepdim)
 
 
-def _whole_place(n: TorchNode, kind: str, x: Expr, dim: Any, keepdim: bool) -> Expr:
+def _arg_extreme(n: TorchNode, kind: str, x: Expr, dim: Any, keepdim: bool) -> Expr:
     if dim is not None:
-        return _place(n, kind, x, n.axes(dim, x), keepdim)
-    result = _place(n, kind, n("reshape", x, newshape=[-1]), [0], False)
+        return _arg_along(n, kind, x, n.axes(dim, x), keepdim)
+    result = _arg_along(n, kind, n("reshape", x, newshape=[-1]), [0], False)
     return n("reshape", result, newshape=[1] * n.rank(x)) if keepdim else result
 
 
 @aten("any")
 def any_(n: TorchNode, x: Expr, dim: Any = None, keepdim: bool = False) -> Expr:
     """`any`."""
-    return n("any", truth(n, x), axis=n.axes(dim, x), keepdims=keepdim)
+    return n("any", as_bool(n, x), axis=n.axes(dim, x), keepdims=keepdim)
 
 
 @aten("all")
 def all_(n: TorchNode, x: Expr, dim: Any = None, keepdim: bool = False) -> Expr:
     """`all`."""
-    return n("all", truth(n, x), axis=n.axes(dim, x), keepdims=keepdim)
+    return n("all", as_bool(n, x), axis=n.axes(dim, x), keepdims=keepdim)
 
 
-def _spread(n: TorchNode, x: Expr, axes: list[int], correction: Number, keepdim: bool) -> Expr:
+def _variance(n: TorchNode, x: Expr, axes: list[int], correction: Number, keepdim: bool) -> Expr:
     """Return the variance, divided by the number of elements minus the correction."""
     result = n("variance", x, axis=axes, keepdims=keepdim)
     if correction == 0:
@@ -132,8 +132,8 @@ def var(
     n: TorchNode, x: Expr, dim: Any = None, unbiased: Any = None, keepdim: bool = False, correction: Any = None
 ) -> Expr:
     """`variance`."""
-    dim, taken = _correction(n, dim, unbiased, correction)
-    return _spread(n, x, n.axes(dim, x), taken, keepdim)
+    dim, correction_value = _correction(n, dim, unbiased, correction)
+    return _variance(n, x, n.axes(dim, x), correction_value, keepdim)
 
 
 @aten("std")
@@ -149,9 +149,9 @@ def var_mean(
     n: TorchNode, x: Expr, dim: Any = None, unbiased: Any = None, keepdim: bool = False, correction: Any = None
 ) -> list[Expr]:
     """`variance` and `mean`."""
-    dim, taken = _correction(n, dim, unbiased, correction)
+    dim, correction_value = _correction(n, dim, unbiased, correction)
     axes = n.axes(dim, x)
-    return [_spread(n, x, axes, taken, keepdim), n("mean", x, axis=axes, keepdims=keepdim)]
+    return [_variance(n, x, axes, correction_value, keepdim), n("mean", x, axis=axes, keepdims=keepdim)]
 
 
 @aten("cumsum")
@@ -168,7 +168,7 @@ def cumprod(n: TorchNode, x: Expr, dim: int, dtype: str | None = None) -> Expr:
 
 @aten("logsumexp")
 def logsumexp(n: TorchNode, x: Expr, dim: Any, keepdim: bool = False) -> Expr:
-    """`log(sum(exp(x)))`, less the maximum and plus it again."""
+    """`log(sum(exp(x - m))) + m` with the maximum m, without overflow."""
     axes = n.axes(dim, x)
     top = n("max", x, axis=axes, keepdims=True)
     total = n("sum", n("exp", n("subtract", x, top)), axis=axes, keepdims=True)
@@ -180,12 +180,12 @@ def logsumexp(n: TorchNode, x: Expr, dim: Any, keepdim: bool = False) -> Expr:
 def vector_norm(
     n: TorchNode, x: Expr, order: Number = 2, dim: Any = None, keepdim: bool = False, dtype: str | None = None
 ) -> Expr:
-    """The root of the `sum` of powers; the largest or the smallest for an infinite order."""
+    """The root of the `sum` of powers; the maximum or minimum for an infinite order."""
     axes, size = n.axes(dim, x), n("abs", n.cast(x, n.out_dtype))
     if math.isinf(order):
         return n("max" if order > 0 else "min", size, axis=axes, keepdims=keepdim)
     if order == 0:
-        return n("sum", n.cast(truth(n, x), n.out_dtype), axis=axes, keepdims=keepdim)
+        return n("sum", n.cast(as_bool(n, x), n.out_dtype), axis=axes, keepdims=keepdim)
     powers = size if order == 1 else n("multiply", size, size) if order == 2 else n("power", size, float(order))
     total = n("sum", powers, axis=axes, keepdims=keepdim)
     return total if order == 1 else n("sqrt", total) if order == 2 else n("power", total, 1 / order)
@@ -193,7 +193,7 @@ def vector_norm(
 
 @aten("_cdist_forward")
 def cdist(n: TorchNode, a: Expr, b: Expr, p: float, compute_mode: int | None = None) -> Expr:
-    """The norm of each row of one matrix less each of another."""
+    """The norms of the differences between the rows of two matrices."""
     rank = n.rank(a)
     apart = n("abs", n("subtract", n("expand_dims", a, axis=rank - 1), n("expand_dims", b, axis=rank - 2)))
     if math.isinf(p):
@@ -205,9 +205,9 @@ def cdist(n: TorchNode, a: Expr, b: Expr, p: float, compute_mode: int | None = N
 
 @aten("_pdist_forward")
 def pdist(n: TorchNode, x: Expr, p: float = 2.0) -> Expr:
-    """The norm of each row less each one behind it."""
+    """The norms of the differences between each row and the rows after it."""
     rows, _ = n.static_shape(x)
     first, second = np.triu_indices(rows, 1)
-    n.room(first.size)
+    n.check_size(first.size)
     one, other = (n("take", x, n.constant(positions, "int64"), axis=0) for positions in (first, second))
     return vector_norm(n, n("subtract", one, other), p, [1])

@@ -27,16 +27,16 @@ def _resize(
     if size is None:
         counts = [math.floor(length * (factor or 1)) for length, factor in zip(lengths, factors, strict=True)]
     else:
-        counts = n.wholes(size)
+        counts = n.static_ints(size)
     values = [
         factor if factor and coordinates != "align_corners" else count / length
         for count, length, factor in zip(counts, lengths, factors, strict=True)
     ]
-    way = Resizing(0, 0, 1.0, method, coordinates, "floor", -0.75, antialias, antialias)
-    return resize_axes(n, x, list(range(2, 2 + rank)), counts, values, way)
+    resizing = Resizing(0, 0, 1.0, method, coordinates, "floor", -0.75, antialias, antialias)
+    return resize_axes(n, x, list(range(2, 2 + rank)), counts, values, resizing)
 
 
-def _split(n: TorchNode, rest: tuple[Any, ...]) -> list[float | None] | None:
+def _factors(n: TorchNode, rest: tuple[Any, ...]) -> list[float | None] | None:
     """Return the factors of an overload: one list for `vec`, otherwise one number for each axis."""
     if n.overload == "vec":
         return rest[0] if rest else None
@@ -46,21 +46,21 @@ def _split(n: TorchNode, rest: tuple[Any, ...]) -> list[float | None] | None:
 @aten("upsample_nearest1d", "upsample_nearest2d", "upsample_nearest3d")
 def upsample_nearest(n: TorchNode, x: Expr, size: Any, *scales: Any) -> Expr:
     """`image.resize1d` to `image.resize3d`, by the nearest element."""
-    return _resize(n, x, size, _split(n, scales), "nearest_neighbor", "asymmetric")
+    return _resize(n, x, size, _factors(n, scales), "nearest_neighbor", "asymmetric")
 
 
 @aten("upsample_linear1d", "upsample_bilinear2d", "upsample_trilinear3d", "_upsample_bilinear2d_aa")
 def upsample_linear(n: TorchNode, x: Expr, size: Any, align_corners: bool, *scales: Any) -> Expr:
     """`image.resize1d` to `image.resize3d`, linear; products with a matrix where scales or filters differ."""
     coordinates = "align_corners" if align_corners else "half_pixel"
-    return _resize(n, x, size, _split(n, scales), "linear", coordinates, n.op_type.startswith("aten._upsample"))
+    return _resize(n, x, size, _factors(n, scales), "linear", coordinates, n.op_type.startswith("aten._upsample"))
 
 
 @aten("upsample_bicubic2d", "_upsample_bicubic2d_aa")
 def upsample_cubic(n: TorchNode, x: Expr, size: Any, align_corners: bool, *scales: Any) -> Expr:
     """`image.resize2d`, cubic."""
     coordinates = "align_corners" if align_corners else "half_pixel"
-    return _resize(n, x, size, _split(n, scales), "cubic", coordinates, n.op_type.startswith("aten._upsample"))
+    return _resize(n, x, size, _factors(n, scales), "cubic", coordinates, n.op_type.startswith("aten._upsample"))
 
 
 @aten("grid_sampler_2d", "grid_sampler")

@@ -1,4 +1,4 @@
-"""Arithmetic on whole numbers known at run time, and elements of lists."""
+"""Arithmetic on sizes known only at run time, and elements of lists."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def sym_numel(n: TorchNode, x: Expr) -> int | Symbol:
 
 @aten("_local_scalar_dense", "item")
 def local_scalar(n: TorchNode, x: Expr) -> Symbol:
-    """A whole number out of a tensor."""
+    """The element of an integer tensor, as a size."""
     if n.is_float(x):
         n.refuse("takes a number out of a tensor of floats")
     return Symbol(n("reshape", n.cast(x, "int64"), newshape=[1]))

@@ -19,7 +19,7 @@ FAR = 2**63 - 1
 
 @aten("slice", "slice_copy")
 def slice_(n: TorchNode, x: Expr, dim: int = 0, start: Any = None, end: Any = None, step: int = 1) -> Expr:
-    """`strided_slice`, or `dyn.strided_slice` by bounds that are known when the program runs."""
+    """`strided_slice`, or `dyn.strided_slice` by bounds known only at run time."""
     axis, rank = n.axis(dim, n.rank(x)), n.rank(x)
     first, last = n.size(0 if start is None else start), n.size(FAR if end is None else end)
     if isinstance(first, int) and isinstance(last, int):
@@ -33,8 +33,8 @@ def slice_(n: TorchNode, x: Expr, dim: int = 0, start: Any = None, end: Any = No
 @aten("narrow")
 def narrow(n: TorchNode, x: Expr, dim: int, start: Any, length: Any) -> Expr:
     """`strided_slice`."""
-    first = n.whole(start)
-    return slice_(n, x, dim, first, first + n.whole(length))
+    first = n.static_int(start)
+    return slice_(n, x, dim, first, first + n.static_int(length))
 
 
 @aten("select", "select_copy")
@@ -55,7 +55,7 @@ def select(n: TorchNode, x: Expr, dim: int, index: Any) -> Expr:
 @aten("split_with_sizes", "split_with_sizes_copy")
 def split_with_sizes(n: TorchNode, x: Expr, split_sizes: list[Any], dim: int = 0) -> list[Expr]:
     """`split`."""
-    sizes, axis = n.wholes(split_sizes), n.axis(dim, n.rank(x))
+    sizes, axis = n.static_ints(split_sizes), n.axis(dim, n.rank(x))
     if len(sizes) == 1:
         return [x]
     cuts = [int(cut) for cut in np.cumsum(sizes)[:-1]]
@@ -68,7 +68,7 @@ def split(n: TorchNode, x: Expr, split_size: Any, dim: int = 0) -> list[Expr]:
     if isinstance(split_size, list):
         return split_with_sizes(n, x, split_size, dim)
     (length,) = n.static_shape(x, [n.axis(dim, n.rank(x))])
-    size = n.whole(split_size)
+    size = n.static_int(split_size)
     count = max(-(-length // size), 1)
     return split_with_sizes(n, x, [min(size, length - at * size) for at in range(count)], dim)
 
@@ -86,9 +86,9 @@ def tensor_split(n: TorchNode, x: Expr, parts: Any, dim: int = 0) -> list[Expr]:
     axis = n.axis(dim, n.rank(x))
     (length,) = n.static_shape(x, [axis])
     if isinstance(parts, list):
-        edges = [0, *n.wholes(parts), length]
+        edges = [0, *n.static_ints(parts), length]
         return split_with_sizes(n, x, [b - a for a, b in pairwise(edges)], dim)
-    count = n.whole(parts)
+    count = n.static_int(parts)
     return split_with_sizes(n, x, [length // count + (at < length % count) for at in range(count)], dim)
 
 
@@ -100,7 +100,7 @@ def unbind(n: TorchNode, x: Expr, dim: int = 0) -> list[Expr]:
     return [n("take", x, n.constant(at, "int64"), axis=axis) for at in range(length)]
 
 
-def _replace(n: TorchNode, x: Expr, source: Expr, axis: int, positions: Sequence[int]) -> Expr:
+def _replace_elements(n: TorchNode, x: Expr, source: Expr, axis: int, positions: Sequence[int]) -> Expr:
     """Return a tensor with the elements at some indices of an axis replaced."""
     (length,) = n.static_shape(x, [axis])
     new = np.zeros(length, np.int64)
@@ -108,9 +108,9 @@ def _replace(n: TorchNode, x: Expr, source: Expr, axis: int, positions: Sequence
     new[list(positions)], kept[list(positions)] = np.arange(len(positions)), True
     if not kept.any():
         return x
-    wide = n("take", source, n.constant(new, "int64"), axis=axis)
+    replacement = n("take", source, n.constant(new, "int64"), axis=axis)
     mask = kept.reshape([-1 if at == axis else 1 for at in range(n.rank(x))])
-    return n("where", n.array(mask), wide, x)
+    return n("where", n.array(mask), replacement, x)
 
 
 @aten("slice_scatter")
@@ -120,11 +120,11 @@ def slice_scatter(
     """`where` of the part and the rest."""
     axis = n.axis(dim, n.rank(x))
     (length,) = n.static_shape(x, [axis])
-    bounds = slice(None if start is None else n.whole(start), None if end is None else n.whole(end), step)
+    bounds = slice(None if start is None else n.static_int(start), None if end is None else n.static_int(end), step)
     sizes = sizes_of(n, x)
     positions = range(*bounds.indices(length))
     source = expand(n, n.cast(source, n.dtype(x)), [*sizes[:axis], len(positions), *sizes[axis + 1 :]])
-    return _replace(n, x, source, axis, positions)
+    return _replace_elements(n, x, source, axis, positions)
 
 
 @aten("select_scatter")
@@ -132,4 +132,6 @@ def select_scatter(n: TorchNode, x: Expr, source: Expr, dim: int, index: int) ->
     """`where` of the part and the rest."""
     axis = n.axis(dim, n.rank(x))
     (length,) = n.static_shape(x, [axis])
-    return _replace(n, x, n("expand_dims", n.cast(source, n.dtype(x)), axis=axis), axis, [n.whole(index) % length])
+    return _replace_elements(
+        n, x, n("expand_dims", n.cast(source, n.dtype(x)), axis=axis), axis, [n.static_int(index) % length]
+    )

@@ -118,8 +118,8 @@ def floor_mod(e: GraphEmitter, call: OpCall, lhs: str, rhs: str) -> str:
     zero = e.constant(0, e.type(call).dtype)
     rest = e.node("Mod", [lhs, rhs], fmod=1)
     differs = e.node("Xor", [e.node("Less", [rest, zero]), e.node("Less", [rhs, zero])])
-    moved = e.node("And", [differs, e.node("Not", [e.node("Equal", [rest, zero])])])
-    return e.node("Where", [moved, e.node("Add", [rest, rhs]), rest])
+    corrected = e.node("And", [differs, e.node("Not", [e.node("Equal", [rest, zero])])])
+    return e.node("Where", [corrected, e.node("Add", [rest, rhs]), rest])
 
 
 @exports("floor_divide")
@@ -139,13 +139,13 @@ def shift(e: GraphEmitter, call: OpCall, lhs: str, rhs: str) -> str:
     dtype, direction = e.type(call.args[0]).dtype, "LEFT" if op_name(call) == "left_shift" else "RIGHT"
     if not dtype.startswith("int"):
         return e.node("BitShift", [lhs, rhs], direction=direction)
-    wide, count = f"u{dtype}", e.cast(rhs, f"u{dtype}")
+    unsigned, count = f"u{dtype}", e.cast(rhs, f"u{dtype}")
     if direction == "LEFT":
-        return e.cast(e.node("BitShift", [e.cast(lhs, wide), count], direction=direction), dtype)
-    below = e.node("Less", [lhs, e.constant(0, dtype)])
-    bits = e.node("Where", [below, e.node("BitwiseNot", [lhs]), lhs])
-    moved = e.cast(e.node("BitShift", [e.cast(bits, wide), count], direction=direction), dtype)
-    return e.node("Where", [below, e.node("BitwiseNot", [moved]), moved])
+        return e.cast(e.node("BitShift", [e.cast(lhs, unsigned), count], direction=direction), dtype)
+    negative = e.node("Less", [lhs, e.constant(0, dtype)])
+    bits = e.node("Where", [negative, e.node("BitwiseNot", [lhs]), lhs])
+    shifted = e.cast(e.node("BitShift", [e.cast(bits, unsigned), count], direction=direction), dtype)
+    return e.node("Where", [negative, e.node("BitwiseNot", [shifted]), shifted])
 
 
 @exports("isfinite")
@@ -187,10 +187,10 @@ def round_half_away(e: GraphEmitter, call: OpCall, data: str) -> str:
     if not is_float(e, call):
         return e.node("Identity", [data])
     dtype = e.type(call.args[0]).dtype
-    size = e.node("Abs", [data])
-    whole = e.node("Floor", [size])
-    beyond = e.node("GreaterOrEqual", [e.node("Sub", [size, whole]), e.constant(0.5, dtype)])
-    return e.node("Mul", [e.node("Sign", [data]), e.node("Add", [whole, e.cast(beyond, dtype)])])
+    magnitude = e.node("Abs", [data])
+    floor = e.node("Floor", [magnitude])
+    rounds_up = e.node("GreaterOrEqual", [e.node("Sub", [magnitude, floor]), e.constant(0.5, dtype)])
+    return e.node("Mul", [e.node("Sign", [data]), e.node("Add", [floor, e.cast(rounds_up, dtype)])])
 
 
 @exports("cast")

@@ -27,7 +27,7 @@ def constant_of_shape(e: GraphEmitter, call: OpCall) -> str:
 
 
 @exports("dyn.zeros", "dyn.ones")
-def constant_of_given_shape(e: GraphEmitter, call: OpCall, shape: str) -> str:
+def constant_of_computed_shape(e: GraphEmitter, call: OpCall, shape: str) -> str:
     """ConstantOfShape."""
     value = int(op_name(call) == "dyn.ones")
     return constant_tensor(e, value, e.cast(shape, "int64"), e.type(call).dtype)
@@ -80,13 +80,13 @@ def dyn_one_hot(e: GraphEmitter, call: OpCall, indices: str, on: str, off: str, 
 def _one_hot(e: GraphEmitter, call: OpCall, indices: str, on: str, off: str, depth: str) -> str:
     dtype = e.type(call).dtype
     wide = e.cast(indices, "int64")
-    safe = e.node("Where", [e.node("Less", [wide, e.constant(0, "int64")]), depth, wide])
+    in_range = e.node("Where", [e.node("Less", [wide, e.constant(0, "int64")]), depth, wide])
     values = [e.node("Unsqueeze", [e.cast(part, dtype), e.ints(0)]) for part in (off, on)]
     both = e.node("Concat", values, axis=0)
     if e.rank(call.args[0]):
-        return e.node("OneHot", [safe, depth, both], axis=call.attrs.axis)
+        return e.node("OneHot", [in_range, depth, both], axis=call.attrs.axis)
     # ONNX's operator needs an index with at least one dimension
-    row = e.node("OneHot", [e.node("Unsqueeze", [safe, e.ints(0)]), depth, both], axis=1)
+    row = e.node("OneHot", [e.node("Unsqueeze", [in_range, e.ints(0)]), depth, both], axis=1)
     return e.node("Squeeze", [row, e.ints(0)])
 
 

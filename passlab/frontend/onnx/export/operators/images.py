@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from passlab.frontend.onnx.export.emitter import GraphEmitter, op_name
-from passlab.frontend.onnx.export.operators.neural import channels_first, each, in_result_dtype, pads_of
+from passlab.frontend.onnx.export.operators.neural import cast_to_result, channels_first, onnx_padding, per_axis
 from passlab.frontend.onnx.export.operators.shapes import in_layout
 from passlab.frontend.onnx.export.table import exports
 from passlab.ir.expr import Constant
@@ -31,7 +31,7 @@ def blocks(e: GraphEmitter, call: OpCall, data: str) -> str:
 def resize(e: GraphEmitter, call: OpCall, data: str) -> str:
     """Resize to a size."""
     layout = channels_first(e, call)
-    return _resize(e, call, data, each(call.attrs.size, len(layout) - 2), layout)
+    return _resize(e, call, data, per_axis(call.attrs.size, len(layout) - 2), layout)
 
 
 @exports("dyn.image.resize2d")
@@ -41,7 +41,7 @@ def dyn_resize(e: GraphEmitter, call: OpCall, data: str, size: str, roi: str) ->
 
 
 def _rounding(e: GraphEmitter, call: OpCall, size: str | list[int]) -> str:
-    """Return how ONNX rounds positions as a call does; Relay repeats elements where sizes are whole multiples."""
+    """Return ONNX's rounding mode for a call; Relay repeats elements where sizes are whole multiples."""
     attrs = call.attrs
     rule = attrs.rounding_method or ("round" if attrs.coordinate_transformation_mode == "align_corners" else "floor")
     if attrs.coordinate_transformation_mode == "asymmetric" and rule != "floor" and isinstance(size, list):
@@ -75,7 +75,7 @@ def _resize(e: GraphEmitter, call: OpCall, data: str, size: str | list[int], lay
     if mode == "cubic":
         more = {"cubic_coeff_a": attrs.cubic_alpha, "exclude_outside": int(bool(attrs.cubic_exclude))}
     result = e.node("Resize", [result, "", "", sizes], mode=mode, coordinate_transformation_mode=coordinates, **more)
-    return in_result_dtype(e, call, in_layout(e, result, layout, attrs.layout))
+    return cast_to_result(e, call, in_layout(e, result, layout, attrs.layout))
 
 
 @exports("nn.upsampling")
@@ -120,8 +120,8 @@ def roi_align(e: GraphEmitter, call: OpCall, data: str, rois: str) -> str:
         "RoiAlign",
         [data, boxes, images],
         mode=attrs.mode,
-        output_height=each(attrs.pooled_size, 2)[0],
-        output_width=each(attrs.pooled_size, 2)[1],
+        output_height=per_axis(attrs.pooled_size, 2)[0],
+        output_width=per_axis(attrs.pooled_size, 2)[1],
         sampling_ratio=max(attrs.sample_ratio, 0),
         spatial_scale=attrs.spatial_scale,
         coordinate_transformation_mode="output_half_pixel",
@@ -140,9 +140,9 @@ def deformable_conv2d(e: GraphEmitter, call: OpCall, data: str, offset: str, wei
         "DeformConv",
         [data, weight, offset],
         kernel_shape=list(e.shape(call.args[2])[2:]),
-        pads=pads_of(attrs.padding, 2),
-        strides=each(attrs.strides, 2),
-        dilations=each(attrs.dilation, 2),
+        pads=onnx_padding(attrs.padding, 2),
+        strides=per_axis(attrs.strides, 2),
+        dilations=per_axis(attrs.dilation, 2),
         group=attrs.groups,
         offset_group=attrs.deformable_groups,
     )
@@ -153,15 +153,16 @@ def non_max_suppression(e: GraphEmitter, call: OpCall, boxes: str, scores: str, 
     """NonMaxSuppression, with its rows padded to the maximum number, and their count."""
     if call.attrs.output_format != "onnx":
         e.refuse('selected boxes are written in ONNX\'s form: `output_format="onnx"`')
-    most, _, threshold = limits
+    max_boxes, _, threshold = limits
     overlap = call.args[3]
     if not isinstance(overlap, Constant) or not 0 < float(overlap.data) <= 1:
         e.refuse("the overlap must be a constant above 0: ONNX suppresses what exceeds it, Relay what reaches it")
+    # ONNX suppresses what exceeds the threshold, Relay what reaches it
     below = e.constant([np.nextafter(np.float32(overlap.data), np.float32(0))], "float32")
     one = e.ints(1)
-    bounds = [e.node("Reshape", [e.cast(most, "int64"), one]), below, e.node("Reshape", [threshold, one])]
+    bounds = [e.node("Reshape", [e.cast(max_boxes, "int64"), one]), below, e.node("Reshape", [threshold, one])]
     selected = e.node("NonMaxSuppression", [boxes, scores, *bounds])
     count = e.node("Shape", [selected], start=0, end=1)
-    room = e.node("ReduceProd", [e.node("Shape", [scores])], keepdims=1)
-    pads = e.node("Concat", [e.ints(0, 0), e.node("Sub", [room, count]), e.ints(0)], axis=0)
+    capacity = e.node("ReduceProd", [e.node("Shape", [scores])], keepdims=1)
+    pads = e.node("Concat", [e.ints(0, 0), e.node("Sub", [capacity, count]), e.ints(0)], axis=0)
     return [e.node("Pad", [selected, pads]), count]

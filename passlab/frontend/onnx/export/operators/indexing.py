@@ -10,8 +10,8 @@ from passlab.ir.expr import Call, Constant, Expr
 from passlab.ir.op import Op, OpCall
 
 
-def whole(e: GraphEmitter, name: str) -> str:
-    """Return indices as int64, which every operator takes."""
+def as_int64(e: GraphEmitter, name: str) -> str:
+    """Return indices as int64, which every operator accepts."""
     return e.cast(name, "int64")
 
 
@@ -26,41 +26,41 @@ def take(e: GraphEmitter, call: OpCall, data: str, indices: str) -> str:
     else:
         axis = attrs.axis % e.rank(call.args[0])
         length = e.type(call.args[0]).shape[axis]
-    counted = _from_the_end(call.args[1], length) if attrs.mode == "clip" and attrs.axis is not None else None
-    if counted is not None and isinstance(name := e.values.get(counted), str):
-        return e.node("Gather", [data, whole(e, name)], axis=axis)
-    indices = whole(e, indices)
-    if not _inside(call.args[1], length):
-        indices = _bring_inside(e, attrs.mode, e.node("Shape", [data], start=axis, end=axis + 1), indices)
+    from_end = _indices_from_end(call.args[1], length) if attrs.mode == "clip" and attrs.axis is not None else None
+    if from_end is not None and isinstance(name := e.values.get(from_end), str):
+        return e.node("Gather", [data, as_int64(e, name)], axis=axis)
+    indices = as_int64(e, indices)
+    if not _is_in_range(call.args[1], length):
+        indices = _clip_or_wrap(e, attrs.mode, e.node("Shape", [data], start=axis, end=axis + 1), indices)
     return e.node("Gather", [data, indices], axis=axis)
 
 
-def _from_the_end(indices: Expr, length: Any) -> Expr | None:
+def _indices_from_end(indices: Expr, length: Any) -> Expr | None:
     """Return `i` of `where(i < 0, i + length, i)`: Gather itself counts negative indices from the end."""
     if not _calls(indices, "where"):
         return None
-    test, moved, plain = indices.args
-    if not (_calls(test, "less") and _calls(moved, "add") and test.args[0] is moved.args[0] is plain):
+    test, shifted, original = indices.args
+    if not (_calls(test, "less") and _calls(shifted, "add") and test.args[0] is shifted.args[0] is original):
         return None
-    zero, size = test.args[1], moved.args[1]
+    zero, size = test.args[1], shifted.args[1]
     if not (isinstance(zero, Constant) and isinstance(size, Constant) and zero.data.size == size.data.size == 1):
         return None
-    return plain if zero.data.item() == 0 and size.data.item() == length else None
+    return original if zero.data.item() == 0 and size.data.item() == length else None
 
 
 def _calls(expr: Expr, name: str) -> TypeGuard[Call]:
     return isinstance(expr, Call) and isinstance(expr.op, Op) and expr.op.name == name
 
 
-def _inside(indices: Expr, length: Any) -> bool:
-    """Return whether indices are constants that are all there."""
+def _is_in_range(indices: Expr, length: Any) -> bool:
+    """Whether indices are constants in the range of the axis."""
     if not isinstance(indices, Constant) or not isinstance(length, int) or not indices.data.size:
         return False
     return bool(indices.data.min() >= 0 and indices.data.max() < length)
 
 
-def _bring_inside(e: GraphEmitter, mode: str, size: str, indices: str) -> str:
-    """Return indices clipped or wrapped to those that there are."""
+def _clip_or_wrap(e: GraphEmitter, mode: str, size: str, indices: str) -> str:
+    """Return indices clipped or wrapped to the range of the axis."""
     size = e.node("Squeeze", [size])
     if mode == "wrap":
         indices = e.node("Mod", [indices, size])
@@ -73,13 +73,13 @@ def _bring_inside(e: GraphEmitter, mode: str, size: str, indices: str) -> str:
 @exports("gather")
 def gather(e: GraphEmitter, call: OpCall, data: str, indices: str) -> str:
     """GatherElements."""
-    return e.node("GatherElements", [data, whole(e, indices)], axis=call.attrs.axis)
+    return e.node("GatherElements", [data, as_int64(e, indices)], axis=call.attrs.axis)
 
 
 def _last_axis(e: GraphEmitter, call: OpCall, indices: str) -> str:
-    """Return indices whose first axis, that of the coordinates, has become the last one."""
+    """Return indices with their first axis, that of the coordinates, moved to the end."""
     rank = e.rank(call.args[1])
-    name: str = e.transpose(whole(e, indices), [*range(1, rank), 0])
+    name: str = e.transpose(as_int64(e, indices), [*range(1, rank), 0])
     return name
 
 
@@ -103,7 +103,7 @@ def scatter_elements(e: GraphEmitter, call: OpCall, data: str, indices: str, upd
     """ScatterElements."""
     attrs = call.attrs
     reduction = _reduction(e, getattr(attrs, "reduction", "update"))
-    return e.node("ScatterElements", [data, whole(e, indices), updates], axis=attrs.axis, reduction=reduction)
+    return e.node("ScatterElements", [data, as_int64(e, indices), updates], axis=attrs.axis, reduction=reduction)
 
 
 @exports("scatter_nd")
@@ -130,21 +130,21 @@ def einsum(e: GraphEmitter, call: OpCall, data: list[str]) -> str:
 
 @exports("sequence_mask")
 def sequence_mask(e: GraphEmitter, call: OpCall, data: str, lengths: str) -> str:
-    """Where the number along the axis is below the length."""
+    """Where, with the index along the axis compared with the length."""
     shape = e.shape(call.args[0])
     axis = call.attrs.axis % 2
     steps = e.constant(list(range(shape[axis])), "int64")
     rank = len(shape)
     along = e.node("Reshape", [steps, e.ints(*(shape[axis] if i == axis else 1 for i in range(rank)))])
     size = shape[1 - axis]
-    bound = e.node("Reshape", [whole(e, lengths), e.ints(*(size if i == 1 - axis else 1 for i in range(rank)))])
+    bound = e.node("Reshape", [as_int64(e, lengths), e.ints(*(size if i == 1 - axis else 1 for i in range(rank)))])
     value = e.constant(call.attrs.mask_value, e.type(call).dtype)
     return e.node("Where", [e.node("Less", [along, bound]), data, value])
 
 
 @exports("unique")
 def unique(e: GraphEmitter, call: OpCall, data: str) -> list[str]:
-    """Unique, its results padded with zeros to the length of the data, and how many there are."""
+    """Unique, its results padded with zeros to the length of the data, and their number."""
     values, first, inverse, counts = e.node_with(4, "Unique", [data], sorted=int(bool(call.attrs.sorted)))
     number = e.node("Shape", [values])
     pads = e.node("Concat", [e.ints(0), e.node("Sub", [e.node("Shape", [data]), number])], axis=0)

@@ -18,7 +18,7 @@ def channels_first(e: GraphEmitter, call: OpCall) -> str:
     return f"NC{SPATIAL[e.rank(call.args[0])]}"
 
 
-def pads_of(padding: Any, rank: int) -> list[int]:
+def onnx_padding(padding: Any, rank: int) -> list[int]:
     """Return padding in ONNX's order: before all axes, then after all axes."""
     values = [padding] if isinstance(padding, int) else [int(p) for p in padding]
     if len(values) == 1:
@@ -26,28 +26,28 @@ def pads_of(padding: Any, rank: int) -> list[int]:
     return values * 2 if len(values) == rank else values
 
 
-def each(value: Any, rank: int) -> list[int]:
+def per_axis(value: Any, rank: int) -> list[int]:
     """Return a value for each spatial axis."""
     values = [value] if isinstance(value, int) else [int(v) for v in value]
     return values * rank if len(values) == 1 else values
 
 
-def in_result_dtype(e: GraphEmitter, call: OpCall, name: str) -> str:
+def cast_to_result(e: GraphEmitter, call: OpCall, name: str) -> str:
     """Return a result in the dtype of a call, which may be wider than that of its data."""
     dtype = e.type(call).dtype
     return name if dtype == e.type(call.args[0]).dtype else e.cast(name, dtype)
 
 
-def wide_inputs(e: GraphEmitter, call: OpCall, *names: str) -> list[str]:
-    """Return the operands of a sum of products in the dtype of the sum; integers as float64."""
+def cast_to_sum_dtype(e: GraphEmitter, call: OpCall, *names: str) -> list[str]:
+    """Return the operands of a convolution or product cast to its dtype; integers as float64."""
     dtype = e.type(call).dtype
     dtype = dtype if "float" in dtype else "float64"
     kinds = [e.type(arg).dtype for arg in call.args[: len(names)]]
     return [n if kind == dtype else e.cast(n, dtype) for n, kind in zip(names, kinds, strict=True)]
 
 
-def sum_in_result_dtype(e: GraphEmitter, call: OpCall, name: str) -> str:
-    """Return a sum of products in the dtype of the call: whole numbers below 2^53 are exact in float64."""
+def cast_sum_to_result(e: GraphEmitter, call: OpCall, name: str) -> str:
+    """Return the result of a convolution or product cast to its dtype: integers below 2^53 are exact in float64."""
     dtype = e.type(call).dtype
     return name if "float" in dtype else e.cast(name, dtype)
 
@@ -64,15 +64,15 @@ def conv_transpose(e: GraphEmitter, call: OpCall, data: str, weight: str) -> str
     layout, kernel = channels_first(e, call), call.attrs.kernel_layout
     # Relay's IO.. and OI.. for transposed convolutions both name the data's axis first.
     weight_layout = f"IO{layout[2:]}" if kernel.startswith("I") else kernel
-    spare = each(call.attrs.output_padding, len(layout) - 2)
-    return _conv(e, call, data, weight, "ConvTranspose", weight_layout, output_padding=spare)
+    output_padding = per_axis(call.attrs.output_padding, len(layout) - 2)
+    return _conv(e, call, data, weight, "ConvTranspose", weight_layout, output_padding=output_padding)
 
 
 def _conv(e: GraphEmitter, call: OpCall, data: str, weight: str, op_type: str, weight_layout: str, **more: Any) -> str:
     attrs = call.attrs
     layout, kernel = channels_first(e, call), attrs.kernel_layout
     rank = len(layout) - 2
-    data, weight = wide_inputs(e, call, data, weight)
+    data, weight = cast_to_sum_dtype(e, call, data, weight)
     data = in_layout(e, data, attrs.data_layout, layout)
     weight = in_layout(e, weight, kernel, weight_layout)
     window = e.shape(call.args[1])
@@ -80,26 +80,26 @@ def _conv(e: GraphEmitter, call: OpCall, data: str, weight: str, op_type: str, w
         op_type,
         [data, weight],
         kernel_shape=[window[kernel.index(axis)] for axis in layout[2:]],
-        pads=pads_of(attrs.padding, rank),
-        strides=each(attrs.strides, rank),
-        dilations=each(attrs.dilation, rank),
+        pads=onnx_padding(attrs.padding, rank),
+        strides=per_axis(attrs.strides, rank),
+        dilations=per_axis(attrs.dilation, rank),
         **more,
         group=attrs.groups,
     )
-    return in_layout(e, sum_in_result_dtype(e, call, result), layout, attrs.out_layout or attrs.data_layout)
+    return in_layout(e, cast_sum_to_result(e, call, result), layout, attrs.out_layout or attrs.data_layout)
 
 
 def _pool(e: GraphEmitter, call: OpCall, data: str, op_type: str, **more: Any) -> str:
     attrs = call.attrs
     layout = channels_first(e, call)
     rank = len(layout) - 2
-    dilations = each(attrs.dilation, rank)
+    dilations = per_axis(attrs.dilation, rank)
     result = e.node(
         op_type,
         [in_layout(e, data, attrs.layout, layout)],
-        kernel_shape=each(attrs.pool_size, rank),
-        pads=pads_of(attrs.padding, rank),
-        strides=each(attrs.strides, rank),
+        kernel_shape=per_axis(attrs.pool_size, rank),
+        pads=onnx_padding(attrs.padding, rank),
+        strides=per_axis(attrs.strides, rank),
         dilations=dilations if op_type == "MaxPool" or set(dilations) != {1} else None,
         ceil_mode=int(bool(attrs.ceil_mode)),
         **more,
@@ -116,7 +116,7 @@ def max_pool(e: GraphEmitter, call: OpCall, data: str) -> str:
 @exports("nn.avg_pool1d", "nn.avg_pool2d", "nn.avg_pool3d")
 def avg_pool(e: GraphEmitter, call: OpCall, data: str) -> str:
     """AveragePool."""
-    if e.opset < 19 and set(each(call.attrs.dilation, 1)) != {1}:
+    if e.opset < 19 and set(per_axis(call.attrs.dilation, 1)) != {1}:
         e.refuse("windows with gaps need opset 19")
     return _pool(e, call, data, "AveragePool", count_include_pad=int(bool(call.attrs.count_include_pad)))
 
@@ -137,7 +137,7 @@ def adaptive_pool(e: GraphEmitter, call: OpCall, data: str) -> str:
     layout = channels_first(e, call)
     average = "avg" in op_name(call)
     result = in_layout(e, data, attrs.layout, layout)
-    sizes = each(attrs.output_size, len(layout) - 2) if attrs.output_size else []
+    sizes = per_axis(attrs.output_size, len(layout) - 2) if attrs.output_size else []
     if sizes and set(sizes) == {1}:
         result = e.node("GlobalAveragePool" if average else "GlobalMaxPool", [result])
     else:
@@ -154,35 +154,35 @@ def adaptive_pool(e: GraphEmitter, call: OpCall, data: str) -> str:
 @exports("nn.dense")
 def dense(e: GraphEmitter, call: OpCall, data: str, weight: str) -> str:
     """Gemm of matrices, otherwise MatMul with the transposed weight."""
-    data, weight = wide_inputs(e, call, data, weight)
+    data, weight = cast_to_sum_dtype(e, call, data, weight)
     if e.rank(call.args[0]) == 2 and "float" in e.type(call).dtype:
         return e.node("Gemm", [data, weight], transB=1)
-    return sum_in_result_dtype(e, call, e.node("MatMul", [data, e.transpose(weight, [1, 0])]))
+    return cast_sum_to_result(e, call, e.node("MatMul", [data, e.transpose(weight, [1, 0])]))
 
 
 @exports("nn.matmul", "nn.batch_matmul")
 def matmul(e: GraphEmitter, call: OpCall, a: str, b: str) -> str:
     """Gemm of matrices, otherwise MatMul after transposes; flattened batches are restored."""
-    a, b = wide_inputs(e, call, a, b)
-    flipped = (call.attrs.transpose_a, call.attrs.transpose_b)
+    a, b = cast_to_sum_dtype(e, call, a, b)
+    transposed = (call.attrs.transpose_a, call.attrs.transpose_b)
     if e.rank(call.args[0]) == e.rank(call.args[1]) == 2 and "float" in e.type(call).dtype:
-        return e.node("Gemm", [a, b], transA=int(flipped[0]) or None, transB=int(flipped[1]) or None)
-    if not any(flipped) and not e.type(call).dynamic:
+        return e.node("Gemm", [a, b], transA=int(transposed[0]) or None, transB=int(transposed[1]) or None)
+    if not any(transposed) and not e.type(call).dynamic:
         batches = [e.before_reshape(name) for name in (a, b)]
         shapes = [shape for _, shape in batches]
         matrices = [tuple(e.type(arg).shape[-2:]) for arg in call.args]
         static = all(isinstance(dim, int) for shape in shapes for dim in shape)
         if static and shapes[0][:-2] == shapes[1][:-2] and [shape[-2:] for shape in shapes] == matrices:
             result = e.node("MatMul", [name for name, _ in batches])
-            return sum_in_result_dtype(e, call, e.reshape(result, e.shape(call), (*shapes[0][:-1], shapes[1][-1])))
+            return cast_sum_to_result(e, call, e.reshape(result, e.shape(call), (*shapes[0][:-1], shapes[1][-1])))
     names = []
-    for name, arg, flip in zip((a, b), call.args, flipped, strict=True):
+    for name, arg, flip in zip((a, b), call.args, transposed, strict=True):
         rank = e.rank(arg)
         names.append(e.transpose(name, [*range(rank - 2), rank - 1, rank - 2]) if flip else name)
-    return sum_in_result_dtype(e, call, e.node("MatMul", names))
+    return cast_sum_to_result(e, call, e.node("MatMul", names))
 
 
-def along(e: GraphEmitter, name: str, axis: int, rank: int) -> str:
+def along_axis(e: GraphEmitter, name: str, axis: int, rank: int) -> str:
     """Return a vector as a tensor that broadcasts along one axis."""
     shape = [-1 if i == axis % rank else 1 for i in range(rank)]
     return name if shape[-1] == -1 else e.node("Reshape", [name, e.ints(*shape)])
@@ -193,7 +193,7 @@ def bias_add(e: GraphEmitter, call: OpCall, data: str, bias: str) -> str:
     """Add, with the bias along its axis."""
     rank = e.rank(call.args[0])
     if e.rank(call.args[1]) == 1:
-        bias = along(e, bias, call.attrs.axis, rank)
+        bias = along_axis(e, bias, call.attrs.axis, rank)
     return e.node("Add", [data, bias])
 
 
@@ -217,22 +217,22 @@ def batch_norm(e: GraphEmitter, call: OpCall, data: str, gamma: str, beta: str, 
 
 
 def _normalize(e: GraphEmitter, call: OpCall, data: str, axes: list[int]) -> str:
-    """Return data minus its mean, divided by its deviation along some axes."""
+    """Return data minus its mean, divided by its standard deviation along some axes."""
     mean = e.node("ReduceMean", [data, e.ints(*axes)], keepdims=1)
     difference = e.node("Sub", [data, mean])
     squares = e.node("Mul", [difference, difference])
-    spread = e.node("ReduceMean", [squares, e.ints(*axes)], keepdims=1)
-    floor = e.constant(call.attrs.epsilon, e.type(call).dtype)
-    name: str = e.node("Div", [difference, e.node("Sqrt", [e.node("Add", [spread, floor])])])
+    variance = e.node("ReduceMean", [squares, e.ints(*axes)], keepdims=1)
+    epsilon = e.constant(call.attrs.epsilon, e.type(call).dtype)
+    name: str = e.node("Div", [difference, e.node("Sqrt", [e.node("Add", [variance, epsilon])])])
     return name
 
 
 def _scale_and_shift(e: GraphEmitter, call: OpCall, name: str, gamma: str, beta: str, axis: int) -> str:
     rank = e.rank(call.args[0])
     if call.attrs.scale:
-        name = e.node("Mul", [name, along(e, gamma, axis, rank)])
+        name = e.node("Mul", [name, along_axis(e, gamma, axis, rank)])
     if call.attrs.center:
-        name = e.node("Add", [name, along(e, beta, axis, rank)])
+        name = e.node("Add", [name, along_axis(e, beta, axis, rank)])
     return name
 
 
@@ -265,11 +265,11 @@ def group_norm(e: GraphEmitter, call: OpCall, data: str, gamma: str, beta: str) 
     attrs = call.attrs
     shape = e.shape(call.args[0])
     axis = attrs.axis % len(shape)
-    parted = [*shape[:axis], attrs.num_groups, shape[axis] // attrs.num_groups, *shape[axis + 1 :]]
-    split = e.node("Reshape", [data, e.ints(*parted)])
-    axes = [axis + 1, *(i for i in range(axis + 2, len(parted)))]
-    whole = e.node("Reshape", [_normalize(e, call, split, axes), e.ints(*shape)])
-    return _scale_and_shift(e, call, whole, gamma, beta, axis)
+    split_shape = [*shape[:axis], attrs.num_groups, shape[axis] // attrs.num_groups, *shape[axis + 1 :]]
+    split = e.node("Reshape", [data, e.ints(*split_shape)])
+    axes = [axis + 1, *(i for i in range(axis + 2, len(split_shape)))]
+    as_int64 = e.node("Reshape", [_normalize(e, call, split, axes), e.ints(*shape)])
+    return _scale_and_shift(e, call, as_int64, gamma, beta, axis)
 
 
 @exports("nn.l2_normalize")
@@ -305,7 +305,7 @@ def leaky_relu(e: GraphEmitter, call: OpCall, data: str) -> str:
 @exports("nn.prelu")
 def prelu(e: GraphEmitter, call: OpCall, data: str, alpha: str) -> str:
     """PRelu, with slopes along their axis."""
-    return e.node("PRelu", [data, along(e, alpha, call.attrs.axis, e.rank(call.args[0]))])
+    return e.node("PRelu", [data, along_axis(e, alpha, call.attrs.axis, e.rank(call.args[0]))])
 
 
 @exports("hardswish")

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from passlab.frontend.onnx.export.emitter import GraphEmitter, op_name
-from passlab.frontend.onnx.export.operators.neural import each, pads_of
+from passlab.frontend.onnx.export.operators.neural import onnx_padding, per_axis
 from passlab.frontend.onnx.export.table import exports
 from passlab.ir.expr import Expr
 from passlab.ir.op import OpCall
 
-FLOATS = {
+FLOAT_OPERATORS = {
     "qnn.add": "Add",
     "qnn.subtract": "Sub",
     "qnn.mul": "Mul",
@@ -46,10 +46,10 @@ def quantize_floats(e: GraphEmitter, data: str, scale: str, zero: str, dtype: st
 def dequantize(e: GraphEmitter, call: OpCall, data: str, scale: str, zero: str) -> str:
     """DequantizeLinear."""
     axis = _axis(e, call.args[0], call.args[1], call.attrs.axis)
-    return floats(e, data, e.type(call.args[0]).dtype, scale, zero, axis)
+    return dequantize_integers(e, data, e.type(call.args[0]).dtype, scale, zero, axis)
 
 
-def floats(e: GraphEmitter, data: str, dtype: str, scale: str, zero: str, axis: int | None) -> str:
+def dequantize_integers(e: GraphEmitter, data: str, dtype: str, scale: str, zero: str, axis: int | None) -> str:
     """Return integers of a dtype as floats; ONNX requires the zero point 0 for int32, so it is subtracted before."""
     if dtype == "int32":
         if axis is not None:
@@ -63,7 +63,7 @@ def requantize(e: GraphEmitter, call: OpCall, data: str, scale: str, zero: str, 
     """Through floats."""
     axis = _axis(e, call.args[0], call.args[1], call.attrs.axis)
     if axis is None:
-        wide = floats(e, data, e.type(call.args[0]).dtype, scale, zero, None)
+        wide = dequantize_integers(e, data, e.type(call.args[0]).dtype, scale, zero, None)
     else:
         rank = e.rank(call.args[0])
         shape = e.ints(*(-1 if i == axis else 1 for i in range(rank)))
@@ -72,7 +72,7 @@ def requantize(e: GraphEmitter, call: OpCall, data: str, scale: str, zero: str, 
     return quantize_floats(e, wide, out_scale, out_zero, call.attrs.out_dtype, None)
 
 
-@exports(*FLOATS)
+@exports(*FLOAT_OPERATORS)
 def through_floats(e: GraphEmitter, call: OpCall, *inputs: str) -> str:
     """The operator on floats, between DequantizeLinear and QuantizeLinear."""
     count = 2 if op_name(call) in ("qnn.add", "qnn.subtract", "qnn.mul") else 1
@@ -82,8 +82,8 @@ def through_floats(e: GraphEmitter, call: OpCall, *inputs: str) -> str:
     for i in range(count):
         scale, zero = inputs[count + 2 * i : count + 2 * i + 2]
         axis = _axis(e, call.args[i], call.args[count + 2 * i], axes[i])
-        operands.append(floats(e, inputs[i], e.type(call.args[i]).dtype, scale, zero, axis))
-    result = e.node(FLOATS[op_name(call)], operands)
+        operands.append(dequantize_integers(e, inputs[i], e.type(call.args[i]).dtype, scale, zero, axis))
+    result = e.node(FLOAT_OPERATORS[op_name(call)], operands)
     return quantize_floats(e, result, inputs[-2], inputs[-1], e.type(call).dtype, None)
 
 
@@ -91,11 +91,11 @@ def through_floats(e: GraphEmitter, call: OpCall, *inputs: str) -> str:
 def concatenate(e: GraphEmitter, call: OpCall, data: list[str], scales: list[str], zeros: list[str], *out: str) -> str:
     """Concat of floats, between DequantizeLinear and QuantizeLinear."""
     dtype = e.type(call).dtype
-    parts = [floats(e, part, dtype, s, z, None) for part, s, z in zip(data, scales, zeros, strict=True)]
+    parts = [dequantize_integers(e, part, dtype, s, z, None) for part, s, z in zip(data, scales, zeros, strict=True)]
     return quantize_floats(e, e.node("Concat", parts, axis=call.attrs.axis), out[0], out[1], dtype, None)
 
 
-def _eight_bits(e: GraphEmitter, call: OpCall) -> None:
+def _require_eight_bits(e: GraphEmitter, call: OpCall) -> None:
     if any(e.type(arg).dtype not in ("int8", "uint8") for arg in call.args[:2]):
         e.refuse("ONNX multiplies integers of 8 bits")
 
@@ -104,16 +104,16 @@ def _eight_bits(e: GraphEmitter, call: OpCall) -> None:
 def conv(e: GraphEmitter, call: OpCall, data: str, weight: str, zero: str, weight_zero: str, *scales: str) -> str:
     """ConvInteger."""
     attrs = call.attrs
-    _eight_bits(e, call)
+    _require_eight_bits(e, call)
     if attrs.data_layout != "NCHW" or attrs.kernel_layout != "OIHW":
         e.refuse("quantized convolutions are written for the layouts NCHW and OIHW")
     zeros = [e.cast(z, e.type(arg).dtype) for z, arg in zip((zero, weight_zero), call.args, strict=False)]
     return e.node(
         "ConvInteger",
         [data, weight, *zeros],
-        pads=pads_of(attrs.padding, 2),
-        strides=each(attrs.strides, 2),
-        dilations=each(attrs.dilation, 2),
+        pads=onnx_padding(attrs.padding, 2),
+        strides=per_axis(attrs.strides, 2),
+        dilations=per_axis(attrs.dilation, 2),
         group=attrs.groups,
     )
 
@@ -121,7 +121,7 @@ def conv(e: GraphEmitter, call: OpCall, data: str, weight: str, zero: str, weigh
 @exports("qnn.dense")
 def dense(e: GraphEmitter, call: OpCall, data: str, weight: str, zero: str, weight_zero: str, *scales: str) -> str:
     """MatMulInteger, of the transposed weight."""
-    _eight_bits(e, call)
+    _require_eight_bits(e, call)
     zeros = [e.cast(z, e.type(arg).dtype) for z, arg in zip((zero, weight_zero), call.args, strict=False)]
     return e.node("MatMulInteger", [data, e.transpose(weight, [1, 0]), *zeros])
 
@@ -129,7 +129,7 @@ def dense(e: GraphEmitter, call: OpCall, data: str, weight: str, zero: str, weig
 @exports("qnn.batch_matmul")
 def batch_matmul(e: GraphEmitter, call: OpCall, x: str, y: str, zero: str, y_zero: str, *scales: str) -> str:
     """MatMulInteger, after transposes."""
-    _eight_bits(e, call)
+    _require_eight_bits(e, call)
     if call.attrs.transpose_a:
         x = e.transpose(x, [0, 2, 1])
     if call.attrs.transpose_b:

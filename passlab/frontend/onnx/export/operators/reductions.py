@@ -96,7 +96,7 @@ def cumsum(e: GraphEmitter, call: OpCall, data: str) -> str:
 
 @exports("cumprod")
 def cumprod(e: GraphEmitter, call: OpCall, data: str) -> str:
-    """Products with the elements one, two, four, ... positions before, until all are included."""
+    """Products with the elements 1, 2, 4, ... positions before, which include all elements after log2(n) steps."""
     attrs = call.attrs
     dtype, shape = e.type(call).dtype, list(e.shape(call.args[0]))
     if attrs.axis is None:
@@ -104,17 +104,17 @@ def cumprod(e: GraphEmitter, call: OpCall, data: str) -> str:
     data, axis = e.cast(data, dtype), (attrs.axis or 0) % max(len(shape), 1)
     one = e.constant(1, dtype)
 
-    def move(name: str, positions: int) -> str:
+    def shift(name: str, positions: int) -> str:
         sides = [positions if at == axis else 0 for at in range(len(shape))]
-        kept = e.node("Slice", [name, e.ints(0), e.ints(shape[axis] - positions), e.ints(axis)])
-        result: str = e.node("Pad", [kept, e.ints(*sides, *[0] * len(shape)), one])
+        prefix = e.node("Slice", [name, e.ints(0), e.ints(shape[axis] - positions), e.ints(axis)])
+        result: str = e.node("Pad", [prefix, e.ints(*sides, *[0] * len(shape)), one])
         return result
 
     if attrs.exclusive and shape[axis]:
-        data = move(data, 1)
+        data = shift(data, 1)
     positions = 1
     while positions < shape[axis]:
-        data = e.node("Mul", [data, move(data, positions)])
+        data = e.node("Mul", [data, shift(data, positions)])
         positions *= 2
     return data
 
@@ -128,11 +128,11 @@ def dft(e: GraphEmitter, call: OpCall, real: str, imaginary: str) -> list[str]:
     lines = e.node("Unsqueeze", [both, e.ints(0)]) if rank == 1 else both  # DFT needs a batch
     axis = rank - 1 + (rank == 1)
     if e.opset >= 20:
-        turned = e.node("DFT", [lines, "", e.constant(axis, "int64")], inverse=int(call.attrs.inverse))
+        spectrum = e.node("DFT", [lines, "", e.constant(axis, "int64")], inverse=int(call.attrs.inverse))
     else:
-        turned = e.node("DFT", [lines], axis=axis, inverse=int(call.attrs.inverse))
-    turned = e.node("Squeeze", [turned, e.ints(0)]) if rank == 1 else turned
-    return [e.node("Gather", [turned, e.constant(at, "int64")], axis=rank) for at in (0, 1)]
+        spectrum = e.node("DFT", [lines], axis=axis, inverse=int(call.attrs.inverse))
+    spectrum = e.node("Squeeze", [spectrum, e.ints(0)]) if rank == 1 else spectrum
+    return [e.node("Gather", [spectrum, e.constant(at, "int64")], axis=rank) for at in (0, 1)]
 
 
 @exports("topk")

@@ -23,8 +23,6 @@ def reshape(e: GraphEmitter, call: OpCall, data: str, *like: str) -> str:
         return e.reshape(data, e.shape(call), e.type(call.args[0]).shape)
     if len(unknown) <= 1 and 0 not in dims:
         return e.node("Reshape", [data, e.ints(*(dim if isinstance(dim, int) else -1 for dim in dims))])
-    if not unknown:
-        return e.node("Reshape", [data, e.ints(*e.shape(call))], allowzero=1)
     if like and op_name(call) == "reshape_like" and not getattr(call.attrs, "lhs_begin", 0):
         return e.node("Reshape", [data, e.node("Shape", [like[0]])])
     return e.node("Reshape", [data, e.node("Concat", _dimensions(e, call, data, dims), axis=0)])
@@ -42,7 +40,7 @@ def _dimensions(e: GraphEmitter, call: OpCall, data: str, dims: Sequence[Dim]) -
 
 
 def _special_dimensions(e: GraphEmitter, data: str, codes: list[int], rank: int, reverse: bool) -> list[str]:
-    """Return dimensions for Relay's codes: -2 copies the rest, -3 joins two, -4 splits one."""
+    """Return the dimensions of a reshape by Relay's codes: -2 copies the rest, -3 merges two, -4 splits one."""
     if reverse:
         e.refuse("several dimensions that are read from the end are not known")
     parts: list[str] = []
@@ -57,9 +55,9 @@ def _special_dimensions(e: GraphEmitter, data: str, codes: list[int], rank: int,
             at += 2
         elif code == -4:
             first, second = codes[index + 1 : index + 3]
-            whole = dimension(e, data, at)
-            for own, other in ((first, second), (second, first)):
-                parts.append(e.node("Div", [whole, e.ints(other)]) if own == -1 else e.ints(own))
+            size = dimension(e, data, at)
+            for part, other in ((first, second), (second, first)):
+                parts.append(e.node("Div", [size, e.ints(other)]) if part == -1 else e.ints(part))
             at += 1
             index += 2
         else:
@@ -275,12 +273,12 @@ def pad(e: GraphEmitter, call: OpCall, data: str, value: str) -> str:
     """Pad."""
     widths = [[int(n) for n in pair] for pair in call.attrs.pad_width]
     pads = e.ints(*(pair[0] for pair in widths), *(pair[1] for pair in widths))
-    return pad_node(e, data, pads, call.attrs.pad_mode, e.cast(value, e.type(call.args[0]).dtype))
+    return _pad(e, data, pads, call.attrs.pad_mode, e.cast(value, e.type(call.args[0]).dtype))
 
 
 @exports("nn.mirror_pad")
 def mirror_pad(e: GraphEmitter, call: OpCall, data: str) -> str:
-    """Pad by reflection, which does not repeat the border."""
+    """Pad by reflection without the border itself."""
     if call.attrs.mode != "REFLECT":
         e.refuse("ONNX repeats no border")
     widths = call.attrs.pad_width
@@ -292,9 +290,9 @@ def mirror_pad(e: GraphEmitter, call: OpCall, data: str) -> str:
 def dyn_pad(e: GraphEmitter, call: OpCall, data: str, widths: str, value: str) -> str:
     """Pad; ONNX lists all widths before, then all after."""
     pads = e.node("Reshape", [e.transpose(e.cast(widths, "int64"), [1, 0]), e.ints(-1)])
-    return pad_node(e, data, pads, call.attrs.pad_mode, e.cast(value, e.type(call.args[0]).dtype))
+    return _pad(e, data, pads, call.attrs.pad_mode, e.cast(value, e.type(call.args[0]).dtype))
 
 
-def pad_node(e: GraphEmitter, data: str, pads: str, mode: str, value: str) -> str:
+def _pad(e: GraphEmitter, data: str, pads: str, mode: str, value: str) -> str:
     """Return a padded tensor."""
     return e.node("Pad", [data, pads, value] if mode == "constant" else [data, pads], mode=mode)

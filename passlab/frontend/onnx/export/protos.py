@@ -1,0 +1,37 @@
+"""Nodes of ONNX graphs (NodeProto): their attributes, and the names that they and their subgraphs read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from passlab.frontend.onnx.package import onnx
+
+
+def with_subgraphs(nodes: Iterable[Any]) -> list[Any]:
+    """Return nodes and the nodes of their subgraphs."""
+    result, stack = [], list(nodes)
+    while stack:
+        node = stack.pop()
+        result.append(node)
+        for attribute in node.attribute:
+            stack += attribute.g.node
+    return result
+
+
+def names_read(root: Any) -> list[str]:
+    """Return the names that a node reads, including those in its subgraphs."""
+    return [name for node in with_subgraphs([root]) for name in node.input]
+
+
+def rename_inputs(root: Any, old: str, new: str) -> None:
+    """Rename an input of a node, also in its subgraphs."""
+    for node in with_subgraphs([root]):
+        for index, name in enumerate(node.input):
+            if name == old:
+                node.input[index] = new
+
+
+def attribute_value(node: Any, name: str, default: Any = None) -> Any:
+    """Return the value of an attribute, or `default` if the node does not have it."""
+    return next((onnx().helper.get_attribute_value(a) for a in node.attribute if a.name == name), default)
