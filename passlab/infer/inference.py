@@ -19,7 +19,7 @@ from passlab.infer.solution import Solution
 from passlab.infer.solver import WeakenedError
 from passlab.infer.type_env import TypeEnv, type_dependency_of
 from passlab.ir.adt import TypeData
-from passlab.ir.diagnostics import show_findings
+from passlab.ir.diagnostics import show_diagnostics
 from passlab.ir.expr import Expr, ExprT, Function, GlobalVar
 from passlab.ir.gc_pause import building
 from passlab.ir.module import IRModule
@@ -43,7 +43,7 @@ def infer_module(mod: IRModule) -> IRModule:
     untyped = [name for name, fn in mod.items() if not _has_valid_type(fn, env)]
     if not untyped:
         return mod
-    with building(), show_findings(mod):
+    with building(), show_diagnostics(mod):
         return _typed_module(mod, env, untyped)
 
 

@@ -48,7 +48,7 @@ class Constructor(Expr):
 
 
 class TypeData(Type):
-    """The definition of a type: its `header`, type parameters and constructors. `extern` has no constructors here.
+    """The definition of a type: its `header`, type parameters and constructors. An `extern` type has no constructors.
 
     The constructors of a definition get their tags when it is created, so a definition owns its constructor objects.
     """
@@ -86,16 +86,16 @@ class TypeData(Type):
 def constructor_numbers(definitions: Iterable[TypeData]) -> dict[Constructor, int]:
     """Return a unique number for each constructor: its tag, unless a constructor of another type has the same.
 
-    Tags alone may collide: for one in 255 pairs of types both names have the same byte.
+    Tags alone may collide: one in 255 pairs of types has names with the same hash byte.
     """
-    taken: set[int] = set()
+    used: set[int] = set()
     numbers: dict[Constructor, int] = {}
     for data in sorted(definitions, key=lambda data: data.header.name_hint):
         for constructor in data.constructors:
             number = constructor.tag
-            while number in taken:
+            while number in used:
                 number += 1 << 12
-            taken.add(number)
+            used.add(number)
             numbers[constructor] = number
     return numbers
 
@@ -169,14 +169,14 @@ class Clause(Immutable):
 
 def pattern_nodes(root: Pattern) -> list[Pattern]:
     """Return every pattern inside `root`, outer before inner, left to right."""
-    out: list[Pattern] = []
+    patterns: list[Pattern] = []
     stack = [root]
     while stack:
         pattern = stack.pop()
-        out.append(pattern)
+        patterns.append(pattern)
         if isinstance(pattern, (PatternConstructor, PatternTuple)):
             stack.extend(reversed(pattern.patterns))
-    return out
+    return patterns
 
 
 def pattern_vars(root: Pattern) -> list[Var]:

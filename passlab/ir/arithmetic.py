@@ -17,7 +17,7 @@ class Arithmetic(Immutable):
     """Base class of expressions. `==` stays identity, so that nodes can be keys."""
 
     __slots__ = ()
-    # so that NumPy calls the expression's operator in `array + expr`, once, and not for each element
+    # NumPy then leaves `array + expr` to the expression's operator, instead of calling it for each element
     __array_ufunc__ = None
 
     def __add__(self, other: Any) -> Call:

@@ -34,9 +34,9 @@ REQUIRED: Any = _Required()
 
 @dataclass(frozen=True)
 class Field:
-    """One attribute: its name, default (`REQUIRED` for none), meaning, and `convert`, which checks and normalises.
+    """One attribute: its name, default (`REQUIRED` for none) and documentation; `convert` checks a value.
 
-    A field without default is always printed. If it is omitted, `fallback` is used, if there is one.
+    A field without a default is always printed; `fallback`, if given, is the value when it is omitted.
     """
 
     name: str
@@ -87,32 +87,32 @@ class Attrs(Immutable):
         raise AttrsError(Diagnostic(f"{self.type_key} has no attribute `{name}`", hint=hint))
 
     def keys(self) -> list[str]:
-        """The names of the fields, in order."""
+        """Return the names of the fields, in order."""
         return [f.name for f in self.schema]
 
     def items(self) -> list[tuple[str, Any]]:
-        """The fields with their values, in order."""
+        """Return the fields with their values, in order."""
         return [(f.name, getattr(self, f.name)) for f in self.schema]
 
     def get(self, name: str, default: Any = None) -> Any:
-        """The value of a field, or `default` if there is no such field."""
+        """Return the value of a field, or `default` if there is no such field."""
         return getattr(self, name) if name in self.keys() else default
 
     def get_int(self, name: str) -> int | None:
-        """The value of a field as an int, None for None."""
+        """Return the value of a field as an int, None for None."""
         value = self[name]
         return None if value is None else int(value)
 
     def get_int_tuple(self, name: str) -> tuple[int | None, ...]:
-        """The values of a field as ints; unknown ones are None."""
+        """Return the values of a field as ints; a value that is not an int becomes None."""
         return tuple(int(value) if isinstance(value, int) else None for value in self[name])
 
     def get_str(self, name: str) -> str:
-        """The value of a field as a string."""
+        """Return the value of a field as a string."""
         return str(self[name])
 
     def list_field_info(self) -> tuple[Field, ...]:
-        """The declarations of the fields."""
+        """Return the declarations of the fields."""
         return self.schema
 
     def __getitem__(self, name: str) -> Any:
@@ -137,8 +137,8 @@ class Attrs(Immutable):
         if type(self) is not type(other):
             return NotImplemented if not isinstance(other, Attrs) else False
         for field in self.schema:
-            mine, theirs = getattr(self, field.name), getattr(other, field.name)
-            if mine is not theirs and not same_values(mine, theirs):
+            value, other_value = getattr(self, field.name), getattr(other, field.name)
+            if value is not other_value and not same_values(value, other_value):
                 return False
         return True
 
@@ -266,7 +266,7 @@ def value_hash(value: Any) -> int:
 
 
 def is_node_key(key: Any) -> bool:
-    """Whether a key of a mapping is a node of a program, such as a variable, which is kept as it is."""
+    """Whether a key of a mapping is a node of a program, such as a variable; other keys become strings."""
     return isinstance(key, Immutable) and not isinstance(key, Attrs)
 
 
@@ -274,8 +274,7 @@ def is_node_key(key: Any) -> bool:
 def as_value(value: Any, depth: int = 0) -> Any:
     """Return an attribute value in its stored form: sequences as tuples, NumPy scalars as Python numbers.
 
-    Raises `AttrsError` for values nested deeper than `VALUE_DEPTH`; functions of this file may therefore recurse over
-    values.
+    Raises `AttrsError` for values nested deeper than `VALUE_DEPTH`, so functions of this file may recurse over values.
     """
     if depth > VALUE_DEPTH:
         raise AttrsError(Diagnostic(f"an attribute value is nested more than {VALUE_DEPTH} levels deep"))

@@ -1,10 +1,10 @@
 """The comparison behind structural equality: one walk over two structures side by side.
 
-Bound variables are compared by position, not by name. Sharing matters: a call, tuple, function, let, if, match,
+Bound variables are compared by position, not by name. Sharing counts: a call, tuple, function, let, if, match,
 reference operation or variable on one side may equal only one on the other, so `%1 + %1` over one `%1` differs from a
 sum of two equal calls. Constants, projections and empty tuples are compared by content only. Constants are compared bit
-for bit, floats in attributes within `CLOSE` (bit by bit if `exact`). Spans, inferred types and names of variables are
-ignored.
+for bit, floats in attributes within `TOLERANCE` (bit by bit if `exact`). Spans, inferred types and names of variables
+are ignored.
 
 Nothing recurses, and each node is visited once per side: the cost is linear, even for graphs with 2^64 paths. Parts
 that are the same object on both sides are not compared, only recorded.
@@ -50,15 +50,15 @@ from passlab.ir.op import Op
 from passlab.ir.types import FuncType, SizeVar, TensorType, TupleType, Type, type_nodes
 from passlab.ir.walk import post_order
 
-# The path to a pair: (link of the parent, field, index or -1). Paths are written as text only for a mismatch.
+# The path to a pair: (link of the parent, field, index or -1). It becomes text only for a mismatch.
 Link = tuple[Any, str, int] | None
 
 
 @dataclass(frozen=True)
 class Mismatch:
-    """The first place, in evaluation order, where two structures differ.
+    """The first difference, in evaluation order, between two structures.
 
-    `path` leads to it from either root, for example `.body.args[0]`; `left` and `right` are the nodes there.
+    `path` is its path from either root, for example `.body.args[0]`; `left` and `right` are the nodes at this path.
     """
 
     path: str
@@ -67,10 +67,10 @@ class Mismatch:
     reason: str
 
 
-CLOSE = 1e-9  # floats in attributes that differ by less are equal, as in Relay
+TOLERANCE = 1e-9  # floats in attributes that differ by less are equal, as in Relay
 
 
-def _spell(link: Link) -> str:
+def _path_text(link: Link) -> str:
     steps: list[str] = []
     while link is not None:
         link, field, index = link
@@ -79,10 +79,10 @@ def _spell(link: Link) -> str:
 
 
 class StructuralComparison:
-    """One comparison. `left` and `right` pair nodes and variables; `fixed` holds nodes paired with themselves.
+    """One comparison. `left` and `right` pair nodes and variables; `fixed` has the nodes paired with themselves.
 
-    With `shortcut`, parts that both sides share are recorded instead of walked. A walk with it decides equality; a walk
-    without it finds the exact path of a mismatch.
+    With `shortcut`, parts that both sides share are recorded in `fixed` and not walked. A walk with the shortcut
+    decides equality; a walk without it yields the exact path of a mismatch.
     """
 
     def __init__(self, map_free_vars: bool, by_name: bool, shortcut: bool, exact: bool = False) -> None:
@@ -99,18 +99,18 @@ class StructuralComparison:
         self.mismatch: Mismatch | None = None
 
     def fail(self, link: Link, left: Any, right: Any, reason: str) -> bool:
-        self.mismatch = Mismatch(_spell(link), left, right, reason)
+        self.mismatch = Mismatch(_path_text(link), left, right, reason)
         return False
 
     def run(self, root_left: Any, root_right: Any, link: Link = None) -> bool:
-        """Compare; if the result is False, `mismatch` is the difference."""
-        stack, known_left, known_right, fixed = self.stack, self.left, self.right, self.fixed
+        """Return whether two structures are equal; if not, `mismatch` is the first difference."""
+        stack, paired_left, paired_right, fixed = self.stack, self.left, self.right, self.fixed
         stack.append((root_left, root_right, link))
         pop = stack.pop
         while stack:
             a, b, link = pop()
             if a is b and self.shortcut and self.fixed_types is None and isinstance(a, Expr):
-                if a not in fixed and not self._adopt(a):
+                if a not in fixed and not self._fix(a):
                     return self.fail(link, a, b, "shared differently")
                 continue
             kind = type(a)
@@ -122,35 +122,34 @@ class StructuralComparison:
                 if not (self.attrs if isinstance(a, Attrs) else self.value)(a, b, link):
                     return False
                 continue
-            cached = known_left.get(a)
+            cached = paired_left.get(a)
             if cached is b:
                 continue
-            if kind in _GRAPH and (kind is not Tuple or a.fields):
-                if cached is not None or b in known_right or (fixed and (a in fixed or b in fixed)):
+            if kind in _SHARED_KINDS and (kind is not Tuple or a.fields):
+                if cached is not None or b in paired_right or (fixed and (a in fixed or b in fixed)):
                     return self.fail(link, a, b, "shared with another node on one side only")
-                known_left[a] = b
-                known_right[b] = a
-            elif (
-                kind is TupleGetItem and type(a.tuple_value) in _GRAPH
-            ):  # equal projections are one, however often they occur
-                if cached is not None or b in known_right:
+                paired_left[a] = b
+                paired_right[b] = a
+            elif kind is TupleGetItem and type(a.tuple_value) in _SHARED_KINDS:
+                # equal projections count as one node: `_projection` has replaced them by their representative
+                if cached is not None or b in paired_right:
                     return self.fail(link, a, b, "different projections")
-                known_left[a] = b
-                known_right[b] = a
+                paired_left[a] = b
+                paired_right[b] = a
             if not _COMPARE[kind](self, a, b, link):
                 return False
         return True
 
     # ------------------------------------------------------------ sharing
-    def _adopt(self, root: Expr) -> bool:
+    def _fix(self, root: Expr) -> bool:
         """Pair every node under `root` with itself; False if one is already paired with another."""
         left, right = self.left, self.right
-        fresh = post_order(root, seen=self.fixed)
+        added = post_order(root, seen=self.fixed)
         if not left:
             return True
         return all(
             left.get(node, node) is node and right.get(node, node) is node
-            for node in fresh
+            for node in added
             if type(node) is not TupleGetItem
         )
 
@@ -188,19 +187,19 @@ class StructuralComparison:
 
     def _types_of_fixed(self) -> set[Any]:
         """Return the type variables and symbolic dimensions that occur in nodes recorded as shared."""
-        held: set[Type] = set()
+        types: set[Type] = set()
         for node in self.fixed:
             if isinstance(node, Var):
-                held |= {node.type_annotation} if node.type_annotation else set()
+                types |= {node.type_annotation} if node.type_annotation else set()
             elif isinstance(node, Call):
-                held.update(node.type_args)
+                types.update(node.type_args)
             elif isinstance(node, Function):
-                held.update(node.type_params)
-                held |= {node.ret_type} if node.ret_type else set()
-        return {variable for ty in held for variable in _variables(ty)}
+                types.update(node.type_params)
+                types |= {node.ret_type} if node.ret_type else set()
+        return {variable for ty in types for variable in _variables(ty)}
 
     def same_type(self, a: Type | None, b: Type | None, define: bool = False) -> bool:
-        """Whether two types (or None) are equal under the pairing so far."""
+        """Whether two types (or None) are equal under the current pairing of variables."""
         if a is b and (a is None or (type(a) is TensorType and not a.dynamic)):
             return True
         if a is None or b is None:
@@ -232,7 +231,7 @@ class StructuralComparison:
         """Compare attributes by value; expressions in them as part of the program."""
         if a is None or b is None or type(a) is not type(b):
             return a is b or self.fail(link, a, b, "different attributes")
-        if not _holds_nodes(a) and not _holds_nodes(b):
+        if not _may_contain_nodes(a) and not _may_contain_nodes(b):
             if a is b or a == b:
                 return True
         if set(a.keys()) != set(b.keys()):
@@ -240,7 +239,7 @@ class StructuralComparison:
         return all(self.value(value, b[name], (link, name, -1)) for name, value in a.items())
 
     def value(self, a: Any, b: Any, link: Link) -> bool:
-        """Compare two attribute values, or other objects that are not nodes; nodes in them are left on the stack."""
+        """Compare two attribute values, or other objects that are not nodes; nodes in them are pushed on the stack."""
         if isinstance(a, (list, tuple)) and isinstance(b, (list, tuple)):
             if len(a) != len(b):
                 return self.fail(link, a, b, f"{len(a)} against {len(b)}")
@@ -263,7 +262,7 @@ class StructuralComparison:
         if isinstance(a, np.ndarray) and isinstance(b, np.ndarray):
             return same_array(a, b) or self.fail(link, a, b, "different values")
         if type(a) is float and type(b) is float and not self.exact:
-            return a == b or abs(a - b) < CLOSE or (a != a and b != b) or self.fail(link, a, b, "different values")
+            return a == b or abs(a - b) < TOLERANCE or (a != a and b != b) or self.fail(link, a, b, "different values")
         return same_values(a, b) or self.fail(link, a, b, "different values")
 
 
@@ -282,7 +281,7 @@ def _variables(ty: Type) -> list[Any]:
     return out
 
 
-def _holds_nodes(attrs: Attrs) -> bool:
+def _may_contain_nodes(attrs: Attrs) -> bool:
     """Whether any value of the record may be, or contain, an expression or a type."""
     if type(attrs) is DictAttrs:
         return any(not (v is None or isinstance(v, (str, int, float))) for _, v in attrs.items())
@@ -305,7 +304,7 @@ def same_array(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> bool:
 def _call(self: StructuralComparison, a: Call, b: Call, link: Link) -> bool:
     if len(a.args) != len(b.args):
         return self.fail((link, "args", -1), a, b, f"{len(a.args)} arguments against {len(b.args)}")
-    if a.attrs is not b.attrs or (a.attrs is not None and _holds_nodes(a.attrs)):
+    if a.attrs is not b.attrs or (a.attrs is not None and _may_contain_nodes(a.attrs)):
         if not self.attrs(a.attrs, b.attrs, (link, "attrs", -1)):
             return False
     if (a.type_args or b.type_args) and type(a.op) is not Op:
@@ -462,4 +461,4 @@ _COMPARE: dict[type, Callable[[StructuralComparison, Any, Any, Link], bool]] = {
     RefWrite: _fields("ref", "value"), PatternWildcard: _pattern, PatternVar: _pattern, PatternConstructor: _pattern,
     PatternTuple: _pattern, TypeData: _type_data,
 }  # fmt: skip
-_GRAPH = {Call, Function, Let, If, Match, RefCreate, RefRead, RefWrite, Tuple}
+_SHARED_KINDS = {Call, Function, Let, If, Match, RefCreate, RefRead, RefWrite, Tuple}

@@ -1,7 +1,7 @@
-"""Calls that continue on another thread's stack if Python's stack is nearly used up; the caller waits for it.
+"""Calls that continue on another thread's stack if Python's stack is nearly full; the caller waits for the result.
 
-Visitors written by users call themselves, in any order and under any conditions, so their recursion cannot be turned
-into a loop without changing what they do. Python's recursion limit counts the frames of one thread; a visitor 100,000
+Visitors written by users call themselves in any order and under any conditions, so their recursion cannot be turned
+into a loop without changing their results. Python's recursion limit counts the frames of one thread; a visitor 100,000
 levels deep runs on a few hundred threads, of which all but the last wait. Nothing runs in parallel.
 """
 
@@ -15,34 +15,34 @@ from typing import Any, TypeVar
 
 
 class Waiter:
-    """The thread that started a chain of fresh stacks. Only it can be interrupted, and then the others must stop."""
+    """The state of a chain of threads: only the first thread can be interrupted, and then the others must stop."""
 
-    gave_up = False
+    interrupted = False
 
 
 _waiter: ContextVar[Waiter | None] = ContextVar("passlab_waiter", default=None)
 
 # Frames reserved for calls of a visitor between two checks, and the largest number of frames used on one thread.
 _RESERVE = 400
-_MOST = 5_000
+_MOST_FRAMES = 5_000
 
 
-def nearly_used_up() -> bool:
-    """Whether fewer frames are left on this thread's stack than a few levels of a visitor may need.
+def stack_nearly_full() -> bool:
+    """Whether this thread's stack has too few frames left for the next levels of a visitor.
 
     Raises `KeyboardInterrupt` on the threads of a computation whose caller was interrupted.
     """
     waiter = _waiter.get()
-    if waiter is not None and waiter.gave_up:
+    if waiter is not None and waiter.interrupted:
         raise KeyboardInterrupt
-    allowed = min(sys.getrecursionlimit() - _RESERVE, _MOST)
+    frame_limit = min(sys.getrecursionlimit() - _RESERVE, _MOST_FRAMES)
     frame = sys._getframe()
     depth = 0
-    while depth < allowed:
-        back = frame.f_back
-        if back is None:
+    while depth < frame_limit:
+        caller = frame.f_back
+        if caller is None:
             return False
-        frame = back
+        frame = caller
         depth += 1
     return True
 
@@ -58,7 +58,7 @@ def call_on_fresh_stack(function: Callable[..., R], *args: Any) -> R:
     def run() -> None:
         try:
             outcome.append(function(*args))
-        except BaseException as error:  # noqa: BLE001 - handed to the caller, who waits for it
+        except BaseException as error:  # noqa: BLE001 - raised in the calling thread
             failure.append(error)
 
     waiter = _waiter.get() or Waiter()
@@ -69,7 +69,7 @@ def call_on_fresh_stack(function: Callable[..., R], *args: Any) -> R:
     try:
         thread.join()
     except BaseException:
-        waiter.gave_up = True
+        waiter.interrupted = True
         raise
     if failure:
         raise failure[0]

@@ -1,8 +1,8 @@
-"""Renderers show the findings about a program before the error that contains them is raised.
+"""Renderers show the diagnostics about a program before the error that contains them is raised.
 
-A tool that collects findings sets its own renderer: `override_renderer(function)`. The function is called with a
-`DiagnosticContext` whenever a text or the types of a module are rejected; the error is raised all the same.
-`override_renderer(None)` removes it.
+A tool that collects diagnostics sets its own renderer: `override_renderer(function)`. The function is called with a
+`DiagnosticContext` whenever a text or the types of a module are rejected; the error is still raised afterwards.
+`override_renderer(None)` removes the renderer.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from passlab.ir.module import IRModule
 
 
 class DiagnosticLevel(IntEnum):
-    """The severity of a finding, numbered as in Relay."""
+    """The severity of a diagnostic, numbered as in Relay."""
 
     BUG = 10
     ERROR = 20
@@ -29,24 +29,24 @@ class DiagnosticLevel(IntEnum):
 
 @dataclass(frozen=True)
 class DiagnosticContext:
-    """The findings about one program; `module` is None if its text is rejected."""
+    """The diagnostics about one program; `module` is None if its text is rejected."""
 
     module: IRModule | None
     diagnostics: tuple[Diagnostic, ...]
 
     def render(self) -> None:
-        """Show the findings with the current renderer."""
+        """Show the diagnostics with the current renderer."""
         get_renderer().render(self)
 
 
 class DiagnosticRenderer:
-    """Shows findings with the user's function; without one it shows nothing, since the error has the same text."""
+    """Shows diagnostics with the user's function; without one it shows nothing, since the error has the same text."""
 
     def __init__(self, render: Callable[[DiagnosticContext], object] | None = None) -> None:
         self._render = render
 
     def render(self, context: DiagnosticContext) -> None:
-        """Show the findings of a context."""
+        """Show the diagnostics of a context."""
         if self._render is not None:
             self._render(context)
 
@@ -55,7 +55,7 @@ _renderer: ContextVar[DiagnosticRenderer | None] = ContextVar("renderer", defaul
 
 
 def override_renderer(render: Callable[[DiagnosticContext], object] | None) -> None:
-    """Let a function show the findings from now on in this execution context; None removes it."""
+    """Set the function that shows diagnostics in this execution context; None removes it."""
     _renderer.set(None if render is None else DiagnosticRenderer(render))
 
 
@@ -65,8 +65,8 @@ def get_renderer() -> DiagnosticRenderer:
 
 
 @contextmanager
-def show_findings(module: IRModule | None = None) -> Iterator[None]:
-    """Within the block, show the findings of an error about a program."""
+def show_diagnostics(module: IRModule | None = None) -> Iterator[None]:
+    """Within the block, show the diagnostics of an error about a program before it propagates."""
     try:
         yield
     except DiagnosticError as error:
@@ -82,5 +82,5 @@ __all__ = [
     "DiagnosticRenderer",
     "get_renderer",
     "override_renderer",
-    "show_findings",
+    "show_diagnostics",
 ]

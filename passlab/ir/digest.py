@@ -41,20 +41,20 @@ _KIND = {kind: text_token(kind.__name__) for kind in CHILDREN}
 
 def array_token(data: np.ndarray[Any, Any]) -> int:
     """Return a number for the shape, dtype and bits of an array."""
-    whole = np.ascontiguousarray(data)
-    return hash((text_token(f"{data.dtype.name}{data.shape}"), bytes_token(whole.reshape(-1).view(np.uint8))))
+    contiguous = np.ascontiguousarray(data)
+    return hash((text_token(f"{data.dtype.name}{data.shape}"), bytes_token(contiguous.reshape(-1).view(np.uint8))))
 
 
-def _plain_type(ty: Type | None) -> int:
+def _type_token(ty: Type | None) -> int:
     return 0 if ty is None else type_form(ty).token
 
 
-def _any_token(value: Any) -> int:
-    """Return a token of an attribute value that is not plain."""
+def _object_token(value: Any) -> int:
+    """Return the token of an attribute value that is an expression, a type or an array."""
     if isinstance(value, Expr):
         return node_digest(value)
     if isinstance(value, Type):
-        return _plain_type(value)
+        return _type_token(value)
     if isinstance(value, np.ndarray):
         return array_token(value)
     return text_token(type(value).__name__)
@@ -76,18 +76,18 @@ def _leaf(node: Any) -> int:
 
 
 def _payload(node: Any, type_token: TypeToken, exact: bool = True) -> tuple[int, ...]:
-    """Return the numbers that describe a node, apart from its children."""
+    """Return the numbers that describe a node without its children."""
     kind = type(node)
     if kind is Call:
         types = () if type(node.op) is Op else map(type_token, node.type_args)
-        return (_KIND[kind], attrs_token(node.attrs, _any_token, exact), len(node.args), *types)
+        return (_KIND[kind], attrs_token(node.attrs, _object_token, exact), len(node.args), *types)
     if kind is TupleGetItem:
         return (_KIND[kind], text_token(str(node.index)))
     if kind is Function:
         return (
             _KIND[kind],
             len(node.params),
-            attrs_token(node.attrs, _any_token, exact),
+            attrs_token(node.attrs, _object_token, exact),
             type_token(node.ret_type),
             *map(type_token, node.type_params),
         )
@@ -120,9 +120,9 @@ def node_digest(root: Expr) -> int:
             continue
         kids = CHILDREN[type(node)](node)
         if type(node) is Var:
-            digest = hash((_KIND[Var], _plain_type(node.type_annotation)))
+            digest = hash((_KIND[Var], _type_token(node.type_annotation)))
         elif kids or type(node) is Tuple or type(node) is Function:
-            digest = hash((*_payload(node, _plain_type), *[kid._digest for kid in kids]))
+            digest = hash((*_payload(node, _type_token), *[kid._digest for kid in kids]))
         else:
             digest = _leaf(node)
         _set(node, "_digest", digest)
@@ -142,7 +142,7 @@ def _free_number(var: Any) -> int:
 
 
 class _Numbering:
-    """The walk behind `structural_hash`: each node gets a number, each variable that of its first occurrence.
+    """The walk behind `structural_hash`: it numbers nodes, and variables by their first occurrence.
 
     The variables in `free` are compared by identity: the record of each is a unique number in this process.
     """
@@ -205,7 +205,7 @@ def structural_hash(node: Any, map_free_vars: bool = False, *, exact: bool = Fal
     if isinstance(node, IRModule):
         parts = [hash((text_token(name), _one_hash(f, mode))) for name, f in node.items()]
         types = [_one_hash(data, mode) for data in node.type_definitions.values()]
-        return hash((len(parts), *sorted(parts), *sorted(types), attrs_token(node.attrs, _any_token, exact)))
+        return hash((len(parts), *sorted(parts), *sorted(types), attrs_token(node.attrs, _object_token, exact)))
     if isinstance(node, (list, tuple)):
         return value_token(tuple(node), lambda part: _one_hash(part, mode), exact)
     return _one_hash(node, mode)
@@ -224,8 +224,8 @@ def _one_hash(node: Any, mode: _Mode) -> int:
         form = type_form(node)
         return hash((form.token, *map(_free_number, form.free))) if form.free and not mode[0] else form.token
     if isinstance(node, Attrs):
-        return attrs_token(node, _any_token, mode[1])
-    return value_token(node, _any_token, mode[1])
+        return attrs_token(node, _object_token, mode[1])
+    return value_token(node, _object_token, mode[1])
 
 
 def _program_hash(node: Expr | Clause | Pattern, map_free_vars: bool, exact: bool) -> int:

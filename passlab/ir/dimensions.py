@@ -1,7 +1,7 @@
 """The dimensions of tensor types: integers, the unknown dimension `?`, symbolic sizes and expressions of them.
 
 An expression (`n * 2 + m`, `n // 4`) is a polynomial in normal form, so that one size written in two ways is equal.
-Compared with another dimension it counts as unknown: they can only be compared at run time.
+Compared with a different dimension it counts as unknown, since only the run time can compare them.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class SizeVar(Immutable):
     __slots__ = ("name", "dtype", "order", "__weakref__")
     name: str
     dtype: str
-    order: str  # the position among the factors of a product: by name, then by age
+    order: str  # the sort key among the factors of a product: by name, then by age
 
     def __init__(self, name: str, dtype: str = "int64") -> None:
         _set(self, "name", name)

@@ -1,7 +1,7 @@
 """Structural equality of programs, functions, types and modules.
 
-`structural_equal` returns True or False, `assert_structural_equal` raises an error that leads to the first difference,
-and `find_mismatch` returns it. The rules are those of `comparison`; `structural_hash` agrees with them: equal
+`structural_equal` returns True or False, `assert_structural_equal` raises an error with the first difference, and
+`find_mismatch` returns it. The rules are those of `comparison`; `structural_hash` agrees with them: equal
 structures have one hash. Modules are compared name by name, each function separately, so sharing between functions is
 ignored.
 
@@ -37,8 +37,8 @@ __all__ = [
 def structural_equal(lhs: Any, rhs: Any, map_free_vars: bool = False, *, exact: bool = False) -> bool:
     """Whether two modules, expressions, types, attributes or patterns are equal up to the names of variables.
 
-    Free variables must be the same objects, unless `map_free_vars` lets the first use of each pair them. Floats in
-    attributes are equal within 1e-9; with `exact`, when all their bits are.
+    Free variables must be the same objects; with `map_free_vars` they are paired at their first use. Floats in
+    attributes are equal within 1e-9, or bit for bit if `exact`.
     """
     return lhs is rhs or _mismatch(lhs, rhs, map_free_vars, exact, shortcut=True) is None
 

@@ -50,7 +50,7 @@ class Expr(Arithmetic):
 
     @property
     def checked_type(self) -> Type:
-        """The type found by inference. Raises `TypeInferenceError` before inference has run."""
+        """The inferred type. Raises `TypeInferenceError` before inference has run."""
         if self._checked_type is None:
             raise TypeInferenceError(
                 Diagnostic(
@@ -63,12 +63,12 @@ class Expr(Arithmetic):
 
     @property
     def checked_type_(self) -> Type | None:
-        """The type found by inference, or None before it has run."""
+        """The inferred type, or None before inference has run."""
         return self._checked_type
 
     def with_fields(self: ExprT, **changes: Any) -> ExprT:
-        """Return a copy with some fields changed, untyped, at the same span; `self` when every value is the same."""
-        if _same(self, changes):
+        """Return an untyped copy with some fields changed and the same span; `self` if no value changes."""
+        if _has_fields(self, changes):
             return self
         values = {name: getattr(self, name) for name in self.field_names}
         values["span"] = self.span
@@ -112,7 +112,7 @@ def set_span(expr: Expr, span: Span | None) -> None:
 class TupleWrapper:
     """The Python value of an operator with several results: indexable, iterable; `.astuple()` is the call.
 
-    It is accepted wherever the tuple itself is.
+    Every function that takes the tuple accepts it.
     """
 
     def __init__(self, tuple_value: Expr, size: int) -> None:
@@ -120,7 +120,7 @@ class TupleWrapper:
         self.size = size
 
     def astuple(self) -> Expr:
-        """The tuple as one expression."""
+        """Return the tuple as one expression."""
         return self.tuple_value
 
     def astext(self, show_meta_data: bool = True, annotate: Any = None, spans: bool = False) -> str:
@@ -151,7 +151,7 @@ def unwrap(value: Any) -> Expr:
     raise not_a_node_error(value)
 
 
-def _all_whole(values: Sequence[Expr]) -> tuple[Expr, ...]:
+def _unwrap_all(values: Sequence[Expr]) -> tuple[Expr, ...]:
     parts = values if type(values) is tuple else _as_list(values)
     for part in parts:
         if not isinstance(part, Expr):
@@ -159,8 +159,8 @@ def _all_whole(values: Sequence[Expr]) -> tuple[Expr, ...]:
     return parts
 
 
-def _same(node: Expr, fields: Mapping[str, Any]) -> bool:
-    """Whether the fields of a node are these very objects."""
+def _has_fields(node: Expr, fields: Mapping[str, Any]) -> bool:
+    """Whether fields of a node are these very objects."""
     return all(getattr(node, name) is value for name, value in fields.items())
 
 
@@ -264,7 +264,7 @@ class Tuple(Expr):
     fields: tuple[Expr, ...]
 
     def __init__(self, fields: Sequence[Expr], span: Span | None = None) -> None:
-        _set(self, "fields", _all_whole(fields))
+        _set(self, "fields", _unwrap_all(fields))
         _set(self, "span", span)
         _set(self, "_checked_type", None)
 
@@ -296,8 +296,8 @@ class TupleGetItem(Expr):
 class Call(Expr):
     """`op` applied to `args`: an operator, a function, a constructor or any expression of function type.
 
-    `type_args` are the types given for the callee's type parameters. An operator has one for each argument and one for
-    its result, so a typed call of an operator has their types as arguments, whatever was given.
+    `type_args` are the arguments for the callee's type parameters. An operator has one type parameter for each argument
+    and one for its result, so `type_args` of a typed call of an operator are always these types.
     """
 
     __slots__ = ("op", "args", "attrs", "_type_args")
@@ -316,7 +316,7 @@ class Call(Expr):
         span: Span | None = None,
     ) -> None:
         _set(self, "op", unwrap(op))
-        _set(self, "args", _all_whole(args))
+        _set(self, "args", _unwrap_all(args))
         _set(self, "attrs", attrs)
         _set(self, "_type_args", check_all(type_args, Type, "a type") if type_args else ())
         _set(self, "span", span)
@@ -324,18 +324,16 @@ class Call(Expr):
 
     @property
     def type_args(self) -> tuple[Type, ...]:
-        """The types given for the callee's type parameters; for a typed call of an operator, those of arguments and
-        result.
-        """
+        """The arguments for the callee's type parameters; for an operator, the types of a typed call."""
         if not self.op.is_operator or self._checked_type is None:
             return self._type_args
         types = tuple([arg._checked_type for arg in self.args if arg._checked_type is not None])
         return (*types, self._checked_type) if len(types) == len(self.args) else self._type_args
 
     def with_fields(self, **changes: Any) -> Call:
-        if _same(self, changes):
+        if _has_fields(self, changes):
             return self
-        # Of the call of an operator not the types that it has now: they would soon be out of date.
+        # `_type_args`, since `type_args` of an operator's call follow from the types, which the copy does not have yet
         values = {"op": self.op, "args": self.args, "attrs": self.attrs, "type_args": self._type_args}
         return type(self)(**{**values, "span": self.span, **changes})
 

@@ -61,7 +61,7 @@ class TypeForm(NamedTuple):
 
 
 def type_form(ty: Type) -> TypeForm:
-    """Return the form of a type, kept on the type. Linear in the distinct parts of the type."""
+    """Return the form of a type, which is stored on the type. Linear in the distinct parts of the type."""
     try:
         form: TypeForm = ty._form
         return form
@@ -71,18 +71,18 @@ def type_form(ty: Type) -> TypeForm:
     for node in nodes:
         if not hasattr(node, "_token"):
             _set(node, "_token", _token(node))
-    loose: set[int] = set()  # ids of the types that contain variables
+    open_ids: set[int] = set()  # ids of the types that contain variables
     for node in nodes:
-        if _own_variables(node) or any(id(kid) in loose for kid in type_children(node)):
-            loose.add(id(node))
-    if id(ty) not in loose:
+        if _own_variables(node) or any(id(kid) in open_ids for kid in type_children(node)):
+            open_ids.add(id(node))
+    if id(ty) not in open_ids:
         form = TypeForm(ty._token, ty, ())
     else:
         closed: dict[int, _Closed] = {}
         for node in nodes:  # inner types come first
             if type(node) is FuncType and node.type_params and node is not ty:
-                _close(node, loose, closed)
-        form = _variable_form(ty, _open_nodes(ty, closed), loose, closed)
+                _close(node, open_ids, closed)
+        form = _variable_form(ty, _open_nodes(ty, closed), open_ids, closed)
     _set(ty, "_form", form)
     return form
 
@@ -104,13 +104,13 @@ class _Closed:
 _closed_types: WeakValueDictionary[PyAny, _Closed] = WeakValueDictionary()  # by skeleton
 
 
-def _close(ty: FuncType, loose: set[int], closed: dict[int, _Closed]) -> None:
+def _close(ty: FuncType, open_ids: set[int], closed: dict[int, _Closed]) -> None:
     """Record the representative of a generic function type, unless it has free variables.
 
-    Such a type is the same everywhere, so whether two positions share one object must not matter.
+    Such a type means the same everywhere, so two positions with one object equal two positions with two objects.
     """
     nodes = _open_nodes(ty, closed, _LARGEST)
-    form = _variable_form(ty, nodes, loose, closed) if nodes else None
+    form = _variable_form(ty, nodes, open_ids, closed) if nodes else None
     if form is not None and not form.free:
         closed[id(ty)] = _closed_types.setdefault(form.skeleton, _Closed())
 
@@ -118,10 +118,8 @@ def _close(ty: FuncType, loose: set[int], closed: dict[int, _Closed]) -> None:
 _LARGEST = 1000  # parts of a generic function type that are searched for free variables: this keeps hashing linear
 
 
-def _open_nodes(ty: Type, closed: dict[int, _Closed], most: float = math.inf) -> list[Type]:
-    """Return the parts of a type, inner ones first, without entering closed ones; none if there are more than
-    `most`.
-    """
+def _open_nodes(ty: Type, closed: dict[int, _Closed], limit: float = math.inf) -> list[Type]:
+    """Return the parts of a type, inner ones first, without entering closed ones; [] if there are more than `limit`."""
     order: list[Type] = []
     seen: set[int] = set()
     stack: list[tuple[Type, bool]] = [(ty, False)]
@@ -131,7 +129,7 @@ def _open_nodes(ty: Type, closed: dict[int, _Closed], most: float = math.inf) ->
             order.append(node)
         elif id(node) not in seen:
             seen.add(id(node))
-            if len(seen) > most:
+            if len(seen) > limit:
                 return []
             stack.append((node, True))
             if id(node) not in closed:
@@ -172,13 +170,13 @@ def _token(ty: Type) -> int:
     return hash((head, *(kid._token for kid in type_children(ty))))
 
 
-def _variable_form(ty: Type, nodes: list[Type], loose: set[int], closed: dict[int, _Closed]) -> TypeForm:
+def _variable_form(ty: Type, nodes: list[Type], open_ids: set[int], closed: dict[int, _Closed]) -> TypeForm:
     numbers: dict[PyAny, int] = {}
     parts: dict[int, PyAny] = {}  # the record of each type, by id
     bound: set[Type] = set()
     records: list[PyAny] = []
     for node in nodes:
-        if id(node) not in loose:
+        if id(node) not in open_ids:
             parts[id(node)] = node
             continue
         if id(node) in closed:
@@ -208,11 +206,10 @@ def _variable_form(ty: Type, nodes: list[Type], loose: set[int], closed: dict[in
 # ---------------------------------------------------------------- attribute values
 # recurses: at most attrs.VALUE_DEPTH levels
 def value_token(value: PyAny, token_of: Callable[[PyAny], int], exact: bool = True) -> int:
-    """Return a token of an attribute value that agrees with `attrs.same_values`; `token_of` returns those of
-    expressions.
+    """Return a token of an attribute value that agrees with `attrs.same_values`.
 
-    Without `exact` all finite floats have one token, since close ones are equal. Attribute values nest only a few
-    levels, so this may recurse.
+    `token_of` returns the token of an expression. Without `exact` all finite floats have one token, since close ones
+    are equal. Attribute values nest only a few levels, so this may recurse.
     """
     if value is None or isinstance(value, (bool, int, str)):
         return text_token(f"{type(value).__name__} {value!r}")
@@ -228,9 +225,7 @@ def value_token(value: PyAny, token_of: Callable[[PyAny], int], exact: bool = Tr
 
 
 def _close_token(value: float) -> int:
-    """Return the token of floats that are equal within a tolerance: all finite floats share one, as closeness is not
-    transitive.
-    """
+    """Return one token for all finite floats: equality within a tolerance is not transitive, so none are told apart."""
     return text_token("float" if math.isfinite(value) else f"float {'nan' if math.isnan(value) else value}")
 
 

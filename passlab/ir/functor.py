@@ -16,7 +16,7 @@ from typing import Any, ClassVar, TypeVar, cast
 
 from passlab.errors import Diagnostic, PassTypeError, did_you_mean
 from passlab.ir.adt import Constructor, TypeData
-from passlab.ir.deep_recursion import call_on_fresh_stack, nearly_used_up
+from passlab.ir.deep_recursion import call_on_fresh_stack, stack_nearly_full
 from passlab.ir.expr import (
     Call,
     Constant,
@@ -72,14 +72,14 @@ DATAFLOW = (Call, Tuple, TupleGetItem)
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 
-def _opens(method: Method) -> Method:
+def _visits_children(method: Method) -> Method:
     """Mark a default method that only visits the children in order, so that a loop may visit them first."""
-    method.opens = True  # type: ignore[attr-defined]
+    method.visits_children = True  # type: ignore[attr-defined]
     return method
 
 
 def _check_names(cls: type, names: list[str]) -> None:
-    """Raise `PassTypeError` for a method of a new class that looks like an override but is none."""
+    """Raise `PassTypeError` for a method of a new class whose name is that of no method to override."""
     prefixes = tuple({f"{name.partition('_')[0]}_" for name in names})
     for name, value in vars(cls).items():
         if names and name.startswith(prefixes) and callable(value) and name not in names:
@@ -117,36 +117,38 @@ class _Functor:
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         _check_names(cls, [*(f"visit_{name}" for name in cls._methods.values()), *cls._hooks])
-        if hasattr(cls.visit, "opens"):
+        if hasattr(cls.visit, "visits_children"):
             names = cls._methods.items()
-            opened = (kind for kind, name in names if hasattr(getattr(cls, f"visit_{name}", None), "opens"))
-            cls._open = frozenset((*opened, *cls._always_open))
+            open_kinds = (
+                kind for kind, name in names if hasattr(getattr(cls, f"visit_{name}", None), "visits_children")
+            )
+            cls._open = frozenset((*open_kinds, *cls._always_open))
         else:
-            cls._open = frozenset()  # every step has to go through the method `visit` of the subclass
+            cls._open = frozenset()  # every step must call the method `visit` of the subclass
 
-    @_opens
+    @_visits_children
     def visit(self, node: Any) -> Any:
         """Return the result for a node, computed by its method on the first visit."""
         memo = self.memo_map
         if node in memo:
             return memo[node]
-        opened = self._open
-        if type(node) not in opened:
+        open_kinds = self._open
+        if type(node) not in open_kinds:
             return self._call_method(node)
         stack: list[Any] = [node]
         while stack:
-            at = stack.pop()
-            if at is None:  # the children of the node below this mark have their results
-                at = stack.pop()
-                if at not in memo:
-                    self._call_method(at)
-            elif at in memo:
+            current = stack.pop()
+            if current is None:  # the children of the node below this mark have their results
+                current = stack.pop()
+                if current not in memo:
+                    self._call_method(current)
+            elif current in memo:
                 continue
-            elif type(at) in opened:
-                stack += (at, None)
-                stack.extend(self._children(at)[::-1])
+            elif type(current) in open_kinds:
+                stack += (current, None)
+                stack.extend(self._children(current)[::-1])
             else:
-                self._call_method(at)
+                self._call_method(current)
         return memo[node]
 
     def _children(self, node: Any) -> tuple[Any, ...]:
@@ -159,7 +161,7 @@ class _Functor:
         method = getattr(self, f"visit_{name}")
         self._level += 1
         try:
-            if self._level % 8 == 0 and nearly_used_up():
+            if self._level % 8 == 0 and stack_nearly_full():
                 result = call_on_fresh_stack(method, node)
             else:
                 result = method(node)
@@ -183,7 +185,7 @@ def _no_visitor(name: str) -> Callable[[Any, Any], Any]:
 
 
 class ExprFunctor(_Functor):
-    """A function on expressions by cases: one `visit_*` method for each class of nodes, all defined by the subclass."""
+    """A function on expressions by cases: the subclass defines one `visit_*` method for each class of nodes."""
 
     _methods = EXPR_METHODS
 
@@ -213,7 +215,7 @@ class ExprVisitor(ExprFunctor):
     Call `super().visit_call(call)` (or `self.visit(...)` on parts) to continue below an overridden method.
     """
 
-    @_opens
+    @_visits_children
     def _visit_children(self, node: Any) -> None:
         for child in CHILDREN[type(node)](node):
             self.visit(child)
@@ -226,7 +228,7 @@ class ExprVisitor(ExprFunctor):
 class ExprMutator(ExprFunctor):
     """Rebuilds a program from the results of its methods; unchanged nodes stay the same objects."""
 
-    @_opens
+    @_visits_children
     def _rebuild(self, node: Any) -> Any:
         if isinstance(node, (Let, Function)):
             self._check_binders(node)
@@ -269,21 +271,21 @@ class ExprMutator(ExprFunctor):
 
     def _apply_permit(self, node: Expr, result: Expr) -> Expr:
         """Return the result of a method; if its rewrite is not permitted, the node with the results of its children."""
-        if type(node) is Var or hasattr(getattr(type(self), f"visit_{EXPR_METHODS[type(node)]}"), "opens"):
+        if type(node) is Var or hasattr(getattr(type(self), f"visit_{EXPR_METHODS[type(node)]}"), "visits_children"):
             return result
-        plain = rebuild(node, lambda part: self.memo_map.get(part, part))
-        return result if _alike(result, plain) or may_rewrite("") else plain
+        rebuilt = rebuild(node, lambda part: self.memo_map.get(part, part))
+        return result if _same_children(result, rebuilt) or may_rewrite("") else rebuilt
 
 
-def _alike(one: Expr, other: Expr) -> bool:
+def _same_children(one: Expr, other: Expr) -> bool:
     """Whether two nodes have the same children, by identity."""
     if one is other or type(one) is not type(other):
         return one is other
     names = [name for name in one.field_names if name != "span"]
-    return all(_same(getattr(one, name), getattr(other, name)) for name in names)
+    return all(_same_field(getattr(one, name), getattr(other, name)) for name in names)
 
 
-def _same(one: Any, other: Any) -> bool:
+def _same_field(one: Any, other: Any) -> bool:
     if isinstance(one, tuple) and isinstance(other, tuple):
         return len(one) == len(other) and all(a is b for a, b in zip(one, other, strict=True))
     return one is other or (not isinstance(one, Expr) and bool(one == other))
@@ -303,19 +305,19 @@ class MixedModeVisitor(ExprVisitor):
         self.visit_limit = visit_limit
         self.visit_counter: dict[Expr, int] = {}
 
-    @_opens
+    @_visits_children
     def visit_call(self, call: Call) -> None:
         """Visit a call after its callee and arguments."""
 
-    @_opens
+    @_visits_children
     def visit_tuple(self, tup: Tuple) -> None:
         """Visit a tuple after its fields."""
 
-    @_opens
+    @_visits_children
     def visit_tuple_getitem(self, item: TupleGetItem) -> None:
         """Visit a projection after its tuple."""
 
-    @_opens
+    @_visits_children
     def visit(self, node: Any) -> Any:
         """Visit a node unless it has been visited `visit_limit` times."""
         if getattr(self, "visit_limit", 1) == 1:
@@ -327,19 +329,19 @@ class MixedModeVisitor(ExprVisitor):
         counts, limit = self.visit_counter, self.visit_limit
         stack: list[Any] = [root]
         while stack:
-            at = stack.pop()
-            ready = at is None
+            current = stack.pop()
+            ready = current is None
             if ready:
-                at = stack.pop()
-            met = counts.get(at, 0)
-            if met >= limit:
-                counts[at] = met + 1
-            elif ready or type(at) not in DATAFLOW:
-                counts[at] = met + 1
-                self._call_method(at)
+                current = stack.pop()
+            visits = counts.get(current, 0)
+            if visits >= limit:
+                counts[current] = visits + 1
+            elif ready or type(current) not in DATAFLOW:
+                counts[current] = visits + 1
+                self._call_method(current)
             else:
-                stack += (at, None)
-                stack.extend(self._children(at)[::-1])
+                stack += (current, None)
+                stack.extend(self._children(current)[::-1])
 
 
 class MixedModeMutator(ExprMutator):
@@ -363,17 +365,17 @@ class MixedModeMutator(ExprMutator):
         """Return the replacement of a projection."""
         return post
 
-    @_opens
+    @_visits_children
     def visit_call(self, call: Call) -> Expr:
         """Rebuild a call and pass it to `rewrite_call`."""
         return self.rewrite_call(call, rebuild(call, self.visit))
 
-    @_opens
+    @_visits_children
     def visit_tuple(self, tup: Tuple) -> Expr:
         """Rebuild a tuple and pass it to `rewrite_tuple`."""
         return self.rewrite_tuple(tup, rebuild(tup, self.visit))
 
-    @_opens
+    @_visits_children
     def visit_tuple_getitem(self, item: TupleGetItem) -> Expr:
         """Rebuild a projection and pass it to `rewrite_tuple_getitem`."""
         return self.rewrite_tuple_getitem(item, rebuild(item, self.visit))
@@ -402,7 +404,7 @@ def post_order_rewrite(expr: Expr, rewriter: ExprRewriter) -> Expr:
 
 
 class TypeFunctor(_Functor):
-    """A function on types by cases: one `visit_*` method for each class of types, all defined by the subclass."""
+    """A function on types by cases: the subclass defines one `visit_*` method for each class of types."""
 
     _methods = TYPE_METHODS
 
@@ -432,7 +434,7 @@ def type_parts(ty: Type) -> tuple[Type, ...]:
 class TypeVisitor(TypeFunctor):
     """Visits every part of a type once."""
 
-    @_opens
+    @_visits_children
     def _visit_parts(self, node: Any) -> None:
         for part in type_parts(node):
             self.visit(part)
@@ -445,14 +447,14 @@ class TypeVisitor(TypeFunctor):
 class TypeMutator(TypeFunctor):
     """Rebuilds a type from the results of its methods; unchanged types stay the same objects."""
 
-    @_opens
+    @_visits_children
     def _rebuild(self, node: Any) -> Any:
         return rebuild_type(node, self.visit)
 
     visit_tensor_type = visit_tuple_type = visit_func_type = visit_ref_type = visit_type_var = _rebuild
     visit_global_type_var = visit_type_call = visit_incomplete_type = visit_type_relation = _rebuild
 
-    @_opens
+    @_visits_children
     def visit_type_data(self, data: TypeData) -> TypeData:
         """Rebuild the definition of a data type; a constructor is created again if one of its inputs changed."""
         header, type_vars = self.visit(data.header), tuple(self.visit(v) for v in data.type_vars)

@@ -19,11 +19,11 @@ YOUNG = 50_000  # containers, about five megabytes; larger numbers gain nothing
 
 @contextmanager
 def building() -> Iterator[None]:
-    """The context in which programs are built: it affects the whole process, as the collector does; nesting is allowed.
+    """Raise the collector's threshold while programs are built, for the whole process. Blocks may nest.
 
-    The call that raised the threshold restores it, unless it was changed meanwhile; a thread that is still building
-    then continues with the lower one. A threshold that is as high already, or zero (no collection at all), is not
-    changed. There is no counter, so an interrupt at a bad moment can at worst leave the threshold raised.
+    The block that raised the threshold restores it, unless it was changed meanwhile; a thread that is still building
+    then continues with the lower one. A threshold that is already as high, or zero (no collection at all), is not
+    changed. There is no counter, so an interrupt between two steps can at worst leave the threshold raised.
     """
     threshold, *rest = gc.get_threshold()
     if not 0 < threshold < YOUNG:
@@ -33,6 +33,6 @@ def building() -> Iterator[None]:
     try:
         yield
     finally:
-        now, *rest = gc.get_threshold()
-        if now == YOUNG:
+        current, *rest = gc.get_threshold()
+        if current == YOUNG:
             gc.set_threshold(threshold, *rest)

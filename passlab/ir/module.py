@@ -53,7 +53,7 @@ class IRModule:
         self._constructors: dict[str, Constructor] = {}
         self._imports: frozenset[str] = frozenset()
         self.attrs = attrs or NO_ATTRS
-        self.history: Any = None  # the recording that the module comes from: not part of the contents, and not printed
+        self.history: Any = None  # the recording that produced the module; neither compared nor printed
         self.source = source
         for data in (type_definitions or {}).values():
             self.add_type(data)
@@ -64,7 +64,7 @@ class IRModule:
         for name, function in (functions or {}).items():
             self[name] = function
 
-    # ------------------------------------------------------------ making
+    # ------------------------------------------------------------ creating
     @staticmethod
     def from_expr(
         expr: Expr, functions: Mapping[Any, Expr] | None = None, type_defs: Mapping[Any, TypeData] | None = None
@@ -115,15 +115,15 @@ class IRModule:
             new._global_vars = {**self._global_vars, **missing}
         return new
 
-    def with_global_vars(self, fresh: Mapping[str, GlobalVar]) -> IRModule:
+    def with_global_vars(self, global_vars: Mapping[str, GlobalVar]) -> IRModule:
         """Return a module with the global variables of some names replaced; `self` for none.
 
         For inference: a global variable has one type, so a function whose signature changed gets a new one.
         """
-        if all(self._global_vars.get(name) is var for name, var in fresh.items()):
+        if all(self._global_vars.get(name) is var for name, var in global_vars.items()):
             return self
         new = self.snapshot()
-        new._global_vars = {**self._global_vars, **fresh}
+        new._global_vars = {**self._global_vars, **global_vars}
         return new
 
     def same_as(self, other: object) -> bool:
@@ -157,7 +157,7 @@ class IRModule:
         return new
 
     def get_attr(self, key: str, default: Any = None) -> Any:
-        """The value of a module attribute, or `default`."""
+        """Return the value of a module attribute, or `default`."""
         return self.attrs.get(key, default)
 
     # ------------------------------------------------------------ functions
@@ -167,22 +167,22 @@ class IRModule:
         return MappingProxyType({self._global_vars[name]: f for name, f in self._functions.items()})
 
     def items(self) -> Iterator[tuple[str, Function]]:
-        """The functions by name, in the order they were added."""
+        """Return the functions by name, in the order they were added."""
         return iter(self._functions.items())
 
     def functions_items(self) -> list[tuple[GlobalVar, Function]]:
-        """The functions by global variable, as a list."""
+        """Return the functions by global variable, as a list."""
         return [(self._global_vars[name], f) for name, f in self._functions.items()]
 
     def __getitem__(self, key: Any) -> Any:
-        """The function with a name or global variable, or the definition of a global type variable."""
+        """Return the function of a name or global variable, or the definition of a global type variable."""
         if isinstance(key, GlobalTypeVar):
             return self.type_data(key.name_hint)
         name = _name(key)
         try:
             return self._functions[name]
         except KeyError:
-            raise self._no("function", name, self._functions) from None
+            raise self._unknown("function", name, self._functions) from None
 
     def __setitem__(self, key: Any, value: Any) -> None:
         if isinstance(value, TypeData):
@@ -227,9 +227,7 @@ class IRModule:
         self._functions = {n: f for n, f in self._functions.items() if n != _name(key)}
 
     def update(self, other: Any) -> None:
-        """Add all definitions of another module (or of a dict of functions); its functions replace those with the same
-        name.
-        """
+        """Add the definitions of a module or of a dict of functions; functions replace those of the same name."""
         other = other if isinstance(other, IRModule) else IRModule(other)
         for name, data in other._types.items():
             if self._types.get(name) is not data:
@@ -248,17 +246,17 @@ class IRModule:
         return iter(self.functions)
 
     def get_global_var(self, name: str) -> GlobalVar:
-        """The global variable of a function. Raises `DiagnosticError`, which suggests similar names."""
+        """Return the global variable of a function. Raises `DiagnosticError` for an unknown name, with similar ones."""
         if name not in self._functions:
-            raise self._no("function", name, self._functions)
+            raise self._unknown("function", name, self._functions)
         return self._global_vars[name]
 
     def get_global_vars(self) -> list[GlobalVar]:
-        """All global variables that have a function."""
+        """Return all global variables that have a function."""
         return [self._global_vars[name] for name in self._functions]
 
     def global_var(self, name: str) -> GlobalVar:
-        """The module's object for a name that may not have a function yet (for parsers and builders)."""
+        """Return the global variable of a name, created if needed: parsers meet calls before definitions."""
         if name not in self._global_vars:
             self._global_vars = {**self._global_vars, name: GlobalVar(name)}
         return self._global_vars[name]
@@ -277,10 +275,10 @@ class IRModule:
             return
         if old is not None and not replace:
             raise DiagnosticError(f"the type `{name}` is defined twice")
-        taken = {n: c for n, c in self._constructors.items() if c.belong_to.name_hint != name}
+        other_constructors = {n: c for n, c in self._constructors.items() if c.belong_to.name_hint != name}
         for constructor in data.constructors:
-            if constructor.name_hint in taken:
-                owner = taken[constructor.name_hint].belong_to.name_hint
+            if constructor.name_hint in other_constructors:
+                owner = other_constructors[constructor.name_hint].belong_to.name_hint
                 raise DiagnosticError(
                     Diagnostic(
                         f"a constructor with the name `{constructor.name_hint}` was previously defined",
@@ -289,24 +287,24 @@ class IRModule:
                     )
                 )
         self._types = {**self._types, name: data}
-        self._constructors = {**taken, **{c.name_hint: c for c in data.constructors}}
+        self._constructors = {**other_constructors, **{c.name_hint: c for c in data.constructors}}
 
     def type_data(self, name: str) -> TypeData:
-        """The definition of a type by name."""
+        """Return the definition of a type. Raises `DiagnosticError` for an unknown name, with similar ones."""
         if name not in self._types:
-            raise self._no("type", name, self._types)
+            raise self._unknown("type", name, self._types)
         return self._types[name]
 
     def find_type(self, name: str) -> TypeData | None:
-        """The definition of a type by name, or None."""
+        """Return the definition of a type, or None."""
         return self._types.get(name)
 
     def get_global_type_var(self, name: str) -> GlobalTypeVar:
-        """The global type variable of a type that is defined here."""
+        """Return the global type variable of a type that the module defines."""
         return self.type_data(name).header
 
     def get_global_type_vars(self) -> list[GlobalTypeVar]:
-        """The global type variables of all types defined here."""
+        """Return the global type variables of all types that the module defines."""
         return [data.header for data in self._types.values()]
 
     def get_type(self, name: str) -> tuple[Any, ...]:
@@ -315,11 +313,11 @@ class IRModule:
         return (data.header, *data.constructors)
 
     def find_constructor(self, name: str) -> Constructor | None:
-        """The constructor with a name, or None."""
+        """Return the constructor of a name, or None."""
         return self._constructors.get(name)
 
     def get_constructor(self, key: int | str, name: str | None = None) -> Constructor:
-        """The constructor with a tag, or of a type and a name."""
+        """Return the constructor with a tag, or that of a type and a name. Raises `DiagnosticError` without one."""
         if isinstance(key, int):
             for constructor in self._constructors.values():
                 if constructor.tag == key:
@@ -328,7 +326,7 @@ class IRModule:
         for constructor in self.type_data(key).constructors:
             if constructor.name_hint == name:
                 return constructor
-        raise self._no("constructor", str(name), [c.name_hint for c in self.type_data(key).constructors])
+        raise self._unknown("constructor", str(name), [c.name_hint for c in self.type_data(key).constructors])
 
     def import_from_std(self, file_name: str) -> IRModule:
         """Add a file of the standard library (such as "prelude.rly") to this module; a second call changes nothing."""
@@ -339,9 +337,7 @@ class IRModule:
 
     # ------------------------------------------------------------ text
     def astext(self, show_meta_data: bool = True, annotate: Any = None, spans: bool = False) -> str:
-        """Return the module as Relay text, which parses back to the same module; `spans` adds the origin of each
-        node.
-        """
+        """Return the module as Relay text, which parses back to an equal module; `spans` adds origins of nodes."""
         text: str = late(PRINTER, "astext")(self, show_meta_data=show_meta_data, annotate=annotate, spans=spans)
         return text
 
@@ -351,7 +347,7 @@ class IRModule:
 
     __repr__ = __str__
 
-    def _no(self, what: str, name: str, names: Any) -> DiagnosticError:
+    def _unknown(self, what: str, name: str, names: Any) -> DiagnosticError:
         hint = did_you_mean(name, names) or f"the module has {', '.join(sorted(names)[:8]) or 'none'}"
         return DiagnosticError(Diagnostic(f"there is no {what} `{name}` in the module", hint=hint))
 

@@ -2,7 +2,7 @@
 
 `Op` is a leaf of programs: one object per name. Its `spec` is the operator's declaration, written in the modules of
 `passlab.op`; this module only defines the fields of a declaration. Parser, inference, evaluator, passes and
-documentation read it here, and do not depend on where it was written.
+documentation read it here and do not depend on the module that wrote it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from passlab.lazy import OPERATORS, late
 _set = object.__setattr__
 RELATIONS = f"{OPERATORS}.registered"
 UNNAMED = "arg"  # the prefix of unnamed inputs: arg0, arg1
-# Facts of the declaration by Relay's names.
+# Relay's name of a fact -> the field of the declaration
 FACTS = {
     "TOpPattern": "pattern",
     "TOpIsStateful": "stateful",
@@ -55,13 +55,13 @@ class Trait(Flag):
 
     `RESHAPES`: the result has the elements of the first input in the same order, under another shape.
     `MOVES`: each element of the result is an element of the first input.
-    `COMMUTATIVE`: two inputs may change places.
-    `IN_PLACE`: each element is computed from the same place of the inputs, broadcast by NumPy's rule, in their dtype,
-    and the kernel may write over one of them.
-    `KEEPS_WHOLE`: whole numbers give whole numbers; `MAKES_WHOLE`: all numbers do.
+    `COMMUTATIVE`: the two inputs may be swapped.
+    `IN_PLACE`: each element is computed from the same position of the inputs, broadcast by NumPy's rule, in their
+    dtype, and the kernel may overwrite one of them.
+    `KEEPS_WHOLE`: the result of whole numbers is whole; `MAKES_WHOLE`: every result is.
     `HOMOGENEOUS`: an input scaled by a positive factor gives the result scaled by it, element by element.
     `CLAMPS`: each element of the input is kept between the attributes `a_min` and `a_max`, from 0 on without these.
-    `COMPARES`: each element of the result is true or false, by comparing the two elements at its place.
+    `COMPARES`: each element of the result is the comparison of the two elements at its position.
     """
 
     RESHAPES = auto()
@@ -79,20 +79,20 @@ NO_TRAITS = Trait(0)
 
 
 class Reporter(Protocol):
-    """The interface by which a type relation refines an input of unknown type, in addition to returning its result."""
+    """The interface with which a type relation sets the type of an input, in addition to returning its result."""
 
     def assign(self, index: int, ty: Type) -> None:
-        """State that input number `index` has type `ty`; a contradiction becomes a located error."""
+        """Unify the type of input number `index` with `ty`; a contradiction becomes a located error."""
 
 
-# (input types, attributes, reporter) -> result type, or None if too little is known yet. An unknown input is an
-# `IncompleteType`. Raises `errors.RelationError` for an illegal use.
+# (input types, attributes, reporter) -> result type, or None if the known types do not determine it yet. An unknown
+# input is an `IncompleteType`. Raises `errors.RelationError` for an illegal use.
 Relation = Callable[[Sequence[Type], Any, Reporter], Type | None]
 
 
 @dataclass(frozen=True)
 class Argument:
-    """One argument of an operator: its name, and what a user wrote about its type and meaning."""
+    """One argument of an operator: its name, and a user's description of its type and meaning."""
 
     name: str
     type_info: str = "Tensor"
@@ -153,9 +153,9 @@ class OpSpec:
 
     @property
     def computes(self) -> bool:
-        """Whether the operator's kernel computes a value at run time in compiled programs.
+        """Whether compiled programs run the operator's kernel.
 
-        Quantized operators do, though Relay rewrites them first and so calls them non-computational.
+        That includes quantized operators: Relay declares them non-computational, since it rewrites them first.
         """
         return not self.non_computational or self.name.startswith("qnn.")
 
@@ -196,22 +196,22 @@ class Op(Expr):
 
     @property
     def arguments(self) -> tuple[Argument, ...]:
-        """Its arguments in order, with the types and descriptions that a user gave to those of his operator."""
+        """The arguments in order, with a user's types and descriptions."""
         return tuple(self.spec.arguments.get(name, Argument(name)) for name in self.spec.inputs)
 
     @property
     def description(self) -> str:
-        """What it computes."""
+        """The documentation of the result."""
         return self.spec.doc
 
     @property
     def attrs_type_key(self) -> str:
-        """Relay's name of the record of its attributes, "" for an operator without one."""
+        """Relay's name of the record of attributes, "" for an operator without one."""
         return self.spec.attrs.type_key if self.spec.attrs else ""
 
     @property
     def support_level(self) -> int:
-        """Its level in Relay's list of operators."""
+        """The level in Relay's list of operators."""
         return self.spec.level
 
     def get_attr(self, name: str) -> Any:
@@ -219,7 +219,7 @@ class Op(Expr):
         return getattr(self.spec, FACTS[name]) if name in FACTS else self.spec.extra.get(name)
 
     def has_attr(self, name: str) -> bool:
-        """Whether a fact about the operator is known under Relay's name."""
+        """Whether the operator has a fact of this Relay name."""
         return self.get_attr(name) is not None
 
     def set_attr(self, attr_name: str, value: Any, plevel: int = 10) -> None:
@@ -233,7 +233,7 @@ class Op(Expr):
                 _set(self.spec, FACTS[attr_name], value)
 
     def reset_attr(self, attr_name: str) -> None:
-        """Remove a user's fact, whatever its level."""
+        """Remove a user's fact of any level."""
         self.spec.levels.pop(attr_name, None)
         self.spec.extra.pop(attr_name, None)
         if attr_name in self.spec.declared:
@@ -292,7 +292,7 @@ _loaded = False
 
 
 def _load() -> None:
-    """Load all declarations. They are loaded on first use: a program without operators costs nothing."""
+    """Load all declarations, once: a program without operators does not need them."""
     global _loaded
     if not _loaded:
         _loaded = True  # before loading: declarations look operators up themselves
@@ -347,7 +347,7 @@ def find_op(name: str) -> Op | None:
 
 
 def declare_op(spec: OpSpec) -> Op:
-    """Add a declaration to the table. Raises `OpNotFoundError` if the name is taken."""
+    """Add a declaration to the table. Raises `OpNotFoundError` if the name is in use."""
     if spec.name in _registry:
         raise OpNotFoundError(
             Diagnostic(f"the operator `{spec.name}` is declared twice", hint="an operator has one declaration")

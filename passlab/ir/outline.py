@@ -2,8 +2,8 @@
 
 Fusion creates thousands of kernels, and few of them differ. Hashing and comparing the structure of a kernel takes a
 hundred microseconds, computing its outline twenty. Two functions with different outlines may still be equal, for
-example if their weights are different arrays with the same elements; unless both outlines are `complete`, ask
-`structural_equal` then.
+example if their weights are different arrays with the same elements. Unless both outlines are `complete`,
+`structural_equal` must decide.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ def outline(function: Function) -> FunctionOutline | None:
     """Return a key such that functions with equal keys are structurally equal.
 
     Nodes are numbered in evaluation order. A key holds calls, tuples and projections as the numbers of their parts,
-    parameters as their annotations, and scalar constants as their bits. Types, operators and all other nodes stand in
-    it as objects, which are compared by identity. Returns None if the value of an attribute cannot be hashed.
+    parameters as their annotations, and scalar constants as their bits. Types, operators and all other nodes are in
+    the key as objects, which are compared by identity. Returns None if the value of an attribute cannot be hashed.
     """
     params = function.params
     numbers: dict[Expr, int] = {param: number for number, param in enumerate(params)}

@@ -1,4 +1,4 @@
-"""Types as Relay text. Knows nothing of modules: the caller provides the names of leaves."""
+"""Types as Relay text. This file does not use modules: the caller provides the names of leaves."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ def type_text(root: Type, name: Callable[[Type], str | None] = lambda ty: None) 
         if isinstance(item, str):
             out.append(item)
             continue
-        own = name(item)
-        if own is not None:
-            out.append(own)
+        leaf_text = name(item)
+        if leaf_text is not None:
+            out.append(leaf_text)
             continue
         if type(item) is TensorType:
             out.append(_tensor_text(item, name))
@@ -44,21 +44,19 @@ def type_text(root: Type, name: Callable[[Type], str | None] = lambda ty: None) 
     return "".join(out)
 
 
-_CUTS = re.compile(r"\.\.\.(?:, \.\.\.)+")
+_ELLIPSES = re.compile(r"\.\.\.(?:, \.\.\.)+")
 
 
 def brief_type_text(root: Type, parts: int) -> str:
-    """Return a type as text, with `...` after `parts` parts: types share parts, so the whole text may be
-    exponential.
-    """
-    left = parts
+    """Return a type as text, with `...` after `parts` parts: types share parts, so the full text may be exponential."""
+    remaining = parts
 
     def name(part: object) -> str | None:
-        nonlocal left
-        left -= isinstance(part, Type)
-        return None if left >= 0 or not isinstance(part, Type) else "..."
+        nonlocal remaining
+        remaining -= isinstance(part, Type)
+        return None if remaining >= 0 or not isinstance(part, Type) else "..."
 
-    return _CUTS.sub("...", type_text(root, name))
+    return _ELLIPSES.sub("...", type_text(root, name))
 
 
 def _tensor_text(ty: TensorType, name: Callable[[PyAny], str | None]) -> str:

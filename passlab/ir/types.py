@@ -59,14 +59,15 @@ _GENERIC = 1 << 10  # in `Type._inside`: a function type with type parameters
 _table: dict[tuple[PyAny, ...], weakref.ref[PyAny]] = {}
 
 
-_lock = RLock()  # a garbage collection during an entry may run code that creates types
+_lock = RLock()  # reentrant: a garbage collection while it is held may run code that creates types
 _swept = [1024]  # the number of entries at which entries of dead types are swept
 
 
 def _intern(key: tuple[PyAny, ...], make: Callable[[], T]) -> T:
-    """Return the one type for `key`, created on first request. A key holds the ids of types, so it is never deep.
+    """Return the one type for `key`, created on first request. A key contains the ids of types, so it is never deep.
 
-    An entry outlives its type until the next sweep. Weak-reference callbacks do not sweep: an interrupt in one is lost.
+    An entry outlives its type until the next sweep. Weak-reference callbacks could not sweep reliably: an interrupt in
+    one is lost.
     """
     with _lock:
         ref = _table.get(key)
@@ -75,8 +76,8 @@ def _intern(key: tuple[PyAny, ...], make: Callable[[], T]) -> T:
             result = make()
             _table[key] = weakref.ref(result)
             if len(_table) >= _swept[0]:
-                for gone in [k for k, entry in list(_table.items()) if entry() is None]:
-                    del _table[gone]
+                for dead in [k for k, entry in list(_table.items()) if entry() is None]:
+                    del _table[dead]
                 _swept[0] = max(1024, 2 * len(_table))
     return result
 
@@ -123,9 +124,9 @@ class TensorType(Type):
             ref = _table.get((cls, shape, dtype))
         except TypeError:  # an unhashable dimension: as_dim reports which
             ref = None
-        hit: TensorType | None = ref() if ref is not None else None
-        if hit is not None:
-            return hit
+        cached: TensorType | None = ref() if ref is not None else None
+        if cached is not None:
+            return cached
         dims = tuple(dim if type(dim) is int and dim >= 0 else as_dim(dim) for dim in shape)
         name = dtype_name(dtype)
         if not name:
@@ -165,9 +166,10 @@ def scalar_type(dtype: PyAny) -> TensorType:
 
 
 class StructuredType(Type):
-    """Base class of types composed of other types. Equal ones are one object, unless they hold a generic function type.
+    """Base class of types composed of other types. Equal ones are one object, unless they contain a generic type.
 
-    Those are equal (`==`) if they differ only in the names of type parameters. `_alpha` is their hash.
+    Types with a generic function type in them are equal (`==`) if they differ only in the names of type parameters;
+    `_alpha` is their hash.
     """
 
     __slots__ = ("_alpha",)
@@ -189,7 +191,7 @@ class StructuredType(Type):
 
 
 def _alpha_hash(ty: Type) -> int:
-    """Return a hash that types equal up to the names of type parameters share; the parts must have theirs."""
+    """Return a hash shared by types that are equal up to the names of type parameters. The parts must have theirs."""
     parts: list[PyAny] = [type(ty).__name__, len(getattr(ty, "type_params", ()))]
     for kid in type_children(ty):
         if kid._inside & _GENERIC or not kid._inside & (_DYNAMIC | TypeVar._bit | IncompleteType._bit):
@@ -202,9 +204,9 @@ def _alpha_hash(ty: Type) -> int:
 def _structure(cls: type[T], key: tuple[PyAny, ...], **fields: PyAny) -> T:
     """Return the one type of a class with these fields, identified by the key."""
     ref = _table.get(key)
-    hit: T | None = ref() if ref is not None else None
-    if hit is not None:
-        return hit
+    cached: T | None = ref() if ref is not None else None
+    if cached is not None:
+        return cached
 
     def make() -> T:
         self: T = object.__new__(cls)
@@ -368,7 +370,7 @@ class TypeRelation(StructuredType):
         return _structure(cls, key, name=name, args=args, num_inputs=num_inputs, attrs=attrs)
 
 
-# ---------------------------------------------------------------- looking at types
+# ---------------------------------------------------------------- queries and traversals
 def type_children(ty: Type) -> tuple[Type, ...]:
     """Return the types in a type, in the order they are written."""
     if type(ty) is TupleType:
@@ -391,7 +393,7 @@ def holds(ty: Type, kind: type[Type]) -> bool:
 
 def type_nodes(root: Type) -> list[Type]:
     """Return every type inside `root` once, children before parents, `root` last."""
-    if not type_children(root):  # as of most types
+    if not type_children(root):  # most types have none
         return [root]
     order: list[Type] = []
     seen: set[int] = set()
@@ -412,17 +414,17 @@ def type_nodes(root: Type) -> list[Type]:
 def tensor_types(ty: Type | None) -> list[TensorType]:
     """Return the tensors in a value of this type, left to right through tuples.
 
-    Raises `LimitError` for more than a tuple may have: a short program can share one tuple 2^60 times.
+    Raises `LimitError` for more than `limits.tuple_fields`: a short program can share one tuple 2^60 times.
     """
     types: list[TensorType] = []
     cap = limits.current().tuple_fields
     stack = [ty]
     while stack:
-        at = stack.pop()
-        if isinstance(at, TupleType):
-            stack.extend(reversed(at.fields))
-        elif isinstance(at, TensorType):
-            types.append(at)
+        part = stack.pop()
+        if isinstance(part, TupleType):
+            stack.extend(reversed(part.fields))
+        elif isinstance(part, TensorType):
+            types.append(part)
             if len(types) > cap:
                 limits.check("tuple_fields", len(types), "the number of tensors in a tuple")
     return types
@@ -445,8 +447,8 @@ def rebuild_type(ty: Type, new: Callable[[Type], Type]) -> Type:
     if type(ty) is TypeRelation:
         return TypeRelation(ty.name, result, ty.num_inputs, ty.attrs)
     params, args = len(ty.type_params), len(ty.arg_types)  # type: ignore[attr-defined]
-    kept = [t for t in result[:params] if isinstance(t, TypeVar)]
-    return FuncType(result[params : params + args], result[params + args], kept, result[params + args + 1 :])  # type: ignore[arg-type]
+    type_params = [t for t in result[:params] if isinstance(t, TypeVar)]
+    return FuncType(result[params : params + args], result[params + args], type_params, result[params + args + 1 :])  # type: ignore[arg-type]
 
 
 def map_type(root: Type, leaf: Callable[[Type], Type | None]) -> Type:
@@ -456,18 +458,17 @@ def map_type(root: Type, leaf: Callable[[Type], Type | None]) -> Type:
     """
     memo: dict[int, Type] = {}
     for ty in type_nodes(root):
-        swapped = leaf(ty)
-        memo[id(ty)] = swapped if swapped is not None else rebuild_type(ty, lambda part: memo[id(part)])
+        replacement = leaf(ty)
+        memo[id(ty)] = replacement if replacement is not None else rebuild_type(ty, lambda part: memo[id(part)])
     return memo[id(root)]
 
 
 def fold_tuple(root: Type, leaf: Callable[[Type], PyAny], make: Callable[[list[PyAny]], PyAny]) -> PyAny:
-    """Return `root` folded from the inside out: `make` combines the parts of each tuple type, `leaf` maps all other
-    types.
+    """Fold a type from the inside out: `make` combines the results of each tuple's fields, `leaf` maps other types.
 
-    Leaves are visited from left to right. Raises `LimitError` if there are more than a tuple may have.
+    Leaves are visited from left to right. Raises `LimitError` for more than `limits.tuple_fields` of them.
     """
-    left = limits.current().tuple_fields
+    remaining = limits.current().tuple_fields
     work: list[Type | int] = [root]
     values: list[PyAny] = []
     while work:
@@ -480,8 +481,8 @@ def fold_tuple(root: Type, leaf: Callable[[Type], PyAny], make: Callable[[list[P
             work.extend(reversed(item.fields))
         else:
             values.append(leaf(item))
-            left -= 1
-            if left < 0:
+            remaining -= 1
+            if remaining < 0:
                 cap = limits.current().tuple_fields
                 limits.check("tuple_fields", cap + 1, "the number of values in a tuple")
     return values[0]

@@ -1,6 +1,6 @@
 """Bound and free variables of programs, and the replacement of free variables by expressions.
 
-As in Relay the question is one of sets, not of scopes: a variable is free if nothing inside the expression binds it.
+As in Relay, a variable is free if no node inside the expression binds it, whatever the scope of the binding.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from passlab.ir.walk import CHILDREN, substitute
 
 def _collect(root: Expr) -> tuple[dict[Var, None], dict[Var, None]]:
     """Return (all variables, bound variables), each in order of first encounter from the root down."""
-    met: dict[Var, None] = {}
+    variables: dict[Var, None] = {}
     bound: dict[Var, None] = {}
     seen: set[Expr] = set()
     stack = [unwrap(root)]
@@ -27,7 +27,7 @@ def _collect(root: Expr) -> tuple[dict[Var, None], dict[Var, None]]:
         seen.add(node)
         kind = type(node)
         if type(node) is Var:
-            met[node] = None
+            variables[node] = None
             continue
         if type(node) is Let:
             bound[node.var] = None
@@ -37,22 +37,22 @@ def _collect(root: Expr) -> tuple[dict[Var, None], dict[Var, None]]:
             for clause in node.clauses:
                 bound.update(dict.fromkeys(pattern_vars(clause.lhs)))
         stack.extend(CHILDREN[kind](node)[::-1])
-    return met, bound
+    return variables, bound
 
 
 def free_vars(expr: Expr) -> list[Var]:
     """Return the variables that `expr` uses and does not bind, in order of first encounter."""
-    met, bound = _collect(expr)
-    return [v for v in met if v not in bound]
+    variables, bound = _collect(expr)
+    return [v for v in variables if v not in bound]
 
 
 def check_closed(name: str, function: Expr) -> None:
     """Raise `DiagnosticError` for a global function with free variables."""
-    loose = free_vars(function)
-    if loose:
-        names = ", ".join(f"%{v.name_hint}" for v in loose)
+    free = free_vars(function)
+    if free:
+        names = ", ".join(f"%{v.name_hint}" for v in free)
         hint = "make them parameters, or bind them with `relay.bind`"
-        raise DiagnosticError(Diagnostic(f"@{name} has free variables: {names}", loose[0].span, hint=hint))
+        raise DiagnosticError(Diagnostic(f"@{name} has free variables: {names}", free[0].span, hint=hint))
 
 
 def bound_vars(expr: Expr | Pattern) -> list[Var]:
@@ -70,14 +70,14 @@ def all_vars(expr: Expr) -> list[Var]:
 def bind(expr: Expr, binds: Mapping[Var, Expr]) -> Expr:
     """Return `expr` with free variables replaced by expressions.
 
-    A function's own parameters may be given too: they are removed from its parameter list, and variables of the new
+    `binds` may have parameters of a function: they are removed from its parameter list, and free variables of the new
     expressions are appended to it. Raises `DiagnosticError` for a variable that is bound inside `expr`.
     """
     if not isinstance(binds, Mapping):
         raise not_a_node_error(binds, "a dict from variables to expressions")
     replacements: dict[Expr, Expr] = dict(binds.items())
-    own = expr.params if isinstance(expr, Function) else ()
-    inner = set(bound_vars(expr)) - set(own)
+    params = expr.params if isinstance(expr, Function) else ()
+    inner = set(bound_vars(expr)) - set(params)
     for var in binds:
         if not isinstance(var, Var):
             raise not_a_node_error(var, "a variable as key")
@@ -92,10 +92,10 @@ def bind(expr: Expr, binds: Mapping[Var, Expr]) -> Expr:
     if not isinstance(expr, Function):
         return substitute(expr, replacements)
     body = substitute(expr.body, replacements)
-    params = [p for p in expr.params if p not in binds]
-    if body is expr.body and len(params) == len(expr.params):
+    remaining = [p for p in expr.params if p not in binds]
+    if body is expr.body and len(remaining) == len(expr.params):
         return expr
     before = set(free_vars(expr))
-    changed: Function = expr.with_fields(params=tuple(params), body=body)
-    brought = [v for v in free_vars(changed) if v not in before]
-    return changed.with_fields(params=(*params, *brought)) if brought else changed
+    changed: Function = expr.with_fields(params=tuple(remaining), body=body)
+    added = [v for v in free_vars(changed) if v not in before]
+    return changed.with_fields(params=(*remaining, *added)) if added else changed

@@ -85,8 +85,8 @@ def post_order(*roots: Expr, enter: Callable[[Expr], bool] | None = None, seen: 
     order: list[Expr] = []
     emit = order.append
     seen = set() if seen is None else seen
-    note = seen.add
-    stack: list[Any] = [*reversed(roots)]  # nodes, each found by its class below, and marks
+    mark_seen = seen.add
+    stack: list[Any] = [*reversed(roots)]  # nodes, and None as a mark after a node whose children follow
     push, pop = stack.append, stack.pop
     while stack:
         node = pop()
@@ -95,14 +95,14 @@ def post_order(*roots: Expr, enter: Callable[[Expr], bool] | None = None, seen: 
             continue
         if node in seen:
             continue
-        note(node)
+        mark_seen(node)
         kind = type(node)
         if kind in _LEAVES or (enter is not None and not enter(node)):
             emit(node)
             continue
         push(node)
         push(None)
-        if kind is Call:  # most nodes are calls, and most of what they are made of was met before: a third less time
+        if kind is Call:  # most nodes are calls, and most of their parts have been seen: a third less time
             for arg in node.args[::-1]:
                 if arg not in seen:
                     push(arg)
@@ -119,7 +119,7 @@ def post_order(*roots: Expr, enter: Callable[[Expr], bool] | None = None, seen: 
 
 # ---------------------------------------------------------------- rewriting
 def _pattern_with(pattern: Pattern, new: Callable[[Expr], Expr]) -> Pattern:
-    """Return a pattern with its variables replaced, the same object when none was."""
+    """Return a pattern with its variables replaced, the same object if none was."""
     done: dict[Pattern, Pattern] = {}
     stack: list[tuple[Pattern, bool]] = [(pattern, False)]
     while stack:
@@ -192,7 +192,7 @@ REBUILD: dict[type, Callable[[Any, Callable[[Expr], Expr]], Expr]] = {
 
 
 def rebuild(expr: ExprT, new: Callable[[Expr], Expr]) -> ExprT:
-    """Return `expr` with each child replaced by `new(child)`; the same object when nothing changed. Keeps the span."""
+    """Return `expr` with each child replaced by `new(child)`; the same object if nothing changed. Keeps the span."""
     return REBUILD[type(expr)](expr, new)  # type: ignore[return-value]  # each class is rebuilt as itself
 
 
@@ -238,14 +238,14 @@ def permitted(permit: Permit | None) -> AbstractContextManager[None]:
 def may_rewrite(rule: str) -> bool:
     """Whether the current context permits a rewrite by a rule.
 
-    Passes ask once for each rewrite, after all other conditions: bisection numbers rewrites by these questions.
+    Passes call it once for each rewrite, after all other conditions: bisection numbers rewrites by these calls.
     """
     permit = _permit.get() if rule else _unnamed_permit.get()
     return permit is None or permit(rule)
 
 
 def limits_unnamed() -> bool:
-    """Whether rewrites without a name need permission, too."""
+    """Whether rewrites without a name need permission as well."""
     return _unnamed_permit.get() is not None
 
 
@@ -283,22 +283,22 @@ def rewrite(
     def new(node: Expr) -> Expr:
         return get(node, node)
 
-    kept = set[Expr]()
+    skipped = set[Expr]()
     replacements = list(changed)
 
-    def open_(node: Expr) -> bool:
+    def enters(node: Expr) -> bool:
         assert enter is not None
         if enter(node):
             return True
-        kept.add(node)
+        skipped.add(node)
         return False
 
     if order is None:
-        order = post_order(root, enter=open_ if enter else None, seen=set(replacements))
-    table, replaced, places = CHILDREN, changed.keys(), Places([*replacements, *order] if replacements else order)
+        order = post_order(root, enter=enters if enter else None, seen=set(replacements))
+    table, replaced, spans = CHILDREN, changed.keys(), SpanTransfer([*replacements, *order] if replacements else order)
     pre: Any  # for the rule, a node of a class in `only`
     for pre in order:
-        if pre in changed or (kept and pre in kept):
+        if pre in changed or (skipped and pre in skipped):
             continue
         kind = type(pre)
         post = pre
@@ -307,13 +307,13 @@ def rewrite(
         if rule is not None and (only is None or kind in only):
             result = rule(pre, post)
             if result is not post:
-                called = name if isinstance(name, str) else name(pre)
-                if may_rewrite(called):
+                rule_name = name if isinstance(name, str) else name(pre)
+                if may_rewrite(rule_name):
                     if result is not pre:
-                        places.give(result, pre.span)
+                        spans.give(result, pre.span)
                         changed[pre] = result
                         if observer is not None:
-                            observer(pre, result, called)
+                            observer(pre, result, rule_name)
                     continue
         if post is not pre:
             changed[pre] = post
@@ -322,22 +322,22 @@ def rewrite(
     return result_of(root, changed)
 
 
-class Places:
-    """Gives nodes that a rewriting made the spans of those they replace; nodes of the program itself never change."""
+class SpanTransfer:
+    """Gives new nodes the spans of the nodes they replace; nodes of the original program keep theirs."""
 
-    __slots__ = ("_given", "_order")
+    __slots__ = ("_order", "_originals")
 
     def __init__(self, order: Iterable[Expr]) -> None:
         self._order = order
-        self._given: set[Expr] | None = None  # the nodes of the program, collected once a node needs a span
+        self._originals: set[Expr] | None = None  # the nodes of the program, collected once a node needs a span
 
     def give(self, node: Expr, span: Span | None) -> None:
         """Give a node without a span the span of the node it replaces."""
         if span is None or node.span is not None:
             return
-        if self._given is None:
-            self._given = set(self._order)
-        if node not in self._given:
+        if self._originals is None:
+            self._originals = set(self._order)
+        if node not in self._originals:
             set_span(node, span)
 
 
@@ -394,7 +394,7 @@ class Scope:
 
 
 def scoped_children(expr: Expr, scope: Scope, open_scope: Callable[[Expr, int], Scope]) -> Iterable[tuple[Expr, Scope]]:
-    """Return the children of a node with the scope each one stands in; `open_scope(owner, part)` makes inner scopes."""
+    """Return the children of a node, each with its scope; `open_scope(owner, part)` creates inner scopes."""
     if type(expr) is Function:
         inner = open_scope(expr, 0)
         return [(p, inner) for p in (*expr.params, expr.body)]
@@ -432,14 +432,14 @@ class Scopes:
                 result = self.inner[(owner, part)] = Scope(owner, outer)
                 return result
 
-            for child, where in scoped_children(node, scope, open_scope):
+            for child, child_scope in scoped_children(node, scope, open_scope):
                 cached = self.of.get(child)
-                self.of[child] = where if cached is None else cached.common(where)
+                self.of[child] = child_scope if cached is None else cached.common(child_scope)
 
 
-# ---------------------------------------------------------------- small questions
+# ---------------------------------------------------------------- lets and uses
 def let_chain(expr: Expr) -> tuple[list[Let], Expr]:
-    """Return the lets at the top of `expr`, outermost first, and the body after the last."""
+    """Return the lets at the top of `expr`, outermost first, and the body of the last."""
     lets = []
     while isinstance(expr, Let):
         lets.append(expr)
@@ -455,7 +455,7 @@ def make_lets(bindings: Iterable[tuple[Var, Expr]], body: Expr) -> Expr:
 
 
 def use_counts(root: Expr) -> dict[Expr, int]:
-    """Return for each node how many times it stands as a child; a node used twice by one parent counts twice."""
+    """Return the number of uses of each node as a child; two uses by one parent count twice."""
     counts: dict[Expr, int] = {root: 0}
     for node in post_order(root):
         for kid in CHILDREN[type(node)](node):

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from passlab.errors import PasslabError
 from passlab.infer import infer_expr
-from passlab.ir.deep_recursion import call_on_fresh_stack, nearly_used_up
+from passlab.ir.deep_recursion import call_on_fresh_stack, stack_nearly_full
 from passlab.ir.equal import structural_equal
 from passlab.ir.expr import Call, Constant, Expr, Function, If, Let, Tuple, TupleGetItem, Var
 from passlab.ir.module import IRModule
@@ -81,7 +81,7 @@ class Matcher:
         mark = len(self._trail)
         rule = _RULES[type(pattern)]
         self._level += 1
-        if self._level % 16 == 0 and nearly_used_up():
+        if self._level % 16 == 0 and stack_nearly_full():
             matched = call_on_fresh_stack(rule, self, pattern, expr)
         else:
             matched = rule(self, pattern, expr)

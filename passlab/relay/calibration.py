@@ -16,10 +16,10 @@ from passlab.ir.walk import post_order
 
 
 def get_calibration_data(mod: IRModule, data: Mapping[str, Any]) -> dict[GlobalVar, dict[str, list[Any]]]:
-    """Run `main` on arrays given by parameter name; return the arguments and results of functions with `Compiler`.
+    """Run `main` on arrays by parameter name; return the arguments and results of functions with `Compiler`.
 
-    The result is `{global: {"inputs": [arrays], "outputs": [arrays]}}`, with tuples flattened; a function that main
-    calls several times has the arrays of all calls in a row. Raises `RunError` if `data` does not fit, or the program
+    The result is `{global: {"inputs": [arrays], "outputs": [arrays]}}`, with tuples flattened; a function that `main`
+    calls several times has the arrays of all its calls. Raises `RunError` if `data` does not fit, or the program
     fails.
     """
     mod = infer_module(mod)
@@ -33,9 +33,9 @@ def get_calibration_data(mod: IRModule, data: Mapping[str, Any]) -> dict[GlobalV
     for node in post_order(main):
         if isinstance(node, Call) and isinstance(node.op, GlobalVar) and node in values:
             if isinstance(mod[node.op].attrs.get("Compiler"), str):
-                held = result.setdefault(node.op, {"inputs": [], "outputs": []})
-                held["inputs"] += [array for arg in node.args for array in _arrays(_value(arg, values))]
-                held["outputs"] += _arrays(values[node])
+                arrays = result.setdefault(node.op, {"inputs": [], "outputs": []})
+                arrays["inputs"] += [array for arg in node.args for array in _arrays(_value(arg, values))]
+                arrays["outputs"] += _arrays(values[node])
     return result
 
 

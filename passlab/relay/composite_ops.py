@@ -50,9 +50,9 @@ def mean_std(data: Expr, axis: Axis = None, keepdims: bool = False, exclude: boo
 
 def logsumexp(data: Expr, axis: Axis = None, keepdims: bool = False) -> Expr:
     """Return log(sum(exp(data))) over `axis`, without overflow: the maximum is subtracted first."""
-    top = _builder("max")(data, axis, True)
-    total = _builder("sum")(_builder("exp")(_builder("subtract")(data, top)), axis, True)
-    out: Expr = _builder("add")(_builder("log")(total), top)
+    maximum = _builder("max")(data, axis, True)
+    total = _builder("sum")(_builder("exp")(_builder("subtract")(data, maximum)), axis, True)
+    out: Expr = _builder("add")(_builder("log")(total), maximum)
     return out if keepdims else _builder("squeeze")(out, axis)
 
 
@@ -81,8 +81,8 @@ def segment_sum(data: Expr, segment_ids: Expr, num_segments: int | Expr | None =
     rest = _builder("cast_like")(rest, count)
     zeros = _builder("zeros")(_builder("concatenate")((count, rest), 0), "float64")
     repeats = _builder("concatenate")((_builder("reverse")(rest, 0), one), 0)
-    places = _builder("transpose")(_builder("tile")(segment_ids, repeats))
-    result: Expr = _builder("scatter_elements")(_builder("cast_like")(zeros, data), places, data, 0, "add")
+    indices = _builder("transpose")(_builder("tile")(segment_ids, repeats))
+    result: Expr = _builder("scatter_elements")(_builder("cast_like")(zeros, data), indices, data, 0, "add")
     return result
 
 
@@ -114,7 +114,7 @@ def dropout_raw(data: Expr, rate: float = 0.5) -> TupleWrapper:
 
 
 def threefry_key(seed: int) -> Constant:
-    """Return a new key of the random generator: a constant of ten uint64 made from `seed`."""
+    """Return a new key of the random generator: a constant of ten uint64 with the words of `seed`."""
     state = np.zeros(10, "uint64")
     mask = 2**64 - 1
     state[0:4] = [(seed >> (64 * word)) & mask for word in range(4)]
@@ -122,7 +122,7 @@ def threefry_key(seed: int) -> Constant:
     return Constant(state)
 
 
-# By their names in `relay`.
+# name in `relay` -> function
 COMPOSITIONS: dict[str, Callable[..., Any]] = {
     "std": std,
     "mean_std": mean_std,

@@ -27,7 +27,7 @@ class StandIn(type):
 
 
 class SourceName(str):
-    """The name of a source: a string that is its own `name`, too."""
+    """The name of a source: a string that is also its own attribute `name`."""
 
     __slots__ = ()
 
@@ -45,20 +45,18 @@ class Span(metaclass=StandIn):
 
     stands_for = span.Span
 
-    def __new__(cls, source: Any, *places: int) -> Any:
+    def __new__(cls, source: Any, *numbers: int) -> Any:
         if isinstance(source, span.Source):
-            return span.Span(source, *places)
-        if len(places) != 4:
-            actual = f"{len(places)} numbers"
+            return span.Span(source, *numbers)
+        if len(numbers) != 4:
+            actual = f"{len(numbers)} numbers"
             raise NodeValueError(Diagnostic("a span has four places", expected="lines, then columns", found=actual))
-        line, end_line, column, end_column = places
+        line, end_line, column, end_column = numbers
         return span.Position(None if source is None else str(source), line, end_line, column, end_column)
 
 
 class ConstructorValue(metaclass=StandIn):
-    """A value of a data type, as executors accept and return: `ConstructorValue(constructor.tag, fields,
-    constructor)`.
-    """
+    """A value of a data type, as executors take and return it: `ConstructorValue(tag, fields, constructor)`."""
 
     stands_for = values.ADTValue
 

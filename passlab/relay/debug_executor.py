@@ -1,7 +1,7 @@
 """`relay.debug_executor`: graph executors that keep every node's value, created as in programs for TVM.
 
 module = debug_executor.GraphModuleDebug(lib["debug_create"]("default", device), [device], lib.get_graph_json(), None)
-module = debug_executor.create(graph_json, lib, device)         # of what was saved
+module = debug_executor.create(graph_json, lib, device)         # from saved files
 print(module.profile(x=x))
 """
 

@@ -19,13 +19,13 @@ def function_on_device(function: Function, param_devices: Sequence[Any], result_
     if len(param_devices) != len(function.params):
         expected, actual = str(len(function.params)), str(len(param_devices))
         raise NodeValueError(Diagnostic("a function has a device for each parameter", expected=expected, found=actual))
-    placed = {
+    params = {
         p: Var(p.name_hint, p.type_annotation, p.span, as_virtual_device(device))
         for p, device in zip(function.params, param_devices, strict=True)
     }
-    mapping: dict[Expr, Expr] = dict(placed.items())
+    mapping: dict[Expr, Expr] = dict(params.items())
     body = substitute(function.body, mapping)
     result: Function = function.with_fields(
-        params=tuple(placed.values()), body=body, virtual_device=as_virtual_device(result_device)
+        params=tuple(params.values()), body=body, virtual_device=as_virtual_device(result_device)
     )
     return result

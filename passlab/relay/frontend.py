@@ -1,4 +1,4 @@
-"""`relay.frontend`: importers of other formats. ONNX and PyTorch are supported; for others, errors name another way."""
+"""`relay.frontend`: importers of ONNX and PyTorch; the errors for other formats suggest a conversion."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """`relay.graph_executor`: graph executors, created as in programs for TVM.
 
-module = graph_executor.GraphModule(lib["default"](device))     # of what relay.build returned
-module = graph_executor.create(graph_json, lib, device)         # of what was saved
+module = graph_executor.GraphModule(lib["default"](device))     # of the library that relay.build returned
+module = graph_executor.create(graph_json, lib, device)         # from saved files
 """
 
 from __future__ import annotations

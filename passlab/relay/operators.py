@@ -29,13 +29,13 @@ class OperatorNamespace:
         """Return the function of an operator, the namespace of a longer prefix, or None."""
         if name.startswith("_"):
             return None
-        whole = self._prefix + name
-        if whole in COMPOSITIONS:
-            return COMPOSITIONS[whole]
-        op = find_op(whole)
+        full_name = self._prefix + name
+        if full_name in COMPOSITIONS:
+            return COMPOSITIONS[full_name]
+        op = find_op(full_name)
         if op is not None:
             return op.spec.builder
-        inner = f"{whole}."
+        inner = f"{full_name}."
         if any(operator.startswith(inner) for operator in Op.list_op_names()):
             return OperatorNamespace(inner, f"{self._title}.{name}")
         return None
@@ -60,7 +60,7 @@ class OperatorNamespace:
         return f"<operators {self._prefix}*>"
 
 
-# Names that Relay's operator modules import, and programs take from there.
+# Names that Relay's operator modules import, and that programs import from them.
 EXPRESSIONS = {
     "Constant": "passlab.ir.expr:Constant",
     "Expr": "passlab.ir.expr:Expr",

@@ -15,8 +15,8 @@ from passlab.relay.tensor_arrays import TensorArrayOps, dynamic_name
 __all__ = ["Prelude", "StaticTensorArrayOps", "TensorArrayOps", "get_tensor_array_shape"]
 
 
-# Names of types and constructors before 0.7.
-_EARLIER = {
+# Names of types and constructors before TVM 0.7.
+_OLD_NAMES = {
     "l": "List", "nil": "Nil", "cons": "Cons", "optional": "Option", "none": "None", "some": "Some",
     "tree": "Tree", "rose": "Rose",
 }  # fmt: skip
@@ -30,7 +30,7 @@ class Prelude:
 
     Tensor arrays are looked up by dtype, `p.get_global_var("tensor_array_read", "float32")`; those of a dtype are added
     to the module on first use, so that programs without them stay small. Tensor arrays of one shape are registered with
-    `StaticTensorArrayOps`, then found here by dtype and shape.
+    `StaticTensorArrayOps`, and are then looked up by dtype and shape.
     """
 
     def __init__(self, mod: IRModule | None = None) -> None:
@@ -89,7 +89,7 @@ class Prelude:
             raise AttributeError(name)
         if name in self.mod:
             return self.mod.get_global_var(name)
-        name = _EARLIER.get(name, name)
+        name = _OLD_NAMES.get(name, name)
         constructor = self.mod.find_constructor(name)
         if constructor is not None:
             return constructor
@@ -102,5 +102,5 @@ class Prelude:
         types: list[GlobalTypeVar] = self.mod.get_global_type_vars()
         constructors = [c.name_hint for t in types for c in self.mod.type_data(t.name_hint).constructors]
         functions = [name for name, _ in self.mod.items()]
-        own = ("mod", *(name for name in vars(Prelude) if name.startswith("get_")))
-        return sorted({*own, *functions, *constructors, *(t.name for t in types)})
+        members = ("mod", *(name for name in vars(Prelude) if name.startswith("get_")))
+        return sorted({*members, *functions, *constructors, *(t.name for t in types)})

@@ -1,6 +1,6 @@
 """`relay.runtime`: the functions of TVM's run-time library.
 
-lib = runtime.load_module("net.lib")            # a file that `export_library` wrote
+lib = runtime.load_module("net.lib")            # a file of `export_library`
 module = graph_executor.GraphModule(lib["default"](device))
 machine = runtime.vm.VirtualMachine(runtime.load_module("exe.lib"), device)
 """

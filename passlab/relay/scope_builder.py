@@ -15,7 +15,7 @@ from passlab.relay.var_const import type_of, var
 
 
 class _Scope:
-    """The bindings and the result of one scope so far. `branch` holds an `if` that may still get its else."""
+    """The bindings and the result of one scope. `branch` is the condition and branch of an `if` without its else."""
 
     def __init__(self) -> None:
         self.bindings: list[tuple[Var, Expr]] = []
@@ -94,7 +94,7 @@ class ScopeBuilder:
         return self._scopes[-1].close()
 
     def type_of(self, expr: Expr) -> Type:
-        """Return the type of an expression as far as it is known: inferred or annotated, else a fresh unknown."""
+        """Return the type of an expression: inferred, annotated, or else a new unknown type."""
         return type_of(expr)
 
     def _check_open(self, scope: _Scope) -> None:

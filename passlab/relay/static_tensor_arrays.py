@@ -33,9 +33,9 @@ def static_name(
     batch_dim: int | None = None,
     extra_shapes: Mapping[str, Shape] | None = None,
 ) -> str:
-    """Return the name of a type, constructor or function for tensors of `shape`; unknown lengths are called `any`.
+    """Return the name of a type, constructor or function for tensors of `shape`; an unknown dimension is `any`.
 
-    `extra_shapes` are shapes of other arguments of the function. Only `batch_dim=1` shows.
+    `extra_shapes` are shapes of other arguments of the function. Of the values of `batch_dim`, only 1 is in the name.
     """
     dims = _dims(shape) + "".join(f"_{name}_{_dims(other)}" for name, other in (extra_shapes or {}).items())
     dims = dims or "scalar"
@@ -103,7 +103,7 @@ class StaticTensorArrayOps(ArrayNames):
         self.define_tensor_get_data()
 
     def define_tensor_adt(self) -> None:
-        """Define the data type: a tensor of this shape, or no tensor yet."""
+        """Define the data type: a tensor of this shape, or an element without a tensor."""
         name = self.get_name("tensor_t")
         if self.prelude.mod.find_type(name) is None:
             self._add(name, texts.STATIC)
@@ -142,7 +142,7 @@ class StaticTensorArrayOps(ArrayNames):
     def define_tensor_array_scatter(self, indices_shape: Shape | None = None, force_update: bool = False) -> None:
         """Define `tensor_array_scatter`: an array with values at indices.
 
-        `indices_shape` fixes the number of indices, which is then part of the name; `force_update` defines it anew.
+        `indices_shape` fixes the number of indices, which is then part of the name; `force_update` replaces its definition.
         """
         extra = {"indices": indices_shape} if indices_shape is not None else None
         name = self.get_name("tensor_array_scatter", extra)
@@ -158,21 +158,21 @@ class StaticTensorArrayOps(ArrayNames):
     ) -> None:
         """Define `tensor_array_split`: a tensor cut into pieces along its first axis. Not for scalars.
 
-        `value_shape` and `lengths_shape` fix the types of the arguments; `force_update` defines it anew for those.
+        `value_shape` and `lengths_shape` fix the types of the arguments; `force_update` replaces its definition.
         """
         name = self.get_name("tensor_array_split")
         if not self.shape or (name in self.prelude.mod and not force_update):
             return
-        self._join().define_tensor_array_write()
-        value = self if value_shape is None else self._of(value_shape)
+        self._concatenated().define_tensor_array_write()
+        value = self if value_shape is None else self._with_shape(value_shape)
         value.define_tensor_take()
-        own = {"value": value.get_name("tensor_t"), "take": value.get_name("tensor_take")}
-        self._add(name, texts.SPLIT, helper=self.get_name("ta_split_helper"), lengths=_vector(lengths_shape), **own)
+        names = {"value": value.get_name("tensor_t"), "take": value.get_name("tensor_take")}
+        self._add(name, texts.SPLIT, helper=self.get_name("ta_split_helper"), lengths=_vector(lengths_shape), **names)
 
     def define_tensor_array_concat(self) -> None:
         """Define `tensor_array_concat`: all tensors of an array, concatenated. Not for scalars."""
         if self.shape:
-            self._join().define_tensor_concatenate()
+            self._concatenated().define_tensor_concatenate()
             self._define("tensor_array_concat", texts.CONCAT)
 
     def define_tensor_array_stack(self) -> None:
@@ -181,7 +181,7 @@ class StaticTensorArrayOps(ArrayNames):
         if self.batch_dim == 1:
             self._define("tensor_array_stack", texts.STACK_ONE)
         else:
-            self._stack_parts().define_tensor_concatenate()
+            self._stacked().define_tensor_concatenate()
             self._define("tensor_array_stack", texts.STACK)
 
     def define_tensor_array_gather(self) -> None:
@@ -194,18 +194,18 @@ class StaticTensorArrayOps(ArrayNames):
         """Define `tensor_get_data`: the plain tensor in an element."""
         self._define("tensor_get_data", texts.GET_DATA)
 
-    # ------------------------------------------------------------ how
-    def _of(self, shape: Shape) -> StaticTensorArrayOps:
+    # ------------------------------------------------------------ texts
+    def _with_shape(self, shape: Shape) -> StaticTensorArrayOps:
         """Return the arrays of another shape, after adding their data type."""
         ops = StaticTensorArrayOps(self.prelude, self.dtype, shape, self.batch_dim)
         ops.define_tensor_adt()
         return ops
 
-    def _join(self) -> StaticTensorArrayOps:
-        return self._of((ANY, *self.shape[1:]))
+    def _concatenated(self) -> StaticTensorArrayOps:
+        return self._with_shape((ANY, *self.shape[1:]))
 
-    def _stack_parts(self) -> StaticTensorArrayOps:
-        return self._of((1 if self.batch_dim == 1 else ANY, *self.shape))
+    def _stacked(self) -> StaticTensorArrayOps:
+        return self._with_shape((1 if self.batch_dim == 1 else ANY, *self.shape))
 
     def _define(self, canonical: str, text: Template, helper: str = "") -> None:
         name = self.get_name(canonical)
@@ -214,20 +214,20 @@ class StaticTensorArrayOps(ArrayNames):
 
     def _add(self, name: str, text: Template, **own: str) -> None:
         used = set(text.get_identifiers())
-        names = {word: self._meaning(word) for word in used - own.keys()} | own
+        names = {word: self._substitute(word) for word in used - own.keys()} | own
         mod = self.prelude.mod
         mod.update(parse(text.substitute(names), name, mod))
 
-    def _meaning(self, word: str) -> str:
-        """Return the replacement of a placeholder in the texts; types that it names are defined on the way."""
+    def _substitute(self, word: str) -> str:
+        """Return the text for a placeholder; adds the definitions of the types in it."""
         kind, _, rest = word.partition("_")
         if kind in ("joined", "stacked"):
-            other = self._join() if kind == "joined" else self._stack_parts()
-            return other._meaning(rest or "element")
+            other = self._concatenated() if kind == "joined" else self._stacked()
+            return other._substitute(rest or "element")
         if word == "tensor":
             return type_text(TensorType(self.shape, self.dtype))
         if word in ("part", "wrap"):
-            return self._of(self.shape[1:])._meaning("element" if word == "part" else "constructor")
+            return self._with_shape(self.shape[1:])._substitute("element" if word == "part" else "constructor")
         return self.get_name(_CANONICAL.get(word) or f"tensor_array_{word}")
 
 

@@ -2,7 +2,7 @@
 
 Tensors of any rank and tensors of one shape differ in their wrappers, not in the operations on lists of them.
 `$element` is the type of the elements, `$joined` that of concatenated tensors, `$stacked` that of stacked tensors;
-indices and lengths are vectors of int32. Knows nothing but the prelude's lists.
+indices and lengths are vectors of int32. The text uses only the lists of the prelude.
 """
 
 from string import Template

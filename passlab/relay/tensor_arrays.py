@@ -49,14 +49,14 @@ class ArrayNames:
         return self.prelude.mod.get_global_type_var(self.get_name(canonical))
 
     def get_ctor(self, canonical: str) -> Constructor:
-        """Return a constructor: `tensor_nil`, and those that hold tensors."""
+        """Return a constructor: `tensor_nil`, or one with a tensor."""
         return self.prelude.mod.get_constructor(self.get_name("tensor_t"), self.get_name(canonical))
 
 
 class TensorArrayOps(ArrayNames):
     """The tensor arrays of `dtype` in the module of a prelude: `TensorArrayOps(prelude, "float32").register()`.
 
-    A `Prelude` registers those that it is asked for by dtype, so this is rarely needed.
+    A `Prelude` registers the arrays of a dtype on their first look-up, so this is rarely needed.
     """
 
     def __init__(self, prelude: HasModule, dtype: str) -> None:
@@ -101,8 +101,8 @@ def _definitions(dtype: str) -> str:
     ]
     for rank in range(1, RANKS + 1):
         name, wrap = f"tensor_array_unstack_tensor{rank}", name_of(f"tensor{rank - 1}")
-        own = {"helper": name_of(f"{name}_helper"), "unstack": name_of(name), "wrap": wrap}
-        texts.append(UNSTACK.substitute(names, tensor=_tensor(rank, dtype), **own))
+        rank_names = {"helper": name_of(f"{name}_helper"), "unstack": name_of(name), "wrap": wrap}
+        texts.append(UNSTACK.substitute(names, tensor=_tensor(rank, dtype), **rank_names))
     return "".join(texts)
 
 

@@ -59,12 +59,12 @@ def const(value: Any, dtype: Any = None, span: Span | None = None) -> Constant:
     except ValueError as error:
         raise NodeValueError(Diagnostic("a constant is a number or an array of numbers", found=str(error))) from None
     try:
-        own = dtype_name(array.dtype)
+        array_dtype_name = dtype_name(array.dtype)
     except PasslabError:
         raise NodeValueError(f"a constant is a number or an array of numbers, not {type(value).__name__}") from None
     dtype = dtype.dtype if isinstance(dtype, TensorType) else dtype
-    name = dtype_name(dtype) if dtype else _NARROWED.get(own, own)
-    if name == own:
+    name = dtype_name(dtype) if dtype else _NARROWED.get(array_dtype_name, array_dtype_name)
+    if name == array_dtype_name:
         return Constant(array, span)
     result = array.astype(array_dtype(name))
     if not dtype and result.dtype.kind == "i" and array.size and not (result == array).all():
@@ -79,7 +79,7 @@ def ShapeVar(name: str) -> TypeVar:
 
 
 def type_of(expr: Any) -> Type:
-    """Return the type of an expression: inferred, annotated, or a fresh unknown."""
+    """Return the type of an expression: inferred, annotated, or else a new unknown type."""
     ty = expr.checked_type_
     if ty is None and isinstance(expr, Var):
         ty = expr.type_annotation

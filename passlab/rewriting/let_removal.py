@@ -10,7 +10,7 @@ from enum import Enum
 from typing import Any
 
 from passlab.ir.expr import Expr, ExprT, Let, Var
-from passlab.ir.walk import CHILDREN, REBUILD, Places, may_rewrite, note_rewrite, post_order, result_of
+from passlab.ir.walk import CHILDREN, REBUILD, SpanTransfer, may_rewrite, note_rewrite, post_order, result_of
 
 
 class LetAction(Enum):
@@ -46,7 +46,7 @@ def remove_lets(
     pending = {let.var for group in lets.values() for let in group}
     removed: dict[Let, LetAction] = {}
     recursive: set[Expr] = set()
-    get, replaced, places = changed.get, changed.keys(), Places(order)
+    get, replaced, spans = changed.get, changed.keys(), SpanTransfer(order)
 
     def new(node: Expr) -> Expr:
         return get(node, node)
@@ -71,7 +71,7 @@ def remove_lets(
             if result is not post and (not name or may_rewrite(name)):
                 post, by = result, name
         if post is not pre:
-            places.give(post, pre.span)
+            spans.give(post, pre.span)
             changed[pre] = post
             note_rewrite(pre, post, by)
         for let in lets.get(pre, ()):

@@ -1,12 +1,12 @@
 """Relay text: parsing and printing.
 
-    parse(text), parse_expr(text)      text to a module, to an expression; untyped, with exact places
+    parse(text), parse_expr(text)      text to a module, to an expression; untyped, with exact spans
     astext(node), pretty(node)         a program as text, with or without version line and metadata
-    render(node)                       the same with marks: which span stands for which node
+    render(node)                       the same with marks that map ranges to nodes
     standard("prelude.rly")            a file of the standard library
 
 `lexer` splits text into tokens, the `*_parser` modules read them on top of `cursor`, and `layout` arranges printed
-text; `metadata` and `meta_writer` read and write the objects without syntax. Nothing here recurses over a program or
+text; `metadata` and `meta_writer` read and write objects without syntax. Nothing here recurses over a program or
 infers a type.
 """
 

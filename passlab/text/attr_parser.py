@@ -20,7 +20,7 @@ from passlab.text.records import record_class
 from passlab.text.scopes import NameScopes
 
 _WORDS = {"True": True, "False": False, "None": None, "nullptr": None, "?": ANY}
-_DEEPEST = 64  # lists inside lists; values are compared and hashed by recursion
+_DEPTH = 64  # levels of nested lists: values are compared and hashed by recursion
 _OPEN = {"[": "]", "(": ")", "{": "}"}
 
 
@@ -45,7 +45,7 @@ class AttrParser:
     def attrs_until(self, close: str) -> tuple[dict[str, Any], dict[str, Span]]:
         """Parse `key=value` pairs up to and including `close`. Returns the values and their spans."""
         values: dict[str, Any] = {}
-        places: dict[str, Span] = {}
+        spans: dict[str, Span] = {}
         more = True
         while more:
             if not self.at_attr():
@@ -53,9 +53,9 @@ class AttrParser:
             first = self.cursor.i
             key = self.attr_key()
             values[key] = self.attr_value()
-            places[key] = self.cursor.span_from(first)
+            spans[key] = self.cursor.span_from(first)
             more = self.cursor.separator(close)
-        return values, places
+        return values, spans
 
     def attr_value(self) -> object:
         """Parse one value."""
@@ -63,50 +63,50 @@ class AttrParser:
         while True:
             word = self.texts[self.cursor.i]
             if word in _OPEN:
-                if len(stack) >= _DEEPEST:
-                    self.cursor.error(f"attribute values nest at most {_DEEPEST} deep")
+                if len(stack) >= _DEPTH:
+                    self.cursor.error(f"attribute values nest at most {_DEPTH} deep")
                 stack.append((word, []))
                 self.cursor.i += 1
                 if self.texts[self.cursor.i] != _OPEN[word]:
                     self._map_key(stack)
                     continue
                 self.cursor.i += 1
-                value = self._closed(*stack.pop())
+                value = self._close_bracket(*stack.pop())
             else:
                 value = self._plain_value()
             while stack:
-                bracket, held = stack[-1]
-                held.append(value)
+                bracket, items = stack[-1]
+                items.append(value)
                 if self.cursor.separator(_OPEN[bracket]):
                     self._map_key(stack)
                     break
-                value = self._closed(*stack.pop())
+                value = self._close_bracket(*stack.pop())
             else:
                 return value
 
     def _map_key(self, stack: list[tuple[str, list[Any]]]) -> None:
-        bracket, held = stack[-1]
+        bracket, items = stack[-1]
         if bracket != "{":
             return
         node = self.scopes.atom(self.cursor.i) if self.texts[self.cursor.i][:1] == "%" else None
         if self.texts[self.cursor.i].startswith("meta["):
-            held.append(self.scopes.meta_value(self.cursor.i))
+            items.append(self.scopes.meta_value(self.cursor.i))
             self.cursor.i += 1
         elif node is not None:
-            held.append(node)
+            items.append(node)
             self.cursor.i += 1
         else:
-            held.append(self.cursor.name('a key `"name"=value`'))
+            items.append(self.cursor.name('a key `"name"=value`'))
         self.cursor.expect("=")
 
-    def _closed(self, bracket: str, held: list[Any]) -> object:
+    def _close_bracket(self, bracket: str, items: list[Any]) -> object:
         if bracket == "{":
-            return dict(zip(held[::2], held[1::2], strict=True))
+            return dict(zip(items[::2], items[1::2], strict=True))
         if bracket == "[":
-            return tuple(held)
-        if len(held) != 1:
+            return tuple(items)
+        if len(items) != 1:
             self.cursor.error("parentheses hold one value", hint="write a list as `[1, 2]`")
-        return held[0]
+        return items[0]
 
     def _plain_value(self) -> object:
         index, word = self.cursor.i, self.texts[self.cursor.i]
@@ -138,10 +138,12 @@ class AttrParser:
         return value
 
     # ------------------------------------------------------------ records
-    def make_attrs(self, callee: Expr, values: dict[str, Any], places: dict[str, Span], place: Span) -> Attrs | None:
-        """Return the record of a call's attributes. `place` is the span of the callee."""
+    def make_attrs(
+        self, callee: Expr, values: dict[str, Any], spans: dict[str, Span], callee_span: Span
+    ) -> Attrs | None:
+        """Return the record of a call's attributes. `callee_span` locates errors of the record."""
         declared = callee.spec.attrs if isinstance(callee, Op) else None
-        type_key = values.pop("attrs_type_key", None) if "attrs_type_key" in places else None
+        type_key = values.pop("attrs_type_key", None) if "attrs_type_key" in spans else None
         if type_key is not None:
             declared = record_class(str(type_key)) or None
             if declared is None or declared is DictAttrs:
@@ -153,24 +155,26 @@ class AttrParser:
             why = f"`{callee}` takes no attributes" if operator else "only operators have attributes of their own"
             self.cursor.error(
                 "unable to determine the 'attrs_type_key' with which to represent the attributes of this call",
-                next(iter(places.values())),
+                next(iter(spans.values())),
                 hint=f'{why}; write `attrs_type_key="DictAttrs"` to keep them as they are',
             )
-        return self._record(declared, values, places, place)
+        return self._record(declared, values, spans, callee_span)
 
-    def _record(self, declared: type[Attrs], values: dict[str, Any], places: dict[str, Span], place: Span) -> Attrs:
+    def _record(
+        self, declared: type[Attrs], values: dict[str, Any], spans: dict[str, Span], callee_span: Span
+    ) -> Attrs:
         try:
             return declared(**values)
         except DiagnosticError as error:
-            raise self._locate(declared, error, values, places, place) from None
+            raise self._locate(declared, error, values, spans, callee_span) from None
 
     def _locate(
         self,
         declared: type[Attrs],
         error: DiagnosticError,
         values: dict[str, Any],
-        places: dict[str, Span],
-        place: Span,
+        spans: dict[str, Span],
+        callee_span: Span,
     ) -> ParseError:
         """Return the error of a record class, located at the attribute it concerns."""
         fields = {f.name: f for f in declared.schema}
@@ -178,11 +182,11 @@ class AttrParser:
         for key, value in values.items():
             if key not in fields:
                 hint = did_you_mean(key, fields) or f"its attributes are {', '.join(fields) or 'none'}"
-                return ParseError(Diagnostic(f"{declared.type_key} has no attribute `{key}`", places[key], hint=hint))
+                return ParseError(Diagnostic(f"{declared.type_key} has no attribute `{key}`", spans[key], hint=hint))
             try:
                 fields[key].convert(value)
             except (TypeError, ValueError, OverflowError, DiagnosticError):
                 return ParseError(
-                    Diagnostic(finding.message, places[key], finding.expected, finding.found, hint=finding.hint)
+                    Diagnostic(finding.message, spans[key], finding.expected, finding.found, hint=finding.hint)
                 )
-        return ParseError(Diagnostic(finding.message, place, finding.expected, finding.found, hint=finding.hint))
+        return ParseError(Diagnostic(finding.message, callee_span, finding.expected, finding.found, hint=finding.hint))

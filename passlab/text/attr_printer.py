@@ -23,26 +23,25 @@ class AttrPrinter:
         self.meta = meta
         self.types = TypePrinter(meta, taken)
         self.annotations = annotations
-        self._texts: dict[
-            int, tuple[Attrs, list[str]]
-        ] = {}  # by identity; the record is stored so that its id is not reused
+        # by id of the record, which is stored so that its id is not reused
+        self._texts: dict[int, tuple[Attrs, list[str]]] = {}
 
     def mark(self, kind: str, node: Any, text: str) -> str:
         """Mark a range of text, if marks are enabled."""
         return text if self.annotations is None else self.annotations.mark(kind, node, text)
 
     def word(self, text: str) -> str:
-        """A keyword."""
+        """Return a keyword, marked if marks are enabled."""
         return text if self.annotations is None else self.annotations.mark("keyword", None, text)
 
     @staticmethod
     def key(name: str) -> str:
-        """The name of an attribute."""
+        """Return the name of an attribute as text."""
         return key_text(name)
 
     @staticmethod
     def op_name(name: str) -> str:
-        """The name of an operator."""
+        """Return the name of an operator as text."""
         text = key_text(name)
         return text if text[0] != '"' else f"op{quote(name)}"
 
@@ -129,7 +128,7 @@ class AttrPrinter:
 
 
 class _Text(str):
-    """Finished text among values that are still to be printed."""
+    """Printed text on a stack of values that are not printed yet."""
 
 
 def _commas(values: Iterable[Any], keys: Iterable[str] = ()) -> list[Any]:
@@ -149,7 +148,7 @@ _PLAIN_KINDS = ("int", "float", "bool", "str", "dtype", "list of int", "list of 
 
 
 def _defaults(record: type[Attrs]) -> dict[str, Any]:
-    """The defaults of a record class by attribute."""
+    """Return the defaults of a record class by attribute."""
     if record not in _DEFAULTS:
         _DEFAULTS[record] = {f.name: f.default for f in record.schema}
     return _DEFAULTS[record]

@@ -1,8 +1,8 @@
-"""Shared by all parts of the parser: the position in the tokens, expectations, located errors, and the driver.
+"""What all parts of the parser share: the position in the tokens, expectations, located errors, and the driver.
 
-A generator parses every nested construct: it yields the generators of its parts and receives their results. `drive`
-runs them on an explicit stack, so the depth of a text is limited by memory, not by Python's recursion. This module
-knows tokens, not Relay.
+A generator parses each nested construct: it yields the generators of its parts and receives their results. `drive` runs
+them on an explicit stack, so memory limits the depth of a text, not Python's recursion. This module depends on tokens
+only, not on Relay's grammar.
 """
 
 from __future__ import annotations
@@ -52,14 +52,14 @@ class Cursor:
         self.source: Source = tokens.source
         self.i = 0
 
-    # ------------------------------------------------------------ places
+    # ------------------------------------------------------------ spans
     def token_span(self, index: int) -> Span:
-        """The span of one token."""
+        """Return the span of one token."""
         start = self.starts[index]
         return Span(self.source, start, start + len(self.texts[index]))
 
     def span_from(self, first: int) -> Span:
-        """The span from token `first` to the last token read."""
+        """Return the span from token `first` to the last token read."""
         last = self.i - 1
         return Span(self.source, self.starts[first], self.starts[last] + len(self.texts[last]))
 
@@ -113,7 +113,7 @@ class Cursor:
         raise ParseError(Diagnostic(message, place or self.token_span(min(self.i, len(self.texts) - 1)), **more))
 
     def unknown(self, what: str, name: str, candidates: Iterable[str], place: Span, **more: Any) -> NoReturn:
-        """Raise a `ParseError` for an undefined name, which suggests similar ones."""
+        """Raise a `ParseError` for an undefined name; its hint suggests similar names."""
         more["hint"] = did_you_mean(name, candidates) or more.get("hint")
         raise ParseError(Diagnostic(what, place, **more))
 

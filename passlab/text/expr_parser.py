@@ -34,7 +34,7 @@ _OPERATORS = {
     "==": (7, "equal"),
     "!=": (7, "not_equal"),
 }
-Head = tuple[Expr, int]  # an operand that was parsed already, and its first token
+Head = tuple[Expr, int]  # an operand that is parsed already, and its first token
 _STATEMENTS = frozenset(("let", "def", "else", "type", "extern", "free_var", "_"))
 
 
@@ -64,7 +64,7 @@ class ExprParser:
         """Parse bindings and the expression after them, without the token that ends it.
 
         In the `value` of a binding, which `;` ends, an expression followed by `;` is not a statement. `head` is the
-        first operand of the expression, if it was parsed already.
+        first operand of the expression, if it is parsed already.
         """
         mark = self.scopes.mark()
         pending: list[tuple[Var, Expr, int]] = []
@@ -123,11 +123,11 @@ class ExprParser:
         var = yield self.patterns.binder("a variable `%x`")
         self.cursor.expect("=")
         # A function may call itself through its variable. Elsewhere the name keeps its previous meaning, if any.
-        early = self._starts_function() or not self.scopes.is_declared(word)
-        if early:
+        bind_first = self._starts_function() or not self.scopes.is_declared(word)
+        if bind_first:
             self.scopes.bind(word, var)
         value = yield self._value()
-        if not early:
+        if not bind_first:
             self.scopes.bind(word, var)
         return var, value, first
 
@@ -152,24 +152,24 @@ class ExprParser:
 
     # ------------------------------------------------------------ operators and calls
     def expression(self, head: Head | None = None) -> Parse:
-        """Parse operands joined by operators. `head` is the first of them, if it was parsed already."""
+        """Parse operands joined by operators. `head` is the first of them, if it is parsed already."""
         first = self.cursor.i if head is None else head[1]
         operand = yield self._operand(head)
         # left operands, each with its first token, precedence and operator
-        waiting: list[tuple[Expr, int, int, str]] = []
+        left_operands: list[tuple[Expr, int, int, str]] = []
         while True:
             operator = self.texts[self.cursor.i]
-            glued = operator[:1] == "-" and operator[1:2] not in ("", ">")  # `%x -1`: the number's sign is a minus
-            if glued:
+            is_sign = operator[:1] == "-" and operator[1:2] not in ("", ">")  # `%x -1`: the number's sign is a minus
+            if is_sign:
                 operator = "-"
             precedence, name = _OPERATORS.get(operator, (0, ""))
-            while waiting and waiting[-1][2] >= precedence:
-                left, first, _, op_name = waiting.pop()
+            while left_operands and left_operands[-1][2] >= precedence:
+                left, first, _, op_name = left_operands.pop()
                 operand = Call(self._operator(op_name), (left, operand), None, None, self.cursor.span_from(first))
             if not precedence:
                 return operand
-            waiting.append((operand, first, precedence, name))
-            if glued:
+            left_operands.append((operand, first, precedence, name))
+            if is_sign:
                 self.texts[self.cursor.i] = self.texts[self.cursor.i][1:]
                 self.starts[self.cursor.i] += 1
             else:
@@ -268,15 +268,15 @@ class ExprParser:
     # ------------------------------------------------------------ primaries
     def _parentheses(self) -> Parse:
         """Parse an expression that begins with parentheses. One loop reads consecutive opening parentheses."""
-        opened: list[int] = []
+        open_parentheses: list[int] = []
         while self.texts[self.cursor.i] == "(":
-            opened.append(self.cursor.i)
+            open_parentheses.append(self.cursor.i)
             self.cursor.i += 1
-        limits.check("nesting", len(opened), "this text")
-        inner = opened.pop()
+        limits.check("nesting", len(open_parentheses), "this text")
+        inner = open_parentheses.pop()
         node: Expr = yield self._parentheses_from(inner, None)
-        while opened:
-            head, inner = (node, inner), opened.pop()
+        while open_parentheses:
+            head, inner = (node, inner), open_parentheses.pop()
             if self.cursor.accept(")"):
                 continue
             node = yield self._parentheses_from(inner, head)
@@ -285,7 +285,7 @@ class ExprParser:
     def _parentheses_from(self, first: int, head: Head | None) -> Parse:
         """Parse a tuple, or an expression in parentheses, after the parenthesis at token `first`.
 
-        `head` is the first operand of its first part, if it was parsed already.
+        `head` is the first operand of its first part, if it is parsed already.
         """
         if head is None and self.cursor.accept(")"):
             return Tuple((), self.cursor.span_from(first))

@@ -109,8 +109,8 @@ class FlatParser:
         if cached is not None:
             return end, cached
         self.cursor.i = j
-        values, places = self.attrs.attrs_until(")")
-        attrs = self.attrs.make_attrs(op, values, places, self.cursor.token_span(first))
+        values, spans = self.attrs.attrs_until(")")
+        attrs = self.attrs.make_attrs(op, values, spans, self.cursor.token_span(first))
         if attrs is None or self.cursor.i != end + 1:
             return self.cursor.i - 1, attrs
         if not any(word[:1] in ("%", "@") or word.startswith("meta[") for word in words):

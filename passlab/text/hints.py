@@ -1,7 +1,7 @@
-"""Hints for misplaced tokens: the usual mistakes of users who come from Python or from TVM.
+"""Hints for unexpected tokens: common mistakes of users who come from Python or from TVM.
 
-The parser knows the expected token and passes the tokens; this module adds the rest of the message: the bracket that is
-still open, and the remedy. Called only for a text known to be wrong. It knows the appearance of Relay, not its grammar.
+The parser passes the tokens and the token it expected; this module returns the rest of the message: the bracket that is
+still open, and a hint. It is called for invalid texts only, and matches tokens without using the grammar.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 _OPENERS = {")": "(", "]": "[", "}": "{"}
 # tokens that end a list before its bracket
-_BORDERS = frozenset(("", ";", "=>", "else", "def", "type", "extern", *_OPENERS))
+_LIST_ENDS = frozenset(("", ";", "=>", "else", "def", "type", "extern", *_OPENERS))
 
 _NAME = r"[A-Za-z_][\w.]* "
 _TENSOR = "a tensor type is written `Tensor[(1, 8), float32]`, the type of a scalar `float32`"
@@ -22,12 +22,12 @@ _ELEMENTS = "a field of a tuple is `.0`; elements of a tensor are taken by `take
 class _Slip(NamedTuple):
     """A common syntax error and its hint.
 
-    `expected` is the token that the parser expected. `behind` and `actual` are regular expressions: for the three
-    tokens before, and for the actual token with the next.
+    `expected` is the token that the parser expected. `before` and `actual` are regular expressions: for the three
+    tokens before, and for the actual token and the next.
     """
 
     expected: str
-    behind: str
+    before: str
     actual: str
     hint: str
 
@@ -63,25 +63,25 @@ _SLIPS = (
 def syntax_hint(texts: Sequence[str], at: int, expected: str) -> str | None:
     """Return a hint for the token `at` if `expected` should be there, or None. Linear in the tokens."""
     word = texts[at]
-    opened = [texts[i] for i in _still_open(texts, at)]
+    opened = [texts[i] for i in _unclosed_brackets(texts, at)]
     if word in _OPENERS and _OPENERS[word] not in opened:
         return f"nothing is open that this `{word}` could close"
-    behind, actual = " ".join(texts[max(0, at - 3) : at]), f"{word} {texts[at + 1]}"
+    before, actual = " ".join(texts[max(0, at - 3) : at]), f"{word} {texts[at + 1]}"
     for slip in _SLIPS:
-        if slip.expected == expected and re.search(slip.behind, behind) and re.match(slip.actual, actual):
+        if slip.expected == expected and re.search(slip.before, before) and re.match(slip.actual, actual):
             return slip.hint.replace("{word}", word)
     return None
 
 
 def unclosed_opener(texts: Sequence[str], at: int, expected: str) -> int | None:
     """Return the token that opened the bracket missing at token `at`, if `at` ends its contents."""
-    opened = _still_open(texts, at)
+    opened = _unclosed_brackets(texts, at)
     close = expected[3:4]
-    opens = opened and close in _OPENERS and texts[opened[-1]] == _OPENERS[close] and texts[at] in _BORDERS
+    opens = opened and close in _OPENERS and texts[opened[-1]] == _OPENERS[close] and texts[at] in _LIST_ENDS
     return opened[-1] if opens else None
 
 
-def _still_open(texts: Sequence[str], at: int) -> list[int]:
+def _unclosed_brackets(texts: Sequence[str], at: int) -> list[int]:
     """Return the unclosed brackets before token `at`, outermost first."""
     opened: list[int] = []
     for index in range(at):
@@ -94,7 +94,7 @@ def _still_open(texts: Sequence[str], at: int) -> list[int]:
 
 
 def malformation(word: str, after: str) -> tuple[str, str | None] | None:
-    """Return the error in a token that is never valid, and the remedy. `after` is the character after it."""
+    """Return the message and the hint for a token that is never valid. `after` is the character after it."""
     if word == '"':
         return "this string never ends", 'close it with `"`'
     if word in ("%", "@"):

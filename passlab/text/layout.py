@@ -1,5 +1,4 @@
-"""The layout of expressions: which nodes get their own line `%N = ...;`, in which order, and which are printed in
-place.
+"""The layout of expressions: it decides which nodes get their own line `%N = ...;`, and in which order.
 
 As in Relay, atoms are printed in place, and so is a node in tail position with one use; every other node becomes a
 temporary of the current block. The dataflow of an expression (calls, tuples, projections) is visited in post-order,
@@ -115,7 +114,7 @@ class LayoutPrinter(AttrPrinter):
         self.annotate = annotate
         self.spans = spans
         self.ref: dict[Expr, str] = {}
-        self.formed: dict[Expr, Piece] = {}
+        self.pieces: dict[Expr, Piece] = {}
         self.count = 0
         self._free_names: dict[Expr, str] = {}
         self._defined: list[Rope] = []  # the block of each definition with another use
@@ -186,7 +185,7 @@ class LayoutPrinter(AttrPrinter):
         cached = self.ref.get(node)
         if cached is not None:
             return cached
-        piece = self.formed.pop(node)
+        piece = self.pieces.pop(node)
         kind = type(node)
         if kind in _ATOMS:
             if type(node) is Constructor and not node.inputs:
@@ -219,7 +218,7 @@ class LayoutPrinter(AttrPrinter):
 
         With `inline` it is in tail position. Its own lines are then indented by `inner` (usually `indent`).
         """
-        ref, formed = self.ref, self.formed
+        ref, pieces = self.ref, self.pieces
         cached = ref.get(root)
         if cached is not None:
             return cached
@@ -230,9 +229,9 @@ class LayoutPrinter(AttrPrinter):
             node = pop()
             if node is None:
                 node = pop()
-                formed[node] = self._flat(node, out, indent)  # type: ignore[index]
+                pieces[node] = self._flat(node, out, indent)  # type: ignore[index]
                 continue
-            if node in ref or node in formed:
+            if node in ref or node in pieces:
                 continue
             kind = type(node)
             if kind in _FLAT:
@@ -242,26 +241,27 @@ class LayoutPrinter(AttrPrinter):
                     if kid not in ref:
                         push(kid)
             elif kind in _ATOMS:
-                formed[node] = self._atom(node)
+                pieces[node] = self._atom(node)
             elif type(node) is Var:
-                formed[node] = self._free(node)
+                pieces[node] = self._free(node)
             else:
-                here = in_place and node is root
+                is_inline = in_place and node is root
                 mark = len(self._defined)
-                formed[node] = yield self._forms[kind](node, out, indent, (inner or indent) if here else indent, here)
-                if not here and any(block is not out for block in self._defined[mark:]):
-                    self.reference(node, out, indent)  # it defines names that later lines use: it must precede them
+                level = (inner or indent) if is_inline else indent
+                pieces[node] = yield self._forms[kind](node, out, indent, level, is_inline)
+                if not is_inline and any(block is not out for block in self._defined[mark:]):
+                    self.reference(node, out, indent)  # later lines use names that it defines, so it must precede them
         if in_place and type(root) not in _ATOMS and type(root) is not Var:
             return self._in_place(root)
         return self.reference(root, out, indent)
 
     def _in_place(self, node: Expr) -> Piece:
-        piece, info = self.formed.pop(node), self.info(node)
+        piece, info = self.pieces.pop(node), self.info(node)
         if not info:
             return piece
         return piece + info if type(piece) is str else [piece, info]
 
-    def quick(self, node: Expr, out: Rope, indent: str) -> str | None:
+    def flat_text(self, node: Expr, out: Rope, indent: str) -> str | None:
         """Return the text of a node whose operands all have names, None for any other node."""
         ref = self.ref
         cached = ref.get(node)
@@ -320,23 +320,23 @@ class LayoutPrinter(AttrPrinter):
         text = f"{callee}({', '.join(args)})"
         return text if self.annotations is None else self.annotations.mark("call", node, text)
 
-    # ------------------------------------------------------------ what nests
+    # ------------------------------------------------------------ nested constructs
     def scope(self, node: Expr, level: str) -> Parse:
         """Print the lines of a block; returns its rope."""
         rope: Rope = []
-        tail = self.quick(node, rope, level) or (yield self.value(node, rope, level, True))
+        tail = self.flat_text(node, rope, level) or (yield self.value(node, rope, level, True))
         rope += (level, tail, "\n")
         return rope
 
-    def _let(self, node: Let, out: Rope, indent: str, inner: str, here: bool) -> Parse:
-        level = inner if here else _deeper(inner)
+    def _let(self, node: Let, out: Rope, indent: str, inner: str, is_inline: bool) -> Parse:
+        level = inner if is_inline else _deeper(inner)
         rope: Rope = []
         block, block_indent = out, indent
         current: Expr = node
-        first = here
-        while type(current) is Let and (current is node or not self._has_text(current)):
+        first = is_inline
+        while type(current) is Let and (current is node or not self._is_printed(current)):
             binder = self.binder(current.var)
-            piece = self.quick(current.value, block, block_indent)
+            piece = self.flat_text(current.value, block, block_indent)
             if piece is None:
                 piece = yield self.value(current.value, block, block_indent, True, level)
             rope += ("" if first else level, self.word("let"), " ", binder, " = ", piece, ";\n")
@@ -344,22 +344,21 @@ class LayoutPrinter(AttrPrinter):
             block, block_indent, current = rope, level, current.body
         tail = yield self.value(current, rope, level, True)
         rope += (level, tail)
-        return rope if here else ["(\n", rope, "\n", inner, ")"]
+        return rope if is_inline else ["(\n", rope, "\n", inner, ")"]
 
-    def _has_text(self, node: Expr) -> bool:
-        return node in self.shared or node in self.ref or node in self.formed
+    def _is_printed(self, node: Expr) -> bool:
+        return node in self.shared or node in self.ref or node in self.pieces
 
-    def _if(self, node: If, out: Rope, indent: str, inner: str, here: bool) -> Parse:
+    def _if(self, node: If, out: Rope, indent: str, inner: str, is_inline: bool) -> Parse:
         cond = yield self.value(node.cond, out, indent)
         level = _deeper(inner)
-        yes = yield self.scope(node.true_branch, level)
-        no = yield self.scope(node.false_branch, level)
-        word = self.word
-        return self.spread(
-            "branch", node, [f"{word('if')} (", cond, ") {\n", yes, inner, f"}} {word('else')} {{\n", no, inner, "}"]
-        )
+        true_block = yield self.scope(node.true_branch, level)
+        false_block = yield self.scope(node.false_branch, level)
+        head, middle = f"{self.word('if')} (", f"}} {self.word('else')} {{\n"
+        rope: Rope = [head, cond, ") {\n", true_block, inner, middle, false_block, inner, "}"]
+        return self.mark_rope("branch", node, rope)
 
-    def _match(self, node: Match, out: Rope, indent: str, inner: str, here: bool) -> Parse:
+    def _match(self, node: Match, out: Rope, indent: str, inner: str, is_inline: bool) -> Parse:
         data = yield self.value(node.data, out, indent)
         level = _deeper(inner)
         rope: Rope = [self.word("match" if node.complete else "match?"), " (", data, ") {\n"]
@@ -370,17 +369,17 @@ class LayoutPrinter(AttrPrinter):
         if not node.clauses:
             rope += (level, "\n")
         rope += (inner, "}")
-        return self.spread("branch", node, rope)
+        return self.mark_rope("branch", node, rope)
 
-    def _ref(self, node: Any, out: Rope, indent: str, inner: str, here: bool) -> Parse:
+    def _ref(self, node: Any, out: Rope, indent: str, inner: str, is_inline: bool) -> Parse:
         name = {RefCreate: "ref", RefRead: "ref_read", RefWrite: "ref_write"}[type(node)]
         first = yield self.value(node.value if name == "ref" else node.ref, out, indent)
         second = (yield self.value(node.value, out, indent)) if name == "ref_write" else None
         return f"{self.word(name)}({first})" if second is None else f"{self.word(name)}({first}, {second})"
 
-    def _literal(self, node: Function, out: Rope, indent: str, inner: str, here: bool) -> Parse:
+    def _literal(self, node: Function, out: Rope, indent: str, inner: str, is_inline: bool) -> Parse:
         rope = yield self.function(f"{self.word('fn')} ", node, inner)
-        return self.spread("function", node, rope)
+        return self.mark_rope("function", node, rope)
 
     def function(self, prefix: str, node: Function, indent: str) -> Parse:
         """Print a function after `prefix`; returns its rope."""
@@ -424,8 +423,8 @@ class LayoutPrinter(AttrPrinter):
                 stack.append("(")
         return "".join(out)
 
-    def spread(self, kind: str, node: Expr, rope: Rope) -> Rope:
-        """Return a rope marked as a whole."""
+    def mark_rope(self, kind: str, node: Expr, rope: Rope) -> Rope:
+        """Return a rope with one mark around it."""
         return rope if self.annotations is None else [self.annotations.open(kind, node), rope, CLOSE]
 
 

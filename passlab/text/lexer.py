@@ -1,9 +1,9 @@
 """Splitting Relay text into tokens with one compiled regular expression.
 
-A token is its text and its offset, nothing more: the first characters show its kind. White space and comments (`// ...`
+A token is only its text and its offset: its first characters determine its kind. White space and comments (`// ...`
 and nested `/* ... */`) are skipped. A `Tensor[(1, 3), float32]`, a `meta[relay.Constant][0]` and a dotted name are one
 token each, so that typical text has few of them. Characters that start no token become tokens of one character; the
-parser reports them in context. This module knows no grammar.
+parser reports them in context. This module does not depend on the grammar.
 """
 
 from __future__ import annotations
@@ -100,11 +100,11 @@ def _split(text: str) -> tuple[str, int | None]:
 def _blank_comments(text: str, source: Source) -> str:
     """Return the text with block comments replaced by spaces, at the same offsets."""
     out: list[str] = []
-    depth = opened = done = 0
+    depth = comment_start = copied = 0
     for match in _COMMENT_PARTS.finditer(text):
         if depth == 0 and match[0] == "/*":
-            out.append(text[done : match.start()])
-            depth, opened = 1, match.start()
+            out.append(text[copied : match.start()])
+            depth, comment_start = 1, match.start()
         elif depth == 0:
             continue
         elif match[0] == "/*":
@@ -112,13 +112,10 @@ def _blank_comments(text: str, source: Source) -> str:
         elif match[0] == "*/":
             depth -= 1
             if depth == 0:
-                done = match.end()
-                out.append(" " * (done - opened))
+                copied = match.end()
+                out.append(" " * (copied - comment_start))
     if depth:
-        raise ParseError(
-            Diagnostic(
-                "this comment never ends", Span(source, opened, opened + 2), hint="close it with `*/`; comments nest"
-            )
-        )
-    out.append(text[done:])
+        span = Span(source, comment_start, comment_start + 2)
+        raise ParseError(Diagnostic("this comment never ends", span, hint="close it with `*/`; comments nest"))
+    out.append(text[copied:])
     return "".join(out)

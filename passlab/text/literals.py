@@ -3,7 +3,7 @@ r"""Numbers, strings and names: parsing and printing.
 Numbers are printed with as few digits as identify the same bits, and at least as many as TVM prints. Strings have the
 escapes of C (`
 `, `\"`, `\033`) and `\xNN`, `\uNNNN`, `\UNNNNNNNN`; an unknown escape is kept as it is. Names that are not valid bare
-(odd characters, keywords) are written as strings: `%"a.b:0"`, and a plain `"odd name"` for types, type parameters,
+(special characters, keywords) are written as strings: `%"a.b:0"`, and a plain `"odd name"` for types, type parameters,
 constructors and attribute keys.
 """
 
@@ -102,9 +102,7 @@ def _read_float(text: str, body: str, negative: bool, suffix: str) -> tuple[floa
 
 @lru_cache(maxsize=8)
 def _largest(dtype: str) -> float:
-    """Return the largest literal of a float dtype: the dtype's maximum or its shortest text, which may be slightly
-    larger.
-    """
+    """Return the largest literal of a float dtype: its maximum, or the shortest text of it, which may be larger."""
     kind = array_dtype(dtype)
     bits = {"float16": 0x7BFF, "bfloat16": 0x7F7F}.get(dtype)
     largest = float(np.array(bits, np.uint16).view(kind)) if bits is not None else float(np.finfo(kind).max)
@@ -131,7 +129,7 @@ TRUE.flags.writeable = FALSE.flags.writeable = False
 
 
 def scalar_text(array: Array) -> str | None:
-    """Return a 0-d array as a literal; None if no literal reproduces its bits: arrays, odd dtypes, most NaNs."""
+    """Return a 0-d array as a literal; None if no literal reproduces it (other ranks and dtypes, most NaNs)."""
     if array.ndim:
         return None
     dtype = array.dtype.name

@@ -1,4 +1,4 @@
-"""Printed text with marks that map ranges to nodes, for highlighting, hover and following values.
+"""Printed text with marks that map ranges to nodes, for highlighting, hover and the tracing of values.
 
 While a program is printed with marks, each marked range is wrapped in control characters, which printed Relay never
 contains (they are escaped in names and strings); `MarkedText` removes them when its text or marks are first used. Plain
@@ -96,27 +96,27 @@ class MarkedText:
     def excerpt(self, first: int, most: int) -> tuple[MarkedText, int]:
         """Return the lines from number `first` on, at most `most`, and how many lines are left out.
 
-        A mark that begins before is left out, one that ends behind ends with the lines.
+        A mark that begins before the first line is left out; one that ends after the last ends with it.
         """
         lines = self._annotated.split("\n")
         if len(lines) <= most + 1:
             return self, 0
         depth = 0
 
-        def matched(end: re.Match[str]) -> str:
+        def drop_unopened(end: re.Match[str]) -> str:
             nonlocal depth
             if end[0] == _CLOSE and not depth:
                 return ""
             depth += 1 if end[0] == _OPEN else -1
             return end[0]
 
-        text = _ENDS.sub(matched, "\n".join(lines[first : first + most]))
+        text = _ENDS.sub(drop_unopened, "\n".join(lines[first : first + most]))
         return MarkedText(text + depth * _CLOSE, self._marked), len(lines) - 1 - most
 
     def first_line_of(self, nodes: Container[Any]) -> int:
-        """Return the number of the line on which the first of some nodes is printed, that of the end for none.
+        """Return the number of the line where the first of some nodes is printed, that of the last line if none is.
 
-        Functions and branches are no such nodes: what they hold may change far below the line that they begin on.
+        Functions and branches are ignored: a change inside them may be far below their first line.
         """
         marked = enumerate(self._marked)
         first = next((at for at, (kind, node) in marked if node in nodes and kind not in _AROUND), None)
@@ -124,11 +124,11 @@ class MarkedText:
         return self._annotated.count("\n", 0, at if at >= 0 else None)
 
     def at(self, offset: int) -> list[Mark]:
-        """The marks that cover a character of the text, outermost first."""
+        """Return the marks that cover a character of the text, outermost first."""
         return [m for m in self.marks if m.start <= offset < m.end]
 
     def of(self, node: Any) -> Iterator[Mark]:
-        """The marks of one node, in the order of the text."""
+        """Yield the marks of one node, in the order of the text."""
         return (m for m in self.marks if m.node is node)
 
     def __str__(self) -> str:

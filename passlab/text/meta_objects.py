@@ -37,8 +37,8 @@ class OpaqueObject:
     """A placeholder in a table for an object without a text form."""
 
 
-# Arithmetic on symbolic sizes.
-COMPUTED: dict[str, Callable[[Any, Any], Any]] = {
+# type keys of arithmetic on symbolic sizes
+SIZE_ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
     "tir.Add": operator.add,
     "tir.Sub": operator.sub,
     "tir.Mul": operator.mul,
@@ -53,7 +53,7 @@ _REFERENCES: dict[str, tuple[str, ...]] = {
     "relay.Var": ("vid", "type_annotation", "virtual_device_"),
     "TupleType": ("fields",), "FuncType": ("arg_types", "ret_type", "type_params"), "TypeVar": ("name_hint",),
     "GlobalTypeVar": ("name_hint",), "TypeCall": ("func", "args"), "IncompleteType": (), "GlobalVar": ("name_hint",),
-    "tir.SizeVar": ("name",), "tir.Var": ("name",), **dict.fromkeys(COMPUTED, ("a", "b")),
+    "tir.SizeVar": ("name",), "tir.Var": ("name",), **dict.fromkeys(SIZE_ARITHMETIC, ("a", "b")),
     "DictAttrs": ("__dict__",), "Span": ("source_name",),
     "VirtualDevice": ("memory_scope", "target"), "TargetKind": ("default_keys", "name"),
     "Target": ("attrs", "features", "host", "keys", "kind", "tag"),
@@ -63,14 +63,15 @@ _ALIASED = ("TupleType", "FuncType", "TypeVar", "GlobalTypeVar", "TypeCall", "In
 _REFERENCES.update({f"relay.{key}": _REFERENCES[key] for key in _ALIASED})
 _REFERENCES.update({key: kind.nodes for key, kind in KINDS.items()})
 _PLAIN_KINDS = ("int", "bool", "float", "dtype")  # fields of all other kinds are always nodes
-# the kinds of node that may replace a number
+# kind of a field -> the nodes that may stand for its number
 _TARGETS = {"int": ("IntImm",), "bool": ("IntImm",), "float": ("FloatImm", "IntImm")}
 
 
 def references(node: Node, nodes: list[Node], owned: Set[int]) -> Iterator[tuple[int, bool]]:
-    """Yield the indices of the nodes that `node` refers to, each with whether that is certain.
+    """Yield the indices of the nodes that `node` refers to, each with whether the reference is certain.
 
-    `owned` are the nodes with a certain reference; an uncertain number does not refer to one of those.
+    A number in a record may be a value or an index. `owned` are the nodes with a certain reference; an uncertain number
+    is not the index of one of those.
     """
     key = node.get("type_key", "")
     for index in node.get("data", ()) if key in ("Array", "Map") else ():
@@ -83,9 +84,9 @@ def references(node: Node, nodes: list[Node], owned: Set[int]) -> Iterator[tuple
         return
     fields = _fields(key, attrs)
     for name, text in attrs.items():
-        sure = _is_node(fields.get(name), text, nodes, owned)
-        if sure is not None:
-            yield int(text), sure
+        is_certain = _is_node(fields.get(name), text, nodes, owned)
+        if is_certain is not None:
+            yield int(text), is_certain
 
 
 def _fields(type_key: str, names: Iterable[str]) -> dict[str, Field]:
@@ -148,7 +149,7 @@ def _compute(node: Node, get: Get, tensor: Tensor) -> Any:
     for part in parts:
         if not isinstance(part, (int, SizeVar)) and part is not ANY:
             raise TypeError(f"a {type(part).__name__} is no size")
-    return COMPUTED[node["type_key"]](*parts)
+    return SIZE_ARITHMETIC[node["type_key"]](*parts)
 
 
 def _map(node: Node, get: Get, tensor: Tensor) -> dict[Any, Any]:
@@ -237,7 +238,7 @@ BUILDERS: dict[str, Builder] = {
         str(get(int(node["attrs"]["name"]))), node["attrs"].get("dtype", "int64")
     ),
     "tir.Any": lambda node, get, tensor: ANY,
-    **dict.fromkeys(COMPUTED, _compute),
+    **dict.fromkeys(SIZE_ARITHMETIC, _compute),
     "passlab.Opaque": lambda node, get, tensor: OpaqueObject(),
 }
 BUILDERS["tir.Var"] = BUILDERS["tir.SizeVar"]

@@ -42,7 +42,7 @@ OMITTED = """\
 UNCONSTRAINED = MetaObject(
     "VirtualDevice", {"device_type_int": -1, "memory_scope": "", "target": None, "virtual_device_id": -1}
 )
-_ODD = re.compile(r"[^\w.:-]", re.ASCII)
+_INVALID_KEY = re.compile(r"[^\w.:-]", re.ASCII)
 _NUMBERS = {"VirtualDevice": ("device_type_int", "virtual_device_id"), "TargetKind": ("default_device_type",)}
 
 _TYPE_FIELDS: dict[type[Type], tuple[str, ...]] = {
@@ -80,10 +80,10 @@ class MetaWriter:
         """
         cached = self._texts.get(value)
         if cached is None:
-            key = _ODD.sub("_", key)
-            held = self.objects.setdefault(key, [])
-            cached = self._texts[value] = f"meta[{key}][{len(held)}]"
-            held.append(value)
+            key = _INVALID_KEY.sub("_", key)
+            objects = self.objects.setdefault(key, [])
+            cached = self._texts[value] = f"meta[{key}][{len(objects)}]"
+            objects.append(value)
         return cached
 
     @staticmethod
@@ -240,9 +240,9 @@ def _as_record(value: Any) -> MetaObject | None:
     if isinstance(value, MetaObject):
         return value
     if isinstance(value, VirtualDevice):
-        place = {"device_type_int": value.device.device_type, "memory_scope": value.memory_scope}
+        location = {"device_type_int": value.device.device_type, "memory_scope": value.memory_scope}
         return MetaObject(
-            "VirtualDevice", {**place, "target": value.target, "virtual_device_id": value.device.device_id}
+            "VirtualDevice", {**location, "target": value.target, "virtual_device_id": value.device.device_id}
         )
     if isinstance(value, Target):
         kind = MetaObject("TargetKind", {"default_device_type": 1, "default_keys": ("cpu",), "name": value.kind})

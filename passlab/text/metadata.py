@@ -26,7 +26,7 @@ Decode = Callable[[Any], np.ndarray[Any, Any]]  # from the JSON of an array to t
 
 
 class MetaTable:
-    """The objects of the `meta` references of one text: those of its own section, then those given by the caller."""
+    """The objects of the `meta` references of one text: those of its own section, then those of the caller."""
 
     def __init__(
         self,
@@ -47,24 +47,24 @@ class MetaTable:
         for key, objects in (table or {}).items():
             self.objects.setdefault(key, []).extend(objects)
 
-    def lookup(self, word: str, place: Span) -> object:
+    def lookup(self, word: str, span: Span) -> object:
         """Return the object of a `meta[key][index]` token. Raises `ParseError` if there is none."""
         key, _, number = word[5:-1].partition("]")
         key, index = key.strip(), int(number.strip(" \n\t\r["))
         if key not in self.objects:
             hint = did_you_mean(key, self.objects) or "the text has no metadata section for it"
-            raise ParseError(Diagnostic(f"no entry in the meta table for `{key}`", place, hint=hint))
+            raise ParseError(Diagnostic(f"no entry in the meta table for `{key}`", span, hint=hint))
         objects = self.objects[key]
         if index >= len(objects):
             raise ParseError(
                 Diagnostic(
                     f"the node index `{index}` is out of bounds for `{key}`",
-                    place,
+                    span,
                     hint=f"the table has {len(objects)} of them",
                 )
             )
         if isinstance(objects[index], OpaqueObject):
-            raise ParseError(Diagnostic(f"`{word}` stood for a Python object, which text cannot hold", place))
+            raise ParseError(Diagnostic(f"`{word}` stood for a Python object, which text cannot hold", span))
         return objects[index]
 
 
@@ -75,7 +75,7 @@ def _malformation(source: Source, start: int, what: str) -> ParseError:
 
 
 class Section:
-    """One object graph while it is read, from `start` on; its objects nest at most `deepest` deep (None: any depth)."""
+    """The object graph at `start` of a source while it is read; objects nest at most `deepest` levels (None: any)."""
 
     def __init__(
         self, source: Source, start: int, deepest: int | None = _DEEPEST, decode: Decode = decode_tensor
@@ -88,17 +88,17 @@ class Section:
         try:
             graph = json.loads(text)
         except json.JSONDecodeError as error:
-            place = Span(source, start + error.pos, start + error.pos + 1)
+            span = Span(source, start + error.pos, start + error.pos + 1)
             what = "metadata section" if start else "JSON"
-            raise ParseError(Diagnostic(f"malformed {what}: {error.msg}", place)) from None
+            raise ParseError(Diagnostic(f"malformed {what}: {error.msg}", span)) from None
         self.nodes: list[Node] = graph["nodes"]
         self.root = int(graph.get("root", 1))
         self.tensors: list[Any] = graph.get("b64ndarrays", [])
         if not isinstance(self.nodes, list) or not all(isinstance(n, dict) for n in self.nodes):
             raise ValueError("`nodes` is not a list of objects")
-        self.made: dict[int, Any] = {0: None}
+        self.objects: dict[int, Any] = {0: None}
         self.depth: dict[int, int] = {0: 0}
-        self.owned = self._certain()
+        self.owned = self._certain_references()
 
     def read(self) -> dict[str, list[Any]]:
         """Return the objects of the root map by key."""
@@ -107,10 +107,10 @@ class Section:
             raise ValueError("its root is not a map")
         return {key: list(objects) for key, objects in table.items()}
 
-    def _certain(self) -> set[int]:
-        """Return the nodes with a certain reference."""
+    def _certain_references(self) -> set[int]:
+        """Return the nodes with a certain reference, see `meta_objects.references`."""
         return {0, self.root} | {
-            ref for node in self.nodes for ref, sure in references(node, self.nodes, frozenset()) if sure
+            ref for node in self.nodes for ref, is_certain in references(node, self.nodes, frozenset()) if is_certain
         }
 
     def build(self, root: int) -> object:
@@ -118,7 +118,7 @@ class Section:
         stack = [(root, False)]
         while stack:
             index, ready = stack.pop()
-            if index in self.made:
+            if index in self.objects:
                 continue
             if not 0 <= index < len(self.nodes):
                 raise ValueError(f"there is no node {index}")
@@ -127,23 +127,23 @@ class Section:
                 self.depth[index] = 1 + max((self.depth[r] for r in refs), default=0)
                 if self.deepest is not None and self.depth[index] > self.deepest:
                     raise ValueError(f"its objects nest more than {self.deepest} deep")
-                self.made[index] = self._make(self.nodes[index])
-                if isinstance(self.made[index], Type):
+                self.objects[index] = self._create(self.nodes[index])
+                if isinstance(self.objects[index], Type):
                     self.depth[index] = 0  # types are compared by identity, so their depth does not matter
             elif index in self.depth:
                 raise ValueError("its objects contain themselves")
             else:
                 self.depth[index] = -1
                 stack.append((index, True))
-                stack.extend((r, False) for r in refs if r not in self.made)
-        return self.made[root]
+                stack.extend((r, False) for r in refs if r not in self.objects)
+        return self.objects[root]
 
-    def _make(self, node: Node) -> object:
+    def _create(self, node: Node) -> object:
         key = node.get("type_key", "")
         try:
             if key in BUILDERS:
-                return BUILDERS[key](node, self.made.__getitem__, self._tensor)
-            return build_record(node, self.nodes, self.owned, self.made.__getitem__)
+                return BUILDERS[key](node, self.objects.__getitem__, self._tensor)
+            return build_record(node, self.nodes, self.owned, self.objects.__getitem__)
         except DiagnosticError as error:
             raise ValueError(error.diagnostics[0].message) from None
 

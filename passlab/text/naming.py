@@ -4,10 +4,10 @@ from __future__ import annotations
 
 
 class NameTable:
-    """Assigns unique names: the first variable keeps its hint bare, later ones get the smallest free number."""
+    """Assigns unique names: the first variable keeps its hint, later ones get the smallest unused number."""
 
     def __init__(self) -> None:
-        self._next: dict[str, int] = {}  # by hint: the next number to try; by given name: 1
+        self._next: dict[str, int] = {}  # by hint or assigned name: the next number to try
 
     def unique(self, hint: str) -> str:
         """Return `hint`, or `hint` with a number, not used before. Linear over all calls together."""

@@ -1,6 +1,6 @@
 """Conversion of JSON of TVM 0.6 to 0.13 to the form of 0.14, like `tvm.ir.json_compact.upgrade_json`.
 
-Types and modules had other names, names of variables were written in place, and nodes had fewer fields.
+Types and modules had other names, names of variables were fields of their nodes, and nodes had fewer fields.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ RENAMED = {
     "relay.TypeRelation": "TypeRelation",
     "relay.TypeVar": "TypeVar",
 }
-NAMES = {  # nodes whose name was written in place, and the field that has it
+NAMES = {  # type key of a node that contained its name -> the field of the name
     "GlobalTypeVar": "name_hint",
     "GlobalVar": "name_hint",
     "TypeVar": "name_hint",
@@ -42,12 +42,12 @@ NAMES = {  # nodes whose name was written in place, and the field that has it
     "tir.SizeVar": "name",
     "tir.Var": "name",
 }
-NAMED_IN_PLACE = (0, 6)  # the last version that did so
+NAMED_IN_PLACE = (0, 6)  # the last version with names in nodes
 LATEST = (0, 14)
 
 
 def version_of(graph: Any) -> tuple[int, int]:
-    """Return the version of TVM that wrote an object graph; the current one if the graph does not say."""
+    """Return the version of TVM that wrote an object graph; `LATEST` if the graph does not have it."""
     text = graph.get("attrs", {}).get("tvm_version", "") if isinstance(graph, dict) else ""
     parts = str(text).split(".")[:2]
     return (int(parts[0]), int(parts[1])) if len(parts) == 2 and all(p.isdigit() for p in parts) else LATEST
@@ -62,8 +62,8 @@ def upgrade_json(json_str: str) -> str:
             return json_str
         return json.dumps(_upgrade(graph, nodes), indent=2)
     except (ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
-        place = Span(Source("json", json_str), 0, 0)
-        raise ParseError(Diagnostic(f"malformed JSON of a program: {error}", place)) from None
+        span = Span(Source("json", json_str), 0, 0)
+        raise ParseError(Diagnostic(f"malformed JSON of a program: {error}", span)) from None
 
 
 def create_updater(node_map: dict[str, Any], from_ver: str, to_ver: str) -> Callable[[dict[str, Any]], dict[str, Any]]:

@@ -1,9 +1,9 @@
 """Parsing of programs: `parse` for modules, `parse_expr` for expressions. The result is untyped.
 
 Accepts everything TVM's parser accepts, with exact spans on every node, and everything TVM's printer writes: bare `let`
-and `match` as values, `ref(T)` and generic function types, escapes in strings, odd names in quotes (`%"a.b:0"`, `"odd
-type"`, `op"add"` for an operator hidden by a constructor), numbers of every dtype (`1u8`, `2bf16`, `nanf`). Malformed
-text raises a located `ParseError`, a text over a cap `LimitError`, and nothing else.
+and `match` as values, `ref(T)` and generic function types, escapes in strings, special names in quotes (`%"a.b:0"`,
+`"odd type"`, `op"add"` for an operator hidden by a constructor), numbers of every dtype (`1u8`, `2bf16`, `nanf`).
+Malformed text raises a located `ParseError`, a text over a cap `LimitError`; no other error is raised.
 
 A `ModuleParser` has a `Cursor` (the position in the tokens), the `NameScopes` (the meanings of names) and one parser
 for each kind of phrase, which share the two: types, attributes, binders and patterns, flat expressions, expressions.
@@ -16,7 +16,7 @@ from typing import Any
 
 from passlab.errors import Diagnostic, DiagnosticError, ParseError
 from passlab.ir.adt import Constructor, TypeData
-from passlab.ir.diagnostics import show_findings
+from passlab.ir.diagnostics import show_diagnostics
 from passlab.ir.dtypes import DTYPES
 from passlab.ir.expr import Expr, Function, GlobalVar
 from passlab.ir.gc_pause import building
@@ -45,7 +45,7 @@ def parse(
     `init_meta_table` provides objects for `meta[key][i]`, counted after those of the text's own metadata section.
     Raises `ParseError`, with its location, for malformed text and `LimitError` for a text over a cap.
     """
-    with building(), show_findings():
+    with building(), show_diagnostics():
         parser = ModuleParser(source, source_name, init_module, init_meta_table)
         return parser.module()
 
@@ -57,7 +57,7 @@ def parse_expr(
     init_meta_table: Mapping[str, Sequence[Any]] | None = None,
 ) -> Expr:
     """Return the expression that `source` describes, untyped; raises as `parse` does."""
-    with show_findings():
+    with show_diagnostics():
         parser = ModuleParser(source, source_name, init_module, init_meta_table)
         return parser.whole_expression()
 
@@ -97,18 +97,18 @@ class ModuleParser:
         """Parse definitions up to the end of the text."""
         self._version()
         start = self.cursor.i
-        behind = self._type_definitions()
+        definition_ends = self._type_definitions()
         self.cursor.i = start
         functions: dict[str, Function] = {}
         while self.texts[self.cursor.i]:
             word = self.texts[self.cursor.i]
-            if self.cursor.i in behind:
-                self.cursor.i = behind[self.cursor.i]
+            if self.cursor.i in definition_ends:
+                self.cursor.i = definition_ends[self.cursor.i]
             elif word == "def":
-                place = self.cursor.token_span(self.cursor.i + 1)
+                span = self.cursor.token_span(self.cursor.i + 1)
                 name, function = drive(self._definition())
                 if name in functions:
-                    self.cursor.error(f"the function `@{name}` is defined twice", place)
+                    self.cursor.error(f"the function `@{name}` is defined twice", span)
                 functions[name] = function
             else:
                 self.cursor.error(f"expected a definition found `{word}`", hint=_no_definition(word, bool(functions)))
@@ -161,36 +161,36 @@ class ModuleParser:
         return var.name_hint, function
 
     def _check_closed(self, var: GlobalVar, function: Function) -> None:
-        loose = free_vars(function)
-        if loose:
-            names = ", ".join(f"%{v.name_hint}" for v in loose)
-            place = loose[0].span or function.span
+        free = free_vars(function)
+        if free:
+            names = ", ".join(f"%{v.name_hint}" for v in free)
+            span = free[0].span or function.span
             raise ParseError(
-                Diagnostic(f"@{var.name_hint} has free variables: {names}", place, hint="make them parameters")
+                Diagnostic(f"@{var.name_hint} has free variables: {names}", span, hint="make them parameters")
             )
 
     def _type_definitions(self) -> dict[int, int]:
         """Parse all type definitions before the functions. Returns the token after each by its first token."""
-        behind: dict[int, int] = {}
+        definition_ends: dict[int, int] = {}
         at = -1
         while True:
             try:
                 at = self.texts.index("type", at + 1)
             except ValueError:
-                return behind
+                return definition_ends
             if self.texts[at + 1] != "=" and at >= self.cursor.i:
                 self.cursor.i = at
                 first = at - 1 if at and self.texts[at - 1] == "extern" else at
                 drive(self._type_definition(first != at))
-                behind[first] = self.cursor.i
+                definition_ends[first] = self.cursor.i
                 at = self.cursor.i - 1
 
     def _type_definition(self, extern: bool) -> Parse:
         self.cursor.i += 1
-        place = self.cursor.token_span(self.cursor.i)
+        span = self.cursor.token_span(self.cursor.i)
         name = self.cursor.name("the name of a type")
         if name in self.definitions or name in self.types.known_types:
-            self.cursor.error(f"the type `{name}` is defined twice", place)
+            self.cursor.error(f"the type `{name}` is defined twice", span)
         header = GlobalTypeVar(name)
         self.types.known_types.add(name)
         mark, params = self.types.open_type_params()
@@ -223,7 +223,7 @@ class ModuleParser:
 
     def _check_types(self) -> None:
         """Reject undefined types; a definition may follow its uses, so this comes last."""
-        for name, index in self.types.loose_types.items():
+        for name, index in self.types.undefined_types.items():
             if name not in self.types.known_types:
                 names = [*self.types.known_types, *DTYPES, "Tensor"]
                 self.cursor.unknown(
@@ -235,9 +235,9 @@ class ModuleParser:
                 )
 
 
-def _no_definition(word: str, behind_others: bool) -> str:
+def _no_definition(word: str, after_definition: bool) -> str:
     """Return a hint for a text, or a part after definitions, that begins with something else."""
-    if behind_others:
+    if after_definition:
         return "a module is made of `def` and `type`"
     if word.endswith((".relay", ".rly")):
         return f'this is the text to read, not a file: `passlab.parse(open("{word}").read())`'

@@ -59,12 +59,12 @@ class PatternParser:
         annotation: Type | None = None
         if self.texts[self.cursor.i] == ":":
             self.cursor.i += 1
-            if not self.cursor.accept("_"):  # a type to be inferred: as if none were written
+            if not self.cursor.accept("_"):  # `_` is a type to be inferred, like a missing annotation
                 annotation = self.types.flat_type() or (yield self.types.type_())
         return Var(read_string(word[1:]) if word[1] == '"' else word[1:], annotation, span, device)
 
     def free_binding(self, word: str, var: Var) -> None:
-        """Declare a free variable: it is visible everywhere after this point, and hides locals of its name."""
+        """Declare a free variable: it is visible in all of the following text, and hides locals of its name."""
         self.scopes.free[sigil_key(word)] = var
 
     def pattern(self) -> Parse:

@@ -2,8 +2,8 @@
 
 The printed text parses back to an equal program with the same sharing and the same constants, bit for bit; printing
 that again gives the same text. A comment after each typed node shows its type. Where TVM's text would not parse back,
-this one differs: floats have as many digits as they need, integers of every width and `bfloat16` print in place, odd
-names and escaped strings are quoted, `extern type` is marked, and indentation stops growing at 50 levels.
+this one differs: floats have as many digits as they need, integers of every width and `bfloat16` print in place,
+special names and escaped strings are quoted, `extern type` is marked, and indentation stops growing at 50 levels.
 """
 
 from __future__ import annotations
@@ -47,12 +47,12 @@ def pretty(node: Any) -> str:
 
 
 def text_with(meta: MetaWriter, node: Any) -> str:
-    """Return the same as `pretty`; the objects it refers to are added to `meta`, which several texts may share."""
+    """Return the text of `pretty`; objects it refers to are added to `meta`, which several texts may share."""
     return _print(node, meta, None, None, False)
 
 
 def render(node: Any, annotate: Annotate | None = None, spans: bool = False) -> MarkedText:
-    """Return the same as `pretty`, with marks that map ranges of the text to nodes."""
+    """Return the text of `pretty` with marks that map its ranges to nodes."""
     annotations = Annotations()
     annotated = _print(node, MetaWriter(), annotate, annotations, spans)
     return MarkedText(annotated, annotations.marked)
@@ -95,7 +95,7 @@ def _print_module(
 
 def _definition(layout: LayoutPrinter, prefix: str, function: Function) -> Parse:
     rope = yield layout.function(prefix, function, "")
-    return [layout.spread("function", function, rope), "\n"]
+    return [layout.mark_rope("function", function, rope), "\n"]
 
 
 def _type_definition(layout: LayoutPrinter, data: TypeData) -> str:

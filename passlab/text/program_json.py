@@ -59,11 +59,11 @@ def _as_span(record: MetaObject) -> Span:
     """Return a span in a source that is not available. Raises `ValueError` for an invalid record."""
     fields = dict(record.items())
     name = fields.get("source_name")
-    numbers = (fields.get(part) for part in ("line", "end_line", "column", "end_column"))
-    place = [number for number in numbers if isinstance(number, int)]
-    if not isinstance(name, str | None) or len(place) != 4:
+    values = (fields.get(part) for part in ("line", "end_line", "column", "end_column"))
+    numbers = [value for value in values if isinstance(value, int)]
+    if not isinstance(name, str | None) or len(numbers) != 4:
         raise ValueError("a span has the name of a text, and lines and columns")
-    return Position(name, *place)
+    return Position(name, *numbers)
 
 
 class ProgramGraph(ObjectGraph):
@@ -100,7 +100,7 @@ class ProgramGraph(ObjectGraph):
         return self._add("Span", {**numbers, "source_name": name})
 
     def _deep(self, key: str, value: Expr) -> Parse:
-        """Write an expression from its leaves up, so that no generator waits for one far below."""
+        """Write an expression bottom-up, so that few generators are suspended at a time."""
         for node in post_order(value)[:-1]:
             if node not in self._shared:
                 kind = _KEYS.get(type(node))
@@ -115,8 +115,8 @@ class ProgramGraph(ObjectGraph):
         attrs: dict[str, Any] = {"span": 0}
         for name in nodes:
             field = getattr(value, name)
-            plain = isinstance(value, Function) and name == "attrs" and field is NO_ATTRS
-            attrs[name] = 0 if plain else (yield self._value(field))
+            is_empty = isinstance(value, Function) and name == "attrs" and field is NO_ATTRS
+            attrs[name] = 0 if is_empty else (yield self._value(field))
         attrs |= {name: int(getattr(value, name)) for name in numbers}
         if isinstance(value, Expr):
             attrs |= {"_checked_type_": 0, "virtual_device_": (yield self._value(_device(value)))}
@@ -142,13 +142,13 @@ class ProgramGraph(ObjectGraph):
         """Write an attribute record: dtypes and numbers of TVM's records as text, everything else as nodes."""
         attrs = {}
         for field in value.schema:
-            held = getattr(value, field.name)
-            number = isinstance(held, (bool, int, float)) and "None" not in field.kind
-            dtype = isinstance(held, str) and field.kind == "dtype"
+            field_value = getattr(value, field.name)
+            number = isinstance(field_value, (bool, int, float)) and "None" not in field.kind
+            dtype = isinstance(field_value, str) and field.kind == "dtype"
             if number or dtype:
-                attrs[field.name] = int(held) if isinstance(held, bool) else held
+                attrs[field.name] = int(field_value) if isinstance(field_value, bool) else field_value
             else:
-                attrs[field.name] = yield self._value(held)
+                attrs[field.name] = yield self._value(field_value)
         return self._add(value.type_key, attrs)
 
 

@@ -38,7 +38,7 @@ def _module(functions: Any, type_definitions: Any, attrs: Any) -> IRModule:
 
 
 def _call(op: Any, args: Any, attrs: Any, type_args: Any) -> Call:
-    """Return a call whose attributes are of its operator's own record: several operators have records of one name."""
+    """Return a call whose attributes have the record class of its operator: several classes share one name."""
     declared = op.spec.attrs if isinstance(op, Op) else None
     if declared is not None and type(attrs) is not declared and isinstance(attrs, Attrs):
         attrs = declared(**dict(attrs.items()))
@@ -76,12 +76,12 @@ KINDS: dict[str, NodeKind] = {
 }
 
 
-_MANY = (tuple, type(None))
+_LISTS = (tuple, type(None))
 _EXPECTED: dict[str, Any] = {
     "name_hint": str,
     "attrs": (Attrs, type(None)),
-    **dict.fromkeys(("args", "params", "fields", "clauses", "patterns", "inputs", "type_vars", "constructors"), _MANY),
-    **dict.fromkeys(("type_args", "type_params"), _MANY),
+    **dict.fromkeys(("args", "params", "fields", "clauses", "patterns", "inputs", "type_vars", "constructors"), _LISTS),
+    **dict.fromkeys(("type_args", "type_params"), _LISTS),
     **dict.fromkeys(("functions", "type_definitions"), (dict, type(None))),
 }  # the types of fields; the classes of nodes check the rest
 

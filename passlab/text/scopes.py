@@ -18,7 +18,7 @@ from passlab.text.metadata import MetaTable
 
 
 class NameScopes:
-    """Resolves names. `foreign` is set if a definition uses something that may leave it with free variables."""
+    """Resolves names. `foreign` is set if a definition uses a node from outside, which may contain free variables."""
 
     def __init__(self, cursor: Cursor, meta: MetaTable) -> None:
         self.cursor = cursor
@@ -130,7 +130,7 @@ class NameScopes:
         return self.meta_table.lookup(self.texts[index], self.cursor.token_span(index))
 
     def meta_value(self, index: int) -> object:
-        """As `meta`. TVM writes a variable in an attribute as a copy: return the original, which is in scope."""
+        """Return the object of a `meta` token; for the copy of a variable in scope, as TVM prints it, the variable."""
         value = self.meta(index)
         if isinstance(value, Var) and value in self.meta_table.own_vars:
             local = self.env.get(f"%{local_text(value.name_hint)}")
@@ -179,9 +179,7 @@ class NameScopes:
         return var
 
     def callee(self, index: int) -> tuple[Expr | None, int]:
-        """Return the operator or constructor named by tokens from `index` on, and the index after them; None for no
-        name.
-        """
+        """Return the operator or constructor named at token `index` (None if it is no name), and the index after it."""
         word = self.texts[index]
         op = self.callees.get(word)
         if op is not None and self.texts[index + 1] != ".":

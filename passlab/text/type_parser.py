@@ -30,7 +30,7 @@ _FLAT_TENSOR = re.compile(r"Tensor\[\(([^)]*)\), ?(\w+)\]")
 
 
 class TypeParser:
-    """Parses types. `type_vars` are the parameters in scope; `loose_types` the first use of each undefined name."""
+    """Parses types. `type_vars` are the parameters in scope; `undefined_types` the first use of each undefined name."""
 
     def __init__(self, cursor: Cursor, scopes: NameScopes) -> None:
         self.cursor = cursor
@@ -39,7 +39,7 @@ class TypeParser:
         self.type_vars: dict[str, TypeVar] = {}
         self._type_undo: list[tuple[str, TypeVar | None]] = []
         self.known_types: set[str] = set()
-        self.loose_types: dict[str, int] = {}
+        self.undefined_types: dict[str, int] = {}
         self._flat: dict[str, Type] = {}
 
     def flat_type(self) -> Type | None:
@@ -169,7 +169,7 @@ class TypeParser:
         if self.type_vars and name_text(name) in self.type_vars:
             return self.type_vars[name_text(name)]
         if name not in self.known_types:
-            self.loose_types.setdefault(name, first)
+            self.undefined_types.setdefault(name, first)
         args = (yield self.sequence("]")) if self.cursor.accept("[") else []
         return TypeCall(GlobalTypeVar(name), args)
 
@@ -181,7 +181,7 @@ class TypeParser:
         return ty
 
     def _general_tensor(self) -> Type:
-        """Parse a tensor type of several tokens: with odd blanks, comments, or symbolic dimensions."""
+        """Parse a tensor type of several tokens: with unusual white space, comments, or symbolic dimensions."""
         self.cursor.i += 2
         self.cursor.expect("(")
         shape: list[object] = []
@@ -216,7 +216,7 @@ class TypeParser:
 
 @lru_cache(maxsize=4096)
 def is_dtype(name: str) -> bool:
-    """Whether `name` is a dtype that stands for a scalar type."""
+    """Whether `name` is a dtype, and so the name of a scalar type."""
     try:
         return bool(dtype_name(name))
     except DiagnosticError:

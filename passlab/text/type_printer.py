@@ -31,7 +31,7 @@ from passlab.text.literals import name_text
 from passlab.text.meta_writer import MetaWriter
 from passlab.text.type_parser import is_dtype
 
-LONGEST = 10_000  # parts of a type that is written out; a longer one is in the metadata, where parts are shared
+LONGEST = 10_000  # parts of a printed type; a longer one is in the metadata, where parts are shared
 LONGEST_COMMENT = 2_000  # parts of a type that a comment shows in full
 SHOWN = 200  # parts of a longer type that a comment shows
 _RESERVED = ("Tensor", "fn", "ref", "meta")
@@ -61,7 +61,7 @@ class TypePrinter:
         return undo
 
     def close(self, undo: list[tuple[str, TypeVar | None]]) -> None:
-        """End the scope that `open` began."""
+        """Close the scope that `open` opened."""
         for name, old in reversed(undo):
             if old is None:
                 self._active.pop(name, None)
@@ -77,7 +77,7 @@ class TypePrinter:
         return name
 
     def name(self, var: TypeVar) -> str:
-        """The text of a type parameter."""
+        """Return the text of a type parameter."""
         return name_text(self._names.get(var, var.name_hint))
 
     # ------------------------------------------------------------ types
@@ -120,7 +120,7 @@ class TypePrinter:
         return text
 
     def comment(self, root: Type) -> str:
-        """Return a type as text for messages; long ones are shortened."""
+        """Return a type as text for comments; a long one is shortened."""
         return self.text(root) if root.parts <= LONGEST_COMMENT else brief_type_text(root, SHOWN)
 
     def _tensor(self, ty: TensorType) -> str:

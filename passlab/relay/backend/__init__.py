@@ -18,7 +18,7 @@ from passlab.relay.backend import _backend, interpreter
 _TYPE_KEYS = {bool: "IntImm", int: "IntImm", str: "runtime.String"}  # Relay's names of the types of options
 
 
-class _Choice:
+class _ConfiguredName:
     """A registered name with options. `choice[option]` is an option's value, None if it has none."""
 
     registered: ClassVar[dict[str, dict[str, tuple[type, Any]]]]  # name -> option -> its type and its default
@@ -79,7 +79,7 @@ class _Choice:
         return f"{type(self).__name__}({self.name!r}, {self.options!r})"
 
 
-class Executor(_Choice):
+class Executor(_ConfiguredName):
     """The name of an executor, "graph" or "aot". The options are Relay's; they change nothing here."""
 
     registered: ClassVar = {
@@ -97,8 +97,8 @@ class Executor(_Choice):
         super().__init__(name, options)
 
 
-class Runtime(_Choice):
-    """The name of a runtime, "cpp" or "crt". Everything runs in this one; the options are Relay's."""
+class Runtime(_ConfiguredName):
+    """The name of a runtime, "cpp" or "crt". The options are Relay's; they change nothing here."""
 
     registered: ClassVar = {
         "cpp": {"system-lib": (bool, None), "system-lib-prefix": (str, None)},

@@ -22,7 +22,7 @@ from passlab.ir.walk import post_order, rewrite
 from passlab.op.dtypes import array_dtype
 from passlab.vm.files.saving import KernelLibrary
 
-OF_DEVICES = ("on_device", "device_copy")
+DEVICE_OPERATORS = ("on_device", "device_copy")
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class StorageInfo:
     @property
     def device_types(self) -> list[int]:
         """Relay's numbers for the kinds of devices."""
-        return [place.device_type for place in self.virtual_devices]
+        return [device.device_type for device in self.virtual_devices]
 
 
 @dataclass(frozen=True)
@@ -50,37 +50,37 @@ class StaticMemoryPlan:
 
 
 def GraphPlanMemory(func: Function) -> StaticMemoryPlan:
-    """Return the memory plan of a function without control flow: parameters, constants and calls, by expression.
+    """Return the memory plan of a function without control flow, for its parameters, constants and calls.
 
     Raises `VerifyError` for constructs that no graph has: control flow, references, tensors of unknown shape.
     """
     if not isinstance(func, Function):
         raise RunTypeError(f"the memory of a function is planned, not of a {type(func).__name__}")
     typed = infer_module(IRModule.from_expr(func))["main"]
-    lowered, became = _lower(typed)
+    lowered, replacements = _lower(typed)
     code = GraphCode(lowered)
     rows = [0]
     for node in code.nodes:
         rows.append(rows[-1] + node.num_outputs)
-    tensors = [tensor for of_node in code.tensors for tensor in of_node]
+    tensors = [tensor for node_tensors in code.tensors for tensor in node_tensors]
     sizes = [prod(t.concrete_shape) * array_dtype(t.dtype).itemsize for t in tensors]
-    devices = [device for device, of_node in zip(code.devices, code.tensors, strict=True) for _ in of_node]
-    reader = ExecutorNode("results", "results", tuple(code.heads), 0)  # the results of the function are read at its end
+    devices = [device for device, node_tensors in zip(code.devices, code.tensors, strict=True) for _ in node_tensors]
+    reader = ExecutorNode("results", "results", tuple(code.heads), 0)  # keeps the results alive until the end
     storages = plan_memory([*code.nodes, reader], [], sizes, devices)
-    first: dict[int, int] = {}
+    first_sizes: dict[int, int] = {}
     for storage, size in zip(storages, sizes, strict=True):
-        first.setdefault(storage, size)
+        first_sizes.setdefault(storage, size)
 
     def info(expr: Expr) -> StorageInfo:
-        at = [rows[node] + index for node, index in code.entries[expr]]
-        where = [replace(devices[i], memory_scope=devices[i].memory_scope or "global") for i in at]
-        return StorageInfo([storages[i] for i in at], where, [first[storages[i]] for i in at])
+        entries = [rows[node] + index for node, index in code.entries[expr]]
+        scoped = [replace(devices[i], memory_scope=devices[i].memory_scope or "global") for i in entries]
+        return StorageInfo([storages[i] for i in entries], scoped, [first_sizes[storages[i]] for i in entries])
 
-    return StaticMemoryPlan({old: info(new) for old, new in became.items() if code.entries.get(new)})
+    return StaticMemoryPlan({old: info(new) for old, new in replacements.items() if code.entries.get(new)})
 
 
 def build(mod: dict[Any, KernelLibrary], target: Any = None, target_host: Any = None) -> KernelLibrary:
-    """Return the library of the kernels that `GraphExecutorCodegen` created, for any target."""
+    """Return the library of the kernels that `GraphExecutorCodegen` created; the target is ignored."""
     libraries = list(mod.values())
     if len(libraries) != 1 or not isinstance(libraries[0], KernelLibrary):
         raise RunTypeError("a library is built of the kernels that `GraphExecutorCodegen.codegen` returned")
@@ -93,10 +93,8 @@ def _outside_kernels(func: Function) -> list[Expr]:
 
 
 def _lower(func: Function) -> tuple[IRModule, dict[Expr, Expr]]:
-    """Return a module whose `main` calls a kernel for each call of the function, and the replacement of each
-    expression.
-    """
-    became: dict[Expr, Expr] = {}  # `rewrite` records all its replacements here
+    """Return a module whose `main` calls a kernel for each call of a function, and the replacements of nodes."""
+    replacements: dict[Expr, Expr] = {}  # `rewrite` records all its replacements here
     kernels: dict[str, Function] = {}
 
     def kernel(function: Function) -> GlobalVar:
@@ -106,16 +104,16 @@ def _lower(func: Function) -> tuple[IRModule, dict[Expr, Expr]]:
 
     for node in _outside_kernels(func):
         if isinstance(node, Function) and node.is_primitive:
-            became[node] = kernel(node)
+            replacements[node] = kernel(node)
 
-    def enter_call(pre: Expr, post: Expr) -> Expr:
-        if not isinstance(pre, Call) or not is_op_call(post) or post.op.name in OF_DEVICES:
+    def lower_call(pre: Expr, post: Expr) -> Expr:
+        if not isinstance(pre, Call) or not is_op_call(post) or post.op.name in DEVICE_OPERATORS:
             return post
         params = [Var(f"p{i}", arg.checked_type) for i, arg in enumerate(pre.args)]
         body = Call(post.op, params, post.attrs, post.type_args)
         return Call(kernel(Function(params, body).with_attr("Primitive", 1)), post.args, None, (), post.span)
 
-    main = rewrite(func, enter_call, replace=became, only=(Call,))
+    main = rewrite(func, lower_call, replace=replacements, only=(Call,))
     mod = infer_module(IRModule.from_expr(main).with_functions(kernels))
     typed = dict(zip(post_order(main), post_order(mod["main"]), strict=True))
-    return mod, {node: typed[new] for node in _outside_kernels(func) if (new := became.get(node, node)) in typed}
+    return mod, {node: typed[new] for node in _outside_kernels(func) if (new := replacements.get(node, node)) in typed}

@@ -24,11 +24,11 @@ def convert(
     layout: str = "NHWC",
     kernel_size: int = 1,
 ) -> tuple[Expr, dict[str, Any]]:
-    """Return the function with `nn.sparse_conv2d` for weights with at least that fraction of zeros, and its arrays by
-    name.
+    """Return the function with `nn.sparse_conv2d` for weights with at least `sparsity_threshold` zeros, and its arrays
+    by name.
 
     `layout` is that of the data, `kernel_size` the window of the weights, 1 or 3. Raises `NodeValueError` if the matrix
-    of such a weight is not a multiple of `blocksize`. A weight that other operators use, too, stays among the arrays.
+    of such a weight is not a multiple of `blocksize`. A weight that other operators also use stays among the arrays.
     """
     arrays = dict(params)
     names, shapes = process_params(func, arrays, blocksize, sparsity_threshold, layout, kernel_size)
@@ -45,7 +45,7 @@ def convert2(
     layout: str = "NHWC",
     kernel_size: int = 1,
 ) -> tuple[Expr, Mapping[str, Any]]:
-    """Return the function with `nn.sparse_conv2d` for constant weights, and `params` as they are; see `convert`."""
+    """Return the function with `nn.sparse_conv2d` for constant weights, and `params` unchanged; see `convert`."""
     weights: dict[Constant, Var] = {}
 
     def lift(pre: Call, post: Call) -> Expr:

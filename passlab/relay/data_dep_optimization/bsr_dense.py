@@ -15,11 +15,11 @@ from passlab.testing import run_opt_pass
 def convert(
     func: Expr, params: Mapping[str, Any], blocksize: tuple[int, int], sparsity_threshold: float
 ) -> tuple[Expr, dict[str, Any]]:
-    """Return the function with `nn.sparse_dense` for weights with at least that fraction of zeros, and its arrays by
-    name.
+    """Return the function with `nn.sparse_dense` for weights with at least `sparsity_threshold` zeros, and its arrays
+    by name.
 
     Raises `NodeValueError` if the shape of such a weight is not a multiple of `blocksize`. A weight that other
-    operators use, too, stays among the arrays.
+    operators also use stays among the arrays.
     """
     arrays = dict(params)
     names, shapes = process_params(func, arrays, blocksize, sparsity_threshold)

@@ -8,7 +8,7 @@ from passlab.transform.registering import REGISTERS
 
 _namespace = OperatorNamespace("", __name__)
 _NAMES = {
-    **{room: f"passlab.relay.{room}" for room in ("nn", "image", "vision", "random", "annotation", "memory")},
+    **{module: f"passlab.relay.{module}" for module in ("nn", "image", "vision", "random", "annotation", "memory")},
     **{name: f"passlab.relay.op.{name}" for name in ("algorithm", "contrib", "op", "reduce", "tensor", "transform")},
     "TupleWrapper": "passlab.ir.expr:TupleWrapper",
     "_make": "passlab.relay.op._make",

@@ -1,7 +1,7 @@
 """Raw constructors of calls: `_make.concatenate(data, axis)` takes the inputs, then all attributes by position or name.
 
-Relay's own Python functions use them. Attributes have the order of the operator's record; conveniences of the
-operator's function (defaults that depend on other arguments, wrapped tuples) are left out.
+Relay's own Python functions use them. Attributes have the order of the operator's record; these functions
+lack the conveniences of the operator's builder (defaults that depend on other arguments, wrapped tuples).
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ def constructor(op: Op) -> Callable[..., Call]:
     def make(*args: Any, **attrs: Any) -> Call:
         values = args[count:]
         if len(args) < count or len(values) > len(fields):
-            takes = ", ".join([*op.spec.inputs, *fields])
-            raise AttrsError(Diagnostic(f"`{op.name}` is given {len(args)} arguments", hint=f"it takes {takes}"))
+            parameters = ", ".join([*op.spec.inputs, *fields])
+            raise AttrsError(Diagnostic(f"`{op.name}` is given {len(args)} arguments", hint=f"it takes {parameters}"))
         return make_call(op, args[:count], {**dict(zip(fields, values, strict=False)), **attrs})
 
     make.__name__ = make.__qualname__ = op.name.rpartition(".")[2]

@@ -15,8 +15,7 @@ _tables: dict[str, Callable[[], Table]] = {}
 
 
 def register_pattern_table(compiler: str, table: Callable[[], Table] | None = None) -> Callable[..., Any]:
-    """Register the patterns of a compiler: a function that returns entries `(name, pattern)` or `(name, pattern,
-    check)`.
+    """Register the function that returns a compiler's entries `(name, pattern)` or `(name, pattern, check)`.
 
     Without `table`, return a decorator of that function. A second registration replaces the first.
     """
@@ -29,6 +28,6 @@ def register_pattern_table(compiler: str, table: Callable[[], Table] | None = No
 
 
 def get_pattern_table(compiler: str) -> Table | None:
-    """Return the patterns of a compiler, to pass to MergeComposite; None if it has registered none."""
+    """Return the patterns of a compiler, to pass to MergeComposite; None if none are registered."""
     function = _tables.get(compiler)
     return None if function is None else function()

@@ -3,9 +3,9 @@
     with relay.quantize.qconfig(calibrate_mode="kl_divergence", weight_scale="max"):
         small = relay.quantize.quantize(mod, params, dataset=[{"data": image}, ...])
 
-`config` holds the options. `quantizing` runs the steps: `partitioning` and `annotating` choose the operators on
-integers, `calibration` finds scales, `realizing` writes the integer arithmetic, `conversions` separates conversion from
-computation.
+`config` has the options. `quantizing` runs the steps: `partitioning` and `annotating` choose the operators on
+integers, `calibration` finds scales, `realizing` creates the integer arithmetic, `conversions` separates conversions
+from computation.
 """
 
 from __future__ import annotations

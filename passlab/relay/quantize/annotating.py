@@ -1,7 +1,7 @@
-"""Annotation: selects the operators to run on integers, and the kind of the numbers between them.
+"""Annotation: selects the operators to run on integers, and the kind of each tensor between them.
 
-Each future integer is written as `simulated_quantize`, whose scale and bounds are variables until calibration sets
-them.
+A tensor to be quantized becomes a call of `simulated_quantize`, whose scale and bounds are variables until calibration
+sets them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ SIMULATED = "relay.op.annotation.simulated_quantize"
 
 
 class QAnnotateKind:
-    """The kinds of numbers: the options give each kind a width and a dtype."""
+    """The kinds of quantized tensors: the options give each kind a width and a dtype."""
 
     IDENTITY = 0
     INPUT = 1
@@ -41,19 +41,19 @@ def simulated_calls(root: Expr) -> list[OpCall]:
 
 
 class Annotated(PendingResult):
-    """An expression that will be integers, with their kind."""
+    """An expression to be computed on integers, and its kind."""
 
     def __init__(self, expr: Expr, kind: int) -> None:
         super().__init__(expr)
         self.kind = kind
 
 
-def _parts(value: Any) -> tuple[Expr, int | None]:
+def _annotation(value: Any) -> tuple[Expr, int | None]:
     return (value.expr, value.kind) if isinstance(value, Annotated) else (write(value), None)
 
 
 class Annotator:
-    """The rules of one function: they count convolutions, and stop at the first global pool."""
+    """The rules for one function. They count convolutions, and no longer apply after the first global pool."""
 
     def __init__(self) -> None:
         self.config: QConfig = current_qconfig()
@@ -96,8 +96,8 @@ class Annotator:
             self.simulated[expr, kind] = make(SIMULATED, expr, *bounds, kind=kind)
         return self.simulated[expr, kind]
 
-    def _small(self, expr: Expr) -> Expr:
-        """Return an expression as weight if it is constant, else as input."""
+    def _attach_narrow(self, expr: Expr) -> Expr:
+        """Return `simulated_quantize` of a constant as weight, of any other expression as input."""
         return self.attach(expr, QAnnotateKind.WEIGHT if isinstance(expr, Constant) else QAnnotateKind.INPUT)
 
     def _is_skipped(self, name: str) -> bool:
@@ -110,7 +110,7 @@ class Annotator:
 
     def _layer(self, call: Call, args: list[Any]) -> Annotated | None:
         assert isinstance(call.op, Op)
-        (data, kind), weight = _parts(args[0]), write(args[1])
+        (data, kind), weight = _annotation(args[0]), write(args[1])
         if self.stopped or self._is_skipped(call.op.name) or not isinstance(weight, Constant):
             return None
         if kind != QAnnotateKind.INPUT:
@@ -119,31 +119,31 @@ class Annotator:
         return Annotated(Call(call.op, operands, call.attrs), QAnnotateKind.ACTIVATION)
 
     def _multiply(self, call: Call, args: list[Any]) -> Annotated | None:
-        parts = [_parts(arg) for arg in args]
+        parts = [_annotation(arg) for arg in args]
         if self.stopped or all(kind is None for _, kind in parts):
             return None
-        operands = [expr if kind == QAnnotateKind.INPUT else self._small(expr) for expr, kind in parts]
+        operands = [expr if kind == QAnnotateKind.INPUT else self._attach_narrow(expr) for expr, kind in parts]
         return Annotated(Call(call.op, operands, call.attrs), QAnnotateKind.ACTIVATION)
 
     def _add(self, call: Call, args: list[Any]) -> Annotated | None:
-        (left, left_kind), (right, right_kind) = (_parts(arg) for arg in args)
+        (left, left_kind), (right, right_kind) = (_annotation(arg) for arg in args)
         if self.stopped or (left_kind is None and right_kind is None):
             return None
         if left_kind is None:
             left = self.attach(left, QAnnotateKind.INPUT)
         elif right_kind is None:
-            right = self._small(right)
+            right = self._attach_narrow(right)
         elif left_kind == right_kind == QAnnotateKind.ACTIVATION:
             right = self.attach(right, QAnnotateKind.INPUT)
         return Annotated(Call(call.op, [left, right], call.attrs), QAnnotateKind.ACTIVATION)
 
     def _follow(self, call: Call, args: list[Any]) -> Annotated | None:
-        expr, kind = _parts(args[0])
+        expr, kind = _annotation(args[0])
         rest = [write(arg) for arg in args[1:]]
         return None if self.stopped or kind is None else Annotated(Call(call.op, [expr, *rest], call.attrs), kind)
 
     def _as_input(self, call: Call, args: list[Any]) -> Annotated | None:
-        expr, kind = _parts(args[0])
+        expr, kind = _annotation(args[0])
         if self.stopped or kind is None:
             return None
         if kind == QAnnotateKind.ACTIVATION:
@@ -156,14 +156,14 @@ class Annotator:
     def _concatenate(self, call: Call, args: list[Any]) -> Annotated | None:
         if self.stopped or not isinstance(args[0], list):
             return None
-        parts = [_parts(field) for field in args[0]]
-        # Floats get the width of an input: Relay gives them that of an activation, which overflows in the scale of
-        # their neighbours.
+        parts = [_annotation(field) for field in args[0]]
+        # Floats get the width of an input. Relay uses that of an activation, which overflows in the scale of the
+        # other fields.
         fields = [self.attach(expr, QAnnotateKind.INPUT) if kind is None else expr for expr, kind in parts]
         return Annotated(Call(call.op, [Tuple(fields)], call.attrs), QAnnotateKind.ACTIVATION)
 
     def _global_pool(self, call: Call, args: list[Any]) -> Expr | None:
-        if self.stopped or _parts(args[0])[1] is None:
+        if self.stopped or _annotation(args[0])[1] is None:
             return None
         self.stopped = True
         return Call(call.op, [write(args[0])], call.attrs)
@@ -171,6 +171,6 @@ class Annotator:
     def _product(self, call: Call, args: list[Any]) -> Annotated | None:
         if self.stopped:
             return None
-        parts = [_parts(arg) for arg in args]
-        operands = [expr if kind == QAnnotateKind.INPUT else self._small(expr) for expr, kind in parts]
+        parts = [_annotation(arg) for arg in args]
+        operands = [expr if kind == QAnnotateKind.INPUT else self._attach_narrow(expr) for expr, kind in parts]
         return Annotated(Call(call.op, operands, call.attrs), QAnnotateKind.ACTIVATION)

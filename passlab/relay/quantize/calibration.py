@@ -1,4 +1,4 @@
-"""Calibration: the largest number that each quantized tensor keeps. This file knows arrays only."""
+"""Calibration: the largest absolute value that a quantized tensor represents. This file uses arrays only."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def find_scale_by_kl(data: Array, bins: int = BINS, levels: int = LEVELS) -> flo
 
     Source: S. Migacz, 8-bit Inference with TensorRT, 2017: for each bound of a histogram, the distribution inside, with
     the outliers added to the ends, is compared with the same after quantization to `levels` steps, by the
-    Kullback-Leibler divergence. Cost: 257 times the bins, at most.
+    Kullback-Leibler divergence. At most 257 bounds are compared.
     """
     sizes = np.asarray(data, np.float64).reshape(-1)
     largest = float(np.abs(sizes).max(initial=0))
@@ -44,26 +44,26 @@ def find_scale_by_kl(data: Array, bins: int = BINS, levels: int = LEVELS) -> flo
     counts, edges = np.histogram(sizes, bins=bins, range=(-largest, largest))
     middle, half = bins // 2, levels // 2
     best, scale = math.inf, largest
-    for reach in range(half, middle + 1, max((middle - half) // 256, 1)):
-        loss = _divergence(counts, middle - reach, middle + reach + 1, levels)
+    for radius in range(half, middle + 1, max((middle - half) // 256, 1)):
+        loss = _divergence(counts, middle - radius, middle + radius + 1, levels)
         if loss < best:
-            best, scale = loss, float(edges[middle + reach + 1])
+            best, scale = loss, float(edges[middle + radius + 1])
     return scale
 
 
 def _divergence(counts: Array, start: int, stop: int, levels: int) -> float:
-    """Return the divergence of a histogram clipped to a range from the same in levels."""
+    """Return the Kullback-Leibler divergence between a histogram clipped to a range and its quantization to levels."""
     inside = counts[start:stop].astype(np.float64)
-    cut = inside.copy()
-    cut[0] += counts[:start].sum()
-    cut[-1] += counts[stop:].sum()
+    clipped = inside.copy()
+    clipped[0] += counts[:start].sum()
+    clipped[-1] += counts[stop:].sum()
     level = np.minimum(np.arange(inside.size) * levels // inside.size, levels - 1)
-    filled = cut != 0
+    filled = clipped != 0
     total = np.bincount(level, inside, levels)
     members = np.bincount(level, filled, levels)
     mean = np.divide(total, members, out=np.zeros(levels), where=members > 0)
-    stepped = np.where(filled, mean[level], 0.0)
-    p, q = (_smooth(part) for part in (cut, stepped))
+    quantized = np.where(filled, mean[level], 0.0)
+    p, q = (_smooth(part) for part in (clipped, quantized))
     return math.inf if p is None or q is None else float(np.sum(p * np.log(p / q)))
 
 
@@ -72,9 +72,9 @@ def _smooth(counts: Array, epsilon: float = 1e-4) -> Array | None:
     zeros = counts == 0
     if zeros.all():
         return None
-    taken = epsilon * zeros.sum() / (~zeros).sum()
-    if taken >= counts[~zeros].min():
+    reduction = epsilon * zeros.sum() / (~zeros).sum()
+    if reduction >= counts[~zeros].min():
         return None
-    smooth: Array = np.where(zeros, epsilon, counts - taken)
-    share: Array = smooth / smooth.sum()
-    return share
+    smooth: Array = np.where(zeros, epsilon, counts - reduction)
+    distribution: Array = smooth / smooth.sum()
+    return distribution

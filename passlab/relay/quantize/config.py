@@ -1,4 +1,4 @@
-"""The options of quantization, in force inside a `with` block."""
+"""The options of quantization, which apply inside a `with` block."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ class QConfig:
 
     `calibrate_mode` is `global_scale`, `kl_divergence` or `percentile`; `weight_scale` is `power2` or `max`.
     `skip_conv_layers` lists convolutions to skip, counted from 0; dense layers are skipped unless `skip_dense_layer` is
-    False. With `debug_enabled_ops`, only these operators are quantized. `do_simulation` keeps floats that take the
-    values of the integers. `round_for_shift` and `rounding` (`UPWARD`, `TONEAREST`) control the rounding from one scale
+    False. With `debug_enabled_ops`, only these operators are quantized. `do_simulation` keeps floats with the values
+    of the integers. `round_for_shift` and `rounding` (`UPWARD`, `TONEAREST`) control the rounding from one scale
     to another. `partition_conversions` splits the result into functions: `disabled`, `enabled`, or `fully_integral`,
     which rejects floats between inputs and outputs. `calibrate_chunk_by` is accepted and ignored: all numbers are
     collected in one run.
@@ -71,5 +71,5 @@ def qconfig(**options: Any) -> QConfig:
 
 
 def current_qconfig() -> QConfig:
-    """Return the options in force, the defaults outside of a `with` block."""
+    """Return the options of the innermost `with` block, the defaults outside of one."""
     return _current.get() or QConfig()

@@ -1,4 +1,4 @@
-"""A quantized network in three functions: floats to integers, integers alone, integers to floats."""
+"""Splits a quantized network into three functions: floats to integers, integers only, integers to floats."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def partition_conversions(mod: IRModule, quantized_dtypes: Collection[str], ensu
         converts = all(_is_conversion(node) for node in post_order(parts[name]) if isinstance(node, Call))
         if ensure_fully_integral and not converts:
             raise NotIntegralError(Diagnostic(f"{name} computes more than conversions"))
-    result = infer_module(_in_turn(mod["main"], parts))
+    result = infer_module(_compose(mod["main"], parts))
     floats = all_dtypes(result["quantized_main"]) - set(quantized_dtypes)
     if ensure_fully_integral and floats:
         hint = 'partition_conversions="enabled" permits them'
@@ -82,24 +82,24 @@ def _cut_outputs(params: list[Var], body: Expr, quantized_dtypes: Collection[str
 
     post_order(typed.body, enter=enter)
     if not last:
-        whole = Var("input", typed.body.checked_type)
-        return {"quantized_main": typed, "dequantize_outputs": Function([whole], whole)}
+        result = Var("input", typed.body.checked_type)
+        return {"quantized_main": typed, "dequantize_outputs": Function([result], result)}
     after = rewrite(typed.body, replace=dict(last))
     if len(last) == 1:
         return {
             "quantized_main": Function(typed.params, next(iter(last))),
             "dequantize_outputs": Function(list(last.values()), after),
         }
-    several = Var("input")
-    fields: dict[Expr, Expr] = {var: TupleGetItem(several, i) for i, var in enumerate(last.values())}
+    outputs = Var("input")
+    fields: dict[Expr, Expr] = {var: TupleGetItem(outputs, i) for i, var in enumerate(last.values())}
     return {
         "quantized_main": Function(typed.params, Tuple(list(last))),
-        "dequantize_outputs": Function([several], substitute(after, fields)),
+        "dequantize_outputs": Function([outputs], substitute(after, fields)),
     }
 
 
-def _in_turn(main: Function, parts: dict[str, Function]) -> IRModule:
-    """Return a module of the parts and a `main` that calls them one after the other."""
+def _compose(main: Function, parts: dict[str, Function]) -> IRModule:
+    """Return a module of the parts and a `main` that calls them in order."""
     names = {name: GlobalVar(name) for name in parts}
     params = [Var(param.name_hint, param.type_annotation) for param in main.params]
     first, second, third = (Var(name) for name in ("quantized_inputs", "quantized_outputs", "dequantized_outputs"))

@@ -10,35 +10,35 @@ from passlab.ir.op import Op, Trait
 from passlab.ir.walk import post_order, rebuild
 
 Rule = Callable[[Call, list[Any]], Any]
-# The rectifiers (`nn.relu`). An input scaled by a positive factor gives the result scaled by it, so a rectifier may be
-# applied to the integers of a quantized tensor.
+# The rectifiers (`nn.relu`). They commute with a positive factor, so they can be applied to the integers of a quantized
+# tensor.
 RECTIFIERS = tuple(n for n in Op.list_op_names() if Trait.HOMOGENEOUS | Trait.CLAMPS in Op.get(n).spec.traits)
 
 
 class PendingResult:
-    """The result of a rule in place of an expression; the rules of its users may take it apart."""
+    """The result of a rule that is not an expression yet; rules of its users may read its parts."""
 
     def __init__(self, expr: Expr) -> None:
         self.expr = expr
-        self._written: Expr | None = None
+        self._expr_for_users: Expr | None = None
 
     def write(self) -> Expr:
         """Return the expression for users without a rule; the same one for all of them."""
-        if self._written is None:
-            self._written = self._write()
-        return self._written
+        if self._expr_for_users is None:
+            self._expr_for_users = self._create()
+        return self._expr_for_users
 
-    def _write(self) -> Expr:
+    def _create(self) -> Expr:
         return self.expr
 
 
-def _written(value: Any) -> Expr:
+def _as_expr(value: Any) -> Expr:
     return value.write() if isinstance(value, PendingResult) else value
 
 
 def write(value: Any) -> Expr:
     """Return the result for a node as an expression: itself, a pending one, or a tuple of them."""
-    return Tuple([_written(field) for field in value]) if isinstance(value, list) else _written(value)
+    return Tuple([_as_expr(field) for field in value]) if isinstance(value, list) else _as_expr(value)
 
 
 def rewrite_forward(function: Function, rules: Mapping[str, Rule]) -> Function:

@@ -1,4 +1,4 @@
-"""Partition: inserts a hint where wide numbers leave a layer and its neighbours, to narrow them again."""
+"""Partition: inserts a cast hint where wide integers leave a layer and its followers, to narrow them again."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from passlab.relay.quantize.forward import RECTIFIERS, PendingResult, Rule, writ
 class Wide(PendingResult):
     """The wide results of a layer."""
 
-    def _write(self) -> Expr:
+    def _create(self) -> Expr:
         hint = make("annotation.cast_hint", self.expr, dtype=current_qconfig().dtype_input)
         return make("annotation.stop_fusion", hint)
 

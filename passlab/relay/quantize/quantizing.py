@@ -1,4 +1,4 @@
-"""`quantize`: selects operators, finds scales, writes integer arithmetic; each step is a pass of its own."""
+"""`quantize`: selects operators, finds scales, creates integer arithmetic; each step is a separate pass."""
 
 from __future__ import annotations
 
@@ -33,14 +33,12 @@ Dataset = Iterable[Mapping[str, Any]]
 
 
 def prerequisite_optimize(mod: IRModule, params: Mapping[str, Any] | None = None) -> IRModule:
-    """Bind parameters, and simplify under the current context: at level 3 batch norms are folded into earlier
-    layers.
-    """
+    """Bind parameters and simplify in the current context: at level 3, batch norms are folded into earlier layers."""
     return Sequential([get_pass(name) for name in PREPARATION])(infer_module(bind_params(mod, params)))
 
 
 def partition() -> Pass:
-    """Return the pass that marks where the results of a layer are to be narrowed."""
+    """Return the pass that inserts hints where the results of a layer are narrowed."""
 
     def transform(func: Function, mod: IRModule, ctx: PassContext) -> Function:
         return rewrite_forward(func, PARTITION_RULES)
@@ -50,7 +48,7 @@ def partition() -> Pass:
 
 
 def annotate() -> Pass:
-    """Return the pass that writes `simulated_quantize` around the operators that are to work on integers."""
+    """Return the pass that inserts `simulated_quantize` around the operators to run on integers."""
 
     def transform(func: Function, mod: IRModule, ctx: PassContext) -> Function:
         result = rewrite_forward(func, Annotator().rules)
@@ -96,7 +94,7 @@ def calibrate(dataset: Dataset | None = None) -> Callable[[IRModule, PassContext
 def _largest_numbers(
     main: Function, calls: list[OpCall], config: QConfig, dataset: Dataset | None
 ) -> dict[OpCall, float]:
-    """Return the largest number that each simulated quantization keeps."""
+    """Return the largest absolute value of each simulated quantization."""
     find_weight = power_of_two_scale if config.weight_scale == "power2" else max_scale
     weights = {call: call.args[0] for call in calls if call.attrs.kind == QAnnotateKind.WEIGHT}
     largest = {call: find_weight(weight.data) for call, weight in weights.items() if isinstance(weight, Constant)}
@@ -104,31 +102,31 @@ def _largest_numbers(
     if config.calibrate_mode == "global_scale":
         return {**largest, **dict.fromkeys(others, float(config.global_scale))}
     find = find_scale_by_kl if config.calibrate_mode == "kl_divergence" else find_scale_by_percentile
-    seen = _numbers(main, others, config, dataset)
-    return {**largest, **{call: find(np.concatenate(seen[i])) for i, call in enumerate(others)}}
+    samples = _collect_values(main, others, config, dataset)
+    return {**largest, **{call: find(np.concatenate(samples[i])) for i, call in enumerate(others)}}
 
 
-def _numbers(main: Function, calls: list[OpCall], config: QConfig, dataset: Dataset | None) -> list[list[Array]]:
-    """Return the numbers that reach each simulated quantization before anything is quantized."""
+def _collect_values(main: Function, calls: list[OpCall], config: QConfig, dataset: Dataset | None) -> list[list[Array]]:
+    """Return the operands of each simulated quantization in the network of floats, one array per sample."""
     if dataset is None:
         hint = "quantize(mod, params, dataset=[{name: array}, ...]); or calibrate_mode='global_scale'"
         raise RunError(Diagnostic(f"calibration by {config.calibrate_mode} needs data", hint=hint))
-    plain: dict[Expr, Expr] = {}
-    rewrite(main.body, lambda pre, post: post.args[0] if is_call_of(post, SIMULATED) else post, replace=plain)
-    reached = Tuple([plain[call] for call in calls])
+    operands: dict[Expr, Expr] = {}
+    rewrite(main.body, lambda pre, post: post.args[0] if is_call_of(post, SIMULATED) else post, replace=operands)
+    results = Tuple([operands[call] for call in calls])
     bounds = {arg for call in simulated_calls(main) for arg in call.args[1:]}
     params = [param for param in main.params if param not in bounds]
-    evaluator = Evaluator(infer_module(IRModule.from_expr(Function(params, reached))))
-    seen: list[list[Array]] = [[] for _ in calls]
+    evaluator = Evaluator(infer_module(IRModule.from_expr(Function(params, results))))
+    collected: list[list[Array]] = [[] for _ in calls]
     for sample in dataset:
         absent = [param.name_hint for param in params if param.name_hint not in sample]
         if absent:
             names = ", ".join(sample) or "nothing"
             raise RunError(Diagnostic(f"a sample of the data has no %{absent[0]}", found=names))
         arguments = [np.asarray(sample[param.name_hint], _dtype(param)) for param in params]
-        for arrays, value in zip(seen, evaluator.run("main", arguments), strict=True):
+        for arrays, value in zip(collected, evaluator.run("main", arguments), strict=True):
             arrays.append(np.asarray(value).reshape(-1))
-    return seen
+    return collected
 
 
 def _dtype(param: Var) -> str:
@@ -137,12 +135,11 @@ def _dtype(param: Var) -> str:
 
 
 def quantize(mod: IRModule, params: Mapping[str, Any] | None = None, dataset: Dataset | None = None) -> IRModule:
-    """Return a module whose layers work on integers, under the options of `qconfig`.
+    """Return a module whose layers compute on integers, by the options of `qconfig`.
 
-    Integers are passed on from layer to layer, as `annotating` decides; a layer takes part if its weight is a constant.
-    `dataset` are inputs of `main` by name, for the modes that need data (`kl_divergence`, `percentile`). Raises
-    `RunError` if data is needed and not given, `NotIntegralError` if `partition_conversions` asks for integers alone
-    and there are floats.
+    `annotating` selects the layers; their weights must be constants. `dataset` has inputs of `main` by name, for the
+    modes that need data (`kl_divergence`, `percentile`). Raises `RunError` if such a mode has no data, and
+    `NotIntegralError` if `partition_conversions="fully_integral"` and the result computes on floats.
     """
     config = current_qconfig()
     passes = [partition(), annotate(), module_pass(calibrate(dataset), opt_level=1, name="QuantizeCalibrate")]

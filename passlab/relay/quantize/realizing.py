@@ -25,7 +25,7 @@ def scalar(value: Any, dtype: str = "float32") -> Constant:
 
 
 class Integers(PendingResult):
-    """Integers of a dtype, and the scale of one step. They may still be stored as floats."""
+    """Integers of a dtype, and the float that one represents (`scale`). They may still be stored as floats."""
 
     float_dtype = "float32"  # of the numbers they represent
 
@@ -33,7 +33,7 @@ class Integers(PendingResult):
         super().__init__(expr)
         self.scale, self.dtype = scale, dtype
 
-    def _write(self) -> Expr:
+    def _create(self) -> Expr:
         return make("multiply", make("cast", self.expr, dtype=self.float_dtype), scalar(self.scale, self.float_dtype))
 
     def cast(self, dtype: str) -> Expr:
@@ -45,7 +45,7 @@ def _product(a: float, b: float) -> float:
     return float(np.float32(a) * np.float32(b))
 
 
-def _whole_power(factor: float) -> int | None:
+def _power_of_two(factor: float) -> int | None:
     """Return the exponent of a power of two, None for another number."""
     part, exponent = math.frexp(factor)
     return exponent - 1 if part == 0.5 else None
@@ -61,8 +61,8 @@ def _fixed_point_product(data: Expr, factor: float) -> Expr:
     total = FRACTION_BITS - shift
     half = 1 << (total - 1)
     is_negative = make("less", data, scalar(0, "int64"))
-    nudge = make("where", is_negative, scalar(half - 1, "int64"), scalar(half, "int64"))
-    wide = make("add", make("multiply", data, scalar(multiplier, "int64")), nudge)
+    rounding = make("where", is_negative, scalar(half - 1, "int64"), scalar(half, "int64"))
+    wide = make("add", make("multiply", data, scalar(multiplier, "int64")), rounding)
     return make("right_shift", wide, scalar(total, "int64"))
 
 
@@ -71,7 +71,7 @@ def _enlarge(data: Expr, scale: float, smaller: float, dtype: str) -> Expr:
     if scale == smaller:
         return data
     factor = float(np.float32(scale) / np.float32(smaller))
-    shift = _whole_power(factor)
+    shift = _power_of_two(factor)
     if shift is not None:
         return make("left_shift", data, scalar(shift, dtype))
     if factor == int(factor):
@@ -93,8 +93,8 @@ def _quantize(call: Call, args: list[Any]) -> Integers:
     scale, low, high = (float(arg.data) for arg in args[1:])
     data = args[0]
     if not isinstance(data, Integers):
-        counted = make("round", make("multiply", data, scalar(1 / scale, _dtype(call))))
-        return Integers(make("clip", counted, a_min=low, a_max=high), scale, _dtype(call))
+        steps = make("round", make("multiply", data, scalar(1 / scale, _dtype(call))))
+        return Integers(make("clip", steps, a_min=low, a_max=high), scale, _dtype(call))
     expr = data.expr
     if data.scale != scale:
         expr = _rescale(data, scale)
@@ -106,7 +106,7 @@ def _rescale(data: Integers, scale: float) -> Expr:
     """Return integers at another scale, as wide as activations or wider."""
     config = current_qconfig()
     dtype = config.dtype_activation
-    shift = _whole_power(float(np.float32(scale) / np.float32(data.scale)))
+    shift = _power_of_two(float(np.float32(scale) / np.float32(data.scale)))
     if shift is None:
         return _fixed_point_product(data.cast("int64"), data.scale / scale)
     wide = data.cast(dtype)
@@ -135,14 +135,14 @@ def _multiply(call: Call, args: list[Any]) -> Integers | None:
     return Integers(product, _product(args[0].scale, args[1].scale), dtype)
 
 
-def _in_one_scale(args: list[Integers]) -> tuple[list[Expr], float, str]:
+def _to_common_scale(args: list[Integers]) -> tuple[list[Expr], float, str]:
     """Return integers as activations of the smallest of their scales."""
     dtype, scale = current_qconfig().dtype_activation, min(arg.scale for arg in args)
     return [_enlarge(arg.cast(dtype), arg.scale, scale, dtype) for arg in args], scale, dtype
 
 
-def _share_a_scale(args: list[Any]) -> bool:
-    """Return whether all are integers, and an activation holds a step of the largest scale in steps of the smallest."""
+def _have_common_scale(args: list[Any]) -> bool:
+    """Whether all are integers, and the largest scale divided by the smallest fits in the dtype of activations."""
     if not all(isinstance(arg, Integers) for arg in args):
         return False
     scales: list[float] = [arg.scale for arg in args]
@@ -151,9 +151,9 @@ def _share_a_scale(args: list[Any]) -> bool:
 
 
 def _add(call: Call, args: list[Any]) -> Integers | None:
-    if not _share_a_scale(args):
+    if not _have_common_scale(args):
         return None
-    operands, scale, dtype = _in_one_scale(args)
+    operands, scale, dtype = _to_common_scale(args)
     # The conversion from floats to integers stays a separate kernel: its users read integers.
     for i, arg in enumerate(args):
         if arg.dtype.startswith("float"):
@@ -162,9 +162,9 @@ def _add(call: Call, args: list[Any]) -> Integers | None:
 
 
 def _concatenate(call: Call, args: list[Any]) -> Integers | None:
-    if not isinstance(args[0], list) or not _share_a_scale(args[0]):
+    if not isinstance(args[0], list) or not _have_common_scale(args[0]):
         return None
-    fields, scale, dtype = _in_one_scale(args[0])
+    fields, scale, dtype = _to_common_scale(args[0])
     return Integers(Call(call.op, [Tuple(fields)], call.attrs), scale, dtype)
 
 
@@ -204,8 +204,8 @@ def _hint(call: Call, args: list[Any]) -> Integers | None:
     return Integers(args[0].cast(dtype), args[0].scale, dtype)
 
 
-def _knowing_floats(rule: Rule) -> Rule:
-    """Return a rule whose integers know the dtype of the floats that they represent."""
+def _with_float_dtype(rule: Rule) -> Rule:
+    """Return a rule that stores in its integers the dtype of the floats they represent."""
 
     @functools.wraps(rule)
     def realize(call: Call, args: list[Any]) -> object:
@@ -229,4 +229,4 @@ _RULES: dict[str, Rule] = {
     **dict.fromkeys(("nn.avg_pool2d", "nn.global_avg_pool2d"), _follow_as_activation),
     "annotation.cast_hint": _hint,
 }
-REALIZE_RULES = {name: _knowing_floats(rule) for name, rule in _RULES.items()}
+REALIZE_RULES = {name: _with_float_dtype(rule) for name, rule in _RULES.items()}
