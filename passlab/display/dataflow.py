@@ -103,9 +103,9 @@ def dataflow(program: Any) -> Dataflow:
             if len(functions) > 1:
                 home = len(graph.groups)
                 graph.groups.append(BoxGroup(home, "definition", f"@{visible(name)}", function))
-            _Reader(graph, function, home).read()
+            _DataflowReader(graph, function, home).read()
     else:
-        _Reader(graph, program, None).read()
+        _DataflowReader(graph, program, None).read()
     return _in_order(graph)
 
 
@@ -134,7 +134,7 @@ def _in_order(graph: Dataflow) -> Dataflow:
     return graph
 
 
-class _Reader:
+class _DataflowReader:
     """Adds one function or expression to a graph."""
 
     def __init__(self, graph: Dataflow, root: Expr, home: int | None) -> None:

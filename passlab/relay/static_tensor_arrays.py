@@ -142,7 +142,7 @@ class StaticTensorArrayOps(ArrayNames):
     def define_tensor_array_scatter(self, indices_shape: Shape | None = None, force_update: bool = False) -> None:
         """Define `tensor_array_scatter`: an array with values at indices.
 
-        `indices_shape` fixes the number of indices, which is then part of the name; `force_update` replaces its definition.
+        `indices_shape` fixes the number of indices, which is then in the name; `force_update` replaces its definition.
         """
         extra = {"indices": indices_shape} if indices_shape is not None else None
         name = self.get_name("tensor_array_scatter", extra)
