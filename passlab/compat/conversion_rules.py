@@ -93,17 +93,17 @@ def get_binary_types(expr: Call, type_map: Any) -> tuple[Any, ...]:
     A floating constant is quantized like the other operand. Raises `TypeError` if neither operand is quantized.
     """
     operands = list(expr.args)
-    known = [type_map.quantization.get(operand) for operand in operands]
-    if known == [None, None]:
+    parameters = [type_map.quantization.get(operand) for operand in operands]
+    if parameters == [None, None]:
         raise TypeError("neither input is quantized!")
-    for i, other in ((0, known[1]), (1, known[0])):
+    for i, other in ((0, parameters[1]), (1, parameters[0])):
         operand = operands[i]
-        if known[i] is None:
+        if parameters[i] is None:
             assert isinstance(operand, Constant)
             operands[i] = quantized(operand, other)
-            known[i] = other
+            parameters[i] = other
     result = type_map[expr]
-    return (*operands, *known, result if known[0].dtype == result.dtype else known[0])
+    return (*operands, *parameters, result if parameters[0].dtype == result.dtype else parameters[0])
 
 
 def register_binary_qnn(op_name: str, op: Callable[..., Expr]) -> None:

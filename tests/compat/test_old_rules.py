@@ -47,9 +47,9 @@ def test_a_padded_product_has_sizes_of_a_tensor_core_and_the_same_values(m: int,
 def _sizes(mod: Any, op: str) -> tuple[int, ...]:
     from tvm import relay
 
-    found: list[Any] = []
-    relay.analysis.post_order_visit(mod["main"], lambda e: found.append(e) if isinstance(e, relay.Call) else None)
-    data, weight = next(call.args for call in found if call.op.name == op)
+    calls: list[Any] = []
+    relay.analysis.post_order_visit(mod["main"], lambda e: calls.append(e) if isinstance(e, relay.Call) else None)
+    data, weight = next(call.args for call in calls if call.op.name == op)
     (rows, inner), columns = data.checked_type.shape[-2:], weight.checked_type.shape[-2]
     return int(rows), int(inner), int(columns)
 

@@ -23,7 +23,7 @@ from typing import Any
 from passlab.frontend.onnx.package import onnx
 
 FAMILIES = (
-    "activations", "arithmetic", "comparison", "control_flow", "convolution", "creation", "elementwise", "gathering",
+    "activations", "arithmetic", "control_flow", "convolution", "creation", "elementwise", "gathering",
     "losses", "matrices", "movement", "normalization", "ordering", "padding", "pooling", "quantized", "randomness",
     "recurrent", "reductions", "resizing", "sampling", "slicing", "spectral",
 )  # fmt: skip
@@ -50,13 +50,13 @@ def onnx_operator(name: str, *versions: int) -> Callable[[Translation], Translat
     """Register the decorated translation of an operator for the definitions in these opset versions."""
 
     def register(translate: Translation) -> Translation:
-        enter(name, versions, translate, translate.__doc__ or "")
+        add_entry(name, versions, translate, translate.__doc__ or "")
         return translate
 
     return register
 
 
-def enter(name: str, versions: tuple[int, ...], translate: Translation, doc: str) -> None:
+def add_entry(name: str, versions: tuple[int, ...], translate: Translation, doc: str) -> None:
     """Register a translation."""
     inputs = list(inspect.signature(translate).parameters.values())[1:]
     any_number = any(p.kind is p.VAR_POSITIONAL for p in inputs)

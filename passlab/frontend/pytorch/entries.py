@@ -36,13 +36,13 @@ def torch_operator(*names: str) -> Callable[[T], T]:
 
     def register(translate: T) -> T:
         for name in names:
-            enter(name, translate)
+            add_entry(name, translate)
         return translate
 
     return register
 
 
-def enter(name: str, translate: Translation, doc: str = "") -> None:
+def add_entry(name: str, translate: Translation, doc: str = "") -> None:
     """Register a translation; `doc` describes one that has no docstring of its own."""
     assert name not in _entries, f"{name} has two entries"
     if doc:

@@ -1,8 +1,10 @@
-"""Operators on two or more tensors that broadcast."""
+"""Operators on two or more tensors that broadcast: arithmetic, comparisons, logic of booleans and bits."""
 
 from __future__ import annotations
 
-from passlab.frontend.onnx.entries import onnx_operator
+from functools import partial
+
+from passlab.frontend.onnx.entries import add_entry, onnx_operator
 from passlab.frontend.onnx.node import OnnxNode
 from passlab.ir.expr import Expr
 
@@ -16,28 +18,25 @@ def align_ranks(n: OnnxNode, a: Expr, b: Expr) -> Expr:
     return b if missing_axes <= 0 else n("expand_dims", b, axis=n.rank(b), num_newaxis=missing_axes)
 
 
-@onnx_operator("Add", 1, 6, 7, 13, 14)
-def add(n: OnnxNode, a: Expr, b: Expr) -> Expr:
-    """`add`."""
-    return n("add", a, align_ranks(n, a, b))
+# ONNX's name -> (Relay's name, the versions, what the manual adds)
+BINARY: dict[str, tuple[str, tuple[int, ...], str]] = {
+    "Add": ("add", (1, 6, 7, 13, 14), ""), "Sub": ("subtract", (1, 6, 7, 13, 14), ""),
+    "Mul": ("multiply", (1, 6, 7, 13, 14), ""),
+    "Div": ("divide", (1, 6, 7, 13, 14), ", which truncates quotients of integers"),
+    "And": ("logical_and", (1, 7), ""), "Or": ("logical_or", (1, 7), ""), "Xor": ("logical_xor", (1, 7), ""),
+    "Equal": ("equal", (1, 7, 11, 13, 19), ""), "Greater": ("greater", (1, 7, 9, 13), ""),
+    "GreaterOrEqual": ("greater_equal", (12, 16), ""), "Less": ("less", (1, 7, 9, 13), ""),
+    "LessOrEqual": ("less_equal", (12, 16), ""), "BitwiseAnd": ("bitwise_and", (18,), ""),
+    "BitwiseOr": ("bitwise_or", (18,), ""), "BitwiseXor": ("bitwise_xor", (18,), ""),
+}  # fmt: skip
 
 
-@onnx_operator("Sub", 1, 6, 7, 13, 14)
-def subtract(n: OnnxNode, a: Expr, b: Expr) -> Expr:
-    """`subtract`."""
-    return n("subtract", a, align_ranks(n, a, b))
+def _binary(relay_name: str, n: OnnxNode, a: Expr, b: Expr) -> Expr:
+    return n(relay_name, a, align_ranks(n, a, b))
 
 
-@onnx_operator("Mul", 1, 6, 7, 13, 14)
-def multiply(n: OnnxNode, a: Expr, b: Expr) -> Expr:
-    """`multiply`."""
-    return n("multiply", a, align_ranks(n, a, b))
-
-
-@onnx_operator("Div", 1, 6, 7, 13, 14)
-def divide(n: OnnxNode, a: Expr, b: Expr) -> Expr:
-    """`divide`, which truncates quotients of integers."""
-    return n("divide", a, align_ranks(n, a, b))
+for _name, (_relay_name, _versions, _note) in BINARY.items():
+    add_entry(_name, _versions, partial(_binary, _relay_name), f"`{_relay_name}`{_note}.")
 
 
 @onnx_operator("Pow", 1, 7, 12, 13, 15)
@@ -63,24 +62,6 @@ def bit_shift(n: OnnxNode, x: Expr, y: Expr) -> Expr:
     return n("left_shift" if direction == "LEFT" else "right_shift", x, y)
 
 
-@onnx_operator("BitwiseAnd", 18)
-def bitwise_and(n: OnnxNode, a: Expr, b: Expr) -> Expr:
-    """`bitwise_and`."""
-    return n("bitwise_and", a, b)
-
-
-@onnx_operator("BitwiseOr", 18)
-def bitwise_or(n: OnnxNode, a: Expr, b: Expr) -> Expr:
-    """`bitwise_or`."""
-    return n("bitwise_or", a, b)
-
-
-@onnx_operator("BitwiseXor", 18)
-def bitwise_xor(n: OnnxNode, a: Expr, b: Expr) -> Expr:
-    """`bitwise_xor`."""
-    return n("bitwise_xor", a, b)
-
-
 def chain(n: OnnxNode, operator: str, tensors: tuple[Expr, ...]) -> Expr:
     """Return tensors combined pairwise, from the first on, by an operator."""
     result = tensors[0]
@@ -89,22 +70,16 @@ def chain(n: OnnxNode, operator: str, tensors: tuple[Expr, ...]) -> Expr:
     return result
 
 
-@onnx_operator("Sum", 1, 6, 8, 13)
-def total(n: OnnxNode, first: Expr, *others: Expr) -> Expr:
-    """`add`, once for each further tensor."""
-    return chain(n, "add", (first, *others))
+def _variadic(relay_name: str, n: OnnxNode, first: Expr, *others: Expr) -> Expr:
+    return chain(n, relay_name, (first, *others))
 
 
-@onnx_operator("Max", 1, 6, 8, 12, 13)
-def maximum(n: OnnxNode, first: Expr, *others: Expr) -> Expr:
-    """`maximum`, once for each further tensor."""
-    return chain(n, "maximum", (first, *others))
-
-
-@onnx_operator("Min", 1, 6, 8, 12, 13)
-def minimum(n: OnnxNode, first: Expr, *others: Expr) -> Expr:
-    """`minimum`, once for each further tensor."""
-    return chain(n, "minimum", (first, *others))
+for _name, _relay_name, _versions in (
+    ("Sum", "add", (1, 6, 8, 13)),
+    ("Max", "maximum", (1, 6, 8, 12, 13)),
+    ("Min", "minimum", (1, 6, 8, 12, 13)),
+):
+    add_entry(_name, _versions, partial(_variadic, _relay_name), f"`{_relay_name}`, once for each further tensor.")
 
 
 @onnx_operator("Mean", 1, 6, 8, 13)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from passlab.frontend.formulas import round_half_to_even
-from passlab.frontend.onnx.entries import enter, onnx_operator
+from passlab.frontend.onnx.entries import add_entry, onnx_operator
 from passlab.frontend.onnx.node import OnnxNode
 from passlab.frontend.onnx.tensors import dtype_of
 from passlab.ir.expr import Expr
@@ -28,7 +28,7 @@ def _rename(relay_name: str, n: OnnxNode, x: Expr) -> Expr:
 
 
 for _name, (_relay_name, _versions) in RENAMED.items():
-    enter(_name, _versions, partial(_rename, _relay_name), f"`{_relay_name}`.")
+    add_entry(_name, _versions, partial(_rename, _relay_name), f"`{_relay_name}`.")
 
 
 @onnx_operator("Round", 11, 22)

@@ -28,18 +28,20 @@ def _dtype(n: OnnxNode, like: Expr | None) -> str:
     return n.dtype(like)
 
 
-def _normal(n: OnnxNode, shape: Sequence[int], dtype: str) -> Expr:
+def _sample(n: OnnxNode, distribution: str, shape: Sequence[int], dtype: str, **defaults: float) -> Expr:
+    """Return random numbers; `defaults` are those of the attributes with the parameters of the distribution."""
     wide = dtype if dtype in ("float32", "float64") else "float32"
-    mean, scale = n.constant(n.number("mean", 0.0), wide), n.constant(n.number("scale", 1.0), wide)
-    sample = n("random.normal", _key(n), shape=shape, dtype=wide, mean=mean, scale=scale)
+    parameters = {name: n.constant(n.number(name, default), wide) for name, default in defaults.items()}
+    sample = n(f"random.{distribution}", _key(n), shape=shape, dtype=wide, **parameters)
     return n.cast(n.fields(sample, 2)[1], dtype)
+
+
+def _normal(n: OnnxNode, shape: Sequence[int], dtype: str) -> Expr:
+    return _sample(n, "normal", shape, dtype, mean=0.0, scale=1.0)
 
 
 def _uniform(n: OnnxNode, shape: Sequence[int], dtype: str) -> Expr:
-    wide = dtype if dtype in ("float32", "float64") else "float32"
-    low, high = n.constant(n.number("low", 0.0), wide), n.constant(n.number("high", 1.0), wide)
-    sample = n("random.uniform", _key(n), shape=shape, dtype=wide, low=low, high=high)
-    return n.cast(n.fields(sample, 2)[1], dtype)
+    return _sample(n, "uniform", shape, dtype, low=0.0, high=1.0)
 
 
 @onnx_operator("RandomNormal", 1, 22)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from passlab.frontend.onnx.entries import enter
+from passlab.frontend.onnx.entries import add_entry
 from passlab.frontend.onnx.node import OnnxNode
 from passlab.ir.expr import Expr
 
@@ -87,4 +87,4 @@ def _entry(reduction: Reduction, axes_are_input: int) -> Callable[..., Expr]:
 
 
 for _name, (_reduction, _versions, _input, _doc) in REDUCTIONS.items():
-    enter(_name, _versions, _entry(_reduction, _input), _doc)
+    add_entry(_name, _versions, _entry(_reduction, _input), _doc)

@@ -83,18 +83,6 @@ def power(n: TorchNode, x: Any, y: Any) -> Expr:
     return n("power", *n.promote(x, y))
 
 
-@aten("maximum")
-def maximum(n: TorchNode, x: Expr, y: Expr) -> Expr:
-    """`maximum`."""
-    return n("maximum", *n.promote(x, y))
-
-
-@aten("minimum")
-def minimum(n: TorchNode, x: Expr, y: Expr) -> Expr:
-    """`minimum`."""
-    return n("minimum", *n.promote(x, y))
-
-
 @aten("hypot")
 def hypot(n: TorchNode, x: Expr, y: Expr) -> Expr:
     """`sqrt(x * x + y * y)`."""

@@ -1,4 +1,4 @@
-"""Elementwise functions and comparisons."""
+"""Elementwise functions, comparisons and extremes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from passlab.frontend.formulas import round_half_to_even
-from passlab.frontend.pytorch.entries import aten, enter
+from passlab.frontend.pytorch.entries import add_entry, aten
 from passlab.frontend.pytorch.node import Number, TorchNode
 from passlab.ir.expr import Expr
 
@@ -36,6 +36,7 @@ COMPARISONS = {
     "lt": "less",
     "le": "less_equal",
 }
+EXTREMES = {"maximum": "maximum", "minimum": "minimum"}
 LOGICAL = _same_names("logical_and logical_or logical_xor")
 BITWISE = _same_names("bitwise_and bitwise_or bitwise_xor")
 SHIFTS = {
@@ -58,7 +59,7 @@ def _round(operator: str, n: TorchNode, x: Expr) -> Expr:
     return n(operator, x) if n.is_float(x) else x
 
 
-def _compare(operator: str, n: TorchNode, x: Any, y: Any) -> Expr:
+def _promoted(operator: str, n: TorchNode, x: Any, y: Any) -> Expr:
     return n(operator, *n.promote(x, y))
 
 
@@ -83,13 +84,14 @@ for _table, _translate in (
     (FLOATS, _of_floats),
     (SAME_DTYPE, _unary),
     (ROUNDINGS, _round),
-    (COMPARISONS, _compare),
+    (COMPARISONS, _promoted),
+    (EXTREMES, _promoted),
     (LOGICAL, _logical),
     (BITWISE, _bitwise),
     (SHIFTS, _bitwise),
 ):
     for _name, _operator in _table.items():
-        enter(f"aten.{_name}", partial(_translate, _operator), f"`{_operator}`.")
+        add_entry(f"aten.{_name}", partial(_translate, _operator), f"`{_operator}`.")
 
 
 @aten("logical_not")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from passlab.frontend.pytorch.entries import aten, enter, torch_operator
+from passlab.frontend.pytorch.entries import add_entry, aten, torch_operator
 from passlab.frontend.pytorch.node import Symbol, TorchNode
 from passlab.frontend.sizes import product, sizes_of
 from passlab.ir.expr import Expr
@@ -36,7 +36,7 @@ def _symbolic(operator: str, n: TorchNode, a: Any, b: Any) -> Symbol:
 
 
 for _name, _operator in _ARITHMETIC.items():
-    enter(_name, partial(_symbolic, _operator), f"`{_operator}` of sizes.")
+    add_entry(_name, partial(_symbolic, _operator), f"`{_operator}` of sizes.")
 
 
 @torch_operator("operator.neg")
