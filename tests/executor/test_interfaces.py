@@ -211,7 +211,7 @@ def test_what_is_no_expression_is_told(kind):
         with pytest.raises(RunTypeError, match="`evaluate` takes an expression"):
             executor.evaluate(bad)
     for binds in (3, {"v": 1}):
-        with pytest.raises(RunTypeError, match="by variable"):
+        with pytest.raises(RunTypeError, match="from variables to values"):
             executor.evaluate(v, binds)
     with pytest.raises(RunError, match="free variables: %v"):
         executor.evaluate(relay.Function([], v))

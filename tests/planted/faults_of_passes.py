@@ -159,6 +159,6 @@ def @part(%a: Tensor[(3), float32], %b: Tensor[(3), float32], Inline=1) -> Tenso
           "constant_like(1, orig.args[0])", dataflow("exp(mean(multiply(%x, %y), axis=[1]))", "%x: Tensor[(2, 3), float32], %y: Tensor[(2, 3), float32]"),
           "InferType, FirstOrderGradient", "FirstOrderGradient", "mean"),
     Fault("derivatives are replaced, not summed", "gradient", "passes/gradient/first_order_gradient.py",
-          "arg.reverse = self._sum(arg.type, self._derivative(arg), part)", "arg.reverse = part",
+          "arg.reverse = self._sum(arg.type, self._derivative(arg), derivative)", "arg.reverse = derivative",
           dataflow("%0 = tanh(%x);\nexp(add(multiply(%0, %y), sin(%0)))", _VECTORS), "InferType, FirstOrderGradient", "FirstOrderGradient", "multiply|tanh|sin|exp|add"),
 )  # fmt: skip

@@ -119,8 +119,8 @@ STRANGERS = (
     # ------------------------------------------------------------ functions
     Fault("loops with captures alike are one", "cache", "passes/functions/lambda_lift.py", 'f"lifted_name{structural_hash(literal, map_free_vars=True, exact=True) & (1 << 64) - 1}"', 'f"lifted_name{len(captured)}"',
           _TWO_LOOPS, "InferType, LambdaLift", "LambdaLift", "lifted function"),
-    Fault("first-order closures with captures in reverse", "captures", _FIRST, "mapping: dict[Expr, Expr] = {**itself, **dict(zip(captured, inner, strict=True))}",
-          "mapping: dict[Expr, Expr] = {**itself, **dict(zip(captured, inner[::-1], strict=True))}", _HIGHER, "InferType, Defunctionalization", "Defunctionalization", ""),
+    Fault("first-order closures with captures in reverse", "captures", _FIRST, "mapping: dict[Expr, Expr] = {**own_names, **dict(zip(captured, inner, strict=True))}",
+          "mapping: dict[Expr, Expr] = {**own_names, **dict(zip(captured, inner[::-1], strict=True))}", _HIGHER, "InferType, Defunctionalization", "Defunctionalization", ""),
     Fault("first-order calls with arguments in reverse", "operands", _FIRST, "[self._new(callee), *args], None, (), call.span)", "[self._new(callee), *args[::-1]], None, (), call.span)",
           _HIGHER, "InferType, Defunctionalization", "Defunctionalization", ""),
     Fault("continuations get arguments in reverse", "operands", "passes/functions/continuations.py", "return Call(callee, [*map(self._new, value.args), k]", "return Call(callee, [*map(self._new, value.args[::-1]), k]",

@@ -2,8 +2,8 @@
 
     def @f(%x: A) -> B                 def @f_cps[answer](%x: A, %k: fn (B) -> answer) -> answer
 
-Calls of operators, constructors and fused kernels stay as they are. The source is in A-normal form, so the continuation
-of a call is the rest of its chain of lets: each chain is converted from its end. Knows nothing of passes.
+Calls of operators, constructors and fused kernels are not changed. The source is in A-normal form, so the continuation
+of a call is the rest of its chain of lets: each chain is converted from its end.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ from passlab.rewriting.let_binding import bind_in_scopes, evaluation_children, i
 from passlab.transform.base import is_optimizable
 
 _UNKNOWN = TupleType(())
-Place = tuple[Expr, int]  # a body: the node it belongs to, and its index among the bodies of that node
+BodyKey = tuple[Expr, int]  # a body: the node it belongs to, and its index among the bodies of that node
 
 
 def to_cps(func: Function, mod: IRModule | None = None) -> Function:
-    """Return a function with its continuation as last parameter, and the continuation's result type as type parameter.
+    """Return a function with its continuation as last parameter, and the answer type of that as type parameter.
 
     `mod` defines the global functions in use; each reachable one is added to it in the same style, as `NAME_cps`.
     Parameters and results that are functions take continuations, too. The result is untyped. Raises `DiagnosticError`
-    for values without such a form: operators, constructors and kernels as values, data that holds functions.
+    for values without such a form: operators, constructors and kernels as values, ADT values that hold functions.
     """
     mod = mod if mod is not None else IRModule()
-    source = _normal(func, mod)
+    source = _a_normal_form(func, mod)
     renamed, sources = _reachable(source, mod)
     obstacles = [d for f in (source, *sources.values()) for d in _obstacles(f)]
     if obstacles:
@@ -57,14 +57,14 @@ def un_cps(func: Function) -> Function:
     if not is_cps(func):
         what = "the function is not in continuation-passing style, or returns functions that are"
         raise DiagnosticError(Diagnostic(what, func.span, expected="fn [answer](..., fn (T) -> answer) -> answer"))
-    own: Any = fresh_copy(func)
-    *kept, answer = own.type_params
-    ty = own.params[-1].type_annotation.arg_types[0]
-    copy: Any = fresh_copy(own.with_fields(type_params=(), ret_type=None), types={answer: ty})
+    generic: Any = fresh_copy(func)
+    *type_params, answer = generic.type_params
+    ty = generic.params[-1].type_annotation.arg_types[0]
+    copy: Any = fresh_copy(generic.with_fields(type_params=(), ret_type=None), types={answer: ty})
     *params, k = copy.params
     x = Var("x", ty)
     body = Let(k, Function([x], x, ty), copy.body)
-    function = Function(params, body, ty, kept, func.attrs, func.span)
+    function = Function(params, body, ty, type_params, func.attrs, func.span)
     note_rewrite(func, function)
     return function
 
@@ -75,12 +75,12 @@ def is_cps(func: Function) -> bool:
         return False
     answer, k = func.type_params[-1], func.params[-1].type_annotation
     result = func.ret_type or func.body.checked_type_
-    takes = isinstance(k, FuncType) and k.ret_type is answer and len(k.arg_types) == 1
-    return takes and result is answer and answer not in type_nodes(k.arg_types[0])  # type: ignore[union-attr]
+    is_continuation = isinstance(k, FuncType) and k.ret_type is answer and len(k.arg_types) == 1
+    return is_continuation and result is answer and answer not in type_nodes(k.arg_types[0])  # type: ignore[union-attr]
 
 
-# ---------------------------------------------------------------- what is converted
-def _normal(function: Function, mod: IRModule) -> Function:
+# ---------------------------------------------------------------- the functions to be converted
+def _a_normal_form(function: Function, mod: IRModule) -> Function:
     result = function if in_normal_form(function) else bind_in_scopes(function, lambda node, plan: True, flatten=True)
     return infer_expr(result, mod)
 
@@ -89,23 +89,23 @@ def _reachable(function: Function, mod: IRModule) -> tuple[dict[str, GlobalVar],
     """Return the new names of the reachable global functions, and the functions that have yet to be converted."""
     renamed: dict[str, GlobalVar] = {}
     sources: dict[str, Function] = {}
-    stack = _names(function)
+    stack = _global_names(function)
     while stack:
         name = stack.pop()
         if name in renamed or name not in mod or not _is_converted(mod[name]):
             continue
-        source = mod[name] if mod[name].checked_type_ is not None else _normal(mod[name], mod)
+        source = mod[name] if mod[name].checked_type_ is not None else _a_normal_form(mod[name], mod)
         new, signature = f"{name}_cps", _signature(source)
-        while new in mod and not structural_equal(_declare(mod[new]), signature):
+        while new in mod and not structural_equal(_annotated_type(mod[new]), signature):
             new += "_"
         renamed[name] = mod.get_global_var(new) if new in mod else GlobalVar(new)
         if new not in mod:
-            sources[name] = _normal(source, mod)
-            stack += _names(source)
+            sources[name] = _a_normal_form(source, mod)
+            stack += _global_names(source)
     return renamed, sources
 
 
-def _names(function: Function) -> list[str]:
+def _global_names(function: Function) -> list[str]:
     return [n.name_hint for n in post_order(function) if type(n) is GlobalVar][::-1]
 
 
@@ -153,7 +153,7 @@ def _signature(function: Function) -> Type:
     return FuncType(result.arg_types, result.ret_type, (*result.type_params, answer))
 
 
-def _declare(function: Function) -> Type:
+def _annotated_type(function: Function) -> Type:
     """Return the type of a function from its annotations; a missing annotation counts as the empty tuple."""
     types = [p.type_annotation or _UNKNOWN for p in function.params]
     return FuncType(types, function.ret_type or _UNKNOWN, function.type_params)
@@ -177,15 +177,15 @@ class _Style:
         self._answer = TypeVar("answer")
         self._vars: dict[Expr, Expr] = {}
         self._direct: set[Expr] = set()  # variables bound to kernels
-        self._bodies: dict[Place, Expr] = {}
-        self._then: dict[Expr, Var] = {}  # the continuation of each function literal and of each branch
+        self._bodies: dict[BodyKey, Expr] = {}
+        self._continuations: dict[Expr, Var] = {}  # of each function literal and of each branch
 
     def function_of(self, function: Function) -> Function:
         """Convert a typed function in A-normal form to continuation-passing style."""
         for node in post_order(function):
             if type(node) is Let and type(node.value) is Function and node.value.is_primitive:
                 self._direct.add(node.var)
-        self._chains(function)
+        self._convert_bodies(function)
         output = self._function(function)
         result: Function = output.with_fields(type_params=(*output.type_params, self._answer))
         note_rewrite(function, result)
@@ -203,19 +203,19 @@ class _Style:
         if type(node) is Var:
             if node not in self._vars:
                 ty = node.type_annotation if node.type_annotation is not None else node.checked_type
-                kept = ty if node in self._direct else self._convert_type(ty)
-                self._vars[node] = Var(node.name_hint, kept, node.span, node.virtual_device)
+                new_type = ty if node in self._direct else self._convert_type(ty)
+                self._vars[node] = Var(node.name_hint, new_type, node.span, node.virtual_device)
             return self._vars[node]
         return self._wrap(node) if type(node) is GlobalVar else node
 
     def _wrap(self, var: GlobalVar) -> Expr:
         """Return a function literal that wraps a global function used as a value."""
         ty: Any = self._mod[var].checked_type_ or var.checked_type
-        own = {t: TypeVar(t.name_hint, t.kind) for t in ty.type_params}
-        plain: Any = map_type(ty, own.get)
-        params = [Var(f"p{i}", self._convert_type(t)) for i, t in enumerate(plain.arg_types)]
-        k = self._continuation(plain.ret_type)
-        args = list(own.values())
+        type_vars = {t: TypeVar(t.name_hint, t.kind) for t in ty.type_params}
+        instance: Any = map_type(ty, type_vars.get)
+        params = [Var(f"p{i}", self._convert_type(t)) for i, t in enumerate(instance.arg_types)]
+        k = self._continuation(instance.ret_type)
+        args = list(type_vars.values())
         if var.name_hint in self._renamed:
             body: Expr = Call(self._renamed[var.name_hint], [*params, k], None, [*args, self._answer])
         else:
@@ -223,40 +223,40 @@ class _Style:
         return Function([*params, k], body, self._answer, args)
 
     # ------------------------------------------------------------ bodies
-    def _chains(self, function: Function) -> None:
-        """Convert the body of the function and of everything inside, innermost first."""
-        k = self._then[function] = self._continuation(function.ret_type or function.body.checked_type)
-        places: list[tuple[Place, Expr, Var]] = [((function, 0), function.body, k)]
-        for _, body, under in places:
+    def _convert_bodies(self, function: Function) -> None:
+        """Convert the bodies of the function and of all functions and branches inside, innermost first."""
+        k = self._continuations[function] = self._continuation(function.ret_type or function.body.checked_type)
+        bodies: list[tuple[BodyKey, Expr, Var]] = [((function, 0), function.body, k)]  # grows
+        for _, body, outer in bodies:
             lets, last = _chain(body)
             for let in lets:
                 value = let.value
                 if type(value) is Function and not value.is_primitive:
-                    own = self._then[value] = self._continuation(value.ret_type or value.body.checked_type)
-                    places.append(((value, 0), value.body, own))
+                    own = self._continuations[value] = self._continuation(value.ret_type or value.body.checked_type)
+                    bodies.append(((value, 0), value.body, own))
                 elif type(value) is If or type(value) is Match:
-                    ends = let is lets[-1] and let.var is last
-                    after = self._then[value] = under if ends else self._continuation(value.checked_type)
+                    is_tail = let is lets[-1] and let.var is last
+                    join = self._continuations[value] = outer if is_tail else self._continuation(value.checked_type)
                     arms = evaluation_children(value)[1:]
-                    places += [((value, i), arm, after) for i, arm in enumerate(arms)]
-        for place, body, under in reversed(places):
-            self._bodies[place] = self._chain(body, under)
+                    bodies += [((value, i), arm, join) for i, arm in enumerate(arms)]
+        for key, body, continuation in reversed(bodies):
+            self._bodies[key] = self._convert_chain(body, continuation)
 
-    def _chain(self, body: Expr, k: Var) -> Expr:
+    def _convert_chain(self, body: Expr, k: Var) -> Expr:
         """Return a chain of lets that passes its result to `k`."""
         lets, last = _chain(body)
-        if lets and lets[-1].var is last and self._leaves(lets[-1].value):
+        if lets and lets[-1].var is last and self._takes_continuation(lets[-1].value):
             value = lets.pop().value
-            rest = self._leaving(value, k)
+            rest = self._pass_to(value, k)
             note_rewrite(value, rest)
         else:
             rest = Call(k, [self._new(last)])
         for let in reversed(lets):
-            rest = self._bound(let, rest)
+            rest = self._convert_let(let, rest)
         return rest
 
-    def _leaves(self, value: Expr) -> bool:
-        """Return whether a value reaches its users through a continuation."""
+    def _takes_continuation(self, value: Expr) -> bool:
+        """Return True if the users of a value get it through a continuation."""
         return type(value) is If or type(value) is Match or (type(value) is Call and self._converts(value.op))
 
     def _converts(self, callee: Expr) -> bool:
@@ -264,12 +264,12 @@ class _Style:
             return callee.name_hint in self._renamed
         return type(callee) is not Op and type(callee) is not Constructor and callee not in self._direct
 
-    def _leaving(self, value: Expr, k: Expr) -> Expr:
-        """Return a value that passes its result to `k` itself."""
+    def _pass_to(self, value: Expr, k: Expr) -> Expr:
+        """Return a branch, match or call that passes its result to `k`."""
         if type(value) is If:
             return If(self._new(value.cond), self._bodies[value, 0], self._bodies[value, 1], value.span)
         if type(value) is Match:
-            # because patterns have to be rebuilt
+            # `rebuild` renames the variables of the patterns, too.
             again: Any = rebuild(value, lambda e: self._new(e) if type(e) is Var else e)
             arms = (Clause(c.lhs, self._bodies[value, i], c.span) for i, c in enumerate(again.clauses))
             return Match(self._new(value.data), tuple(arms), value.complete, value.span)
@@ -281,24 +281,24 @@ class _Style:
             types = [*types, self._answer] if complete else []
         return Call(callee, [*map(self._new, value.args), k], value.attrs, types, value.span)
 
-    def _bound(self, let: Let, rest: Expr) -> Expr:
-        """Return the binding of a let in front of `rest`."""
+    def _convert_let(self, let: Let, rest: Expr) -> Expr:
+        """Return the converted binding of a let in front of `rest`."""
         var: Any = self._new(let.var)
         value = let.value
-        if self._leaves(value):
-            then = Function([var], rest, self._answer)
+        if self._takes_continuation(value):
+            continuation = Function([var], rest, self._answer)
             if type(value) is Call:
-                result = self._leaving(value, then)
+                result = self._pass_to(value, continuation)
                 note_rewrite(value, result)
                 return result
-            k = self._then[value]
-            return Let(k, then, self._leaving(value, k), let.span)
-        result = self._value(value)
+            k = self._continuations[value]
+            return Let(k, continuation, self._pass_to(value, k), let.span)
+        result = self._convert_direct(value)
         note_rewrite(value, result)
         return Let(var, result, rest, let.span)
 
-    def _value(self, value: Expr) -> Expr:
-        """Return a value that needs no continuation."""
+    def _convert_direct(self, value: Expr) -> Expr:
+        """Convert a value that takes no continuation."""
         if type(value) is Function:
             return fresh_copy(value) if value.is_primitive else self._function(value)
         if type(value) is Call:
@@ -308,6 +308,6 @@ class _Style:
         return self._new(value) if type(value) is Var or type(value) is GlobalVar else rebuild(value, self._new)
 
     def _function(self, function: Function) -> Function:
-        params: Any = [*map(self._new, function.params), self._then[function]]
+        params: Any = [*map(self._new, function.params), self._continuations[function]]
         body = self._bodies[function, 0]
         return Function(params, body, self._answer, function.type_params, function.attrs, function.span)

@@ -1,4 +1,4 @@
-"""Replace functions that are used as values by data.
+"""Replace functions that are used as values by ADT values.
 
 before:
     def @main(%x: int32) -> int32 { @twice(fn (%y: int32) -> int32 { add(%y, %x) }, 3) }

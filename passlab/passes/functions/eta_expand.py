@@ -34,7 +34,7 @@ class EtaExpand(ModulePass):
     """Wrap constructors in value position, and global functions wherever they are named, in function literals.
 
     `expand_constructor` selects the constructors, `expand_global_var` the global functions; `PassError` if neither is
-    set. External functions are left alone.
+    set. External functions are not wrapped.
     """
 
     expand_constructor: bool = False
@@ -82,11 +82,11 @@ class EtaExpand(ModulePass):
 def _literal(
     callee: Expr, type_params: tuple[TypeVar, ...], inputs: Iterable[Type | None], result: Type | None
 ) -> Function:
-    own: dict[Type, TypeVar] = {t: TypeVar(t.name_hint, t.kind) for t in type_params}
+    type_vars: dict[Type, TypeVar] = {t: TypeVar(t.name_hint, t.kind) for t in type_params}
 
-    def infer_types(ty: Type | None) -> Type | None:
-        return None if ty is None else map_type(ty, own.get)
+    def instance(ty: Type | None) -> Type | None:
+        return None if ty is None else map_type(ty, type_vars.get)
 
-    params = [Var("eta_expand_param", infer_types(ty)) for ty in inputs]
-    body = Call(callee, params, type_args=list(own.values()))
-    return Function(params, body, infer_types(result), list(own.values()))
+    params = [Var("eta_expand_param", instance(ty)) for ty in inputs]
+    body = Call(callee, params, type_args=list(type_vars.values()))
+    return Function(params, body, instance(result), list(type_vars.values()))

@@ -1,10 +1,10 @@
-"""Defunctionalization: functions used as values become data, and their calls become matches on that data.
+"""Defunctionalization: functions used as values become ADT values, and their calls become matches on these.
 
     %f(x)   becomes   @apply_T(%f, x)    with    type Defunc_T { Defunc_T_0(captured ...), ... }
 
 For each function type T in use there is one data type, with a constructor for each function literal and for each global
 function used as a value; `apply_T` selects the code by the constructor (Reynolds, "Definitional interpreters for
-higher-order programming languages", 1972). Generic functions are copied for each instance. Knows nothing of passes.
+higher-order programming languages", 1972). Generic functions are copied for each instance.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ def first_order(function: Function, mod: IRModule) -> Function:
     own parameters or result hold functions; for operators and constructors as values, and for generic functions as
     values other than arguments. A kernel (a primitive function) as a value is wrapped in a function that calls it.
     """
-    work = _FirstOrder(mod)
-    result = work.entry(function)
-    work.finish()
+    conversion = _FirstOrder(mod)
+    result = conversion.entry(function)
+    conversion.finish()
     return result
 
 
@@ -55,7 +55,7 @@ def _holds_functions(ty: Type) -> bool:
     return holds(ty, FuncType)
 
 
-def with_kernels_called(function: Function) -> Function:
+def wrap_kernel_values(function: Function) -> Function:
     """Return a function in which kernels are only called: a kernel as a value becomes a literal that calls it."""
     order = post_order(function, enter=lambda n: not _is_kernel(n))
     kernels: dict[Expr, Any] = {n: n for n in order if _is_kernel(n)}
@@ -84,7 +84,7 @@ def with_kernels_called(function: Function) -> Function:
 
 
 class _FunctionData:
-    """One function type as data: its header, the constructors so far, and the function that applies it."""
+    """The data type that replaces a function type: its header, the constructors so far, and its `apply` function."""
 
     def __init__(self, ty: FuncType, header: GlobalTypeVar, apply: GlobalVar, params: list[Var]) -> None:
         self.type = ty
@@ -96,26 +96,26 @@ class _FunctionData:
         self.global_constructors: dict[Expr, Constructor] = {}  # of global functions
 
     def constructor(self, inputs: list[Type]) -> Constructor:
-        """Return one more constructor."""
+        """Add a constructor."""
         result = Constructor(f"{self.header.name_hint}_{len(self.constructors)}", inputs, self.header)
         self.constructors.append(result)
         return result
 
 
 class _FirstOrder:
-    """The state of one conversion: the function types met, and the global functions created."""
+    """The state of one conversion: the data types of function types, and the new global functions."""
 
     def __init__(self, mod: IRModule) -> None:
         self.mod = mod
         self.typed = infer_module(mod) if any(f.checked_type_ is None for _, f in mod.items()) else mod
         self.kinds: dict[Type, _FunctionData] = {}
         self.instances: dict[tuple[str, tuple[Type, ...]], GlobalVar] = {}
-        self.todo: list[tuple[str, tuple[Type, ...], GlobalVar]] = []
-        self.made: dict[GlobalVar, Function] = {}
-        self.taken = {name for name, _ in mod.items()} | {t.name_hint for t in mod.get_global_type_vars()}
-        self.taken |= {c.name_hint for data in mod.type_definitions.values() for c in data.constructors}
-        self.records = DataInstances(self.typed, self.data, self.name)
-        self.changing = _changing(self.typed, self.becomes_other)
+        self.worklist: list[tuple[str, tuple[Type, ...], GlobalVar]] = []
+        self.functions: dict[GlobalVar, Function] = {}
+        self.names = {name for name, _ in mod.items()} | {t.name_hint for t in mod.get_global_type_vars()}
+        self.names |= {c.name_hint for data in mod.type_definitions.values() for c in data.constructors}
+        self.records = DataInstances(self.typed, self.data, self.unique_name)
+        self.higher_order = _higher_order_functions(self.typed, self.changes_type)
         self._counts: dict[str, int] = {}  # of the instances of each generic function
         self._numbers: Counter[str] = Counter()  # the last number appended to each stem of a name
 
@@ -124,17 +124,17 @@ class _FirstOrder:
         source: Any = infer_expr(function, self.typed)
         if (
             source.type_params
-            or self.becomes_other(source.checked_type.ret_type)
-            or any(self.becomes_other(p.checked_type) for p in source.params)
+            or self.changes_type(source.checked_type.ret_type)
+            or any(self.changes_type(p.checked_type) for p in source.params)
         ):
             what = "the function is generic, or takes or returns functions"
             raise DiagnosticError(Diagnostic(what, function.span, found=str(source.checked_type)))
-        if not _is_changing(source, self.changing, self.becomes_other):
+        if not _is_higher_order(source, self.higher_order, self.changes_type):
             return function
         result = _BodyRewriter(self, at_types(source, self.typed)).function()
-        while self.todo:
-            name, types, var = self.todo.pop()
-            self.made[var] = _BodyRewriter(self, self._instance(name, types)).function()
+        while self.worklist:
+            name, types, var = self.worklist.pop()
+            self.functions[var] = _BodyRewriter(self, self._instance(name, types)).function()
         return result
 
     def _instance(self, name: str, types: tuple[Type, ...]) -> Function:
@@ -149,31 +149,31 @@ class _FirstOrder:
             self.mod.add_type(TypeData(kind.header, (), kind.constructors))
         for data in self.records.instances.values():
             self.mod.add_type(data)
-        for var, function in self.made.items():
+        for var, function in self.functions.items():
             self.mod.add(var, function)
         for kind in self.kinds.values():
             body: Expr = Match(kind.params[0], kind.clauses)
-            if not kind.clauses:  # never called: there is no such value; a match without arms would have no type
+            if not kind.clauses:  # never called, as there is no such value; a match without arms would have no type
                 body = Call(kind.apply, kind.params)
             self.mod.add(kind.apply, Function(kind.params, body, self.data(kind.type.ret_type)))
 
     # ------------------------------------------------------------ names and types
-    def name(self, stem: str) -> str:
+    def unique_name(self, stem: str) -> str:
         """Return an unused name."""
         result = stem
-        while result in self.taken:
+        while result in self.names:
             self._numbers[stem] += 1
             result = f"{stem}_{self._numbers[stem]}"
-        self.taken.add(result)
+        self.names.add(result)
         return result
 
-    def becomes_other(self, ty: Type) -> bool:
-        """Return whether a type contains function types, or data types that contain some."""
+    def changes_type(self, ty: Type) -> bool:
+        """Return True if a type contains function types, or data types that contain some."""
         return _holds_functions(ty) or self.records.names(ty)
 
     def data(self, ty: Any) -> Any:
         """Return a type (or None) with each function type replaced by its data type."""
-        if ty is None or not self.becomes_other(ty):
+        if ty is None or not self.changes_type(ty):
             return ty
         for node in type_nodes(ty):  # parts come first
             if type(node) is FuncType and node not in self.kinds:
@@ -181,9 +181,9 @@ class _FirstOrder:
         return self._map_parts(ty)
 
     def _map_parts(self, ty: Type) -> Type:
-        return map_type(ty, self._standing)
+        return map_type(ty, self._replacement)
 
-    def _standing(self, ty: Type) -> Type | None:
+    def _replacement(self, ty: Type) -> Type | None:
         if type(ty) is FuncType:
             return TypeCall(self.kinds[ty].header, ())
         return self.records.instance(ty) if type(ty) is TypeCall and ty.func in self.records.kinds else None
@@ -194,12 +194,12 @@ class _FirstOrder:
             what = "a generic function is used as a value"
             raise DiagnosticError(Diagnostic(what, found=str(ty), hint="give it a type, or call it by its name"))
         tag = _tag(ty)
-        header = GlobalTypeVar(self.name(f"Defunc_{tag}"))
+        header = GlobalTypeVar(self.unique_name(f"Defunc_{tag}"))
         params = [
             Var("f", TypeCall(header, ())),
             *(Var(f"a{i}", self._map_parts(t)) for i, t in enumerate(ty.arg_types)),
         ]
-        self.kinds[ty] = _FunctionData(ty, header, GlobalVar(self.name(f"apply_{tag}")), params)
+        self.kinds[ty] = _FunctionData(ty, header, GlobalVar(self.unique_name(f"apply_{tag}")), params)
 
     def kind(self, ty: FuncType) -> _FunctionData:
         """Return the data type of a function type."""
@@ -209,7 +209,7 @@ class _FirstOrder:
     def function(self, var: GlobalVar, types: tuple[Type, ...]) -> GlobalVar:
         """Return the first-order form of a global function for some type arguments."""
         name = var.name_hint
-        if name not in self.changing:
+        if name not in self.higher_order:
             return var
         key = (name, types)
         if key not in self.instances:
@@ -217,9 +217,9 @@ class _FirstOrder:
             if self._counts[name] > INSTANCES or len(types) != len(self.typed[name].type_params):
                 what = f"@{name} is used at types without end, or that are not known"
                 raise DiagnosticError(Diagnostic(what, var.span, hint="only functions with finitely many instances"))
-            result = GlobalVar(self.name("_".join([name, *map(_tag, types)]) if types else f"{name}_defunc"))
+            result = GlobalVar(self.unique_name("_".join([name, *map(_tag, types)]) if types else f"{name}_defunc"))
             self.instances[key] = result
-            self.todo.append((name, types, result))
+            self.worklist.append((name, types, result))
         return self.instances[key]
 
     def global_value(self, var: GlobalVar) -> Expr:
@@ -238,36 +238,36 @@ def _tag(ty: Type) -> str:
     return re.sub(r"\W+", "_", str(ty)).strip("_")[:_TAG_LENGTH].rstrip("_")
 
 
-# ---------------------------------------------------------------- what there is to do
-def _changing(mod: IRModule, becomes_other: Callable[[Type], bool]) -> set[str]:
+# ---------------------------------------------------------------- the functions to be converted
+def _higher_order_functions(mod: IRModule, changes_type: Callable[[Type], bool]) -> set[str]:
     """Return the names of the functions that are not first-order."""
     callers: dict[str, list[str]] = {}
-    obstacles = []
+    worklist = []
     for name, function in mod.items():
         for node in post_order(function):
             if type(node) is GlobalVar:
                 callers.setdefault(node.name_hint, []).append(name)
-        if function.type_params or _is_changing(function, set(), becomes_other):
-            obstacles.append(name)
-    changing = set(obstacles)
-    while obstacles:
-        for caller in callers.get(obstacles.pop(), ()):
-            if caller not in changing:
-                changing.add(caller)
-                obstacles.append(caller)
-    return {name for name in changing if not mod[name].attrs.get("Compiler") and not mod[name].is_primitive}
+        if function.type_params or _is_higher_order(function, set(), changes_type):
+            worklist.append(name)
+    result = set(worklist)
+    while worklist:
+        for caller in callers.get(worklist.pop(), ()):
+            if caller not in result:
+                result.add(caller)
+                worklist.append(caller)
+    return {name for name in result if not mod[name].attrs.get("Compiler") and not mod[name].is_primitive}
 
 
-def _is_changing(function: Function, changing: set[str], becomes_other: Callable[[Type], bool]) -> bool:
-    """Return whether a typed function contains a function as a value, or names a function in `changing`."""
+def _is_higher_order(function: Function, others: set[str], changes_type: Callable[[Type], bool]) -> bool:
+    """Return True if a typed function contains a function as a value, or refers to one of the functions `others`."""
     order = post_order(function, enter=lambda n: not _is_kernel(n))
-    fixed = {n.op for n in order if type(n) is Call} | {function}
+    callees = {n.op for n in order if type(n) is Call} | {function}
     for node in order:
-        if type(node) is GlobalVar and node.name_hint in changing:
+        if type(node) is GlobalVar and node.name_hint in others:
             return True
-        if type(node) in (Op, Constructor) or (node in fixed and (type(node) is GlobalVar or _is_kernel(node))):
+        if type(node) in (Op, Constructor) or (node in callees and (type(node) is GlobalVar or _is_kernel(node))):
             continue
-        if node is not function and node.checked_type_ is not None and becomes_other(node.checked_type_):
+        if node is not function and node.checked_type_ is not None and changes_type(node.checked_type_):
             return True
     return False
 
@@ -276,15 +276,15 @@ def _is_changing(function: Function, changing: set[str], becomes_other: Callable
 class _BodyRewriter:
     """The rewriting of one typed global function without type parameters."""
 
-    def __init__(self, work: _FirstOrder, function: Function) -> None:
-        self._work = work
+    def __init__(self, conversion: _FirstOrder, function: Function) -> None:
+        self._conversion = conversion
         plan, purity = BindingPlan(function), LocalPurity()
-        # Arguments are evaluated before the callee, which becomes the first argument.
-        acting = {n.op for n in plan.order if type(n) is Call and not purity.of(n.op)}
-        bound = bind_beside_effects(function, work.typed, (plan.crossing | acting).__contains__)
-        self._function: Any = infer_expr(with_kernels_called(bound), work.typed)
+        # Arguments are evaluated before the callee, which becomes the first argument: one with effects is bound first.
+        impure = {n.op for n in plan.order if type(n) is Call and not purity.of(n.op)}
+        bound = bind_beside_effects(function, conversion.typed, (plan.crossing | impure).__contains__)
+        self._function: Any = infer_expr(wrap_kernel_values(bound), conversion.typed)
         self._order = post_order(self._function, enter=lambda n: not _is_kernel(n))
-        self._now: dict[Expr, Expr] = {}
+        self._result: dict[Expr, Expr] = {}
         self._lets: dict[Expr, list[Var]] = {}  # the variables that each function literal is bound to
         self._direct: set[Expr] = set()  # kernels, and variables bound to them
         self._kernels: dict[Expr, Expr] = {}  # the kernel of each variable bound to one
@@ -307,13 +307,13 @@ class _BodyRewriter:
         for node in self._order[:-1]:
             result = self._node(node)
             if result is not node:
-                self._now[node] = result
+                self._result[node] = result
                 note_rewrite(node, result)
         return self._root(self._function)
 
     def _root(self, function: Function) -> Function:
-        params = tuple(self._now.get(p, p) for p in function.params)
-        ret = self._work.data(function.ret_type)
+        params = tuple(self._result.get(p, p) for p in function.params)
+        ret = self._conversion.data(function.ret_type)
         return function.with_fields(params=params, body=self._new(function.body), ret_type=ret)
 
     def _obstacles(self) -> Iterator[Diagnostic]:
@@ -332,8 +332,8 @@ class _BodyRewriter:
 
     def _new(self, node: Expr) -> Expr:
         if type(node) is GlobalVar:
-            return self._work.global_value(node)
-        return self._now.get(node, node)
+            return self._conversion.global_value(node)
+        return self._result.get(node, node)
 
     def _node(self, node: Expr) -> Expr:
         if type(node) is Var:
@@ -342,7 +342,7 @@ class _BodyRewriter:
             return self._call(node)
         if type(node) is Function:
             return node if node in self._direct or node in self._inline else self._literal(node)
-        if type(node) is Match and self._work.records.kinds:
+        if type(node) is Match and self._conversion.records.kinds:
             return self._match(node)
         return node if type(node) is GlobalVar else rebuild(node, self._new)
 
@@ -351,51 +351,51 @@ class _BodyRewriter:
         result = rebuild(match, self._new)
         assert isinstance(result, Match)
         ty = match.data.checked_type
-        if not self._work.records.names(ty):
+        if not self._conversion.records.names(ty):
             return result
-        clauses = [Clause(self._work.records.pattern(c.lhs, ty), c.rhs, c.span) for c in result.clauses]
+        clauses = [Clause(self._conversion.records.pattern(c.lhs, ty), c.rhs, c.span) for c in result.clauses]
         return Match(result.data, clauses, result.complete, result.span)
 
     def _var(self, var: Var) -> Var:
         old = var.type_annotation if var.type_annotation is not None else var.checked_type
-        ty = old if var in self._direct else self._work.data(old)
+        ty = old if var in self._direct else self._conversion.data(old)
         return var if ty is old else Var(var.name_hint, ty, var.span, var.virtual_device)
 
     def _call(self, call: Call) -> Expr:
         callee = call.op
         args = [self._new(a) for a in call.args]
-        types = tuple(map(self._work.data, call.type_args))
+        types = tuple(map(self._conversion.data, call.type_args))
         if type(callee) is GlobalVar:
-            result = self._work.function(callee, call.type_args)
+            result = self._conversion.function(callee, call.type_args)
             if result is callee:
                 return rebuild(call, lambda e: e if e is callee else self._new(e))
             return Call(result, args, call.attrs, (), call.span)
-        if type(callee) is Constructor and callee.belong_to in self._work.records.kinds:
+        if type(callee) is Constructor and callee.belong_to in self._conversion.records.kinds:
             ty = call.checked_type
             assert isinstance(ty, TypeCall)
-            return Call(self._work.records.constructor(ty, callee), args, None, (), call.span)
+            return Call(self._conversion.records.constructor(ty, callee), args, None, (), call.span)
         if type(callee) in (Op, Constructor) or callee in self._direct:
-            made_call: Any = rebuild(call, lambda e: self._kernels.get(e, e) if e is callee else self._new(e))
+            new_call: Any = rebuild(call, lambda e: self._kernels.get(e, e) if e is callee else self._new(e))
             same = all(a is b for a, b in zip(types, call.type_args, strict=True))
-            moved: Expr = made_call if same else made_call.with_fields(type_args=types)
-            return moved
+            direct_call: Expr = new_call if same else new_call.with_fields(type_args=types)
+            return direct_call
         if type(callee) is Function and callee in self._inline:
             params: Any = [self._new(p) for p in callee.params]
             return make_lets(zip(params, args, strict=True), self._new(callee.body))
         kind: Any = callee.checked_type
-        return Call(self._work.kind(kind).apply, [self._new(callee), *args], None, (), call.span)
+        return Call(self._conversion.kind(kind).apply, [self._new(callee), *args], None, (), call.span)
 
     def _literal(self, literal: Function) -> Expr:
         """Return the data that represents a function literal, after adding its case to the apply function."""
         ty: Any = literal.checked_type
-        kind = self._work.kind(ty)
-        bare = self._root(literal)
-        itself = {self._new(v): kind.params[0] for v in self._lets.get(literal, ())}
-        captured = [v for v in free_vars(bare) if v not in itself]
+        kind = self._conversion.kind(ty)
+        function = self._root(literal)
+        own_names = {self._new(v): kind.params[0] for v in self._lets.get(literal, ())}
+        captured = [v for v in free_vars(function) if v not in own_names]
         result = kind.constructor([v.type_annotation or v.checked_type for v in captured])
         inner = [Var(v.name_hint, t, v.span) for v, t in zip(captured, result.inputs, strict=True)]
-        mapping: dict[Expr, Expr] = {**itself, **dict(zip(captured, inner, strict=True))}
-        mapping.update(zip(bare.params, kind.params[1:], strict=True))
+        mapping: dict[Expr, Expr] = {**own_names, **dict(zip(captured, inner, strict=True))}
+        mapping.update(zip(function.params, kind.params[1:], strict=True))
         pattern = PatternConstructor(result, [PatternVar(v) for v in inner])
-        kind.clauses.append(Clause(pattern, substitute(bare.body, mapping)))
+        kind.clauses.append(Clause(pattern, substitute(function.body, mapping)))
         return Call(result, captured, span=literal.span)

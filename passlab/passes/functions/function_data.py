@@ -1,7 +1,6 @@
 """The conversion of data types that contain function types, such as `GradCell[T] { One(fn () -> T), ... }`.
 
-Defunctionalization replaces each instance of such a type by a new type whose constructors take data. Knows types and
-patterns, not programs.
+Defunctionalization replaces each instance of such a type by a new type whose constructors take ADT values.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ def types_of_functions(mod: IRModule) -> frozenset[GlobalTypeVar]:
         inputs = [ty for c in data.constructors for ty in c.inputs]
         if any(holds(ty, FuncType) for ty in inputs):
             direct.append(header)
-        for node in _parts(inputs):
+        for node in _type_nodes(inputs):
             if isinstance(node, GlobalTypeVar):
                 users.setdefault(node, []).append(header)
     reached = set(direct)
@@ -32,7 +31,8 @@ def types_of_functions(mod: IRModule) -> frozenset[GlobalTypeVar]:
     return frozenset(reached)
 
 
-def _parts(types: Iterable[Type]) -> list[Type]:
+def _type_nodes(types: Iterable[Type]) -> list[Type]:
+    """Return all parts of types, with the headers of type calls."""
     return [part for ty in types for node in type_nodes(ty) for part in (node, getattr(node, "func", node))]
 
 
@@ -73,18 +73,15 @@ class DataInstances:
 
     def inputs(self, ty: TypeCall, constructor: Constructor) -> list[Type]:
         """Return the input types of a constructor in an instance of its type."""
-        own: Mapping[Type, Type] = dict(zip(self._source(ty).type_vars, ty.args, strict=True))
-        return [map_type(part, own.get) for part in constructor.inputs]
+        types: Mapping[Type, Type] = dict(zip(self._source(ty).type_vars, ty.args, strict=True))
+        return [map_type(part, types.get) for part in constructor.inputs]
 
     def constructor(self, ty: TypeCall, constructor: Constructor) -> Constructor:
-        """Return the constructor that replaces one of an instance; a constructor of any other type is returned as it
-        is.
-        """
+        """Return the constructor that replaces one of an instance; other constructors are returned unchanged."""
         if constructor.belong_to not in self.kinds:
             return constructor
         self.instance(ty)
-        place = self._source(ty).constructors.index(constructor)
-        return self.instances[ty].constructors[place]
+        return self.instances[ty].constructors[self._source(ty).constructors.index(constructor)]
 
     def _source(self, ty: TypeCall) -> TypeData:
         assert isinstance(ty.func, GlobalTypeVar)

@@ -43,32 +43,32 @@ class Inline(ModulePass):
     def transform_module(self, mod: IRModule, ctx: PassContext) -> IRModule:
         graph = CallGraph(mod)
         is_movable = Movability(mod)
-        ready: dict[str, Function] = {}
-        done: dict[str, Function] = {}
+        inlined: dict[str, Function] = {}
+        results: dict[str, Function] = {}
         for name in graph.topological_order():
-            done[name] = function = _inline(mod[name], ready, is_movable)
+            results[name] = function = _inline(mod[name], inlined, is_movable)
             marked = function.attrs.get("Inline") and not function.attrs.get("Extern")
-            named = [callee for callee in graph.callees(name) if callee in mod]
-            if marked and not graph.is_recursive(name) and all(callee in ready for callee in named):
-                ready[name] = function
-        left = {n.name_hint for f in done.values() for n in post_order(f) if type(n) is GlobalVar}
-        named_before = {callee for names in graph.names.values() for callee in names}
-        gone: dict[str, Function | None] = {n: None for n in ready if n in named_before and n not in left}
-        return mod.with_functions({**done, **gone})
+            callees = [callee for callee in graph.callees(name) if callee in mod]
+            if marked and not graph.is_recursive(name) and all(callee in inlined for callee in callees):
+                inlined[name] = function
+        used = {n.name_hint for f in results.values() for n in post_order(f) if type(n) is GlobalVar}
+        used_before = {callee for names in graph.names.values() for callee in names}
+        removed: dict[str, Function | None] = {n: None for n in inlined if n in used_before and n not in used}
+        return mod.with_functions({**results, **removed})
 
 
-def _inline(function: Function, ready: dict[str, Function], is_movable: Movability) -> Function:
-    if not ready:
+def _inline(function: Function, inlined: dict[str, Function], is_movable: Movability) -> Function:
+    if not inlined:
         return function
 
     def inline(pre: Expr, post: Expr) -> Expr:
-        if type(post) is GlobalVar and post.name_hint in ready:
-            target = ready[post.name_hint]
+        if type(post) is GlobalVar and post.name_hint in inlined:
+            target = inlined[post.name_hint]
             return target if target.attrs.get("Compiler") else fresh_copy(target)
-        if type(pre) is not Call or type(pre.op) is not GlobalVar or pre.op.name_hint not in ready:
+        if type(pre) is not Call or type(pre.op) is not GlobalVar or pre.op.name_hint not in inlined:
             return post
         assert isinstance(post, Call)
-        target = ready[pre.op.name_hint]
+        target = inlined[pre.op.name_hint]
         if target.attrs.get("Compiler") or len(target.params) != len(post.args):
             return Call(target, post.args, post.attrs, post.type_args)
         return apply(target, post.args, post.type_args, [is_movable(arg) for arg in pre.args])

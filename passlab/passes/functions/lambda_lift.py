@@ -60,7 +60,7 @@ class LambdaLift(ModulePass):
     A literal that captures nothing becomes a global name. A literal that captures variables becomes a call of a global
     function that takes them and returns the literal, marked `Closure=1`. A recursive literal bound by a let calls
     itself through its global function. Global functions are called `lifted_name<hash>` and shared by equal literals.
-    Functions for other compilers are left alone. The result is untyped: run InferType.
+    Functions for other compilers are not changed. The result is untyped: run InferType.
     """
 
     def transform_module(self, mod: IRModule, ctx: PassContext) -> IRModule:
@@ -70,36 +70,34 @@ class LambdaLift(ModulePass):
             if not function.attrs.get("Compiler") and not function.is_primitive:
                 whole = bind_shared_effects(function, mod) if _literals(function) else function
                 changes[name] = lifter.lift_nested(_as_closure(whole))
-        return mod.with_functions(
-            {**changes, **_apart(changes.values(), _used_functions(changes.values(), lifter.made))}
-        )
+        used = _used_functions(changes.values(), lifter.functions)
+        return mod.with_functions({**changes, **_with_fresh_binders(changes.values(), used)})
 
 
-def _used_functions(kept: Iterable[Function], lifted: dict[GlobalVar, Function]) -> dict[GlobalVar, Function]:
+def _used_functions(users: Iterable[Function], lifted: dict[GlobalVar, Function]) -> dict[GlobalVar, Function]:
     """Return the lifted functions that are in use; an instrument may have refused the lifting of others."""
     by_name = {var.name_hint: function for var, function in lifted.items()}
-    waiting, called = list(kept), set[str]()
-    while lifted and waiting:
-        names = {n.name_hint for n in post_order(waiting.pop()) if isinstance(n, GlobalVar)} - called
+    worklist, called = list(users), set[str]()
+    while lifted and worklist:
+        names = {n.name_hint for n in post_order(worklist.pop()) if isinstance(n, GlobalVar)} - called
         called |= names
-        waiting += [by_name[name] for name in names if name in by_name]
+        worklist += [by_name[name] for name in names if name in by_name]
     return {var: function for var, function in lifted.items() if var.name_hint in called}
 
 
-def _apart(kept: Iterable[Function], lifted: dict[GlobalVar, Function]) -> dict[GlobalVar, Function]:
-    """Return lifted functions with fresh binders where they share nodes with another function."""
-    seen = {v for function in kept for v in bound_vars(function)} if lifted else set()
+def _with_fresh_binders(users: Iterable[Function], lifted: dict[GlobalVar, Function]) -> dict[GlobalVar, Function]:
+    """Return lifted functions with fresh binders if another function binds the same variables."""
+    seen = {v for function in users for v in bound_vars(function)} if lifted else set()
     result: dict[GlobalVar, Function] = {}
     for var, function in lifted.items():
-        binds = bound_vars(function)
-        result[var] = function if seen.isdisjoint(binds) else fresh_copy(function)
-        seen.update(binds)
+        binders = bound_vars(function)
+        result[var] = function if seen.isdisjoint(binders) else fresh_copy(function)
+        seen.update(binders)
     return result
 
 
 def _as_closure(function: Function) -> Function:
-    """Return a function marked `Closure=1` with the literal that it returns as its body; other passes may have bound
-    it.
+    """Return a function marked `Closure=1` with the literal that it returns as its body, without lets around it.
 
     The mark is removed from a function that returns something else: it is called like any other function.
     """
@@ -119,12 +117,12 @@ def _as_closure(function: Function) -> Function:
 
 
 class _Lifter:
-    """The functions lifted so far, by name."""
+    """Lifts function literals; `functions` are the new global functions."""
 
     def __init__(self, mod: IRModule) -> None:
         self.mod = mod
-        self.taken = {name for name, _ in mod.items()}
-        self.made: dict[GlobalVar, Function] = {}
+        self.names = {name for name, _ in mod.items()}
+        self.functions: dict[GlobalVar, Function] = {}
         self.by_stem: dict[str, list[GlobalVar]] = {}
 
     def lift_nested(self, root: Function) -> Function:
@@ -151,8 +149,8 @@ class _Lifter:
         inner: dict[Expr, Expr] = {v: Var(v.name_hint, _type(v), v.span) for v in captured}
         var = GlobalVar(f"lifted_name{structural_hash(literal, map_free_vars=True, exact=True) & (1 << 64) - 1}")
         arguments = [inner[v] for v in captured]
-        itself: Expr = Call(var, arguments) if captured else var
-        body = substitute(literal, {**inner, **({name: itself} if recursive and name is not None else {})})
+        own_value: Expr = Call(var, arguments) if captured else var
+        body = substitute(literal, {**inner, **({name: own_value} if recursive and name is not None else {})})
         assert isinstance(body, Function)
         result, generic = body, free_type_vars(body, self.mod)
         if captured:
@@ -160,27 +158,27 @@ class _Lifter:
             result = Function(params, body, literal.checked_type_, generic, {"Closure": 1}, literal.span)
         elif generic:
             result = body.with_fields(type_params=(*body.type_params, *generic))
-        var = self._name(var, result, recursive)
+        var = self._add_function(var, result, recursive)
         return Call(var, captured, span=literal.span) if captured else var
 
-    def _name(self, var: GlobalVar, function: Function, recursive: bool) -> GlobalVar:
+    def _add_function(self, var: GlobalVar, function: Function, recursive: bool) -> GlobalVar:
         """Store a function under its name, or return the name of an equal function.
 
         A recursive function keeps its name, because it calls itself by that name: equal names mean equal functions.
         """
         stem = var.name_hint
         for other in self.by_stem.setdefault(stem, []):
-            if recursive or structural_equal(self.made[other], function, exact=True):
+            if recursive or structural_equal(self.functions[other], function, exact=True):
                 return other
         name, count = stem, 0
-        while name in self.taken:
+        while name in self.names:
             count += 1
             name = f"{stem}_{count}"
-        self.taken.add(name)
-        final = var if name == stem else GlobalVar(name)
-        self.by_stem[stem].append(final)
-        self.made[final] = function
-        return final
+        self.names.add(name)
+        result = var if name == stem else GlobalVar(name)
+        self.by_stem[stem].append(result)
+        self.functions[result] = function
+        return result
 
 
 def _literals(root: Function) -> set[Expr]:

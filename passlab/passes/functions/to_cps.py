@@ -1,4 +1,4 @@
-"""Convert functions to continuation-passing style: results are passed on instead of returned.
+"""Convert functions to continuation-passing style: results are passed to continuations instead of returned.
 
 before:
     def @main(%x: int32) -> int32 { add(@double(%x), 1) }
@@ -31,11 +31,11 @@ from passlab.transform.declare import standard_pass
 
 @standard_pass(opt_level=1, promise=None)
 class ToCPS(FunctionPass):
-    """Give each function its continuation as last parameter, and the continuation's result type as type parameter.
+    """Add to each function its continuation as last parameter, and the answer type of that as type parameter.
 
-    Functions are brought into A-normal form first. A call of a function other than an operator, constructor or kernel
+    Functions are converted to A-normal form first. A call of a function other than an operator, constructor or kernel
     gets the rest of the computation as a continuation; branches share theirs, bound by a `let`. Global functions in use
-    are added as `NAME_cps`, and called by that name. Function types change everywhere but in kernels. UnCPS restores
+    are added as `NAME_cps`, and called by that name. Function types change everywhere except in kernels. UnCPS restores
     the signature of each function. Raises `DiagnosticError` for operators and constructors that are used as values.
     """
 

@@ -28,8 +28,8 @@ from passlab.transform.declare import EXACT, standard_pass
 class UnCPS(FunctionPass):
     """Remove the continuation of each function in continuation-passing style that no other function calls.
 
-    The identity function is passed as its continuation. Functions in other styles stay as they are, and so do those
-    that other functions call with a continuation, such as the `NAME_cps` that ToCPS adds.
+    The identity function is passed as its continuation. Functions in other styles are not changed, nor are those that
+    other functions call with a continuation, such as the `NAME_cps` that ToCPS adds.
     """
 
     def transform_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:

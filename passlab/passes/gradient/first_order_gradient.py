@@ -65,9 +65,9 @@ def first_order_gradient(name: str, function: Function) -> Function:
 
 
 class _Dual:
-    """A value of the program: the variable it is bound to, and its derivative so far.
+    """A value of the program: the variable that it is bound to, and its accumulated derivative.
 
-    The derivative of a wide tuple is kept in `fields` while projections add to it.
+    The derivative of a wide tuple is in `fields` while projections add to it.
     """
 
     __slots__ = ("forward", "reverse", "type", "fields")
@@ -155,23 +155,23 @@ class _Gradient:
             return result
         assert isinstance(node, TupleGetItem)
         whole = self.known[node.tuple_value]
-        part = self._tensor(TupleGetItem(whole.forward, node.index), ty)
-        self.backward.append(lambda: self._projection_back(whole, part, node.index))
-        return part
+        field = self._tensor(TupleGetItem(whole.forward, node.index), ty)
+        self.backward.append(lambda: self._projection_back(whole, field, node.index))
+        return field
 
     def _call(self, call: OpCall, ty: Type) -> _Dual:
         args = [self.known[a] for a in call.args]
-        again = call.with_fields(args=tuple([a.forward for a in args]))
-        set_checked_type(again, ty)
-        result = self._tensor(again, ty)
+        forward = call.with_fields(args=tuple([a.forward for a in args]))
+        set_checked_type(forward, ty)
+        result = self._tensor(forward, ty)
         gradient = call.op.spec.gradient
         assert gradient is not None
 
-        def back() -> None:
-            for arg, part in zip(args, gradient(again, self._derivative(result)), strict=True):
-                arg.reverse = self._sum(arg.type, self._derivative(arg), part)
+        def accumulate() -> None:
+            for arg, derivative in zip(args, gradient(forward, self._derivative(result)), strict=True):
+                arg.reverse = self._sum(arg.type, self._derivative(arg), derivative)
 
-        self.backward.append(back)
+        self.backward.append(accumulate)
         return result
 
     def _tuple_back(self, result: _Dual, fields: list[_Dual]) -> None:

@@ -44,7 +44,7 @@ from __future__ import annotations
 
 from passlab.ir.expr import Function
 from passlab.ir.module import IRModule
-from passlab.passes.gradient.lazy_gradients import lazily_filled
+from passlab.passes.gradient.lazy_gradients import wrap_in_cells
 from passlab.transform.base import FunctionPass
 from passlab.transform.context import PassContext
 from passlab.transform.declare import FINITE, standard_pass
@@ -52,14 +52,13 @@ from passlab.transform.declare import FINITE, standard_pass
 
 @standard_pass(opt_level=2, required=("InferType",), promise=FINITE)
 class LazyGradientInit(FunctionPass):
-    """Wrap the tensors of a function in `GradCell`s, which represent zeros and ones symbolically: for code of
-    gradients.
+    """Wrap the tensors of a gradient function in `GradCell`s, which represent zeros and ones symbolically.
 
     Sums and products of cells skip zeros and ones; other operators unwrap their arguments and wrap their result.
     Parameters are wrapped, results unwrapped. Imports `gradient.rly` of the standard library. Zero times infinity or
-    NaN becomes zero. Functions without zeros and ones stay as they are (Relay wraps them, too); so do generic
-    functions, and those with data, matches, or global functions as values.
+    NaN becomes zero. Functions without zeros and ones are not changed (Relay wraps them, too), nor are generic
+    functions, and those with ADT values, matches, or global functions as values.
     """
 
     def transform_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
-        return func if func.is_primitive else lazily_filled(func, mod)
+        return func if func.is_primitive else wrap_in_cells(func, mod)

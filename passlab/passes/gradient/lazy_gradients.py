@@ -1,7 +1,7 @@
 """Lazy evaluation of gradients: every tensor is wrapped in a `GradCell` of the standard library.
 
 A cell holds a tensor, or a function that creates ones or zeros. Sums and products of cells skip zeros and ones; all
-other operators unwrap their arguments and wrap their result. Knows nothing of passes.
+other operators unwrap their arguments and wrap their result.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ from passlab.rewriting.tuple_values import fieldwise
 
 _FILLS = {"zeros": "Zero", "zeros_like": "Zero", "ones": "One", "ones_like": "One"}
 _LAZY = {"add": "AddGradCell", "multiply": "MultiplyGradCell"}
-_NEEDS = ("FromGradCell", "AddGradCell", "MultiplyGradCell")
+_LIBRARY = ("FromGradCell", "AddGradCell", "MultiplyGradCell")
 
 
-def lazily_filled(function: Function, mod: IRModule) -> Function:
+def wrap_in_cells(function: Function, mod: IRModule) -> Function:
     """Return a typed function in which zeros and ones stay symbolic while they are added and multiplied.
 
     The types of parameters and results stay. The function itself is returned if it has no zeros or ones, or uses more
-    than tensors, tuples, references, closures and branches. Library definitions that are needed are added to `mod`.
-    Raises `DiagnosticError` if `mod` defines their names differently.
+    than tensors, tuples, references, closures and branches. The library of cells is added to `mod`. Raises
+    `DiagnosticError` if `mod` defines its names differently.
     """
     order = post_order(function.body, enter=_enter)
-    fills = any(is_op_call(n) and n.op.name in _FILLS for n in order)
-    if not fills or function.type_params or not _fits(function, order):
+    has_fills = any(is_op_call(n) and n.op.name in _FILLS for n in order)
+    if not has_fills or function.type_params or not _is_supported(function, order):
         return function
-    _bring_library(mod)
+    _import_library(mod)
     result = _Cells(mod).wrap(function, order)
     note_rewrite(function, result)
     return result
@@ -45,8 +45,8 @@ def _is_plain(ty: Type) -> bool:
     return all(type(t) is TensorType or type(t) is TupleType for t in type_nodes(ty))
 
 
-def _fits(function: Function, order: list[Expr]) -> bool:
-    """Return whether all nodes of the program can work on cells."""
+def _is_supported(function: Function, order: list[Expr]) -> bool:
+    """Return True if all nodes of the program can be applied to cells."""
     called = {n.op for n in order if type(n) is Call}
     values = {kid for n in order for kid in _values(n)}
     for node in order:
@@ -71,14 +71,14 @@ def _is_plain_function(ty: Type) -> bool:
     return type(ty) is FuncType and not ty.type_params and all(map(_is_plain, (*ty.arg_types, ty.ret_type)))
 
 
-def _bring_library(mod: IRModule) -> None:
+def _import_library(mod: IRModule) -> None:
     data = mod.find_type("GradCell")
-    taken = [name for name in _NEEDS if name in mod]
-    if data is None and not taken:
+    existing = [name for name in _LIBRARY if name in mod]
+    if data is None and not existing:
         mod.import_from_std("gradient.rly")
         return
     names = [c.name_hint for c in data.constructors] if data is not None else []
-    if names != ["Raw", "One", "Zero"] or len(taken) < len(_NEEDS):
+    if names != ["Raw", "One", "Zero"] or len(existing) < len(_LIBRARY):
         what = "the module has its own definition of GradCell or of functions of its library"
         raise DiagnosticError(
             Diagnostic(what, hint="rename them: `import_from_std` imports the definitions of gradient.rly")
@@ -92,57 +92,57 @@ class _Cells:
         data = mod.type_data("GradCell")
         self._cell = data.header
         self._make = {c.name_hint: c for c in data.constructors}
-        self._library = {name: mod.get_global_var(name) for name in _NEEDS}
-        self._now: dict[Expr, Expr] = {}
-        self._out: dict[Expr, Expr] = {}  # unwrapped tensors, and tuples of them
+        self._library = {name: mod.get_global_var(name) for name in _LIBRARY}
+        self._result: dict[Expr, Expr] = {}
+        self._unwrapped: dict[Expr, Expr] = {}  # tensors, and tuples of them
 
     def wrap(self, function: Function, order: list[Expr]) -> Function:
         """Return a function on tensors that calls the one on cells."""
-        inputs = [(self._var(p), self._in(p, p.checked_type)) for p in function.params]
+        inputs = [(self._var(p), self._wrap(p, p.checked_type)) for p in function.params]
         for node in order:
             output = self._node(node)
             if output is not node:
-                self._now[node] = output
+                self._result[node] = output
         result = Var("result", self._convert_type(function.body.checked_type))
-        body = Let(result, self._new(function.body), self._taken(result, function.body.checked_type))
+        body = Let(result, self._new(function.body), self._unwrap(result, function.body.checked_type))
         return function.with_fields(body=make_lets(inputs, body))
 
     def _convert_type(self, ty: Type | None) -> Type | None:
         return None if ty is None else map_type(ty, lambda t: self._cell(t) if type(t) is TensorType else None)
 
     def _new(self, node: Expr) -> Expr:
-        return self._now.get(node, node)
+        return self._result.get(node, node)
 
     def _var(self, var: Var) -> Var:
-        result = self._now.get(var)
+        result = self._result.get(var)
         if result is None:
             ty = var.type_annotation if var.type_annotation is not None else var.checked_type
-            result = self._now[var] = Var(var.name_hint, self._convert_type(ty), var.span, var.virtual_device)
+            result = self._result[var] = Var(var.name_hint, self._convert_type(ty), var.span, var.virtual_device)
         return result  # type: ignore[return-value]
 
     # ------------------------------------------------------------ into cells and out of them
-    def _in(self, value: Expr, ty: Type) -> Expr:
+    def _wrap(self, value: Expr, ty: Type) -> Expr:
         """Return a value of tensors wrapped in cells."""
         return fieldwise([value], [ty], lambda v, t: Call(self._make["Raw"], v, None, t), part=TupleGetItem)
 
-    def _taken(self, value: Expr, ty: Type) -> Expr:
+    def _unwrap(self, value: Expr, ty: Type) -> Expr:
         """Return a value in cells unwrapped to tensors."""
         read = self._library["FromGradCell"]
         return fieldwise([value], [ty], lambda v, t: Call(read, v, None, t), part=TupleGetItem)
 
     def _tensors(self, node: Expr) -> Expr:
         """Return the unwrapped form of an argument, created once."""
-        if node not in self._out:
-            result = node if type(node) is Constant else self._taken(self._new(node), node.checked_type)
-            self._out[node] = result
-        return self._out[node]
+        if node not in self._unwrapped:
+            result = node if type(node) is Constant else self._unwrap(self._new(node), node.checked_type)
+            self._unwrapped[node] = result
+        return self._unwrapped[node]
 
     # ------------------------------------------------------------ nodes
     def _node(self, node: Expr) -> Expr:
         if type(node) is Var:
             return self._var(node)
         if type(node) is Constant:
-            return self._in(node, node.checked_type)
+            return self._wrap(node, node.checked_type)
         if type(node) is Call:
             return self._call(node)
         if type(node) is If:
@@ -171,12 +171,12 @@ class _Cells:
             compute = Function(params, call.with_fields(args=tuple(params)), ty)
             return Call(self._library[_LAZY[name]], [compute, *map(self._new, call.args)], None, [ty], call.span)
         if type(callee) in (Op, GlobalVar) or (type(callee) is Function and callee.is_primitive):
-            return self._in(call.with_fields(args=tuple(map(self._tensors, call.args))), ty)
+            return self._wrap(call.with_fields(args=tuple(map(self._tensors, call.args))), ty)
         return Call(self._new(callee), [*map(self._new, call.args)], call.attrs, call.type_args, call.span)
 
     def _fill(self, call: Call, constructor: Constructor, ty: Type) -> Expr:
-        """Return a cell of zeros or ones. The tensor whose shape they take is evaluated once, before."""
-        before = [(Var("like", self._convert_type(a.checked_type)), a) for a in call.args]
-        like = [self._taken(var, a.checked_type) for var, a in before]
+        """Return a cell of zeros or ones. The tensor that has their shape is evaluated once, before the cell."""
+        bindings = [(Var("like", self._convert_type(a.checked_type)), a) for a in call.args]
+        like = [self._unwrap(var, a.checked_type) for var, a in bindings]
         cell = Call(constructor, [Function((), call.with_fields(args=tuple(like)), ty)], None, [ty], call.span)
-        return make_lets([(var, self._new(a)) for var, a in before], cell)
+        return make_lets([(var, self._new(a)) for var, a in bindings], cell)
