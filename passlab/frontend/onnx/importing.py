@@ -118,12 +118,7 @@ def _opsets(proto: Any, opset: int | None) -> dict[str, int]:
 
 
 def _inputs(
-    graph: Any,
-    shape: Any,
-    dtype: Any,
-    scope: GraphScope,
-    identifiers: Identifiers,
-    symbols: dict[str, SizeVar] | None,
+    graph: Any, shape: Any, dtype: Any, scope: GraphScope, identifiers: Identifiers, symbols: dict[str, SizeVar] | None
 ) -> list[Var]:
     """Create variables for the inputs of the graph that are not weights."""
     if not isinstance(shape, Mapping):

@@ -56,12 +56,7 @@ SUM = _direct("sum")
 # By ONNX's name: the reduction, its versions, the first version with the axes as an input, and the manual's text.
 REDUCTIONS: dict[str, tuple[Reduction, tuple[int, ...], int, str]] = {
     "ReduceL1": (_of(_absolute, SUM), (1, 11, 13, 18), 18, "`sum` of absolute values."),
-    "ReduceL2": (
-        _followed_by(_of(_square, SUM), "sqrt"),
-        (1, 11, 13, 18),
-        18,
-        "`sqrt` of the `sum` of squares.",
-    ),
+    "ReduceL2": (_followed_by(_of(_square, SUM), "sqrt"), (1, 11, 13, 18), 18, "`sqrt` of the `sum` of squares."),
     "ReduceLogSum": (_followed_by(SUM, "log"), (1, 11, 13, 18, 28), 18, "`log` of the `sum`."),
     "ReduceLogSumExp": (log_sum_exp, (1, 11, 13, 18, 28), 18, "`log` of the `sum` of `exp`, without overflow."),
     "ReduceMax": (_extreme("max", "any"), (1, 11, 12, 13, 18, 20), 18, "`max`, or `any` of booleans."),
