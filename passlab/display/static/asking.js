@@ -1,4 +1,4 @@
-// What one asks in an explorer: how this recording differs from another one, and what another pipeline would do.
+// Questions in an explorer: the comparison with another recording, and the effect of another pipeline.
 import { ComparePane } from "./comparepane.js";
 import { button, el } from "./dom.js";
 import { listenTo } from "./selection.js";
@@ -24,7 +24,7 @@ export class Asking {
     this.whatIf = button("what if", () => this.toggle("what if"));
     this.whatIf.title = "switch passes off, move, repeat, change and insert them, and see what differs (w)";
     this.with = el("label", "pl-with", "with ", this.other);
-    this.asks = typeof model.send === "function"; // only a kernel can run pipelines, or know other recordings
+    this.asks = typeof model.send === "function"; // only a kernel can run pipelines and has other recordings
     this.buttons = this.asks ? [this.with, this.compare, this.whatIf] : (model.get("comparison") || {}).rows ? [this.compare] : [];
     this.pane.element.hidden = this.with.hidden = true;
     this.pane.element.prepend(this.editor.element);
@@ -53,12 +53,12 @@ export class Asking {
     this.root.classList.remove("pl-waiting");
   }
 
-  /** Begin to ask, or end. @param {string} mode */
+  /** Open a question, or close it. @param {string} mode */
   toggle(mode) {
     if (!this.buttons.includes(mode === "compare" ? this.compare : this.whatIf)) return false;
     this.mode = this.mode === mode ? "" : mode;
     const asked = this.mode !== "", focused = document.activeElement;
-    // What is hidden loses the focus, and keys would go to the notebook's commands.
+    // A hidden element loses the focus, and then keys would go to the notebook's commands.
     if (this.columns.contains(focused) || this.pane.element.contains(focused)) this.root.focus({ preventScroll: true });
     this.columns.hidden = asked;
     this.pane.element.hidden = !asked || (this.mode === "compare" && !this.pane.data);
@@ -82,7 +82,7 @@ export class Asking {
     return true;
   }
 
-  /** Show the comparison that the kernel made. */
+  /** Show the comparison from the kernel. */
   showAnswer() {
     const data = this.model.get("comparison");
     this.root.classList.remove("pl-waiting");
@@ -105,7 +105,7 @@ export class Asking {
     if (row >= 0) this.pane.choose(row);
   }
 
-  /** What the keys do while one asks. @returns {Record<string, (event: KeyboardEvent) => unknown>} */
+  /** The actions of the keys while a question is open. @returns {Record<string, (event: KeyboardEvent) => unknown>} */
   keys() {
     const { pane, editor } = this, edits = this.mode === "what if";
     const go = (/** @type {number} */ by) => {

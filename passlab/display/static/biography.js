@@ -1,4 +1,4 @@
-// The history of the selected node: a strip with a mark for each pass, and what the pass did to the node, in words.
+// The history of the selected node: a strip with a mark for each pass, and the effect of each pass on the node as a sentence.
 import { button, el, svg } from "./dom.js";
 
 const HEIGHT = 22, LEAST = 9, MOST = 34; // pixels
@@ -55,7 +55,7 @@ export class Biography {
     this.data = /** @type {any} */ (null); // of the strip that is drawn
     this.nodes = /** @type {number[]} */ ([]);
     this.chapters = /** @type {ReturnType<typeof chapters>} */ ([]);
-    this.latest = ""; // how the node was last written
+    this.latest = ""; // the last text of the node
     this.name = el("span", "pl-life-name");
     this.words = el("span", "pl-life-words");
     this.words.setAttribute("role", "status");
@@ -85,7 +85,7 @@ export class Biography {
     this.words.textContent = now ? `${now.event === 0 && now.what === "born" ? "in the input" : WORDS[now.what]}${now.rule ? ` by ${now.rule}` : ""}` : "";
   }
 
-  /** Draw the strip of what is selected now. @param {any} data */
+  /** Draw the strip of the current selection. @param {any} data */
   draw(data) {
     [this.data, this.nodes] = [data, this.selection.nodes];
     this.chapters = chapters(data, this.selection);
@@ -109,7 +109,7 @@ export class Biography {
     return group;
   }
 
-  /** The next pass that did something to the selected node, or the one before. @param {number} here @param {number} way 1 or -1 */
+  /** The next or the previous pass that changed the selected node. @param {number} here @param {number} way 1 or -1 */
   next(here, way) {
     const marked = this.chapters.filter(({ what }) => what !== "same" && what !== "absent").map(({ event }) => event);
     return way > 0 ? marked.find((event) => event > here) : marked.filter((event) => event < here).pop();

@@ -23,11 +23,11 @@ export class CodePane {
     this.types = true;
     this.typeWidth = 0;
     this.picked = "";
-    this.sought = ""; // text that is looked for, in lower case
-    this.hits = /** @type {number[]} */ ([]); // lines that hold the name that is followed, or the text
-    this.beside = /** @type {((line: number) => HTMLElement | null) | null} */ (null); // what stands beside a line in place of its type
+    this.sought = ""; // the searched text, in lower case
+    this.hits = /** @type {number[]} */ ([]); // lines with the followed name, or with the text
+    this.beside = /** @type {((line: number) => HTMLElement | null) | null} */ (null); // shown beside a line in place of its type
     this.besideWidth = 0;
-    this.asked = /** @type {((event: number) => void) | null} */ (null); // hears which pass was clicked
+    this.asked = /** @type {((event: number) => void) | null} */ (null); // called with the clicked pass
     this.width = 100;
     this.hovers = new WeakMap();
     this.gutter = new Gutter(this.hovers);
@@ -95,7 +95,7 @@ export class CodePane {
     this.keepOffset(offset);
   }
 
-  /** Where on the screen the selected line stands, in pixels from the top of the pane; null where it is not in sight. */
+  /** The position of the selected line in pixels from the top of the pane, null if it is not visible. */
   selectedOffset() {
     const row = this.selectedRow(), y = row * ROW - this.rows.top;
     return row >= 0 && y >= 0 && y <= this.rows.high - ROW ? y : null;
@@ -111,7 +111,7 @@ export class CodePane {
     return -1;
   }
 
-  /** Scroll so that the selected line stands where it stood in the program before. @param {number | null} offset */
+  /** Scroll so that the selected line keeps its position on the screen. @param {number | null} offset */
   keepOffset(offset) {
     const row = this.selectedRow();
     if (row < 0) return;
@@ -119,7 +119,7 @@ export class CodePane {
     else this.rows.scroll(row * ROW - offset);
   }
 
-  /** The selection has changed: light its lines, and bring the first into sight where none is. */
+  /** Highlight the lines of the new selection, and scroll to the first if none is visible. */
   updateSelection() {
     this.rows.update(true);
     this.tick();
@@ -127,7 +127,7 @@ export class CodePane {
     if (row >= 0 && !this.isLitInSight()) this.rows.reveal(row);
   }
 
-  /** Select the next line that has other nodes than those selected, or the one before. @param {number} way */
+  /** Select the next or the previous line with other nodes than the selected ones. @param {number} way */
   selectNext(way) {
     const { selection, chosen } = this, nodes = (/** @type {number} */ at) => [chosen[at] ?? []].flat().filter((node) => node >= 0);
     if (!selection) return false;
@@ -143,7 +143,7 @@ export class CodePane {
     return false;
   }
 
-  /** Whether a selected line is in sight. */
+  /** Whether a selected line is visible. */
   isLitInSight() {
     const { top, high } = this.rows;
     for (let i = Math.ceil(top / ROW); (i + 1) * ROW <= top + high && 3 * i < this.seen.length; i++)
@@ -151,7 +151,7 @@ export class CodePane {
     return false;
   }
 
-  /** Lay the lines out: what is folded, and where they break. */
+  /** Compute the visual rows: folded blocks and broken lines. */
   arrange() {
     const width = this.width - this.gutter.fit(this.width, this.box), types = this.types && width >= 84 && this.typeWidth ? this.typeWidth + 5 : 0;
     const narrow = !!this.beside && width < this.besideWidth + 56, room = narrow ? 21 : this.besideWidth;
@@ -211,7 +211,7 @@ export class CodePane {
     this.tick();
   }
 
-  /** Show beside the scroll bar where the followed name occurs, or the text that is looked for. */
+  /** Mark the occurrences of the followed name or the searched text beside the scroll bar. */
   tick() {
     const { lines } = this.table, held = (/** @type {number} */ number) => (this.sought ? lines[number][0].toLowerCase().includes(this.sought) : holds(lines[number], this.picked));
     const hits = this.hits = this.picked || this.sought ? this.lines.flatMap((number, at) => (held(number) ? [at] : [])) : [];
@@ -223,7 +223,7 @@ export class CodePane {
     }));
   }
 
-  /** Go to the next line with the followed name, or the one before. @param {number} step 1 or -1 */
+  /** Go to the next or the previous line with the followed name. @param {number} step 1 or -1 */
   next(step) {
     const { hits } = this;
     if (!hits.length) return false;
@@ -233,7 +233,7 @@ export class CodePane {
     return true;
   }
 
-  /** Bring a line into sight, opening what hides it. @param {number} at @param {boolean} [always] even where it is in sight */
+  /** Scroll to a line, unfolding what hides it. @param {number} at @param {boolean} [always] even if it is visible */
   goto(at, always = true) {
     this.current = at;
     let opened = false;
@@ -243,7 +243,7 @@ export class CodePane {
     for (let i = 0; i < this.seen.length; i += 3) if (this.seen[i] === at) return this.rows.reveal(i / 3, always);
   }
 
-  /** Mark text wherever it stands, and go to the first line with it, where none is in sight; "" lets go of it. @param {string} text */
+  /** Mark all occurrences of a text, and scroll to the first line with it if none is visible; "" clears the marks. @param {string} text */
   seek(text) {
     const sought = text.trim().toLowerCase();
     if (sought === this.sought) return;
@@ -253,7 +253,7 @@ export class CodePane {
     if (this.hits.length) this.goto(this.hits[0], false);
   }
 
-  /** Which of the lines with the text or the name is shown, and how many there are. @returns {[number, number]} */
+  /** The number of the current line with the text or the name, and the number of all such lines. @returns {[number, number]} */
   hitCount() {
     return [this.hits.indexOf(this.current ?? -1) + 1, this.hits.length];
   }
@@ -273,7 +273,7 @@ export class CodePane {
   }
 }
 
-/** Where a text stands in a line: start and end of each time. @param {string} line @param {string} sought in lower case @returns {number[]} */
+/** The start and end of each occurrence of a text in a line. @param {string} line @param {string} sought in lower case @returns {number[]} */
 function occurrences(line, sought) {
   const text = line.toLowerCase(), bounds = [];
   for (let at = text.indexOf(sought); at >= 0; at = text.indexOf(sought, at + sought.length)) bounds.push(at, at + sought.length);

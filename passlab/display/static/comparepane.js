@@ -15,7 +15,7 @@ const mebibytes = (bytes) => `${((bytes || 0) / 1048576).toFixed(1)} MiB`;
 
 const TURNED = /** @type {Record<string, string>} */ ({ "-": "+", "+": "-", "<": ">", ">": "<" });
 
-/** A difference the other way round: `back` is its description then. @param {any} pair */
+/** A difference in the reverse direction, with the description `back`. @param {any} pair */
 function mirrored({ back, before, after, nodes, operators, kinds, words, ...rest }) {
   const turned = (/** @type {string} */ kind) => TURNED[kind] || kind;
   return {
@@ -60,7 +60,7 @@ export class ComparePane {
     const bar = el("div", "pl-bar", this.first, el("span", "pl-grow"), this.unified, this.all);
     this.step = el("div", "pl-step", head, bar, el("div", "pl-body", this.diff.element, this.note));
     this.element = el("div", "pl-columns pl-compare", this.passes, this.step);
-    this.diff.element.hidden = true; // until there is something to compare
+    this.diff.element.hidden = true; // until two steps are chosen
     this.press();
     this.leaveModel = listenTo(model, { "msg:custom": (message) => {
       if (!message || !message.pair) return;
@@ -81,7 +81,7 @@ export class ComparePane {
     return select;
   }
 
-  /** The row whose steps are those chosen, -1 for none. */
+  /** The row of the chosen steps, -1 for none. */
   rowOf() {
     return this.data.rows.findIndex((/** @type {any} */ row) => row.at.join() === this.pair.join());
   }
@@ -139,7 +139,7 @@ export class ComparePane {
     return this.data.first < 0 ? false : this.choose(this.data.first);
   }
 
-  /** Show the two steps that are chosen. */
+  /** Show the two chosen steps. */
   update() {
     if (!this.data) return;
     const [a, b] = this.pair, [one, other] = [this.data.sides[0].steps[a], this.data.sides[1].steps[b]], key = `${a}:${b}`;
@@ -167,7 +167,7 @@ export class ComparePane {
     if (!pair) this.ask(a, b);
   }
 
-  /** Ask the kernel for the difference of two steps. @param {number} a @param {number} b */
+  /** Request the difference of two steps from the kernel. @param {number} a @param {number} b */
   ask(a, b) {
     this.note.textContent = ASKING;
     try {
@@ -182,7 +182,7 @@ export class ComparePane {
     this.all.setAttribute("aria-pressed", String(this.diff.all));
   }
 
-  /** What the keys do. @returns {Record<string, (event: KeyboardEvent) => unknown>} */
+  /** The actions of the keys. @returns {Record<string, (event: KeyboardEvent) => unknown>} */
   keys() {
     return {
       j: () => this.go(1), k: () => this.go(-1), ArrowDown: () => this.go(1), ArrowUp: () => this.go(-1), g: () => this.choose(0), G: () => this.choose(this.data.rows.length - 1),

@@ -10,7 +10,7 @@ export const DIFF_KEYS = /** @type {[string, string][]} */ ([
   ["< >", "moved from here, to here"],
 ]);
 
-/** What became of the operators, as chips. @param {[string, number, number][]} operators */
+/** The added and removed operators, as chips. @param {[string, number, number][]} operators */
 export function chips(operators) {
   return el("div", "pl-chips", ...operators.slice(0, 24).map(([name, before, after]) =>
     el("span", "pl-chip", el("span", "pl-op", name), ` ${before} → `, el("b", after > before ? "pl-more-of" : "pl-less-of", after))));

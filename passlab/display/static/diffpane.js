@@ -1,10 +1,10 @@
-// Two programs side by side, or one below the other: what changed is marked, what did not is folded.
+// Two programs side by side, or one below the other: changes are marked, unchanged parts are folded.
 import { el, HoverCard, many } from "./dom.js";
 import { broken, code, hanging, nameAt, Rows } from "./rows.js";
 
-const CONTEXT = 3; // unchanged rows shown around what changed
+const CONTEXT = 3; // unchanged rows shown around a change
 const GUTTER = 7; // characters of a side
-const NARROW = 88; // characters of both sides together, below which they stand one below the other
+const NARROW = 88; // characters of both sides: narrower panes show one program below the other
 const SIGNS = /** @type {Record<string, string>} */ ({ "-": "−", "+": "+", "*": "±", "~": "~", "<": "<", ">": ">" });
 const LOOKS = /** @type {Record<string, string>} */ ({
   "=": "same", "~": "moved", "*": "changed", "-": "removed", "+": "added", "<": "away", ">": "here", " ": "none",
@@ -21,7 +21,7 @@ export class DiffPane {
     this.selection = selection;
     this.nodes = /** @type {[number[], number[]]} */ ([[], []]); // the node of each line, of both programs
     this.arranged = arranged;
-    this.chosen = /** @type {boolean | null} */ (null); // whether the user chose one below the other; null before any choice
+    this.chosen = /** @type {boolean | null} */ (null); // whether the user chose the unified layout; null before any choice
     this.all = false; // whether unchanged lines are shown too
     this.opened = new Set();
     this.table = /** @type {import("./rows.js").Table} */ ({ lines: [], texts: [] });
@@ -30,7 +30,7 @@ export class DiffPane {
     this.starts = /** @type {number[]} */ ([]); // visual rows at which changes start
     this.picked = "";
     this.width = 120;
-    this.mapping = 0; // a frame that is asked for
+    this.mapping = 0; // a requested animation frame
     this.hovers = new WeakMap();
     this.card = new HoverCard(root);
     this.rows = new Rows((i) => this.row(i), (columns) => {
@@ -81,13 +81,13 @@ export class DiffPane {
     if (this.selection && node >= 0) this.selection.toggle([node]);
   }
 
-  /** The selection has changed: light its lines, and bring the first into sight where none is. */
+  /** Highlight the lines of the new selection, and scroll to the first if none is visible. */
   updateSelection() {
     this.rows.update(true);
     this.revealSelected();
   }
 
-  /** Bring the first selected line into sight, opening the fold that hides it. */
+  /** Scroll to the first selected line, opening the fold that hides it. */
   revealSelected() {
     const { selection } = this;
     if (!selection || selection.empty) return;
@@ -109,7 +109,7 @@ export class DiffPane {
     return number ? this.nodes[side][number - 1] ?? -1 : -1;
   }
 
-  /** Whether the programs stand one below the other: where that was chosen, and where there is no room for two. */
+  /** Whether the programs are shown one below the other: by choice, or in a narrow pane. */
   get unified() {
     return this.chosen ?? this.width < NARROW;
   }
@@ -142,7 +142,7 @@ export class DiffPane {
     this.revealSelected();
   }
 
-  /** Lay the rows out: what is folded, and where lines break. */
+  /** Compute the visual rows: folds and broken lines. */
   arrange() {
     this.side = this.unified ? this.width - GUTTER - 4 : Math.floor((this.width - 1) / 2) - GUTTER;
     this.seen = [];
@@ -162,7 +162,7 @@ export class DiffPane {
     this.arranged();
   }
 
-  /** Which rows are in sight: those near a change, and folds that were opened. */
+  /** The rows to show: those near a change, and those in opened folds. */
   shown() {
     const same = this.data.map((row) => row.left === "=" && row.right === "=");
     if (this.all || same.every(Boolean)) return same.map(() => true);
@@ -194,7 +194,7 @@ export class DiffPane {
     for (let part = 0; part < Math.max(left.length, right.length, 1); part++) this.seen.push({ row, part, left, right });
   }
 
-  /** Put a group of changed rows below each other: first what went, then what came. @param {number} r */
+  /** Add a group of changed rows: first the removed lines, then the added ones. @param {number} r */
   putUnified(r) {
     const paired = (/** @type {Row} */ row) => row.left === row.right && row.left !== "*";
     if (paired(this.data[r])) {
@@ -264,7 +264,7 @@ export class DiffPane {
     return [el("span", "pl-number", part ? "" : shown), el("span", "pl-sign", part ? "" : SIGNS[kind] || ""), text];
   }
 
-  /** Go to the next change, or the one before. @param {number} step 1 or -1 */
+  /** Go to the next or the previous change. @param {number} step 1 or -1 */
   next(step) {
     const { starts } = this;
     if (!starts.length) return false;
@@ -285,7 +285,7 @@ export class DiffPane {
     this.arrange();
   }
 
-  /** Paint the map once the rows are seen: it asks for heights and colours, which would lay out the page twice. */
+  /** Paint the map after the rows: it reads heights and colours, which would lay out the page twice. */
   mapSoon() {
     this.mapping ||= requestAnimationFrame(() => setTimeout(() => {
       this.mapping = 0;
@@ -293,7 +293,7 @@ export class DiffPane {
     }));
   }
 
-  /** Paint where the changes are, beside the scroll bar; where all rows are in sight, nothing. */
+  /** Paint the positions of the changes beside the scroll bar, unless all rows are visible. */
   paintMap() {
     this.map.hidden = !this.rows.lowest();
     if (this.map.hidden) return;
@@ -314,7 +314,7 @@ export class DiffPane {
     });
   }
 
-  /** The colours of the map, as the theme has them. @returns {Record<string, string>} */
+  /** The colours of the map in the current theme. @returns {Record<string, string>} */
   mapColours() {
     const probe = el("span"), colors = /** @type {Record<string, string>} */ ({});
     this.element.append(probe);

@@ -1,4 +1,4 @@
-// Elements, keys, hovering and help: what every view of passlab is built from. Text goes in as text, never as markup.
+// Elements, keys, hovering and help: the building blocks of all views. Text is inserted as text, never as markup.
 
 /**
  * Make an element. Kids are elements or text.
@@ -110,7 +110,7 @@ export function help(root, rows) {
   };
 }
 
-/** A card beside what the pointer rests on. */
+/** A card beside the element under the pointer. */
 export class HoverCard {
   /** @param {HTMLElement} root */
   constructor(root) {
@@ -142,21 +142,21 @@ export class HoverCard {
   }
 }
 
-/** Scroll a list, and nothing around it, so that an item is in sight. @param {HTMLElement} list @param {HTMLElement} item */
+/** Scroll a list, but no element around it, so that an item is visible. @param {HTMLElement} list @param {HTMLElement} item */
 export function reveal(list, item) {
   const frame = list.getBoundingClientRect(), at = item.getBoundingClientRect(), above = at.top - frame.top - list.clientTop;
   if (above < 0) list.scrollTop += above;
   else if (above + at.height > list.clientHeight) list.scrollTop += Math.min(above, above + at.height - list.clientHeight);
 }
 
-/** A sentence as elements: what stands in `backticks` is code. @param {string} text @returns {Node[]} */
+/** A sentence as elements; text in `backticks` is code. @param {string} text @returns {Node[]} */
 export const prose = (text) => text.split(/`([^`]+)`/).map((part, at) => (at % 2 ? el("code", "pl-said-code", part) : document.createTextNode(part)));
 
 let ids = 0;
-/** A name for an element that others refer to. */
+/** A unique id for an element. */
 export const uniqueId = () => `pl-${++ids}-${Math.random().toString(36).slice(2, 8)}`;
 
-/** A whole number with its thousands apart. The browser's own way takes 30 ms when first asked. @param {number} count */
+/** An integer with thousands separators. The browser's own formatter takes 30 ms on its first call. @param {number} count */
 export const grouped = (count) => String(count).replace(/\B(?=(\d{3})+$)/g, ",");
 
 /** `1 line`, `2 lines` @param {number} count @param {string} what */
@@ -169,7 +169,7 @@ export const choices = (words) => words.map((word) => {
   return option;
 });
 
-/** A word that a click removes. @param {string} text @param {string} look @param {() => void} remove */
+/** A chip that is removed by a click. @param {string} text @param {string} look @param {() => void} remove */
 export function removable(text, look, remove) {
   const element = el("button", look, text, el("span", "", "×"));
   element.title = `take away: ${text}`;

@@ -1,6 +1,6 @@
-// What was made here or by the kernel, given to the browser to be saved.
+// Saves a file from the page or the kernel through the browser.
 
-/** Hand a page to the browser to be saved. @param {string} text @param {string} name */
+/** Save a page through the browser. @param {string} text @param {string} name */
 export function download(text, name) {
   downloadBlob(new Blob([text], { type: "text/html" }), name);
 }

@@ -1,4 +1,4 @@
-// The widget of a recording of text: the passes of a dump at the left; what each changed, and who made each line, at the right.
+// The widget of a recording of text: the passes of a dump at the left; the changes of each, and the origin of each line, at the right.
 import { button, el, help, keys, many, reveal } from "./dom.js";
 import { comparedStep } from "./dumpcompare.js";
 import { DUMP_KEYS, dumpActions } from "./dumpkeys.js";
@@ -15,18 +15,18 @@ const CONTEXT = 3, MOST_ROWS = 1500, MOST_LISTED = 2000;
 const [NAME, UNIT, VERDICT, ASSUMED, SINCE, PARENT, PHASE, OPTIONS, SAID, COMMAND, WRITTEN, FRAGMENT] = Array(12).keys();
 const [STEP, FROM, LINES, ORIGINS, DIFF, RENAMED] = Array(6).keys();
 
-/** What is seen of one step. */
+/** The view of one step. */
 class DumpStep {
-  /** @param {(at: number) => void} go @param {() => void} picked hears that another name was picked */
+  /** @param {(at: number) => void} go @param {() => void} picked called when another name is picked */
   constructor(go, picked) {
     this.go = go;
     this.onPick = picked;
     this.tab = "changes";
     this.all = false;
     this.blamed = true;
-    this.picked = ""; // the name that is followed, and
-    this.home = -1; // the unit that it is a name of
-    this.noise = new Set(); // numbers of the filters that are on
+    this.picked = ""; // the followed name, and
+    this.home = -1; // the number of its unit
+    this.noise = new Set(); // the numbers of the active filters
     this.unit = -1;
     this.title = el("span", "pl-step-name");
     this.facts = el("span", "pl-facts");
@@ -66,7 +66,7 @@ class DumpStep {
     });
   }
 
-  /** Pick a name, or none. @param {string} name */
+  /** Follow a name, "" for none. @param {string} name */
   pick(name) {
     this.picked = name;
     this.home = this.unit;
@@ -74,12 +74,12 @@ class DumpStep {
     this.onPick();
   }
 
-  /** The name to highlight in the unit that is shown: each has names of its own, but for those of the whole program. */
+  /** The name to highlight in the shown unit: names are local to a unit, except global ones. */
   get highlight() {
     return this.unit === this.home || /^[@!#]/.test(this.picked) ? this.picked : "";
   }
 
-  /** Take in what was picked elsewhere: a name of a unit after some step. @param {{unit?: string, name?: string, step?: number}} one */
+  /** Follow a name picked in another view: a name of a unit after a step. @param {{unit?: string, name?: string, step?: number}} one */
   hear({ unit, name = "", step = 0 }) {
     const number = this.data.units.findIndex((/** @type {any} */ entry) => entry.name === unit);
     this.picked = number < 0 ? "" : name;
@@ -88,14 +88,14 @@ class DumpStep {
     this.draw();
   }
 
-  /** The spans of a line that the filters leave out. @param {number} number @returns {number[][]} */
+  /** The spans of a line that the filters hide. @param {number} number @returns {number[][]} */
   cuts(number) {
     const noise = this.data.lines[number][2], out = [];
     for (let i = 0; i < noise.length; i += 3) if (this.noise.has(noise[i])) out.push([noise[i + 1], noise[i + 2]]);
     return out.sort((a, b) => a[0] - b[0]);
   }
 
-  /** Whether the filters leave nothing of a line. @param {number} number */
+  /** Whether the filters hide a whole line. @param {number} number */
   isHidden(number) {
     const text = this.data.lines[number][0];
     return this.noise.size > 0 && text.length > 0 && this.cuts(number).some(([a, b]) => a === 0 && b >= text.length);
@@ -107,7 +107,7 @@ class DumpStep {
     return words.every(([a, b]) => cuts.some(([from, to]) => from <= a && b <= to));
   }
 
-  /** The rows of a difference as the filters leave them. @param {any[]} rows @param {number[]} before @param {number[]} after */
+  /** The rows of a difference after the filters. @param {any[]} rows @param {number[]} before @param {number[]} after */
   filtered(rows, before, after) {
     if (!this.noise.size) return rows;
     return rows.flatMap((row) => {
@@ -133,19 +133,19 @@ class DumpStep {
     }));
   }
 
-  /** Hide all noise, or show it all again. */
+  /** Switch all filters on, or off. */
   toggleNoise() {
     const all = (this.data.filters || []).length;
     this.noise = new Set(this.noise.size < all ? Array(all).keys() : []);
     this.draw();
   }
 
-  /** Whether there is something to show in a tab. @param {string} tab */
+  /** Whether a tab has contents. @param {string} tab */
   has(tab) {
     return tab === "times" ? (this.data.times || []).length > 0 : tab !== "compared" || Boolean(this.data.against);
   }
 
-  /** Take in another recording. @param {any} data */
+  /** Show another recording. @param {any} data */
   take(data) {
     this.data = data;
     this.at = undefined;
@@ -181,7 +181,7 @@ class DumpStep {
     this.draw();
   }
 
-  /** Carry the picked name along the renamings between two steps. @param {number | undefined} from @param {number | undefined} to */
+  /** Apply the renamings between two steps to the picked name. @param {number | undefined} from @param {number | undefined} to */
   follow(from, to = from) {
     if (!this.picked || from === undefined || this.home < 0) return;
     const versions = this.data.units[this.home].versions;
@@ -233,13 +233,13 @@ class DumpStep {
     return this.scroll.replaceChildren(code);
   }
 
-  /** What the step did to each line of the unit. @param {any} version @param {number} number @returns {Map<number, string>} */
+  /** The sign of each line of the unit that the step changed. @param {any} version @param {number} number @returns {Map<number, string>} */
   fates(version, number) {
     const here = version[STEP] === this.at + 1 && number > 0;
     return new Map(here ? version[DIFF].filter((/** @type {any} */ [sign, , right]) => sign && right >= 0).map((/** @type {any} */ [sign, , right]) => [right, sign]) : []);
   }
 
-  /** Values as boxes and arrows, or the nodes that the host has; what the step changed is marked. @param {number[]} lines @param {Map<number, string>} signs */
+  /** The graph of the values, or of the host's nodes; boxes that the step changed are marked. @param {number[]} lines @param {Map<number, string>} signs */
   graph(lines, signs) {
     const picked = (/** @type {string[]} */ names) => {
       this.choose("text");
@@ -256,7 +256,7 @@ class DumpStep {
       el("div", "pl-row pl-dump-row", codeOf(this.data.lines[line], this.highlight, [], this.cuts(line))))];
   }
 
-  /** The text with who made each line. @param {any} version */
+  /** The text with the origin of each line. @param {any} version */
   program(version) {
     let last = "";
     const rows = version[LINES].slice(0, MOST_ROWS).flatMap((/** @type {number} */ line, /** @type {number} */ at) => {
@@ -278,7 +278,7 @@ class DumpStep {
     return rows;
   }
 
-  /** What the step changed in the unit. @param {any} version @param {number} number */
+  /** The changes of the step in the unit. @param {any} version @param {number} number */
   changes(version, number) {
     const here = version[STEP] === this.at + 1, older = number > 0 ? this.data.units[this.unit].versions[number - 1] : null;
     if (!here || !older || older[LINES] === null) {

@@ -1,4 +1,4 @@
-// A step of a dump beside the same step of another recording: its verdict there, and where what both left differs.
+// A step of a dump beside the same step of another recording: its verdict there, and the differences between both programs.
 import { el, many } from "./dom.js";
 
 /**

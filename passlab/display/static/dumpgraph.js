@@ -2,8 +2,8 @@
 import { el, many, svg } from "./dom.js";
 import { drawArrow, drawBox } from "./graphdraw.js";
 
-const MOST = 300, WIDE = 44, HIGH = 42, GAP = 14, BETWEEN = 34, ROW = 1100; // boxes; characters of a box; pixels
-const FATES = /** @type {Record<string, string>} */ ({ "+": "added", "!": "changed", "~": "changed", ">": "moved" });
+const MOST = 300, BOX_CHARACTERS = 44, BOX_HEIGHT = 42, GAP = 14, LAYER_GAP = 34, ROW_WIDTH = 1100; // boxes; characters of a box; pixels
+const CHANGES = /** @type {Record<string, string>} */ ({ "+": "added", "!": "changed", "~": "changed", ">": "moved" });
 
 /** @typedef {{x: number, width: number, layer: number, above: number[], below: number[]}} Place */
 
@@ -22,7 +22,7 @@ export function graphOf(lines, numbers) {
     for (const name of operands) uses.push([defined.has(name) ? defined.get(name) : -1, box, name]);
     for (const name of results) defined.set(name, box);
   });
-  for (const [above, target, name] of uses) { // what a loop carries around is defined below its use
+  for (const [above, target, name] of uses) { // a value carried by a loop is defined below its use
     const source = above >= 0 ? above : defined.has(name) ? defined.get(name) : target;
     if (source !== target) arrows.set(`${source} ${target}`, [source, target]);
   }
@@ -41,7 +41,7 @@ export function liveGraphOf(graphs, step) {
   return { noun: "node", count: graph.count, boxes, arrows: graph.arrows, signs: /** @type {Map<number, string> | null} */ (new Map(fates)) };
 }
 
-/** Put places in layers, those beside each other in the order of what they hang on, and give each its x. @param {Place[]} places */
+/** Assign places to layers, order each layer by the mean position of its neighbours, and set each x. @param {Place[]} places */
 function arrange(places) {
   const layers = /** @type {number[][]} */ ([]);
   places.forEach((place, at) => (layers[place.layer] ||= []).push(at));
@@ -58,9 +58,9 @@ function arrange(places) {
   for (const layer of layers) {
     let free = -Infinity, moved = 0;
     for (const at of layer) {
-      const { width, above } = places[at], wish = mean(above, xs, free === -Infinity ? 0 : free + width / 2);
-      xs[at] = Math.max(free + width / 2, wish);
-      moved += xs[at] - wish;
+      const { width, above } = places[at], ideal = mean(above, xs, free === -Infinity ? 0 : free + width / 2);
+      xs[at] = Math.max(free + width / 2, ideal);
+      moved += xs[at] - ideal;
       free = xs[at] + width / 2 + GAP;
     }
     for (const at of layer) xs[at] -= moved / layer.length;
@@ -68,65 +68,65 @@ function arrange(places) {
   places.forEach((place, at) => { place.x = xs[at]; });
 }
 
-/** The picture of a graph. @param {ReturnType<typeof graphOf>} graph @param {Map<number, string>} signs what became of each line @param {(names: string[]) => void} chosen */
+/** The picture of a graph. @param {ReturnType<typeof graphOf>} graph @param {Map<number, string>} signs the change of each line @param {(names: string[]) => void} chosen */
 export function pictureOf(graph, signs, chosen) {
   const shown = graph.boxes.slice(0, MOST), arrows = graph.arrows.filter(([a, b]) => a < MOST && b < MOST);
-  const words = shown.map((box) => [box.name, box.text.length > WIDE ? `${box.text.slice(0, WIDE - 1)}…` : box.text]);
+  const words = shown.map((box) => [box.name, box.text.length > BOX_CHARACTERS ? `${box.text.slice(0, BOX_CHARACTERS - 1)}…` : box.text]);
   const width = words.map(([name, text]) => Math.max(60, 20 + 6.7 * Math.max(name.length * 1.1, text.length)));
-  const tied = new Set(arrows.flat()), layer = shown.map(() => 0);
+  const connected = new Set(arrows.flat()), layer = shown.map(() => 0);
   for (const [a, b] of [...arrows].sort((one, other) => one[1] - other[1])) if (a < b) layer[b] = Math.max(layer[b], layer[a] + 1);
-  const places = /** @type {Place[]} */ ([]), at = new Map(), ways = /** @type {number[][]} */ ([]);
+  const places = /** @type {Place[]} */ ([]), at = new Map(), paths = /** @type {number[][]} */ ([]);
   const put = (/** @type {number} */ wide, /** @type {number} */ deep) => places.push({ x: 0, width: wide, layer: deep, above: [], below: [] }) - 1;
-  shown.forEach((_, box) => { if (tied.has(box)) at.set(box, put(width[box], layer[box])); });
+  shown.forEach((_, box) => { if (connected.has(box)) at.set(box, put(width[box], layer[box])); });
   for (const [a, b] of arrows) {
     const way = [at.get(a)];
-    for (let deep = layer[a] + 1; a < b && deep < layer[b]; deep++) way.push(put(6, deep)); // room for a long arrow between the boxes
+    for (let deep = layer[a] + 1; a < b && deep < layer[b]; deep++) way.push(put(6, deep)); // a free place for a long arrow between the boxes
     way.push(at.get(b));
     if (a < b) way.slice(1).forEach((place, step) => { places[way[step]].below.push(place); places[place].above.push(way[step]); });
-    ways.push(way);
+    paths.push(way);
   }
   arrange(places);
   const left = Math.min(0, ...places.map((place) => place.x - place.width / 2)) - 30, right = Math.max(300, ...places.map((place) => place.x + place.width / 2)) + 30;
-  const top = (/** @type {Place} */ place) => place.layer * (HIGH + BETWEEN) + 20;
-  let y = places.length ? Math.max(...places.map((place) => top(place))) + HIGH + BETWEEN : 20, x = left + 30;
-  const middle = new Map([...at].map(([box, place]) => [box, [places[place].x, top(places[place]) + HIGH / 2]]));
-  const end = Math.max(right, left + ROW);
+  const top = (/** @type {Place} */ place) => place.layer * (BOX_HEIGHT + LAYER_GAP) + 20;
+  let y = places.length ? Math.max(...places.map((place) => top(place))) + BOX_HEIGHT + LAYER_GAP : 20, x = left + 30;
+  const middle = new Map([...at].map(([box, place]) => [box, [places[place].x, top(places[place]) + BOX_HEIGHT / 2]]));
+  const end = Math.max(right, left + ROW_WIDTH);
   let widest = right;
-  shown.forEach((_, box) => { // lines without arrows stand below, in rows
-    if (tied.has(box)) return;
-    if (x + width[box] > end && x > left + 30) [x, y] = [left + 30, y + HIGH + GAP];
-    middle.set(box, [x + width[box] / 2, y + HIGH / 2]);
+  shown.forEach((_, box) => { // lines without arrows are in rows below
+    if (connected.has(box)) return;
+    if (x + width[box] > end && x > left + 30) [x, y] = [left + 30, y + BOX_HEIGHT + GAP];
+    middle.set(box, [x + width[box] / 2, y + BOX_HEIGHT / 2]);
     x += width[box] + GAP;
     widest = Math.max(widest, x);
   });
-  const high = y + HIGH + 20, picture = svg("svg", { viewBox: `${left} 0 ${widest - left} ${high}`, width: widest - left, height: high, role: "img", "aria-label": `graph of ${many(shown.length, graph.noun)}` });
+  const high = y + BOX_HEIGHT + 20, picture = svg("svg", { viewBox: `${left} 0 ${widest - left} ${high}`, width: widest - left, height: high, role: "img", "aria-label": `graph of ${many(shown.length, graph.noun)}` });
   const mark = (/** @type {number} */ box) => (graph.signs || signs).get(box) || "";
-  for (const way of ways) picture.append(drawArrow(route(way.map((place) => places[place]), top), ""));
+  for (const way of paths) picture.append(drawArrow(route(way.map((place) => places[place]), top), ""));
   shown.forEach((box, number) => {
     const [cx, cy] = middle.get(number) || [0, 0];
-    const drawn = drawBox([width[number], HIGH, box.input ? "input" : "op", FATES[mark(box.at)] || mark(box.at), "", words[number], "", "", ""], cx, cy);
+    const drawn = drawBox([width[number], BOX_HEIGHT, box.input ? "input" : "op", CHANGES[mark(box.at)] || mark(box.at), "", words[number], "", "", ""], cx, cy);
     drawn.append(svg("title", {}, box.text.slice(0, 600)));
     drawn.addEventListener("click", () => chosen(box.names));
     picture.append(drawn);
   });
-  const [boxes, ties] = graph.count;
-  return [el("div", "pl-above", `${many(boxes, graph.noun)}, ${many(ties, "arrow")}${boxes > shown.length ? `; the first ${MOST} ${graph.noun}s are drawn` : ""}`), picture];
+  const [boxes, arrowCount] = graph.count;
+  return [el("div", "pl-above", `${many(boxes, graph.noun)}, ${many(arrowCount, "arrow")}${boxes > shown.length ? `; the first ${MOST} ${graph.noun}s are drawn` : ""}`), picture];
 }
 
-/** The curve of an arrow along its places; one that goes up runs around at the right. @param {Place[]} way @param {(place: Place) => number} top */
+/** The curve of an arrow along its places; an upward arrow bends around at the right. @param {Place[]} way @param {(place: Place) => number} top */
 function route(way, top) {
-  const first = way[0], last = way[way.length - 1], start = top(first) + HIGH, end = top(last);
+  const first = way[0], last = way[way.length - 1], start = top(first) + BOX_HEIGHT, end = top(last);
   const points = [first.x, start];
   if (end < start) {
     const side = Math.max(first.x + first.width / 2, last.x + last.width / 2) + 24;
-    return [...points, first.x, start + BETWEEN, side, start + BETWEEN, side, (start + end) / 2, side, end - BETWEEN, last.x, end - BETWEEN, last.x, end];
+    return [...points, first.x, start + LAYER_GAP, side, start + LAYER_GAP, side, (start + end) / 2, side, end - LAYER_GAP, last.x, end - LAYER_GAP, last.x, end];
   }
   let [x, y] = points;
   for (const place of way.slice(1)) {
     const to = top(place), half = (y + to) / 2;
     points.push(x, half, place.x, half, place.x, to);
-    if (place !== last) points.push(place.x, to + HIGH / 3, place.x, to + (2 * HIGH) / 3, place.x, to + HIGH);
-    [x, y] = [place.x, to + HIGH];
+    if (place !== last) points.push(place.x, to + BOX_HEIGHT / 3, place.x, to + (2 * BOX_HEIGHT) / 3, place.x, to + BOX_HEIGHT);
+    [x, y] = [place.x, to + BOX_HEIGHT];
   }
   return points;
 }

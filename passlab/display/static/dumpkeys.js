@@ -1,7 +1,7 @@
-// The keys of the view of a dump, as its help lists them.
+// The keys of the view of a dump, as listed in its help.
 import { nextApart } from "./dumpcompare.js";
 
-const STEP = 0; // where a version of a unit has its step
+const STEP = 0; // index of the step of a version of a unit
 
 export const DUMP_KEYS = /** @type {[string, string][]} */ ([
   ["j k", "next and previous pass"], ["g G", "first and last"], ["/", "search the passes, by name or unit"], ["c", "only passes that changed something"],
@@ -10,7 +10,7 @@ export const DUMP_KEYS = /** @type {[string, string][]} */ ([
   ["● ○", "changed something, nothing"], ["◌", "the dump does not prove it"], ["?", "after a sign: assumed, not proved by the dump"], ["⊘ ✕", "removed what it ran on, failed"],
 ]);
 
-/** What each key does. @param {any} parts of the view @returns {Record<string, (event: KeyboardEvent) => unknown>} */
+/** The action of each key. @param {any} parts of the view @returns {Record<string, (event: KeyboardEvent) => unknown>} */
 export function dumpActions({ model, root, step, list, search, results, showHelp }) {
   const along = (/** @type {number} */ way) => {
     const apart = step.tab === "compared" ? nextApart(model.get("data"), list.at, way) : -1;

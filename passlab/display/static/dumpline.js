@@ -8,7 +8,7 @@ export function codeOf(line, picked, words, cuts = /** @type {number[][]} */ ([]
   const [text, marks] = line, out = el("span", "pl-text pl-dump-text");
   let at = 0;
   const put = (/** @type {number} */ from, /** @type {number} */ to, /** @type {string} */ look) => {
-    for (let start = from; start < to;) { // split where a word that differs begins or ends, or where noise does
+    for (let start = from; start < to;) { // split at the ends of changed words and of noise
       const cut = cuts.find(([a, b]) => a <= start && start < b), cutting = cuts.find(([a]) => a > start && a < to);
       if (cut) {
         start = Math.min(to, cut[1]);

@@ -62,7 +62,7 @@ export class DumpList {
     this.paint();
   }
 
-  /** Draw the rows that are in sight: a dump may have thousands. */
+  /** Draw the visible rows: a dump may have thousands. */
   paint() {
     if (!this.space) return;
     const first = Math.max(0, Math.floor(this.list.scrollTop / 30) - 5), high = (this.list.clientHeight || 600) / 30;
@@ -75,7 +75,7 @@ export class DumpList {
       row.title = `${step[NAME]} on ${step[UNIT]}: ${step[VERDICT]}${step[ASSUMED] ? " (assumed)" : ""}`;
       row.setAttribute("role", "option");
       row.setAttribute("aria-selected", String(at === this.at));
-      row.classList.toggle("pl-pass-assumed", Boolean(step[ASSUMED])); // the dump itself does not hold its verdict
+      row.classList.toggle("pl-pass-assumed", Boolean(step[ASSUMED])); // the verdict is not in the dump itself
       row.classList.toggle("pl-chosen", at === this.at);
       row.style.top = `${(first + place) * 30}px`;
       return row;

@@ -1,9 +1,9 @@
 // The search of the text of all steps of a dump.
 import { button, el, many } from "./dom.js";
 
-const STEP = 0, LINES = 2; // where a version of a unit has its step and its lines
+const STEP = 0, LINES = 2; // indices of the step and the lines of a version of a unit
 
-/** Where text matches over all steps. @param {any} data @param {string} pattern */
+/** The matches of a pattern in all steps. @param {any} data @param {string} pattern */
 export function occurrences(data, pattern) {
   let test;
   try {

@@ -3,7 +3,7 @@ import { button, el, grouped, help, keys } from "./dom.js";
 import { GraphPane } from "./graphpane.js";
 import { mountPane, Selection } from "./selection.js";
 
-const LEAST = 160, MOST = 475, LARGE = 620, MARGINS = 56; // pixels: of a picture of one piece, of a sheet, and what is left free around it
+const LEAST = 160, MOST = 475, LARGE = 620, MARGINS = 56; // pixels: a picture of one piece, a sheet, and the margin around it
 
 const KEYS = /** @type {[string, string][]} */ ([
   ["drag", "move the graph"], ["+ −", "zoom in, out (or Ctrl and wheel)"], ["0", "show everything"], ["c", "center the selected box"],

@@ -17,7 +17,7 @@ export class Colours {
     });
   }
 
-  /** Offer the series of a graph. @param {Record<string, (number | null)[]>} values by box */
+  /** Set the selectable series of a graph. @param {Record<string, (number | null)[]>} values by box */
   show(values) {
     this.values = values;
     const names = [...FIXED, ...Object.keys(values)];

@@ -38,10 +38,10 @@ export function fitName(text, width, scale) {
   text.style.fontSize = `${Math.min(LARGE / scale, (width - 6) / (CHAR * Math.max(1, cut.length)))}px`;
 }
 
-/** What a path is made of. @param {number[]} points a start and three points for each curve */
+/** The commands of a path. @param {number[]} points a start and three points for each curve */
 const curve = (points) => (points.length < 8 ? "" : `M${points[0]} ${points[1]} C${points.slice(2).join(" ")}`);
 
-/** Many arrows as one line, without heads and labels. @param {number[][]} arrows */
+/** Many arrows as one path, without heads and labels. @param {number[][]} arrows */
 export const drawLines = (arrows) => svg("g", { class: "pl-arrow" }, svg("path", { d: arrows.map(curve).join("") }));
 
 /** The point of a curve at a part of its length, from 0 to 1. @param {number[]} points @param {number} part @returns {[number, number]} */
@@ -51,7 +51,7 @@ function pointAt(points, part) {
   return [along(6 * piece), along(6 * piece + 1)];
 }
 
-/** Where a label of an arrow stands: beside its middle, or further along where something else is. @param {number[]} points @param {number} width @param {number[][]} taken */
+/** The position of an arrow's label: beside its middle, or further along if that is occupied. @param {number[]} points @param {number} width @param {number[][]} taken */
 function labelPlace(points, width, taken) {
   const places = PARTS.map((part) => pointAt(points, part)).map(([x, y]) => [x + 5, y - 6, x + 5 + width, y + 5]);
   const free = places.find(([left, top, right, bottom]) => taken.every(([a, b, c, d]) => right < a || c < left || bottom < b || d < top)) || places[0];
@@ -80,7 +80,7 @@ function head(points) {
   return svg("polygon", { points: `${x},${y} ${x - ux - uy / 2},${y - uy + ux / 2} ${x - ux + uy / 2},${y - uy - ux / 2}` });
 }
 
-/** A way of straight lines from one piece to the next. @param {number[]} points */
+/** A path of straight lines from one piece to the next. @param {number[]} points */
 export function drawJoint(points) {
   const corners = [];
   for (let at = 0; at < points.length; at += 2) corners.push(`${points[at]} ${points[at + 1]}`);
@@ -108,7 +108,7 @@ export function drawGroup([number, , kind, name], [x0, y0, x1, y1]) {
     svg("text", { x: x0 + 8, y: y0 + 13, class: "pl-group-name", "data-group": number }, cut), svg("title", {}, name));
 }
 
-/** A group as one box, with the names of what it holds. @param {[number, number, string, string]} group @param {number[]} sides @param {string[]} names */
+/** A group as one box, with the names of its contents. @param {[number, number, string, string]} group @param {number[]} sides @param {string[]} names */
 export function drawCover([number, , kind, name], [x0, y0, x1, y1], names) {
   const room = Math.max(8, Math.floor((x1 - x0 - 16) / 6.7)), text = names.join(" · "), x = (x0 + x1) / 2, middle = (y0 + y1) / 2;
   return svg("g", { class: `pl-folded pl-hidden pl-is-${lookOf(kind, "function")}`, "data-group": number },

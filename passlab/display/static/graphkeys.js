@@ -1,14 +1,14 @@
-// The keys of a graph, and the neighbourhood of a box: what lies within some arrows of it, while all else is dimmed.
+// The keys of a graph, and the neighbourhood of a box: the boxes within a few arrows; all others are dimmed.
 const LARGEST = 4; // arrows
 
 export class Radius {
   /** @param {any} pane */
   constructor(pane) {
     this.pane = pane;
-    this.arrows = 0; // how far one sees, 0 for everything
+    this.arrows = 0; // the radius in arrows, 0 for everything
   }
 
-  /** See one arrow further; after the largest radius everything again. */
+  /** Increase the radius by one arrow; after the largest, show everything. */
   turn() {
     const { pane } = this;
     if (pane.selectedBox() < 0) pane.goto(0);
@@ -29,7 +29,7 @@ export class Radius {
     return near;
   }
 
-  /** Dim what lies outside. */
+  /** Dim the boxes outside. */
   update() {
     const { pane } = this, near = this.arrows ? this.near() : null, some = near !== null && near.size > 0;
     for (const [number, box] of pane.boxes || []) box.classList.toggle("pl-beyond", some && !near.has(number));
@@ -48,7 +48,7 @@ export class Radius {
   }
 }
 
-/** What the keys do in a graph. @param {any} pane @returns {Record<string, (event: KeyboardEvent) => unknown>} */
+/** The actions of the keys in a graph. @param {any} pane @returns {Record<string, (event: KeyboardEvent) => unknown>} */
 export const graphKeys = (pane) => ({
   "+": () => pane.zoom(1.25), "=": () => pane.zoom(1.25), "-": () => pane.zoom(0.8), 0: () => pane.fit(), f: () => pane.toggleAll(), r: () => pane.radius.turn(),
   c: () => pane.centre(Math.max(0, pane.selectedBox()), true),

@@ -1,7 +1,7 @@
-// The minimap of a graph: its columns and frames, and the part of it that is in sight.
+// The minimap of a graph: its columns and frames, and its visible part.
 import { svg } from "./dom.js";
 
-const SIZE = 150, PAD = 8; // pixels of the map; around what it shows
+const SIZE = 150, PAD = 8; // pixels: the map, and its margin
 
 export class Minimap {
   /** @param {(x: number, y: number) => void} go hears which point of the sheet was clicked */
@@ -27,7 +27,7 @@ export class Minimap {
       ...frames.map((frame) => rect(frame.x, frame.y, frame.width, frame.height, "pl-map-frame")), this.view);
   }
 
-  /** Show which part is in sight; the map hides where that is all of it. @param {number} x @param {number} y @param {number} width @param {number} height */
+  /** Mark the visible part; the map is hidden if everything is visible. @param {number} x @param {number} y @param {number} width @param {number} height */
   move(x, y, width, height) {
     this.element.style.display = width >= this.width && height >= this.height ? "none" : "";
     for (const [name, value] of Object.entries({ x, y, width, height })) this.view.setAttribute(name, String(value));

@@ -1,4 +1,4 @@
-// The graph before a pass beside the one after it: they move together, and what corresponds stands at one height.
+// The graph before a pass beside the one after it: they scroll together, and corresponding boxes are at the same height.
 import { el } from "./dom.js";
 import { GraphPane } from "./graphpane.js";
 
@@ -36,7 +36,7 @@ export class GraphPair {
     if (before) this.before.show(before);
   }
 
-  /** Let the selected boxes of both stand at one height. */
+  /** Align the selected boxes of both graphs. */
   align() {
     const { before, after } = this, offset = after.selectedOffset(), box = before.selectedBox(), at = box < 0 ? undefined : before.places.get(box);
     this.busy = true;

@@ -1,4 +1,4 @@
-// A dataflow graph with room to move: pan, zoom, fold, search, colours, a minimap, and one selection with all other views.
+// A dataflow graph with navigation: pan, zoom, fold, search, colours, a minimap, and one selection with all other views.
 import { button, el, ICONS, svg } from "./dom.js";
 import { Colours } from "./graphcolours.js";
 import { drawFrame, drawJoint, fitName } from "./graphdraw.js";
@@ -21,7 +21,7 @@ export class GraphPane {
     this.closed = /** @type {Set<number>} */ (new Set()); // groups that are one box
     this.places = /** @type {Map<number, [number, number]>} */ (new Map()); // of boxes that are drawn
     this.picked = -1;
-    this.path = /** @type {number[]} */ ([]); // boxes one came by, walking along arrows
+    this.path = /** @type {number[]} */ ([]); // the boxes visited along arrows
     [this.x, this.y, this.scale] = [0, 0, 1];
     this.fitted = false;
     this.radius = new Radius(this);
@@ -71,7 +71,7 @@ export class GraphPane {
       if (frame) return this.toggle(/** @type {string} */ (frame.getAttribute("data-path")));
       this.pick(-1);
     });
-    canvas.addEventListener("wheel", (event) => { // plain scrolling belongs to the page
+    canvas.addEventListener("wheel", (event) => { // unmodified scrolling scrolls the page
       if (!event.ctrlKey && !event.metaKey) return;
       event.preventDefault();
       const frame = canvas.getBoundingClientRect();
@@ -115,7 +115,7 @@ export class GraphPane {
     if (!this.keepOffset(offset) && !this.fitted) this.start();
   }
 
-  /** Where on the screen a selected box stands, null where none is. @returns {[number, number] | null} */
+  /** The position of a selected box on the screen, null for none. @returns {[number, number] | null} */
   selectedOffset() {
     const box = this.selectedBox(), at = box < 0 ? undefined : this.places.get(box);
     return at ? [at[0] * this.scale + this.x, at[1] * this.scale + this.y] : null;
@@ -128,7 +128,7 @@ export class GraphPane {
     return data.boxes.findIndex((/** @type {any} */ box, /** @type {number} */ number) => this.places.has(number) && selection.has(box[7][0] ?? -1));
   }
 
-  /** Move the graph so that the selected box stands where it stood before. @param {[number, number] | null} offset */
+  /** Move the graph so that the selected box keeps its position on the screen. @param {[number, number] | null} offset */
   keepOffset(offset) {
     const box = this.selectedBox(), at = box < 0 ? undefined : this.places.get(box);
     if (!offset || !at) return false;
@@ -136,7 +136,7 @@ export class GraphPane {
     return true;
   }
 
-  /** Put everything in its place for the window there is, and draw it. */
+  /** Lay everything out for the current window, and draw it. */
   arrange() {
     this.window = [this.canvas.clientWidth, this.canvas.clientHeight];
     this.sheet = pack(this.data, this.open, this.window[0] - 2 * MARGIN, this.window[1] - 2 * MARGIN);
@@ -156,7 +156,7 @@ export class GraphPane {
     this.place(this.x, this.y, this.scale);
   }
 
-  /** Update the selection, groups, colours and names of what has just been drawn. */
+  /** Update the selection, groups, colours and names of newly drawn pieces. */
   updateDrawing() {
     this.updateSelection();
     this.updateGroups();
@@ -164,13 +164,13 @@ export class GraphPane {
     this.nameBoxes(this.scale);
   }
 
-  /** Whether a group lies in another one, or is it. @param {number} group @param {number} outer */
+  /** Whether a group is another one, or inside it. @param {number} group @param {number} outer */
   within(group, outer) {
     for (let at = group, left = 1000; at >= 0 && left; at = this.parents.get(at) ?? -1, left--) if (at === outer) return true;
     return false;
   }
 
-  /** Hide what lies in groups that are closed. */
+  /** Hide the contents of closed groups. */
   updateGroups() {
     const hidden = (/** @type {number} */ box) => box >= 0 && [...this.closed].some((outer) => this.within(this.data.boxes[box][4], outer));
     for (const [number, box] of this.boxes || []) box.classList.toggle("pl-hidden", hidden(number));
@@ -185,13 +185,13 @@ export class GraphPane {
     return true;
   }
 
-  // ---------------------------------------------------------------- what is selected
-  /** Light what is selected: boxes, the arrows at them, and the frames of identical bodies. */
+  // ---------------------------------------------------------------- selection
+  /** Highlight the selected boxes, their arrows, and the frames of identical bodies. */
   updateSelection() {
     if (!this.data || !this.boxes) return;
     const { selection } = this;
     const mine = this.picked < 0 ? -1 : this.data.boxes[this.picked][7][0] ?? -1;
-    if (selection && mine >= 0 && !selection.nodes.includes(mine)) { // something else was selected in another view
+    if (selection && mine >= 0 && !selection.nodes.includes(mine)) { // another view has changed the selection
       this.picked = -1;
       this.about.hidden = true;
     }
@@ -226,7 +226,7 @@ export class GraphPane {
     this.picks(number);
   }
 
-  /** Walk along the arrows; back is the way one came by. @param {"into" | "out"} way */
+  /** Select the next box along the arrows; backwards, the one visited before. @param {"into" | "out"} way */
   walk(way) {
     if (this.picked < 0) return this.goto(Math.max(0, this.selectedBox()));
     const next = /** @type {any} */ (this)[way][this.picked], onPath = this.path.find((box) => next.includes(box));
@@ -235,7 +235,7 @@ export class GraphPane {
     this.goto(onPath ?? next[0]);
   }
 
-  /** Go to the box beside: another taker of the same value. @param {number} step */
+  /** Select the box beside: another user of the same value. @param {number} step */
   beside(step) {
     if (this.picked < 0) return this.goto(Math.max(0, this.selectedBox()));
     const source = this.into[this.picked][0], kin = source === undefined ? [] : this.out[source];
@@ -243,7 +243,7 @@ export class GraphPane {
     this.goto(kin[(kin.indexOf(this.picked) + step + kin.length) % kin.length]);
   }
 
-  /** Select a box and bring it into sight, unfolding what hides it. @param {number} number */
+  /** Select a box and scroll to it, unfolding what hides it. @param {number} number */
   goto(number) {
     if (!this.data.boxes[number]) return false;
     if (!this.places.has(number)) {
@@ -259,7 +259,7 @@ export class GraphPane {
     return true;
   }
 
-  /** Bring a box into sight. @param {number} number @param {boolean} always even where it is in sight */
+  /** Scroll to a box. @param {number} number @param {boolean} always even if it is visible */
   centre(number, always) {
     const at = this.places.get(number);
     if (!at) return;
@@ -269,7 +269,7 @@ export class GraphPane {
   }
 
   // ---------------------------------------------------------------- folding
-  /** Fold a repeat onto its first body, or unfold it; what stood at the same place stays there. @param {string} path */
+  /** Fold a repeat onto its first body, or unfold it, without moving it on the screen. @param {string} path */
   toggle(path) {
     const frame = this.sheet?.frames.find((one) => one.path === path);
     if (!frame) return false;
@@ -281,7 +281,7 @@ export class GraphPane {
     return true;
   }
 
-  /** Unfold every repeat, or fold all; where nothing repeats, the groups. */
+  /** Unfold every repeat, or fold all; without repeats, the groups. */
   toggleAll() {
     const all = repeats(this.data.items);
     if (!all.length) {
@@ -316,7 +316,7 @@ export class GraphPane {
   }
 
   // ---------------------------------------------------------------- the window
-  /** Show everything, as large as it fits: above the tools where they would cover a box. */
+  /** Show everything as large as possible, above the tools if they would cover a box. */
   fit() {
     const { clientWidth: width, clientHeight: height } = this.canvas, { offsetLeft: left, offsetTop: top } = this.tools;
     if (!width || !this.sheet) return;
@@ -335,12 +335,12 @@ export class GraphPane {
     this.place(x, y, scale);
   }
 
-  /** Show everything if names can be read then, else from the top left corner. */
+  /** Show everything if names stay readable, else the top left corner. */
   start() {
     this.fit();
     if (this.radius.arrows) return this.radius.fit();
     if (!this.fitted || this.scale >= LEGIBLE || !this.sheet) return;
-    if (this.data.boxes.length > 60) return; // blocks and their names tell more than a corner
+    if (this.data.boxes.length > 60) return; // blocks with names are more useful than a corner
     const [x, y] = [...this.places.values()].reduce((a, b) => (b[1] < a[1] ? b : a));
     this.place(this.canvas.clientWidth / 2 - x * READABLE, 48 - y * READABLE, READABLE);
   }
@@ -369,7 +369,7 @@ export class GraphPane {
     return this.scale >= FAR;
   }
 
-  /** Show the names that can be read at a scale, and no others. @param {number} scale */
+  /** Show only the names that are readable at a scale. @param {number} scale */
   nameBoxes(scale) {
     if (scale >= NEAR || scale < FAR) return;
     for (const [number, box] of this.boxes || []) {
@@ -383,7 +383,7 @@ export class GraphPane {
     if (this.sheet) this.map.move(-this.x / this.scale, -this.y / this.scale, clientWidth / this.scale, clientHeight / this.scale);
   }
 
-  /** Put a point of the sheet in the middle. @param {number} x @param {number} y */
+  /** Centre a point of the sheet. @param {number} x @param {number} y */
   jump(x, y) {
     this.place(this.canvas.clientWidth / 2 - x * this.scale, this.canvas.clientHeight / 2 - y * this.scale, this.scale);
   }
@@ -394,7 +394,7 @@ export class GraphPane {
     saveDrawing(this.scene, this.sheet.width, this.sheet.height, this.shift ? "png" : "svg");
   }
 
-  /** What the keys do. @returns {Record<string, (event: KeyboardEvent) => unknown>} */
+  /** The actions of the keys. @returns {Record<string, (event: KeyboardEvent) => unknown>} */
   keys() {
     return graphKeys(this);
   }

@@ -1,4 +1,4 @@
-// Saves a drawing as it looks now: SVG with its colours written into it, or a PNG of that.
+// Saves a drawing as it looks now: an SVG with inlined colours, or a PNG of it.
 import { downloadBlob } from "./download.js";
 
 const LOOKS = ["fill", "stroke", "stroke-width", "font-size", "font-weight", "font-family", "text-anchor", "opacity", "display", "stroke-dasharray"];
@@ -18,7 +18,7 @@ export function saveDrawing(scene, width, height, kind) {
   image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(text)}`;
 }
 
-/** The drawing as a text of its own. @param {SVGElement} scene @param {number} width @param {number} height */
+/** The drawing as a complete SVG text. @param {SVGElement} scene @param {number} width @param {number} height */
 export function drawingText(scene, width, height) {
   const copy = /** @type {SVGElement} */ (scene.cloneNode(true)), old = [scene, ...scene.querySelectorAll("*")], copies = [copy, ...copy.querySelectorAll("*")];
   old.forEach((element, at) => {

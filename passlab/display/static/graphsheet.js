@@ -1,4 +1,4 @@
-// Where the pieces of a graph stand: below one another in columns, as a newspaper has them; repeats folded or unfolded.
+// The layout of a graph's pieces: in columns like those of a newspaper, with repeats folded or unfolded.
 // Nothing here draws.
 
 const GAP = 18, GUTTER = 46, COLUMNS = 29, FRAME = 12, TITLE = 26, SHEETS = 5, OVER = 9; // pixels; SHEETS is the offset of stacked sheets, OVER how far above a frame ways run
@@ -76,7 +76,7 @@ function unit(pieces, layouts, frame, first) {
   };
 }
 
-/** How far the units of a column reach to the left and right of where values enter it. @param {Unit[]} column @returns {[number, number]} */
+/** The extent of a column's units to the left and right of the point where values enter it. @param {Unit[]} column @returns {[number, number]} */
 function reach(column) {
   let port = 0, low = 0, high = 0;
   for (const one of column) {
@@ -86,7 +86,7 @@ function reach(column) {
   return [low, high];
 }
 
-/** Put units into columns no higher than `most`. @param {Unit[]} list @param {number} most @returns {Unit[][]} */
+/** Distribute units over columns no higher than `most`. @param {Unit[]} list @param {number} most @returns {Unit[][]} */
 function columnsOf(list, most) {
   const columns = /** @type {Unit[][]} */ ([[]]);
   let used = 0;
@@ -107,7 +107,7 @@ function sizeOf(columns) {
   return [width, Math.max(...columns.map((column) => column.reduce((sum, one) => sum + one.height, OVER)))];
 }
 
-/** The columns that show everything largest in a window. @param {Unit[]} list @param {number} width @param {number} height */
+/** The columns with which everything fits a window at the largest scale. @param {Unit[]} list @param {number} width @param {number} height */
 function best(list, width, height) {
   const total = list.reduce((sum, one) => sum + one.height, 0), tallest = Math.max(...list.map((one) => one.height));
   let widest = columnsOf(list, Infinity), scale = -1;
@@ -158,7 +158,7 @@ export function pack(data, open, width, height) {
   return sheet;
 }
 
-/** How far below the top of a piece the arrows start that come from outside. @param {any} layout @returns {number} */
+/** The distance from the top of a piece to the start of the arrows from outside. @param {any} layout @returns {number} */
 function entryOf(layout) {
   const starts = layout.arrows.flatMap((/** @type {any} */ [source, , , points]) => (source < 0 && points.length ? [points[1]] : []));
   return starts.length ? Math.max(0, Math.min(...starts)) : 0;
@@ -181,7 +181,7 @@ export function repeats(items, path = "") {
   return items.flatMap((item, at) => (Array.isArray(item) ? [] : [path ? `${path}.${at}` : String(at)]));
 }
 
-/** The path of the repeat that holds a box, "" for none. @param {any[]} items @param {number} box */
+/** The path of the repeat around a box, "" for none. @param {any[]} items @param {number} box */
 export function repeatOf(items, box) {
   const at = items.findIndex((item) => !Array.isArray(item) && piecesOf([item]).some((piece) => piece[1].includes(box)));
   return at < 0 ? "" : String(at);

@@ -1,4 +1,4 @@
-// Draws the pieces of a graph: a large one a slice at a time, so that the page answers all the while, and at first without
+// Draws the pieces of a graph: a large one slice by slice, so that the page stays responsive, and at first without
 // details, which are drawn where the view is close.
 import { svg } from "./dom.js";
 import { drawArrow, drawBox, drawCover, drawFrameOfBox, drawGroup, drawLines } from "./graphdraw.js";
@@ -13,11 +13,11 @@ export class Slices {
   constructor(pane) {
     this.pane = pane;
     this.pieces = /** @type {Drawn[]} */ ([]);
-    this.queue = /** @type {Drawn[]} */ ([]); // what waits to be drawn
+    this.queue = /** @type {Drawn[]} */ ([]); // pieces to be drawn
     this.frame = 0;
   }
 
-  /** Have these pieces and no others; return where they will be drawn. @param {import("./graphsheet.js").Placed[]} pieces */
+  /** Replace the pieces; return the elements in which they will be drawn. @param {import("./graphsheet.js").Placed[]} pieces */
   take(pieces) {
     this.stop();
     const light = pieces.reduce((sum, piece) => sum + piece.boxes.length, 0) > MANY;
@@ -25,7 +25,7 @@ export class Slices {
     return this.pieces.map((piece) => piece.element);
   }
 
-  /** Draw some pieces at once, the rest from frame to frame. */
+  /** Draw some pieces at once, the others in later frames. */
   start() {
     this.queue = [...this.pieces];
     this.next(SLICE);
@@ -51,12 +51,12 @@ export class Slices {
     });
   }
 
-  /** The graph has moved: draw the details of what has come in sight, soon. */
+  /** Draw the details of newly visible pieces soon, after the graph has moved. */
   look() {
     if (this.pane.isNear() && this.pieces.some((piece) => piece.light && this.inSight(piece))) this.soon();
   }
 
-  /** Have some pieces drawn anew with their details. @param {(piece: Drawn) => boolean} which */
+  /** Redraw some pieces with their details. @param {(piece: Drawn) => boolean} which */
   detail(which) {
     const pieces = this.pieces.filter((piece) => piece.light && which(piece));
     for (const piece of pieces) {
@@ -73,7 +73,7 @@ export class Slices {
     this.next(Infinity);
   }
 
-  /** Whether a piece is in sight, or nearly so. @param {Drawn} piece */
+  /** Whether a piece is visible, or nearly. @param {Drawn} piece */
   inSight(piece) {
     const { canvas, x, y, scale } = this.pane, { clientWidth: w, clientHeight: h } = canvas;
     const left = piece.x * scale + x, top = piece.y * scale + y, [wide, high] = piece.layout.size;

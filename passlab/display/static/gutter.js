@@ -1,7 +1,7 @@
-// The gutter of a program: beside each line the pass that made it, named where its lines begin.
+// The gutter of a program: beside each line the pass that created it, named at the first of its lines.
 import { el } from "./dom.js";
 
-const AGAIN = 20; // lines after which the name stands again, so that a name is always in sight
+const AGAIN = 20; // lines after which the name is repeated, so that one is always visible
 const WIDE = 100, NAME = 20; // characters of a pane in which there is room for names, and of a name
 const BAR = 3; // characters for the bar and the space beside both
 const BLANK = -2; // the origin of a line that defines nothing
@@ -18,12 +18,12 @@ export class Gutter {
     this.makers = /** @type {Makers | null} */ (null);
     this.lines = /** @type {number[] | null} */ (null);
     this.named = /** @type {boolean[]} */ ([]); // for each line, whether it names its pass
-    this.widest = 0; // characters of the longest label, 0 where no pass made anything
+    this.widest = 0; // characters of the longest label, 0 if no pass created a line
     this.narrowest = 0; // and of the number it begins with
-    this.here = -1; // the event whose lines stand out
+    this.here = -1; // the event whose lines are highlighted
   }
 
-  /** Show who made lines. @param {Makers | null} makers @param {number[] | null} lines the origin of each, -1 for the input, -2 for nothing; null for no gutter */
+  /** Show the origins of lines. @param {Makers | null} makers @param {number[] | null} lines the origin of each, -1 for the input, -2 for nothing; null for no gutter */
   show(makers, lines) {
     [this.makers, this.lines, this.named, this.widest] = [makers, lines, [], 0];
     if (!makers || !lines) return;
@@ -38,7 +38,7 @@ export class Gutter {
     this.narrowest = Math.max(0, ...seen.map((label) => label.indexOf(" ")));
   }
 
-  /** How many characters the gutter takes of a pane. @param {number} columns @param {HTMLElement} box of the pane */
+  /** The width of the gutter in characters. @param {number} columns @param {HTMLElement} box of the pane */
   fit(columns, box) {
     const wide = columns >= WIDE, room = !this.widest ? 0 : BAR + (wide ? this.widest : this.narrowest);
     box.classList.toggle("pl-makers-narrow", !wide);
@@ -46,7 +46,7 @@ export class Gutter {
     return room;
   }
 
-  /** The event that made a line, -1 for none. @param {number} at */
+  /** The event that created a line, -1 for none. @param {number} at */
   event(at) {
     const origin = this.makers && this.lines ? this.lines[at] : -1;
     return this.makers && origin >= 0 ? this.makers.passes[this.makers.origins[origin][0]][2] : -1;

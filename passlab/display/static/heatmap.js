@@ -1,4 +1,4 @@
-// The widget of `lab.what_if`: a cell for each pass and change, as warm as the result is larger; a cell opens its pipeline.
+// The widget of `lab.what_if`: a cell for each pass and change, warmer the larger the result; a click opens its pipeline.
 import { ComparePane } from "./comparepane.js";
 import { el, help, keys, button, reveal } from "./dom.js";
 import { followSelection, listenTo, Selection } from "./selection.js";
@@ -8,8 +8,8 @@ const KEYS = /** @type {[string, string][]} */ ([
   ["n p u a", "in the comparison: next and previous change, unified, all lines"], ["Esc", "back to the map"],
 ]);
 
-/** How warm a cell is: a share of the largest difference. @param {any} cell @param {number} most */
-function warmth(cell, most) {
+/** The warmth of a cell in percent, relative to the largest difference. @param {any} cell @param {number} most */
+function warmthOf(cell, most) {
   return cell && cell.outcome === "differs" && most ? Math.round(8 + 34 * (Math.abs(cell.nodes) / most)) : 0;
 }
 
@@ -23,12 +23,12 @@ function render({ model, el: host }) {
   grid.setAttribute("role", "grid");
   let row = 0, column = 0, opened = "";
   pane.element.hidden = true;
-  const asks = typeof model.send === "function", cell = () => model.get("data").cells[row]?.[column];
-  const tell = (/** @type {string} */ text) => {
+  const hasKernel = typeof model.send === "function", cell = () => model.get("data").cells[row]?.[column];
+  const showNote = (/** @type {string} */ text) => {
     note.textContent = text;
     note.hidden = !text;
   };
-  const press = () => {
+  const markCell = () => {
     const data = model.get("data"), one = cell();
     for (const box of grid.querySelectorAll("[data-row]")) {
       const here = Number(box.getAttribute("data-row")) === row && Number(box.getAttribute("data-column")) === column;
@@ -42,17 +42,17 @@ function render({ model, el: host }) {
     const { cells } = model.get("data"), [r, c] = [row + down, column + right];
     if (!cells[r] || !(c in cells[r])) return false;
     [row, column] = [r, cells[r][c] ? c : Math.max(0, cells[r].filter((/** @type {any} */ one) => one).length - 1)];
-    press();
+    markCell();
   };
   const open = () => {
     if (!cell()) return false;
     opened = `${row + 1} ${model.get("data").columns[column]}`;
-    tell("");
-    if (!asks) return tell("Opening a variant needs the running kernel.");
+    showNote("");
+    if (!hasKernel) return showNote("Opening a variant needs the running kernel.");
     root.classList.add("pl-waiting");
     model.send({ cell: [row + 1, model.get("data").columns[column]] });
   };
-  const shut = () => {
+  const closePipeline = () => {
     opened = "";
     pane.element.hidden = true;
     selection.set([]);
@@ -62,7 +62,7 @@ function render({ model, el: host }) {
     const box = /** @type {Element} */ (event.target).closest("[data-row]");
     if (!box) return;
     [row, column] = [Number(box.getAttribute("data-row")), Number(box.getAttribute("data-column"))];
-    press();
+    markCell();
     open();
   });
   const draw = () => {
@@ -73,7 +73,7 @@ function render({ model, el: host }) {
         ...data.cells[r].map((/** @type {any} */ one, /** @type {number} */ c) => {
           if (!one) return el("td", "pl-heat-none");
           const box = el("td", `pl-heat-cell pl-heat-${one.outcome}${one.nodes < 0 ? " pl-heat-less" : ""}`, one.text);
-          box.style.setProperty("--pl-warmth", `${warmth(one, most)}%`);
+          box.style.setProperty("--pl-warmth", `${warmthOf(one, most)}%`);
           box.setAttribute("role", "gridcell");
           box.dataset.row = String(r);
           box.dataset.column = String(c);
@@ -81,8 +81,8 @@ function render({ model, el: host }) {
           return box;
         }))));
     laws.replaceChildren(...data.laws.map((/** @type {string} */ law) => el("li", "", law)));
-    tell(data.note);
-    press();
+    showNote(data.note);
+    markCell();
   };
   const showComparison = () => {
     const data = model.get("comparison") || {};
@@ -95,12 +95,12 @@ function render({ model, el: host }) {
     if (message && message.opened) showComparison();
     if (!message || message.refused === undefined) return;
     root.classList.remove("pl-waiting");
-    tell(message.refused);
+    showNote(message.refused);
   };
-  const inside = pane.keys(), there = (/** @type {(event: KeyboardEvent) => unknown} */ run) => (/** @type {KeyboardEvent} */ event) => (pane.element.hidden ? false : run(event));
+  const paneKeys = pane.keys(), whenOpen = (/** @type {(event: KeyboardEvent) => unknown} */ run) => (/** @type {KeyboardEvent} */ event) => (pane.element.hidden ? false : run(event));
   keys(root, {
     "?": () => keyHelp(), j: () => go(1, 0), k: () => go(-1, 0), h: () => go(0, -1), l: () => go(0, 1), ArrowDown: () => go(1, 0), ArrowUp: () => go(-1, 0), ArrowLeft: () => go(0, -1), ArrowRight: () => go(0, 1),
-    Enter: () => open(), Escape: () => shut(), J: there(() => pane.go(1)), K: there(() => pane.go(-1)), d: there(inside.d), n: there(inside.n), p: there(inside.p), u: there(inside.u), a: there(inside.a),
+    Enter: () => open(), Escape: () => closePipeline(), J: whenOpen(() => pane.go(1)), K: whenOpen(() => pane.go(-1)), d: whenOpen(paneKeys.d), n: whenOpen(paneKeys.n), p: whenOpen(paneKeys.p), u: whenOpen(paneKeys.u), a: whenOpen(paneKeys.a),
   });
   root.prepend(el("div", "pl-bar", title, el("span", "pl-grow"), button("?", () => keyHelp())), el("div", "pl-heat-map", el("div", "", frame, el("div", "pl-heat-legend", "nodes more or fewer in the result; = the same program")), el("div", "pl-heat-side", facts, laws, note)), pane.element);
   draw();

@@ -3,7 +3,7 @@ import { el, grouped } from "./dom.js";
 
 /** @typedef {string | number | boolean} Cell */
 
-/** A cell as people read it. @param {Cell} cell */
+/** The text of a cell. @param {Cell} cell */
 const text = (cell) => (typeof cell !== "number" ? String(cell) : Number.isInteger(cell) ? grouped(cell) : cell.toFixed(2));
 
 /** @param {{model: any, el: HTMLElement}} context */

@@ -1,4 +1,4 @@
-// The widget of a program that is edited: the program and its pipeline above, what the pipeline does to it beneath.
+// The widget of a program that is edited: the program and its pipeline above, the result of the pipeline below.
 import { el } from "./dom.js";
 import { explorer } from "./pipeline.js";
 import { RelayField } from "./relaytext.js";

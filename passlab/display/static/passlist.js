@@ -1,4 +1,4 @@
-// The list of the passes of a recording: each with a mark of what became of it, its time, filters and a search.
+// The list of the passes of a recording: each with a mark of its outcome and its time; with filters and a search.
 import { button, el, reveal, svg, uniqueId } from "./dom.js";
 
 export const OUTCOMES = ["changed", "unchanged", "skipped", "failed"];
@@ -19,7 +19,7 @@ export function mark(outcome) {
   return svg("svg", frame, SHAPES[kind]());
 }
 
-/** A time as people read it. @param {number} ms */
+/** A time as text. @param {number} ms */
 export function time(ms) {
   if (ms >= 1000) return `${(ms / 1000).toFixed(2)} s`;
   return ms >= 100 ? `${ms.toFixed(0)} ms` : ms >= 0.1 ? `${ms.toFixed(1)} ms` : "<0.1 ms";
@@ -46,7 +46,7 @@ export class Passes {
     this.chosen = chosen;
     this.steps = /** @type {any[]} */ ([]);
     this.shown = /** @type {number[]} */ ([]);
-    this.hidden = new Set(); // outcomes that are filtered out
+    this.hidden = new Set(); // hidden outcomes
     this.inner = false;
     this.slowest = false; // whether the list is sorted by time
     this.longest = 0.001; // milliseconds
@@ -77,7 +77,7 @@ export class Passes {
     this.draw();
   }
 
-  /** Whether the search and the filters let a step through. @param {any} step */
+  /** Whether a step passes the search and the filters. @param {any} step */
   admits(step) {
     const word = this.search.value.trim().toLowerCase();
     if (step.depth > 0 && !this.inner && step.outcome !== "failed") return false;
@@ -140,7 +140,7 @@ export class Passes {
     return item;
   }
 
-  /** Choose a step that may be out of sight: one inside another, or filtered out. @param {number} at */
+  /** Choose a step that may be hidden: one inside another, or filtered out. @param {number} at */
   go(at) {
     if (!this.steps[at]) return;
     if (!this.shown.includes(at)) {
@@ -184,7 +184,7 @@ export class Passes {
     this.watch.disconnect();
   }
 
-  /** Go on by some passes among those shown. @param {number} by */
+  /** Move the choice by some of the shown passes. @param {number} by */
   step(by) {
     const place = this.shown.indexOf(this.at), next = this.shown[place + by];
     if (next !== undefined) this.choose(next);

@@ -1,4 +1,4 @@
-// What is seen of one step of a recording: what the pass did in words, its program, diff, graph, numbers and error.
+// The view of one step of a recording: a summary of the pass, its program, diff, graph, numbers and error.
 import { Biography } from "./biography.js";
 import { CodePane } from "./codepane.js";
 import { chips } from "./diff.js";
@@ -53,8 +53,8 @@ export class Step {
       tab.setAttribute("role", "tab");
       return tab;
     });
-    this.rewritesTab = /** @type {HTMLElement} */ (tabs.pop()); // only of a pass that rewrote something, where a kernel can tell
-    this.errorTab = /** @type {HTMLElement} */ (tabs.pop()); // only of a pass that failed
+    this.rewritesTab = /** @type {HTMLElement} */ (tabs.pop()); // only for a pass with rewrites, if a kernel can list them
+    this.errorTab = /** @type {HTMLElement} */ (tabs.pop()); // only for a failed pass
     this.tabs = el("div", "pl-tabs", ...tabs);
     this.tabs.setAttribute("role", "tablist");
     this.unified = button("unified", () => this.diff.toggleUnified());
@@ -81,12 +81,12 @@ export class Step {
     this.show(this.step);
   }
 
-  /** Whether a pass rewrote something, and a kernel or the page can tell what. @param {any} step */
+  /** Whether a pass has rewrites that the kernel or the page can list. @param {any} step */
   hasRewrites(step) {
     return step.rewrites > 0 && (typeof this.model.send === "function" || step.id in (this.model.get("rewrites") || {}));
   }
 
-  /** The tab that is shown of a step: of one that failed without a diff, its error. @param {any} step */
+  /** The tab to show for a step: the error for one that failed without a diff. @param {any} step */
   tabOf(step) {
     if ((this.tab === "Error" && !step.error) || (this.tab === "Rewrites" && !this.hasRewrites(step))) return "Diff";
     return this.tab === "Diff" && step.outcome === "failed" && step.diff === undefined ? "Error" : this.tab;
@@ -101,7 +101,7 @@ export class Step {
     if (other) this.showHead(data, step, diff);
     const more = [...(step.error ? [this.errorTab] : []), ...(this.hasRewrites(step) ? [this.rewritesTab] : [])];
     for (const tab of [this.errorTab, this.rewritesTab]) if (!more.includes(tab)) tab.remove();
-    for (const tab of more) if (!tab.parentElement) this.tabs.append(tab); // one that is there stays, and keeps the focus
+    for (const tab of more) if (!tab.parentElement) this.tabs.append(tab); // an existing one stays, and keeps the focus
     for (const button of this.tabs.children) button.setAttribute("aria-selected", String(button.textContent === tab));
     const { pane, note, above } = this.contents(data, step, diff, tab);
     for (const element of [this.code.element, this.diff.element, this.graphs.element, this.table, this.error, this.rewrites.element]) element.hidden = element !== pane || note !== "";
@@ -169,7 +169,7 @@ export class Step {
     this.both.setAttribute("aria-pressed", String(this.paired));
   }
 
-  /** The program of a step, with the passes that made its lines. @param {any} data @param {any} step */
+  /** The program of a step, with the passes that created its lines. @param {any} data @param {any} step */
   program(data, step) {
     const { makers, steps } = data, origins = this.blamed && makers ? makers.programs[step.after] : null;
     this.code.gutter.here = steps.indexOf(step);
@@ -187,7 +187,7 @@ export class Step {
     return "";
   }
 
-  /** The graph of a step, null where it is not there yet: then the kernel is asked for it. @param {any} step */
+  /** The graph of a step, null if it is not loaded yet: it is then requested from the kernel. @param {any} step */
   drawn(step) {
     const key = graphKey(step), graph = (this.model.get("graphs") || {})[key];
     if (!graph && typeof this.model.send === "function") this.model.send({ graph: key, id: step.id });
@@ -227,8 +227,8 @@ export class Step {
     this.table.replaceChildren(...parts);
   }
 
-  // ---------------------------------------------------------------- what is selected
-  /** The selection has changed: light it in what is shown. */
+  // ---------------------------------------------------------------- selection
+  /** Highlight the new selection in the shown pane. */
   showSelection() {
     const data = this.model.get("data");
     if (!this.step) return;
@@ -247,10 +247,10 @@ export class Step {
     this.life.show(data, at, line >= 0 && lines ? data.lines[lines[line]][0].trim() : "");
   }
 
-  /** Select the line after, or before, the one that is selected. @param {number} way 1 or -1 */
+  /** Select the line after or before the selected one. @param {number} way 1 or -1 */
   selectNext(way) {
     const data = this.model.get("data"), nodes = /** @type {number[]} */ (data.nodes[this.step.after] || []);
-    const seen = this.code.element.hidden ? null : new Set(this.code.seen.filter((_, i) => i % 3 === 0)); // lines that can be seen
+    const seen = this.code.element.hidden ? null : new Set(this.code.seen.filter((_, i) => i % 3 === 0)); // visible lines
     const here = nodes.findIndex((node) => this.selection.has(node));
     for (let at = here < 0 ? (way > 0 ? 0 : nodes.length - 1) : here + way; at >= 0 && at < nodes.length; at += way) {
       if (nodes[at] < 0 || this.selection.has(nodes[at]) || (seen && !seen.has(at))) continue;

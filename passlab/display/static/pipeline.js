@@ -1,4 +1,4 @@
-// The widget of a recorded pipeline: every pass at the left; the program, what changed, the graph and numbers at the right.
+// The widget of a recorded pipeline: every pass at the left; the program, changes, graph and numbers at the right.
 import { Asking } from "./asking.js";
 import { DIFF_KEYS } from "./diff.js";
 import { button, el, help, keys } from "./dom.js";
@@ -17,14 +17,14 @@ const KEYS = /** @type {[string, string][]} */ ([
 ]);
 const MOST = 600, PASS = 30, LINE = 20, VERDICT = 80, WIDTH = 56; // pixels, and characters of a line in one half of a diff
 
-/** How many lines the longest program or diff takes, if that is not too many. @param {any} data */
+/** The number of lines of the longest program or diff, up to a limit. @param {any} data */
 function longest(data) {
   const rows = (/** @type {number} */ line) => Math.ceil(data.lines[line][0].length / WIDTH);
   const high = (/** @type {number[]} */ lines) => (lines.length > 30 ? 30 : lines.reduce((sum, line) => sum + rows(line), 1));
   return Math.max(...data.modules.map(high), ...data.diffs.map((/** @type {any} */ diff) => diff.kinds.length / 2));
 }
 
-/** What the keys do. @param {HTMLElement} root @param {Passes} passes @param {Step} step @param {Selection} selection @param {() => unknown} showHelp */
+/** The actions of the keys. @param {HTMLElement} root @param {Passes} passes @param {Step} step @param {Selection} selection @param {() => unknown} showHelp */
 function actions(root, passes, step, selection, showHelp) {
   const inDiff = (/** @type {() => unknown} */ run) => () => (step.tab === "Diff" ? run() : false);
   const inGraph = () => step.tab === "Graph" && !step.graphs.element.hidden;
@@ -94,7 +94,7 @@ export function explorer({ model, el: host }) {
     passes.choose(data.steps[chosen] ? chosen : data.start);
   };
   const askRest = () => {
-    if (model.get("data").partial && !model.get("data").by_step) setTimeout(() => model.send({ rest: true }), 50); // the other steps, once this one is seen
+    if (model.get("data").partial && !model.get("data").by_step) setTimeout(() => model.send({ rest: true }), 50); // the other steps, after this one is painted
   };
   update();
   const leaveSelection = followSelection(model, selection);

@@ -1,4 +1,4 @@
-// The widget of what a printing instrument showed: a line for each pass, which opens to its diff, its program or its error.
+// The widget of the output of a printing instrument: a line for each pass, which opens to its diff, its program or its error.
 import { CodePane } from "./codepane.js";
 import { chips } from "./diff.js";
 import { DiffPane } from "./diffpane.js";
@@ -11,7 +11,7 @@ const KEYS = /** @type {[string, string][]} */ ([
   ["n p", "in the open diff: next and previous change"], ["/", "find a pass"], ["g G", "first and last"], ["click", "select a line's node in all views"], ["Esc", "clear it"],
 ]);
 
-/** What a line opens to. @typedef {{element: HTMLElement, show: () => void, updateSelection: () => void, close: () => void, next: (way: number) => unknown}} Inside */
+/** The contents of an opened line. @typedef {{element: HTMLElement, show: () => void, updateSelection: () => void, close: () => void, next: (way: number) => unknown}} Inside */
 
 class Printed {
   /** @param {HTMLElement} root @param {Selection} selection */
@@ -19,7 +19,7 @@ class Printed {
     [this.root, this.selection] = [root, selection];
     this.data = /** @type {any} */ ({ steps: [] });
     this.at = 0;
-    this.changed = false; // whether only passes are listed that changed something
+    this.changed = false; // whether unchanged passes are hidden
     this.word = "";
     this.items = /** @type {{item: HTMLElement, head: HTMLElement, body: HTMLElement, inside: Inside | null}[]} */ ([]);
     this.element = el("div", "pl-printed-list");
@@ -31,7 +31,7 @@ class Printed {
     });
   }
 
-  /** Show passes; those that are there already stay as they are, for an instrument only adds to them. @param {any} data */
+  /** Show passes; existing rows stay, since an instrument only adds passes. @param {any} data */
   show(data) {
     const kept = data.steps.length >= this.data.steps.length && this.data.steps.every((/** @type {any} */ step, /** @type {number} */ at) => step.name === data.steps[at].name && step.sentence === data.steps[at].sentence);
     if (!kept) {
@@ -66,7 +66,7 @@ class Printed {
     this.element.append(item);
   }
 
-  /** What a step opens to. @param {number} at @returns {Inside | null} */
+  /** The contents of an opened step. @param {number} at @returns {Inside | null} */
   make(at) {
     const step = this.data.steps[at], { data } = this;
     if (step.kinds) {

@@ -1,4 +1,4 @@
-// The widget of a program's prospects: passes that would change it; one that is chosen runs, and is explored beneath.
+// The widget of a program's prospects: passes that would change it; the chosen one runs and is explored below.
 import { button, el, help, icon, keys, prose, reveal, uniqueId } from "./dom.js";
 import { explorer } from "./pipeline.js";
 import { listenTo } from "./selection.js";

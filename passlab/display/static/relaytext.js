@@ -1,4 +1,4 @@
-// A field for Relay text: coloured as you type, with numbered lines, and each mistake shown in its line.
+// A field for Relay text: coloured as you type, with numbered lines, and each error shown in its line.
 import { el } from "./dom.js";
 
 const WORD = "[A-Za-z_][\\w.]*";
@@ -61,7 +61,7 @@ export class RelayField {
     this.draw();
   }
 
-  /** Draw the text that stands behind the field, line by line. */
+  /** Draw the coloured text behind the field, line by line. */
   draw() {
     const lines = this.field.value.split("\n"), rows = lines.map(() => /** @type {HTMLElement[]} */ ([]));
     this.field.rows = Math.max(3, Math.min(24, lines.length));

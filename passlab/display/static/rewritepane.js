@@ -1,4 +1,4 @@
-// Inside a pass: its rewrites played one by one, and why a node was left as it was.
+// The rewrites of a pass, played one by one, and the reasons why a node was not rewritten.
 import { DiffPane } from "./diffpane.js";
 import { button, el, ICONS, reveal } from "./dom.js";
 import { listenTo } from "./selection.js";

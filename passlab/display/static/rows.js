@@ -1,13 +1,13 @@
-// A list of equally high rows of which only those in sight exist, and lines of code broken to the width at hand.
+// A list of rows of equal height, of which only the visible ones exist, and lines of code broken to the width of the pane.
 import { el } from "./dom.js";
 
 export const ROW = 20; // pixels
-const FEW = 4, AROUND = 40; // rows that exist above and below those in sight: at once, and a moment later
+const FEW = 4, AROUND = 40; // rows that exist above and below the visible ones: at once, and a moment later
 const LATER = 120; // milliseconds
 const MARGINS = 12; // above and below all rows
-const LEAST_WIDTH = 8; // characters of a line, however narrow its pane
+const LEAST_WIDTH = 8; // the least characters of a line in a narrow pane
 
-/** A scrolling list. `paint(i)` makes row `i`; `resized(columns)` hears how many characters fit. */
+/** A scrolling list. `paint(i)` makes row `i`; `resized(columns)` is called with the number of characters that fit. */
 export class Rows {
   /** @param {(i: number) => HTMLElement} paint @param {(columns: number) => void} resized */
   constructor(paint, resized) {
@@ -16,17 +16,17 @@ export class Rows {
     this.first = 0;
     this.last = 0;
     this.columns = 0;
-    this.top = 0; // where it is scrolled to, and how much is in sight: asking the browser would lay out the whole page
+    this.top = 0; // the scroll position and the visible height: reading them from the browser would lay out the whole page
     this.high = 0;
     this.widening = 0;
-    this.pending = /** @type {[number, boolean] | null} */ (null); // a row to show as soon as there is room
-    this.settled = () => {}; // hears that the box has another size
+    this.pending = /** @type {[number, boolean] | null} */ (null); // a row to show as soon as the list has a height
+    this.settled = () => {}; // called when the box changes its size
     this.body = el("div", "pl-rows");
     this.space = el("div", "pl-space", this.body);
     this.probe = el("span", "pl-probe", "0".repeat(100));
     this.box = el("div", "pl-scroll", this.space, this.probe);
     this.box.addEventListener("scroll", () => {
-      if (!this.box.clientHeight) return; // hidden for a moment, as by another theme: it comes back as it was, without a word
+      if (!this.box.clientHeight) return; // hidden for a moment, as by a change of theme: its state stays
       this.top = this.box.scrollTop;
       this.update(false);
     }, { passive: true });
@@ -45,7 +45,7 @@ export class Rows {
     this.watch.observe(this.box);
   }
 
-  /** Show `count` rows anew, from a height on. @param {number} count @param {number} [from] */
+  /** Show `count` new rows, from a height on. @param {number} count @param {number} [from] */
   set(count, from = this.top) {
     this.count = count;
     this.space.style.height = `${count * ROW}px`;
@@ -54,7 +54,7 @@ export class Rows {
     this.update(true);
   }
 
-  /** How far it can be scrolled. */
+  /** The largest scroll position. */
   lowest() {
     return Math.max(0, this.count * ROW + MARGINS - this.high);
   }
@@ -67,12 +67,12 @@ export class Rows {
     this.update(false);
   }
 
-  /** Make the rows that are in sight. @param {boolean} always even where they exist already */
+  /** Create the visible rows. @param {boolean} always even if they exist already */
   update(always) {
     if (!this.high) return this.forget(always); // the watch calls again as soon as there is a height
     const top = Math.floor(this.top / ROW), seen = Math.ceil(this.high / ROW);
     if (!always && top >= this.first && Math.min(top + seen, this.count) <= this.last) return;
-    const around = always ? FEW : AROUND; // what is in sight is waited for
+    const around = always ? FEW : AROUND; // visible rows have priority
     this.first = Math.max(0, top - around);
     this.last = Math.min(this.count, top + seen + around);
     const fragment = document.createDocumentFragment();
@@ -83,7 +83,7 @@ export class Rows {
     if (always) this.widening = window.setTimeout(() => this.widen(), LATER);
   }
 
-  /** Drop rows that no longer show the data, while nothing is in sight: the next update paints all. @param {boolean} stale */
+  /** Drop outdated rows while the list is hidden: the next update paints all. @param {boolean} stale */
   forget(stale) {
     if (!stale) return;
     clearTimeout(this.widening);
@@ -91,7 +91,7 @@ export class Rows {
     this.body.replaceChildren();
   }
 
-  /** Make the rows around those that exist, which stay: one may just be clicked. */
+  /** Create the rows around the existing ones, which stay: one may just be clicked. */
   widen() {
     const first = Math.max(0, this.first - AROUND), last = Math.min(this.count, this.last + AROUND);
     const above = [], below = [];
@@ -103,7 +103,7 @@ export class Rows {
     this.body.append(...below);
   }
 
-  /** Make some rows anew, where they exist. @param {Iterable<number>} rows */
+  /** Create some existing rows again. @param {Iterable<number>} rows */
   repaint(rows) {
     for (const i of new Set(rows)) {
       const old = i >= this.first && i < this.last ? this.body.children[i - this.first] : null;
@@ -111,7 +111,7 @@ export class Rows {
     }
   }
 
-  /** Scroll so that a row is in sight, or a third from the top, with a whole row at the top. @param {number} i @param {boolean} [always] */
+  /** Scroll so that a row is visible, or a third from the top, with a whole row at the top. @param {number} i @param {boolean} [always] */
   reveal(i, always = false) {
     this.pending = this.high ? null : [i, always];
     const y = i * ROW, { top, high } = this;
@@ -167,7 +167,7 @@ export function hanging(text, width) {
 }
 
 const KINDS = ["keyword", "binder", "use", "temporary", "call", "op", "global", "constructor", "attribute", "constant", "type", "function", "branch", "comment"];
-const NAMES = new Set([1, 2, 3, 6]); // binder, use, temporary, global: what can be followed
+const NAMES = new Set([1, 2, 3, 6]); // the kinds of names that can be followed: binder, use, temporary, global
 
 /**
  * @typedef {[string, number[], number]} Line text, four numbers a mark (start, end, kind, hover text), type
@@ -217,7 +217,7 @@ export function nameAt(target) {
   return span ? span.textContent || "" : "";
 }
 
-/** Whether a line holds a name. @param {Line} line @param {string} name */
+/** Whether a line has a name. @param {Line} line @param {string} name */
 export function holds(line, name) {
   const [text, marks] = line;
   for (let m = 0; m < marks.length; m += 4)

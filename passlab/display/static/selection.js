@@ -1,5 +1,5 @@
-// What is selected: nodes of the program, by number. A node has the same number in every view and every step; `Lineage`
-// knows which node replaced which, so that a selection can be followed through the passes. Nothing here draws.
+// The selection: nodes of the program, by number. A node has the same number in every view and every step; `Lineage`
+// records which node replaced which, so that a selection can be followed through the passes. Nothing here draws.
 
 /**
  * Which node was made from which, as five numbers a link: child, parent, event, rule (a text), whether only its operands
@@ -17,12 +17,12 @@ export class Lineage {
     }
   }
 
-  /** Whether anything is known of a node. @param {number} node */
+  /** Whether a node has a known origin or successor. @param {number} node */
   knows(node) {
     return this.links.has(node) || this.parents.has(node);
   }
 
-  /** A node and all that it was before, the newest first. @param {number} node @returns {number[]} */
+  /** A node and its predecessors, the newest first. @param {number} node @returns {number[]} */
   ancestors(node) {
     const chain = [node];
     for (let at = this.links.get(node); at && at.parent >= 0 && !chain.includes(at.parent); at = this.links.get(at.parent)) chain.push(at.parent);
@@ -35,25 +35,25 @@ export class Lineage {
  * @typedef {{of?: number[], before?: number[][], after?: number[]}} Related
  */
 
-/** The nodes that are selected, and those they came from or became. Views listen to it; it listens to nobody. */
+/** The selected nodes, and those they came from or became. Views listen to it; it does not depend on any view. */
 export class Selection {
   constructor() {
     this.nodes = /** @type {number[]} */ ([]);
-    this.elsewhere = /** @type {Related} */ ({}); // what other views know of the selected nodes
-    this.after = /** @type {Set<number>} */ (new Set()); // what became of them in other views
-    this.roots = /** @type {number[]} */ ([]); // for each selected node itself, or the nearest that it was and that is known here
+    this.elsewhere = /** @type {Related} */ ({}); // relatives of the selected nodes in other views
+    this.after = /** @type {Set<number>} */ (new Set()); // their successors in other views
+    this.roots = /** @type {number[]} */ ([]); // each selected node, or its nearest predecessor that this view has
     this.lineage = new Lineage();
     this.listeners = /** @type {(() => void)[]} */ ([]);
     this.before = /** @type {Set<number>} */ (new Set()); // the selected nodes and their ancestors
     this.related = /** @type {Map<number, boolean>} */ (new Map());
   }
 
-  /** Hear of every change. @param {() => void} run */
+  /** Call a function after every change. @param {() => void} run */
   listen(run) {
     this.listeners.push(run);
   }
 
-  /** Know which node came from which. @param {number[]} links */
+  /** Set which node came from which. @param {number[]} links */
   learn(links) {
     this.lineage = new Lineage(links);
     this.index();
@@ -67,7 +67,7 @@ export class Selection {
     this.related.clear();
   }
 
-  /** Select nodes, none to let go. @param {number[]} nodes @param {Related} [elsewhere] what other views know of them */
+  /** Select nodes; an empty list clears the selection. @param {number[]} nodes @param {Related} [elsewhere] their relatives in other views */
   set(nodes, elsewhere = {}) {
     const chosen = nodes.filter((node) => node >= 0), alike = (/** @type {number[]} */ others) => chosen.length === others.length && chosen.every((node, at) => node === others[at]);
     const related = elsewhere.of && alike(elsewhere.of) ? elsewhere : {}, same = alike(this.nodes);
@@ -78,12 +78,12 @@ export class Selection {
     for (const run of this.listeners) run();
   }
 
-  /** Select a node, or let go of it where it is the one that is selected. @param {number[]} nodes */
+  /** Select a node, or deselect it if it is selected. @param {number[]} nodes */
   toggle(nodes) {
     this.set(this.nodes.length && nodes.length && nodes.every((node) => this.nodes.includes(node)) ? [] : nodes);
   }
 
-  /** Whether a node is selected, was one that is, or came from one that is; of several, whether one is. @param {number | number[]} node @returns {boolean} */
+  /** Whether a node (or one of several) is selected, or a predecessor or successor of a selected one. @param {number | number[]} node @returns {boolean} */
   has(node) {
     if (!this.nodes.length) return false;
     if (Array.isArray(node)) return node.some((one) => this.has(one));

@@ -1,7 +1,7 @@
-// The strip of a fork in the stepper: the field for a new value, and after the run what became of the difference.
+// The strip of a fork in the stepper: the field for a new value, and after the run the effects of the change.
 import { el, grouped, icon } from "./dom.js";
 
-/** The field in which the value of a register is given another one.
+/** The field for a new value of a register.
  * @param {number} register @param {number} instant @param {(value: string) => void} done @param {() => void} leave */
 export function valueField(register, instant, done, leave) {
   const field = /** @type {HTMLInputElement} */ (el("input", "pl-find pl-edit"));
@@ -14,10 +14,10 @@ export function valueField(register, instant, done, leave) {
   return { field, parts: [el("b", "", `$${register}`), " at instant ", grouped(instant), " becomes ", field] };
 }
 
-/** Where a value comes from that nothing in a branch wrote. @param {any} branch @param {number} register */
+/** The origin of a value that the branch did not write. @param {any} branch @param {number} register */
 export const originInBranch = (branch, register) => ((branch.changed || []).includes(register) ? `changed in this branch, at instant ${grouped(branch.instant)}` : "from before the branch");
 
-/** What a branch is, and where it differs from its original.
+/** The description of a branch, and its differences from the original.
  * @param {any} branch @param {HTMLElement} back @param {(at: number) => void} go */
 export function branchStrip(branch, back, go) {
   const mark = el("span", "pl-branch-mark", icon("M4.5 2.5v11M4.5 9.5c5 0 7-1.5 7-6M9.3 5.5l2.2-2.3 2.2 2.3"));
@@ -25,7 +25,7 @@ export function branchStrip(branch, back, go) {
   return [line, branch.rows.length ? differences(branch, go) : ""];
 }
 
-/** What was written with another value, the first first; a click goes there.
+/** The writes with different values, the first first; a click goes to one.
  * @param {any} branch @param {(at: number) => void} go */
 function differences(branch, go) {
   const first = branch.rows[0];

@@ -14,7 +14,7 @@ export class Grain {
     this.element.addEventListener("change", () => this.set(this.element.value));
   }
 
-  /** Step on or back; by instruction where the program has no kernels. @param {number} way */
+  /** Step forwards or back; by instruction if the program has no kernels. @param {number} way */
   advance(way) {
     const { run } = this.view, kernels = run.code.roles.includes(3);
     this.view.move(this.name === "line" ? "line" : this.name === "kernel" && kernels ? "kernel" : "step", way);
@@ -31,7 +31,7 @@ export class Grain {
     this.set(GRAINS[(GRAINS.indexOf(this.name) + 1) % GRAINS.length]);
   }
 
-  /** Put the instructions that only keep books on one line, or show all. @param {boolean} [folds] */
+  /** Fold runs of instructions that only move values or allocate memory, or show all. @param {boolean} [folds] */
   fold(folds = !this.view.code.folds) {
     this.view.code.folds = folds;
     this.view.code.arrange();

@@ -1,4 +1,4 @@
-// A data value or a closure as a heap: a box for each object, arrows from its cells to the objects that they hold.
+// A data value or a closure as a heap: a box for each object, arrows from its cells to the objects they refer to.
 import { el, svg } from "./dom.js";
 
 const HIGH = 20, CHAR = 6.7, PAD = 8, GAP = 34, APART = 12; // pixels

@@ -1,4 +1,4 @@
-// The keys of the stepper: what they do, the same in words, and the pictures of its buttons.
+// The keys of the stepper: their actions, their descriptions, and the icons of the buttons.
 export const KEYS = /** @type {[string, string][]} */ ([
   ["s S", "one instruction forwards, back"], ["→ ←", "one step forwards, back: a kernel, source line or instruction (also j and k)"], ["i", "the next step size"], ["z Z", "fold the instructions that only move values or allocate memory; show the whole timeline (drag it with Shift, or turn the wheel with Ctrl, to zoom in)"], ["m M", "next kernel, previous kernel"], ["l L", "next source line, previous one"], ["n N", "over calls, forwards and back"], ["f F", "finish this frame; back to its call"],
   ["c C", "continue to a breakpoint; back to one"], ["g G", "start and end; 120g goes to instant 120"], ["1 … 9", "before a key: repeat it"],
@@ -10,7 +10,7 @@ export const STEPS = /** @type {Record<string, string>} */ ({
   over: "M2.5 9a5.5 5 0 0 1 10.5 0M13.5 5v4h-4M8 12.5h.01", out: "M8 10V2.5M4.8 5.5L8 2.4l3.2 3.1M8 13h.01", on: "M3 3l5 5-5 5zM8 3l5 5-5 5z", last: "M12 3v10M3 3l6 5-6 5z",
 });
 
-/** What each key does to a stepper. @param {any} view @returns {Record<string, (event: KeyboardEvent) => unknown>} */
+/** The action of each key of a stepper. @param {any} view @returns {Record<string, (event: KeyboardEvent) => unknown>} */
 export function actions(view) {
   const counted = (/** @type {(way: number) => void} */ run, /** @type {number} */ way) => () => run(way);
   const step = (/** @type {number} */ way) => view.move("step", way), digits = /** @type {Record<string, (event: KeyboardEvent) => unknown>} */ ({});

@@ -1,11 +1,11 @@
-// The panes of the stepper: bytecode with its gutter, registers, frames, and the source that follows the counter.
+// The panes of the stepper: bytecode with its gutter, registers, frames, and the source at the program counter.
 import { button, el, grouped, svg } from "./dom.js";
 import { broken, code, hanging, Rows } from "./rows.js";
 
 /** @typedef {import("./steprun.js").Run} Run */
 /** @typedef {import("./steprun.js").Place} Place */
 
-// What happens to a register, by shape as well as colour: about to be written, being read, just written.
+// The access to a register, by shape as well as colour: about to be written, being read, just written.
 const MARKS = /** @type {Record<string, [string, string]>} */ ({
   writes: ["M2 10L6 2l4 8z", "about to be written"], reads: ["M6 2.2a3.8 3.8 0 1 0 .01 0z", "read by the next instruction"],
   wrote: ["M2.6 2.6h6.8v6.8H2.6z", "just written"],
@@ -17,11 +17,11 @@ export function mark(kind) {
   return svg("svg", { class: `pl-reg-mark pl-${kind}`, viewBox: "0 0 12 12", width: 11, height: 11, role: "img", "aria-label": name }, svg("title", {}, name), svg("path", { d }));
 }
 
-/** A function's name; long ones, which compilers give, lose their middle. @param {string} name */
+/** A function's name; a long one is shortened in the middle. @param {string} name */
 export const shortName = (name) => `@${name.length > 26 ? `${name.slice(0, 16)}…${name.slice(-6)}` : name}`;
 
 /** The instructions of one function. */
-// Instructions that compute nothing: they move values, or make and give up room for them.
+// Instructions that compute nothing: they move values, or allocate and free memory.
 const BOOKS = new Set(["move", "load_const", "load_consti", "alloc_storage", "alloc_tensor", "alloc_tensor_reg", "kill_register", "device_copy"]);
 
 export class BytecodePane {
@@ -32,7 +32,7 @@ export class BytecodePane {
     this.func = -1;
     this.now = { point: -1, before: -1, accesses: /** @type {Map<number, string>} */ (new Map()) };
     this.stops = /** @type {(point: number) => boolean} */ (() => false);
-    this.folds = true; // whether instructions that only keep books stand on one line
+    this.folds = true; // whether runs of such instructions are folded
     this.opened = new Set(); // folds that were opened, by their first instruction
     this.seen = /** @type {[number, number][]} */ ([]); // rows: the instructions of each, from and to
     this.rows = new Rows((i) => this.item(i), () => {});
@@ -45,7 +45,7 @@ export class BytecodePane {
       const target = /** @type {Element} */ (event.target), row = target.closest(".pl-inst"), fold = target.closest(".pl-books");
       if (fold) {
         this.opened.add(Number(fold.getAttribute("data-from")));
-        /** @type {HTMLElement | null} */ (this.box.closest("[tabindex='0'].passlab"))?.focus(); // the row goes, and the focus with it
+        /** @type {HTMLElement | null} */ (this.box.closest("[tabindex='0'].passlab"))?.focus(); // the row is removed, and the focus with it
         return this.arrange();
       }
       if (!row || !this.run) return;
@@ -57,7 +57,7 @@ export class BytecodePane {
     });
   }
 
-  /** Bring the current instruction into sight. */
+  /** Scroll to the current instruction. */
   reveal() {
     const { point, before } = this.now;
     if (this.run && (point >= 0 || before >= 0)) this.rows.reveal(this.rowOf(point < 0 ? before : point));
@@ -81,7 +81,7 @@ export class BytecodePane {
     return run.data.executor === "vm" && BOOKS.has(run.code.kinds[point]) && point !== this.now.point && point !== this.now.before && !this.stops(point);
   }
 
-  /** Lay the instructions out; a run of those that only keep books is one row. @param {number} [top] the height to show them from */
+  /** Compute the rows; a folded run of instructions is one row. @param {number} [top] the height to show them from */
   arrange(top) {
     if (!this.run) return;
     const { base = 0, count = 0 } = this, seen = /** @type {[number, number][]} */ ([]);
@@ -174,7 +174,7 @@ export class BytecodePane {
   }
 }
 
-/** The registers of a frame, one a line. */
+/** The registers of a frame, one per line. */
 export class RegisterPane {
   /** @param {(register: number) => void} picked */
   constructor(picked) {
@@ -219,7 +219,7 @@ export class RegisterPane {
     if (at >= 0) this.rows.reveal(at);
   }
 
-  /** No frame runs. */
+  /** Show that no frame runs. */
   clear() {
     this.list = [];
     this.rows.set(0);
@@ -351,13 +351,13 @@ export class SourcePane {
     this.reveal();
   }
 
-  /** Scroll to the lines that are marked. */
+  /** Scroll to the marked lines. */
   reveal() {
     const first = Math.min(...this.marked);
     if (Number.isFinite(first)) this.rows.reveal(this.starts[first]);
   }
 
-  /** Break the lines to the width there is. @param {number} [from] the height to show them from */
+  /** Break the lines to the available width. @param {number} [from] the height to show them from */
   arrange(from) {
     this.seen = [];
     this.starts = [];

@@ -1,4 +1,4 @@
-// The stepper: a recorded run, forwards and backwards. All it needs is in its data; a kernel adds forks and large pictures.
+// The stepper: a recorded run, forwards and backwards, from its data alone; a kernel adds forks and large pictures.
 import { button, choices, el, grouped, help, keys, removable } from "./dom.js";
 import { download } from "./download.js";
 import { branchStrip, originInBranch, valueField } from "./stepfork.js";
@@ -99,7 +99,7 @@ class Stepper {
     this.go(at, false, true);
   }
 
-  /** The values that were not sent at first have come. @param {any} data */
+  /** Add the values that were sent later. @param {any} data */
   complete(data) {
     this.run = new Run(data);
     this.time.show(this.run, this.breaks);
@@ -144,7 +144,7 @@ class Stepper {
     this.go(at, true);
   }
 
-  /** To the next time an instruction is executed, from the start again where there is none. @param {number} point */
+  /** To the next execution of an instruction; after the last, to the first. @param {number} point */
   seek(point) {
     for (let i = 1; i <= this.run.length; i++) {
       const at = (this.at + i) % (this.run.length + 1);
@@ -197,7 +197,7 @@ class Stepper {
   }
 
   // ---------------------------------------------------------------- registers and frames
-  /** The frame that is shown. */
+  /** The shown frame. */
   placed() {
     return this.run.stack(this.at, this.up + 1)[this.up] || null;
   }
@@ -226,7 +226,7 @@ class Stepper {
     if (from.length) this.pick((nonfinite || from[0])[1]);
   }
 
-  // ---------------------------------------------------------------- showing
+  // ---------------------------------------------------------------- drawing
   /** @param {string} text @param {boolean} [wrong] */
   say(text, wrong = false) {
     this.status.textContent = text;
@@ -261,7 +261,7 @@ class Stepper {
     this.showValue(place.frame, held.values[this.register] || 0, held.by[this.register]);
   }
 
-  /** After the last instruction: what was returned. @param {(point: number) => boolean} stops */
+  /** Show the result after the last instruction. @param {(point: number) => boolean} stops */
   showEnd(stops) {
     const run = this.run, last = run.length - 1;
     this.say(run.data.end.text);
@@ -274,7 +274,7 @@ class Stepper {
     this.card.replaceChildren(head, drawn ? tensorCard(drawn) : "", heap ? drawHeap(heap) : "");
   }
 
-  /** The register to look at: just written, else read. @param {Map<number, string>} accesses @param {Int32Array} values */
+  /** The register to show: just written, else read. @param {Map<number, string>} accesses @param {Int32Array} values */
   follow(accesses, values) {
     const by = (/** @type {string} */ look) => [...accesses].filter(([r, l]) => l === look && values[r] > 0).map(([r]) => r)[0];
     const register = [by("wrote"), by("reads")].find((r) => r !== undefined);
@@ -327,7 +327,7 @@ class Stepper {
     }
   }
 
-  // ---- what needs a kernel
+  // ---- with a kernel
   edit() {
     const place = this.run.place(this.at), fork = this.model.get("branch");
     if (fork && fork.data) return this.say("this is a branch already: go back to the original first");
@@ -407,7 +407,7 @@ function render({ model, el: host }) {
     const data = model.get("data"), shown = view.run && view.run.data;
     if (shown && shown.partial && !data.partial && shown.length === data.length) view.complete(data);
     else if (!shown || shown.fork < 0 || data.fork >= 0) view.load(data, model.get("at") ?? data.at);
-    if (data.partial) setTimeout(() => view.send({ rest: true }), 50); // once what is there has been painted
+    if (data.partial) setTimeout(() => view.send({ rest: true }), 50); // after the first paint
   };
   const go = () => { if (model.get("at") !== view.at) view.go(model.get("at")); };
   host.append(root);

@@ -4,7 +4,7 @@ const PLAIN = 0, CALL = 1, RETURN = 2, KERNEL = 3;
 const NONFINITE = /** @type {Record<string, number>} */ ({ nan: 1, inf: 2, "not finite": 3 });
 
 const TIME_STEPS = 2000, VARIES = -2;
-export const WAITING = 1; // the number of a value that comes later
+export const WAITING = 1; // the number of a value that is sent later
 
 /** @param {string} text base64 @returns {Uint8Array} */
 function bytesOf(text) {
@@ -15,7 +15,7 @@ function bytesOf(text) {
   return bytes;
 }
 
-/** Whole numbers from -1 on. @param {string} text how many bytes each takes, and base64 of them, each one more @returns {Int32Array} */
+/** Decode integers from -1 on. @param {string} text how many bytes each takes, and base64 of them, each one more @returns {Int32Array} */
 function ints(text) {
   const { buffer } = bytesOf(text.slice(1)), stored = text[0] === "1" ? new Uint8Array(buffer) : text[0] === "2" ? new Uint16Array(buffer) : new Uint32Array(buffer);
   const numbers = new Int32Array(stored.length);
@@ -23,7 +23,7 @@ function ints(text) {
   return numbers;
 }
 
-/** Where each of some parts starts. @param {Int32Array} counts @returns {Int32Array} */
+/** The start of each part. @param {Int32Array} counts @returns {Int32Array} */
 function sums(counts) {
   const starts = new Int32Array(counts.length + 1);
   for (let i = 0; i < counts.length; i++) starts[i + 1] = starts[i] + counts[i];
@@ -37,7 +37,7 @@ function times(steps) {
   return micros;
 }
 
-/** Numbers that stay for some time, or grow by `by`. @param {Int32Array} counts for how long @param {Int32Array} from @param {number} length @param {number} by @returns {Int32Array} */
+/** Repeat numbers by counts, each time increased by `by`. @param {Int32Array} counts for how long @param {Int32Array} from @param {number} length @param {number} by @returns {Int32Array} */
 function spread(counts, from, length, by) {
   const numbers = new Int32Array(length);
   for (let i = 0, e = 0; i < counts.length; i++) for (let end = e + counts[i], n = from[i]; e < end; e++, n += by) numbers[e] = n;
@@ -73,7 +73,7 @@ export class Run {
     this.indexed = /** @type {{toFrame: Int32Array, toRegister: Int32Array, events: Int32Array, starts: Int32Array} | null} */ (null);
   }
 
-  /** What each instruction wrote, and how long kernels took. The first picture, at the start of a run, needs neither. */
+  /** The writes of each instruction, and the times of kernels. The first paint, at the start of a run, needs neither. */
   get columns() {
     if (this.writes) return this.writes;
     const { length, point, data } = this, { roles } = this.code, { always } = data, other = ints(data.value), took = times(ints(data.micros));
@@ -86,7 +86,7 @@ export class Run {
     return (this.writes = { value, micros });
   }
 
-  /** Sort the writes by the frame they go to, so that the registers of one are found without looking at the others. */
+  /** Sort the writes by frame, so that those of one frame are found directly. */
   get index() {
     if (this.indexed) return this.indexed;
     const { length, point, frameOf, parent, result } = this, { roles, written, results } = this.code;
@@ -105,7 +105,7 @@ export class Run {
     return (this.indexed = { toFrame, toRegister, events, starts });
   }
 
-  /** The frame that runs at an instant, and where it stands; null after the end. @param {number} at @returns {Place | null} */
+  /** The frame that runs at an instant, and its instruction; null after the end. @param {number} at @returns {Place | null} */
   place(at) {
     if (at < this.length) {
       const frame = this.frameOf[at], func = this.func[frame];
@@ -115,7 +115,7 @@ export class Run {
     return { frame: this.last, func: this.func[this.last], pc: this.data.end.pc, depth: this.depth[this.last] };
   }
 
-  /** The instruction that comes next, -1 at the end. @param {number} at */
+  /** The next instruction, -1 at the end. @param {number} at */
   pointAt(at) {
     const place = this.place(at);
     return place ? this.data.functions[place.func].base + place.pc : -1;
@@ -161,13 +161,13 @@ export class Run {
     return frames;
   }
 
-  /** Where a frame goes on that called what an event made. @param {number} frame @param {number} event */
+  /** The point where the caller of a frame created by an event continues. @param {number} frame @param {number} event */
   waiting(frame, event) {
     while (event >= 0 && this.frameOf[event] !== frame) event = this.created[this.frameOf[event]];
     return event < 0 ? this.data.waits[frame] || 0 : this.point[event] - this.data.functions[this.func[frame]].base + 1;
   }
 
-  /** Where the value of a register came from: what was read, as [frame, register]. @param {number} e @param {number} frame @param {number} register @returns {[number, number][]} */
+  /** The operands from which a register's value was computed, as [frame, register]. @param {number} e @param {number} frame @param {number} register @returns {[number, number][]} */
   inputs(e, frame, register) {
     const point = this.point[e], from = this.frameOf[e], { reads, calls, roles } = this.code;
     if (roles[point] === CALL && this.created[frame] === e) {
@@ -183,7 +183,7 @@ export class Run {
     return Math.max(0, Math.min(this.length, at + way));
   }
 
-  /** Over calls. @param {number} at @param {number} way */
+  /** Step over calls. @param {number} at @param {number} way */
   next(at, way) {
     const to = this.step(at, way);
     if (at >= this.length) return to;
@@ -192,7 +192,7 @@ export class Run {
     return way > 0 ? this.length : 0;
   }
 
-  /** Out of this frame: to where it has returned, or back to its call. @param {number} at @param {number} way */
+  /** Step out of this frame: to its return, or back to its call. @param {number} at @param {number} way */
   finish(at, way) {
     const place = this.place(at);
     if (!place) return this.step(at, way);
@@ -201,13 +201,13 @@ export class Run {
     return this.length;
   }
 
-  /** To the next kernel, or the one before. @param {number} at @param {number} way */
+  /** To the next or the previous kernel. @param {number} at @param {number} way */
   kernel(at, way) {
     for (let i = at + way; i >= 0 && i < this.length; i += way) if (this.code.roles[this.point[i]] === KERNEL) return i;
     return way > 0 ? this.length : 0;
   }
 
-  /** To an instruction of another source line, where that is known. @param {number} at @param {number} way */
+  /** To an instruction of another source line, if lines are known. @param {number} at @param {number} way */
   line(at, way) {
     const { source } = this.code, lines = (/** @type {number} */ i) => (i < this.length ? source[this.point[i]].join() : ""), here = lines(at);
     for (let i = at + way; i >= 0 && i < this.length; i += way) if (lines(i) && lines(i) !== here) return i;
@@ -230,7 +230,7 @@ export class Run {
     return i > 0 && (this.nonfiniteAt(i - 1) & b.nonfinite) !== 0;
   }
 
-  /** What kinds of non-finite numbers (1 NaN, 2 infinite) the value that an event made has; passing on makes none. @param {number} e */
+  /** The non-finite numbers (1 NaN, 2 infinite) in the value of an event that computed it; copies count as none. @param {number} e */
   nonfiniteAt(e) {
     const number = this.columns.value[e], role = this.code.roles[this.point[e]];
     const makes = role === KERNEL || (role === PLAIN && (this.code.kinds[this.point[e]] === "load_const" || this.data.executor !== "vm"));
@@ -272,7 +272,7 @@ export class Run {
     return by.length ? by : all.filter((/** @type {number} */ s) => kinds[s] === word);
   }
 
-  /** All words a breakpoint may be: operators, opcodes, functions. @returns {string[]} */
+  /** All words that set a breakpoint: operators, opcodes, functions. @returns {string[]} */
   words() {
     const words = new Set([...this.code.operators.flat(), ...this.code.kinds, ...this.data.functions.map((/** @type {any} */ f) => `@${f.name}`)]);
     return [...words, "nan", "inf"].sort();

@@ -3,7 +3,7 @@ import { el, grouped, svg } from "./dom.js";
 
 const ZERO = 125, NAN = 255, PLUS = 254, MINUS = 253;
 
-/** A number in a few characters. @param {number} x */
+/** A number as a short text. @param {number} x */
 export function short(x) {
   if (x === 0 || Number.isInteger(x) && Math.abs(x) < 1e6) return String(x);
   return Math.abs(x) >= 1e-3 && Math.abs(x) < 1e5 ? String(Number(x.toPrecision(4))) : x.toExponential(2);
@@ -85,7 +85,7 @@ function cell(paint, code, x, y, size, picture) {
     return;
   }
   const part = (code - ZERO) / ZERO, strength = Math.sqrt(Math.abs(part));
-  // Thin ink over whatever lies beneath, so that zero has the colour of the page in every theme.
+  // Translucent colours, so that zero has the colour of the page in every theme.
   paint.fillStyle = part >= 0 ? `rgba(37, 119, 212, ${strength})` : `rgba(214, 69, 60, ${strength})`;
   if (picture.scale) paint.fillRect(x, y, size, size);
 }

@@ -1,4 +1,4 @@
-// The run from left to right: kernels as bars, the depth of calls, marks, and below it the memory that was live.
+// The run from left to right: kernels as bars, the depth of calls, marks, and below it the live memory.
 import { el, grouped, svg } from "./dom.js";
 import { bytesText } from "./steptensor.js";
 
@@ -9,12 +9,12 @@ const SHAPES = /** @type {Record<string, string>} */ ({ "pl-stop-marks": "M1 2h8
 /** @typedef {import("./steprun.js").Break} Break */
 
 export class Timeline {
-  /** @param {(at: number) => void} go hears where to go */
+  /** @param {(at: number) => void} go called with the instant to go to */
   constructor(go) {
     this.go = go;
     this.run = /** @type {Run | null} */ (null);
     this.breaks = /** @type {Break[]} */ ([]);
-    this.from = 0; // the range of the run that is shown
+    this.from = 0; // the shown range of the run
     this.to = 0;
     this.began = 0; // the instant at which a branch left its original
     this.width = 0;
@@ -37,7 +37,7 @@ export class Timeline {
     this.track.setAttribute("role", "slider");
     this.track.setAttribute("aria-label", "instant");
     this.track.setAttribute("aria-valuemin", "0");
-    this.track.tabIndex = 0; // the arrows of the stepper step
+    this.track.tabIndex = 0; // the arrow keys step
     this.element = el("div", "pl-timeline", this.track, el("div", "pl-memory-facts", this.facts, this.whole, this.legend));
     this.listen();
     this.watch = new ResizeObserver(() => {
@@ -51,7 +51,7 @@ export class Timeline {
       const box = this.track.getBoundingClientRect();
       return Math.round(this.from + Math.max(0, Math.min(1, (event.clientX - box.left) / box.width)) * (this.to - this.from));
     };
-    let start = -1; // of the range that is drawn with Shift
+    let start = -1; // the start of the range drawn with Shift
     this.track.addEventListener("pointerdown", (event) => {
       this.track.setPointerCapture(event.pointerId);
       if (event.shiftKey) start = at(event);
@@ -70,7 +70,7 @@ export class Timeline {
     });
     this.track.addEventListener("dblclick", () => this.zoom(0, 0));
     this.track.addEventListener("wheel", (event) => {
-      if (!event.ctrlKey && !event.metaKey && !event.shiftKey) return; // plain scrolling is the page's
+      if (!event.ctrlKey && !event.metaKey && !event.shiftKey) return; // unmodified scrolling scrolls the page
       event.preventDefault();
       const middle = at(/** @type {any} */ (event)), span = this.to - this.from, turn = event.deltaY || event.deltaX;
       if (event.shiftKey) return this.zoom(...this.within(this.from + (Math.sign(turn) * span) / 8, span));
@@ -80,13 +80,13 @@ export class Timeline {
     this.track.addEventListener("pointerleave", () => { this.tip.hidden = true; });
   }
 
-  /** A range of some length that lies in the run. @param {number} from @param {number} span @returns {[number, number]} */
+  /** A range of some length inside the run. @param {number} from @param {number} span @returns {[number, number]} */
   within(from, span) {
     const length = this.run ? this.run.length : 0, wide = Math.max(8, Math.min(length, span)), start = Math.max(0, Math.min(length - wide, from));
     return [Math.round(start), Math.round(start + wide)];
   }
 
-  /** Show a range of the run; all of it where that is empty. @param {number} from @param {number} to */
+  /** Show a range of the run; an empty range shows all. @param {number} from @param {number} to */
   zoom(from, to) {
     const length = this.run ? this.run.length : 0;
     [this.from, this.to] = to - from < 2 ? [0, length] : this.within(from, to - from);
@@ -97,14 +97,14 @@ export class Timeline {
     this.move(this.at);
   }
 
-  /** Mark the range that is drawn. @param {number} a @param {number} b */
+  /** Mark the range being drawn. @param {number} a @param {number} b */
   range(a, b) {
     this.chosen.hidden = false;
     this.chosen.style.left = `${100 * this.part(Math.min(a, b))}%`;
     this.chosen.style.width = `${100 * Math.abs(this.part(b) - this.part(a))}%`;
   }
 
-  /** Where an instant stands, from 0 at the left to 1 at the right. @param {number} at */
+  /** The position of an instant, from 0 at the left to 1 at the right. @param {number} at */
   part(at) {
     return (at - this.from) / Math.max(1, this.to - this.from);
   }
@@ -131,7 +131,7 @@ export class Timeline {
     this.soon();
   }
 
-  /** Draw when what is more urgent has been painted. */
+  /** Draw after the next paint, since other panes are more urgent. */
   soon() {
     if (this.waiting) return;
     this.waiting = true;
@@ -161,7 +161,7 @@ export class Timeline {
     this.facts.replaceChildren(el("b", "", bytesText(now)), " live of ", bytesText(total), " in ", grouped(count), count === 1 ? " storage · " : " storages · ", jump);
   }
 
-  /** Move the range that is shown so that an instant lies in it. @param {number} at */
+  /** Move the shown range so that it contains an instant. @param {number} at */
   follow(at) {
     const span = this.to - this.from;
     this.at = at;
@@ -182,7 +182,7 @@ export class Timeline {
     this.memory.style.display = run.data.storage.count ? "" : "none";
   }
 
-  /** Say what the marks mean: those that are there. @param {Run} run */
+  /** Show the legend of the marks in use. @param {Run} run */
   explain(run) {
     const { count, blocks } = run.data.storage, has = (/** @type {number} */ role) => run.code.roles.includes(role);
     const there = /** @type {[string, string, unknown][]} */ ([

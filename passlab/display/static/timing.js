@@ -1,4 +1,4 @@
-// The widget of how long passes took: a flame chart that zooms, and a table by pass, which adds up passes of one name.
+// The widget of the times of passes: a zoomable flame chart, and a table with the sums by name of pass.
 import { button, el, grouped, help, keys } from "./dom.js";
 import { time } from "./passlist.js";
 
@@ -7,7 +7,7 @@ const KEYS = /** @type {[string, string][]} */ ([["click", "on a bar: zoom in; o
 
 /** @typedef {{depth: number, name: string, total: number, own: number, note: string, start: number}} Bar */
 
-/** The bars of rows in the order of starting, each where it starts. @param {any[]} rows @returns {Bar[]} */
+/** The bars of rows in order of their starts. @param {any[]} rows @returns {Bar[]} */
 function bars(rows) {
   const starts = [0];
   return rows.map(([depth, name, total, own, note]) => {

@@ -1,4 +1,4 @@
-// The widget of a run on its program: what every line computed, and the same on the graph.
+// The widget of a run on its program: the values of every line, and the same on the graph.
 import { CodePane } from "./codepane.js";
 import { button, el, help, keys } from "./dom.js";
 import { GraphPane } from "./graphpane.js";

@@ -1,4 +1,4 @@
-// The result of a search, above the recording that it searched: what is wrong, why, what was examined, and a program that shows it.
+// The result of a search, above the searched recording: what is wrong, why, what was examined, and a program that shows it.
 import { button, el, ICONS, prose } from "./dom.js";
 import { mark } from "./passlist.js";
 import { tokens } from "./relaytext.js";
@@ -27,7 +27,7 @@ export function verdictStrip({ broken, sentences: [head, ...rest], folds, nodes 
 /** @param {string} text */
 const capital = (text) => text.slice(0, 1).toUpperCase() + text.slice(1);
 
-/** What was examined and what was not: the first clause of a long sentence, which unfolds to the others. @param {string} line */
+/** A long sentence about what was examined: its first clause, which unfolds to the others. @param {string} line */
 function reach(line) {
   const [first, ...rest] = line.split("; ");
   if (line.length <= LONG || !rest.length) return el("div", "pl-dim", ...prose(line));

@@ -1,4 +1,4 @@
-// A pipeline that is edited in place: passes are switched off, moved, repeated, written anew and inserted.
+// A pipeline that is edited in place: passes are switched off, moved, repeated, rewritten and inserted.
 import { button, choices, el, ICONS, uniqueId } from "./dom.js";
 import { mark } from "./passlist.js";
 
@@ -28,7 +28,7 @@ export class PipelineEditor {
     this.element = el("div", "pl-passes pl-editor", head, this.list, this.problem, this.words);
   }
 
-  /** Begin with the steps of a recording. @param {any[]} steps */
+  /** Start from the steps of a recording. @param {any[]} steps */
   begin(steps) {
     this.steps = steps;
     const own = steps.filter((step) => !step.depth && step.outcome !== "input" && step.role !== "required");
@@ -38,7 +38,7 @@ export class PipelineEditor {
     this.draw();
   }
 
-  /** What may be written. @param {string[]} names of passes */
+  /** Set the names that may be written. @param {string[]} names of passes */
   offer(names) {
     this.words.replaceChildren(...choices(names));
   }
@@ -158,12 +158,12 @@ export class PipelineEditor {
     this.chosen(at);
   }
 
-  /** The passes that run, as places in `entries`. */
+  /** The indices in `entries` of the passes that run. */
   running() {
     return this.entries.flatMap((entry, at) => (entry.on && entry.text.trim() ? [at] : []));
   }
 
-  /** Tell the pipeline. @param {number} [pause] */
+  /** Report the pipeline. @param {number} [pause] */
   tell(pause = 0) {
     clearTimeout(this.timer);
     this.edited = this.entries.some(({ number, text, was, on }, at) => !on || text !== was || number !== at + 1);
@@ -173,7 +173,7 @@ export class PipelineEditor {
     }, pause);
   }
 
-  /** Show what became of the passes. @param {any} comparison */
+  /** Show the outcomes of the passes. @param {any} comparison */
   learn(comparison) {
     this.problem.textContent = "";
     this.outcomes = {};
@@ -197,7 +197,7 @@ export class PipelineEditor {
     });
   }
 
-  /** The row of a comparison that belongs to a pass, -1 for none. @param {any} comparison @param {number} at */
+  /** The row of a pass in a comparison, -1 for none. @param {any} comparison @param {number} at */
   rowOf(comparison, at) {
     const entry = this.entries[at];
     if (!entry) return -1;
