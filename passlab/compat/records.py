@@ -1,17 +1,17 @@
-"""`tvm.ir.make_node` with the record of attributes that TVM's own programs test with, and renderers of findings."""
+"""The record of attributes that TVM's own programs test with, and renderers of findings."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
+from functools import wraps
 from typing import Any
 
 from passlab.compat.scalars import IntImm
 from passlab.errors import Diagnostic, DiagnosticError
 from passlab.ir import diagnostics
 from passlab.ir.attrs import Field, attrs_class
-from passlab.text import records
 
 
 def _axis(value: Any) -> int:
@@ -31,9 +31,14 @@ TestAttrs = attrs_class(
 )
 
 
-def make_node(type_key: str, **fields: Any) -> Any:
-    """Return a record by the name of its type. Raises `AttrsError` for fields that the record does not have."""
-    return TestAttrs(**fields) if type_key == TestAttrs.type_key else records.make_node(type_key, **fields)
+def finding_tests(find: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the search for a class of records by name that also finds `TestAttrs`."""
+
+    @wraps(find)
+    def record_class(type_key: str, fields: Iterable[str] = ()) -> Any:
+        return TestAttrs if type_key == TestAttrs.type_key else find(type_key, fields)
+
+    return record_class
 
 
 _MATCH = "The Relay type checker is unable to show the following types match"

@@ -21,6 +21,7 @@ import numpy as np
 from passlab.compat.arrays import as_ndarray
 from passlab.compat.compiling import function_metadata, label_ops
 from passlab.compat.local_types import remembering, with_remembered
+from passlab.compat.records import finding_tests
 from passlab.compat.scalars import IntImm
 from passlab.evaluate.values import ADTValue, RefValue
 from passlab.executor import AotModule, GraphModule, param_dict
@@ -38,6 +39,7 @@ from passlab.passes.program import expressions, print_ir
 from passlab.relay.constructors import SourceName
 from passlab.relay.prelude import Prelude
 from passlab.relay.tensor_arrays import TensorArrayOps
+from passlab.text import records
 from passlab.vm import Executable, VirtualMachine
 from passlab.vm.compiling.compiler import VMCompiler
 from passlab.vm.files.saving import KernelLibrary
@@ -137,12 +139,12 @@ def _listed_types(member: property) -> property:
 
 
 def _with_tensor_arrays(make: Callable[..., None]) -> Callable[..., None]:
-    """Return the `__init__` of `Prelude` that also defines tensor arrays of two dtypes, as TVM's does for all."""
+    """Return the `__init__` of `Prelude` that also defines tensor arrays of three dtypes, as TVM's does for all."""
 
     @wraps(make)
     def init(self: Prelude, mod: IRModule | None = None) -> None:
         make(self, mod)
-        for dtype in ("float32", "int32"):
+        for dtype in ("float32", "int32", "int64"):
             TensorArrayOps(self, dtype).register()
 
     return init
@@ -323,6 +325,7 @@ def install() -> None:
     create, registered = (import_module(f"passlab.{name}") for name in ("executor.create", "op.registered"))
     _replace("arguments", create.arguments, _with_unused_names(create.arguments))
     _replace("type_of", expressions.type_of, remembering(expressions.type_of))
+    _replace("record_class", records.record_class, finding_tests(records.record_class))
     _replace("REFUSALS", registered.REFUSALS, ())  # what a user's relation raises arrives as it was raised, as in TVM
     for owner, name in ARRAYS:
         member = vars(owner)[name]

@@ -132,7 +132,7 @@ SOURCES: dict[str, Entry] = {
     **_same("passlab.ir", "tvm.ir.function", "tvm.ir.type", "tvm.ir.tensor_type", "tvm.ir.type_relation"),
     "tvm.relay.type_relation": ({"TypeCall": "passlab.ir.types:TypeCall"}, ("passlab.ir.types",)),
     "tvm.ir.affine_type": (_AFFINE, ()),
-    "tvm.ir.attrs": (_of("passlab.ir", "Attrs", "DictAttrs") | _of(f"{OWN}.records", "make_node"), ()),
+    "tvm.ir.attrs": (_of("passlab.ir", "Attrs", "DictAttrs", "make_node"), ()),
     "tvm.ir.json_compact": (_of("passlab.text.old_json", "create_updater", "upgrade_json"), ()),
     "tvm.ir.memory_pools": (
         _of(
@@ -245,7 +245,7 @@ FURTHER: dict[str, dict[str, str]] = {
     )
     | _of(_STAND_INS, "register_error"),
     "tvm.instrument": {"PassPrintingInstrument": f"{_STAND_INS}:PassPrintingInstrument"},
-    "tvm.ir": _AFFINE | _of(_STAND_INS, "Range") | _of(f"{OWN}.records", "make_node"),
+    "tvm.ir": _AFFINE | _of(_STAND_INS, "Range"),
     "tvm.ir.instrument": {"PassPrintingInstrument": f"{_STAND_INS}:PassPrintingInstrument"},
     "tvm.runtime": {
         "BenchmarkResult": "passlab.vm.benchmarking:BenchmarkResult",

@@ -11,6 +11,7 @@ import math
 import reprlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from typing import Any, ClassVar, TypeVar
 
 from passlab.errors import AttrsError, Diagnostic, NodeTypeError, did_you_mean
@@ -272,7 +273,7 @@ def is_node_key(key: Any) -> bool:
 
 # recurses: at most VALUE_DEPTH levels
 def as_value(value: Any, depth: int = 0) -> Any:
-    """Return an attribute value in its stored form: sequences as tuples, NumPy scalars as Python numbers.
+    """Return an attribute value in its stored form: sequences as tuples, numbers of other classes as Python's own.
 
     Raises `AttrsError` for values nested deeper than `VALUE_DEPTH`, so functions of this file may recurse over values.
     """
@@ -284,6 +285,8 @@ def as_value(value: Any, depth: int = 0) -> Any:
         return {k if is_node_key(k) else str(k): as_value(v, depth + 1) for k, v in value.items()}
     if hasattr(value, "item") and hasattr(value, "dtype") and getattr(value, "ndim", None) == 0:
         return value.item()
+    if isinstance(value, (int, float)) and not isinstance(value, (bool, Enum)):
+        return int(value) if isinstance(value, int) else float(value)
     return value
 
 

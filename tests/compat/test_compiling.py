@@ -169,6 +169,19 @@ def test_records_have_the_interface_of_attributes() -> None:
     assert (numbers.x.value, numbers["padding"][1].value) == (1, 2)
 
 
+def test_records_are_read_from_text_and_hold_numbers_of_any_class() -> None:
+    import tvm
+    from tvm import relay
+
+    text = '#[version = "0.0.5"]\ndef @main() { (fn () { 1 })(name="a", attrs_type_key="attrs.TestAttrs") }'
+    call = relay.parse(text)["main"].body
+    assert call.attrs == tvm.ir.make_node("attrs.TestAttrs", name="a")
+    x = relay.var("x", shape=(2,))
+    function = relay.Function([x], x)
+    for number, same in ((tvm.tir.IntImm("int32", 1), 1), (tvm.tir.FloatImm("float32", 0.5), 0.5)):
+        assert tvm.ir.structural_equal(function.with_attr("key", number), function.with_attr("key", same))
+
+
 def test_operators_tell_their_arguments() -> None:
     from tvm import relay
 

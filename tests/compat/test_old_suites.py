@@ -148,6 +148,7 @@ def test_strictness_gives_way_to_what_tvm_does() -> None:
     assert mod.functions.items()[0] == (name, function)
     assert (name.name_hint, mod.functions[name]) == ("main", function)
     assert len(Prelude(tvm.IRModule()).mod.get_type("tensor_float32_t")) == 9
+    assert len(Prelude(tvm.IRModule()).mod["tensor_concatenate_int64"].params) == 2
     passlab.compat.uninstall()
     with pytest.raises(PasslabError, match="inputs are not set: x"):
         passlab.relay.build(mod, "llvm").module().run()

@@ -57,7 +57,7 @@ CASES: dict[str, Case] = {
         (X, array(6, 5, 3, 3)),
     ),
     "conv2d_backward_weight": (
-        lambda g, x: topi.conv2d_backward_weight_python(g, x, (3, 3), (2, 2), (1, 1), 2),
+        lambda g, x: topi.conv2d_backward_weight_python(g, x, (3, 3), (2, 2), (1, 1), "NCHW", 2, channels=4),
         lambda g, x: nn.conv2d_backward_weight(g, x, (2, 2), (1, 1), groups=2, channels=4, kernel_size=(3, 3)),
         (array(2, 4, 5, 5), X),
     ),

@@ -153,10 +153,12 @@ def conv2d_backward_weight_python(
     kernel_size: Sequence[int],
     stride: Sizes,
     padding: Padding,
-    groups: int = 1,
     layout: str = "NCHW",
+    groups: int = 1,
+    channels: int | None = None,
 ) -> Array:
     """Return the gradient of a convolution's weight, in OIHW, or in OHWI if the data are NHWC."""
+    del channels  # the gradient of the output has as many
     if layout == "NHWC":
         dy_np, x_np = dy_np.transpose(0, 3, 1, 2), x_np.transpose(0, 3, 1, 2)
     sides, (sh, sw) = _sides(padding, kernel_size), _each(stride, 2)
