@@ -417,14 +417,14 @@ def bisect(
         coverage = Coverage() if coverage is None else coverage
         search = ValueSearch(recording, criterion, coverage, looking)
     try:
-        found = search.run() or (responsible_for_failure(recording) if recording.failed is not None else NOTHING)
+        guilty = search.run() or (responsible_for_failure(recording) if recording.failed is not None else NOTHING)
     except KeyboardInterrupt:
         verdicts, left = search.all_verdicts(), search.candidates
         return Bisection(
             recording, criterion, verdicts, None, coverage=coverage, stopped="interrupted", candidates=left
         )
     return Bisection(
-        recording, criterion, search.all_verdicts(), found.event, found.why, found.check, found.cause, coverage
+        recording, criterion, search.all_verdicts(), guilty.event, guilty.why, guilty.check, guilty.cause, coverage
     )
 
 

@@ -26,6 +26,7 @@ CYCLES: dict[frozenset[str], str] = {
             "passlab.lab.recording",
             "passlab.lab.recording_files",
             "passlab.lab.validation",
+            "passlab.lab.value_search",
         }
     ): "`recording.bisect`, `.what_if`, `.save` and `.load`",
     frozenset(

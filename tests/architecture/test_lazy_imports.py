@@ -19,6 +19,7 @@ else:
 UPWARD: dict[tuple[str, str], str] = {
     ("passlab.debugger.trace", "passlab.display.page"): "trace.to_html() writes a page",
     ("passlab.debugger.trace", "passlab.display.stepper"): "trace.to_html() draws the stepper",
+    ("passlab.diffing.diff", "passlab.display.diffs"): "diff.text()",
     ("passlab.dumps.comparison", "passlab.display.text_comparison"): "a comparison is shown in a notebook",
     ("passlab.dumps.recording", "passlab.display.text_graph"): "recording.graph(unit)",
     ("passlab.dumps.recording", "passlab.display.text_recording"): "recording.text(), recording.to_html()",

@@ -121,9 +121,9 @@ def assert_same_run(dbg: Debugger, expected: list[dict[int, Any]], result: Any) 
     assert 0 <= dbg.at <= len(dbg.trace)
     assert len(dbg.trace) == len(expected)
     assert same_values(dbg.trace.result, result)
-    for actual, wanted in zip(states(dbg), expected, strict=True):
-        assert actual.keys() == wanted.keys()
-        assert all(same_values(actual[r], wanted[r]) for r in wanted)
+    for actual, registers in zip(states(dbg), expected, strict=True):
+        assert actual.keys() == registers.keys()
+        assert all(same_values(actual[r], registers[r]) for r in registers)
 
 
 @pytest.fixture(scope="module")

@@ -66,9 +66,8 @@ class Segment:
     quick: bool = False
 
 
-COLUMNS = (
-    "points", "clock", "switched_at", "switched_to", "parent", "function", "created", "result_register", "depth",
-)  # fmt: skip
+EVENTS, SWITCHES = ("points", "clock"), ("switched_at", "switched_to")
+COLUMNS = (*EVENTS, *SWITCHES, "parent", "function", "created", "result_register", "depth")
 
 
 class BlockPath:
