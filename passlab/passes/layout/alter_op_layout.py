@@ -1,4 +1,4 @@
-"""Let a target replace calls by calls in other layouts, and adapt everything around them.
+"""Replace calls by calls in other layouts, as functions registered for a target decide, and adapt their surroundings.
 
 keep:
     def @main(%x: Tensor[(1, 4, 8, 8), float32], %w: Tensor[(4, 4, 3, 3), float32]) {
@@ -26,9 +26,9 @@ class AlterOpLayout(FunctionPass):
     Functions are registered with `relay.op.register_alter_op_layout("nn.conv2d")`. Each gets (attrs, args, types,
     out_type) and returns an expression, or None for no change. If the returned call and the original one both name
     layouts, the arguments they share are transformed to the new layouts, each once, and users of the result adapt or
-    get it transformed back, as in ConvertLayout. Arguments that the function created stay as they are, and so does a
-    result that is not such a call. Where the size of a tensor does not fit the layout, nothing changes. Raises
-    `PassError` if the result has another type. Does nothing if no functions are registered.
+    get it transformed back, as in ConvertLayout. Arguments that the function created are not transformed, nor is a
+    result that is not such a call. If the size of a tensor does not fit the layout, the call stays. Raises `PassError`
+    if the result has another type. Does nothing if no functions are registered.
     """
 
     def transform_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:

@@ -63,7 +63,7 @@ from passlab.transform.numeric_contract import Rounds
 
 _log = logging.getLogger("passlab.ConvertLayout")
 
-_IN_BLOCKS = "nn.contrib_conv2d_NCHWc"  # the operator that this pass replaces nn.conv2d by, for blocked layouts
+_BLOCKED_CONV2D = "nn.contrib_conv2d_NCHWc"  # which replaces nn.conv2d in blocked layouts
 _HOOK = "FTVMConvertOpLayout"
 _PACKED = re.compile(r"NCHW(\d+)c\Z")
 
@@ -79,11 +79,10 @@ class ConvertLayout(FunctionPass):
     """Convert the operators named in `desired_layouts` to the layouts listed there: of the data, then of the weight.
 
     The layout of a weight may be "default": the usual one for the layout of the data. Pooling and resizing take one
-    layout. Operators in between adapt; others get their data back in the original layout by `layout_transform`.
-    FoldConstant folds the transforms of weights. Sums may be added in another order. `with
-    LayoutConfig(skip_layers=[0]):` says which convolutions to skip; convolutions that are not listed are named in a
-    warning in the log. Functions that users register by `relay.op.register_convert_op_layout` take precedence over the
-    built-in rules. An operator without layouts may be named, without effect.
+    layout. Operators in between adapt; others get their data in the original layout by `layout_transform`. FoldConstant
+    folds the transforms of weights. Sums may be added in another order. `with LayoutConfig(skip_layers=[0]):` skips
+    convolutions; those that are not listed are named in a warning in the log. Functions that users register by
+    `relay.op.register_convert_op_layout` take precedence over the built-in rules. Other operators are ignored.
 
     Raises `PassValueError` for unknown operators and invalid layouts.
     """
@@ -105,9 +104,10 @@ class ConvertLayout(FunctionPass):
     def transform_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
         result = in_other_layouts(func, self._desired_layouts, self._replace)
         calls = (n for n in post_order(func) if is_op_call(n))
-        names = {c.op.name for c in calls if _is_convolution(c)} - set(self.desired_layouts) - {_IN_BLOCKS}
+        names = {c.op.name for c in calls if _is_convolution(c)} - set(self.desired_layouts) - {_BLOCKED_CONV2D}
         if names:
-            _log.warning("no layouts are desired for %s: what they take is brought back", ", ".join(sorted(names)))
+            message = "no layouts are desired for %s: their operands are transformed back to the original layouts"
+            _log.warning(message, ", ".join(sorted(names)))
         return result
 
     def _hook(self, call: OpCall) -> Callable[..., Any] | None:
@@ -170,7 +170,7 @@ def _kernel(call: OpCall, data: str) -> str:
     kernel = rule.weights.get(data)
     if kernel is None:
         what = f"the weight of {name} has no default layout for data in {data}"
-        raise PassValueError(Diagnostic(what, call.span, hint="give it in desired_layouts"))
+        raise PassValueError(Diagnostic(what, call.span, hint="name one in desired_layouts"))
     return kernel
 
 

@@ -17,11 +17,11 @@ class LayoutConfig:
 
     def __init__(self, skip_layers: Iterable[int] = ()) -> None:
         self.skip_layers = frozenset(skip_layers)
-        self._counted = 0
+        self._count = 0
         self._tokens: list[Token[Any]] = []
 
     def __enter__(self) -> LayoutConfig:
-        self._counted = 0
+        self._count = 0
         self._tokens.append(_current.set(self))
         return self
 
@@ -34,5 +34,5 @@ class LayoutConfig:
         config = _current.get()
         if config is None:
             return False
-        config._counted += 1
-        return config._counted - 1 in config.skip_layers
+        config._count += 1
+        return config._count - 1 in config.skip_layers

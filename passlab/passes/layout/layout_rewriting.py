@@ -1,7 +1,7 @@
 """Converting convolutions, and everything around them, to other layouts: the engine of the layout passes.
 
-Where an operator cannot adapt, `layout_transform` restores its original layout. Each value is transformed once to each
-layout. Knows nothing of passes.
+Where an operator cannot adapt, `layout_transform` restores the original layout. Each value is transformed once to each
+layout.
 """
 
 from __future__ import annotations
@@ -53,11 +53,11 @@ class _Rewriting:
         self._purity = LocalPurity()
         self._now: dict[Expr, Expr] = {}
         self._changes: dict[Expr, LayoutChange] = {}
-        self._several: dict[Expr, list[LayoutChange | None]] = {}
-        self._brought: dict[tuple[Expr, str, str], Expr] = {}
+        self._field_changes: dict[Expr, list[LayoutChange | None]] = {}  # of values that are tuples
+        self._transforms: dict[tuple[Expr, str, str], Expr] = {}  # by expression, source and target layout
         self._name = ""  # the name of the rewrite of the current node
 
-    # ------------------------------------------------------------ what rules see
+    # ------------------------------------------------------------ the interface of rules
     def change_of(self, expr: Expr) -> LayoutChange | None:
         """Return the change of layout that a tensor has undergone, or None."""
         return self._changes.get(expr)
@@ -71,32 +71,32 @@ class _Rewriting:
         current = self.current(expr)
         change = self._changes.get(expr)
         if change is not None:
-            return self._bring(current, change.new, change.old)
-        several = self._several.get(expr)
-        if several is None or not any(several):
+            return self._transform(current, change.new, change.old)
+        changes = self._field_changes.get(expr)
+        if changes is None or not any(changes):
             return current
         key = (current, "", "")
-        if key not in self._brought:
-            parts = [TupleGetItem(current, i) for i in range(len(several))]
-            fields = [p if a is None else self._bring(p, a.new, a.old) for p, a in zip(parts, several, strict=True)]
-            self._brought[key] = Tuple(fields)
-        return self._brought[key]
+        if key not in self._transforms:
+            parts = [TupleGetItem(current, i) for i in range(len(changes))]
+            fields = [p if a is None else self._transform(p, a.new, a.old) for p, a in zip(parts, changes, strict=True)]
+            self._transforms[key] = Tuple(fields)
+        return self._transforms[key]
 
     def in_layout(self, expr: Expr, target: LayoutChange) -> Expr | None:
         """Return a tensor in another layout, or None if its size does not fit."""
         change = self._changes.get(expr)
         if change is None:
-            return self._bring(self.current(expr), target.old, target.new) if _fits(expr, target) else None
+            return self._transform(self.current(expr), target.old, target.new) if _fits(expr, target) else None
         named = change.with_letters(target.old)
-        return self._bring(self.current(expr), named.new, target.new) if named is not None else None
+        return self._transform(self.current(expr), named.new, target.new) if named is not None else None
 
-    def _bring(self, current: Expr, source: str, target: str) -> Expr:
+    def _transform(self, current: Expr, source: str, target: str) -> Expr:
         if source == target:
             return current
         key = (current, source, target)
-        if key not in self._brought:
-            self._brought[key] = make("layout_transform", current, src_layout=source, dst_layout=target)
-        return self._brought[key]
+        if key not in self._transforms:
+            self._transforms[key] = make("layout_transform", current, src_layout=source, dst_layout=target)
+        return self._transforms[key]
 
     # ------------------------------------------------------------ nodes
     def visit(self, node: Expr) -> None:
@@ -112,23 +112,23 @@ class _Rewriting:
             self._now[node] = new_expr
             note_rewrite(node, new_expr, self._name)
         if isinstance(change, list):
-            self._several[node] = change
+            self._field_changes[node] = change
         elif change is not None:
             self._changes[node] = change
 
     def _call(self, call: OpCall) -> Result | None:
         assert isinstance(call.op, Op)
-        if self._replace is not None and (replaced := self._replacement_of(call)) is not None:
-            return replaced
+        if self._replace is not None and (replacement := self._replacement_of(call)) is not None:
+            return replacement
         rule = call.op.spec.layout
         hook = call.op.spec.extra.get("FInferCorrectLayout")
         if hook is not None and not isinstance(rule, TwoLayouts):
             return self._by_hook(call, hook) if self._is_moved(call) else None
         if isinstance(rule, TwoLayouts):
-            return _in_blocks(with_layouts(call, self, self._permits(call) or call.attrs))
+            return _use_blocked_conv2d(with_layouts(call, self, self._new_attrs(call) or call.attrs))
         if rule is None:
             return None
-        layout = self._permits(call) if hasattr(call.attrs, "layout") else None
+        layout = self._new_attrs(call) if hasattr(call.attrs, "layout") else None
         if layout is not None:
             return in_layout(call, self, layout.layout, bool(getattr(layout, "out_layout", "")))
         result: Result | None = rule(call, self) if self._is_moved(call) else None
@@ -158,12 +158,12 @@ class _Rewriting:
         result = call.with_fields(args=tuple(args), attrs=after.new_attrs)
         if isinstance(call.checked_type, TupleType):
             return result, results
-        original = result if results[0] is None else self._bring(result, results[0].new, results[0].old)
+        original = result if results[0] is None else self._transform(result, results[0].new, results[0].old)
         check(original, call, call.checked_type, self._types)
         return result, results[0]
 
-    def _permits(self, call: OpCall) -> Attrs | None:
-        """Return the new attributes of a call, or None if there are none or an instrument refuses them."""
+    def _new_attrs(self, call: OpCall) -> Attrs | None:
+        """Return the new attributes of a call, or None if there are none or an instrument rejects the rewrite."""
         attrs = self._convert(call)
         if attrs is None or attrs == call.attrs:
             return attrs
@@ -179,7 +179,7 @@ class _Rewriting:
         args = [self.original(a) for a in call.args]
         output = self._replace(call, args)
         output = output.astuple() if hasattr(output, "astuple") else output
-        if output is None or (is_op_call(output) and output.op is call.op and _alike(output, call, args)):
+        if output is None or (is_op_call(output) and output.op is call.op and _is_same_call(output, call, args)):
             return None
         result: Result | None = (output, None)
         if is_op_call(output) and _names_layouts(output) and _names_layouts(call):
@@ -188,7 +188,7 @@ class _Rewriting:
             result = replacement_in_layouts(call, self, output, output.attrs, origins)
         if result is not None:
             change: Any = result[1]
-            original = result[0] if change is None else self._bring(result[0], change.new, change.old)
+            original = result[0] if change is None else self._transform(result[0], change.new, change.old)
             check(original, call, call.checked_type, self._types)
         return result
 
@@ -203,16 +203,16 @@ class _Rewriting:
             field = whole.fields[node.index]
             if field in self._changes and all(self._purity.of(f) for f in whole.fields if f is not field):
                 return self.current(field), self._changes[field]
-        several = self._several.get(whole)
-        if several is None:
+        changes = self._field_changes.get(whole)
+        if changes is None:
             return None
-        return node.with_fields(tuple_value=self.current(whole)), several[node.index]
+        return node.with_fields(tuple_value=self.current(whole)), changes[node.index]
 
 
 _BLOCKED = (re.compile(r"NCHW\d+c\Z"), re.compile(r"OIHW(\d+i)?\d+o(\d+i)?\Z"))
 
 
-def _in_blocks(result: Result | None) -> Result | None:
+def _use_blocked_conv2d(result: Result | None) -> Result | None:
     """Return the result of a rule, with Relay's own operator for convolutions in blocked layouts."""
     if result is None or not isinstance(conv := result[0], Call) or conv.op is not Op.get("nn.conv2d"):
         return result
@@ -238,16 +238,16 @@ def _names_layouts(call: OpCall) -> bool:
     return hasattr(call.attrs, "kernel_layout") or hasattr(call.attrs, "layout")
 
 
-def _alike(new_call: OpCall, call: OpCall, args: list[Expr]) -> bool:
+def _is_same_call(new_call: OpCall, call: OpCall, args: list[Expr]) -> bool:
     return new_call.attrs == call.attrs and list(new_call.args) == args
 
 
 def _fits(expr: Expr, target: LayoutChange) -> bool:
-    """Return whether a tensor can be transformed to a layout: the axes that it splits must be multiples."""
+    """Return True if a tensor can be transformed to a layout: split axes must be multiples of the size of a block."""
     if target.old == target.new:
         return True
-    way: Any = make("layout_transform", expr, src_layout=target.old, dst_layout=target.new)
+    transform: Any = make("layout_transform", expr, src_layout=target.old, dst_layout=target.new)
     try:
-        return way.op.spec.relation([expr.checked_type], way.attrs, None) is not None
+        return transform.op.spec.relation([expr.checked_type], transform.attrs, None) is not None
     except PasslabError:
         return False

@@ -1,4 +1,4 @@
-"""Replacing calls by what hooks registered for their operators return. Knows nothing of passes."""
+"""Replacing calls by the results of functions (hooks) that are registered for their operators."""
 
 from __future__ import annotations
 
@@ -38,15 +38,12 @@ def legalize_call(function: Function, attr: str, standard: Mapping[str, Hook] | 
 
 
 def is_open(node: Expr) -> bool:
-    """Return whether a node may be entered: a primitive function stays as it is."""
+    """Return False for primitive functions, whose bodies are not visited."""
     return not (type(node) is Function and node.is_primitive)
 
 
 def check(result: Any, call: Call, expected: Type, types: NodeTypes) -> Expr:
-    """Return the result of a hook if it is an expression of the type expected.
-
-    Raises `PassError` if it is not.
-    """
+    """Return the result of a hook. Raises `PassError` if it is not an expression of the expected type."""
     result = result.astuple() if hasattr(result, "astuple") else result
     if not isinstance(result, Expr):
         raise PassError(

@@ -1,4 +1,4 @@
-"""Let a target replace calls of operators by registered functions.
+"""Replace calls of operators by the results of functions registered for a target.
 
 keep:
     def @main(%x: Tensor[(2), float32]) { exp(%x) }

@@ -1,7 +1,7 @@
-"""Values that operators on two devices read: each operator on another device than the first reads a copy.
+"""Copies of values that operators on two devices read: each operator on another device than the first reads a copy.
 
 `subtract(on_device(add(%a, %b), d1), on_device(add(%b, %c), d2))` reads %b on both; it is kept on d1, where the program
-first reads it, and is copied for the second. After the check for conflicts in TVM's device planner.
+first reads it, and is copied for the second. The source is the check for conflicts in TVM's device planner.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from passlab.ir.expr import Call, Constant, Expr, Function
 from passlab.ir.op import Op, is_call_of, is_op_call
 from passlab.ir.walk import post_order, rewrite
 from passlab.op import make
-from passlab.passes.lowering.device_domains import APART, ON_HOST, common_device
+from passlab.passes.lowering.device_domains import ANY_DEVICE, ON_HOST, common_device
 
 Find = Callable[[Expr], VirtualDevice | None]
 
 
 def without_conflicts(function: Function) -> Function:
-    """Return a function in which no value is read on two devices; the same object if it is such a one.
+    """Return a function in which no value is read on two devices; the same object if there is none already.
 
-    Only reads by operators count: `on_device` and the annotations of parameters and functions are taken as they are.
+    Only reads by operators count: `on_device` and the annotations of parameters and functions do not change.
     """
     order = post_order(function, enter=lambda n: not is_closed(n))
-    place: dict[Expr, VirtualDevice] = {}  # the device where a value is first read, and so computed
-    # by operator and index of its argument: the target device of the copy
+    devices: dict[Expr, VirtualDevice] = {}  # where a value is first read, and so computed
+    # The target device of the copy, by operator and index of its argument.
     copies: dict[tuple[Expr, int], VirtualDevice] = {}
     readers: dict[Expr, list[tuple[Call, int]]] = {}
     for node in order:
@@ -38,47 +38,46 @@ def without_conflicts(function: Function) -> Function:
         if isinstance(node, Op):
             continue
         for call, i in readers.get(node, ()):
-            goal = _argument_device(call, i, place.get)
-            if goal is None or is_call_of(node, "on_device") or type(node) is Constant:
+            target = _argument_device(call, i, devices.get)
+            if target is None or is_call_of(node, "on_device") or type(node) is Constant:
                 continue
-            both = common_device(place[node], goal) if node in place else goal
-            if both is None:
-                copies[call, i] = goal
+            common = common_device(devices[node], target) if node in devices else target
+            if common is None:
+                copies[call, i] = target
             else:
-                place[node] = both
+                devices[node] = common
     if not copies:
         return function
-    moved: dict[tuple[Expr, VirtualDevice], Expr] = {}
+    copied: dict[tuple[Expr, VirtualDevice], Expr] = {}
 
     def rule(pre: Call, post: Call) -> Expr:
         args = list(post.args)
         for i, old in enumerate(pre.args):
-            goal = copies.get((pre, i))
-            if goal is None:
+            target = copies.get((pre, i))
+            if target is None:
                 continue
-            if (args[i], goal) not in moved:
-                moved[args[i], goal] = make(
-                    "device_copy", args[i], src_virtual_device=place[old], dst_virtual_device=goal
-                )
-            args[i] = moved[args[i], goal]
+            if (args[i], target) not in copied:
+                attrs = {"src_virtual_device": devices[old], "dst_virtual_device": target}
+                copied[args[i], target] = make("device_copy", args[i], **attrs)
+            args[i] = copied[args[i], target]
         return post.with_fields(args=tuple(args))
 
-    targets = {call for call, _ in copies}
-    result = rewrite(function, lambda pre, post: rule(pre, post) if pre in targets else post, only=(Call,))
+    calls = {call for call, _ in copies}
+    result = rewrite(function, lambda pre, post: rule(pre, post) if pre in calls else post, only=(Call,))
     assert isinstance(result, Function)
     return result
 
 
-def _argument_device(call: Call, number: int, place: Find) -> VirtualDevice | None:
+def _argument_device(call: Call, number: int, find: Find) -> VirtualDevice | None:
     """Return the device on which an operator reads an argument, or None if it is not annotated."""
     assert isinstance(call.op, Op)
     attrs: Any = call.attrs
-    named: VirtualDevice
+    device: VirtualDevice
     if call.op.name == "on_device" and attrs["constrain_body"]:
-        named = attrs["virtual_device"]
-        return named
+        device = attrs["virtual_device"]
+        return device
     if call.op.name == "device_copy":
-        named = attrs["src_virtual_device"]
-        return named
-    apart = call.op.name in APART or number in ON_HOST.get(call.op.name, ())
-    return None if apart else place(call)
+        device = attrs["src_virtual_device"]
+        return device
+    is_independent = call.op.name in ANY_DEVICE or number in ON_HOST.get(call.op.name, ())
+    return None if is_independent else find(call)

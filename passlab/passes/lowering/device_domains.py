@@ -1,10 +1,9 @@
-"""Device domains: the device of each expression, as far as a program's annotations determine it.
+"""Device domains: the device of each expression, as far as the annotations of a program determine it.
 
 Each expression has a *domain*: one unknown device for data, whatever its structure, and for a function one domain for
 each parameter and one for the result. Expressions that must be on one device share a domain (unification); `on_device`,
-`device_copy` and the devices of parameters and functions fix the devices of some. After TVM's device planner
-(PlanDevices), except that a value whose device is free is copied for each use that needs it elsewhere. Changes no
-program.
+`device_copy` and the devices of parameters and functions fix the devices of some. The source is TVM's device planner
+(PlanDevices), except that a value whose device is free is copied for each use on another device. This is an analysis.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ ON_HOST: Mapping[str, tuple[int, ...]] = {
     "memory.alloc_storage": (0, 1, 2),
     "memory.alloc_tensor": (1, 2),
 }
-APART = {"vm.shape_of", "shape_of"}  # operators whose input may be on any device
+ANY_DEVICE = {"vm.shape_of", "shape_of"}  # operators whose input may be on any device
 
 
 class Domain:
@@ -139,28 +138,28 @@ class Devices:
         self._optional: list[tuple[Domain, Domain]] = []  # the two sides of each open `on_device`
         self.globals = {name: domain_of_type(f.checked_type) for name, f in functions.items()}
         self.order = {name: post_order(f, enter=lambda n: not is_closed(n)) for name, f in functions.items()}
-        self._float(n for order in self.order.values() for n in order)
+        self._find_free_values(n for order in self.order.values() for n in order)
         for name, function in functions.items():
             for node in self.order[name]:
                 self._visit(node)
             self.unify(self.of(function), self.globals[name], function)
         for a, b in self._optional:
-            self._unify_if_alike(a, b)
+            self._unify_if_compatible(a, b)
 
     def of(self, expr: Expr) -> Domain:
         """Return the domain of an expression."""
-        cached = self.domain.get(expr)
-        if cached is None:
-            cached = self.globals.get(expr.name_hint) if type(expr) is GlobalVar else None
-            cached = self.domain[expr] = cached or domain_of_type(expr.checked_type)
-        return cached
+        domain = self.domain.get(expr)
+        if domain is None:
+            domain = self.globals.get(expr.name_hint) if type(expr) is GlobalVar else None
+            domain = self.domain[expr] = domain or domain_of_type(expr.checked_type)
+        return domain
 
     def device(self, expr: Expr) -> VirtualDevice:
-        """Return the device of an expression's data. Only after `settle`."""
+        """Return the device of the data of an expression, after `choose_devices`."""
         return self.of(expr).result().device or self.host
 
-    def settle(self, functions: Iterable[str], default: VirtualDevice) -> None:
-        """Choose a device wherever none is required: `default` for results, the device of the result for parameters."""
+    def choose_devices(self, functions: Iterable[str], default: VirtualDevice) -> None:
+        """Choose a device where none is required: `default` for results, the device of the result for parameters."""
         for name in functions:
             for node in reversed(self.order[name]):
                 domain = None
@@ -179,7 +178,7 @@ class Devices:
         for leaf in domain.leaves():
             leaf.device = leaf.device or result.device
 
-    # ------------------------------------------------------------ joining
+    # ------------------------------------------------------------ unification
     def unify(self, a: Domain, b: Domain, at: Expr) -> None:
         """Unify two domains; a function unified with data is on one device with all its parts."""
         stack = [(a, b)]
@@ -201,23 +200,23 @@ class Devices:
         if device is None:
             return
         for leaf in domain.leaves():
-            both = device if leaf.device is None else common_device(leaf.device, device)
-            if both is None:
+            common = device if leaf.device is None else common_device(leaf.device, device)
+            if common is None:
                 what = f"this would have to be on {leaf.device.device} and on {device.device} at once"  # type: ignore[union-attr]
                 raise PassError(Diagnostic(what, at.span, hint="put `device_copy` or `on_device` between the two"))
-            leaf.device = both
+            leaf.device = common
 
-    def _unify_if_alike(self, a: Domain, b: Domain) -> None:
-        """Unify two domains unless they already have different devices; the more precise memory scope holds."""
+    def _unify_if_compatible(self, a: Domain, b: Domain) -> None:
+        """Unify two domains unless their devices differ; the result has the more precise memory scope."""
         a, b = a.find(), b.find()
         if a.parts or b.parts or a is b:
             return
-        both = a.device or b.device
+        common = a.device or b.device
         if a.device is not None and b.device is not None:
-            both = common_device(a.device, b.device)
-            if both is None:
+            common = common_device(a.device, b.device)
+            if common is None:
                 return
-        a.device = both
+        a.device = common
         b.leader = a
 
     def _use(self, part: Expr, domain: Domain, at: Expr) -> None:
@@ -228,8 +227,8 @@ class Devices:
             self.unify(domain, self.of(part), at)
 
     # ------------------------------------------------------------ constraints
-    def _float(self, nodes: Iterable[Expr]) -> None:
-        """Find the free values: a loose `on_device`, a variable bound to one, and expressions that only pass one on."""
+    def _find_free_values(self, nodes: Iterable[Expr]) -> None:
+        """Add the free values: a loose `on_device`, a variable bound to one, and expressions that only pass one on."""
         nodes = list(nodes)
         loose = {n.var for n in nodes if type(n) is Let and is_loose(n.value)}
         for node in nodes:
@@ -321,7 +320,7 @@ class Devices:
         for i, arg in enumerate(node.args):
             if i in host:
                 self._use(arg, self._on_host(), node)
-            elif name not in APART:
+            elif name not in ANY_DEVICE:
                 self._use(arg, own, node)
 
     def _on_host(self) -> Domain:

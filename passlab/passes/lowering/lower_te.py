@@ -39,8 +39,8 @@ from passlab.transform.base import ModulePass
 from passlab.transform.context import PassContext
 from passlab.transform.declare import EXACT, standard_pass
 
-# operators that are instructions of the machine, not kernels
-OF_THE_MACHINE = ("vm.", "memory.", "device_copy", "on_device")
+# Prefixes of the operators that are instructions of the virtual machine, not kernels.
+VM_OPERATORS = ("vm.", "memory.", "device_copy", "on_device")
 LONGEST_NAME = 80  # characters; a name lists the operators of its function up to this length
 
 
@@ -48,10 +48,10 @@ LONGEST_NAME = 80  # characters; a name lists the operators of its function up t
 class LowerTE(ModulePass):
     """Move primitive function literals to global functions called `fused_<operators>`; equal ones become one.
 
-    An operator that fusion left alone becomes a function of its own, unless it is an instruction of the machine.
+    An operator that is not fused becomes a function of its own, unless it is an instruction of the virtual machine.
     Function literals that a primitive function calls, such as composites, are inlined: a kernel is a list of operators.
 
-    Relay compiles them to machine code here; passlab's machine compiles them to NumPy kernels when it loads a program.
+    Relay compiles them to machine code here; passlab compiles them to NumPy kernels when it loads a program.
     """
 
     def transform_module(self, mod: IRModule, ctx: PassContext) -> IRModule:
@@ -61,43 +61,43 @@ class LowerTE(ModulePass):
 
 
 class _KernelTable:
-    """The primitive functions found so far, each once."""
+    """The primitive functions of a module, each once."""
 
     def __init__(self, mod: IRModule) -> None:
-        self.taken = {name for name, _ in mod.items()}
-        self.counts: Counter[str] = Counter()  # the last number given to each stem
+        self.names = {name for name, _ in mod.items()}
+        self.counts: Counter[str] = Counter()  # the last number appended to each stem
         self.functions: dict[GlobalVar, Function] = {}
         self.kernels = {name: f for name, f in mod.items() if f.is_primitive}  # all primitive functions by name
         self.wrappers: dict[GlobalVar, Function] = {}
         self.wrapper_of: dict[str, GlobalVar] = {}
         self.by_outline: dict[FunctionOutline, GlobalVar] = {}
-        self.by_call: dict[Hashable, GlobalVar] = {}  # of operators that fusion left alone
+        self.by_call: dict[Hashable, GlobalVar] = {}  # of operators that are not fused
         self.by_hash: defaultdict[int, list[tuple[Function, GlobalVar]]] = defaultdict(list)
 
     def lower(self, function: Function) -> Function:
         """Return a function with its primitive literals named."""
         order = post_order(function, enter=_outside)
         names: dict[Expr, GlobalVar] = {}
-        alone: dict[Expr, GlobalVar] = {}
-        for kernel in _as_run(order):
+        unfused: dict[Expr, GlobalVar] = {}
+        for kernel in _kernels_in_order(order):
             if isinstance(kernel, Function):
                 names[kernel] = self.name(kernel)
             else:
-                alone[kernel] = self.name_alone(kernel)
+                unfused[kernel] = self.name_call(kernel)
         bound: dict[Expr, GlobalVar] = {}
         for n in reversed(order):  # the outer lets first: a variable may be an alias of a bound one
             if isinstance(n, Let) and (n.value in names or n.value in bound):
                 bound[n.var] = names[n.value] if n.value in names else bound[n.value]
-        if names or alone:
-            function = self._calling(function, order, names, alone, bound)
-        return self._wrapping(function, bound)
+        if names or unfused:
+            function = self._use_names(function, order, names, unfused, bound)
+        return self._wrap_values(function, bound)
 
-    def _calling(
+    def _use_names(
         self,
         function: Function,
         order: list[Expr],
         names: dict[Expr, GlobalVar],
-        alone: dict[Expr, GlobalVar],
+        unfused: dict[Expr, GlobalVar],
         bound: dict[Expr, GlobalVar],
     ) -> Function:
         """Replace kernels by their global names."""
@@ -108,21 +108,21 @@ class _KernelTable:
                 assert isinstance(pre, Let)
                 return post.body if pre.var in bound else post
             assert isinstance(post, Call)
-            if pre in alone:
-                return Call(alone[pre], post.args, None, (), post.span)
+            if pre in unfused:
+                return Call(unfused[pre], post.args, None, (), post.span)
             return Call(bound[post.op], post.args, post.attrs, (), post.span) if post.op in bound else post
 
         replace: dict[Expr, Expr] = dict(names)
         return rewrite(function, use, replace=replace, only=(Let, Call), order=order)
 
-    def _wrapping(self, function: Function, bound: dict[Expr, GlobalVar]) -> Function:
-        """Replace kernels used as values by functions that call them: a kernel itself is no value."""
+    def _wrap_values(self, function: Function, bound: dict[Expr, GlobalVar]) -> Function:
+        """Replace kernels used as values by functions that call them: a kernel itself is not a value."""
         kernels: dict[Expr, Expr] = dict(bound)
         uses: set[Expr] = set()
         for node in post_order(function, enter=_outside):
             if isinstance(node, GlobalVar) and node.name_hint in self.kernels:
                 kernels[node] = node
-            uses.update(_values_read(node))
+            uses.update(_value_operands(node))
         values = {node: self._wrapper(kernel) for node, kernel in kernels.items() if node in uses}
         if not values:
             return function
@@ -143,7 +143,7 @@ class _KernelTable:
             params = [Var(p.name_hint, p.type_annotation, p.span) for p in primitive.params]
             result = Var("x_0")
             body = Let(result, Call(kernel, params), result)
-            var = self.wrapper_of[name] = GlobalVar(self._free(f"call_{name}"))
+            var = self.wrapper_of[name] = GlobalVar(self._unique_name(f"call_{name}"))
             self.wrappers[var] = Function(params, body, primitive.ret_type, span=primitive.span)
         return self.wrapper_of[name]
 
@@ -151,14 +151,14 @@ class _KernelTable:
         """Return the global name of a primitive function, the same for equal functions."""
         key = outline(primitive)
         if key is None:
-            return self._equal(primitive)
+            return self._name_of_equal(primitive)
         result = self.by_outline.get(key)
         if result is None:  # of thousands of kernels few differ
-            result = self.by_outline[key] = self._new(primitive) if key.complete else self._equal(primitive)
+            result = self.by_outline[key] = self._add(primitive) if key.complete else self._name_of_equal(primitive)
         return result
 
-    def name_alone(self, call: Call) -> GlobalVar:
-        """Return the global name of the primitive function that an operator becomes by itself."""
+    def name_call(self, call: Call) -> GlobalVar:
+        """Return the global name of the primitive function that contains only a call of an operator."""
         key = (call.op, call.attrs, call.checked_type, *[arg.checked_type for arg in call.args])
         try:
             result = self.by_call.get(key)
@@ -168,51 +168,48 @@ class _KernelTable:
             result = self.by_call[key] = self.name(_wrap(call))
         return result
 
-    def _equal(self, primitive: Function) -> GlobalVar:
-        """Return the global name of the functions equal to this one, adding it if it is the first."""
+    def _name_of_equal(self, primitive: Function) -> GlobalVar:
+        """Return the global name of the functions equal to this one; add it if it is the first."""
         same = self.by_hash[structural_hash(primitive, exact=True)]
         for other, var in same:
             if structural_equal(other, primitive, exact=True):
                 return var
-        var = self._new(primitive)
+        var = self._add(primitive)
         same.append((primitive, var))
         return var
 
-    def _new(self, primitive: Function) -> GlobalVar:
-        """Return a new global name for a primitive function."""
+    def _add(self, primitive: Function) -> GlobalVar:
+        """Add a primitive function under a new global name."""
         order = post_order(primitive.body)
         stem = "fused_" + "_".join([n.op.name for n in order if is_op_call(n)])
-        var = GlobalVar(self._free(stem.replace(".", "_")[:LONGEST_NAME]))
+        var = GlobalVar(self._unique_name(stem.replace(".", "_")[:LONGEST_NAME]))
         composed = any(type(n) is Function for n in order)
         self.functions[var] = self.kernels[var.name_hint] = beta_reduced(primitive) if composed else primitive
         return var
 
-    def _free(self, stem: str) -> str:
+    def _unique_name(self, stem: str) -> str:
         name = stem
-        while name in self.taken:
+        while name in self.names:
             self.counts[stem] += 1
             name = f"{stem}_{self.counts[stem]}"
-        self.taken.add(name)
+        self.names.add(name)
         return name
 
 
-def _as_run(order: list[Expr]) -> Iterator[Function | OpCall]:
-    """Yield each primitive literal and each operator's call once, in the order in which they run.
+def _kernels_in_order(order: list[Expr]) -> Iterator[Function | OpCall]:
+    """Yield each primitive literal and each call of an operator once, in the order in which they run.
 
-    Literals are listed before the arguments of their call: whatever is called takes its turn at the call.
+    In post-order a literal precedes the arguments of its call: one that is called is yielded at the call.
     """
     callees = {n.op for n in order if type(n) is Call and type(n.op) is Function}
-    waiting = set(callees)
+    pending = set(callees)
     for n in order:
-        if is_op_call(n) and n.op.spec.kernel and not n.op.name.startswith(OF_THE_MACHINE):
+        if is_op_call(n) and n.op.spec.kernel and not n.op.name.startswith(VM_OPERATORS):
             yield n
         kernel = n.op if type(n) is Call else n
-        if (
-            type(kernel) is Function
-            and kernel.is_primitive
-            and (kernel in waiting if n is not kernel else n not in callees)
-        ):
-            waiting.discard(kernel)
+        is_first = kernel in pending if n is not kernel else n not in callees
+        if type(kernel) is Function and kernel.is_primitive and is_first:
+            pending.discard(kernel)
             yield kernel
 
 
@@ -220,8 +217,8 @@ def _outside(node: Expr) -> bool:
     return not (isinstance(node, Function) and node.is_primitive)
 
 
-def _values_read(node: Expr) -> Sequence[Expr]:
-    """Return the children that a node reads as values: not its callee, nor the variables it binds."""
+def _value_operands(node: Expr) -> Sequence[Expr]:
+    """Return the children that a node uses as values: not its callee, nor the variables that it binds."""
     if isinstance(node, Call):
         return node.args[1:] if _is_invoke(node) else node.args
     if isinstance(node, Let):

@@ -56,25 +56,24 @@ Binding = tuple[Var, Expr]
 
 @standard_pass(opt_level=0, required=("InferType",), promise=EXACT)
 class ManifestAlloc(ModulePass):
-    """Replace each call of a named primitive function by the allocation of its results and a call that writes into
-    them.
+    """Replace each call of a named primitive function by allocations of its results and a call that writes into them.
 
     The input is in A-normal form with named primitives (ToANormalForm, then LowerTE). Before a call whose result has an
-    unknown shape, the function's shape function is called; it returns the shape of each result and its size in bytes. A
-    function that only reshapes becomes `vm.reshape_tensor`. The result is untyped: run InferType.
+    unknown shape, the shape function is called; it returns the shape of each result and its size in bytes. A function
+    that only reshapes becomes `vm.reshape_tensor`. The result is untyped: run InferType.
     """
 
     def transform_module(self, mod: IRModule, ctx: PassContext) -> IRModule:
         primitives = {name: f for name, f in mod.items() if f.is_primitive}
-        work = _Allocator(primitives, mod)
-        changes: dict[Any, Function] = {name: work.manifest(f) for name, f in mod.items() if not f.is_primitive}
+        allocator = _Allocator(primitives, mod)
+        changes: dict[Any, Function] = {name: allocator.manifest(f) for name, f in mod.items() if not f.is_primitive}
         if all(mod[name] is f for name, f in changes.items()):
             return mod
-        return mod.snapshot().import_from_std("core.rly").with_functions({**changes, **work.shape_functions})
+        return mod.snapshot().import_from_std("core.rly").with_functions({**changes, **allocator.shape_functions})
 
 
 class _Allocator:
-    """Rewrites the calls of one module's primitives."""
+    """Rewrites the calls of the primitive functions of one module."""
 
     def __init__(self, primitives: dict[str, Function], mod: IRModule) -> None:
         self.primitives = primitives
@@ -82,26 +81,27 @@ class _Allocator:
         self.shape_functions: dict[GlobalVar, Function] = {}
         self.shape_names: dict[str, GlobalVar] = {}  # the name of the shape function of each primitive
         self.count: Counter[str] = Counter()
-        self._numbers: dict[Any, Constant] = {}  # of the current function: a few numbers and shapes, thousands of times
-        self._similar: dict[tuple[Any, ...], Call] = {}  # the first call of each operator with each set of attributes
+        # Caches, as few sizes, shapes and sets of attributes occur thousands of times in a program.
+        self._constants: dict[Any, Constant] = {}  # of the current function, by number or shape
+        self._first_calls: dict[tuple[Any, ...], Call] = {}  # by operator and attributes
 
     def manifest(self, function: Function) -> Function:
         """Return a function with explicit allocations."""
-        self._numbers = {}
-        return rewrite(_with_tuples(function), self._let, only=(Let,), name="memory of a kernel")
+        self._constants = {}
+        return rewrite(_inline_tuples(function), self._rewrite_let, only=(Let,), name="memory of a kernel")
 
-    def _let(self, pre: Let, post: Let) -> Expr:
+    def _rewrite_let(self, pre: Let, post: Let) -> Expr:
         call = post.value
         if not (isinstance(call, Call) and isinstance(call.op, GlobalVar) and call.op.name_hint in self.primitives):
             return post
         bindings: list[Binding] = []
-        result = self._calling(call, pre.value.checked_type, bindings)
+        result = self._bind_call(call, pre.value.checked_type, bindings)
         for _, value in bindings:  # a failed allocation is reported at the call
             if isinstance(value, Call) and value.span is None and call.span is not None:
                 set_span(value, call.span)
         return make_lets(bindings, Let(post.var, result, post.body, post.span))
 
-    def _calling(self, call: Call, ty: Type, bindings: list[Binding]) -> Expr:
+    def _bind_call(self, call: Call, ty: Type, bindings: list[Binding]) -> Expr:
         """Bind the allocations and the call; return its result."""
         assert isinstance(call.op, GlobalVar)
         primitive = self.primitives[call.op.name_hint]
@@ -111,14 +111,14 @@ class _Allocator:
             if source is not None:
                 ty = types[0]
                 static = not ty.dynamic
-                shape = self._shape(ty) if static else self._with_shape(call, primitive, types, bindings)[0][0]
+                shape = self._shape(ty) if static else self._call_shape_function(call, primitive, types, bindings)[0][0]
                 return make("vm.reshape_tensor", call.args[source], shape, newshape=ty.shape)
         if any(t.dynamic for t in types):
-            outs = self._dynamic(call, primitive, types, bindings)
+            outs = self._allocate_dynamic(call, primitive, types, bindings)
         else:
-            outs = [self._static(t, bindings, primitive.virtual_device) for t in types]
-        done = self._var("called", TupleType(()))
-        bindings.append((done, self._call("vm.invoke_tvm_op", (call.op, Tuple(call.args), Tuple(outs)))))
+            outs = [self._allocate_static(t, bindings, primitive.virtual_device) for t in types]
+        invoke = self._call("vm.invoke_tvm_op", (call.op, Tuple(call.args), Tuple(outs)))
+        bindings.append((self._var("called", TupleType(())), invoke))
         leaves = iter(outs)
 
         def leaf(part: Type) -> Expr:
@@ -131,12 +131,12 @@ class _Allocator:
         result: Expr = fold_tuple(ty, leaf, Tuple)
         return result
 
-    def _static(self, ty: TensorType, bindings: list[Binding], device: Any = None) -> Var:
+    def _allocate_static(self, ty: TensorType, bindings: list[Binding], device: Any = None) -> Var:
         shape = self._shape(ty)
         size = self._int64(prod(ty.concrete_shape) * itemsize(ty.dtype))
-        return self._tensor(ty, size, shape, shape, bindings, device)
+        return self._allocate(ty, size, shape, shape, bindings, device)
 
-    def _tensor(
+    def _allocate(
         self, ty: TensorType, size: Expr, shape: Expr, constant: Expr | None, bindings: list[Binding], device: Any
     ) -> Var:
         storage, tensor = self._var("storage", STORAGE), self._var("tensor", ty)
@@ -149,21 +149,22 @@ class _Allocator:
     def _call(self, name: str, args: tuple[Expr, ...], **attrs: Any) -> Call:
         """Return the call of an operator; calls with equal attributes share them."""
         key = (name, *attrs.values())
-        first = self._similar.get(key)
+        first = self._first_calls.get(key)
         if first is None:
-            first = self._similar[key] = make(name, *args, **attrs)
+            first = self._first_calls[key] = make(name, *args, **attrs)
             return first
         return Call(first.op, args, first.attrs)
 
-    def _dynamic(self, call: Call, primitive: Function, types: list[TensorType], bindings: list[Binding]) -> list[Expr]:
-        """Call the shape function, then allocate the results with the sizes it returns."""
-        rows, sizes = self._with_shape(call, primitive, types, bindings)
+    def _allocate_dynamic(
+        self, call: Call, primitive: Function, types: list[TensorType], bindings: list[Binding]
+    ) -> list[Expr]:
+        """Call the shape function, then allocate the results with the sizes that it returns."""
+        shapes, sizes = self._call_shape_function(call, primitive, types, bindings)
         device = primitive.virtual_device
-        return [
-            self._tensor(t, size, row, None, bindings, device) for t, row, size in zip(types, rows, sizes, strict=True)
-        ]
+        results = zip(types, shapes, sizes, strict=True)
+        return [self._allocate(t, size, shape, None, bindings, device) for t, shape, size in results]
 
-    def _with_shape(
+    def _call_shape_function(
         self, call: Call, primitive: Function, types: list[TensorType], bindings: list[Binding]
     ) -> tuple[list[Var], list[Var]]:
         """Call the shape function; return the shape of each result and its size in bytes."""
@@ -176,36 +177,32 @@ class _Allocator:
                 inputs += self._shapes_of(argument, bindings)
             else:
                 inputs += [argument] if device is None else self._on_host(argument, device, bindings)
-        rows = [self._static(TensorType((len(t.shape),), "int64"), bindings) for t in types]
-        sizes = [self._static(TensorType((), "int64"), bindings) for _ in types]
-        invoke = make(
-            "vm.invoke_tvm_op", self._shape_function(call.op, primitive, by_data), Tuple(inputs), Tuple([*rows, *sizes])
-        )
+        shapes = [self._allocate_static(TensorType((len(t.shape),), "int64"), bindings) for t in types]
+        sizes = [self._allocate_static(TensorType((), "int64"), bindings) for _ in types]
+        function = self._shape_function(call.op, primitive, by_data)
+        invoke = make("vm.invoke_tvm_op", function, Tuple(inputs), Tuple([*shapes, *sizes]))
         set_span(invoke, call.span)
         bindings.append((self._var("shaped", TupleType(())), invoke))
-        return rows, sizes
+        return shapes, sizes
 
     def _shapes_of(self, argument: Expr, bindings: list[Binding]) -> list[Expr]:
         """Bind the shapes of an argument, field by field for a tuple."""
-        return [
-            self._bound("shape", make("vm.shape_of", t, dtype="int64"), bindings)
-            for t in self._tensors(argument, bindings)
-        ]
+        tensors = self._tensors(argument, bindings)
+        return [self._bind("shape", make("vm.shape_of", t, dtype="int64"), bindings) for t in tensors]
 
     def _on_host(self, argument: Expr, device: Any, bindings: list[Binding]) -> list[Expr]:
-        """Bind copies of an argument's tensors on the host, where shape functions run."""
-        places = {"src_virtual_device": device, "dst_virtual_device": VirtualDevice()}
-        return [
-            self._bound("copied", make("device_copy", t, **places), bindings) for t in self._tensors(argument, bindings)
-        ]
+        """Bind copies of the tensors of an argument on the host, where shape functions run."""
+        attrs = {"src_virtual_device": device, "dst_virtual_device": VirtualDevice()}
+        tensors = self._tensors(argument, bindings)
+        return [self._bind("copied", make("device_copy", t, **attrs), bindings) for t in tensors]
 
-    def _bound(self, stem: str, value: Expr, bindings: list[Binding]) -> Var:
+    def _bind(self, stem: str, value: Expr, bindings: list[Binding]) -> Var:
         var = self._var(stem)
         bindings.append((var, value))
         return var
 
     def _tensors(self, argument: Expr, bindings: list[Binding]) -> list[Expr]:
-        """Return an argument's tensors as variables, binding the fields of a tuple."""
+        """Return the tensors of an argument as variables; bind the fields of a tuple."""
         stack: list[tuple[Expr, Type]] = [(argument, argument.checked_type)]
         out: list[Expr] = []
         while stack:
@@ -225,22 +222,22 @@ class _Allocator:
         if cached is not None:
             return cached
         result = self.shape_names[var.name_hint] = GlobalVar(f"shape_func_{var.name_hint}")
-        copy = fresh_copy(primitive)  # functions that share nodes cannot be told apart in text
+        copy = fresh_copy(primitive)  # two functions that bind the same variables would not be well-formed
         assert isinstance(copy, Function)
         on_host: Function = copy if copy.virtual_device is None else copy.with_fields(virtual_device=None)
         self.shape_functions[result] = on_host.with_attr("ShapeFunction", "data" if by_data else "shape")
         return result
 
     def _int64(self, value: int) -> Constant:
-        number = self._numbers.get(value)
+        number = self._constants.get(value)
         if number is None:
-            number = self._numbers[value] = Constant(np.int64(_addressable(value)))
+            number = self._constants[value] = Constant(np.int64(_addressable(value)))
         return number
 
     def _shape(self, ty: TensorType) -> Constant:
-        shape = self._numbers.get(ty.shape)
+        shape = self._constants.get(ty.shape)
         if shape is None:
-            shape = self._numbers[ty.shape] = _integers(ty.shape)
+            shape = self._constants[ty.shape] = _integers(ty.shape)
         return shape
 
     def _var(self, stem: str, ty: Type | None = None) -> Var:
@@ -248,10 +245,10 @@ class _Allocator:
         return Var(f"{stem}_{self.count[stem] - 1}", ty)
 
 
-def _with_tuples(function: Function) -> Function:
-    """Return a function whose calls of kernels hold their tuples directly, where passes have bound them to variables.
+def _inline_tuples(function: Function) -> Function:
+    """Return a function whose `vm.invoke_tvm_op` calls contain their tuples instead of variables bound to them.
 
-    So each tensor is read at the call of its kernel, and stays alive until then.
+    So each tensor is read at the call of its kernel, and is alive until then.
     """
     order = post_order(function)
     invokes = [n for n in order if is_call_of(n, "vm.invoke_tvm_op")]

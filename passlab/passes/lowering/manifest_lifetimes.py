@@ -55,9 +55,9 @@ Names = dict[Var, Var]  # variables that are aliases, and the variables they are
 class ManifestLifetimes(FunctionPass):
     """Insert `memory.kill(%v)` after the binding that uses a variable for the last time.
 
-    The input is in A-normal form. Bindings of one variable to another disappear first. A variable last used in a branch
-    or arm is killed there; the other branches keep it. The result of a chain of bindings is never killed, nor is an
-    unused variable. Functions that already contain kills, or share an expression, are left as they are.
+    The input is in A-normal form. Bindings of one variable to another are removed first. A variable last used in a
+    branch or arm is killed there, and in no other branch. The result of a chain of bindings is never killed, nor is an
+    unused variable. Functions that already contain kills, or share an expression, are not changed.
     """
 
     def transform_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
@@ -70,7 +70,7 @@ class ManifestLifetimes(FunctionPass):
         kills = _LastUses(func, names, nodes).kills
         name = partial(_rule_name, names)
         replace = dict[Expr, Expr](names.items())
-        return rewrite(func, _with(kills, names), replace=replace, only=(Let,), order=nodes, name=name)
+        return rewrite(func, _kill_rule(kills, names), replace=replace, only=(Let,), order=nodes, name=name)
 
 
 def _rule_name(names: Names, let: Expr) -> str:
@@ -78,7 +78,7 @@ def _rule_name(names: Names, let: Expr) -> str:
     return "" if isinstance(let, Let) and let.var in names else "last use"
 
 
-def _with(kills: dict[Let, list[Var]], names: Names) -> Callable[[Let, Let], Expr]:
+def _kill_rule(kills: dict[Let, list[Var]], names: Names) -> Callable[[Let, Let], Expr]:
     kill, unit = Op.get(KILL), TupleType(())
 
     def rule(pre: Let, post: Let) -> Expr:
@@ -93,19 +93,18 @@ def _with(kills: dict[Let, list[Var]], names: Names) -> Callable[[Let, Let], Exp
 
 
 def without_kills(function: Function) -> Function:
-    """Return a function without kills; the same object if it had none.
+    """Return a function without kills; the same object if it has none.
 
-    A rewrite may lengthen a lifetime: a simplified copy of a value may leave uses after its kill. Passes that rewrite
-    the program compute the last uses again.
+    A rewrite may lengthen a lifetime, so that a value is used after its kill: passes that rewrite the program remove
+    the kills first and compute the last uses again.
     """
     if not any(type(n) is Op and n.name == KILL for n in post_order(function, enter=_enter)):
         return function
-    return rewrite(function, _live_at_end, only=(Let,))
+    return rewrite(function, _remove_kill, only=(Let,))
 
 
-def _live_at_end(pre: Let, post: Let) -> Expr:
-    value = post.value
-    return post.body if is_call_of(value, KILL) else post
+def _remove_kill(pre: Let, post: Let) -> Expr:
+    return post.body if is_call_of(post.value, KILL) else post
 
 
 def _aliases(nodes: list[Expr]) -> Names:
@@ -140,11 +139,11 @@ class _LiveSet:
         return True
 
     def forget(self, mark: int) -> list[Var]:
-        """Return to the state when the log was `mark` long, and return the variables that are no longer live."""
-        gone = self.log[mark:]
+        """Restore the state when the log was `mark` long, and return the variables that are no longer live."""
+        dead = self.log[mark:]
         del self.log[mark:]
-        self.live.difference_update(gone)
-        return gone
+        self.live.difference_update(dead)
+        return dead
 
 
 class _LastUses:
@@ -177,14 +176,14 @@ class _LastUses:
 
     @cached_property
     def _sizes(self) -> dict[Expr, int]:
-        """The number of nodes of each expression: needed only at branches, which most functions lack."""
+        """The number of nodes of each expression; lazy, as it is needed only at branches."""
         return _sizes(self._order)
 
     def _visit(self, node: Expr) -> None:
         if isinstance(node, Var):
             self._read(node)
         elif isinstance(node, (If, Match, Let)):
-            self._part(node)
+            self._walk_alternatives(node)
         elif isinstance(node, Function):
             if not node.is_primitive:
                 self._chain(node.body, self._bodies.setdefault(node, _LiveSet()))
@@ -223,27 +222,27 @@ class _LastUses:
             self._stack.append(partial(self._values, lets, body))
         self._stack += others
 
-    def _part(self, node: If | Match | Let) -> None:
+    def _walk_alternatives(self, node: If | Match | Let) -> None:
         """Walk the alternatives of a node, then the condition that selects one."""
         body = self._bodies[self._owner[node]]
-        ways, chosen_by = _ways(node)
-        if len(ways) > 1:
-            ways = sorted(ways, key=self._sizes.__getitem__)
-        mark, gone = len(body.log), list[Var]()
-        self._stack += chosen_by
+        alternatives, condition = _alternatives(node)
+        if len(alternatives) > 1:
+            alternatives = sorted(alternatives, key=self._sizes.__getitem__)
+        mark, others = len(body.log), list[Var]()  # variables that are live in other alternatives than the last
+        self._stack += condition
         self._stack.append(partial(setattr, body, "at", body.at))
-        self._stack.append(lambda: [body.enter(var) for var in gone])
-        for i in range(len(ways) - 1, -1, -1):
-            if i < len(ways) - 1:
-                self._stack.append(lambda: gone.extend(body.forget(mark)))
-            self._stack.append(partial(self._chain, ways[i], body))
+        self._stack.append(lambda: [body.enter(var) for var in others])
+        for i in range(len(alternatives) - 1, -1, -1):
+            if i < len(alternatives) - 1:
+                self._stack.append(lambda: others.extend(body.forget(mark)))
+            self._stack.append(partial(self._chain, alternatives[i], body))
 
 
 _WITHOUT_USES = frozenset(LEAVES) - {Var}
 _OPENING = (If, Match, Let, Function)  # nodes with bindings of their own, or with alternatives
 
 
-def _ways(node: If | Match | Let) -> tuple[list[Expr], list[Expr]]:
+def _alternatives(node: If | Match | Let) -> tuple[list[Expr], list[Expr]]:
     """Return the alternatives of a branch and its condition; a chain inside a value is the only alternative."""
     if isinstance(node, If):
         return [node.true_branch, node.false_branch], [node.cond]
@@ -293,6 +292,6 @@ def _sizes(order: list[Expr]) -> dict[Expr, int]:
     for node in order:
         size = 1
         for part in CHILDREN[type(node)](node):
-            size += sizes.get(part, 0)  # what stands in a kernel is not in the order
+            size += sizes.get(part, 0)  # nodes inside kernels are not in the order
         sizes[node] = size
     return sizes

@@ -57,9 +57,9 @@ class MemoryPlan(FunctionPass):
     """Replace the allocations of constant size in a chain of bindings by one for each dtype and device.
 
     For use between ManifestAlloc and ManifestLifetimes. A tensor with a storage of its own gets an aligned offset in
-    the common one, which is allocated where the first storage was, so nothing is allocated in a branch that is not
-    taken. The whole region lives as long as any tensor in it. Allocations of computed size, and storages used by
-    anything but `memory.alloc_tensor` at constant offsets, stay as they are.
+    the common one, which is allocated where the first storage was, so nothing is allocated in a branch that does not
+    run. The whole region is alive as long as any tensor in it. Allocations of computed size, and storages with other
+    uses than `memory.alloc_tensor` at constant offsets, are not changed.
     """
 
     def transform_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
@@ -67,17 +67,17 @@ class MemoryPlan(FunctionPass):
         regions = _regions(order)
         if not regions:
             return func
-        home = {let.var: region for region in regions for let in region.offsets}
+        region_of = {let.var: region for region in regions for let in region.offsets}
 
         def rule(pre: Expr, post: Expr) -> Expr:
             if type(post) is Let:
-                region = home.get(post.var)
+                region = region_of.get(post.var)
                 if region is None:
                     return post
                 return Let(region.var, region.allocation(), post.body) if pre is region.first else post.body
             assert type(post) is Call
             storage = post.args[0] if is_call_of(post, "memory.alloc_tensor") else None
-            return post if storage not in home else home[storage].place_in_region(post)
+            return post if storage not in region_of else region_of[storage].place_in_region(post)
 
         return rewrite(func, rule, only=(Let, Call))
 

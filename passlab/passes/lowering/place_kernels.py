@@ -1,4 +1,4 @@
-"""Store the device of each kernel in its function, and drop the annotations that said so before.
+"""Store the device of each kernel in its function, and remove the `on_device` annotations.
 
 before:
     def @main(%x: Tensor[(2), float32]) {
@@ -47,11 +47,11 @@ HOST = VirtualDevice()
 
 @standard_pass(opt_level=0, required=("InferType",), promise=EXACT)
 class PlaceKernels(ModulePass):
-    """Store in each primitive function the device it runs on, so that later passes need not know of devices.
+    """Store in each primitive function its device, so that later passes need not handle devices.
 
-    The input is planned and fused (PlanDevices, then FuseOps). Kernels on the host stay as they are; constants that are
+    The input is planned and fused (PlanDevices, then FuseOps). Kernels on the host are not changed; constants that are
     needed on another device stay in `on_device`. Every other `on_device` is removed, and so are the devices of
-    functions that are not kernels. A program without devices is returned as it is.
+    functions that are not kernels. A program without devices is not changed.
     """
 
     def transform_module(self, mod: IRModule, ctx: PassContext) -> IRModule:
@@ -59,15 +59,13 @@ class PlaceKernels(ModulePass):
         if not any(map(names_device, functions.values())):
             return mod
         devices = Devices(functions, HOST)
-        devices.settle(functions, HOST)
-        result = mod.with_functions({name: _position(devices, name, f) for name, f in functions.items()})
+        devices.choose_devices(functions, HOST)
+        result = mod.with_functions({name: _place_kernels(devices, name, f) for name, f in functions.items()})
         return mod if result is mod else infer_types(result)
 
 
-def _position(devices: Devices, name: str, function: Function) -> Function:
-    """Return a function whose kernels hold their devices; itself if everything is on the host and nothing is
-    annotated.
-    """
+def _place_kernels(devices: Devices, name: str, function: Function) -> Function:
+    """Return a function whose kernels have their devices; itself if it is on the host without annotations."""
     result: dict[Expr, Expr] = {}
     for node in devices.order[name]:
         output = _node(node, devices.device(node), result)
@@ -111,8 +109,8 @@ def _call(call: Call, here: VirtualDevice) -> Expr:
     kernel = call.op
     if type(kernel) is Function and kernel.is_primitive:
         return call if here == HOST else call.with_fields(op=kernel.with_fields(virtual_device=here))
-    alone = type(kernel) is Op and kernel.spec.computes
-    if here == HOST or not alone or not all(a.checked_type_ for a in call.args):
+    is_unfused = type(kernel) is Op and kernel.spec.computes
+    if here == HOST or not is_unfused or not all(a.checked_type_ for a in call.args):
         return call
     params = tuple([Var(f"p{i}", arg.checked_type) for i, arg in enumerate(call.args)])
     body = Call(kernel, params, call.attrs, (), call.span)

@@ -55,8 +55,8 @@ class PlanDevices(ModulePass):
     An operator runs on the device of its inputs and its result. `on_device(%e, virtual_device=d)` computes `%e` on d
     and copies it for each use on another device. A value that operators on two devices read is copied, too; it is
     computed where the program reads it first. Values without a constraint go to `config`: a `VirtualDevice`, a device,
-    its name, or None for the CPU; with None a program that names no device stays as it is. Values bound by `let` are
-    always annotated, except functions, which have no device (Relay annotates functions that are selected or computed).
+    its name, or None for the CPU; with None a program without device annotations is not changed. Values bound by `let`
+    are always annotated, except functions, which have no device (Relay annotates selected and computed functions).
     Raises `PassError` if a value would have to be on two devices, `PassTypeError` for a `config` of another type.
     """
 
@@ -66,12 +66,12 @@ class PlanDevices(ModulePass):
         functions = {name: f for name, f in mod.items() if is_optimizable(f) and not f.is_primitive}
         if self.config is None and not any(map(names_device, functions.values())):
             return mod
-        apart = mod.with_functions({name: without_conflicts(f) for name, f in functions.items()})
-        if apart is not mod:
-            mod = infer_types(apart)
+        separated = mod.with_functions({name: without_conflicts(f) for name, f in functions.items()})
+        if separated is not mod:
+            mod = infer_types(separated)
             functions = {name: mod[name] for name in functions}
         devices = Devices(functions, host_device(self.config))
-        devices.settle(functions, default_device(self.config))
+        devices.choose_devices(functions, default_device(self.config))
         result = mod.with_functions({name: _Placement(devices).place(name, f) for name, f in functions.items()})
         return mod if result is mod else infer_types(result)
 
@@ -178,38 +178,37 @@ class _Placement:
     def _to(self, part: Expr, device: VirtualDevice, here: VirtualDevice | None) -> Expr:
         """Return a child on a device, for a user on that device, wrapped or copied where it is on another."""
         key = (part, device, here)
-        cached = self.edges.get(key)
-        if cached is None:
-            cached = self.edges[key] = self._move(part, device, here)
-        return cached
+        result = self.edges.get(key)
+        if result is None:
+            result = self.edges[key] = self._move(part, device, here)
+        return result
 
     def _move(self, part: Expr, device: VirtualDevice, here: VirtualDevice | None) -> Expr:
         result = self.result.get(part, part)
         if type(part) in (Op, Constructor) or isinstance(part.checked_type_, FuncType):
             return result
-        lies = device if type(_unpin(part)) is Constant else self.devices.device(part)
-        if lies != device:
-            source = result if lies == here else self._pin(result, lies, part)
-            result = self._copy_to(source, lies, device, part)
+        own_device = device if type(_unpin(part)) is Constant else self.devices.device(part)
+        if own_device != device:
+            source = result if own_device == here else self._pin(result, own_device, part)
+            result = self._copy_to(source, own_device, device, part)
         return result if device == here else self._pin(result, device, part)
 
-    def _pin(self, expr: Expr, where: VirtualDevice, was: Expr) -> Expr:
-        """Return an expression wrapped in `on_device`; the previous wrapper if that says the same."""
+    def _pin(self, expr: Expr, device: VirtualDevice, old: Expr) -> Expr:
+        """Return an expression wrapped in `on_device`; the old wrapper if that is equal."""
         if type(expr) in (Var, GlobalVar, Function) or not states_type(expr):
-            return expr  # a match without arms gives no value to pin, and the call would hide what type it has
-        while _is_pin(was):
-            assert type(was) is Call
-            if was.args[0] is expr and was.attrs is not None and was.attrs["virtual_device"] == where:
-                return was
-            was = was.args[0]
-        return make("on_device", expr, virtual_device=where, constrain_result=True)
+            return expr  # a match without arms has no value, and the call would hide its type
+        while _is_pin(old):
+            assert type(old) is Call
+            if old.args[0] is expr and old.attrs is not None and old.attrs["virtual_device"] == device:
+                return old
+            old = old.args[0]
+        return make("on_device", expr, virtual_device=device, constrain_result=True)
 
-    def _copy_to(self, expr: Expr, source: VirtualDevice, goal: VirtualDevice, was: Expr) -> Expr:
-        if type(was) is Call and is_call_of(was, "device_copy") and was.args[0] is expr and was.attrs is not None:
-            same = was.attrs["src_virtual_device"] == source and was.attrs["dst_virtual_device"] == goal
-            if same:
-                return was
-        return make("device_copy", expr, src_virtual_device=source, dst_virtual_device=goal)
+    def _copy_to(self, expr: Expr, source: VirtualDevice, target: VirtualDevice, old: Expr) -> Expr:
+        if type(old) is Call and is_call_of(old, "device_copy") and old.args[0] is expr and old.attrs is not None:
+            if old.attrs["src_virtual_device"] == source and old.attrs["dst_virtual_device"] == target:
+                return old
+        return make("device_copy", expr, src_virtual_device=source, dst_virtual_device=target)
 
     @staticmethod
     def _like(old: Any, new: VirtualDevice) -> object:
