@@ -78,6 +78,7 @@ def benchmark(
         raise RunError("`repeat`, `number` and `repeats_to_cooldown` must be at least 1")
     if not all(0 <= t < float("inf") for t in times.values()):
         raise RunError("`min_repeat_ms` and `cooldown_interval_ms` must be finite and not negative")
+    # The first run fills caches (kernels, compiled code), so it is not measured.
     run()
     results = []
     for i in range(repeat):
@@ -85,6 +86,7 @@ def benchmark(
         zeros = 0
         while min_repeat_ms and seconds * 1e3 < min_repeat_ms and zeros < limit_zero_time_iterations:
             zeros += seconds == 0
+            # At most ten times as many: a short measurement is a poor estimate. 1e-6 stands for a time of 0.
             number = max(number + 1, int(number * min(min_repeat_ms / (seconds * 1e3 or 1e-6), 10)))
             seconds = _time_calls(run, number)
         results.append(seconds / number)
@@ -95,6 +97,7 @@ def benchmark(
 
 def _check_numbers(numbers: Mapping[str, Any], kinds: tuple[type, ...]) -> None:
     for name, value in numbers.items():
+        # A bool is an int in Python, but True is no count.
         if isinstance(value, bool) or not isinstance(value, kinds):
             raise RunTypeError(f"`{name}` must be a number, not a {type(value).__name__}")
 

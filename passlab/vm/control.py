@@ -21,7 +21,7 @@ class Frame:
         self.func_index = func_index
         self.registers = registers
         self.pc = 0
-        self.result_register = result_register
+        self.result_register = result_register  # -1 in the entry frame, which has no caller
 
 
 def frame_at(func_index: int, registers: list[Any], result_register: int, pc: int) -> Frame:
@@ -45,8 +45,9 @@ class DecodedCall:
 def decode_step(environment: Environment, function: VMFunction, index: int) -> tuple[int, Any]:
     """Return the flow of an instruction, and its step, the target of its jump, or its decoded call."""
     instruction = function.instructions[index]
+    # The engines compare it for each instruction, and a plain integer compares faster than an enum's member.
     flow = int(instruction.spec.flow)
-    if not flow:
+    if not flow:  # Flow.NEXT
         return flow, step_of(environment, instruction)
     if flow == Flow.JUMP:
         return flow, instruction.successors(index)[0]
@@ -57,6 +58,7 @@ def decode_step(environment: Environment, function: VMFunction, index: int) -> t
 def enter_call(functions: Sequence[VMFunction], call: DecodedCall, registers: list[Any]) -> tuple[int, Sequence[Any]]:
     """Return the number of the callee and all its arguments. Raises `RunError` for what cannot be called."""
     func, args = call.get(registers)
+    # The function of a closure is known only now, so the verifier could not compare the counts.
     check_count(functions[func], args)
     return func, args
 

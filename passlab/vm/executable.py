@@ -51,13 +51,16 @@ class VMFunction:
         None where other instructions follow.
         """
         count = len(self.instructions)
+        # One entry more than instructions: each looks at the entry behind it.
         targets: list[int | None] = [None] * (count + 1)
+        # Backwards, so that jumps ahead find the entry of their target.
         for pc in range(count - 1, -1, -1):
             i = self.instructions[pc]
             if i.opcode is Opcode.RET:
                 targets[pc] = i.operands[0]
             elif i.opcode is Opcode.GOTO and 0 < i.operands[0] <= count - pc:
                 targets[pc] = targets[pc + i.operands[0]]
+            # What is returned is a copy of this operand.
             elif i.opcode is Opcode.MOVE and targets[pc + 1] == i.operands[1]:
                 targets[pc] = i.operands[0]
             elif i.opcode is Opcode.KILL_REGISTER and targets[pc + 1] != i.operands[0]:
@@ -149,6 +152,7 @@ class Executable:
         if not self.providers:
             return tuple(make_kernel(f) for f in self.kernel_functions)
         return tuple(
+            # Shape functions compute on shapes, which are NumPy arrays on all devices.
             make_kernel(f) if f.attrs.get("ShapeFunction") else self.providers[device].kernel(f)
             for f, device in zip(self.kernel_functions, self.kernel_devices, strict=True)
         )
@@ -229,6 +233,7 @@ class Executable:
     # ------------------------------------------------------------ files
     def save(self) -> tuple[bytes, KernelLibrary]:
         """Return the executable as bytes, and its kernels. Equal executables have equal bytes."""
+        # Imported here since `saving` imports this module.
         from passlab.vm.files.saving import save
 
         return save(self)
@@ -282,6 +287,7 @@ class Executable:
                 removed[f"const_{i}"] = constant
                 constants[i] = None
         self.constants = tuple(constants)
+        # Compiled code contains the constants as they were.
         self.__dict__.pop("compiled_code", None)
         return removed
 
@@ -292,6 +298,7 @@ class Executable:
         before = self.constants, dict(self.late_bound)
         try:
             save_constants(path, self.get_late_bound_consts(byte_limit))
+        # Without this, an interrupt would lose constants that are removed and not yet written.
         except BaseException:
             self.constants, self.late_bound = before
             raise

@@ -137,6 +137,7 @@ class InstructionSpec:
     @cached_property
     def copied_name(self) -> str:
         """The name in the code whose object `dst` always becomes; "" where something is computed."""
+        # The whole code must be `{dst} = {name}`.
         return self.sources[0] if self.code == f"{{dst}} = {{{''.join(self.sources)}}}" else ""
 
     @cached_property
@@ -172,7 +173,7 @@ def _getter(indices: Sequence[tuple[int, bool]]) -> Registers:
         single = [index for index, _ in indices]
         return lambda operands: tuple([operands[index] for index in single])
     if len(indices) == 1:
-        return itemgetter(indices[0][0])
+        return itemgetter(indices[0][0])  # the operand is a tuple of registers already
 
     def flat(operands: tuple[Any, ...]) -> tuple[int, ...]:
         parts = [operands[index] if many else (operands[index],) for index, many in indices]
@@ -199,12 +200,14 @@ def _sources(code: str) -> tuple[str, ...]:
     while assigned:
         value = assigned.pop()
         if isinstance(value, ast.IfExp):
+            # The body is popped first, as in the text.
             assigned += (value.orelse, value.body)
         elif isinstance(value, ast.Name):
-            names.append(value.id[1:])
+            names.append(value.id[1:])  # without the `_` of `_syntax_of`
     return tuple(names)
 
 
+# `name:count(list)`, or `name:kind` with `!` for a written register or `*` for a list.
 _OPERAND = re.compile(r"(\w+):(?:count\((\w+)\)|(\w+)([!*]?))\Z")
 
 

@@ -31,7 +31,7 @@ from passlab.vm.running.function_source import Call, OutOfFuel
 from passlab.vm.semantics import Environment, check_count
 
 Observer = Callable[[Instruction, Sequence[Any], float], None]
-_CHANGE_FRAMES = (Flow.CALL, Flow.RETURN)
+_CHANGE_FRAMES = (Flow.CALL, Flow.RETURN)  # after these another frame is on top
 
 
 class Machine:
@@ -62,6 +62,7 @@ class Machine:
         self.state.begin()
         function = self.exe.functions[func_index]
         check_count(function, args)
+        # Parameters are the first registers; the others are empty.
         self._push(func_index, [*args, *[None] * (function.register_file_size - len(args))], -1)
 
     def invoke(self, func_index: int, args: Sequence[Value]) -> Value:
@@ -161,7 +162,7 @@ class Machine:
             elif flow == Flow.CALL:
                 self._call(frame, work)
             else:
-                self._return(work(frame.registers))
+                self._return(work(frame.registers))  # RETURN; the work of a STOP raises an error
 
     def _call(self, frame: Frame, call: DecodedCall) -> None:
         func, args = enter_call(self.exe.functions, call, frame.registers)
@@ -185,6 +186,7 @@ class Machine:
         try:
             self.result = as_array(engine.run(first or frames, most))
         except OutOfFuel:
+            # The fuel left is less than a block: it is spent on single instructions, which read the registers.
             self.frames = engine.frames(whole=True)
             self._run_steps(engine.state.left)
         except (Exception, KeyboardInterrupt):
@@ -192,7 +194,7 @@ class Machine:
             raise
         finally:
             self.executed += most - engine.state.left
-            engine.clear()
+            engine.clear()  # what a waiting generator holds would keep its arrays alive
 
     def _code_of(self, func_index: int) -> list[tuple[int, Any]]:
         code = self._code.get(func_index)

@@ -75,6 +75,7 @@ ISA: dict[int, InstructionSpec] = {
                 "{dst} = {storage}.tensor(int({offset}), {shape_register:shape}, {dtype})", effect=Effect.TENSOR),
         declare(Opcode.ALLOC_ADT, "alloc_data", "tag:int n:count(fields) dst:reg! fields:reg*", "{dst} tag({tag}) [{fields}]",
                 "Let dst be a data value of the given tag; tuples have tag 0.",
+                # The tag 0 means a tuple, which is Python's; no constructor has it (see `constructor_tag`).
                 lambda i: "{dst} = ADTValue({constructor}, ({fields:array}))" if i.tag else "{dst} = ({fields:array})",
                 effect=Effect.OBJECT, constructor=lambda machine, i: machine.constructor(i.tag)),
         declare(Opcode.ALLOC_CLOSURE, "alloc_closure", "func:index n:count(captured) dst:reg! captured:reg*", "{dst} VMFunc[{func}]({captured})",
@@ -144,6 +145,7 @@ class Instruction:
         self.node = node
 
     def __getattr__(self, name: str) -> Any:
+        # `copy` and `pickle` read such names before `spec` is set, which would recurse without end.
         if name.startswith("__"):
             raise AttributeError(name)
         index = self.spec.operand_index.get(name)
@@ -199,7 +201,7 @@ class Instruction:
 
 
 # ---------------------------------------------------------------- dtypes as three numbers
-_KINDS = {"int": 0, "uint": 1, "float": 2, "handle": 3, "bfloat": 4}
+_KINDS = {"int": 0, "uint": 1, "float": 2, "handle": 3, "bfloat": 4}  # the type codes of DLPack
 _NAMES = {code: name for name, code in _KINDS.items()}
 _DTYPE = re.compile(r"(bfloat|float|uint|int)(\d+)(?:x(\d+))?\Z")
 
@@ -214,6 +216,7 @@ def dtype_numbers(dtype: str) -> tuple[int, int, int]:
 
 def dtype_of_numbers(code: int, bits: int, lanes: int) -> str:
     """Return the dtype of (code, bits, lanes). Raises `VerifyError` for numbers that encode none."""
+    # DLPack has 16 bits for the lanes.
     if code not in _NAMES or not 0 < bits <= 64 or not 0 < lanes <= 0xFFFF:
         raise VerifyError(f"({code}, {bits}, {lanes}) is not a dtype")
     name = "bool" if (code, bits) == (1, 1) else f"{_NAMES[code]}{bits}"
@@ -284,6 +287,7 @@ def disassemble(instruction: Instruction) -> str:
             texts[operand.name] = _register_list(value) if operand.many else f"${value}"
         elif operand.many:
             texts[operand.name] = ", ".join(map(str, value))
+        # Relay's listings write bool as `uint1`, except in `alloc_storage`.
         elif operand.kind == "dtype" and instruction.opcode is not Opcode.ALLOC_STORAGE:
             texts[operand.name] = "uint1" if value == "bool" else str(value)
         else:

@@ -125,6 +125,7 @@ def _unused_count() -> int:
     return getrefcount(arrays[0])
 
 
+# Measured, not assumed: the count depends on the version of Python.
 _UNUSED = _unused_count()
 
 
@@ -132,5 +133,6 @@ def size_class(size: int) -> int:
     """Return the buffer size for requests of `size` bytes, at most a quarter larger."""
     if size <= SMALLEST:
         return SMALLEST
+    # A quarter of the largest power of two below `size`, so each power of two has four classes.
     step = 1 << max(0, (size - 1).bit_length() - 3)
-    return -(-size // step) * step
+    return -(-size // step) * step  # rounded up

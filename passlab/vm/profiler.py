@@ -91,6 +91,7 @@ class _LiveBytes:
         def subtract(_: object) -> None:
             self.live -= size
 
+        # Python calls `subtract` when the last view of the buffer is gone.
         self._watched[number] = weakref.ref(storage.held, subtract)
         self.live += size
         self.allocated += size

@@ -81,6 +81,7 @@ class VirtualMachine:
         Raises `RunError` for an unknown input, and for none or several.
         """
         names = self.exe.get_function_params(func_name)
+        # Two positional arguments, or one keyword, which is a name and a value.
         if len(args) + 2 * len(kwargs) != 2 or len(args) == 1:
             raise RunError("one input is set by its name or number and its value, or by one keyword")
         tag, value = args or next(iter(kwargs.items()))
@@ -193,6 +194,7 @@ class VirtualMachine:
         results = flat_values([value])
         if len(results) != len(output_args):
             raise RunError(f"{func_name} has {counted(len(results), 'result')}, not {len(output_args)}")
+        # All checks come before the first copy, so that nothing is written where one array does not fit.
         for i, (result, out) in enumerate(zip(results, output_args, strict=True)):
             if not isinstance(out, np.ndarray) or describe(result) != describe(out):
                 expected = describe(result)

@@ -48,6 +48,7 @@ class Report:
 
     def rows(self, sort: bool = True, aggregate: bool = True) -> list[Row]:
         """Return one row per name, shapes and device, or with `aggregate=False` per event, the longest first."""
+        # 1.0 avoids a division by zero where nothing was timed.
         total = sum(c["Duration (us)"] for c in self.calls) or 1.0
         rows = _aggregate(self.calls) if aggregate else [{**c, "Count": 1} for c in self.calls]
         for row in rows:
@@ -100,6 +101,7 @@ class Report:
             data = json.loads(text)
             calls = tuple([{str(k): v for k, v in c.items()} for c in data["calls"]])
             for call in calls:
+                # Reading the fields raises `KeyError` where one is missing.
                 call["Name"], call["Device"], call["Argument Shapes"], float(call["Duration (us)"])
             memory = tuple([(int(event), int(live)) for event, live in data.get("memory", ())])
             if not all(0 <= event < len(calls) for event, _ in memory):
@@ -140,6 +142,7 @@ def _pandas() -> ModuleType:
 def _aggregate(calls: Iterable[Row]) -> list[Row]:
     groups: dict[tuple[Any, ...], Row] = {}
     for call in calls:
+        # Kernels of equal hash compute the same, whatever their names.
         key = (call.get("Hash") or call["Name"], call["Argument Shapes"], call["Device"])
         row = groups.get(key)
         if row is None:
@@ -172,4 +175,5 @@ def _cell_text(value: Any) -> str:
 
 def _align(cell: str, column: int, width: int) -> str:
     """Align numbers to the right and text to the left."""
+    # The columns of numbers: duration, percent and count.
     return cell.rjust(width) if column in (1, 2, 4) else cell.ljust(width)

@@ -69,7 +69,7 @@ class State:
 
             def allocate_storage(r: list[Any]) -> None:
                 needed = int(r[size])
-                if needed >= 0:
+                if needed >= 0:  # for a negative size the step raises the error
                     self.take(needed, r)
                 step(r)
 
@@ -109,6 +109,7 @@ def live_bytes(roots: Iterable[Any]) -> int:
         value = stack.pop()
         if isinstance(value, Storage):
             value = value.held
+        # A view keeps its whole buffer alive, so that is what counts.
         while type(value) is np.ndarray and type(value.base) is np.ndarray:
             value = value.base
         if id(value) in seen:
@@ -126,6 +127,6 @@ def live_bytes(roots: Iterable[Any]) -> int:
             seen.add(id(value))
             continue
         seen.add(id(value))
-        total += OBJECT + 8 * len(parts)
+        total += OBJECT + 8 * len(parts)  # 8 bytes for each reference
         stack.extend(parts)
     return total

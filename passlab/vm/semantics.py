@@ -91,6 +91,7 @@ class Emitter:
             operand = operands.get(name)
             if operand is None and name in spec.constants:
                 parts.append(self.constant(spec.constants[name](self.environment, instruction), name))
+            # `inputs` and `results` of a kernel call are no operands, but lists of registers, too.
             elif operand is None or (operand.many and operand.kind == "reg"):
                 parts.append(self.items(getattr(instruction, name), self._reader(mode)) if name else "")
             elif operand.kind != "reg":
@@ -124,6 +125,7 @@ def as_shape(tensor: Any) -> tuple[int, ...]:
 def equal(a: Any, b: Any) -> bool:
     """Whether two scalars are equal, for `if`. Raises `RunError` for anything but scalars."""
     try:
+        # `item` raises `ValueError` for an array of several elements.
         return bool((a if type(a) is int else a.item()) == (b if type(b) is int else b.item()))
     except (AttributeError, ValueError):
         raise RunError(f"a condition must be a scalar, not {describe(a)}") from None

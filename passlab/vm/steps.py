@@ -26,6 +26,7 @@ def step_of(environment: Environment, instruction: Instruction, index: int = 0) 
     arguments, for `RETURN` the result.
     """
     spec = instruction.spec
+    # The form is all that the text depends on: the lengths of lists and, where it varies, the template.
     form: Any = None
     if spec.lists or not isinstance(spec.code, str):
         operands = instruction.operands
@@ -101,7 +102,7 @@ class _StepEmitter(Emitter):
         """Return an element of the list of registers."""
         return f"r[{self.registers[register]}]"
 
-    target = read
+    target = read  # an element of a list is written as it is read
 
     def tensor(self, register: int) -> str:
         """Return an element of the list: steps keep no NumPy scalars there."""
@@ -109,6 +110,7 @@ class _StepEmitter(Emitter):
 
     def items(self, registers: Sequence[int], read: Callable[[int], str]) -> str:
         """Return elements of the list, a comma behind each; a long list is a comprehension."""
+        # An element of an unrolled list is a variable `args_0`, one of a long list `args_[0]`.
         if not registers or not self.registers[registers[0]].endswith("]"):
             return super().items(registers, read)
         name, first = self.registers[registers[0]].removesuffix("]").split("[")

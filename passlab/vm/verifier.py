@@ -47,6 +47,7 @@ def verify(exe: Executable) -> None:
         reads = [i.spec.reads(i.operands) for i in function.instructions]
         writes = [i.spec.writes(i.operands) for i in function.instructions]
         if not _all_numbers_valid(function, sizes, (reads, writes)):
+            # Only now one by one, to name the instruction.
             for i, instruction in enumerate(function.instructions):
                 _check_numbers(sizes, function, i, instruction)
         for i, instruction in enumerate(function.instructions):
@@ -186,6 +187,7 @@ def _check_flow(function: VMFunction, reads: list[tuple[int, ...]], writes: list
     worklist = [(0, 0)]
     while worklist:
         _, start = heappop(worklist)
+        # The block was pushed twice; the second visit sees the same set.
         if worklist and worklist[0][1] == start:
             continue
         before, here = written_at[start] if loops else written_at.pop(start), dict[int, bool]()
@@ -203,6 +205,7 @@ def _check_flow(function: VMFunction, reads: list[tuple[int, ...]], writes: list
                 written_at[target] = after
                 heappush(worklist, (order[target], target))
             else:
+                # Masks that both sets share need no operation.
                 meet = [a if a is b else a & b for a, b in zip(old, after, strict=True)]
                 written_at[target] = meet
                 if loops and meet != old:
@@ -214,6 +217,7 @@ def _basic_blocks(function: VMFunction) -> dict[int, tuple[int, tuple[int, ...]]
     code = function.instructions
     jumps = {i: instruction.successors(i) for i, instruction in enumerate(code) if instruction.spec.ends_block}
     heads = {target for targets in jumps.values() for target in targets}
+    # A block also ends before an instruction that a jump leads to.
     ends = sorted({*jumps, *(head - 1 for head in heads), len(code) - 1})
     blocks: dict[int, tuple[int, tuple[int, ...]]] = {}
     worklist = [0]
@@ -221,11 +225,12 @@ def _basic_blocks(function: VMFunction) -> dict[int, tuple[int, tuple[int, ...]]
         start = worklist.pop()
         if start in blocks:
             continue
-        end = ends[bisect_left(ends, start)]
+        end = ends[bisect_left(ends, start)]  # the first end that does not come before the start
         successors = jumps.get(end, (end + 1,))
         for target in successors:
             if not 0 <= target < len(code):
                 raise _invalid(function, end, f"control leaves the function (to {target})")
+        # Both targets of an `if` may be the same.
         blocks[start] = end, tuple(dict.fromkeys(successors))
         worklist += successors
     return blocks

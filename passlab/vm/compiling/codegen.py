@@ -63,10 +63,12 @@ class CodePool:
         functions = list(mod.items())
         self.mod = mod
         self.primitives = {name: f for name, f in functions if f.is_primitive}
+        # Kernels are numbered apart, so they do not count among the functions.
         self.functions = {name: i for i, name in enumerate(n for n, f in functions if not f.is_primitive)}
         self.closures = {name for name, f in functions if is_closure(f)}
         self.constants: list[np.ndarray[Any, Any]] = []
         self.constant_devices: list[int] = []
+        # The host is always device 0: values without an annotation are there.
         self.devices: dict[VirtualDevice, int] = {HOST: 0}
         self._by_key: dict[tuple[Any, ...], list[int]] = {}  # constants by device, type and first elements
         self._numbers: dict[tuple[Constant, int], int] = {}  # by node and device
@@ -110,7 +112,7 @@ class FunctionCode:
 
     def __init__(self, pool: CodePool) -> None:
         self.pool = pool
-        self.code: list[Instruction | None] = []
+        self.code: list[Instruction | None] = []  # None reserves the place of a jump
         self.registers: dict[Var, int] = {}
         self.bindings: dict[Var, Constant | Tuple] = {}  # of variables bound to constants and tuples
         self.count = 0
@@ -128,13 +130,14 @@ class FunctionCode:
             self.registers[param] = self.register()
         try:
             result = drive(self.value(body))
+        # `registers` has no entry for a variable that no enclosing node binds: the program is not well scoped.
         except KeyError as error:
             if type(var := error.args[0]) is not Var:
                 raise
             raise outside_scope(var) from None
         self.emit(Opcode.RET, result, node=body)
         code = [i for i in self.code if i is not None]
-        assert len(code) == len(self.code)
+        assert len(code) == len(self.code)  # all reserved jumps were written
         devices = tuple([self.pool.device(p.virtual_device) for p in params])
         return VMFunction(name, tuple(p.name_hint for p in params), tuple(code), self.count, devices)
 
@@ -167,13 +170,16 @@ class FunctionCode:
     # ------------------------------------------------------------ values
     def value(self, expr: Expr) -> Work:
         """Generate the code of an expression; return the register of its value."""
+        # A loop, not one generator per let: in a long chain each generator would wait for its body.
         while isinstance(expr, Let):
             bound = expr.value
             if isinstance(bound, Function):
                 raise _unsupported("a function bound inside another", bound, "LambdaLift moves it to the module")
+            # `_fields` and `_constant` look through a variable at its literal, which its register does not have.
             if isinstance(bound, (Constant, Tuple)):
                 self.bindings[expr.var] = bound
             register = self._simple_value(bound)
+            # No move is needed: the variable is another name for the register of its value.
             self.registers[expr.var] = (yield self.value(bound)) if register is None else register
             expr = expr.body
         if isinstance(expr, (If, Match)):
@@ -204,6 +210,7 @@ class FunctionCode:
         if isinstance(expr, Call):
             if is_op_call(expr):
                 return self._operator_operands(expr)
+            # A closure that is called is a value and needs a register, too; it is the last operand.
             return expr.args if isinstance(expr.op, (GlobalVar, Constructor)) else (*expr.args, expr.op)
         if isinstance(expr, Tuple):
             return expr.fields
@@ -252,8 +259,10 @@ class FunctionCode:
         if name == "vm.invoke_tvm_op":
             return (*self._fields(call.args[1]), *self._fields(call.args[2]))
         if name == "memory.alloc_tensor":
+            # The operands are storage, offset and, unless it is constant, the shape.
             return call.args[: 2 if isinstance(call.attrs.const_shape, Constant) else 3]
         if name == "on_device":
+            # A constant is loaded on its device at once, not first on the host.
             return () if self._constant(call.args[0]) else call.args
         return call.args if name == "vm.reshape_tensor" else call.args[:1]
 
@@ -267,6 +276,7 @@ class FunctionCode:
             return operands[-1] if operands else 0
         if name == "memory.alloc_storage":
             device = self.pool.device(attrs.virtual_device)
+            # 64 is the alignment in bytes. The format has this operand; the machine does not use it.
             return self.into(Opcode.ALLOC_STORAGE, *operands, 64, attrs.dtype, device, ..., (), node=call)
         if name == "memory.alloc_tensor":
             if isinstance(attrs.const_shape, Constant):
@@ -312,12 +322,15 @@ class FunctionCode:
     # ------------------------------------------------------------ control
     def _if(self, expr: If) -> Work:
         cond = yield self.value(expr.cond)
+        # The instruction compares two registers, so one has to hold the 1 for true.
         one = self.into(Opcode.LOAD_CONSTI, 1, ..., node=expr)
         test = self.later()
+        # Both branches write this register: the phi node of SSA form as two moves.
         merged = self.register()
         result = yield self.value(expr.true_branch)
         self.emit(Opcode.MOVE, result, merged, node=expr)
         leave = self.later()
+        # Offsets count from the jump itself: 1 is the true branch; the false branch follows its last jump.
         self.code[test] = Instruction(Opcode.IF, cond, one, 1, len(self.code) - test, node=expr)
         result = yield self.value(expr.false_branch)
         self.emit(Opcode.MOVE, result, merged, node=expr)

@@ -43,6 +43,7 @@ OPTIMISE = """
     FastMath
     FoldConstant
 """
+# Kernels are formed after these passes, which match operators and not fused functions.
 PLACE = """
     FuseOps
     PlaceKernels
@@ -66,6 +67,7 @@ def pipeline(target: Any = None) -> Sequential:
     """Return the passes that lower a program to manifest A-normal form, on the target's device by default."""
     before, after = parse_pipeline(OPTIMISE), parse_pipeline(PLACE + LOWER)
     plan = PlanDevices(default_device(target))
+    # Devices are planned before FuseOps, since a kernel runs on one device.
     return Sequential([*before.passes, plan, *after.passes], name="vm.compile")
 
 
@@ -104,6 +106,7 @@ def reachable(mod: IRModule, entry: str = "main") -> IRModule:
         check_closed(name, mod[name])
         check_well_formed(mod[name])
         worklist += [n.name_hint for n in post_order(mod[name]) if isinstance(n, GlobalVar)]
+    # None removes a function.
     return mod.with_functions({name: None for name, _ in mod.items() if name not in names})
 
 
@@ -159,9 +162,11 @@ def generate(mod: IRModule, original: IRModule | None = None) -> Executable:
     """Generate the code of a module in manifest A-normal form."""
     pool = CodePool(mod)
     functions = tuple(FunctionCode(pool).generate(name, f) for name, f in mod.items() if not f.is_primitive)
+    # A device that only kernels use has no number yet; without one its kernels would run on the host.
     for kernel in pool.kernels:
         pool.device(pool.primitives[kernel].virtual_device)
     kernels = sorted(pool.kernels, key=pool.kernels.__getitem__)
+    # The code of a closure has its captured variables as parameters, which no caller outside can pass.
     entries = {name: f for name, f in mod.items() if not f.is_primitive and not is_closure(f)}
     exe = Executable(
         functions,
@@ -173,7 +178,7 @@ def generate(mod: IRModule, original: IRModule | None = None) -> Executable:
         virtual_devices=tuple(pool.devices),
         const_device_indexes=tuple(pool.constant_devices),
     )
-    verify(exe)
+    verify(exe)  # the engines rely on it, also for code that was not read from a file
     return exe
 
 

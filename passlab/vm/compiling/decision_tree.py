@@ -137,12 +137,14 @@ class _Matrix:
                     group.append(len(arm.tests))
                     arm.at[occurrence] = len(arm.tests)
                     arm.tests.append(_Test(occurrence, part.constructor))
-                    group = arm.tests[-1].inner
+                    group = arm.tests[-1].inner  # the fields are tested once this test has succeeded
+                # Reversed, so that the stack yields the fields from left to right.
                 for i in range(len(part.patterns) - 1, -1, -1):
                     stack.append((part.patterns[i], self._occurrence(occurrence, i), group))
         return arm
 
     def _occurrence(self, whole: int, index: int) -> int:
+        # The length of the list is the number of the entry that is appended if the pair is new.
         number = self._numbers.setdefault((whole, index), len(self.occurrences))
         if number == len(self.occurrences):
             self.occurrences.append((whole, index))
@@ -154,15 +156,19 @@ class _Matrix:
         start: list[_Row] = []
         for number, arm in enumerate(self.arms):
             start.append((number, tuple(arm.first)))
+            # The arm matches everything, so later arms are unreachable.
             if not arm.first:
                 break
+        # Equal submatrices are equal keys, so they share a node (hash-consing).
         result: dict[_Rows, Node] = {}
         split: dict[_Rows, tuple[int, list[tuple[Constructor, _Rows]], _Rows | None]] = {}
+        # Postorder without recursion: rows stay on the stack until their branches have nodes.
         stack: list[_Rows] = [tuple(start)]
         while stack:
             rows = stack[-1]
             if rows in result:
                 stack.pop()
+            # Either no arm is left, or the first one has passed all its tests.
             elif not rows or not rows[0][1]:
                 result[rows] = Leaf(rows[0][0] if rows else None)
             elif rows not in split:
@@ -184,6 +190,7 @@ class _Matrix:
         if len(occurrences) == 1:
             return occurrences[0]
         self._spend(len(occurrences) * len(rows))
+        # `min` returns the first of several minima: the leftmost.
         return min(occurrences, key=lambda occurrence: self._cost(rows, occurrence))
 
     def _cost(self, rows: _Rows, occurrence: int) -> tuple[int, int, int]:
@@ -196,7 +203,9 @@ class _Matrix:
             if test is not None:
                 constructor = self.arms[number].tests[test].constructor
                 heads[constructor.tag] = constructor
+        # With all constructors among the cases there is no default branch.
         complete = len(heads) == self.siblings(next(iter(heads.values())))
+        # The criteria p, b and a: prefix, branches, arity.
         return -prefix, len(heads) + (not complete), sum(len(c.inputs) for c in heads.values())
 
     def _split(self, rows: _Rows, occurrence: int) -> tuple[list[tuple[Constructor, _Rows]], _Rows | None]:
@@ -213,25 +222,30 @@ class _Matrix:
             if test is None:
                 rest.append(row)
                 self._spend(1 + len(unfinished))
+                # A row without a test here matches all constructors.
                 for kept in unfinished.values():
                     kept.append(row)
+                # This row matches everything, so later rows are unreachable.
                 if not pending:
                     break
                 continue
             constructor, inner = self.arms[number].tests[test].constructor, self.arms[number].tests[test].inner
             tag = constructor.tag
             if tag not in cases:
+                # Earlier rows without a test here match this constructor, too.
                 cases[tag] = constructor, list(rest)
-                unfinished[tag] = cases[tag][1]
+                unfinished[tag] = cases[tag][1]  # the same list, so rows appended to one are in both
                 self._spend(len(rest))
             if tag in unfinished:
                 index = pending.index(test)
+                # The tests of the fields replace the test that succeeded, in its place: this keeps them left to right.
                 unfinished[tag].append((number, (*pending[:index], *inner, *pending[index + 1 :])))
-                self._spend(1 + len(pending) // 16)
+                self._spend(1 + len(pending) // 16)  # copying sixteen tests costs about as much as visiting a row
+                # The row has no open test left in this case, so it hides all later rows there.
                 if len(pending) == 1 and not inner:
                     del unfinished[tag]
         self.tests_left -= len(cases)
-        self._spend(0)
+        self._spend(0)  # `tests_left` changed: check the budget
         groups = [(constructor, tuple(kept)) for constructor, kept in cases.values()]
         return groups, None if len(groups) == self.siblings(groups[0][0]) else tuple(rest)
 
@@ -244,7 +258,9 @@ class _Matrix:
     def in_order(self) -> list[Node]:
         """Return the nodes that try the arms one after the other."""
         reachable = next((n + 1 for n, arm in enumerate(self.arms) if not arm.first), len(self.arms))
+        # The leaf without an arm is needed only where the last arm can fail.
         nodes: list[Node] = [Leaf(None)] if reachable == len(self.arms) and self.arms[-1].first else []
+        # Backwards: an arm that fails leads to the next arm, whose nodes must exist.
         for number in range(reachable - 1, -1, -1):
             failed = nodes[-1] if nodes else None
             nodes.append(Leaf(number))

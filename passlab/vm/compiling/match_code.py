@@ -39,7 +39,7 @@ class MatchCode:
     def generate(self) -> Work:
         """Emit the code; return the register of the result."""
         code, expr = self.code, self.expr
-        merged = code.register()
+        merged = code.register()  # all arms write their result here
         worklist = [_label(self.tree.root)]
         while worklist:
             label = worklist.pop()
@@ -66,15 +66,17 @@ class MatchCode:
             offsets = self.starts[yes] - pc, self.starts[no] - pc
             code[pc] = Instruction(Opcode.IF, tag, expected, *offsets, node=self.expr)
         for pc in self.exits:
-            code[pc] = Instruction(Opcode.GOTO, len(code) - pc, node=self.expr)
+            code[pc] = Instruction(Opcode.GOTO, len(code) - pc, node=self.expr)  # behind the match
 
     # ------------------------------------------------------------ nodes
     def _test(self, switch: Switch, case: int) -> list[_Label]:
         """Emit the test of one case; return the labels of both outcomes, the one to emit next last."""
         code, expr, occurrence = self.code, self.expr, switch.occurrence
+        # The first test of a switch reads the tag; the tests of the other cases compare the same register.
         if case == 0:
             self._fill_places(switch)
             if switch in self.reads:
+                # `code.count` is the number of the next register, which is taken only if the tag has none yet.
                 tag = self.tags.setdefault(occurrence, code.count)
                 if tag == code.count:
                     code.register()
@@ -111,6 +113,7 @@ class MatchCode:
         fills: dict[Node, list[int]] = {}
         reads: set[Node] = set()
         filled: dict[Node, int] = {self.tree.root: _occurrence_bit(ROOT)}
+        # Reversed postorder is a topological order: all predecessors of a node come before it.
         for node in reversed(self.tree.nodes):
             here = filled.pop(node)
             needed: list[int] = []
@@ -124,6 +127,7 @@ class MatchCode:
                 reads.add(node)
                 here |= _tag_bit(node.occurrence)
             for following in _all_following(node):
+                # The intersection over all paths: a forward must-analysis. Without cycles one round is enough.
                 filled[following] = filled.get(following, here) & here
         return fills, reads
 
@@ -154,8 +158,8 @@ def _all_following(switch: Switch) -> list[Node]:
 
 
 def _occurrence_bit(occurrence: int) -> int:
-    return 1 << 2 * occurrence
+    return 1 << 2 * occurrence  # the even bits
 
 
 def _tag_bit(occurrence: int) -> int:
-    return 2 << 2 * occurrence
+    return 2 << 2 * occurrence  # the odd bits

@@ -34,10 +34,11 @@ def load_constants(path: FileName) -> dict[str, np.ndarray[Any, Any]]:
     """Read the arrays of a file. Raises `VerifyError` where it is malformed, `RunError` where it cannot be read."""
     data = read_bytes(path, "the constants")
     file = Reader(data[:-4], "constants")
+    # The checksum is compared first, so nothing of a damaged file is parsed.
     if len(data) < 4 or zlib.crc32(data[:-4]) != int.from_bytes(data[-4:], "little") or file.number() != MAGIC:
         raise file.bad("this is no file of constants, or it is damaged")
     arrays: dict[str, np.ndarray[Any, Any]] = {}
-    for _ in range(file.count(16)):
+    for _ in range(file.count(16)):  # an entry has at least two lengths of 8 bytes
         name = file.text()
         try:
             arrays[name] = tensor_of_record(file.take(file.number()))

@@ -24,6 +24,7 @@ from passlab.vm.isa import Instruction, decode
 from passlab.vm.verifier import verify
 
 Part = TypeVar("Part")
+# Device 0 has no number in its name, so each device has one spelling.
 _DEVICE = re.compile(r"([a-z]+)(?::([1-9][0-9]{0,3}))?\Z")
 CHUNK = 1 << 20  # bytes that are read at once
 REGISTERS_PER_INSTRUCTION = 16  # at most; an instruction writes one
@@ -64,6 +65,7 @@ class Reader:
     def count(self, size: int) -> int:
         """Return the length of a list whose elements take at least `size` bytes each."""
         count = self.number()
+        # Checked before the list is allocated: a forged count could demand any amount of memory.
         if count * size > self.left:
             raise self.bad(f"a list of {count:,} is announced and {self.left:,} bytes are left")
         return count
@@ -110,6 +112,7 @@ class Reader:
 def load(bytecode: bytes | bytearray | str, lib: KernelLibrary | str | None) -> Executable:
     """Return the executable of `bytecode` with the kernels of `lib`. Raises `VerifyError`, or `RunTypeError`."""
     if isinstance(bytecode, str):
+        # Latin-1 turns each character below 256 into the byte of that number.
         bytecode = bytecode.encode("latin-1", "replace")
     if not isinstance(bytecode, (bytes, bytearray)):
         raise RunTypeError(f"bytecode is bytes or a bytearray, not {type(bytecode).__name__}")
@@ -120,6 +123,7 @@ def load(bytecode: bytes | bytearray | str, lib: KernelLibrary | str | None) -> 
     sections = {name: file.section(name) for name in SECTIONS}
     file.finish()
     library = lib if isinstance(lib, KernelLibrary) else KernelLibrary(lib or "")
+    # A checksum detects a mix-up of files; against forged bytes all parts are checked below.
     if _read_whole(sections["types"], Reader.number) != library.digest:
         raise VerifyError("the library is not the one that was saved with this executable")
     return _assemble(sections, _library_module(library.text))
@@ -134,6 +138,7 @@ def bytecode_size(read: Callable[[int], bytes]) -> int:
     for frame in (0, *(4 for _ in SECTIONS)):  # the version has no checksum, sections have one
         length = int.from_bytes(read(8), "little") + frame
         size += 8 + length
+        # In chunks, since an announced length may exceed the memory.
         while length > 0 and (data := read(min(length, CHUNK))):
             length -= len(data)
     return size
@@ -195,6 +200,7 @@ def _kernel(mod: IRModule, name: str) -> Function:
 
 
 def _devices(r: Reader) -> tuple[VirtualDevice, ...]:
+    # 16: the lengths of two strings, of 8 bytes each.
     devices = tuple([VirtualDevice(_device(r), None, r.text()) for _ in range(r.count(16))])
     if not devices or r.number() != 0 or devices[0] != VirtualDevice():
         raise r.bad("the host is not the first device")
@@ -214,7 +220,7 @@ def _device(r: Reader) -> Device:
 def _constants(r: Reader) -> tuple[tuple[Any, ...], dict[int, str], tuple[int, ...]]:
     constants: list[Any] = []
     late: dict[int, str] = {}
-    for i in range(r.count(12)):
+    for i in range(r.count(12)):  # a kind of 4 bytes and a length of 8
         kind = r.number32()
         if kind == 1:
             late[i] = r.text()
@@ -252,12 +258,14 @@ def _functions(r: Reader) -> tuple[VMFunction, ...]:
 
 def _function(r: Reader) -> VMFunction:
     head = r.texts()
+    # Twelve digits are more than any file has; Python's `int` takes quadratic time for long texts.
     if len(head) != 3 or not all(h.isascii() and h.isdecimal() and len(h) < 12 for h in head[1:]):
         raise r.bad("a function has no name, register count and instruction count")
     name, registers, count = head[0], int(head[1]), int(head[2])
     params, devices = r.texts(), r.numbers()
     if len(devices) != len(params):
         raise r.bad(f"{name}: the devices are not those of its parameters")
+    # An instruction has at least a length, a checksum and an opcode, of 8 bytes each.
     if count * 24 > r.left or registers > REGISTERS_PER_INSTRUCTION * (count + len(params)) + 64:
         raise r.bad(f"{name}: {count:,} instructions and {registers:,} registers are announced")
     return VMFunction(name, params, tuple([_instruction(r) for _ in range(count)]), registers, tuple(devices))

@@ -30,7 +30,7 @@ from passlab.vm.executable import Executable, VMFunction
 from passlab.vm.files.disk import FileName, read_bytes, write_bytes
 from passlab.vm.isa import encode
 
-MAGIC = 0xD225DE2F4214151D
+MAGIC = 0xD225DE2F4214151D  # TVM's, for the bytecode of its virtual machine
 VERSION = "passlab-vm 1"
 SECTIONS = ("devices", "globals", "constants", "primitives", "code", "types")
 EXECUTABLE = "executable"  # the kind of a library file whose parts are an executable and its kernels
@@ -113,6 +113,7 @@ def number(value: int) -> bytes:
 
 def text(value: str) -> bytes:
     """Return a string as bytes, after its length."""
+    # Python's strings may hold lone surrogates, which strict UTF-8 rejects.
     data = value.encode("utf-8", "surrogatepass")
     return number(len(data)) + data
 
@@ -140,7 +141,7 @@ def _devices(exe: Executable) -> bytes:
         device = virtual_device.device
         name = f"{device.kind}:{device.device_id}" if device.device_id else device.kind
         parts.append(text(name) + text(virtual_device.memory_scope))
-    return b"".join(parts) + number(0)
+    return b"".join(parts) + number(0)  # the number of the host
 
 
 def _constants(exe: Executable) -> bytes:
@@ -158,6 +159,7 @@ def _constants(exe: Executable) -> bytes:
 def _primitives(exe: Executable) -> bytes:
     parts = [texts(exe.kernel_names), number(len(exe.kernel_functions))]
     for i, function in enumerate(exe.kernel_functions):
+        # Sorted, so that equal executables have equal bytes.
         attrs = sorted((k, v) for k, v in function.attrs.items() if isinstance(v, str))
         parts.append(number(i) + number(len(attrs)) + b"".join(text(k) + text(v) for k, v in attrs))
     return b"".join(parts)
@@ -178,5 +180,6 @@ def _function(function: VMFunction) -> bytes:
 def _library(exe: Executable) -> KernelLibrary:
     functions: dict[str, Function] = dict(zip(exe.kernel_names, exe.kernel_functions, strict=True))
     for name, entry in exe.entry_types.items():
+        # The body is a placeholder: only the parameters and their types are read back.
         functions[name] = Function(entry.params, Tuple(()), None, entry.type_params, {SIGNATURE: 1})
     return KernelLibrary.of(functions, exe.type_definitions)

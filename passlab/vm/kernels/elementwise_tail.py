@@ -73,6 +73,7 @@ class Tail:
             for number in numbers:
                 index = blocks[number]
                 block = result[index]
+                # The last block along an axis may be shorter.
                 if buffers and block.shape != buffers[0].shape:
                     buffers = self._buffers(block.shape)
                 self._run_block({s: values[s][_within(index, axes)] for s, axes in cuts.items()}, block, buffers)
@@ -93,11 +94,13 @@ class Tail:
 def _blocks(shape: tuple[int, ...], itemsize: int) -> Iterator[Index]:
     """Yield the indices of blocks of about `BLOCK` bytes along the first axes, each contiguous."""
     axis, inner = 0, math.prod(shape[1:]) * itemsize
+    # Go inwards until one index of the axis is no larger than a block.
     while inner > BLOCK and axis + 1 < len(shape):
         axis += 1
         inner = math.prod(shape[axis + 1 :]) * itemsize
     step = max(1, BLOCK // max(inner, 1))
     for outer in itertools.product(*map(range, shape[:axis])):
+        # Slices, not numbers: a block keeps the rank of the result.
         head = tuple([slice(i, i + 1) for i in outer])
         for start in range(0, shape[axis], step):
             yield (*head, slice(start, min(start + step, shape[axis])))
@@ -105,12 +108,13 @@ def _blocks(shape: tuple[int, ...], itemsize: int) -> Iterator[Index]:
 
 def _cut_axes(shape: tuple[int, ...], whole: tuple[int, ...]) -> tuple[tuple[int, bool], ...]:
     """Return for each axis of an operand the aligned axis of the result, and whether it has the same length."""
-    first = len(whole) - len(shape)
+    first = len(whole) - len(shape)  # broadcasting aligns the last axes
     return tuple([(first + i, length == whole[first + i]) for i, length in enumerate(shape)])
 
 
 def _within(index: Index, axes: tuple[tuple[int, bool], ...]) -> Index:
     """Return the index of the part of an operand that a block of the result needs."""
+    # An axis of length 1 is broadcast, so it is never cut.
     return tuple([index[axis] if follows else slice(None) for axis, follows in axes if axis < len(index)])
 
 
@@ -152,6 +156,7 @@ def _end_of(body: Expr, order: Sequence[Expr], shape: Any) -> dict[Expr, Call]:
         for child in children(node):
             users.setdefault(child, []).append(node)
     result: dict[Expr, Call] = {}
+    # Backwards: the users of a node are decided before the node.
     for node in reversed(order):
         if isinstance(node, Call) and _in_place(node, shape):
             using = users.get(node, [])
@@ -193,10 +198,12 @@ class _BufferPlan:
 
     def operation(self, node: Call) -> TailOperation:
         """Return an operator of the tail with its buffers. The calls must come in the order of execution."""
+        # An operand without a buffer comes from outside the tail and is read from its slot.
         operands = tuple([(a not in self.buffers, self.buffers.get(a, self.slots.get(a, 0))) for a in node.args])
         for argument in node.args:
             self.left[argument] -= 1
             if not self.left[argument] and argument in self.buffers:
+                # Freed before the target is chosen: an elementwise operator may write over its operand.
                 self.free.append(self.buffers.pop(argument))
         if not self.free:
             self.free.append(self.count)

@@ -65,6 +65,7 @@ def fuse(call: Call, users: Users, *, adds: bool = True, relu_after_sum: bool = 
     for user in _following(call, users):
         operands = [a for a in user.args if a is not last]
         relu = _is_relu(user)
+        # A ReLU ends the chain: nothing is fused behind it.
         if relu and (other is None or relu_after_sum):
             return FusedProduct(call, bias, other, True, user, frozenset((*inside, last)))
         if not relu and bias is None and _is_bias(user, operands, users):
@@ -84,6 +85,7 @@ def _following(call: Call, users: Users) -> Iterator[Call]:
         (user,) = users[call]
         if not isinstance(user, Call) or not (_is_relu(user) or op_name(user) in ("add", "nn.bias_add")):
             return
+        # Equal types are the same object, so `is` compares them.
         if user.checked_type_ is not call.checked_type_:
             return
         yield user
@@ -118,6 +120,7 @@ def _is_bias(user: Call, operands: Sequence[Expr], users: Users) -> bool:
         attrs: Any = user.attrs
         return operands[0] is user.args[1] and attrs.axis % rank == CHANNELS
     expected = tuple(n if axis == CHANNELS else 1 for axis, n in enumerate(whole.shape))
+    # For images (1, C, 1, 1), or the same without its first axis.
     return part.shape in (expected, expected[CHANNELS:])
 
 
@@ -135,6 +138,7 @@ def shape_of(node: Expr) -> tuple[int, ...]:
 
 def is_frozen(array: Array) -> bool:
     """Whether an array cannot change: it is read-only and owns its memory."""
+    # A view may change through its base, even if it is read-only itself.
     return not array.flags.writeable and array.base is None
 
 
@@ -150,6 +154,7 @@ class FrozenCache:
 
     def __call__(self, array: Array) -> Any:
         entry = self.entries.get(id(array))
+        # Python reuses the id of an array that was freed, so the entry must still refer to this one.
         if entry is not None and entry[0]() is array:
             return entry[1]
         result = self.compute(array)

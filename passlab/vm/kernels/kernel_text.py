@@ -120,6 +120,7 @@ class KernelText:
             self.texts[node] = target
             self.owned.add(node)
             return
+        # Only views stand inside another expression: each computation has a line, and so a source location, of its own.
         inside = self.uses[node] == 1 and expr.atom and width(expr.text) <= SHORT and EMITTERS.get(op.name) in VIEWS
         if inside or node is self.function.body:
             self.texts[node] = expr.text
@@ -145,6 +146,7 @@ def _parts(node: Expr) -> Sequence[Expr]:
 def _has_type_of(first: Expr | None, node: Call) -> bool:
     """Whether a result has the static shape and dtype of the first argument, and is not 0-d."""
     ty = node.checked_type_
+    # 0-d results are NumPy scalars, which cannot be written into.
     if first is None or not isinstance(ty, TensorType) or ty.dynamic or not ty.shape:
         return False
     return first.checked_type_ is ty and node.args.count(first) == 1

@@ -82,6 +82,7 @@ def _is_bracketed(text: str) -> bool:
     depth = 0
     for i, char in enumerate(text):
         depth += (char in "([{") - (char in ")]}")
+        # A space outside brackets stands between operands, and a leading minus binds weaker than a method.
         if char == " " and depth == 0:
             return False
         if depth == 0 and char == "-" and i == 0:
@@ -94,6 +95,7 @@ def _infix(symbol: str, dtypes: frozenset[str]) -> Emitter:
         if context.dtype not in dtypes:
             return None
         left, right = map(wrap, context.args)
+        # A comparison returns bool, which does not fit into the array of an argument.
         keeps = context.result.dtype == context.dtype
         return PyExpr(
             f"{left} {symbol} {right}", False, into=(lambda t: f"{t} {symbol}= {context.args[1]}") if keeps else None
@@ -148,6 +150,7 @@ def _bias_add(context: EmitContext) -> PyExpr | None:
     if context.dtype not in NUMBERS or context.types[1].dtype != context.dtype:
         return None
     after = rank - axis - 1
+    # New axes of length 1 stand for those after the axis of the bias.
     bias = wrap(context.args[1]) + (f"[:, {', '.join(['None'] * after)}]" if after else "")
     return PyExpr(f"{wrap(context.args[0])} + {bias}", False, into=lambda t: f"{t} += {bias}")
 
@@ -177,6 +180,7 @@ def _cast(context: EmitContext) -> PyExpr | None:
 
 
 def _where(context: EmitContext) -> PyExpr | None:
+    # `context.dtype` is that of the condition.
     return PyExpr(f"np.where({', '.join(context.args)})") if context.dtype == "bool" else None
 
 

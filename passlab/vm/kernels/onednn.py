@@ -31,7 +31,7 @@ NEEDED = (
     "_linear_pointwise",
     "_reorder_linear_weight",
 )
-THERE = torch.backends.mkldnn.is_available() and all(hasattr(ops, name) for name in NEEDED)
+AVAILABLE = torch.backends.mkldnn.is_available() and all(hasattr(ops, name) for name in NEEDED)
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Product:
 
 def find_products(function: Function) -> dict[Expr, Product]:
     """Return the products of a primitive function that oneDNN computes, by their last calls."""
-    if not THERE:
+    if not AVAILABLE:
         return {}
     users = users_in(function)
     calls = [
@@ -73,7 +73,7 @@ class ProductMaker:
 
 
 def _flat(array: Array) -> torch.Tensor:
-    return torch.from_numpy(array.reshape(-1).copy())
+    return torch.from_numpy(array.reshape(-1).copy())  # a copy: a `FrozenCache` must not refer to the array
 
 
 def _copy(array: Array) -> torch.Tensor:
@@ -97,6 +97,7 @@ def _convolution(call: Call) -> ProductMaker | None:
     if weight[:2] != (result[1], data[1] // groups):
         return None  # depthwise, with the weight's axes channel and multiplier
     top, left, bottom, right = (int(p) for p in full_padding(attrs.padding, 2))
+    # oneDNN pads both sides of an axis alike, so other padding is computed before.
     even = top == bottom and left == right
     pads, size = (
         ([top, left], list(data)) if even else ([0, 0], [*data[:2], data[2] + top + bottom, data[3] + left + right])
@@ -128,6 +129,7 @@ def _transposed_convolution(call: Call) -> ProductMaker | None:
     top, left, bottom, right = (int(p) for p in full_padding(attrs.padding, 2))
     data, groups, strides = shape_of(call.args[0]), int(attrs.groups), _sizes(attrs.strides)
     extra = _sizes(attrs.output_padding)[:2]
+    # PyTorch requires an output padding below the stride.
     if (top, left) != (bottom, right) or groups != 1 or any(e >= s for e, s in zip(extra, strides, strict=True)):
         return None
     where = ([top, left], extra, strides, _sizes(attrs.dilation), groups)

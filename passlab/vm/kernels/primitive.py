@@ -91,6 +91,7 @@ class Kernel:
         except Exception:
             self.explain(inputs)
             raise
+        # For a tuple or a wrong shape `_write` flattens the tuple or raises the error.
         if np.shape(value) == result.shape:
             result[...] = value
         else:
@@ -98,6 +99,7 @@ class Kernel:
 
     def explain(self, inputs: Sequence[Any]) -> None:
         """Run again operator by operator after an error in `value`, to raise the located error of the operator."""
+        # A deque of length 0 exhausts the iterator and keeps nothing.
         deque(values_inside(self.function, inputs), maxlen=0)
 
 
@@ -152,6 +154,7 @@ class _Program:
 
         def run(inputs: Sequence[Array], results: Sequence[Array]) -> None:
             values = fill(inputs)
+            # The results are the last value: `_writing_step` reads `values[-1]`.
             values.append(results)
             for step in steps:
                 step(values)
@@ -189,7 +192,9 @@ class _Program:
         """Return the output of each slot whose operator can write into that output directly."""
         calls = {slot for node, slot in self.nodes if isinstance(node, Call)}
         spread = [s for s in outputs if s in calls]
+        # All outputs are calls, and no call is two outputs.
         single = len(outputs) == len(spread) == len(set(spread))
+        # A call that returns a tuple has no single array to write into.
         tensors = isinstance(self.function.body, Tuple) or not isinstance(self.function.body.checked_type_, TupleType)
         return {slot: i for i, slot in enumerate(outputs)} if single and tensors else {}
 
@@ -267,6 +272,7 @@ class _Program:
 
 def _value_step(kernel: Callable[..., Any], node: Call, parts: list[int], slot: int) -> Step:
     attrs = node.attrs
+    # One and two operands, the usual counts, need no list and no unpacking.
     if len(parts) == 1:
         (one,) = parts
 
@@ -341,6 +347,7 @@ def fit(value: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
     """Return a value as an array of the expected dtype. Raises `RunError` for another shape."""
     if type(value) is not np.ndarray:
         value = np.asarray(value)
+    # Dtypes are mostly the same object, which `is` finds at once.
     if value.dtype is not dtype and value.dtype != dtype:
         value = value.astype(dtype)
     if value.shape != shape:

@@ -16,6 +16,7 @@ from typing import Any
 
 from passlab.errors import Diagnostic, VerifyError
 
+# A name that hid a builtin would change the meaning of generated calls.
 RESERVED = frozenset(keyword.kwlist) | frozenset(keyword.softkwlist) | frozenset(dir(builtins)) | {"np", "constants"}
 LONGEST = 60  # characters of one name
 NAME_WIDTH = 6  # characters that `width` counts per name
@@ -80,6 +81,7 @@ def literal(value: Any) -> str:
         elif isinstance(item, (tuple, list)):
             begin, end = "()" if isinstance(item, tuple) else "[]"
             end = ",)" if isinstance(item, tuple) and len(item) == 1 else end
+            # Each field has a comma before it; `[1:]` drops the first comma.
             inner = [part for field in item for part in ((False, ", "), (True, field))][1:]
             stack += reversed([(False, begin), *inner, (False, end)])
         elif isinstance(item, dict):
@@ -92,6 +94,7 @@ def literal(value: Any) -> str:
 
 def _scalar_literal(value: Any) -> str:
     if isinstance(value, str):
+        # `str`, and `int` and `float` below, since a subclass may have another `repr`.
         text = repr(str(value))  # escapes quotes, line ends, control, bidirectional and surrogate characters
         return text if '"' in text or "'" in text[1:-1] else f'"{text[1:-1]}"'
     if value is None or isinstance(value, bool):

@@ -79,7 +79,7 @@ def scalar_function(function: Function) -> Operation | None:
     constants = [n for n in nodes if isinstance(n, Constant)]
     for constant in constants:
         slots[constant] = len(function.params) + len(values)
-        values.append(constant.data[()])
+        values.append(constant.data[()])  # `[()]` turns a 0-d array into a NumPy scalar
     for node in nodes:
         if isinstance(node, Call):
             operation = _operation(node)
@@ -115,6 +115,7 @@ def scalar_text(function: Function, args: Sequence[str], constant: Callable[[Any
             symbol = SYMBOLS[operation]
             parts = [texts[a] for a in node.args]
             texts[node] = f"({symbol}{parts[0]})" if len(parts) == 1 else f"({parts[0]} {symbol} {parts[1]})"
+    # The outermost parentheses are not needed.
     return texts[function.body].removeprefix("(").removesuffix(")") if calls else None
 
 

@@ -57,6 +57,7 @@ class FunctionBlocks:
         for register, writers in self.writers.items():
             instruction = self.code[writers[0]]
             name = instruction.spec.copied_name
+            # With one writer a register holds the constant at each read: the verifier found no read before a write.
             if len(writers) > 1 or register < self.params or not name:
                 continue
             if name in instruction.spec.constants:
@@ -68,7 +69,7 @@ class FunctionBlocks:
     def _basic_blocks(self) -> dict[int, int]:
         """Find the basic blocks, count the predecessors of each, and return their ends by head."""
         heads = {0}
-        self.entries[0] = 1
+        self.entries[0] = 1  # the call of the function
         for pc, instruction in enumerate(self.code):
             if instruction.spec.transfers_control:
                 successors = instruction.successors(pc)
@@ -90,6 +91,7 @@ class FunctionBlocks:
         """Let a kernel allocate its results where their storages have no other use."""
         call = self.code[pc]
         outs, ins = call.results, call.inputs
+        # A kernel that reads or writes one of its results twice needs the tensors.
         if not outs or len(set(outs)) < len(outs) or not set(outs).isdisjoint(ins):
             return
         allocations: list[int] = []
@@ -108,7 +110,7 @@ class FunctionBlocks:
         if maker is not None:
             self.dropped.update(allocations)
             self.makers[pc] = maker, kinds
-            for storage in allocations[::2]:
+            for storage in allocations[::2]:  # pairs of storage and tensor
                 self.storages[storage] = int(self.presets[self.code[storage].size]), pc
 
     def _allocation(self, out: int, start: int, pc: int) -> tuple[int, int] | None:
@@ -123,8 +125,10 @@ class FunctionBlocks:
             return None
         size = self.presets.get(result[1].size)
         kind = array_dtype(tensor[1].dtype)
+        # A product of floats does not overflow, however large the numbers in a file are.
         if size is None or np.prod(tensor[1].shape, dtype=np.float64) * kind.itemsize > int(size):
             return None  # the instructions raise the error
+        # The tensor is used before the kernel has written it, so it must exist.
         if any(out in self.code[i].reads() for i in range(tensor[0] + 1, pc)):
             return None
         return result[0], tensor[0]
@@ -139,6 +143,7 @@ class FunctionBlocks:
     def _drop_dead_code(self) -> None:
         """Drop instructions that write or kill constants, and kills of dropped storages."""
         dead = {r for pc in self.dropped for r in self.code[pc].writes()}
+        # The results of these kernels are still written, by the kernels themselves.
         dead -= {r for pc in self.makers for r in self.code[pc].args}
         for pc, instruction in enumerate(self.code):
             written = instruction.writes()

@@ -60,6 +60,7 @@ class CompiledEngine:
         self.allocator = allocator
         self.decode = decode
         self.state = state
+        # Code that uses an allocator refers to it, so no other machine can share this code.
         self.caches: dict[str, Any] = exe.compiled_code if allocator is None else {}
         self.waiting: list[Any] = []  # generators
         self.least_checked = -1
@@ -125,8 +126,9 @@ class CompiledEngine:
         *below, top = frames
         for frame, above in zip(below, frames[1:], strict=True):
             waiting = _interpret(self.exe, self.decode, self.state, frame, above.result_register)
-            next(waiting)
+            next(waiting)  # to its first `yield`, where it waits to be sent the result
             self.waiting.append(waiting)
+        # Compiled code can begin only at the first instruction.
         if top.pc:
             return _interpret(self.exe, self.decode, self.state, top)
         return Call(top.func_index, tuple(top.registers[: len(self.exe.functions[top.func_index].params)]))
@@ -136,10 +138,11 @@ class CompiledEngine:
         waiting, state, entries = self.waiting, self.state, self.entries
         cap = limits.current().frames
         while True:
+            # A tail call: the caller has ended, so nothing waits for this result but the frames below it.
             while type(value) is Call:
                 func, args = value.func, value.args
                 value = (entries.get(func) or self._entry(func)).begin(state, *args)
-                args = ()
+                args = ()  # else this variable would keep arrays alive that the callee has dropped
             if type(value) is GeneratorType:
                 waiting.append(value)
                 value = None
@@ -159,6 +162,7 @@ class CompiledEngine:
                         waiting.append(value)
                         value = None
             except StopIteration as done:
+                # A generator that returned has no frame; with one, the exception came from a function that it called.
                 if waiting[-1].gi_frame is not None:
                     raise RunError("a kernel raised StopIteration") from done
                 waiting.pop()
@@ -173,7 +177,7 @@ class CompiledEngine:
             if generator.gi_frame is not None:
                 stack.append(self._frame(generator.gi_frame, None, result, whole))
                 result = self._result_register(stack[-1])
-                stack[-1].pc += 1
+                stack[-1].pc += 1  # a waiting frame goes on behind its call
         innermost = self._innermost()
         if innermost is not None:
             frame, line = innermost
@@ -188,7 +192,7 @@ class CompiledEngine:
         traceback: TracebackType | None = self.error.__traceback__ if self.error is not None else None
         while traceback is not None:
             if traceback.tb_frame.f_code in self.numbers or traceback.tb_frame.f_code is _INTERPRET:
-                frame = traceback.tb_frame, traceback.tb_lineno
+                frame = traceback.tb_frame, traceback.tb_lineno  # the last one found is the innermost
             traceback = traceback.tb_next
         return frame
 
@@ -210,6 +214,7 @@ class CompiledEngine:
             names = error.registers if isinstance(error, OutOfFuel) and line is not None else frame.f_locals
             count = self.exe.functions[index].register_file_size
             registers = [as_array(names.get(f"r{i}")) for i in range(count)]
+            # Constants are globals of the text, not local variables.
             for register, value in FunctionSource(self.exe, index, self.allocator).blocks.presets.items():
                 registers[register] = value
         vm_frame = Frame(index, registers, result)
@@ -223,6 +228,7 @@ def _interpret(exe: Executable, decode: Decoder, state: State, frame: Frame, awa
     r, pc = frame.registers, frame.pc
     code = decode(frame.func_index)
     if awaited is not None:
+        # This `yield` makes no call: `_resume` ignores the pair.
         r[awaited] = as_array((yield 0, ()))
         awaited = None
     while True:
@@ -247,7 +253,7 @@ def _interpret(exe: Executable, decode: Decoder, state: State, frame: Frame, awa
             pc += 1
 
 
-_INTERPRET = _interpret.__code__
+_INTERPRET = _interpret.__code__  # by which `_innermost` recognises its frames
 
 
 def _interpreted_function(exe: Executable, decode: Decoder, index: int) -> Callable[..., Activation]:

@@ -69,7 +69,7 @@ class FunctionSource(Emitter):
         self.names |= {"Call": Call, "OutOfFuel": OutOfFuel, "limit": limits.check}
         self.pc = 0  # of the instruction that is being emitted
         self.lines: list[str] = []
-        self.pcs: list[int] = [0]
+        self.pcs: list[int] = [0]  # there is no line 0
         calls = {pc for pc, i in enumerate(self.instructions) if i.spec.flow is Flow.CALL}
         self.tails = {pc for pc in calls if is_tail(self.function, pc)}
         self.is_generator = calls != self.tails
@@ -162,6 +162,7 @@ class FunctionSource(Emitter):
             elif high > low:
                 depth += bool(text)
                 middle = (low + high) // 2
+                # Pushed first and popped last: the lower half comes first in the text.
                 stack.append((middle, high, depth, "else:"))
                 stack.append((low, middle, depth, f"if pc < {middle}:"))
 
@@ -180,6 +181,7 @@ class FunctionSource(Emitter):
                 if pc not in self.labels:
                     self.labels[pc] = len(self.labels)
                     self.waiting.append(pc)
+                # Both are the end of the loop's body, so the next iteration begins at the label.
                 lines.append((depth, f"pc = {self.labels[pc]}" if len(self.labels) > 1 else "continue", pc))
                 continue
             first = False
@@ -191,6 +193,7 @@ class FunctionSource(Emitter):
             else:
                 test, yes, no = control
                 lines.append((depth, f"if {test}:", end))
+                # In reverse, so that the true branch is emitted first.
                 stack += [(depth + 1, no, ""), (depth, end, "else:"), (depth + 1, yes, "")]
         return lines
 
@@ -200,6 +203,7 @@ class FunctionSource(Emitter):
         That is a pc, -1 where control leaves the function, or a condition with two pcs.
         """
         last = self.instructions[end]
+        # True where the block ends because a jump leads to `end`, whose instruction begins another block.
         entered = end != start and end in self.blocks.ends and self.blocks.entries[end] > 0
         control = None if entered else last
         count = end - start + (control is not None)
@@ -268,6 +272,7 @@ class FunctionSource(Emitter):
             pair = self.code(i)
             star = "" if i.spec.is_pair else "*"
             return [f"call = Call({star}{pair})", "state.left = left", "return call"], -1
+        # The local variable is a fast copy of the fuel, which the callee takes from the shared state.
         return ["state.left = left", f"{self.target(i.dst)} = yield {self.code(i)}", "left = state.left"], pc + 1
 
     def _calls_itself(self, pc: int) -> bool:
@@ -277,6 +282,7 @@ class FunctionSource(Emitter):
     def _begin_again(self, i: Instruction) -> list[str]:
         """Return the lines that begin the function again with new arguments, all other registers cleared."""
         pairs = [(f"r{n}", self.read(a)) for n, a in enumerate(i.args) if f"r{n}" != self.read(a)]
+        # One assignment for all, since an argument may be a parameter that is overwritten.
         lines = [f"{', '.join(p for p, _ in pairs)} = {', '.join(a for _, a in pairs)}"] if pairs else []
         for first in range(0, len(self.cleared), 20):
             lines.append(f"{' = '.join(self.cleared[first : first + 20])} = None")
@@ -365,4 +371,5 @@ class FunctionSource(Emitter):
         if text is None:
             text = f"{self._global(kernel.scalar, f'scalar{pc}')}({', '.join(self.read(r) for r in ins)})"
         kind = self._global(kinds[0][1].type, f"np_{kinds[0][1].type.__name__.rstrip('_')}")
+        # Operands of another type give a result of another type: then the kernel on arrays computes it.
         return [f"{results} = {text}", f"if type({results}) is not {kind}: {results} = {name}({args})"]

@@ -71,6 +71,7 @@ def materialize(registers: Sequence[Any]) -> list[Any]:
             storage = Storage(value.size, value.device)
             result[index] = storage
             number = registers[value.register]
+            # Its kernel has run: single instructions would have left a tensor in the storage.
             if isinstance(number, np.generic) and number.dtype == value.dtype:
                 tensor = storage.tensor(0, (), value.dtype)
                 tensor[...] = number
@@ -99,11 +100,12 @@ class BasicBlockMaker:
         end = start
         while (
             not code[end].spec.transfers_control
-            and (end == start or end not in facts.targets)
+            and (end == start or end not in facts.targets)  # a jump leads into the code only at a block's start
             and end - start < LONGEST
         ):
             end += 1
         ending = code[end]
+        # It raises an error, which single instructions locate.
         if ending.spec.flow is Flow.STOP:
             return None
         writer = _Writer(self.exe, code, facts, start)
@@ -231,7 +233,7 @@ class _Writer(Emitter):
         if size < 0 or self.facts.users[i.dst] != 1 or len(self.facts.writers[i.dst]) != 1:
             return False
         name = self.constant(None, "storage")  # becomes a deferred storage when its tensor is known
-        self.names[name + "size"] = size
+        self.names[name + "size"] = size  # `_alloc_tensor` removes it; what stays has no tensor
         self.storages[name] = i
         return self._write(i.dst, name)
 
@@ -244,6 +246,7 @@ class _Writer(Emitter):
         if kind.itemsize > size:
             return False
         self.names[storage] = DeferredStorage(size, self.storages[storage].device, i.dst, kind)
+        # The kernel that computes the tensor replaces this; `write` refuses instructions that read it before.
         self._write(i.dst, "None")
         self.tensors[i.dst] = storage, i
         return True

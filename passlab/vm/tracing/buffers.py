@@ -38,6 +38,7 @@ def content_at(log: Log, buffer: np.ndarray[Any, Any], instant: int) -> np.ndarr
         return None
     copy = buffer.copy()
     flat = bytes_of(copy)
+    # The oldest content comes last: where several overlap, it is what stood there at the instant.
     for old in reversed(later):
         flat[old.start : old.start + len(old.content)] = np.frombuffer(old.content, np.uint8)
     return copy
@@ -79,7 +80,7 @@ class Redirection:
             if ready or not parts:
                 self._rebuilt[id(value)] = (value, self._rebuild(value, parts))
             else:
-                stack.append((value, True))
+                stack.append((value, True))  # again, after its parts
                 stack.extend((part, False) for part in parts)
         return self._rebuilt[id(root)][1]
 

@@ -97,6 +97,7 @@ class Log:
     """The record of a run: columns by event, frames by number, segments."""
 
     def __init__(self) -> None:
+        # Columns of machine numbers, since a list of Python objects would take several times the memory.
         self.points = array("i")
         self.clock = array("d")
         self.started = 0.0
@@ -133,6 +134,7 @@ class Log:
         path = self.path
         if not path.blocks:
             return
+        # After an interrupt these are still the lengths before the first attempt.
         if self._begun[0] is not path:
             self._begun = (path, [len(getattr(self, name)) for name in COLUMNS])
         self._undo()
@@ -157,12 +159,14 @@ class Log:
         counts = np.array([p.count for p in self.blocks], np.int64)[numbers]
         ends = np.cumsum(counts)
         first = np.array([p.point for p in self.blocks], np.int32)[numbers]
+        # 0, 1, 2, ... in each block, without a Python loop over instructions.
         within = np.arange(int(ends[-1])) - np.repeat(ends - counts, counts)
         events = len(self.points)
         clock = np.array(path.clock)
         before = np.concatenate([[self.clock[-1] if self.clock else self.started], clock[:-1]])
         self._write_frames(path, numbers, ends + (events - 1))
         self.points.frombytes((np.repeat(first, counts) + within).astype(np.int32).tobytes())
+        # The instructions of a block share its time evenly.
         shares = np.repeat((clock - before) / counts, counts) * (within + 1)
         self.clock.frombytes((np.repeat(before, counts) + shares).tobytes())
 
@@ -179,20 +183,21 @@ class Log:
         movers, leaves = numbers[moves], kinds[moves] == LEAVE
         tails = np.array([p.tail for p in self.blocks])[movers] & ~leaves
         running = self.switched_to[-1]
+        # A call goes one level down, a return one up, and a tail call stays.
         depth = self.depth[running] + np.cumsum(np.where(leaves, -1, np.where(tails, 0, 1)))
         count = len(moves) - (depth[-1] < 0)  # the return of the entry leads nowhere
         movers, leaves, tails, depth, events = movers[:count], leaves[:count], tails[:count], depth[:count], last[moves]
-        there = self._stack(running, int(depth.min(initial=self.depth[running])))
-        head = len(there)
+        on_stack = self._stack(running, int(depth.min(initial=self.depth[running])))
+        head = len(on_stack)
 
         enters = ~leaves
-        frames = np.concatenate([there, len(self.parent) - 1 + np.cumsum(enters)])
+        frames = np.concatenate([on_stack, len(self.parent) - 1 + np.cumsum(enters)])
         results = np.array([p.result_register for p in self.blocks])[movers]
-        results = np.concatenate([[self.result_register[f] for f in there], results])
-        depths = np.concatenate([[self.depth[f] for f in there], depth]).astype(np.int64)
+        results = np.concatenate([[self.result_register[f] for f in on_stack], results])
+        depths = np.concatenate([[self.depth[f] for f in on_stack], depth]).astype(np.int64)
         order = np.argsort(depths, kind="stable")
         tops = frames[_latest(order, np.concatenate([np.ones(head, bool), enters]))]
-        parents = np.concatenate([[self.parent[f] for f in there], tops[head - 1 : -1]]).astype(np.int64)
+        parents = np.concatenate([[self.parent[f] for f in on_stack], tops[head - 1 : -1]]).astype(np.int64)
         called = _latest(
             order, np.concatenate([np.ones(head, bool), enters & ~tails])
         )  # a tail call replaces that frame
@@ -247,6 +252,7 @@ def _latest(order: Column, chosen: Column) -> Column:
     """
     within = np.arange(len(order))
     array = np.empty_like(order)
+    # The running maximum of chosen positions is the last chosen one; it never comes from the group before.
     array[order] = order[np.maximum.accumulate(np.where(chosen[order], within, 0))]
     return array
 

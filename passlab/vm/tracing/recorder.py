@@ -73,9 +73,9 @@ class TracingMachine(Machine):
         self._numbers: list[int] = []  # of the frames on the stack
         self._unwritten: set[int] = set()
         self._lowest = 0  # frames below this one have not run since the last checkpoint
-        self._limit = 0
-        self._mark = 0
-        self._bytes = 0
+        self._limit = 0  # the length of the log at which recording stops
+        self._mark = 0  # the length of the log at which the next segment begins; 0: as soon as possible
+        self._bytes = 0  # of the objects in the last segment
 
     # ------------------------------------------------------------ driving
     def trace(self, func_index: int, args: Sequence[Any]) -> Value:
@@ -171,6 +171,7 @@ class TracingMachine(Machine):
                 pc = work
                 continue
             if block.kind == LEAVE:
+                # The caller runs on, so the last checkpoint's copy of its frame is out of date.
                 self._lowest = min(self._lowest, len(frames) - 2)
                 numbers.pop()
                 self._return(work)
@@ -264,6 +265,7 @@ class TracingMachine(Machine):
                     pc = work
                     put_value(None)
                     put_time(perf_counter())
+                    # A loop without calls and kernels is stopped here.
                     if len(log.points) >= self._limit:
                         frame.pc = pc
                         return
@@ -341,6 +343,7 @@ class TracingMachine(Machine):
         self._unwritten.add(key)
         self._segment.created.add(key)
         self._bytes += buffer.size + OBJECT_BYTES
+        # Objects are dropped by whole segments, so none may have more than a sixteenth of the cap.
         if self._bytes > self.memory >> 4:
             self._mark = 0
 
@@ -360,6 +363,7 @@ class TracingMachine(Machine):
             content = bytes_of(buffer)[start : start + tensor.nbytes].tobytes()
             self.log.overwritten.setdefault(key, []).append(Overwritten(event, buffer, start, content))
             self.log.saved_bytes += len(content) + OBJECT_BYTES
+            # Objects are dropped only when a segment begins, so begin one before the cap is exceeded.
             if self.log.saved_bytes > self.memory >> 1:
                 self._mark = 0
         self._segment.writes.setdefault(key, []).append(event)
@@ -370,6 +374,7 @@ class TracingMachine(Machine):
         if len(log) >= self._limit:
             return
         self._checkpoint()
+        # The last segment is still being recorded, so it is never dropped.
         while log.kept_bytes() > self.memory and log.dropped < len(log.segments) - 1:
             segment = log.segments[log.dropped]
             segment.values, segment.created, segment.writes = None, set(), {}
@@ -386,6 +391,7 @@ class TracingMachine(Machine):
             last.bytes = self._bytes + EVENT_BYTES * events
             log.kept += last.bytes
         below = log.segments[-1].top if log.segments else None
+        # Frames below `_lowest` are as they were, so the new checkpoint shares them with the last one.
         for _ in range(self._saved_height() - max(self._lowest, 0)):
             assert below is not None
             below = below.below
