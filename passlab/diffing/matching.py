@@ -74,6 +74,7 @@ class Matching:
         numbers = self.numbers
         numbers.read(self.before, self.orders[0], self.sources[0])
         numbers.read(self.after, self.orders[1], self.sources[1])
+        # Several nodes may compute one value: queues pair them in program order.
         waiting: defaultdict[int, deque[Expr]] = defaultdict(deque)
         for node in self.old:
             if node not in self.forward:
@@ -96,6 +97,7 @@ class Matching:
     def _pair_by_operands(self) -> None:
         """Pair nodes of one label where an operand, in the same position, is paired already."""
         source_old, source_new = self.sources
+        # An old node waits in one queue for each operand, so that one unchanged operand suffices to find it.
         waiting: defaultdict[tuple[Any, ...], deque[Expr]] = defaultdict(deque)
         for node in self.old:
             if node not in self.forward:
@@ -107,7 +109,7 @@ class Matching:
                 continue
             for position, operand in enumerate(_operands(node, source_new)):
                 queue = waiting.get((_label(node), position, self._operand_key(operand)))
-                while queue and queue[0] in self.forward:
+                while queue and queue[0] in self.forward:  # paired since, through another operand
                     queue.popleft()
                 if queue:
                     self._pair(queue.popleft(), node)
@@ -116,6 +118,7 @@ class Matching:
     def _pair_by_label(self) -> None:
         waiting: defaultdict[tuple[Any, ...], deque[Expr]] = defaultdict(deque)
         for node in self.old:
+            # Any two constants of one shape would match here, which explains nothing.
             if node not in self.forward and not isinstance(node, (Constant, Tuple)):
                 waiting[(_label(node), node.checked_type_)].append(node)
         for node in self.new:
@@ -180,6 +183,7 @@ class ValueNumbers:
 
     def read(self, roots: Iterable[Expr], order: Iterable[Expr], source: dict[Expr, Expr]) -> None:
         """Number the nodes of some programs, given in post-order, with the sources of their carriers."""
+        # Renaming a parameter changes no value: parameters of root functions count by position.
         for position, root in enumerate(roots):
             if isinstance(root, Function):
                 for index, param in enumerate(root.params):
@@ -190,7 +194,7 @@ class ValueNumbers:
                 continue
             source_node = source.get(node)
             inputs = (source_node,) if source_node is not None else _number_inputs(node)
-            if all(node_in in of for node_in in inputs):
+            if all(node_in in of for node_in in inputs):  # post-order has the inputs first, but for bound variables
                 of[node] = self._new_number(node) if source_node is None else of[source_node]
             else:
                 self._visit(node, source)

@@ -100,10 +100,11 @@ class _Side:
         """The node of a name or constant, as the same key on both sides."""
         matching = self.matching
         at = resolve(node, self.source)
-        if type(at) is Var:
+        if type(at) is Var:  # a parameter: a diff shows that it was renamed
             return at.name_hint
         if matching is None:
             return at
+        # A constant whose value changed must not count as the same word, though the matching pairs it.
         if type(at) is Constant and self.new and at not in matching.same:
             return at
         if type(at) is Constant and not self.new and matching.forward.get(at) not in matching.same:
@@ -135,6 +136,7 @@ def _align_section(
         return
     a, b = _Side(before, left, function, False), _Side(after, right, function, True)
     of_old = a.subjects()
+    # Moved code crosses other code: the pairs of the longest increasing subsequence stay side by side.
     crossing = sorted((j, of_old[node]) for node, j in b.subjects().items() if node in of_old)
     kept = [crossing[k] for k in longest_increasing([i for _, i in crossing])]
     moved = ({i for _, i in crossing}, {j for j, _ in crossing})
@@ -149,22 +151,22 @@ def _align_section(
 def longest_increasing(values: Sequence[int]) -> list[int]:
     """Return the indices of a longest strictly increasing subsequence, in order."""
     ends: list[int] = []  # the smallest last value of an increasing subsequence of each length
-    places: list[int] = []
-    before: list[int] = [-1] * len(values)
-    for place, value in enumerate(values):
+    end_indices: list[int] = []
+    before: list[int] = [-1] * len(values)  # the index before each one in its subsequence
+    for index, value in enumerate(values):
         length = bisect_left(ends, value)
-        before[place] = places[length - 1] if length else -1
+        before[index] = end_indices[length - 1] if length else -1
         if length == len(ends):
             ends.append(value)
-            places.append(place)
+            end_indices.append(index)
         else:
-            ends[length], places[length] = value, place
-    out = []
-    place = places[-1] if places else -1
-    while place >= 0:
-        out.append(place)
-        place = before[place]
-    return out[::-1]
+            ends[length], end_indices[length] = value, index
+    backwards = []
+    index = end_indices[-1] if end_indices else -1
+    while index >= 0:
+        backwards.append(index)
+        index = before[index]
+    return backwards[::-1]
 
 
 def _fill(a: _Side, b: _Side, left: range, right: range, moved: tuple[set[int], set[int]]) -> Iterator[Row]:

@@ -88,6 +88,8 @@ class Provenance:
         self._last = top[-1].after if top else IRModule()
         if top:
             self._sweep(top[0].before, None)
+        # Events nest as deep as a user's passes do, so a stack replaces recursion: an event begins, its required passes
+        # run, it works, the passes inside it run, it ends.
         stack: list[tuple[Event, str]] = [(event, "begin") for event in reversed(top)]
         while stack:
             event, stage = stack.pop()
@@ -95,6 +97,7 @@ class Provenance:
                 required = [child for child in event.children if child.role == "required"]
                 inside = [child for child in event.children if child.role != "required"]
                 if event.parent is not None and event.role != "required":
+                    # What is new here was built by the enclosing pass before it called this one.
                     self._sweep(required[0].before if required else event.before, event.parent)
                 stack.append((event, "end"))
                 stack.extend((child, "begin") for child in reversed(inside))
@@ -116,7 +119,7 @@ class Provenance:
             if new in self._seen:
                 continue  # the replacement is a node that existed before
             new_nodes = post_order(new, seen=self._seen)
-            here.update(new_nodes)
+            here.update(new_nodes)  # `seen` leaves out nodes that an earlier rewrite built
             rebuilt = self._is_rebuilt(old, new, here)
             for node in new_nodes:
                 self.origins[node] = self._origin_of_built(event, node, old)
@@ -138,7 +141,7 @@ class Provenance:
             older = self._matches_before(event).get(node) or (old if node.span is None else None)
         if older is None or older is node or not _differs_only_below(older, node):
             return Origin(event, old)
-        self.successors.setdefault(older, (event, node))
+        self.successors.setdefault(older, (event, node))  # a recorded rewrite of `older` is the better successor
         return Origin(event, older, True)
 
     def _matches_before(self, event: Event) -> dict[Expr, Expr]:
@@ -255,14 +258,14 @@ class Provenance:
 
     def ancestors(self, node: Expr) -> list[Expr]:
         """Return a node and its ancestors, the newest first."""
-        chain: list[Expr] = []
+        chain: dict[Expr, None] = {}  # in order, with a fast test for cycles
         at: Expr | None = node
         while at is not None and at not in chain:
-            chain.append(at)
+            chain[at] = None
             origin = self.origins.get(at)
             part_of = at.tuple_value if isinstance(at, TupleGetItem) else None
             at = origin.old if origin else part_of  # a projection descends from its tuple
-        return chain
+        return list(chain)
 
     def _chapter(self, node: Expr) -> Chapter:
         origin = self.origins.get(node)
