@@ -176,3 +176,24 @@ def test_an_identifier_is_one_for_any_name_and_never_private():
         assert not name.startswith("__")
     with pytest.raises(VerifyError):
         keyword_argument("a=1, b", "0")
+
+
+_QUANTIZED = {
+    "dense": ("(2, 3)", "%x", "qnn.dense({0}, {0}, 1, 2, 0.5f, 0.25f, units=2, out_dtype='int32')"),
+    "tanh": ("(2, 3)", "%x", "qnn.tanh({0}, 0.5f, 1, 0.5f, 0)"),
+    "avg_pool2d": ("(1, 2, 4, 4)", "%x", "qnn.avg_pool2d({0}, 0.5f, 1, 0.5f, 0, pool_size=[2, 2])"),
+}
+
+
+@pytest.mark.parametrize("name", _QUANTIZED)
+def test_kernels_that_call_kernels_of_other_operators_are_copied(name):
+    shape, argument, call = _QUANTIZED[name]
+    text = call.format(argument).replace("'", '"')
+    mod = passlab.parse(f"def @main(%x: Tensor[{shape}, int8]) {{ {text} }}")
+    x = (
+        np.arange(32, dtype="int8").reshape(1, 2, 4, 4)
+        if name == "avg_pool2d"
+        else np.arange(6, dtype="int8").reshape(2, 3)
+    )
+    aot, debug = (relay.create_executor(kind, mod).evaluate()(x) for kind in ("aot", "debug"))
+    assert np.array_equal(aot, debug)

@@ -24,7 +24,7 @@ from passlab.errors import Diagnostic, VerifyError
 from passlab.executor.aot import prelude
 from passlab.ir.op import Op
 from passlab.ir.types import ANY, TensorType
-from passlab.op.declare import quiet, with_out
+from passlab.op.declare import quiet, raw_kernel, with_out
 from passlab.vm.kernels.python_text import Names
 
 Definition = ast.FunctionDef | ast.ClassDef | ast.Lambda
@@ -279,7 +279,7 @@ class VendoredDefinitions:
                 value = getattr(source.module, at.id, _BUILTIN)
                 if value is _BUILTIN:
                     continue
-                if value is Op:
+                if value is Op or value is raw_kernel:
                     changes.append(self._other_kernel(uses, at, cells))
                     continue
                 if isinstance(value, ModuleType) and value.__name__.startswith("passlab.op.") and id(at) in attributes:
@@ -291,16 +291,20 @@ class VendoredDefinitions:
                     changes.append((old.lineno, old.col_offset, old.end_col_offset, new))
 
     def _other_kernel(self, uses: NameUses, at: ast.Name, cells: dict[str, Any]) -> Change:
-        """Replace `Op.get(name).spec.raw`, the kernel of another operator, by the name of its copy."""
-        get = uses.attribute_of[id(at)]
-        call = uses.calls.get(id(get))
-        raw = uses.attribute_of.get(id(uses.attribute_of.get(id(call))))
-        if call is None or raw is None or raw.attr != "raw" or raw.end_col_offset is None:
+        """Replace the kernel of another operator, `Op.get(name).spec.raw` or `raw_kernel(name)`, by its copy's name."""
+        end: ast.expr | None
+        if at.id == raw_kernel.__name__:
+            call = end = uses.calls.get(id(at))
+        else:
+            call = uses.calls.get(id(uses.attribute_of[id(at)]))
+            end = uses.attribute_of.get(id(uses.attribute_of.get(id(call))))
+            end = end if isinstance(end, ast.Attribute) and end.attr == "raw" else None
+        if call is None or end is None or end.end_col_offset is None:
             raise VerifyError("a kernel uses `Op` otherwise than in `Op.get(name).spec.raw`")
         argument = call.args[0]
         name = argument.value if isinstance(argument, ast.Constant) else cells.get(getattr(argument, "id", ""))
         result = self.kernel(Op.get(str(name)).spec.raw, str(name))  # type: ignore[arg-type]
-        return at.lineno, at.col_offset, raw.end_col_offset, result
+        return at.lineno, at.col_offset, end.end_col_offset, result
 
     # recurses: along the dependencies of definitions, as `value` does
     def _name_in(self, source: ModuleText, name: str) -> str:
