@@ -223,3 +223,23 @@ def test_limits_of_targets_and_names_of_modules() -> None:
     with pytest.raises(ValueError, match="not a name in ASCII") as raised:
         mangle_module_name("é")
     assert isinstance(raised.value, PasslabError)
+
+
+def test_values_of_checkpoints_are_computed_again_backward() -> None:
+    import tvm
+    from tvm import relay
+    from tvm.relay import transform
+    from tvm.relay.testing import run_infer_type
+
+    x, y = relay.var("x", shape=(1,)), relay.var("y", shape=(1,))
+    function = relay.Function([x, y], relay.annotation.checkpoint(relay.exp(x * y)))
+    slope = transform.gradient(run_infer_type(function))
+    passes = [transform.PartialEvaluate(), transform.DeadCodeElimination(inline_once=True, ignore_impurity=True)]
+    with tvm.transform.PassContext(opt_level=3):
+        simple = tvm.transform.Sequential(passes)(tvm.IRModule.from_expr(slope))["main"]
+    text = simple.astext(show_meta_data=False)
+    assert (text.count("exp("), text.count("= multiply(%x, %y)"), text.count("checkpoint")) == (2, 2, 0)
+    value, slopes = relay.create_executor("debug", mod=tvm.IRModule.from_expr(simple)).evaluate()(
+        np.float32([0]), np.float32([3])
+    )
+    assert (value.numpy().tolist(), [part.numpy().tolist() for part in slopes]) == ([1], [[3], [0]])

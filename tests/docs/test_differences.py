@@ -285,7 +285,6 @@ CHECKS: dict[str, Callable[[], None]] = {
 
 ELSEWHERE = {
     "Tensor arrays of `Prelude`": "tests/relay/test_tensor_arrays.py",
-    "Gradient of `annotation.checkpoint`": "tests/passes/test_derivatives.py",
     "`nn.lrn` in float16": "tests/op_nn/test_activation.py",
     "`AnnotateTarget` of references": "tests/passes/test_annotate_target.py",
     "`relay.quantize`": "tests/relay/test_quantize.py",

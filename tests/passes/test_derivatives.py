@@ -49,6 +49,13 @@ PROGRAMS = {
           let %twice = fn (%g: fn (float64) -> float64, %a: float64) { %g(%g(%a)) };
           add(%twice(%f, %x), %f(%y))
         }""",
+    "checkpoints of operators, of a tuple, inside each other, of branches": """
+        def @main(%x: float64, %y: float64) {
+          let %a = annotation.checkpoint(multiply(exp(%x), annotation.checkpoint(multiply(%x, %y))));
+          let %b = annotation.checkpoint((multiply(%a, %y), sin(%a)));
+          let %c = annotation.checkpoint(if (less(%x, 0f64)) { %a } else { multiply(%a, %a) });
+          multiply(add(%b.0, %b.1), multiply(%c, annotation.checkpoint(%a)))
+        }""",
     "references": """
         def @main(%x: float64) {
           let %r = ref(%x);

@@ -1,4 +1,4 @@
-"""`gradient` returns a function that also computes the derivatives of a function. It is a function, not a pass."""
+"""`gradient` turns a function into one that also returns its derivatives. It is no pass, but prepares pipelines."""
 
 from __future__ import annotations
 
@@ -10,17 +10,18 @@ from passlab.infer import infer_module
 from passlab.ir.expr import Expr, Function, GlobalVar
 from passlab.ir.module import IRModule
 from passlab.ir.types import TensorType
-from passlab.passes.gradient.reverse_mode import ReverseMode, a_normal_form, obstacles
+from passlab.passes.gradient.checkpoints import has_checkpoints, mark_checkpoints
+from passlab.passes.gradient.reverse_mode import ReverseMode, normal, obstacles
 
 
 def gradient(expr: Expr, mod: IRModule | None = None, mode: str = "higher_order") -> Function:
     """Return a function from the same arguments to (value, (derivative with respect to each argument, ...)).
 
     `expr` is a non-generic function of tensors, or a global name of `mod`. It may hold closures, branches, data,
-    references and recursion; each operator needs a gradient. The derivative is that of the sum of the elements of the
-    first tensor in the result. Functions of `mod` that it calls are added to `mod` with derivatives, as `NAME_grad`.
-    The result is untyped; PartialEvaluate and DeadCodeElimination simplify it to plain code. `annotation.checkpoint`
-    has no effect: checkpointed values are kept, not recomputed.
+    references and recursion; each operator needs a gradient. The derivative is that of the sum of the first tensor of
+    the result. Functions of `mod` that it calls are added to `mod` with derivatives, as `NAME_grad`. The result is
+    untyped; PartialEvaluate and DeadCodeElimination simplify it to plain code. What operators compute for an
+    `annotation.checkpoint` is computed again where the derivatives need it; other values of checkpoints are kept.
 
     `mode="first_order"` is deprecated and applies FirstOrderGradient to the function alone, which follows no calls of
     `mod`. Raises `PassTypeError` if `expr` is not a function, `PassValueError` for other modes, and `DiagnosticError`,
@@ -68,7 +69,10 @@ def _higher_order(function: Function, mod: IRModule) -> Function:
     entry = _entry(mod)
     whole = mod.with_functions({entry: function})
     names = CallGraph(whole).reachable(entry)
-    whole = infer_module(whole.with_functions({n: a_normal_form(whole[n]) for n in names}))
+    if any(has_checkpoints(whole[n]) for n in names):
+        typed = infer_module(whole.with_functions({n: whole[n] for n in names}))
+        whole = whole.with_functions({n: mark_checkpoints(typed[n]) for n in names})
+    whole = infer_module(whole.with_functions({n: normal(whole[n]) for n in names}))
     _check(whole, entry, sorted(names))
     renamed = {n: mod.get_global_var(new) if (new := f"{n}_grad") in mod else GlobalVar(new) for n in names - {entry}}
     for name, var in renamed.items():

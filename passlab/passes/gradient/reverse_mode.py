@@ -1,8 +1,8 @@
 """Reverse-mode derivatives of any function, with references, through closures, branches, data and recursion.
 
-Each tensor becomes a pair of the tensor and a reference to its accumulated derivative. Each operator adds one step to
-the backpropagator `bp`, a reference to a function that executes all steps, the latest first; callers pass their `bp` to
-the functions they call (Wang et al., "Demystifying differentiable programming", 2019).
+Each tensor becomes a pair of the tensor and a reference to its accumulated derivative. Each operator prepends one step
+to the backward run: `bp` is a reference to a function that executes all steps, the latest first; callers pass their
+`bp` to the functions they call. Knows nothing of passes.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ from passlab.ir.span import Span
 from passlab.ir.types import FuncType, RefType, TensorType, TupleType, Type, holds, rebuild_type, type_nodes
 from passlab.ir.walk import children, let_chain, make_lets, post_order, rebuild
 from passlab.op import make
+from passlab.passes.gradient.checkpoints import REPEATED
 from passlab.rewriting.let_binding import bind_in_scopes, evaluation_children, in_normal_form, is_atom
 from passlab.rewriting.tuple_values import fieldwise
 
@@ -41,8 +42,8 @@ _NOTHING = TupleType(())
 STEPS = RefType(FuncType((), _NOTHING))  # the type of `bp`
 
 
-def a_normal_form(function: Function) -> Function:
-    """Return a function in A-normal form, as `ReverseMode` needs it."""
+def normal(function: Function) -> Function:
+    """Return a function in A-normal form, the input of the derivation."""
     if in_normal_form(function) and all(map(is_atom, _arguments(function))):
         return function
     return bind_in_scopes(function, lambda node, plan: True, flatten=True)
@@ -72,7 +73,7 @@ def obstacles(name: str, function: Function) -> list[Diagnostic]:
 
 
 def without_gradient(op: Op, span: Span | None) -> Diagnostic:
-    """Return a diagnostic for an operator without a gradient, with the reason in its hint."""
+    """Return a diagnostic that says why an operator cannot be differentiated."""
     return Diagnostic(f"the operator `{op}` has no gradient", span, hint=op.spec.no_gradient or None)
 
 
@@ -103,7 +104,7 @@ def reversed_type(ty: Any) -> Any:
 
 
 class Lets:
-    """A list of bindings that grows."""
+    """Bindings under construction."""
 
     def __init__(self) -> None:
         self._bound: list[tuple[Var, Expr]] = []
@@ -122,28 +123,28 @@ class Lets:
             value = self._bound.pop()[1]
         self._bound.append((var, value))
 
-    def wrap(self, body: Expr) -> Expr:
-        """Return `body` inside lets with the bindings."""
+    def over(self, body: Expr) -> Expr:
+        """Return `body` under the bindings."""
         return make_lets(self._bound, body)
 
-    def flatten(self, expr: Expr, table: dict[Expr, Expr]) -> Expr:
-        """Bind all nodes of an expression of operators and tuples, except those in `table`; return its atom."""
-        atoms = dict(table)
+    def flat(self, expr: Expr, table: dict[Expr, Expr]) -> Expr:
+        """Bind all parts of an expression of operators and tuples, except those in `table`; return its atom."""
+        now = dict(table)
         for node in post_order(expr, enter=lambda e: e not in table):
             if node not in table and not is_atom(node):
-                atoms[node] = self.push(rebuild(node, lambda e: atoms.get(e, e)))
-        return atoms.get(expr, expr)
+                now[node] = self.push(rebuild(node, lambda e: now.get(e, e)))
+        return now.get(expr, expr)
 
     def each(self, values: Sequence[Expr], ty: Type, leaf: Callable[..., Expr], typed: bool = False) -> Expr:
         """Apply `leaf` to the corresponding tensors of several values of one type; bind the result tuple by tuple.
 
-        With `typed`, the results have that type, too.
+        `typed` says that the results have that type, too.
         """
         result = fieldwise(
             values,
             [ty],
-            lambda tensors, types: self._leaf(leaf, tensors, types[0], typed),
-            lambda fields, _: self.push(Tuple(fields)),
+            lambda now, types: self._leaf(leaf, now, types[0], typed),
+            lambda fields, now: self.push(Tuple(fields)),
             lambda value, i: self.push(TupleGetItem(value, i)),
         )
         return self.push(result, ty) if typed and type(ty) is TupleType else result
@@ -163,12 +164,17 @@ class Lets:
         return self.each([pair], ty, lambda p: RefRead(self.push(TupleGetItem(p, 1))), typed=True)
 
     def with_derivative(self, value: Expr, ty: Type) -> Expr:
-        """Return pairs of the tensors of a value and derivatives of zero."""
+        """Pair a value with derivatives of zero."""
         return self.each([value], ty, lambda v: Tuple([v, self.push(RefCreate(self.push(make("zeros_like", v))))]))
 
     def add_to(self, pair: Expr, part: Expr, ty: Type) -> None:
         """Add to the derivatives of a value."""
         self.each([pair, part], ty, self._add_to)
+
+    def move(self, pair: Expr, to: Expr) -> Expr:
+        """Make the derivative of one tensor that of another."""
+        derivative = self.push(RefRead(self.push(TupleGetItem(pair, 1))))
+        return RefWrite(self.push(TupleGetItem(to, 1)), derivative)
 
     def _add_to(self, pair: Expr, part: Expr) -> Expr:
         cell = self.push(TupleGetItem(pair, 1))
@@ -176,33 +182,36 @@ class Lets:
 
 
 class ReverseMode:
-    """Differentiates functions. `renamed` maps global functions to the names of their derived forms."""
+    """Derives functions. `renamed` maps global functions to the names of their derived forms."""
 
     def __init__(self, renamed: Mapping[str, GlobalVar]) -> None:
         self._renamed = renamed
-        self._derived: dict[Expr, Expr] = {}
+        self._made: dict[Expr, Expr] = {}
         self._steps: dict[Function, Var] = {}  # the `bp` of each function literal
+        self._repeated: dict[Expr, Function] = {}  # the functions of checkpoints by variable
 
     def of_global(self, function: Function) -> Function:
         """Return the derived form of a typed global function in A-normal form; it takes `bp`, too."""
         self._steps[function] = Var("bp", STEPS)
-        self._derive_bodies(function.body, self._steps[function], including_body=True)
+        self._inner_bodies(function.body, self._steps[function], itself=True)
         return self._function(function)
 
     def of_entry(self, function: Function) -> Function:
-        """Return the derived form of a typed function of tensors in A-normal form: it returns (value, derivatives)."""
+        """Return the derived form of a typed function of tensors in A-normal form, which returns (value,
+        derivatives).
+        """
         ty = function.body.checked_type
         lets = Lets()
         steps = Var("bp", STEPS)
         lets.bind(steps, RefCreate(lets.push(Function((), Tuple(()), _NOTHING))))
         for param in function.params:
-            self._derived[param] = lets.with_derivative(param, param.checked_type)
-        self._derive_bodies(function.body, steps, including_body=False)
-        result = self._derive_chain(function.body, steps, lets)
+            self._made[param] = lets.with_derivative(param, param.checked_type)
+        self._inner_bodies(function.body, steps, itself=False)
+        result = self._chain(function.body, steps, lets)
         self._seed(result, ty, lets)
         lets.push(Call(lets.push(RefRead(steps)), ()))
-        inputs = lets.push(Tuple([lets.derivative(self._derived[p], p.checked_type) for p in function.params]))
-        body = lets.wrap(lets.push(Tuple([lets.value(result, ty), inputs])))
+        inputs = lets.push(Tuple([lets.derivative(self._made[p], p.checked_type) for p in function.params]))
+        body = lets.over(lets.push(Tuple([lets.value(result, ty), inputs])))
         types = TupleType([ty, TupleType([p.checked_type for p in function.params])])
         return Function(function.params, body, types, (), function.attrs, function.span)
 
@@ -214,38 +223,40 @@ class ReverseMode:
         lets.push(RefWrite(cell, lets.push(make("ones_like", lets.push(TupleGetItem(result, 0))))))
 
     # ------------------------------------------------------------ bodies
-    def _derive_bodies(self, body: Expr, steps: Var, including_body: bool) -> None:
-        """Derive the bodies of functions, branches and arms inside a body, innermost first."""
-        order = [(body, steps)]  # grows
-        for at, at_steps in order:
+    def _inner_bodies(self, body: Expr, steps: Var, itself: bool) -> None:
+        """Derive the bodies of functions, branches and arms inside a body, and with `itself` the body."""
+        order = [(body, steps)]
+        for at, under in order:
             for let in let_chain(at)[0]:
                 value = let.value
                 if isinstance(value, Function):
                     own = self._steps[value] = Var("bp", STEPS)
                     order.append((value.body, own))
                 elif isinstance(value, (If, Match)):
-                    order += [(arm, at_steps) for arm in evaluation_children(value)[1:]]
-        for at, at_steps in reversed(order if including_body else order[1:]):
+                    order += [(arm, under) for arm in evaluation_children(value)[1:]]
+        for at, under in reversed(order if itself else order[1:]):
             if type(at) is Let:
                 lets = Lets()
-                result = self._derive_chain(at, at_steps, lets)
-                self._derived[at] = lets.wrap(result)
+                result = self._chain(at, under, lets)
+                self._made[at] = lets.over(result)
 
-    def _derive_chain(self, body: Expr, steps: Var, lets: Lets) -> Expr:
+    def _chain(self, body: Expr, steps: Var, lets: Lets) -> Expr:
         """Bind the derived lets of a body, and return the atom it ends in."""
         bindings, last = let_chain(body)
         for let in bindings:
+            if type(let.value) is Function and REPEATED in let.value.attrs:
+                self._repeated[let.var] = let.value
             var: Any = self._new(let.var)
             lets.bind(var, self._value(let.value, steps, lets))
         return self._new(last)
 
     def _new(self, node: Expr) -> Expr:
-        result = self._derived.get(node)
+        result = self._made.get(node)
         if result is not None:
             return result
         if isinstance(node, Var):
             result = Var(node.name_hint, reversed_type(node.type_annotation), node.span, node.virtual_device)
-            self._derived[node] = result
+            self._made[node] = result
             return result
         return self._renamed[node.name_hint] if isinstance(node, GlobalVar) else node
 
@@ -270,27 +281,44 @@ class ReverseMode:
     # ------------------------------------------------------------ calls
     def _call(self, call: Call, steps: Var, lets: Lets) -> Expr:
         args = [self._new(a) for a in call.args]
+        if call.op in self._repeated:
+            return self._checkpoint(call, args, steps, lets)
         if type(call.op) is not Op:
-            bp_args = () if type(call.op) is Constructor else (steps,)
+            more = () if type(call.op) is Constructor else (steps,)
             types = [reversed_type(t) for t in call.type_args]
-            return Call(self._new(call.op), (*args, *bp_args), call.attrs, types, call.span)
+            return Call(self._new(call.op), (*args, *more), call.attrs, types, call.span)
         values = [lets.value(a, b.checked_type) for a, b in zip(args, call.args, strict=True)]
-        forward = call.with_fields(args=tuple(values))
-        set_checked_type(forward, call.checked_type)
-        assert is_op_call(forward)
-        result = lets.push(forward, call.checked_type)
+        again = call.with_fields(args=tuple(values))
+        set_checked_type(again, call.checked_type)
+        assert is_op_call(again)
+        result = lets.push(again, call.checked_type)
         output = lets.with_derivative(result, call.checked_type)
-        earlier = lets.push(RefRead(steps))
-        step = self._step(forward, result, output, args, earlier)
-        lets.push(RefWrite(steps, lets.push(Function((), step, _NOTHING))))
+        before = lets.push(RefRead(steps))
+        lets.push(RefWrite(steps, lets.push(Function((), self._step(again, result, output, args, before), _NOTHING))))
         return output
 
-    def _step(self, forward: OpCall, result: Var, output: Expr, args: list[Expr], earlier: Expr) -> Expr:
+    def _checkpoint(self, call: Call, args: list[Expr], steps: Var, lets: Lets) -> Expr:
+        """Return the value of a checkpoint, whose backward step runs forward once more, then backward."""
+        ty = call.checked_type
+        values = [lets.value(a, b.checked_type) for a, b in zip(args, call.args, strict=True)]
+        result = lets.push(Call(self._repeated[call.op], values), ty)
+        output = lets.with_derivative(result, ty)
+        before = lets.push(RefRead(steps))
+        inner = Lets()
+        own = inner.push(RefCreate(inner.push(Function((), Tuple(()), _NOTHING))))
+        again = inner.push(Call(self._new(call.op), (*args, own)))
+        inner.each([again, output], ty, lambda to, pair: inner.move(pair, to))
+        inner.push(Call(inner.push(RefRead(own)), ()))
+        step = Function((), inner.over(inner.push(Call(before, ()))), _NOTHING)
+        lets.push(RefWrite(steps, lets.push(step)))
+        return output
+
+    def _step(self, again: OpCall, result: Var, expr: Expr, args: list[Expr], before: Expr) -> Expr:
         """Return the backward step of one operator, followed by all earlier steps."""
         lets = Lets()
-        derivative = lets.derivative(output, forward.checked_type)
-        assert forward.op.spec.gradient is not None
-        parts = forward.op.spec.gradient(forward, derivative)
-        for value, arg, part in zip(forward.args, args, parts, strict=True):
-            lets.add_to(arg, lets.flatten(part, {forward: result}), value.checked_type)
-        return lets.wrap(lets.push(Call(earlier, ())))
+        so_far = lets.derivative(expr, again.checked_type)
+        assert again.op.spec.gradient is not None
+        parts = again.op.spec.gradient(again, so_far)
+        for value, arg, part in zip(again.args, args, parts, strict=True):
+            lets.add_to(arg, lets.flat(part, {again: result}), value.checked_type)
+        return lets.over(lets.push(Call(before, ())))
