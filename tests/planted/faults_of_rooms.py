@@ -121,7 +121,7 @@ MODULES = (
           dataflow('(tanh(%x), multiply(cast(%x, dtype="int32"), 2))', _VECTORS), _SIMPLIFY, "SimplifyExpr", "cast to its own"),
     Fault("a shape with a zero is a code of reshape", "guard", _CONCRETE, "return ty is not None and 0 not in ty.shape and _static(match)", "return _static(match)",
           dataflow("(tanh(%y), reshape_like(%x, %y))", "%x: Tensor[(0, 3), float32], %y: Tensor[(3, 0), float32]"), _SIMPLIFY, "SimplifyExpr", "reshape to a known"),
-    Fault("ones where zeros stood", "operands", _CONCRETE, '_made("zeros", dtype="")', '_made("ones", dtype="")',
+    Fault("ones where zeros stood", "operands", _CONCRETE, '_call_with_shape("zeros", dtype="")', '_call_with_shape("ones", dtype="")',
           dataflow("(tanh(%x), subtract(exp(%x), zeros_like(%x)))", _VECTORS), _SIMPLIFY, "SimplifyExpr", "zeros of a known"),
     # ------------------------------------------------------------ quantized forms
     Fault("a quantized product over the wrong scale", "operands", _QUANTIZED, "left * right / _known(args[6]).reshape(())", "left * right * _known(args[6]).reshape(())",

@@ -61,7 +61,7 @@ class DeadCodeElimination(ModulePass):
             if used > 1 or (used == 1 and not self.inline_once) or not pure(let.value):
                 return LetAction.KEEP
             if used and not states_type(let.value):
-                return LetAction.KEEP  # its annotation says what type the value has
+                return LetAction.KEEP  # without the annotation the type of the value is unknown
             return LetAction.INLINE if used else LetAction.DROP
 
         actions: dict[Let, LetAction] = {}

@@ -46,14 +46,14 @@ class EliminateCommonSubexpr(FunctionPass):
 
     def transform_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
         number, members = _value_numbers(post_order(func), self.fskip)
-        if all(len(several) < 2 for several in members):
+        if all(len(group) < 2 for group in members):
             return func
         twins = _twins(Scopes(func), number, members)
         return _merge(func, twins) if twins else func
 
 
 # Each use has its own mark, or regions would merge; each storage is memory of its own.
-_APART = (BEGIN, END, "memory.alloc_storage")
+_NEVER_MERGED = (BEGIN, END, "memory.alloc_storage")
 _NAME = "common subexpression"  # the name of the rewrite of each redirected use
 
 
@@ -79,7 +79,7 @@ def _key(node: Expr, number: dict[Expr, int], fskip: Callable[[Expr], bool] | No
         op = node.op
         if type(op) is not Op or op.spec.stateful or not node.args or (fskip is not None and fskip(node)):
             return None
-        if op.name in _APART:
+        if op.name in _NEVER_MERGED:
             return None
         return (op, node.attrs, *[number[a] for a in node.args])
     if type(node) is TupleGetItem:
@@ -92,38 +92,38 @@ def _key(node: Expr, number: dict[Expr, int], fskip: Callable[[Expr], bool] | No
 
 
 def _twins(scopes: Scopes, number: dict[Expr, int], members: list[list[Expr]]) -> dict[Expr, Expr]:
-    """Return for each node to be dropped an equal node in its own scope or an enclosing one.
+    """Return for each duplicate an equal node in its own scope or an enclosing one.
 
     One walk over the tree of scopes with a table of available nodes, undone when a scope is left.
     """
-    standing: dict[Scope, list[Expr]] = {}
-    for several in members:
-        if len(several) > 1:
-            for node in several:
-                standing.setdefault(scopes.of[node], []).append(node)
+    candidates: dict[Scope, list[Expr]] = {}
+    for group in members:
+        if len(group) > 1:
+            for node in group:
+                candidates.setdefault(scopes.of[node], []).append(node)
     inside: dict[Scope, list[Scope]] = {}
     for scope in scopes.inner.values():
         inside.setdefault(scope.parent, []).append(scope)  # type: ignore[arg-type]
     twins: dict[Expr, Expr] = {}
-    at_hand: dict[tuple[Expr | None, int], Expr] = {}
+    available: dict[tuple[Expr | None, int], Expr] = {}
     stack: list[Any] = [(scopes.top, None)]
     while stack:
         item = stack.pop()
         if type(item) is list:
             for key in item:
-                del at_hand[key]
+                del available[key]
             continue
         scope, closed = item
         if type(scope.owner) is Function and any(scope.owner.attrs.get(a) for a in _CLOSED):
             closed = scope.owner
         added = []
-        for node in standing.get(scope, ()):
+        for node in candidates.get(scope, ()):
             key = (closed, number[node])
-            if key in at_hand:
+            if key in available:
                 if may_rewrite(_NAME):
-                    twins[node] = at_hand[key]
+                    twins[node] = available[key]
             else:
-                at_hand[key] = node
+                available[key] = node
                 added.append(key)
         stack.append(added)
         stack += [(s, closed) for s in inside.get(scope, ())]
@@ -135,8 +135,8 @@ def _merge(root: ExprT, twins: dict[Expr, Expr]) -> ExprT:
     result: dict[Expr, Expr] = {}
 
     def new(node: Expr) -> Expr:
-        kept = twins.get(node, node)
-        return result.get(kept, kept)
+        twin = twins.get(node, node)
+        return result.get(twin, twin)
 
     seen: set[Expr] = set()
     stack: list[Any] = [root]
@@ -151,6 +151,6 @@ def _merge(root: ExprT, twins: dict[Expr, Expr]) -> ExprT:
             seen.add(node)
             stack.append((node,))
             stack += [twins.get(kid, kid) for kid in CHILDREN[type(node)](node)[::-1]]
-    for dropped in twins:
-        note_rewrite(dropped, new(dropped), _NAME)
+    for duplicate in twins:
+        note_rewrite(duplicate, new(duplicate), _NAME)
     return result_of(root, result)

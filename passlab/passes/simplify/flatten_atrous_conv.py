@@ -56,7 +56,7 @@ def _flatten(pre: Call, post: Call) -> Expr:
     padding = _padding(into["paddings"], out["crops"])
     if padding is None or not _is_plain(plain) or into["block_shape"] != out["block_shape"]:
         return post
-    if len(into["block_shape"]) != 2 or not _pads_with_nothing(conv, into["pad_value"]):
+    if len(into["block_shape"]) != 2 or not _pads_with_zero_point(conv, into["pad_value"]):
         return post
     attrs = plain.with_fields(padding=padding, dilation=into["block_shape"])
     return conv.with_fields(args=(spread.args[0], *conv.args[1:]), attrs=attrs)
@@ -75,7 +75,8 @@ def _padding(paddings: Any, crops: Any) -> tuple[int, ...] | None:
     return (top, left, bottom, right) if min(top, bottom, left, right) >= 0 else None
 
 
-def _pads_with_nothing(conv: Call, value: float) -> bool:
+def _pads_with_zero_point(conv: Call, value: float) -> bool:
+    """Return whether `value` is what the convolution pads with: 0, or the zero point of quantized data."""
     if op_name(conv) == "nn.conv2d":
         return value == 0
     zero_point = conv.args[2]

@@ -83,17 +83,17 @@ def _simplify(is_movable: Movability, pre: Expr, post: Expr) -> Expr:
     if not all(map(is_movable, call.args[1:])):
         return post  # the new form evaluates the arguments after the data in another order, or not at all
     if type(post) is Call:
-        return _CALLS[name](post, _type(call.args[0])) or post
+        return _CALLS[name](post, _float_tensor_type(call.args[0])) or post
     if type(post) is not TupleGetItem:
         return post
     if name == "nn.dropout" and type(post.tuple_value) is Tuple:
         return post.tuple_value.fields[post.index]
     if name == "nn.batch_norm" and post.index == 0 and type(post.tuple_value) is Call:
-        return _batch_norm(post.tuple_value, _type(call.args[0])) or post
+        return _batch_norm(post.tuple_value, _float_tensor_type(call.args[0])) or post
     return post
 
 
-def _type(expr: Expr) -> TensorType | None:
+def _float_tensor_type(expr: Expr) -> TensorType | None:
     """Return the type of floating-point data; None for integers, which would round at each step."""
     ty = expr.checked_type
     return ty if type(ty) is TensorType and is_float_name(ty.dtype) else None
@@ -140,7 +140,7 @@ def _narrow(data: Expr, ty: TensorType) -> Expr:
 
 
 def _affine(data: Expr, call: Call, rank: int, axis: int) -> Expr:
-    """Return data times gamma plus beta, where the operator asks for them."""
+    """Return data times gamma plus beta, each only if the attributes `scale` and `center` say so."""
     attrs: Any = call.attrs
     if attrs.scale:
         data = make("multiply", data, expand_to_axis(call.args[1], rank, axis))

@@ -71,7 +71,7 @@ def _variable(match: RuleMatch) -> bool:
     return type(match["x"]) is not Constant
 
 
-def _twice(match: RuleMatch) -> Expr | None:
+def _double(match: RuleMatch) -> Expr | None:
     ty = match.tensor("x")
     return (
         None
@@ -128,7 +128,7 @@ def _distribute(match: RuleMatch) -> Expr | None:
 
 
 ARITHMETIC = (
-    Rule("sum with itself", "add(x, x)", _twice),
+    Rule("sum with itself", "add(x, x)", _double),
     Rule("quotient by a root", "divide(x, sqrt(y))", "multiply(x, rsqrt(y))", promise=Rounds(4)),
     Rule("adding zero", "add(x, n)", "x", _neutral(0), promise=FINITE),
     Rule("subtracting zero", "subtract(x, n)", "x", _neutral(0)),

@@ -1,6 +1,4 @@
-"""Rules that replace "like" operators by explicit shapes: where shape and dtype are known, the model tensor is
-unused.
-"""
+"""Rules that replace "like" operators by operators with an explicit shape, where shape and dtype are known."""
 
 from __future__ import annotations
 
@@ -20,7 +18,7 @@ def _static(match: RuleMatch) -> bool:
     return ty is not None and not ty.dynamic and match.pure("other")
 
 
-def _made(op: str, **names: str) -> Callable[[RuleMatch], Expr]:
+def _call_with_shape(op: str, **names: str) -> Callable[[RuleMatch], Expr]:
     """Return a function that calls `op` on the nodes matched as `data`, with the shape (and dtype) of the whole."""
 
     def result(match: RuleMatch) -> Expr:
@@ -55,16 +53,21 @@ def _cast(match: RuleMatch) -> Expr | None:
 
 
 CONCRETE = (
-    Rule("zeros of a known shape", "zeros_like(other)", _made("zeros", dtype=""), _static),
-    Rule("ones of a known shape", "ones_like(other)", _made("ones", dtype=""), _static),
-    Rule("full of a known shape", "full_like(other, value)", _made("full", args="value", dtype=""), _static),
+    Rule("zeros of a known shape", "zeros_like(other)", _call_with_shape("zeros", dtype=""), _static),
+    Rule("ones of a known shape", "ones_like(other)", _call_with_shape("ones", dtype=""), _static),
+    Rule("full of a known shape", "full_like(other, value)", _call_with_shape("full", args="value", dtype=""), _static),
     Rule(
         "reshape to a known shape",
         "reshape_like(data, other)",
-        _made("reshape", args="data", shape="newshape"),
+        _call_with_shape("reshape", args="data", shape="newshape"),
         _nonzero,
     ),
     Rule("sum to a known shape", "collapse_sum_like(data, other)", _collapse, _static),
-    Rule("broadcast to a known shape", "broadcast_to_like(data, other)", _made("broadcast_to", args="data"), _static),
+    Rule(
+        "broadcast to a known shape",
+        "broadcast_to_like(data, other)",
+        _call_with_shape("broadcast_to", args="data"),
+        _static,
+    ),
     Rule("cast to a known dtype", "cast_like(data, other)", _cast),
 )
