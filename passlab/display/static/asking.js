@@ -7,7 +7,11 @@ import { PipelineEditor } from "./whatif.js";
 const OWN = "this recording";
 
 export class Asking {
-  /** @param {any} model @param {HTMLElement} root @param {import("./selection.js").Selection} selection @param {HTMLElement} columns of the explorer @param {() => number} here the step that is shown */
+  /**
+   * @param {any} model
+   * @param {HTMLElement} root @param {import("./selection.js").Selection} selection
+   * @param {HTMLElement} columns of the explorer @param {() => number} here the step that is shown
+   */
   constructor(model, root, selection, columns, here) {
     this.model = model;
     this.root = root;

@@ -38,7 +38,10 @@ function insideOf(data, event, step) {
   return id.startsWith(`${data.steps[step].id}.`);
 }
 
-/** The first line of a program of the recording that is the selected node. @param {any} data @param {import("./selection.js").Selection} selection @returns {string} */
+/**
+ * The first line of a program of the recording that is the selected node.
+ * @param {any} data @param {import("./selection.js").Selection} selection @returns {string}
+ */
 function firstName(data, selection) {
   for (const step of data.steps) {
     const line = (data.nodes[step.after] || []).findIndex((/** @type {number} */ node) => selection.has(node)), lines = data.modules[step.after];

@@ -273,7 +273,10 @@ export class CodePane {
   }
 }
 
-/** The start and end of each occurrence of a text in a line. @param {string} line @param {string} sought in lower case @returns {number[]} */
+/**
+ * The start and end of each occurrence of a text in a line.
+ * @param {string} line @param {string} sought in lower case @returns {number[]}
+ */
 function occurrences(line, sought) {
   const text = line.toLowerCase(), bounds = [];
   for (let at = text.indexOf(sought); at >= 0; at = text.indexOf(sought, at + sought.length)) bounds.push(at, at + sought.length);

@@ -16,7 +16,11 @@ const LOOKS = /** @type {Record<string, string>} */ ({
  */
 
 export class DiffPane {
-  /** @param {HTMLElement} root where cards may hover @param {() => void} arranged hears that it was laid out anew @param {import("./selection.js").Selection} [selection] */
+  /**
+   * @param {HTMLElement} root where cards may hover
+   * @param {() => void} arranged hears that it was laid out anew
+   * @param {import("./selection.js").Selection} [selection]
+   */
   constructor(root, arranged, selection) {
     this.selection = selection;
     this.nodes = /** @type {[number[], number[]]} */ ([[], []]); // the node of each line, of both programs

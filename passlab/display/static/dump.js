@@ -239,7 +239,10 @@ class DumpStep {
     return new Map(here ? version[DIFF].filter((/** @type {any} */ [sign, , right]) => sign && right >= 0).map((/** @type {any} */ [sign, , right]) => [right, sign]) : []);
   }
 
-  /** The graph of the values, or of the host's nodes; boxes that the step changed are marked. @param {number[]} lines @param {Map<number, string>} signs */
+  /**
+   * The graph of the values, or of the host's nodes; boxes that the step changed are marked.
+   * @param {number[]} lines @param {Map<number, string>} signs
+   */
   graph(lines, signs) {
     const picked = (/** @type {string[]} */ names) => {
       this.choose("text");

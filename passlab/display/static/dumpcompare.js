@@ -23,7 +23,10 @@ export function comparedStep(data, at, draw) {
   return out;
 }
 
-/** The next step at which two recordings differ. @param {any} data @param {number} at @param {number} way 1 or -1 @returns {number} -1 for none */
+/**
+ * The next step at which two recordings differ.
+ * @param {any} data @param {number} at @param {number} way 1 or -1 @returns {number} -1 for none
+ */
 export function nextApart(data, at, way) {
   const { pairs, alone, diffs } = data.against;
   for (let step = at + way; step >= 0 && step < data.steps.length; step += way) {

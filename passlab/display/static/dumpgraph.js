@@ -68,7 +68,11 @@ function arrange(places) {
   places.forEach((place, at) => { place.x = xs[at]; });
 }
 
-/** The picture of a graph. @param {ReturnType<typeof graphOf>} graph @param {Map<number, string>} signs the change of each line @param {(names: string[]) => void} chosen */
+/**
+ * The picture of a graph.
+ * @param {ReturnType<typeof graphOf>} graph @param {Map<number, string>} signs the change of each line
+ * @param {(names: string[]) => void} chosen
+ */
 export function pictureOf(graph, signs, chosen) {
   const shown = graph.boxes.slice(0, MOST), arrows = graph.arrows.filter(([a, b]) => a < MOST && b < MOST);
   const words = shown.map((box) => [box.name, box.text.length > BOX_CHARACTERS ? `${box.text.slice(0, BOX_CHARACTERS - 1)}…` : box.text]);
@@ -80,7 +84,8 @@ export function pictureOf(graph, signs, chosen) {
   shown.forEach((_, box) => { if (connected.has(box)) at.set(box, put(width[box], layer[box])); });
   for (const [a, b] of arrows) {
     const way = [at.get(a)];
-    for (let deep = layer[a] + 1; a < b && deep < layer[b]; deep++) way.push(put(6, deep)); // a free place for a long arrow between the boxes
+    // a free place for a long arrow between the boxes
+    for (let deep = layer[a] + 1; a < b && deep < layer[b]; deep++) way.push(put(6, deep));
     way.push(at.get(b));
     if (a < b) way.slice(1).forEach((place, step) => { places[way[step]].below.push(place); places[place].above.push(way[step]); });
     paths.push(way);
@@ -113,7 +118,10 @@ export function pictureOf(graph, signs, chosen) {
   return [el("div", "pl-above", `${many(boxes, graph.noun)}, ${many(arrowCount, "arrow")}${boxes > shown.length ? `; the first ${MOST} ${graph.noun}s are drawn` : ""}`), picture];
 }
 
-/** The curve of an arrow along its places; an upward arrow bends around at the right. @param {Place[]} way @param {(place: Place) => number} top */
+/**
+ * The curve of an arrow along its places; an upward arrow bends around at the right.
+ * @param {Place[]} way @param {(place: Place) => number} top
+ */
 function route(way, top) {
   const first = way[0], last = way[way.length - 1], start = top(first) + BOX_HEIGHT, end = top(last);
   const points = [first.x, start];

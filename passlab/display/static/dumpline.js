@@ -3,7 +3,10 @@ import { el } from "./dom.js";
 
 const KINDS = ["keyword", "op", "temporary", "global", "constant", "type", "comment", "attribute"];
 
-/** The text of a line as elements: colours, the picked name, words that differ. @param {any[]} line @param {string} picked @param {number[][]} words */
+/**
+ * The text of a line as elements: colours, the picked name, words that differ.
+ * @param {any[]} line @param {string} picked @param {number[][]} words
+ */
 export function codeOf(line, picked, words, cuts = /** @type {number[][]} */ ([])) {
   const [text, marks] = line, out = el("span", "pl-text pl-dump-text");
   let at = 0;

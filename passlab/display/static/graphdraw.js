@@ -51,7 +51,10 @@ function pointAt(points, part) {
   return [along(6 * piece), along(6 * piece + 1)];
 }
 
-/** The position of an arrow's label: beside its middle, or further along if that is occupied. @param {number[]} points @param {number} width @param {number[][]} taken */
+/**
+ * The position of an arrow's label: beside its middle, or further along if that is occupied.
+ * @param {number[]} points @param {number} width @param {number[][]} taken
+ */
 function labelPlace(points, width, taken) {
   const places = PARTS.map((part) => pointAt(points, part)).map(([x, y]) => [x + 5, y - 6, x + 5 + width, y + 5]);
   const free = places.find(([left, top, right, bottom]) => taken.every(([a, b, c, d]) => right < a || c < left || bottom < b || d < top)) || places[0];
@@ -108,7 +111,10 @@ export function drawGroup([number, , kind, name], [x0, y0, x1, y1]) {
     svg("text", { x: x0 + 8, y: y0 + 13, class: "pl-group-name", "data-group": number }, cut), svg("title", {}, name));
 }
 
-/** A group as one box, with the names of its contents. @param {[number, number, string, string]} group @param {number[]} sides @param {string[]} names */
+/**
+ * A group as one box, with the names of its contents.
+ * @param {[number, number, string, string]} group @param {number[]} sides @param {string[]} names
+ */
 export function drawCover([number, , kind, name], [x0, y0, x1, y1], names) {
   const room = Math.max(8, Math.floor((x1 - x0 - 16) / 6.7)), text = names.join(" · "), x = (x0 + x1) / 2, middle = (y0 + y1) / 2;
   return svg("g", { class: `pl-folded pl-hidden pl-is-${lookOf(kind, "function")}`, "data-group": number },

@@ -27,7 +27,10 @@ export class Minimap {
       ...frames.map((frame) => rect(frame.x, frame.y, frame.width, frame.height, "pl-map-frame")), this.view);
   }
 
-  /** Mark the visible part; the map is hidden if everything is visible. @param {number} x @param {number} y @param {number} width @param {number} height */
+  /**
+   * Mark the visible part; the map is hidden if everything is visible.
+   * @param {number} x @param {number} y @param {number} width @param {number} height
+   */
   move(x, y, width, height) {
     this.element.style.display = width >= this.width && height >= this.height ? "none" : "";
     for (const [name, value] of Object.entries({ x, y, width, height })) this.view.setAttribute(name, String(value));

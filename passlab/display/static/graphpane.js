@@ -12,7 +12,10 @@ const MARGIN = 16, LEGIBLE = 0.42, READABLE = 0.6; // pixels; the scales below w
 const NEAR = 0.75, FAR = 0.22; // the scale from which details are shown, and below which only blocks have names
 
 export class GraphPane {
-  /** @param {(box: number) => void} [picks] hears which box was selected, -1 for none @param {import("./selection.js").Selection} [selection] */
+  /**
+   * @param {(box: number) => void} [picks] hears which box was selected, -1 for none
+   * @param {import("./selection.js").Selection} [selection]
+   */
   constructor(picks, selection) {
     this.picks = picks || (() => {});
     this.selection = selection;

@@ -1,7 +1,8 @@
 // The layout of a graph's pieces: in columns like those of a newspaper, with repeats folded or unfolded.
 // Nothing here draws.
 
-const GAP = 18, GUTTER = 46, COLUMNS = 29, FRAME = 12, TITLE = 26, SHEETS = 5, OVER = 9; // pixels; SHEETS is the offset of stacked sheets, OVER how far above a frame ways run
+// pixels; SHEETS is the offset of stacked sheets, OVER how far above a frame ways run
+const GAP = 18, GUTTER = 46, COLUMNS = 29, FRAME = 12, TITLE = 26, SHEETS = 5, OVER = 9;
 const LONG_BODY = 24; // boxes of a body above which its pieces may stand in different columns
 
 /**
@@ -65,7 +66,8 @@ function unit(pieces, layouts, frame, first) {
     height += tall + GAP;
     port = exit >= 0 ? x + exit : x + wide / 2;
   });
-  if (pieces.length === 1 && !frame && pieces[0][1].length > LONG_BODY) { // wide: in the middle of its column, wherever values enter and leave
+  // wide: in the middle of its column, wherever values enter and leave
+  if (pieces.length === 1 && !frame && pieces[0][1].length > LONG_BODY) {
     const half = layouts[pieces[0][0]].size[0] / 2;
     [at[0], low, high, enter, port] = [-half, -half, half, 0, 0];
   }
@@ -76,7 +78,10 @@ function unit(pieces, layouts, frame, first) {
   };
 }
 
-/** The extent of a column's units to the left and right of the point where values enter it. @param {Unit[]} column @returns {[number, number]} */
+/**
+ * The extent of a column's units to the left and right of the point where values enter it.
+ * @param {Unit[]} column @returns {[number, number]}
+ */
 function reach(column) {
   let port = 0, low = 0, high = 0;
   for (const one of column) {
@@ -107,7 +112,10 @@ function sizeOf(columns) {
   return [width, Math.max(...columns.map((column) => column.reduce((sum, one) => sum + one.height, OVER)))];
 }
 
-/** The columns with which everything fits a window at the largest scale. @param {Unit[]} list @param {number} width @param {number} height */
+/**
+ * The columns with which everything fits a window at the largest scale.
+ * @param {Unit[]} list @param {number} width @param {number} height
+ */
 function best(list, width, height) {
   const total = list.reduce((sum, one) => sum + one.height, 0), tallest = Math.max(...list.map((one) => one.height));
   let widest = columnsOf(list, Infinity), scale = -1;

@@ -23,7 +23,11 @@ export class Gutter {
     this.here = -1; // the event whose lines are highlighted
   }
 
-  /** Show the origins of lines. @param {Makers | null} makers @param {number[] | null} lines the origin of each, -1 for the input, -2 for nothing; null for no gutter */
+  /**
+   * Show the origins of lines.
+   * @param {Makers | null} makers
+   * @param {number[] | null} lines the origin of each, -1 for the input, -2 for nothing; null for no gutter
+   */
   show(makers, lines) {
     [this.makers, this.lines, this.named, this.widest] = [makers, lines, [], 0];
     if (!makers || !lines) return;

@@ -13,7 +13,11 @@ export const TABS = ["IR", "Diff", "Graph", "Table", "Error", "Rewrites"];
 const UNTYPED = "This program has no types yet: InferType finds them.";
 
 export class Step {
-  /** @param {any} model @param {HTMLElement} root @param {import("./selection.js").Selection} selection @param {(event: number) => void} go shows another step */
+  /**
+   * @param {any} model
+   * @param {HTMLElement} root @param {import("./selection.js").Selection} selection
+   * @param {(event: number) => void} go shows another step
+   */
   constructor(model, root, selection, go) {
     this.model = model;
     this.selection = selection;
@@ -129,7 +133,11 @@ export class Step {
     this.chips.replaceChildren(...(diff && diff.operators.length ? [chips(diff.operators)] : []));
   }
 
-  /** Fill the pane of a tab. @param {any} data @param {any} step @param {any} diff @param {string} tab @returns {{pane: HTMLElement, note: string, above: string}} */
+  /**
+   * Fill the pane of a tab.
+   * @param {any} data @param {any} step @param {any} diff @param {string} tab
+   * @returns {{pane: HTMLElement, note: string, above: string}}
+   */
   contents(data, step, diff, tab) {
     const whole = tab === "IR" || (tab === "Diff" && step.diff === undefined); // the program is shown, not a diff
     let note = "", above = "";

@@ -24,7 +24,11 @@ function longest(data) {
   return Math.max(...data.modules.map(high), ...data.diffs.map((/** @type {any} */ diff) => diff.kinds.length / 2));
 }
 
-/** The actions of the keys. @param {HTMLElement} root @param {Passes} passes @param {Step} step @param {Selection} selection @param {() => unknown} showHelp */
+/**
+ * The actions of the keys.
+ * @param {HTMLElement} root @param {Passes} passes @param {Step} step @param {Selection} selection
+ * @param {() => unknown} showHelp
+ */
 function actions(root, passes, step, selection, showHelp) {
   const inDiff = (/** @type {() => unknown} */ run) => () => (step.tab === "Diff" ? run() : false);
   const inGraph = () => step.tab === "Graph" && !step.graphs.element.hidden;
@@ -94,7 +98,8 @@ export function explorer({ model, el: host }) {
     passes.choose(data.steps[chosen] ? chosen : data.start);
   };
   const askRest = () => {
-    if (model.get("data").partial && !model.get("data").by_step) setTimeout(() => model.send({ rest: true }), 50); // the other steps, after this one is painted
+    // the other steps, after this one is painted
+    if (model.get("data").partial && !model.get("data").by_step) setTimeout(() => model.send({ rest: true }), 50);
   };
   update();
   const leaveSelection = followSelection(model, selection);

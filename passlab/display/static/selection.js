@@ -67,7 +67,10 @@ export class Selection {
     this.related.clear();
   }
 
-  /** Select nodes; an empty list clears the selection. @param {number[]} nodes @param {Related} [elsewhere] their relatives in other views */
+  /**
+   * Select nodes; an empty list clears the selection.
+   * @param {number[]} nodes @param {Related} [elsewhere] their relatives in other views
+   */
   set(nodes, elsewhere = {}) {
     const chosen = nodes.filter((node) => node >= 0), alike = (/** @type {number[]} */ others) => chosen.length === others.length && chosen.every((node, at) => node === others[at]);
     const related = elsewhere.of && alike(elsewhere.of) ? elsewhere : {}, same = alike(this.nodes);
@@ -83,7 +86,10 @@ export class Selection {
     this.set(this.nodes.length && nodes.length && nodes.every((node) => this.nodes.includes(node)) ? [] : nodes);
   }
 
-  /** Whether a node (or one of several) is selected, or a predecessor or successor of a selected one. @param {number | number[]} node @returns {boolean} */
+  /**
+   * Whether a node (or one of several) is selected, or a predecessor or successor of a selected one.
+   * @param {number | number[]} node @returns {boolean}
+   */
   has(node) {
     if (!this.nodes.length) return false;
     if (Array.isArray(node)) return node.some((one) => this.has(one));

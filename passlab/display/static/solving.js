@@ -9,7 +9,10 @@ const KEYS = /** @type {[string, string][]} */ ([
 ]);
 const COLOURS = 6;
 
-/** The state beside a line, coloured by its number; highlighted if the decision changed it. @param {string} text @param {boolean} changed */
+/**
+ * The state beside a line, coloured by its number; highlighted if the decision changed it.
+ * @param {string} text @param {boolean} changed
+ */
 function badge(text, changed) {
   const number = /(?:group |storage |\?)(\d+)/.exec(text);
   return el("span", `pl-state${number ? ` pl-state-${Number(number[1]) % COLOURS}` : ""}${changed ? " pl-state-fresh" : ""}`, text);

@@ -25,7 +25,11 @@ export const shortName = (name) => `@${name.length > 26 ? `${name.slice(0, 16)}â
 const BOOKS = new Set(["move", "load_const", "load_consti", "alloc_storage", "alloc_tensor", "alloc_tensor_reg", "kill_register", "device_copy"]);
 
 export class BytecodePane {
-  /** @param {(point: number) => void} toggled a breakpoint @param {(point: number) => void} asked to run to an instruction @param {import("./selection.js").Selection} selection */
+  /**
+   * @param {(point: number) => void} toggled a breakpoint
+   * @param {(point: number) => void} asked to run to an instruction
+   * @param {import("./selection.js").Selection} selection
+   */
   constructor(toggled, asked, selection) {
     this.selection = selection;
     this.run = /** @type {Run | null} */ (null);
@@ -45,7 +49,8 @@ export class BytecodePane {
       const target = /** @type {Element} */ (event.target), row = target.closest(".pl-inst"), fold = target.closest(".pl-books");
       if (fold) {
         this.opened.add(Number(fold.getAttribute("data-from")));
-        /** @type {HTMLElement | null} */ (this.box.closest("[tabindex='0'].passlab"))?.focus(); // the row is removed, and the focus with it
+        // the row is removed, and the focus with it
+        /** @type {HTMLElement | null} */ (this.box.closest("[tabindex='0'].passlab"))?.focus();
         return this.arrange();
       }
       if (!row || !this.run) return;
@@ -112,7 +117,12 @@ export class BytecodePane {
     return element;
   }
 
-  /** @param {Run} run @param {number} func @param {number} point the next instruction @param {number} before the last one @param {Map<number, string>} accesses of registers @param {(point: number) => boolean} stops @param {boolean} changed whether breakpoints did */
+  /**
+   * @param {Run} run
+   * @param {number} func @param {number} point the next instruction @param {number} before the last one
+   * @param {Map<number, string>} accesses of registers @param {(point: number) => boolean} stops
+   * @param {boolean} changed whether breakpoints did
+   */
   show(run, func, point, before, accesses, stops, changed) {
     const other = this.run !== run || this.func !== func, old = this.now;
     [this.run, this.func, this.stops] = [run, func, stops];
@@ -195,7 +205,11 @@ export class RegisterPane {
     });
   }
 
-  /** @param {Run} run @param {number} frame @param {Int32Array} values @param {Map<number, string>} accesses @param {number} picked @param {[number, number][]} watches */
+  /**
+   * @param {Run} run
+   * @param {number} frame @param {Int32Array} values @param {Map<number, string>} accesses @param {number} picked
+   * @param {[number, number][]} watches
+   */
   show(run, frame, values, accesses, picked, watches) {
     const params = run.data.functions[run.func[frame]].params;
     const watched = new Set(watches.filter(([f]) => f === frame).map(([, r]) => r));

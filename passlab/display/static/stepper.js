@@ -27,7 +27,8 @@ class Stepper {
     this.watches = /** @type {[number, number][]} */ ([]);
     this.past = /** @type {number[]} */ ([]);
     this.asked = new Set();
-    this.original = /** @type {{run: Run, instant: number, parted: number, watches: [number, number][]} | null} */ (null); // of a branch that is shown
+    // of a branch that is shown
+    this.original = /** @type {{run: Run, instant: number, parted: number, watches: [number, number][]} | null} */ (null);
     this.restopped = false;
     this.grain = new Grain(this);
     this.build();

@@ -37,7 +37,11 @@ function times(steps) {
   return micros;
 }
 
-/** Repeat numbers by counts, each time increased by `by`. @param {Int32Array} counts for how long @param {Int32Array} from @param {number} length @param {number} by @returns {Int32Array} */
+/**
+ * Repeat numbers by counts, each time increased by `by`.
+ * @param {Int32Array} counts for how long @param {Int32Array} from @param {number} length @param {number} by
+ * @returns {Int32Array}
+ */
 function spread(counts, from, length, by) {
   const numbers = new Int32Array(length);
   for (let i = 0, e = 0; i < counts.length; i++) for (let end = e + counts[i], n = from[i]; e < end; e++, n += by) numbers[e] = n;
@@ -167,7 +171,10 @@ export class Run {
     return event < 0 ? this.data.waits[frame] || 0 : this.point[event] - this.data.functions[this.func[frame]].base + 1;
   }
 
-  /** The operands from which a register's value was computed, as [frame, register]. @param {number} e @param {number} frame @param {number} register @returns {[number, number][]} */
+  /**
+   * The operands from which a register's value was computed, as [frame, register].
+   * @param {number} e @param {number} frame @param {number} register @returns {[number, number][]}
+   */
   inputs(e, frame, register) {
     const point = this.point[e], from = this.frameOf[e], { reads, calls, roles } = this.code;
     if (roles[point] === CALL && this.created[frame] === e) {

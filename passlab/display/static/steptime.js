@@ -216,7 +216,10 @@ export class Timeline {
     return [svg("path", { d: bars, class: "pl-kernel-bars" }), svg("path", { d: calls, class: "pl-call-depth" }), svg("path", { d: `M0 ${base + 0.5}h${width}`, class: "pl-axis" })];
   }
 
-  /** Breakpoints are triangles, NaN and infinities crosses, the peak of memory a diamond. @param {Run} run @param {number} width @returns {Element[]} */
+  /**
+   * Breakpoints are triangles, NaN and infinities crosses, the peak of memory a diamond.
+   * @param {Run} run @param {number} width @returns {Element[]}
+   */
   marks(run, width) {
     const x = (/** @type {number} */ at) => width * this.part(at), on = this.breaks.filter((b) => b.on), seen = new Set();
     const plain = Object.keys(run.nonfinite).length === 0;

@@ -7,7 +7,10 @@ const PAUSE = 350; // milliseconds after the last key before a pipeline runs
 /** @typedef {{number: number | null, text: string, was: string, on: boolean}} Entry a pass: its number in the recording, null for a new one */
 
 export class PipelineEditor {
-  /** @param {(passes: (number | string)[]) => void} changed hears the pipeline @param {(entry: number) => void} chosen hears which pass was chosen */
+  /**
+   * @param {(passes: (number | string)[]) => void} changed hears the pipeline
+   * @param {(entry: number) => void} chosen hears which pass was chosen
+   */
   constructor(changed, chosen) {
     this.changed = changed;
     this.chosen = chosen;

@@ -17,9 +17,24 @@ from functools import cache
 from typing import Any, TypeVar
 
 FAMILIES = (
-    "activations", "arithmetic", "attention", "convolution", "creation", "elementwise", "indexing", "matrices",
-    "movement", "normalization", "ordering", "padding", "pooling", "reductions", "resizing", "shapes", "slicing",
-)  # fmt: skip
+    "activations",
+    "arithmetic",
+    "attention",
+    "convolution",
+    "creation",
+    "elementwise",
+    "indexing",
+    "matrices",
+    "movement",
+    "normalization",
+    "ordering",
+    "padding",
+    "pooling",
+    "reductions",
+    "resizing",
+    "shapes",
+    "slicing",
+)
 
 Translation = Callable[..., Any]  # (node, *args, **kwargs) -> an expression, a Symbol, a number, or a list of them
 T = TypeVar("T", bound=Translation)
