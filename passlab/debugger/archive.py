@@ -30,7 +30,7 @@ class Archive:
     def __init__(self, file: zipfile.ZipFile, texts: Iterable[str]) -> None:
         self.file = file
         parts = file.infolist()
-        if any(part.flag_bits & 1 for part in parts):
+        if any(part.flag_bits & 1 for part in parts):  # bit 0: the part is encrypted
             raise VerifyError(Diagnostic("the file is encrypted", hint="a trace is never encrypted"))
         for part in parts:
             if part.file_size > MOST_PER_BYTE * part.compress_size + _SLACK:
@@ -85,6 +85,7 @@ def _collecting(stream: IO[bytes], begin: bytearray) -> Read:
 
 def write_archive(path: Path, files: Iterable[tuple[str, bytes | str]]) -> None:
     """Write an archive of named files under a temporary name, and rename it when it is complete."""
+    # In the same folder, since a file can be renamed in one step only within a file system.
     unfinished = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         with zipfile.ZipFile(unfinished, "w", zipfile.ZIP_DEFLATED) as file:

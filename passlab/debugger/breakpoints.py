@@ -27,6 +27,7 @@ _LINE = re.compile(r"line (?P<line>\d+)\Z|(?P<name>.+):(?P<at>\d+)\Z")
 def _floats(value: Any) -> np.ndarray[Any, Any] | None:
     if not isinstance(value, np.ndarray) or value.size == 0 or value.dtype.kind in "iub":
         return None
+    # Other floats, such as bfloat16, have no more values than float32.
     return value if value.dtype.kind in "fc" else value.astype(np.float32)
 
 
@@ -107,7 +108,7 @@ class PointBreakpoint(Breakpoint):
         self.points = tuple(points)
 
     def after(self, instant: int) -> int | None:
-        index = bisect_right(self.instants, instant)
+        index = bisect_right(self.instants, instant)  # behind the instant itself
         return int(self.instants[index]) if index < len(self.instants) else None
 
     def before(self, instant: int) -> int | None:
@@ -152,6 +153,7 @@ def value_instants(trace: TraceData) -> list[int]:
     if trace.kind != "vm":
         makes = [bool(r not in (CALL, RETURN)) for r in code_map.role.tolist()]
     events = np.flatnonzero(np.array(makes, bool)[trace.point]) if len(trace) else np.zeros(0, int)
+    # What an event writes is there one instant later.
     return [0, *(events + 1).tolist()]
 
 
@@ -211,6 +213,7 @@ def _points_of_line(trace: TraceData, name: str, line: int) -> list[int]:
     matches = [
         s for s in range(len(code_map)) if any(n == line and (not name or m == name) for m, n in code_map.lines[s])
     ]
+    # A line also has allocations and constants; a reader wants to stop at its kernels and calls.
     main = [s for s in matches if code_map.role[s] in (KERNEL, CALL) or trace.kind != "vm"]
     return main or matches[:1]
 

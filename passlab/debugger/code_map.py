@@ -77,6 +77,7 @@ class CodeMap:
 
     def _written(self, instruction: Any) -> int:
         role = self._role(instruction)
+        # A kernel of the machine writes into tensors; a node of a graph writes its register.
         if role in (CALL, RETURN) or (role == KERNEL and isinstance(instruction, Instruction)):
             return -1
         registers = instruction.writes()
@@ -174,6 +175,7 @@ class CodeMap:
     def _assign_auxiliaries(self, owners: list[int], points: range) -> None:
         """Let auxiliary instructions of one function share the source of the next use of the register they write."""
         ahead, uses = -1, dict[int, int]()
+        # Backwards, so that the next use of a register is known where the register is written.
         for point in reversed(points):
             instruction = self.instructions[point]
             if self.role[point] in (KERNEL, CALL, RETURN):

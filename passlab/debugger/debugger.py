@@ -116,6 +116,7 @@ class Debugger:
         number = instant.number if isinstance(instant, Instant) else whole_number(instant, "an instant")
         if not -len(self.trace) - 1 <= number <= len(self.trace):
             raise RunError(f"there is no instant {number:,}: the run has 0 to {len(self.trace):,}")
+        # The instants are 0 to len, so -1 is the last one.
         return self._move(number % (len(self.trace) + 1), "goto")
 
     def _move(self, instant: int, reason: str) -> Instant:
@@ -163,8 +164,9 @@ class Debugger:
         if self.trace.frame_of[instant + 1] == frame:
             return instant + 1
         later = slice(instant + 1, None)
+        # The frame runs again, or has ended, and a frame below it runs.
         stops = (self.trace.depth[later] < depth) | (self.trace.frame_of[later] == frame)
-        return instant + 1 + int(np.argmax(stops)) if stops.any() else len(self.trace)
+        return instant + 1 + int(np.argmax(stops)) if stops.any() else len(self.trace)  # `argmax` finds the first True
 
     def _over_back(self, instant: int) -> int:
         if instant <= 0:
@@ -197,7 +199,7 @@ class Debugger:
 
     def to_first_stop(self) -> Instant:
         """Go to the first stop of the run, which may be its start, else to the end."""
-        self.at = -1
+        self.at = -1  # before the start, so that a stop at instant 0 counts
         return self.continue_()
 
     def _stops(self) -> list[Breakpoint | Watch]:
@@ -264,6 +266,7 @@ class Debugger:
         """Return all instants at which a breakpoint would stop."""
         condition = breakpoint_of(self.trace, 0, stop)
         instants = [0] if isinstance(condition, ValueBreakpoint) and condition.at(0) else []
+        # Instant 0 of a breakpoint on values stands for the arguments, which the line above tests.
         instant = condition.after(-1 if not isinstance(condition, ValueBreakpoint) else 0)
         while instant is not None:
             instants.append(instant)

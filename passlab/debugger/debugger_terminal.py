@@ -81,7 +81,7 @@ class Session:
         if name in moves:
             return str(moves[name](count))
         plain = {"f": dbg.finish, "F": dbg.finish_back, "c": dbg.continue_, "C": dbg.continue_back}[name]
-        for _ in range(min(count, len(dbg.trace) + 1)):
+        for _ in range(min(count, len(dbg.trace) + 1)):  # further moves change nothing
             plain()
         return f"stopped: {dbg.reason}\n{dbg.now}"
 

@@ -223,7 +223,7 @@ class _TracingEvaluator(Evaluator):
             top = SavedFrame(frame, old.function[frame], pc, tuple(registers), old.result_register[frame], top)
         for column in ("parent", "function", "result_register", "depth"):
             getattr(log, column).extend(getattr(old, column))
-        log.created.extend(event - start if event >= start else -1 for event in old.created)
+        log.created.extend(event - start if event >= start else -1 for event in old.created)  # -1: before the branch
         log.points, log.clock = old.points[start:], old.clock[start:]
         log.started = old.clock[start - 1] if start else old.started
         switches = zip(old.switched_at, old.switched_to, strict=True)
@@ -253,6 +253,7 @@ class _TracingEvaluator(Evaluator):
         codes = list(self.codes.values())
         code = self.codes[entry.function] if self.current < 0 else codes[self.log.function[self.current]]
         text = f"fails: {error.diagnostics[0].message}"
+        # A new node, so that the instruction is none of those that ran.
         self.end = code.number, code.pc_of(Var("error", None), "fails", PLAIN, -1, (), text)
 
     # ------------------------------------------------------------ recording
@@ -266,6 +267,7 @@ class _TracingEvaluator(Evaluator):
             if not missing:
                 self._record_node(node, home)
                 return missing
+            # The step of a call that enters a function waits for the body, then for the `Return`.
             if type(missing[-1][0]) is Return:
                 self._record_call(node, home, missing[0][1])
             elif isinstance(node, Match):
@@ -313,6 +315,7 @@ class _TracingEvaluator(Evaluator):
             return
         value = act.values[node]
         if isinstance(node, RefWrite):
+            # The log needs a copy of the cell: the cell itself changes with later writes.
             dst, value = code.register(node.ref), RefValue(act.home(node.value).values[node.value])
         else:
             dst = code.register(node)
@@ -368,6 +371,7 @@ class _TracingEvaluator(Evaluator):
         data = code.registers_of([node.data])
         for clause in node.clauses:
             for var in pattern_vars(clause.lhs):
+                # A match is tried again after its arm was evaluated, and its variables are recorded once.
                 if var in act.values and (frame, var) not in self.bound:
                     self.bound.add((frame, var))
                     text = f"bind %{var.name_hint} ({', '.join(f'${r}' for r in data)}) -> ${code.register(var)}"

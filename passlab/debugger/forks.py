@@ -65,6 +65,7 @@ def parting(branch: TraceData, original: TraceData, instant: int) -> int | None:
     different = np.flatnonzero(mine[:length] != theirs[:length])
     if different.size:
         return int(different[0])
+    # Runs that agree until one of them ends diverge at that end.
     return None if len(mine) == len(theirs) else length
 
 

@@ -192,6 +192,7 @@ class Instant:
         names = {register: name for name, register in self.parameters.items()}
         reads, writes, wrote = set(self.reads), set(self.writes), set(self.just_written)
         held = self.registers
+        # Registers that this instruction or the last one uses come first, so they are never left out.
         order = sorted(held, key=lambda r: (r not in reads | writes | wrote, r))
         shown = sorted(order[:SHOWN_REGISTERS])
         lines = []

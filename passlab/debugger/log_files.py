@@ -75,7 +75,7 @@ def check_log(log: Log, functions: Sequence[Any], ended: bool) -> None:
         and _within(function, 0, len(functions))
         and _within(created, -1, count)
         and _within(parent, -1, frames)
-        and bool((parent < np.arange(frames)).all())
+        and bool((parent < np.arange(frames)).all())  # a caller is older than its callee, so there is no cycle
     )
     if not inside:
         raise ValueError("its log contradicts itself")
@@ -97,6 +97,7 @@ def check_log(log: Log, functions: Sequence[Any], ended: bool) -> None:
 
 def check_same(old: Log, new: Log, ended: bool) -> None:
     """Check that the log of a second run equals the first, except for its times. Raises `VerifyError`."""
+    # The new log may go on where the old one ends.
     same = all(np.array_equal(_column(new, n)[: len(getattr(old, n))], _column(old, n)) for n in CONTROL)
     if not same or not (ended or new.end_pc == old.end_pc):
         raise VerifyError(DIFFERENT)

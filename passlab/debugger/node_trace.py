@@ -140,8 +140,10 @@ class _GraphRun:
         ran = -1
         for step, (number, row) in enumerate(self.steps[start:], start):
             log.end_pc = step
+            # Each result of a kernel is a step, and the kernel runs once for all of them.
             if number != ran:
                 first, last = self.rows[number], self.rows[number + 1]
+                # Results belong into the memory of the executor, not into arrays that a fork put in its place.
                 module.values[first:last] = empty[first:last]
                 module.run_node(number)
                 ran = number

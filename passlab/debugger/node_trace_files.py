@@ -62,6 +62,7 @@ def run_again(cls: type[T], head: Mapping[str, Any], mod: IRModule, args: list[A
 def compare(trace: TraceData, old: Log) -> None:
     """Check that a second run has the same log, and take over the times of the first. Raises `VerifyError`."""
     log = trace.log
+    # In both directions, since each check accepts a second log that is longer.
     check_same(old, log, trace.finished)
     check_same(log, old, trace.finished)
     log.started, log.clock = old.started, old.clock

@@ -53,6 +53,7 @@ class MachineEngine:
         Raises `VerifyError` where the run differs from the log, since the program or its kernels are not the same.
         """
         log = trace.log
+        # With overwritten buffers any frame may refer to one of them, so all frames are restored.
         running = None if log.overwritten else _running(trace, segment, end)
         frames, numbers, below = _frames(segment.top, running)
         unwritten: set[int] = set(segment.unwritten)
@@ -63,6 +64,7 @@ class MachineEngine:
         try:
             machine.resume(frames, numbers, unwritten, end - segment.start, every_object=True)
         except PasslabError as error:
+            # An error after the last instruction is that of the recorded run.
             if len(machine.log) < end - segment.start:
                 raise VerifyError(Diagnostic("the replay failed before the end of the recorded segment")) from error
         _check_path(machine.log, trace, segment.start, end)
@@ -170,7 +172,7 @@ def _redirect(frames: list[Frame], buffers: dict[int, np.ndarray[Any, Any]], unw
         return
     for key in unwritten & set(buffers):
         unwritten.discard(key)
-        unwritten.add(id(buffers[key]))
+        unwritten.add(id(buffers[key]))  # the copy has no value either
     rebuild = Redirection(buffers)
     for frame in frames:
         frame.registers = [rebuild(value) for value in frame.registers]
@@ -263,6 +265,7 @@ def fit(register: int, old: Value, value: Any) -> Value:
     """
     if isinstance(old, np.ndarray):
         array = np.asarray(value)
+        # "same_kind" allows other sizes of a float or integer, but no float for an integer.
         if array.shape == old.shape and np.can_cast(array.dtype, old.dtype, "same_kind"):
             return array.astype(old.dtype)
         return check_argument(Var(f"${register}", TensorType(old.shape, old.dtype.name)), value)

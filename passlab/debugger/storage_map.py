@@ -55,6 +55,7 @@ class StorageMap:
     @cached_property
     def live(self) -> np.ndarray[Any, Any]:
         """The live bytes at each instant."""
+        # Differences first, then their running sum: linear in instants and storages.
         change = np.zeros(self.length + 2, np.int64)
         for a in self.allocations:
             change[a.born] += a.bytes
@@ -179,6 +180,7 @@ class _Sweep:
         return int(segment.values[event - segment.start].buffer.size)
 
     def _put(self, registers: Registers, register: int, value: _LiveValue | None) -> None:
+        # The new value is counted before the old one is dropped, since both may be the same object.
         old = registers[register]
         registers[register] = value
         if value is not None:
@@ -222,6 +224,7 @@ def _assign_lanes(sweep: _Sweep, end: int) -> list[Allocation]:
     for number, born in enumerate(sweep.born):
         by_birth.setdefault(born, []).append(number)
     for moment in order:
+        # Storages that die at a moment make room for those that are born then.
         for group, lane in ending.pop(moment, ()):
             free.setdefault(group, []).append(lane)
         for number in by_birth.get(moment, ()):

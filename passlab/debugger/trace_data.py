@@ -149,6 +149,7 @@ class TraceData:
         registers = registers.copy()
         registers[returns] = np.array(self.log.result_register, np.int32)[returning]
         events = np.flatnonzero(registers >= 0)
+        # A stable sort keeps the events of each frame in the order of time.
         events = events[np.argsort(frames[events], kind="stable")]
         starts = np.searchsorted(frames[events], np.arange(len(self.log.parent) + 1))
         return events, frames, registers, starts
@@ -168,12 +169,13 @@ class TraceData:
         number, segment = self._segment_at(instant)
         while segment.values is None and segment.start not in self._replayed:
             end = self._starts[number + 1] if number + 1 < len(self._starts) else len(self)
+            # Running blocks again is cheap: it gives closer checkpoints, so that less is replayed one by one.
             if segment.quick and end - segment.start > 2 * FINE:
                 self._refine(number, self.engine.refine(self, segment, end))
                 number, segment = self._segment_at(instant)
                 continue
             if len(self._replayed) >= REPLAY_CACHE:
-                del self._replayed[next(iter(self._replayed))]
+                del self._replayed[next(iter(self._replayed))]  # the oldest: a dict keeps the order of insertion
             self._replayed[segment.start] = self.engine.replay(self, segment, end)
         return (segment, self.log) if segment.values is not None else self._replayed[segment.start]
 
@@ -201,6 +203,7 @@ class TraceData:
         assert segment.values is not None
         size = self.code_map.functions[self.log.function[frame]].register_file_size
         created = self.log.created[frame]
+        # The log's value of a call are its arguments, with which the frame began.
         if created >= segment.start and created < instant:
             args: Sequence[Any] = segment.values[created - segment.start]
         else:
@@ -268,6 +271,7 @@ class TraceData:
             else:  # a tail call: the same frame called the one that it replaced
                 callee = int(self.frame_of[created])
         event = self._calls[callee]
+        # As path compression in union-find: a chain of tail calls is walked once.
         self._calls.update(dict.fromkeys(path, event))
         if event >= 0:
             return int(self.code_map.pc[self.point[event]]) + 1
@@ -322,6 +326,7 @@ class TraceData:
 
 def _saved_frame(top: SavedFrame | None, number: int) -> SavedFrame | None:
     frame = top
+    # A callee has a larger number than its caller, so the search can stop early.
     while frame is not None and frame.number > number:
         frame = frame.below
     return frame if frame is not None and frame.number == number else None

@@ -195,13 +195,14 @@ class _Reader(Generic[T]):
 
     def _by_bytecode(self, run: dict[str, Any], exe: Executable, args: list[Any], log: Log) -> T:
         trace = _unevaluated(self.cls(CodeMap(exe), log, args, str(self.head["entry"]), MachineEngine()), run)
-        exe.function(trace.entry)
+        exe.function(trace.entry)  # raises an error for an unknown name
         # bytecode has no nodes, from which the code map would compute its lines
         trace.code_map.__dict__["lines"] = lines_of(run["lines"], trace.code_map)
         return trace
 
     def _by_node(self, run: dict[str, Any], mod: IRModule, args: list[Any], log: Log) -> T:
         """Return a trace by node, whose values are computed at once."""
+        # A recording that was stopped is stopped again after the same step.
         most = max(1, len(log)) if run["stopped"] else limits.current().trace_instants
         return _compare(run_again(self.cls, self.head, mod, args, most), run, log)
 

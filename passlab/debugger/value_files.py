@@ -45,7 +45,7 @@ class ValueTable:
                 self._numbers_by_id[id(part)] = len(self.entries), part
                 self.entries.append((kind, number, [self._numbers_by_id[id(field)][0] for field in fields]))
             else:
-                stack.append((part, True))
+                stack.append((part, True))  # again, after its fields: an entry refers to earlier ones only
                 stack.extend((field, False) for field in reversed(fields))
         return self._numbers_by_id[id(value)][0]
 

@@ -77,13 +77,14 @@ def _number(text: str) -> float | None:
         return _NUMBERS[text.lower()]
     if not re.fullmatch(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?", text):
         return None
+    # Integers of up to 18 digits fit into 64 bits; others become floats.
     return int(text) if re.fullmatch(r"[-+]?\d{1,18}", text) else float(text)
 
 
 def _fill(number: float, old: Value) -> Value:
     if isinstance(old, (np.ndarray, Unwritten)):
         return _cast(np.full(old.shape, number), old)
-    if isinstance(old, int) and number == number and abs(number) < 1 << 62:
+    if isinstance(old, int) and number == number and abs(number) < 1 << 62:  # `number == number` excludes NaN
         return int(number)
     raise RunError(
         Diagnostic(f"a number cannot replace a {kind_text(old) or type(old).__name__}", hint="name a variable")

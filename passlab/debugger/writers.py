@@ -173,6 +173,7 @@ class Watch:
 
     def after(self, instant: int) -> int | None:
         """Return the first instant after this one at which the register has just changed."""
+        # An event is the step from the instant of its number to the next one.
         index = bisect_right(self.events, instant - 1)
         return self.events[index] + 1 if index < len(self.events) else None
 

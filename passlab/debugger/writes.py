@@ -77,6 +77,7 @@ def _producers(trace: TraceData, events: np.ndarray[Any, Any]) -> dict[int, list
     if not len(order):
         return {}
     width, length = int(registers.max()) + 1, len(trace) + 1
+    # One integer for frame, register and event, so that a binary search finds the last write before a call.
     keys = np.sort((frames[order].astype(np.int64) * width + registers[order]) * length + order)
     results = [trace.code_map.results(point) for point in range(len(trace.code_map))]
     most = max(map(len, results), default=0)

@@ -52,7 +52,7 @@ def disagreement(before: Value, after: Value, ulps: float = 0.0, finite_only: bo
     functions are not compared. A unit is that of the dtype at the larger magnitude, at least 1/1024 of the tensor's
     largest element. Linear in the size of the values.
     """
-    seen: set[tuple[int, int]] = set()
+    seen: set[tuple[int, int]] = set()  # pairs of values, since references may be cyclic
     stack: list[tuple[Value, Value, str]] = [(before, after, "")]
     while stack:
         a, b, path = stack.pop()
@@ -104,12 +104,13 @@ def _others(a: Array, b: Array) -> tuple[Array, Array]:
 def _floats(a: Array, b: Array, ulps: float, finite_only: bool) -> tuple[Array, Array]:
     """Return the mask of wrong elements, and the distance of each in units in the last place."""
     with np.errstate(all="ignore"):
-        x, y = np.asarray(a, np.float64), np.asarray(b, np.float64)
+        x, y = np.asarray(a, np.float64), np.asarray(b, np.float64)  # exact, and wider than any other float
         finite = np.isfinite(x)
         same = np.asarray((x == y) & ((np.signbit(x) == np.signbit(y)) | finite_only) | (np.isnan(x) & np.isnan(y)))
         if finite_only:
             same |= ~finite
         distance = np.where(same, 0.0, np.abs(x - y) / unit_of(x, y, a.dtype))
+        # Zeros of different sign have the distance 0, but count as one unit apart.
         close = (np.abs(x - y) <= allowance(x, y, a.dtype, ulps)) & ((x != y) | (ulps >= 1.0))
     distance[np.isnan(distance)] = np.inf
     distance[~same & (x == y)] = 1.0  # zeros of different sign
@@ -140,4 +141,5 @@ def _spacing(size: Array, dtype: Any) -> Array:
     """Return the distance from each magnitude to the next number of a dtype, as float64."""
     info = float_info(dtype)
     _, exponent = np.frexp(size)
+    # `frexp` has mantissas from 0.5 to 1, so its exponent is one larger than that of IEEE 754.
     return np.asarray(np.maximum(np.ldexp(float(info.eps), exponent - 1), float(info.smallest_subnormal)))

@@ -57,7 +57,7 @@ class _ArgumentError(Exception):
 
 
 class _Aggregate:
-    """A tuple, an ADT value or a reference whose parts are being converted: its parts, their types, and those done."""
+    """A value whose parts are being converted: the parts, their types, and those converted so far (`done`)."""
 
     __slots__ = ("value", "parts", "types", "done")
 
@@ -114,6 +114,7 @@ def _aggregate(value: Any, ty: Type | None) -> _Aggregate | None:
     if isinstance(value, ADTValue):
         return _Aggregate(value, value.fields, _field_types(value, ty))
     if isinstance(value, RefValue):
+        # A type variable stands for any type, which is unknown here.
         if not isinstance(ty, RefType | TypeVar | None):
             raise _ArgumentError("it is a reference", str(ty), "a reference")
         return _Aggregate(value, (value.value,), (ty.value if isinstance(ty, RefType) else None,))

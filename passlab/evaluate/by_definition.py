@@ -93,6 +93,7 @@ def _result_type(op: Op, attrs: Any, types: tuple[Type, ...]) -> Type | None:
 
 def _widen(value: Value) -> Value:
     arrays = value if isinstance(value, tuple) else (value,)
+    # Definitions compute in float64, so only the result is rounded.
     wide = tuple([array.astype(np.float64) if is_float(array.dtype) else array for array in arrays])
     return wide if isinstance(value, tuple) else wide[0]
 

@@ -140,12 +140,13 @@ class Evaluator:
             while stack:
                 node, at = stack[-1]
                 home = at.home(node)
+                # A shared node is on the stack once for each user, and evaluated for the first.
                 if node in home.values:
                     stack.pop()
                     continue
                 missing = steps[type(node)](self, node, home)
                 if missing:
-                    stack.extend(missing[::-1])
+                    stack.extend(missing[::-1])  # reversed, so that the first operand is on top
                 else:
                     stack.pop()
         except Interruption:
@@ -202,7 +203,7 @@ class Return:
 # A step returns the tasks it waits for; when there are none, it has put the node's value into `act.values`.
 Task = Expr | Return
 Waits = list[tuple[Task, Activation]]
-_DONE: Waits = []
+_DONE: Waits = []  # shared by all steps and never changed
 
 
 def _wait(act: Activation, *nodes: Expr) -> Waits:
@@ -272,6 +273,7 @@ def _projection(ev: Evaluator, node: TupleGetItem, act: Activation) -> Waits:
 
 
 def _let(ev: Evaluator, node: Let, act: Activation) -> Waits:
+    # The step is tried again after the body, when the variable is bound already.
     if node.var not in act.values:
         waits = _wait(act, node.value)
         if waits:
@@ -304,7 +306,7 @@ def _inner(node: Expr, part: Expr, act: Activation) -> Waits:
 
 
 def _call(ev: Evaluator, node: Call, act: Activation) -> Waits:
-    waits = _wait(act, *node.args, node.op)
+    waits = _wait(act, *node.args, node.op)  # in the order of evaluation: the callee comes last
     if waits:
         return waits
     callee, args = _value(act, node.op), [_value(act, a) for a in node.args]
@@ -326,6 +328,7 @@ def _call(ev: Evaluator, node: Call, act: Activation) -> Waits:
 def _call_closure(ev: Evaluator, node: Call, callee: Closure, args: list[Value], act: Activation) -> Waits:
     inner = ev._enter(callee, args, act.depth + 1, node)
     body = callee.function.body
+    # The body is evaluated in the activation of the callee; then `Return` copies its value to the caller's.
     return [(body, inner), (Return(node, act, body), inner)]
 
 
@@ -364,7 +367,7 @@ def _match(ev: Evaluator, node: Match, act: Activation) -> Waits:
     for clause in node.clauses:
         bound = fit(clause.lhs, data)
         if bound is not None:
-            act.values.update(bound)
+            act.values.update(bound)  # the step is tried again after the arm, and binds the same values
             return _inner(node, clause.rhs, act)
     raise RunError(
         Diagnostic(
@@ -382,6 +385,7 @@ def fit(pattern: Pattern, value: Value) -> dict[Expr, Value] | None:
         if isinstance(at, PatternVar):
             bound[at.var] = val
         elif isinstance(at, PatternConstructor):
+            # Not by identity: an argument may come from another copy of the type's definition.
             same = val.constructor.name_hint == at.constructor.name_hint and val.tag == at.constructor.tag
             if not same or len(at.patterns) != len(val.fields):
                 return None

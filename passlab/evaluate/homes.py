@@ -40,7 +40,7 @@ def _owners(root: Function, scopes: Scopes) -> dict[Expr, Function]:
                 break
             scope = scope.parent  # type: ignore[assignment]
         result = of_scope[scope]
-        for inner in path:
+        for inner in path:  # all scopes on the way have the same function
             of_scope.setdefault(inner, result)
         return result
 
@@ -62,6 +62,7 @@ def _early(root: Function, scopes: Scopes) -> dict[Expr, list[Expr]]:
         if node not in shared:
             continue
         user, part = users[node], node
+        # Climb from the first use to the node in whose scope the shared node belongs.
         while scopes.of[user] is not scopes.of[node]:
             user, part = users[user], user
         if part in _entered_later(user):
@@ -101,6 +102,7 @@ def _evaluation_order(root: Function) -> tuple[list[Expr], dict[Expr, Expr]]:
         elif node not in users:
             users[node] = user
             stack.append((node, None))
+            # As the evaluator does: arguments before the callee.
             parts = (*node.args, node.op) if type(node) is Call else CHILDREN[type(node)](node)
             stack.extend((part, node) for part in parts[::-1])
     return order, users

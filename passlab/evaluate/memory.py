@@ -74,6 +74,7 @@ def _invoke(ev: Caller, call: Call, act: CallFrame, args: Sequence[Value]) -> Va
         if value.shape != result.shape or value.dtype != result.dtype:
             what, expected = "the result of a kernel does not fit its tensor", describe(result)
             raise RunError(Diagnostic(what, call.span, expected=expected, found=describe(value)))
+    # Copies, since a value may be a view of a tensor that is about to be overwritten.
     for value, result in zip([v.copy() for v in values], results, strict=True):
         result[...] = value
     return ()

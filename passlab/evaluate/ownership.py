@@ -56,6 +56,7 @@ def own_result(result: Value, args: Iterable[Value]) -> Value:
 
     def own(array: Array) -> Array:
         base = owner(array)
+        # Two results that share writable memory would change together.
         if id(base) in foreign or (id(base) in owners and base.flags.writeable):
             return array.copy()
         owners[id(base)] = base

@@ -43,4 +43,5 @@ def _random_tensor(ty: Type, name: str, rng: np.random.Generator, hint: str | No
     if name.endswith(("var", "gamma")):
         return np.asarray(noise + 0.5).astype(dtype)
     fan_in = int(np.prod(shape[1:])) or 1
+    # A uniform number from -0.5 to 0.5 has the variance 1/12.
     return np.asarray((noise - 0.5) * np.sqrt(12 / fan_in)).astype(dtype)

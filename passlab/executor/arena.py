@@ -26,13 +26,14 @@ def position(lives: Sequence[Life], sizes: Sequence[int]) -> tuple[list[int], in
     repeated with these first. O(n²) for each of a few tries with up to `MOST_COMPARED` results, else one plan by time:
     O(n log n) apart from the results alive at once.
     """
-    rounded = [-(-size // ALIGNMENT) * ALIGNMENT for size in sizes]
+    rounded = [-(-size // ALIGNMENT) * ALIGNMENT for size in sizes]  # rounded up
     best = _by_time(lives, rounded)
     least = _extent(best, sizes)
     if len(lives) > MOST_COMPARED:
         return best, least
     bound = _most_alive(lives, rounded)
     order = sorted(range(len(sizes)), key=lambda n: (-rounded[n], lives[n]))
+    # Each try is quadratic, so larger graphs get fewer: all tries compare a bounded number of pairs.
     for _ in range(min(TRIES, 1 + (MOST_COMPARED // max(1, len(lives))) ** 2)):
         if least <= bound:
             break
@@ -40,7 +41,7 @@ def position(lives: Sequence[Life], sizes: Sequence[int]) -> tuple[list[int], in
         if _extent(plan, sizes) < least:
             best, least = plan, _extent(plan, sizes)
         beyond = [n for n in order if plan[n] + rounded[n] > bound]
-        order = list(dict.fromkeys(beyond + order))
+        order = list(dict.fromkeys(beyond + order))  # `dict.fromkeys` drops repetitions and keeps the order
     return best, least
 
 
@@ -49,7 +50,7 @@ def _most_alive(lives: Sequence[Life], sizes: Sequence[int]) -> int:
     change = [0] * (max((death for _, death in lives), default=0) + 2)
     for (birth, death), size in zip(lives, sizes, strict=True):
         change[birth] += size
-        change[death + 1] -= size
+        change[death + 1] -= size  # a live range includes its last node
     return max(accumulate(change))
 
 
@@ -96,5 +97,5 @@ def _gap(occupied: Sequence[tuple[int, int]], size: int) -> int:
         waste = first - end - size
         if waste >= 0 and (best < 0 or waste < least_waste):
             best, least_waste = end, waste
-        end = max(end, last)
+        end = max(end, last)  # intervals may overlap: two lives that overlap a third one need not meet
     return best if best >= 0 else end

@@ -105,6 +105,7 @@ def _run_passes(mod: IRModule, params: Mapping[str, Any] | None, target: Any, la
     """Return the module after the passes of the compiler and those of the pipeline `last`."""
     with compiling():
         mod = _inline_all(bind_params(value_form(reachable(mod)), params))
+        # DynamicToStatic would find nothing in a program whose shapes are all known.
         shapes = STATIC if _has_unknown_shape(mod["main"]) else ""
         before, after = parse_pipeline(shapes + OPTIMISE + FLATTEN), parse_pipeline(last)
         plan = PlanDevices(default_device(target))

@@ -50,6 +50,7 @@ class Graph:
     def __post_init__(self) -> None:
         rows = self.row_ptr
         if not self.device_types:
+            # The dataclass is frozen, so the default is set past its guard.
             object.__setattr__(self, "device_types", (CPU,) * rows[-1])
         if not len(self.shapes) == len(self.dtypes) == len(self.storage_ids) == len(self.device_types) == rows[-1]:
             raise VerifyError("the graph does not describe each of its results once")
@@ -86,7 +87,7 @@ class Graph:
         it reads the memory of its input.
         """
         rows = self.row_ptr
-        root = list(range(rows[-1]))
+        root = list(range(rows[-1]))  # the result whose memory each result uses
         last: dict[int, tuple[int, int]] = {}
         for i, node in enumerate(self.nodes):
             for j, index in node.inputs:
@@ -118,6 +119,7 @@ class Graph:
         data = {
             "nodes": [_node_json(n) for n in self.nodes],
             "arg_nodes": self.arg_nodes,
+            # The third number is the version of an entry, 0 in Relay.
             "heads": [[node, index, 0] for node, index in self.heads],
             "attrs": attrs,
             "node_row_ptr": self.row_ptr,

@@ -66,6 +66,7 @@ class Placement(NamedTuple):
 def _pinned_constants(function: Function, nodes: list[Expr]) -> set[Expr]:
     """Return the constants that only `on_device` calls use: they become inputs on that device."""
     pinned = {n.args[0] for n in nodes if isinstance(n, Call) and is_call_of(n, "on_device")}
+    # The tuple stands for the caller: being the function's result is another use.
     others = (n for n in (*nodes, Tuple((function.body,))) if not is_call_of(n, "on_device"))
     pinned -= {part for n in others for part in children(n)}
     return {n for n in pinned if isinstance(n, Constant)}
@@ -248,7 +249,7 @@ def plan_memory(
         rows.append(rows[-1] + node.num_outputs)
     root = _storage_roots(nodes, rows)
     outputs = {root[rows[i] + index] for i, index in heads}
-    last: dict[int, int] = {}
+    last: dict[int, int] = {}  # by result: the last node that reads it
     by_size: list[tuple[int, int, int]] = []  # minus the size, the node that computes it, the result
     for i, node in enumerate(nodes):
         last.update((root[rows[j] + index], i) for j, index in node.inputs)
@@ -272,6 +273,7 @@ def plan_memory(
             count += 1
         insort(pool[slot][1], life)
         storage_of[result] = pool[slot][0]
+    # The keys are numbers of planned storages (True) and of results with memory of their own (False).
     numbers: dict[tuple[bool, int], int] = {}
     return [numbers.setdefault((r in storage_of, storage_of.get(r, r)), len(numbers)) for r in root]
 

@@ -190,6 +190,7 @@ class GraphModule(RunsByInputs):
 
     def _step(self, number: int) -> Callable[[], None]:
         """Return the closure that runs a node, and cache it: lookups that depend on the graph alone happen once."""
+        # The closures below hold this list, which is changed in place and never replaced.
         node, values = self.graph.nodes[number], self.values
         sources = [self._result_number(e) for e in node.inputs]
         first, last = self.rows[number], self.rows[number + 1]

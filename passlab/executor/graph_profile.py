@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from passlab.executor.graph_module import GraphModuleDebug
 
 WARM_UPS = 3
-DEVICES = {1: "cpu0", 2: "cuda0"}
+DEVICES = {1: "cpu0", 2: "cuda0"}  # by DLPack's numbers of devices
 NAMES = {NOP: "reshape_nop", COPY: "device_copy"}
 
 

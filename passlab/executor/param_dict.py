@@ -45,6 +45,7 @@ def load_param_dict(data: bytes | bytearray) -> dict[str, np.ndarray[Any, Any]]:
         raise file.bad("there are not as many arrays as names")
     arrays = []
     for _ in names:
+        # Read ahead: the length of a record follows from its rank and its size.
         rank = int.from_bytes(file.data[file.at + HEAD - 8 : file.at + HEAD - 4], "little")
         if rank > limits.current().rank:
             raise file.bad(f"an array has {rank:,} dimensions")

@@ -31,6 +31,7 @@ def specialize(function: Function, args: Sequence[Any]) -> tuple[Function, tuple
         return function, types
     params = tuple([fresh.get(p, p) for p in function.params])
     body = substitute(function.body, fresh)
+    # No result type: it follows from the new shapes.
     return Function(params, body, None, function.type_params, function.attrs, function.span), types  # type: ignore[arg-type]
 
 
@@ -45,7 +46,7 @@ def _specialized_type(param: Var, argument: Any) -> Type | None:
     value = check_argument(param, argument)
     assert param.type_annotation is not None
     result: list[Type] = []
-    work: list[tuple[Type, Any] | int] = [(param.type_annotation, value)]
+    work: list[tuple[Type, Any] | int] = [(param.type_annotation, value)]  # a number: so many fields are done
     while work:
         item = work.pop()
         if isinstance(item, int):

@@ -46,7 +46,7 @@ def _function_value_form(function: Function, mod: IRModule) -> Function:
     for node in order:
         if isinstance(node, Let) and isinstance(node.value, Call) and op_name(node.value) == "vm.invoke_tvm_op":
             invokes[node.var] = invoke = _Invoke(node.value, bound, mod)
-            values[node.var] = Tuple(())
+            values[node.var] = Tuple(())  # an invoke returns an empty tuple
             if not invoke.is_shape_function:
                 values.update(zip(invoke.outs, _projections(invoke.result, invoke.type), strict=True))
 

@@ -29,10 +29,12 @@ class FunctionFacts:
         self.calls_itself_last = False
         self.makes_functions = False
         self.nesting = 0
+        # The depth begins at 2: the body of the function, inside the loop that it may become.
         stack: list[tuple[Expr, bool, int]] = [(function.body, True, 2)]
         while stack:
             at, last, depth = stack.pop()
             self.nesting = max(self.nesting, depth)
+            # `let x = v; x` is v, so v is in tail position.
             if isinstance(at, Let) and at.body is at.var:
                 stack.append((at.value, last, depth))
             elif isinstance(at, Let):
@@ -40,7 +42,7 @@ class FunctionFacts:
             elif isinstance(at, If):
                 stack += ((at.true_branch, last, depth + 1), (at.false_branch, last, depth + 1))
             elif isinstance(at, Match):
-                stack += [(c.rhs, last, depth + 2) for c in at.clauses]
+                stack += [(c.rhs, last, depth + 2) for c in at.clauses]  # `match` and `case` each indent the text
             elif isinstance(at, Function):
                 self.makes_functions = True
                 stack.append((at.body, False, depth + 1))
@@ -81,12 +83,14 @@ class CallPlan:
             for callee in f.callees:
                 callers[callee].append(name)
         result: set[str] = set()
+        # Kahn's algorithm for a topological order.
         worklist = [name for name, count in pending.items() if not count]
         while worklist:
             name = worklist.pop()
             f = self.facts[name]
             height[name] = 1 + max([height[c] for c in f.callees], default=0)
             is_bounded = name in self.loops or not f.calls_itself_last
+            # Its callers keep a pending callee, so they are not called directly either.
             if f.calls_values or not is_bounded or f.nesting > deepest or height[name] > HIGHEST:
                 continue
             result.add(name)

@@ -36,6 +36,7 @@ class Constants:
 
     def array(self, value: Array) -> str:
         """Return the name of an array. Equal small arrays share one; large ones are compared by identity for speed."""
+        # An id identifies an array only while it lives; `arrays` keeps the large ones.
         key = (value.dtype.name, value.shape, value.tobytes() if value.size <= INLINE_ELEMENTS else id(value))
         if key not in self.array_names:
             self.array_names[key] = self._define(value)

@@ -28,7 +28,7 @@ class DeepBlocks:
 
     def _block(self, block: Expr, depth: int) -> Work:
         is_deep = depth > self.deepest and isinstance(block, (Let, If, Match))
-        inner = 1 if is_deep else depth
+        inner = 1 if is_deep else depth  # the block becomes a function, whose nesting begins again
         bound: list[tuple[Var, Set]] = []
         expr = block
         while isinstance(expr, Let):

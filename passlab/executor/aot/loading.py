@@ -57,6 +57,7 @@ class _ImportedModule:
     def __init__(self, source: PythonSource) -> None:
         self.module = import_parts(source)
         (name,) = source.entries.values()
+        # `__wrapped__` is the function without `prelude.entry`: arguments are checked and calls driven here.
         self.entry: Callable[..., Any] = getattr(self.module, name).__wrapped__
         support = {own: getattr(self.module, name) for own, name in source.support.items()}
         self.tail_call: type | None = support.get("TailCall")
@@ -88,6 +89,7 @@ class CompiledProgram:
         """A second import of the program whose loops spend fuel, with the classes of `module`."""
         result = _ImportedModule(self.source.with_loops(f"{SPEND}()"))
         setattr(result.module, SPEND, spend)
+        # A value that one import made must be an instance of the other's classes.
         for kind in vars(self.module).values():
             if isinstance(kind, type):
                 setattr(result.module, kind.__name__, kind)
@@ -140,6 +142,7 @@ class CompiledProgram:
             if any(trace.tb_frame.f_globals is module for module in modules):
                 name, line = trace.tb_frame.f_code.co_name, lines[trace.tb_lineno - 1].strip()
                 notes.append((f"in {name}, line {trace.tb_lineno}: {line}", None))
+                # A traceback begins outermost, so a later line that has a location replaces an earlier one.
                 span = self.source.spans.get(line) or span
             trace = trace.tb_next
         return span or self.function.span, tuple(reversed(notes[-6:]))

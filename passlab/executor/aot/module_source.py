@@ -243,4 +243,4 @@ def _section_line(title: str) -> str:
 
 
 def _import_order(line: str) -> tuple[bool, str]:
-    return ("numpy" in line or "ml_dtypes" in line, line)
+    return ("numpy" in line or "ml_dtypes" in line, line)  # NumPy after the standard library

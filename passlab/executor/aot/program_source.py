@@ -63,6 +63,7 @@ class ProgramText:
         self.calls = CallPlan(self.functions, DEEPEST)
         self.worklist: list[tuple[str, Function, str | None, Counter[Expr], dict[Expr, tuple[Var, ...]]]] = []
         called = {n.name_hint for f in self.functions.values() for n in post_order(f) if isinstance(n, GlobalVar)}
+        # The checked entry replaces the plain function of that name, so calls inside the program need another name.
         self.globals = {n: entry if n == entry and n not in called else names.make(n) for n in self.functions}
         self.constructors: dict[Constructor, str] = {}
         self.blocks: list[str] = []
@@ -177,6 +178,7 @@ class FunctionText:
         if isinstance(value, Var) and value in self.pending:
             self.pending[var] = self.pending.pop(value)
             self.spans[var] = self.spans[value]
+            # A text that is inlined twice would be computed twice.
             if self.uses[var] > 1:
                 self._flush(depth)
             return
@@ -227,12 +229,13 @@ class FunctionText:
         callee = call.op
         if self.loop is not None and isinstance(callee, GlobalVar) and callee.name_hint == self.own:
             args = [self._atom(a) for a in call.args]
+            # All parameters are assigned at once, since an argument may be a parameter that changes.
             changed = [(p, a) for p, a in zip(self.loop, args, strict=True) if p != a]
             self._flush(depth)
             if changed:
                 self._line(depth, f"{', '.join(p for p, _ in changed)} = {', '.join(a for _, a in changed)}")
             else:
-                self._line(depth, "continue")
+                self._line(depth, "continue")  # a block needs a statement; the loop goes on by itself
             return True
         if isinstance(callee, (Op, Constructor)) or self._is_direct(callee):
             return False

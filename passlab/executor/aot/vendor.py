@@ -38,11 +38,12 @@ class ModuleText:
 
     def __init__(self, module: ModuleType) -> None:
         self.module = module
-        self.lines = inspect.getsource(module).encode().splitlines()
+        self.lines = inspect.getsource(module).encode().splitlines()  # bytes, since `ast` counts columns in bytes
         self.tree = ast.parse(b"\n".join(self.lines))
         self.functions: dict[int, list[ast.FunctionDef | ast.Lambda]] = {}
         for node in ast.walk(self.tree):
             if isinstance(node, (ast.FunctionDef, ast.Lambda)):
+                # Python's code objects name the line of the first decorator.
                 first = min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", ()))])
                 self.functions.setdefault(first, []).append(node)
         self.name_uses: dict[ast.AST, NameUses] = {}
@@ -62,6 +63,7 @@ class ModuleText:
         first, last, start, end = node.lineno, node.end_lineno, node.col_offset, node.end_col_offset  # type: ignore[attr-defined]
         lines = {n: self.lines[n - 1] for n in range(first, last + 1)}
         lines[last] = lines[last][:end]
+        # From right to left, so that the columns of the other changes stay valid.
         for line, column, stop, new in sorted(changes, reverse=True):
             lines[line] = lines[line][:column] + new.encode() + lines[line][stop:]
         if isinstance(node, ast.stmt):
@@ -223,7 +225,7 @@ class VendoredDefinitions:
         own = getattr(node, "name", "")
         reserved = self.reserved.get(id(value))
         name = reserved or self.names.make(hint if own in ("", "run", "kernel", "compute") else own)
-        self.copy_names[id(value)] = name
+        self.copy_names[id(value)] = name  # before its text is resolved: a definition may use itself
         cells: dict[str, Any] = {}
         if isinstance(function, FunctionType):
             for variable, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
@@ -357,6 +359,7 @@ class VendoredDefinitions:
 
 _BUILTIN = object()
 # The wrappers of kernels in `passlab.op.declare`: one silences warnings, one copies into `out`. A module needs neither.
+# All wrappers of one decorator share its code object, whatever they wrap.
 _GUARDS = (quiet(len).__code__, with_out(len).__code__)
 
 
