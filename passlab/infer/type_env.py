@@ -9,6 +9,7 @@ types are valid everywhere.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from weakref import WeakKeyDictionary
 
 from passlab.ir.adt import TypeData
 from passlab.ir.expr import Expr, Function, GlobalVar, set_checked_type
@@ -19,11 +20,21 @@ from passlab.ir.types import FuncType, IncompleteType, Type, holds
 class TypeDependency:
     """The signatures and data type definitions under which nodes were typed."""
 
-    __slots__ = ("signatures", "data")
+    __slots__ = ("signatures", "data", "_covered", "__weakref__")
 
     def __init__(self, signatures: dict[str, Type], data: dict[str, TypeData | None]) -> None:
         self.signatures = signatures
         self.data = data
+        self._covered: WeakKeyDictionary[TypeDependency, bool] = WeakKeyDictionary()
+
+    def covers(self, other: TypeDependency) -> bool:
+        """Whether this has all signatures and definitions of `other`, the same objects."""
+        covered = self._covered.get(other)
+        if covered is None:
+            covered = self._covered[other] = all(
+                self.signatures.get(name) is ty for name, ty in other.signatures.items()
+            ) and all(name in self.data and self.data[name] is data for name, data in other.data.items())
+        return covered
 
 
 def type_dependency_of(node: Expr) -> TypeDependency | None:

@@ -31,6 +31,7 @@ from passlab.ir.expr import (
     Var,
     set_span,
 )
+from passlab.ir.kept_types import keep_type
 from passlab.ir.node_errors import not_a_node_error
 from passlab.ir.op import Op
 from passlab.ir.span import Span
@@ -196,6 +197,14 @@ def rebuild(expr: ExprT, new: Callable[[Expr], Expr]) -> ExprT:
     return REBUILD[type(expr)](expr, new)  # type: ignore[return-value]  # each class is rebuilt as itself
 
 
+def rebuild_typed(expr: ExprT, new: Callable[[Expr], Expr]) -> ExprT:
+    """Return `expr` with each child replaced, as `rebuild` does, and with its type where no child changed its type."""
+    result = rebuild(expr, new)
+    if result is not expr:
+        keep_type(expr, result, children(expr), new)
+    return result
+
+
 def result_of(root: ExprT, results: Mapping[Expr, Expr]) -> ExprT:
     """Return the replacement of a root, or the root itself. The replacement must have the class of the root."""
     return cast(ExprT, results.get(root, root))
@@ -302,8 +311,9 @@ def rewrite(
             continue
         kind = type(pre)
         post = pre
-        if kind not in _LEAVES and not replaced.isdisjoint(table[kind](pre)):
+        if kind not in _LEAVES and not replaced.isdisjoint(parts := table[kind](pre)):
             post = REBUILD[kind](pre, new)
+            keep_type(pre, post, parts, get)
         if rule is not None and (only is None or kind in only):
             result = rule(pre, post)
             if result is not post:

@@ -18,6 +18,7 @@ from passlab import limits
 from passlab.errors import Diagnostic, InterruptedRunError, LimitError, PasslabError, RunTypeError
 from passlab.evaluate.operators import failure
 from passlab.evaluate.values import Value
+from passlab.ir.gc_pause import building
 from passlab.ir.span import Span
 from passlab.vm.control import DecodedCall, Frame, decode_step, enter_call, too_deep
 from passlab.vm.executable import Executable
@@ -201,9 +202,10 @@ class Machine:
         if code is None:
             function, environment = self.exe.functions[func_index], Environment(self.exe, self.allocator)
             code = self._code[func_index] = []
-            for index, instruction in enumerate(function.instructions):
-                flow, work = decode_step(environment, function, index)
-                code.append((flow, self.state.meter(instruction, work)))
+            with building():
+                for index, instruction in enumerate(function.instructions):
+                    flow, work = decode_step(environment, function, index)
+                    code.append((flow, self.state.meter(instruction, work)))
         return code
 
     # ------------------------------------------------------------ frames

@@ -28,10 +28,11 @@ from passlab.analysis.fusion import FusionGraph, FusionGroups
 from passlab.analysis.state import Movability
 from passlab.ir.attrs import DictAttrs
 from passlab.ir.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem, Var, set_span
+from passlab.ir.kept_types import keep_type, set_type
 from passlab.ir.module import IRModule
 from passlab.ir.op import Trait, has_trait, is_op_call
-from passlab.ir.types import TensorType
-from passlab.ir.walk import LEAVES, note_rewrite, post_order, rebuild, result_of
+from passlab.ir.types import FuncType, GlobalTypeVar, TensorType, holds
+from passlab.ir.walk import LEAVES, note_rewrite, post_order, rebuild_typed, result_of
 from passlab.transform.base import FunctionPass
 from passlab.transform.context import PassContext
 from passlab.transform.declare import EXACT, standard_pass
@@ -84,7 +85,10 @@ class _KernelBuilder:
     def param(self, value: Expr, like: Expr) -> Var:
         cached = self.params.get(value)
         if cached is None:
-            cached = self.params[value] = Var(f"p{len(self.params)}", like.checked_type)
+            ty = like.checked_type
+            cached = self.params[value] = Var(f"p{len(self.params)}", ty)
+            if not holds(ty, GlobalTypeVar):
+                set_type(cached, ty)
             self.originals[value] = like
             self.reshapes = self.reshapes and type(like.checked_type) is TensorType
         return cached
@@ -124,11 +128,13 @@ class _Fuser:
             return self._now(node.args[0]) if node.op.name == "annotation.stop_fusion" else self._call(node)
         if type(node) is Tuple:
             if self._is_root(node):
-                return rebuild(node, self._now)
-            return node.with_fields(fields=self._inside(self._kernel(node), self._root(node), node.fields))
+                return rebuild_typed(node, self._now)
+            inner = node.with_fields(fields=self._inside(self._kernel(node), self._root(node), node.fields))
+            keep_type(node, inner, node.fields, dict(zip(node.fields, inner.fields, strict=True)).get)
+            return inner
         if type(node) is TupleGetItem:
             return self._projection(node)
-        return rebuild(node, self._now)
+        return rebuild_typed(node, self._now)
 
     def _is_root(self, node: Expr) -> bool:
         number = self.graph.index[node]
@@ -139,14 +145,16 @@ class _Fuser:
         kernel.calls = True
         kernel.reshapes = kernel.reshapes and has_trait(call, Trait.RESHAPES)
         inner = call.with_fields(args=self._inside(kernel, root, call.args))
+        keep_type(call, inner, call.args, dict(zip(call.args, inner.args, strict=True)).get)
         return self._closed(call, inner, kernel) if root == self.graph.index[call] else inner
 
     def _projection(self, node: TupleGetItem) -> Expr:
         alone = self._is_root(node)
         if alone and self._root(node.tuple_value) != self.graph.index[node]:
-            return rebuild(node, self._now)
+            return rebuild_typed(node, self._now)
         kernel = self._kernel(node)
         inner = node.with_fields(tuple_value=self._inside(kernel, self._root(node), (node.tuple_value,))[0])
+        keep_type(node, inner, (node.tuple_value,), lambda _: inner.tuple_value)
         return self._closed(node, inner, kernel) if alone else inner
 
     def _kernel(self, node: Expr) -> _KernelBuilder:
@@ -168,8 +176,14 @@ class _Fuser:
     def _closed(self, node: Expr, body: Expr, kernel: _KernelBuilder) -> Expr:
         attrs = (RESHAPE if kernel.reshapes else KERNEL) if kernel.calls else NO_KERNEL
         args = self._in_order(kernel, body)
-        function = Function(tuple([kernel.params[arg] for arg in args]), body, node.checked_type, None, attrs)
-        return Call(function, args)
+        params = tuple([kernel.params[arg] for arg in args])
+        function, ty = Function(params, body, node.checked_type, None, attrs), node.checked_type
+        result = Call(function, args)
+        types = [param_ty for param in params if (param_ty := param._checked_type) is not None]
+        if body._checked_type is ty and len(types) == len(params):
+            set_type(function, FuncType(types, ty), (*params, body))
+            set_type(result, ty, (function, *args))
+        return result
 
     def _in_order(self, kernel: _KernelBuilder, body: Expr) -> tuple[Expr, ...]:
         """Return the arguments in the order of first use, or of evaluation if several have effects.

@@ -31,6 +31,7 @@ keep:
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from math import prod
 from typing import Any
 
@@ -38,11 +39,13 @@ import numpy as np
 
 from passlab.devices import VirtualDevice
 from passlab.errors import Diagnostic, LimitError, VerifyError
+from passlab.infer.type_env import TypeDependency, type_dependency_of
 from passlab.ir.expr import Call, Constant, Expr, Function, GlobalVar, Let, Tuple, TupleGetItem, Var, set_span
+from passlab.ir.kept_types import set_type
 from passlab.ir.module import IRModule
 from passlab.ir.op import is_call_of, is_op_call
 from passlab.ir.types import ANY, TensorType, TupleType, Type, fold_tuple, tensor_types
-from passlab.ir.walk import make_lets, post_order, rewrite
+from passlab.ir.walk import post_order, rewrite
 from passlab.op import make
 from passlab.op.memory import STORAGE
 from passlab.rewriting.fresh_copy import fresh_copy
@@ -52,6 +55,7 @@ from passlab.transform.declare import EXACT, standard_pass
 
 ALIGNMENT = 64  # bytes
 Binding = tuple[Var, Expr]
+_UNIT = TupleType(())
 
 
 @standard_pass(opt_level=0, required=("InferType",), promise=EXACT)
@@ -60,16 +64,18 @@ class ManifestAlloc(ModulePass):
 
     The input is in A-normal form with named primitives (ToANormalForm, then LowerTE). Before a call whose result has an
     unknown shape, the shape function is called; it returns the shape of each result and its size in bytes. A function
-    that only reshapes becomes `vm.reshape_tensor`. The result is untyped: run InferType.
+    that only reshapes becomes `vm.reshape_tensor`. Allocations of known size and the calls that use them are typed; run
+    InferType for the rest.
     """
 
     def transform_module(self, mod: IRModule, ctx: PassContext) -> IRModule:
         primitives = {name: f for name, f in mod.items() if f.is_primitive}
-        allocator = _Allocator(primitives, mod)
+        with_storage = mod.snapshot().import_from_std("core.rly")
+        allocator = _Allocator(primitives, with_storage)
         changes: dict[Any, Function] = {name: allocator.manifest(f) for name, f in mod.items() if not f.is_primitive}
         if all(mod[name] is f for name, f in changes.items()):
             return mod
-        return mod.snapshot().import_from_std("core.rly").with_functions({**changes, **allocator.shape_functions})
+        return with_storage.with_functions({**changes, **allocator.shape_functions})
 
 
 class _Allocator:
@@ -84,6 +90,7 @@ class _Allocator:
         # Caches, as few sizes, shapes and sets of attributes occur thousands of times in a program.
         self._constants: dict[Any, Constant] = {}  # of the current function, by number or shape
         self._first_calls: dict[tuple[Any, ...], Call] = {}  # by operator and attributes
+        self._dependencies: dict[TypeDependency | None, TypeDependency] = {}  # of kernel calls: without, with storages
 
     def manifest(self, function: Function) -> Function:
         """Return a function with explicit allocations."""
@@ -99,7 +106,28 @@ class _Allocator:
         for _, value in bindings:  # a failed allocation is reported at the call
             if isinstance(value, Call) and value.span is None and call.span is not None:
                 set_span(value, call.span)
-        return make_lets(bindings, Let(post.var, result, post.body, post.span))
+        bindings.append((post.var, result))
+        return self._lets(bindings, post, self._dependency(pre.value))
+
+    def _lets(self, bindings: list[Binding], post: Let, dependency: TypeDependency) -> Expr:
+        """Return the body of `post` below bindings, with types where all parts have one."""
+        lets, ty = post.body, post.body._checked_type
+        for var, value in reversed(bindings):
+            parts = (var, value, lets)
+            lets = Let(*parts, post.span if var is post.var else value.span)
+            if ty is not None:
+                set_type(lets, ty, parts, dependency)
+        return lets
+
+    def _dependency(self, call: Expr) -> TypeDependency:
+        """Return what the types of a kernel's call and of the storages of its results depend on."""
+        before = type_dependency_of(call)
+        result = self._dependencies.get(before)
+        if result is None:
+            signatures, data = (before.signatures, before.data) if before is not None else ({}, {})
+            storage = {"Storage": self.mod.find_type("Storage")}
+            result = self._dependencies[before] = TypeDependency(signatures, {**data, **storage})
+        return result
 
     def _bind_call(self, call: Call, ty: Type, bindings: list[Binding]) -> Expr:
         """Bind the allocations and the call; return its result."""
@@ -116,9 +144,13 @@ class _Allocator:
         if any(t.dynamic for t in types):
             outs = self._allocate_dynamic(call, primitive, types, bindings)
         else:
-            outs = [self._allocate_static(t, bindings, primitive.virtual_device) for t in types]
-        invoke = self._call("vm.invoke_tvm_op", (call.op, Tuple(call.args), Tuple(outs)))
-        bindings.append((self._var("called", TupleType(())), invoke))
+            outs = [self._allocate_static(t, bindings, primitive.virtual_device, self._dependency(call)) for t in types]
+        inputs, results = _tuple(call.args), _tuple(outs)
+        invoke = self._call("vm.invoke_tvm_op", (call.op, inputs, results))
+        dependency, done = self._dependency(call), self._var("called", _UNIT)
+        set_type(invoke, _UNIT, invoke.args, dependency)
+        set_type(done, _UNIT)
+        bindings.append((done, invoke))
         leaves = iter(outs)
 
         def leaf(part: Type) -> Expr:
@@ -128,13 +160,26 @@ class _Allocator:
                 Diagnostic(f"a primitive function returns tensors, but this one returns a {part}", call.span)
             )
 
-        result: Expr = fold_tuple(ty, leaf, Tuple)
+        result: Expr = fold_tuple(ty, leaf, _tuple)
         return result
 
-    def _allocate_static(self, ty: TensorType, bindings: list[Binding], device: Any = None) -> Var:
+    def _allocate_static(
+        self,
+        ty: TensorType,
+        bindings: list[Binding],
+        device: Any = None,
+        dependency: TypeDependency | None = None,
+    ) -> Var:
+        """Bind an allocation of known size; its nodes are typed if `dependency` tells what that depends on."""
         shape = self._shape(ty)
         size = self._int64(prod(ty.concrete_shape) * itemsize(ty.dtype))
-        return self._allocate(ty, size, shape, shape, bindings, device)
+        tensor = self._allocate(ty, size, shape, shape, bindings, device)
+        if dependency is not None:
+            for var, call in bindings[-2:]:
+                assert var.type_annotation is not None
+                set_type(var, var.type_annotation, (), dependency)
+                set_type(call, var.type_annotation, (), dependency)
+        return tensor
 
     def _allocate(
         self, ty: TensorType, size: Expr, shape: Expr, constant: Expr | None, bindings: list[Binding], device: Any
@@ -231,7 +276,7 @@ class _Allocator:
     def _int64(self, value: int) -> Constant:
         number = self._constants.get(value)
         if number is None:
-            number = self._constants[value] = Constant(np.int64(_addressable(value)))
+            number = self._constants[value] = _constant(np.int64(_addressable(value)))
         return number
 
     def _shape(self, ty: TensorType) -> Constant:
@@ -263,6 +308,16 @@ def _inline_tuples(function: Function) -> Function:
     return rewrite(function, replace=calls)
 
 
+# ---------------------------------------------------------------- types of new nodes
+def _tuple(fields: Sequence[Expr]) -> Tuple:
+    """Return a tuple, typed if all its fields are."""
+    result = Tuple(fields)
+    types = [ty for field in result.fields if (ty := field._checked_type) is not None]
+    if len(types) == len(result.fields):
+        set_type(result, TupleType(types), result.fields)
+    return result
+
+
 # ---------------------------------------------------------------- facts about types and primitives
 def reshaped_parameter(primitive: Function) -> int | None:
     """Return the index of the parameter that a reshape-only function reshapes, or None."""
@@ -285,8 +340,15 @@ def itemsize(dtype: str) -> int:
     return max(1, int(digits or 8) // 8)
 
 
+def _constant(value: Any) -> Constant:
+    """Return a typed constant."""
+    constant = Constant(value)
+    set_type(constant, constant.tensor_type)
+    return constant
+
+
 def _integers(shape: Any) -> Constant:
-    return Constant(np.array([0 if d is ANY else _addressable(d) for d in shape], "int64"))
+    return _constant(np.array([0 if d is ANY else _addressable(d) for d in shape], "int64"))
 
 
 def _addressable(value: int) -> int:

@@ -33,16 +33,18 @@ keep:
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cached_property, partial
 from typing import Any
 
 from passlab.ir.adt import pattern_vars
-from passlab.ir.expr import Call, Expr, Function, If, Let, Match, Var
+from passlab.ir.expr import Call, Expr, Function, If, Let, Match, Tuple, Var
+from passlab.ir.kept_types import set_type
 from passlab.ir.module import IRModule
 from passlab.ir.op import Op, is_call_of
+from passlab.ir.span import Span
 from passlab.ir.types import TupleType
-from passlab.ir.walk import CHILDREN, LEAVES, let_chain, make_lets, post_order, rewrite
+from passlab.ir.walk import CHILDREN, LEAVES, let_chain, post_order, rewrite
 from passlab.transform.base import FunctionPass
 from passlab.transform.context import PassContext
 from passlab.transform.declare import EXACT, standard_pass
@@ -86,10 +88,23 @@ def _kill_rule(kills: dict[Let, list[Var]], names: Names) -> Callable[[Let, Let]
             return post.body
         if pre not in kills:
             return post
-        dead = [(Var("killed", unit), Call(kill, (v,))) for v in kills[pre]]
-        return Let(post.var, post.value, make_lets(dead, post.body), post.span)
+        body = post.body
+        for var in reversed(kills[pre]):
+            killed, call = Var("killed", unit), Call(kill, (var,))
+            set_type(killed, unit)
+            set_type(call, unit, (var,))
+            body = _typed_let(killed, call, body)
+        return _typed_let(post.var, post.value, body, post.span)
 
     return rule
+
+
+def _typed_let(var: Var, value: Expr, body: Expr, span: Span | None = None) -> Let:
+    """Return a let with the type of its body, if all parts are typed."""
+    let = Let(var, value, body, span)
+    if body._checked_type is not None:
+        set_type(let, body._checked_type, (var, value, body))
+    return let
 
 
 def without_kills(function: Function) -> Function:
@@ -157,9 +172,9 @@ class _LastUses:
 
     def __init__(self, function: Function, names: Names, order: list[Expr]) -> None:
         self.kills: defaultdict[Let, list[Var]] = defaultdict(list)
-        self._owner, used = _owners(function, names)
-        if not used:
+        if not _is_tree(order):  # the order of evaluation is not explicit
             return
+        self._owner = _owners(function, order)
         self._order = order
         self._names = names
         self._bodies = {function: _LiveSet()}
@@ -167,11 +182,13 @@ class _LastUses:
         self._chain(function.body, self._bodies[function])
         while self._stack:
             item = self._stack.pop()
-            if isinstance(item, Expr):
-                self._visit(item)
+            if type(item) is tuple:
+                item[0](*item[1:])
             else:
-                item()
-        for dead in self.kills.values():
+                self._visit(item)
+        several = [dead for dead in self.kills.values() if len(dead) > 1]
+        used = _uses(function, names) if several else {}
+        for dead in several:
             dead.sort(key=used.__getitem__)
 
     @cached_property
@@ -199,9 +216,11 @@ class _LastUses:
     def _chain(self, expr: Expr, body: _LiveSet) -> None:
         """Walk a chain of bindings: its result first, then the values from the last to the first."""
         chain, end = let_chain(expr)
-        lets = [let for let in chain if let.var not in self._names]
+        names = self._names
+        lets = [let for let in chain if let.var not in names] if names else chain
         body.at = None
-        self._stack.append(partial(self._values, lets, body))
+        if lets:
+            self._stack.append((self._values, lets, body))
         self._stack.append(end)
 
     def _values(self, lets: list[Let], body: _LiveSet) -> None:
@@ -219,7 +238,7 @@ class _LastUses:
                 elif kind not in LEAVES:
                     parts += CHILDREN[kind](part)
         if lets:
-            self._stack.append(partial(self._values, lets, body))
+            self._stack.append((self._values, lets, body))
         self._stack += others
 
     def _walk_alternatives(self, node: If | Match | Let) -> None:
@@ -230,15 +249,24 @@ class _LastUses:
             alternatives = sorted(alternatives, key=self._sizes.__getitem__)
         mark, others = len(body.log), list[Var]()  # variables that are live in other alternatives than the last
         self._stack += condition
-        self._stack.append(partial(setattr, body, "at", body.at))
-        self._stack.append(lambda: [body.enter(var) for var in others])
+        self._stack.append((self._join, body, body.at, others))
         for i in range(len(alternatives) - 1, -1, -1):
             if i < len(alternatives) - 1:
-                self._stack.append(lambda: others.extend(body.forget(mark)))
-            self._stack.append(partial(self._chain, alternatives[i], body))
+                self._stack.append((self._leave, body, mark, others))
+            self._stack.append((self._chain, alternatives[i], body))
+
+    def _leave(self, body: _LiveSet, mark: int, others: list[Var]) -> None:
+        """Return from the start of an alternative to the state at its end, and collect what it made live."""
+        others += body.forget(mark)
+
+    def _join(self, body: _LiveSet, at: Let | None, others: list[Var]) -> None:
+        """Go on before a node with alternatives, bound by `at`."""
+        for var in others:
+            body.enter(var)
+        body.at = at
 
 
-_WITHOUT_USES = frozenset(LEAVES) - {Var}
+_ATOMS = frozenset(LEAVES)
 _OPENING = (If, Match, Let, Function)  # nodes with bindings of their own, or with alternatives
 
 
@@ -249,41 +277,75 @@ def _alternatives(node: If | Match | Let) -> tuple[list[Expr], list[Expr]]:
     return ([c.rhs for c in node.clauses], [node.data]) if isinstance(node, Match) else ([node], [])
 
 
-def _owners(function: Function, names: Names) -> tuple[dict[Expr, Function], dict[Var, int]]:
-    """Return the innermost function around each variable and each branching node, and the variables in use.
+def _is_tree(order: list[Expr]) -> bool:
+    """Whether each node with children is the child of one node only; `order` are the nodes of a function."""
+    difference = -1  # between the number of nodes and that of uses; the function itself is used by none
+    for node in order:
+        kind = type(node)
+        if kind in _ATOMS:
+            continue
+        parts: tuple[Expr, ...]
+        if type(node) is Let:
+            parts = (node.value, node.body)
+        else:
+            parts = () if type(node) is Function and node.is_primitive else CHILDREN[kind](node)
+            if type(node) is Tuple and not parts:
+                continue
+        difference += 1
+        for part in parts:
+            if type(part) not in _ATOMS and not (type(part) is Tuple and not part.fields):
+                difference -= 1
+    return difference == 0
 
-    Variables are numbered in the order of first use. There are none in a function with shared expressions, whose order
-    of evaluation is not explicit.
-    """
-    owner: dict[Expr, Function] = dict.fromkeys(function.params, function)
-    used: dict[Var, int] = {}
-    seen: set[Expr] = set()
-    stack = [(function.body, function)]
+
+def _owners(function: Function, order: list[Expr]) -> dict[Expr, Function]:
+    """Return the innermost function around each bound variable and each branching node; `order` are the nodes."""
+    owner: dict[Expr, Function] = {}
+    if not any(type(node) is Function and node is not function and not node.is_primitive for node in order):
+        _own(order, function, owner)
+        return owner
+    stack: list[tuple[Expr, Function]] = [(function, function)]
     while stack:
         node, around = stack.pop()
-        if type(node) is Var:
-            used.setdefault(names.get(node, node), len(used))
-            continue
-        children = CHILDREN[type(node)](node)
-        if not children:
-            continue
-        if node in seen:
-            return {}, {}
-        seen.add(node)
+        if type(node) is Function:
+            if node.is_primitive:
+                continue
+            around = node
+        _own((node,), around, owner)
+        children = (node.value, node.body) if type(node) is Let else CHILDREN[type(node)](node)
+        stack += [(child, around) for child in children if type(child) not in _ATOMS]
+    return owner
+
+
+def _own(nodes: Iterable[Expr], around: Function, owner: dict[Expr, Function]) -> None:
+    """Record what nodes of the innermost function `around` bind, and which of them branch."""
+    for node in nodes:
+        kind = type(node)
         if type(node) is Let:
             owner[node] = owner[node.var] = around
-            children = (node.body,) if node.var in names else children[1:]
-        elif type(node) is If or type(node) is Match:
+        elif kind is If or kind is Match:
             owner[node] = around
             if type(node) is Match:
                 owner.update((var, around) for clause in node.clauses for var in pattern_vars(clause.lhs))
+        elif type(node) is Function and node is around:
+            owner.update(dict.fromkeys(node.params, around))
+
+
+def _uses(function: Function, names: Names) -> dict[Var, int]:
+    """Number the variables that a function reads in the order of first use."""
+    used: dict[Var, int] = {}
+    stack: list[Expr] = [function.body]
+    while stack:
+        node = stack.pop()
+        if type(node) is Var:
+            used.setdefault(names.get(node, node), len(used))
+        elif type(node) is Let:
+            stack += (node.body,) if node.var in names else (node.body, node.value)
         elif type(node) is Function:
-            if node.is_primitive:
-                continue
-            around, children = node, (node.body,)
-            owner.update(dict.fromkeys(node.params, node))
-        stack += [(child, around) for child in children[::-1] if type(child) not in _WITHOUT_USES]
-    return owner, used
+            stack += () if node.is_primitive else (node.body,)
+        else:
+            stack += CHILDREN[type(node)](node)[::-1]
+    return used
 
 
 def _sizes(order: list[Expr]) -> dict[Expr, int]:

@@ -1,0 +1,74 @@
+"""Types of nodes that a rewrite creates, where they are known without inference.
+
+A rebuilt node has the type of the original if each of its children has the type of the child that it replaces, because
+the type of a node follows from its own fields and the types of its children. So after a pass, inference visits only
+nodes below which a type changed or is missing.
+
+A type that depends on signatures of global functions or definitions of data types is valid only where these are the
+same. `Dependency` is the part of such a record that is needed here; inference creates it (`infer.type_env`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, Protocol
+
+from passlab.ir.adt import Constructor
+from passlab.ir.expr import Expr, GlobalVar, set_checked_type, set_type_dependency
+from passlab.ir.types import Type
+
+_NAMES = (GlobalVar, Constructor)  # whose type is that of a function or data type of the module
+
+
+class Dependency(Protocol):
+    """The signatures and definitions that the type of a node depends on."""
+
+    def covers(self, other: Any) -> bool:
+        """Whether it has all that `other` has."""
+
+
+def keep_type(old: Expr, new: Expr, parts: Iterable[Expr], result_of: Callable[[Expr], Expr | None]) -> None:
+    """Give a node rebuilt from `old` the type of `old`, where no child changed its type.
+
+    `parts` are the children of `old`; `result_of(part)` is the child that replaces one, None for the child itself.
+    """
+    ty = old._checked_type
+    if ty is None or new._checked_type is not None:
+        return
+    dependency: Dependency | None = getattr(old, "_type_dependency", None)
+    for part in parts:
+        now = result_of(part)
+        if now is None or now is part:
+            continue
+        if now._checked_type is not part._checked_type or type(now) in _NAMES:
+            return
+        other: Dependency | None = getattr(now, "_type_dependency", None)
+        if other is not None and other is not dependency:
+            if dependency is None or other.covers(dependency):
+                dependency = other
+            elif not dependency.covers(other):
+                return
+    set_checked_type(new, ty)
+    if dependency is not None:
+        set_type_dependency(new, dependency)
+
+
+def set_type(node: Expr, ty: Type, parts: Iterable[Expr] = (), dependency: Dependency | None = None) -> None:
+    """Give a new node the type that inference would find, unless one of its parts has none.
+
+    It depends on `dependency` and on what the parts depend on; `dependency` has to cover names of functions and data
+    types among the parts. Where there are several dependencies and none covers the others, the node stays untyped.
+    """
+    for part in parts:
+        if part._checked_type is None:
+            return
+        other: Dependency | None = getattr(part, "_type_dependency", None)
+        if other is None or other is dependency:
+            continue
+        if dependency is None or other.covers(dependency):
+            dependency = other
+        elif not dependency.covers(other):
+            return
+    set_checked_type(node, ty)
+    if dependency is not None:
+        set_type_dependency(node, dependency)
