@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import struct
 import zlib
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -247,3 +248,9 @@ def test_the_format_is_the_documented_one():
     version, kind = b"passlab-library 1", b"graph"
     parts = b"".join(struct.pack("<Q", len(p)) + p + struct.pack("<I", zlib.crc32(p)) for p in (b"ab", b""))
     assert data[8:] == struct.pack("<Q", len(version)) + version + struct.pack("<Q", len(kind)) + kind + parts
+
+
+@pytest.mark.skipif(not Path("/dev/zero").is_char_device(), reason="the system has no /dev/zero")
+def test_a_device_without_an_end_is_no_library():
+    with pytest.raises(RunError, match="/dev/zero is a device"):
+        load_module("/dev/zero")

@@ -24,6 +24,8 @@ def read_bytes(file_name: FileName, what: str) -> bytes:
     """Return the bytes of a file; `what` names them in errors. Raises `RunError` where it cannot be read."""
     path = as_path(file_name)
     try:
+        if path.is_char_device():  # such as /dev/zero, which has no end
+            raise RunError(Diagnostic(f"{what} could not be read: {path} is a device", expected="a plain file"))
         return path.read_bytes()
     except OSError as error:
         raise RunError(Diagnostic(f"{what} could not be read: {error}")) from error
