@@ -131,6 +131,7 @@ PROVIDERS = tuple(
         "numba_loops",
         "numba_blocks",
         "numba_rows",
+        "numba_tiles",
         "numba_elementwise",
     )
 )

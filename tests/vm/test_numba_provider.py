@@ -295,10 +295,14 @@ class TestNumba:
 def test_kept_machine_code_belongs_to_its_instructions():
     """Numba compiles again where the file of the loops changes; the sum in it changes with the instructions."""
     pytest.importorskip("numba")
-    from passlab.vm.kernels import numba_blocks, numba_loops, numba_rows
+    from passlab.vm.kernels import numba_blocks, numba_images, numba_loops, numba_rows, numba_tiles
 
-    text = "".join([Path(module.__file__).read_text("utf-8") for module in (numba_blocks, numba_rows)])
-    assert zlib.crc32(text.encode()) == numba_loops.INSTRUCTIONS, "write this sum into numba_loops"
+    for loops, instructions in (
+        (numba_loops, (numba_blocks, numba_rows)),
+        (numba_images, (numba_blocks, numba_rows, numba_tiles)),
+    ):
+        text = "".join([Path(module.__file__).read_text("utf-8") for module in instructions])
+        assert zlib.crc32(text.encode()) == loops.INSTRUCTIONS, f"write this sum into {loops.__name__}"
 
 
 class TestCompiledPooling:
@@ -336,3 +340,80 @@ class TestCompiledPooling:
             for memory in (None, "naive"):
                 result = run_on("numba", mod, {}, x, memory_cfg=memory)
                 (np.testing.assert_array_equal if name == "max" else close_sums)(result, expected)
+
+
+class TestChannelsLast:
+    """Images stay with their channels last in memory from one compiled kernel to the next."""
+
+    @pytest.fixture(autouse=True)
+    def needs_numba(self):
+        pytest.importorskip("numba")
+
+    ENDS = (
+        "nn.relu({0})",
+        "{0} + %b",
+        "nn.bias_add({0}, %c)",
+        "nn.relu({0} * %b + %b)",
+        "nn.relu({0}) + %b",
+        "leaky_relu",
+        "sigmoid({0})",
+    )
+
+    MIDDLES = (
+        "{0}",
+        "nn.max_pool2d({0}, pool_size=[3, 3], strides=[2, 2])",
+        "nn.avg_pool2d({0}, pool_size=[2, 2], padding=[1, 1])",
+        "concatenate(({0}, nn.relu({0} + %b)), axis=1)",
+    )
+
+    @pytest.mark.parametrize("memory", [None, "naive"])
+    @pytest.mark.parametrize("end", ENDS)
+    @pytest.mark.parametrize("middle", MIDDLES)
+    def test_what_follows_a_convolution_agrees_with_numpy(self, middle, end, memory, rng):
+        channels = 48 if "concatenate" in middle else 24
+        types = "%x: Tensor[(2, 3, 23, 30), float32], %w: Tensor[(24, 3, 3, 3), float32]"
+        middle = middle.replace("%b", "%a")
+        form = end.format("%1") if "(" in end or "+" in end else "nn.leaky_relu(%1, alpha=0.1f)"
+        mod = passlab.parse(f"""def @main({types}, %a: Tensor[(24, 1, 1), float32],
+            %b: Tensor[({channels}, 1, 1), float32], %c: Tensor[({channels}), float32]) {{
+            %0 = nn.conv2d(%x, %w, padding=[1, 1, 1, 1]); %1 = {middle.format("%0")}; {form} }}""")
+        shapes = {"w": (24, 3, 3, 3), "a": (24, 1, 1), "b": (channels, 1, 1), "c": (channels,)}
+        params = {name: rng.standard_normal(shape).astype("float32") for name, shape in shapes.items()}
+        x = rng.standard_normal((2, 3, 23, 30)).astype("float32")
+        result = run_on("numba", mod, params, x, memory_cfg=memory)
+        close_sums(result, run_on("numpy", mod, params, x))
+
+    def test_images_are_joined_as_they_lie_in_memory(self, rng):
+        from passlab.vm.kernels.numba_channels import is_last
+
+        mod = passlab.parse("""def @main(%x: Tensor[(1, 16, 9, 9), float32], %y: Tensor[(1, 5, 9, 9), float32],
+            %b: Tensor[(21, 1, 1), float32]) { nn.relu(concatenate((%x, %y), axis=1) + %b) }""")
+        x, y, b = (rng.standard_normal(shape).astype("float32") for shape in ((1, 16, 9, 9), (1, 5, 9, 9), (21, 1, 1)))
+        turned = [a.transpose(0, 2, 3, 1).copy().transpose(0, 3, 1, 2) for a in (x, y)]
+        vm = VirtualMachine(compile(mod), providers="numba")
+        expected = np.maximum(np.concatenate((x, y), 1) + b, 0)
+        (kernel,) = vm.machine.exe.kernels
+        for args in ((x, y), turned, (x, turned[1])):
+            result = kernel.value(*args, b)
+            np.testing.assert_array_equal(result, expected)
+            np.testing.assert_array_equal(vm.run(*args, b), expected)
+            assert is_last(result) == (args[1] is turned[1])
+
+    def test_a_picture_of_three_channels_is_turned(self, rng):
+        from passlab.vm.kernels.numba_channels import last
+
+        for shape in ((1, 3, 1, 5), (2, 3, 5, 9), (1, 3, 4, 4), (2, 5, 9, 8), (1, 1, 3, 3)):
+            x = rng.standard_normal(shape).astype("float32")
+            np.testing.assert_array_equal(last(x), x.transpose(0, 2, 3, 1))
+
+    def test_memory_of_results_is_used_again_when_no_array_looks_at_it(self):
+        from passlab.vm.kernels.reused_memory import aligned
+
+        first = aligned((2, 3, 50))
+        view, address = first[1:], first.__array_interface__["data"][0]
+        assert address % 64 == 0
+        del first
+        second = aligned((2, 3, 50))
+        assert not np.may_share_memory(view, second)
+        del view
+        assert aligned((300,)).__array_interface__["data"][0] == address

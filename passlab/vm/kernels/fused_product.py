@@ -64,7 +64,7 @@ def fuse(call: Call, users: Users, *, adds: bool = True, relu_after_sum: bool = 
     last, inside = call, set[Expr]()
     for user in _following(call, users):
         operands = [a for a in user.args if a is not last]
-        relu = _is_relu(user)
+        relu = is_relu(user)
         # A ReLU ends the chain: nothing is fused behind it.
         if relu and (other is None or relu_after_sum):
             return FusedProduct(call, bias, other, True, user, frozenset((*inside, last)))
@@ -83,7 +83,7 @@ def _following(call: Call, users: Users) -> Iterator[Call]:
     """Yield the chain of elementwise calls after a call, each the only user of the one before."""
     while len(users.get(call, ())) == 1:
         (user,) = users[call]
-        if not isinstance(user, Call) or not (_is_relu(user) or op_name(user) in ("add", "nn.bias_add")):
+        if not isinstance(user, Call) or not (is_relu(user) or op_name(user) in ("add", "nn.bias_add")):
             return
         # Equal types are the same object, so `is` compares them.
         if user.checked_type_ is not call.checked_type_:
@@ -92,7 +92,7 @@ def _following(call: Call, users: Users) -> Iterator[Call]:
         call = user
 
 
-def _is_relu(call: Call) -> bool:
+def is_relu(call: Call) -> bool:
     """Whether a call is a ReLU: the operator that clamps at 0 and commutes with positive factors."""
     return isinstance(call.op, Op) and Trait.HOMOGENEOUS | Trait.CLAMPS in call.op.spec.traits
 

@@ -22,22 +22,25 @@ from passlab.ir.expr import Call
 from passlab.op.nn.conv import check_window
 from passlab.op.nn.sliding import Window
 from passlab.threads import work_together
+from passlab.vm.kernels import numba_channels
 from passlab.vm.kernels.fused_product import Array, FrozenCache, shape_of
 from passlab.vm.kernels.numba_blocks import BLOCK_ROWS, LANES
+from passlab.vm.kernels.numba_channels import last, write
 from passlab.vm.kernels.numba_loops import (
     BLOCK_POSITIONS,
     DATA_BYTES,
     convolve,
-    convolve_depthwise,
     loop_threads,
     multiply_rows,
 )
+from passlab.vm.kernels.numba_tiles import WIDE
 
 PIECES_PER_THREAD = 4  # at least: pieces take unequal times, and threads start at different times
 FEWEST_POSITIONS = 96  # output positions of a strip, at least, so that most of its vectors are full
 PARALLEL_OPERATIONS = 4_000_000  # additions and multiplications; less work is done before a second thread wakes up
 DEPTHWISE_COST = 8  # time per operation of a depthwise convolution, relative to other convolutions
 FLAT_ROWS = 3  # a product of at most so many rows reads its weight once; BLAS is faster for more
+NARROW = LANES // 2  # channels of a group of the result: fewer would leave most of a vector of channels empty
 LARGE_WEIGHT = 1 << 17  # elements
 NO_ADDEND = np.empty((1, 1, 1, 1), np.float32)
 
@@ -131,33 +134,68 @@ def blocked_convolution(shape: tuple[int, ...], inputs: int, groups: int, layout
     return run
 
 
-def depthwise_convolution(shape: tuple[int, ...], layout: PlaneLayout) -> Callable[..., None]:
-    """Return the function (data, packed weight, epilogue, result) of a depthwise convolution."""
-    rows = shape[2] + layout.extra_rows
-    geometry = (layout.planes, layout.window, rows, layout.width, layout.starts(rows))
-    threads = threads_for(math.prod(shape) * len(layout.taps), depthwise=True)
-
-    def run(x: Any, packed: Any, epilogue: Any, result: Any) -> None:
-        counter = np.zeros(1, np.int64)
-        work_together(lambda: convolve_depthwise(x, geometry, counter, packed, epilogue, result), threads)
-
-    return run
-
-
 def convolution(call: Call, relu: bool) -> Callable[..., Any]:
     """Return a function (data, weight, bias, other, out) of arrays, of which the last three may be None."""
+    attrs: Any = call.attrs
+    weight, groups = shape_of(call.args[1]), int(attrs.groups)
+    if weight[1] == 1 < groups == weight[0]:
+        return _over_channels(call, relu)
+    return _in_places(call, relu) if weight[0] // groups < NARROW else _in_channels(call, relu)
+
+
+def _in_channels(call: Call, relu: bool) -> Callable[..., Any]:
+    """Return the function of a convolution whose vectors hold channels of the result."""
+    attrs: Any = call.attrs
+    data, shape, (outputs, inputs, *kernel), groups = (
+        *map(shape_of, (call.args[0], call, call.args[1])),
+        int(attrs.groups),
+    )
+    threads = threads_for(math.prod(shape) * inputs * math.prod(kernel), depthwise=False)
+    run, joined = numba_channels.convolution(
+        data, shape, (kernel[0], kernel[1]), check_window(attrs, 2), groups, threads
+    )
+    weights = FrozenCache(lambda weight: numba_channels.pack(weight, groups, joined))
+    biases = FrozenCache(lambda bias: numba_channels.pack_bias(bias, groups, WIDE))
+    return _ended(run, shape, weights, biases, biases(np.zeros(outputs, np.float32)), relu)
+
+
+def _over_channels(call: Call, relu: bool) -> Callable[..., Any]:
+    """Return the function of a convolution whose channels have windows of their own."""
+    attrs: Any = call.attrs
+    data, shape, (_, _, *kernel) = map(shape_of, (call.args[0], call, call.args[1]))
+    threads = threads_for(math.prod(shape) * math.prod(kernel), depthwise=True)
+    window = check_window(attrs, 2)
+    run = numba_channels.windows(data, shape, (kernel[0], kernel[1]), window, threads)
+    weights = FrozenCache(numba_channels.pack_windows)
+    biases = FrozenCache(lambda bias: numba_channels.pack_bias(bias, 1, LANES)[0])
+    return _ended(run, shape, weights, biases, biases(np.zeros(shape[1], np.float32)), relu)
+
+
+def _ended(
+    run: numba_channels.Run, shape: tuple[int, ...], weights: FrozenCache, biases: FrozenCache, no_bias: Any, relu: bool
+) -> Callable[..., Any]:
+    """Return the function of arrays that prepares what `run` reads."""
+    floor = np.float32(0 if relu else -np.inf)
+
+    def compute(data: Any, weight: Any, bias: Any = None, other: Any = None, out: Any = None) -> Any:
+        x, factors = last(data), weights(weight)
+        offsets, added = no_bias if bias is None else biases(bias), None if other is None else last(other)
+        return write(shape, out, lambda result: run(x, factors, offsets, floor, added, result))
+
+    return compute
+
+
+def _in_places(call: Call, relu: bool) -> Callable[..., Any]:
+    """Return the function of a convolution whose vectors hold places of the result, which has few channels."""
     attrs: Any = call.attrs
     shape, (_, inputs, *kernel) = shape_of(call), shape_of(call.args[1])
     groups, area = int(attrs.groups), shape[2] * shape[3]
     layout = plane_layout(check_window(attrs, 2), (kernel[0], kernel[1]), (shape[2], shape[3]))
-    run_shape, is_depthwise = shape, inputs == 1 < groups
-    if not is_depthwise and layout.is_image and LANES <= area <= min(BLOCK_POSITIONS, DATA_BYTES // (4 * inputs)):
+    run_shape = shape
+    if layout.is_image and LANES <= area <= min(BLOCK_POSITIONS, DATA_BYTES // (4 * inputs)):
         # one long row has a single vector that is not full
         run_shape, layout = (*shape[:2], 1, area), replace(layout, width=area)
-    if is_depthwise:
-        run = depthwise_convolution(shape, layout)
-    else:
-        run = blocked_convolution(run_shape, inputs * groups, groups, layout)
+    run = blocked_convolution(run_shape, inputs * groups, groups, layout)
     weights = FrozenCache(lambda weight: pack(weight, groups))
     biases = FrozenCache(lambda bias: np.array(bias, np.float32).reshape(-1))
     no_bias, floor = np.zeros(shape[1], np.float32), np.float32(0 if relu else -np.inf)
@@ -197,13 +235,8 @@ def flat_product(call: Call) -> Callable[..., Any]:
 
 
 def pack(weight: Array, groups: int) -> Array:
-    """Return a weight (O, C, H, W) as (groups, blocks of O, C, taps, BLOCK_ROWS), padded with zeros.
-
-    The weight of a depthwise convolution becomes (groups, O per group, 1, taps, 1): each channel is its own block.
-    """
+    """Return a weight (O, C, H, W) as (groups, blocks of O, C, taps, BLOCK_ROWS), padded with zeros."""
     outputs, channels, taps = len(weight) // groups, weight.shape[1], weight[0, 0].size
-    if channels == 1 < groups:
-        return np.array(weight, order="C").reshape(groups, outputs, 1, taps, 1)
     blocks = -(-outputs // BLOCK_ROWS)
     packed = np.zeros((groups, blocks * BLOCK_ROWS, channels, taps), weight.dtype)
     packed[:, :outputs] = weight.reshape(groups, outputs, channels, taps)

@@ -29,10 +29,7 @@ from passlab.vm.kernels.numba_rows import (
     copy_contiguous,
     copy_every_second,
     fill_vector,
-    maximum_row_2,
     store_results,
-    sum_row_2,
-    sum_row_4,
 )
 
 DATA_BYTES = 512 << 10  # of data for the rows of a piece: it stays in the second-level cache
@@ -49,7 +46,7 @@ def loop_threads() -> int:
 
 # Numba's cache of machine code is invalidated when this file changes, but not when the files of the intrinsics do.
 # So this file contains their crc32, which a test compares.
-INSTRUCTIONS = 4223457208
+INSTRUCTIONS = 3614324403
 
 
 def njit(function: Callable[..., None]) -> Callable[..., None]:
@@ -140,27 +137,7 @@ def _store_sums(
                     store_results(source + at, bias[o + k], source, floor, target + at, width - x)
 
 
-def _slide_windows(
-    data: Any, plane_width: int, starts: Any, weights: Any, bias: Any, floor: Any, is_sum: bool, out: Any
-) -> None:  # pragma: no cover
-    """Write the rows of one channel: sums or maxima over windows of its planes, up to four vectors at a time."""
-    offsets, taps, factors = starts.ctypes.data, starts.size, weights.ctypes.data
-    for r in range(out.shape[0]):
-        x, y, count = data.ctypes.data + np.uintp(4 * r * plane_width), out[r].ctypes.data, out.shape[1]
-        while count > 0:
-            if not is_sum:
-                maximum_row_2(x, offsets, taps, factors, bias, floor, y, count)
-            elif count > 2 * LANES:
-                sum_row_4(x, offsets, taps, factors, bias, floor, y, count)
-            else:
-                sum_row_2(x, offsets, taps, factors, bias, floor, y, count)
-            vectors = 4 if is_sum else 2
-            count -= vectors * LANES
-            x, y = x + np.uintp(4 * vectors * LANES), y + np.uintp(4 * vectors * LANES)
-
-
 copy_planes, sum_block, store_sums = njit(_copy_planes), njit(_sum_block), njit(_store_sums)
-slide_windows = njit(_slide_windows)
 
 
 def _convolve(
@@ -203,52 +180,6 @@ def _convolve(
                 first = (top if is_plane else top - r) * plane_width
                 sum_block(source, first, starts, weights[g, b], sums, (bottom - top - 1) * plane_width + width)
                 store_sums(sums, plane_width, epilogue, n, o, top, out[n, o:p, top:bottom])
-
-
-def _convolve_depthwise(
-    x: Any, geometry: Any, counter: Any, weights: Any, epilogue: Any, out: Any
-) -> None:  # pragma: no cover
-    """Convolve with weights (C, multiplier, 1, taps, 1): each channel has its own windows, and is one piece."""
-    planes, window, plane_rows, plane_width, starts = geometry
-    bias, other, adds, floor = epilogue
-    channels, multiplier = weights.shape[:2]
-    buffer = np.empty((1, plane_rows * plane_width * planes.shape[0] + 4 * LANES), np.float32)
-    sum_floor = np.float32(-np.inf) if adds else floor  # the floor applies after the addition
-    while True:
-        piece = fetch_and_increment(counter.ctypes.data)
-        if piece >= x.shape[0] * channels:
-            return
-        n, c = divmod(piece, channels)
-        copy_planes(x[n, c : c + 1], planes, window, 0, plane_rows, plane_width, np.float32(0), buffer)
-        for m in range(multiplier):
-            o = c * multiplier + m
-            slide_windows(buffer, plane_width, starts, weights[c, m], bias[o], sum_floor, True, out[n, o])
-            for r in range(out.shape[2] if adds else 0):
-                line, addend = out[n, o, r].ctypes.data, other[n, o, r].ctypes.data
-                for i in range(0, out.shape[3], LANES):
-                    at = np.uintp(4 * i)
-                    add_and_store_results(line + at, np.float32(0), addend + at, floor, line + at, out.shape[3] - i)
-
-
-def _pool(
-    x: Any, geometry: Any, counter: Any, padding: Any, is_mean: bool, weights: Any, divisors: Any, out: Any
-) -> None:  # pragma: no cover
-    """Write the maxima or means of windows; each channel is one piece.
-
-    A mean is a sum with the `weights` 1, starting from the padding 0, over `divisors` (height, width).
-    """
-    planes, window, plane_rows, plane_width, starts = geometry
-    buffer = np.empty((1, plane_rows * plane_width * planes.shape[0] + 4 * LANES), np.float32)
-    while True:
-        piece = fetch_and_increment(counter.ctypes.data)
-        if piece >= x.shape[0] * x.shape[1]:
-            return
-        n, c = divmod(piece, x.shape[1])
-        copy_planes(x[n, c : c + 1], planes, window, 0, plane_rows, plane_width, padding, buffer)
-        slide_windows(buffer, plane_width, starts, weights, padding, np.float32(-np.inf), is_mean, out[n, c])
-        for r in range(out.shape[2] if is_mean else 0):
-            for i in range(out.shape[3]):
-                out[n, c, r, i] /= divisors[r, i]
 
 
 def _multiply_panels(x: Any, weights: Any, counter: Any, epilogue: Any, out: Any) -> None:  # pragma: no cover
@@ -313,7 +244,6 @@ def _multiply_rows(x: Any, weight: Any, counter: Any, out: Any) -> None:  # prag
                     out[n, o + k] = sums[k]
 
 
-convolve, convolve_depthwise, pool = njit(_convolve), njit(_convolve_depthwise), njit(_pool)
-multiply_panels = njit(_multiply_panels)
+convolve, multiply_panels = njit(_convolve), njit(_multiply_panels)
 # Reassociation lets LLVM vectorise the sums over `i`.
 multiply_rows: Any = numba.njit(nogil=True, fastmath={"contract", "reassoc"})(_multiply_rows)

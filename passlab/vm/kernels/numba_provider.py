@@ -19,10 +19,11 @@ from passlab.ir.op import Op, is_op_call, op_name
 from passlab.ir.types import TensorType
 from passlab.ir.walk import post_order
 from passlab.vm.kernels.compiled_kernel import numpy_function
-from passlab.vm.kernels.fused_product import FusedProduct, fuse, is_float32, is_frozen, is_product, users_in
+from passlab.vm.kernels.fused_product import FusedProduct, fuse, is_float32, is_frozen, is_product, shape_of, users_in
 from passlab.vm.kernels.numba_convolution import convolution, flat_product, is_convolution, is_flat_product
 from passlab.vm.kernels.numba_elementwise import EXPRESSIONS, compiled_loop, find_compiled_tail
-from passlab.vm.kernels.numba_pooling import is_pooling, pooling
+from passlab.vm.kernels.numba_joined import Joined, are_last, joined_images, joiner
+from passlab.vm.kernels.numba_pooling import POOLS, fused_pooling, is_plain_pooling, is_pooling, pooling
 from passlab.vm.kernels.numba_products import is_matrix_product, matrix_product
 from passlab.vm.kernels.numba_transposed import is_transposed, transposed_convolution
 from passlab.vm.kernels.primitive import Kernel, wrong_shape
@@ -46,6 +47,9 @@ class NumbaProvider(Provider):
         product = whole_product(function)
         if product is not None:
             return ProductKernel(function, product)
+        joined = joined_images(function)
+        if joined is not None:
+            return JoinKernel(function, joined)
         return NumbaKernel(function) if is_elementwise_group(function) else kernel
 
 
@@ -58,7 +62,8 @@ def compiled_function(node: Call) -> Callable[..., Any]:
     if not is_float32(node, *node.args):
         return numpy_compute
     if is_pooling(node):
-        return pooling(node)
+        pool = pooling(node)
+        return lambda attrs, data, out=None: pool(data, out=out)
     if op_name(node) == "nn.dense" and is_flat_product(node):
         multiply = flat_product(node)
         return lambda attrs, data, weight, out=None: multiply(data, weight, out)
@@ -78,6 +83,7 @@ PRODUCTS: dict[str, tuple[Callable[[Call], bool], Callable[[Call, bool], Callabl
     "nn.conv2d": (is_convolution, convolution),
     "nn.conv2d_transpose": (is_transposed, transposed_convolution),
     "nn.dense": (is_matrix_product, matrix_product),
+    **dict.fromkeys(POOLS, (is_plain_pooling, fused_pooling)),
 }
 
 
@@ -112,8 +118,9 @@ class ProductKernel(CompiledOperatorsKernel):
 
     def _operands(self) -> list[Callable[[Sequence[Any]], Any]]:
         """Return the functions from the parameters' values to the data, weight, bias and addend."""
-        product = self.product
-        return [_getter(self.function, node) for node in (*product.call.args, product.bias, product.other)]
+        product, (data, *weights) = self.product, self.product.call.args
+        nodes = (data, weights[0] if weights else None, product.bias, product.other)
+        return [_getter(self.function, node) for node in nodes]
 
     @cached_property
     def value(self) -> Callable[..., Any]:
@@ -122,7 +129,9 @@ class ProductKernel(CompiledOperatorsKernel):
 
         def run(*inputs: Any) -> Any:
             w = weight(inputs)
-            return compute(data(inputs), w, bias(inputs), other(inputs)) if is_frozen(w) else unpacked(*inputs)
+            if w is not None and not is_frozen(w):
+                return unpacked(*inputs)
+            return compute(data(inputs), w, bias(inputs), other(inputs))
 
         return run
 
@@ -132,10 +141,52 @@ class ProductKernel(CompiledOperatorsKernel):
 
         def run(inputs: Sequence[Any], results: Sequence[Any]) -> None:
             w = weight(inputs)
-            if is_frozen(w):
+            if w is None or is_frozen(w):
                 compute(data(inputs), w, bias(inputs), other(inputs), results[0])
             else:
                 unpacked(inputs, results)
+
+        return run
+
+
+class JoinKernel(CompiledOperatorsKernel):
+    """Images joined along channels that are last in memory, with what follows; NumPy's kernel for other images."""
+
+    def __init__(self, function: Function, joined: Joined) -> None:
+        super().__init__(function)
+        self.joined = joined
+
+    @cached_property
+    def _compute(self) -> Callable[[Sequence[Any], Any], Any]:
+        """The function of the values of the parameters and a result that may be None; it returns None for NumPy."""
+        joined, compute = self.joined, joiner(self.joined, shape_of(self.function.body))
+        images = [_getter(self.function, part) for part in joined.parts]
+        factor, offset = (_getter(self.function, node) for node in (joined.factor, joined.offset))
+
+        def run(inputs: Sequence[Any], out: Any) -> Any:
+            parts = [image(inputs) for image in images]
+            return compute(parts, factor(inputs), offset(inputs), out) if are_last(parts) else None
+
+        return run
+
+    @cached_property
+    def value(self) -> Callable[..., Any]:
+        plain, compute = super().value, self._compute
+        assert plain is not None
+
+        def run(*inputs: Any) -> Any:
+            result = compute(inputs, None)
+            return plain(*inputs) if result is None else result
+
+        return run
+
+    @cached_property
+    def into(self) -> Callable[[Sequence[Any], Sequence[Any]], None]:
+        plain, compute = super().into, self._compute
+
+        def run(inputs: Sequence[Any], results: Sequence[Any]) -> None:
+            if compute(inputs, results[0]) is None:
+                plain(inputs, results)
 
         return run
 
@@ -147,7 +198,8 @@ def whole_product(function: Function) -> FusedProduct | None:
     if (
         not calls
         or op_name(calls[0]) not in PRODUCTS
-        or not is_product(calls[0], users)
+        or not (op_name(calls[0]) in POOLS or is_product(calls[0], users))
+        or not is_float32(calls[0], *calls[0].args)
         or not is_compiled_product(calls[0])
     ):
         return None

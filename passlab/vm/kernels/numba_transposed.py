@@ -8,6 +8,7 @@ zeros that the definition inserts between the data. Needs the package numba.
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -15,9 +16,20 @@ from typing import Any
 import numpy as np
 
 from passlab.ir.expr import Call
+from passlab.op.nn.sliding import Window
 from passlab.op.nn.windows import full_padding
+from passlab.vm.kernels import numba_channels
 from passlab.vm.kernels.fused_product import Array, FrozenCache, shape_of
-from passlab.vm.kernels.numba_convolution import NO_ADDEND, PlaneLayout, blocked_convolution, pack
+from passlab.vm.kernels.numba_channels import last, write
+from passlab.vm.kernels.numba_convolution import (
+    NARROW,
+    NO_ADDEND,
+    PlaneLayout,
+    blocked_convolution,
+    pack,
+    threads_for,
+)
+from passlab.vm.kernels.numba_tiles import WIDE
 
 
 @dataclass(frozen=True)
@@ -71,6 +83,41 @@ def _phase_axis(first: int, stride: int, before: int, taps: int, size: int) -> t
 
 def transposed_convolution(call: Call, relu: bool) -> Callable[..., Any]:
     """Return a function (data, weight, bias, other, out) of arrays, of which the last three may be None."""
+    return (_in_places if shape_of(call)[1] < NARROW else _in_channels)(call, relu)
+
+
+def _in_channels(call: Call, relu: bool) -> Callable[..., Any]:
+    """Return the function of a transposed convolution whose vectors hold channels of the result."""
+    data, shape, phases = shape_of(call.args[0]), shape_of(call), find_phases(call)
+    runs = []
+    for phase in phases:
+        taps, window = _phase_weight(np.empty(shape_of(call.args[1])), phase).shape[2:], phase.layout.window
+        threads = threads_for(shape[1] * data[1] * math.prod(phase.size) * math.prod(taps), depthwise=False)
+        seen = Window((1, 1), (int(window[2]), int(window[3])), (0, 0), (1, 1))
+        run, _ = numba_channels.convolution(data, (*shape[:2], *phase.size), taps, seen, 1, threads, dense=False)
+        runs.append(run)
+    weights = FrozenCache(
+        lambda weight: [numba_channels.pack(_phase_weight(weight, phase), 1, True) for phase in phases]
+    )
+    biases = FrozenCache(lambda bias: numba_channels.pack_bias(bias, 1, WIDE))
+    no_bias, floor = biases(np.zeros(shape[1], np.float32)), np.float32(0 if relu else -np.inf)
+
+    def compute(data: Any, weight: Any, bias: Any = None, other: Any = None, out: Any = None) -> Any:
+        x, offsets = last(data), no_bias if bias is None else biases(bias)
+        added = None if other is None else last(other)
+
+        def fill(result: Any) -> None:
+            for phase, run, factors in zip(phases, runs, weights(weight), strict=True):
+                index = (slice(None), *phase.positions)
+                run(x, factors, offsets, floor, None if added is None else added[index], result[index])
+
+        return write(shape, out, fill)
+
+    return compute
+
+
+def _in_places(call: Call, relu: bool) -> Callable[..., Any]:
+    """Return the function of a transposed convolution whose vectors hold places of the result."""
     shape, inputs, phases = shape_of(call), shape_of(call.args[0])[1], find_phases(call)
     runs = [blocked_convolution((*shape[:2], *phase.size), inputs, 1, phase.layout) for phase in phases]
     weights = FrozenCache(lambda weight: [pack(_phase_weight(weight, phase), 1) for phase in phases])

@@ -1,0 +1,279 @@
+"""The loops over images whose channels are last in memory: convolutions, windows over channels, and joined images.
+
+An image is an array (samples, rows, columns, channels) here, in C's order; elsewhere it is seen as (samples, channels,
+rows, columns), with other strides. They are Python functions that Numba compiles when they are first called. Needs the
+package numba.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from passlab.vm.kernels.numba_blocks import LANES, fetch_and_increment
+from passlab.vm.kernels.numba_loops import njit
+from passlab.vm.kernels.numba_rows import copy_memory, interleave_three, scale_vector
+from passlab.vm.kernels.numba_tiles import (
+    WIDE,
+    alone_1,
+    alone_4,
+    alone_6,
+    alone_7,
+    maxima_1,
+    maxima_4,
+    maxima_7,
+    sums_1,
+    sums_4,
+    sums_7,
+    tile_1,
+    tile_4,
+    tile_6,
+    tile_7,
+)
+
+# Numba keeps machine code beside this file for as long as the file stays as it is. It does not look at the files of
+# the instructions: a test compares this sum over them.
+INSTRUCTIONS = 1844737559
+LINE = 16  # numbers of a line of cache; a vector has no more
+STRETCH = 1024  # places that are joined as one piece
+SQUARE = 64  # places that are turned at a time
+
+
+def _turn(x: Any, out: Any, channels: Any, places: Any) -> None:  # pragma: no cover
+    """Write an image (channels, places) as (places, channels), both flat; unsigned numbers need no look at the sign."""
+    if channels == 3 and places >= LANES:  # a picture
+        for i in range(0, places + LANES - 1, LANES):
+            start = min(i, places - LANES)
+            source, target = x.ctypes.data + np.uintp(4 * start), out.ctypes.data + np.uintp(12 * start)
+            interleave_three(source, places, target)
+        return
+    many, length, square = np.uintp(channels), np.uintp(places), np.uintp(SQUARE)
+    for first in range(np.uintp(0), length, square):
+        end = min(first + square, length)
+        for c in range(many):
+            for i in range(first, end):
+                out[i * many + c] = x[c * length + i]
+
+
+def _lay_out(image: Any, top: int, left: int, padding: Any, held: Any) -> None:  # pragma: no cover
+    """Write the rows of an image (rows, columns, channels) from `top` on and its columns from `left` on, padded."""
+    rows, wide, channels = held.shape
+    height, width = image.shape[:2]
+    low = min(wide, max(0, -left))
+    high = max(low, min(wide, width - left))
+    for r in range(rows):
+        y, to = top + r, held[r].reshape(wide * channels)
+        if 0 <= y < height:
+            to[: low * channels] = padding
+            to[high * channels :] = padding
+            copy_memory(image[y, low + left].ctypes.data, to[low * channels :].ctypes.data, 4 * (high - low) * channels)
+        else:
+            to[:] = padding
+
+
+def _aligned(size: int) -> Any:  # pragma: no cover
+    """Return new memory for so many numbers that begins with a line of cache: no vector lies across two lines."""
+    memory = np.empty(size + 2 * LINE, np.float32)
+    first = (np.uintp(-memory.ctypes.data) % np.uintp(4 * LINE)) // np.uintp(4)
+    return memory[first : first + np.uintp(size + LINE)]
+
+
+aligned: Any = njit(_aligned)
+turn, lay_out = njit(_turn), njit(_lay_out)
+
+
+def _tile_of(many: int, pair: bool, data: Any, ending: Any) -> None:  # pragma: no cover
+    """Compute one tile of one or two groups of `many` places; see `numba_tiles`."""
+    if pair:
+        if many == 7:
+            tile_7(data, ending)
+        elif many == 6:
+            tile_6(data, ending)
+        elif many == 4:
+            tile_4(data, ending)
+        else:
+            tile_1(data, ending)
+    elif many == 7:
+        alone_7(data, ending)
+    elif many == 6:
+        alone_6(data, ending)
+    elif many == 4:
+        alone_4(data, ending)
+    else:
+        alone_1(data, ending)
+
+
+def _window_of(many: int, is_sum: bool, data: Any, ending: Any) -> None:  # pragma: no cover
+    """Compute `many` windows over a vector of channels each; see `numba_tiles`."""
+    if is_sum:
+        if many == 7:
+            sums_7(data, ending)
+        elif many == 4:
+            sums_4(data, ending)
+        else:
+            sums_1(data, ending)
+    elif many == 7:
+        maxima_7(data, ending)
+    elif many == 4:
+        maxima_4(data, ending)
+    else:
+        maxima_1(data, ending)
+
+
+tile_of, window_of = njit(_tile_of), njit(_window_of)
+
+
+def _places_of(q: int, many: int, width: int, first_row: int, firsts: Any, moves: Any) -> Any:  # pragma: no cover
+    """Return the addresses of the data, the result and what is added of a group of places."""
+    y, j = divmod(q, -(-width // many))
+    i = min(j * many, width - many)  # the last group of a row computes some places again
+    data, to, more = firsts
+    down, across, to_row, to_step, other_row, other_step = moves
+    return (
+        data + np.uintp((y - first_row) * down + i * across),
+        to + np.uintp(y * to_row + i * to_step),
+        more + np.uintp(y * other_row + i * other_step),
+    )
+
+
+places_of: Any = njit(_places_of)
+
+
+def _block_of(
+    many: int, width: int, begin: int, end: int, first_row: int, firsts: Any, moves: Any, factors: Any, ends: Any
+) -> None:  # pragma: no cover
+    """Compute a block of channels of the groups of places from `begin` on, two groups at a time."""
+    step, starts, runs, length, weights = factors
+    bias, floor, adds, to_step, count = ends
+    for q in range(begin, end, 2):
+        pair = q + 1 < end
+        x0, t0, m0 = places_of(q, many, width, first_row, firsts, moves)
+        x1, t1, m1 = places_of(q + 1 if pair else q, many, width, first_row, firsts, moves)
+        ending = (bias, floor, adds, m0, m1, t0, t1, to_step, count)
+        tile_of(many, pair, (x0, x1, step, starts, runs, length, weights), ending)
+
+
+block_of = njit(_block_of)
+
+
+def _by_tiles(
+    x: Any, size: Any, window: Any, starts: Any, length: int, cuts: Any, weights: Any, ending: Any, result: Any
+) -> None:  # pragma: no cover
+    """Convolve images with weights (groups, blocks, runs, `length`, WIDE); the result has rows and columns of a `size`.
+
+    `window` is where the data of the first place begins and how far it moves, then whether a padded copy is read that
+    has so many rows beyond the first of each window, and so many columns. Each run of a window is `length` elements of
+    the data, which begin at one of the distances `starts`. `cuts` are the places of a group, the groups of a piece, the
+    parts that the blocks are cut into, and a counter of the pieces that are begun: several threads may run this on the
+    same counter, until there are no more. A result is its address and the bytes between samples, rows and columns.
+    """
+    down, across, top, left, padded, beyond, wide = window
+    many, each, parts, counter = cuts
+    bias, floor, adds, (other, other_sample, other_row, other_step) = ending
+    target, to_sample, to_row, to_step = result
+    height, width, outputs = size
+    samples, inputs, (groups, blocks) = x.shape[0], x.shape[3], weights.shape[:2]
+    row_groups = -(-width // many)
+    all_groups = height * row_groups
+    stretches = -(-all_groups // each)
+    held_rows = (min(height, -(-each // row_groups)) - 1) * down + 1 + beyond if padded else 0
+    held = aligned(held_rows * wide * inputs)[: held_rows * wide * inputs].reshape((held_rows, wide, inputs))
+    row_bytes, step = 4 * (wide if padded else x.shape[2]) * inputs * down, across * inputs
+    last = -1
+    while True:
+        piece = fetch_and_increment(counter.ctypes.data)
+        if piece >= samples * groups * stretches * parts:
+            return
+        place, part = divmod(piece, parts)
+        which, g = divmod(place, groups)
+        n, stretch = divmod(which, stretches)
+        begin, end = stretch * each, min((stretch + 1) * each, all_groups)
+        first_row = begin // row_groups if padded else 0
+        if padded and which != last:
+            last = which
+            lay_out(x[n], first_row * down + top, left, np.float32(0), held)
+        data = (held.ctypes.data if padded else x[n].ctypes.data) + np.uintp(4 * g * (inputs // groups))
+        moves = (row_bytes, 4 * step, to_row, to_step, other_row, other_step)
+        for b in range(part * blocks // parts, (part + 1) * blocks // parts):
+            o, count = 4 * (g * outputs + b * WIDE), min(WIDE, outputs - b * WIDE)
+            firsts = (data, np.uintp(target + n * to_sample + o), np.uintp(other + n * other_sample + o))
+            factors = (step, starts.ctypes.data, starts.size, length, weights[g, b].ctypes.data)
+            ends = (bias[g, b].ctypes.data, floor, adds, to_step // 4, count)
+            block_of(many, width, begin, end, first_row, firsts, moves, factors, ends)
+
+
+def _rows_of(
+    seen: Any, is_sum: bool, channels: int, data: Any, starts: Any, weights: Any, ends: Any
+) -> None:  # pragma: no cover
+    """Compute windows over each channel of some rows, `many` windows of a row at a time."""
+    many, rows, width, row_bytes, across = seen
+    bias, floor, adds, other, target = ends
+    at, taps, step, factors = starts.ctypes.data, starts.size, across * channels, weights.ctypes.data
+    for y in range(rows):
+        for first in range(0, width, many):
+            i = min(first, width - many)
+            source, place = data + np.uintp(y * row_bytes + 4 * i * step), np.uintp(4 * (y * width + i) * channels)
+            for b in range(weights.shape[0]):
+                o = np.uintp(4 * b * LANES)
+                x, w, more, to = source + o, factors + o * np.uintp(taps), other + place + o, target + place + o
+                ending = (bias + o, floor, adds, more, more, to, to, channels, channels - b * LANES)
+                window_of(many, is_sum, (x, x, step, at, taps, 1, w), ending)
+
+
+rows_of = njit(_rows_of)
+
+
+def _by_windows(
+    x: Any, size: Any, window: Any, starts: Any, is_sum: bool, cuts: Any, weights: Any, ending: Any, out: Any
+) -> None:  # pragma: no cover
+    """Write sums with weights (blocks of channels, taps, LANES), or maxima, over windows of each channel."""
+    down, across, top, left, padded, beyond, wide = window
+    many, rows, padding, counter = cuts
+    bias, floor, adds, other = ending
+    samples, height, width, channels = out.shape
+    stretches = -(-height // rows)
+    held = aligned(((rows - 1) * down + 1 + beyond) * wide * channels if padded else 0)
+    row_bytes = 4 * down * (wide if padded else x.shape[2]) * channels
+    while True:
+        piece = fetch_and_increment(counter.ctypes.data)
+        if piece >= samples * stretches:
+            return
+        n, stretch = divmod(piece, stretches)
+        begin, end = stretch * rows, min((stretch + 1) * rows, height)
+        data = x[n, 0 if padded else begin * down].ctypes.data
+        if padded:
+            copied = (end - begin - 1) * down + 1 + beyond
+            image = held[: copied * wide * channels].reshape((copied, wide, channels))
+            lay_out(x[n], begin * down + top, left, padding, image)
+            data = held.ctypes.data
+        at = np.uintp(4 * (n * height + begin) * width * channels)
+        seen = (many, end - begin, width, row_bytes, across)
+        ends = (bias.ctypes.data, floor, adds, other.ctypes.data + at, out.ctypes.data + at)
+        rows_of(seen, is_sum, channels, data, starts, weights, ends)
+
+
+def _join(
+    x: Any, factors: Any, offsets: Any, is_plain: bool, floor: Any, first: int, counter: Any, out: Any
+) -> None:  # pragma: no cover
+    """Write places (n, channels) times `factors` plus `offsets`, limited, as channels from `first` on of places."""
+    places, channels = x.shape
+    while True:
+        piece = fetch_and_increment(counter.ctypes.data)
+        begin, end = piece * STRETCH, min((piece + 1) * STRETCH, places)
+        if begin >= places:
+            return
+        source, row = x[begin].ctypes.data, np.uintp(4 * channels)
+        target, to_row = out[begin, first:].ctypes.data, np.uintp(4 * out.shape[1])
+        scale, offset = factors[first:].ctypes.data, offsets[first:].ctypes.data
+        for _ in range(begin, end):
+            if is_plain:
+                copy_memory(source, target, 4 * channels)
+            else:
+                for c in range(0, channels, LANES):
+                    at = np.uintp(4 * c)
+                    scale_vector(source + at, scale + at, offset + at, floor, target + at, channels - c)
+            source, target = source + row, target + to_row
+
+
+by_tiles, by_windows, join = njit(_by_tiles), njit(_by_windows), njit(_join)

@@ -1,0 +1,165 @@
+"""Tiles of images whose channels are last in memory: sums and maxima in registers, as instructions for LLVM.
+
+A tile is one or two groups of neighbouring places of the result and one or two vectors of its channels. Its sums stay
+in registers while a window's taps are read: each turn multiplies a vector of weights with one number of each place (a
+convolution), or with a vector of each place (channels that have windows of their own). The bias, a tensor to be added
+and a ReLU follow before the tile is stored. Vectors hold channels, so no sum is computed in vain at the edge of a row.
+See Georganas et al., "Anatomy of high-performance deep learning convolutions on SIMD architectures" (2018). Needs the
+package numba.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from llvmlite import ir
+from numba import extending, types
+from numba.core import cgutils
+
+from passlab.vm.kernels.numba_blocks import (
+    ADDRESS,
+    COUNT,
+    FLOAT_POINTER,
+    I64,
+    LANES,
+    VECTOR,
+    broadcast,
+    close_loop,
+    constant,
+    emit_prefetch,
+    load_vector,
+    loop_variables,
+    multiply_add,
+    vector_address,
+)
+from passlab.vm.kernels.numba_rows import clamp, lanes_between, masked_load, masked_store
+
+WIDE = 2 * LANES  # channels of a block of weights
+AHEAD = 1024  # weights
+_DATA = types.BaseTuple.from_types((ADDRESS, ADDRESS, COUNT, ADDRESS, COUNT, COUNT, ADDRESS))
+_ENDING = types.BaseTuple.from_types((ADDRESS, types.float32, COUNT, ADDRESS, ADDRESS, ADDRESS, ADDRESS, COUNT, COUNT))
+Turn = Callable[[Any, Any, Any, list[Any], int], list[Any]]
+
+
+def _tile(groups: int, places: int, vectors: int, turn: Turn, least: float = 0.0) -> Any:
+    """Return the function (data, ending) of one tile, of so many groups of places and vectors of channels.
+
+    `data` are the addresses of the first place of each group, the distance of neighbouring places in elements, then
+    where runs begin (an address), how many there are and how many elements each has, and the address of the weights.
+    `ending` are the addresses of the bias, the least result, whether something is added, the addresses of what is added
+    to each group and of the result of each group, the distance of places there, and how many channels are written.
+    """
+
+    def tile(context: Any, data: Any, ending: Any) -> Any:
+        return types.void(_DATA, _ENDING), lambda context, builder, signature, args: _emit(
+            context, builder, args, (groups, places, vectors), turn, least
+        )
+
+    return extending.intrinsic(tile)
+
+
+def _emit(context: Any, builder: Any, args: Any, size: tuple[int, int, int], turn: Turn, least: float) -> Any:
+    data, ending = (cgutils.unpack_tuple(builder, a) for a in args)
+    first, second, step, starts, runs, length, weights = data
+    groups, places, vectors = size
+    bases = [builder.inttoptr(a, FLOAT_POINTER) for a in (first, second)[:groups]]
+    weights, starts = builder.inttoptr(weights, FLOAT_POINTER), builder.inttoptr(starts, ir.PointerType(I64))
+    distances = [builder.mul(step, constant(p)) for p in range(places)]
+    empty = [ir.Constant(VECTOR, [least] * LANES)] * (groups * places * vectors)
+    before = builder.block
+    outer, inner, after, end = (builder.append_basic_block(n) for n in ("run", "turn", "next_run", "end"))
+    builder.branch(outer)
+
+    builder.position_at_end(outer)
+    run, factors, *totals = loop_variables(builder, before, [constant(0), weights, *empty])
+    start = builder.load(builder.gep(starts, [run]))
+    firsts = [builder.gep(base, [start]) for base in bases]
+    builder.branch(inner)
+
+    builder.position_at_end(inner)
+    left, factor, *rest = loop_variables(builder, outer, [length, factors, *firsts, *totals])
+    at, parts = rest[:groups], rest[groups:]
+    sources = [builder.gep(pointer, [distance]) for pointer in at for distance in distances]
+    results = turn(builder, sources, factor, parts, vectors)
+    next_left, next_factor = builder.sub(left, constant(1)), builder.gep(factor, [constant(vectors * LANES)])
+    next_at = [builder.gep(pointer, [constant(1)]) for pointer in at]
+    close_loop([left, factor, *at, *parts], [next_left, next_factor, *next_at, *results], inner)
+    builder.cbranch(builder.icmp_signed(">", next_left, constant(0)), inner, after)
+
+    builder.position_at_end(after)
+    next_run = builder.add(run, constant(1))
+    close_loop([run, factors, *totals], [next_run, next_factor, *results], after)
+    builder.cbranch(builder.icmp_signed("<", next_run, runs), outer, end)
+
+    builder.position_at_end(end)
+    _finish(builder, results, size, ending)
+    return context.get_dummy_value()
+
+
+def _finish(builder: Any, results: list[Any], size: tuple[int, int, int], ending: Any) -> None:
+    """Write the sums of a tile, with what follows them."""
+    bias, floor, adds, more, more_second, to, to_second, to_step, count = ending
+    groups, places, vectors = size
+    before, with_other, last = builder.block, builder.append_basic_block("other"), builder.append_basic_block("last")
+    inside = [lanes_between(builder, v * LANES, constant(0), count) for v in range(vectors)]
+    offsets = [load_vector(builder, builder.inttoptr(bias, FLOAT_POINTER), v) for v in range(vectors)]
+    values = [builder.fadd(value, offsets[i % vectors]) for i, value in enumerate(results)]
+    builder.cbranch(builder.icmp_signed("!=", adds, constant(0)), with_other, last)
+
+    def rows(*addresses: Any) -> list[Any]:
+        starts = [builder.inttoptr(a, FLOAT_POINTER) for a in addresses[:groups]]
+        return [builder.gep(s, [builder.mul(to_step, constant(p))]) for s in starts for p in range(places)]
+
+    builder.position_at_end(with_other)
+    nothing = ir.Constant(VECTOR, ir.Undefined)
+    sums: list[Any] = []
+    for row in rows(more, more_second):
+        for v in range(vectors):
+            other = masked_load(builder, vector_address(builder, row, v), inside[v], nothing)
+            sums.append(builder.fadd(values[len(sums)], other))
+    builder.branch(last)
+
+    builder.position_at_end(last)
+    final = loop_variables(builder, before, values)
+    close_loop(final, sums, with_other)
+    for i, row in enumerate(rows(to, to_second)):
+        for v in range(vectors):
+            value = clamp(builder, final[i * vectors + v], floor)
+            masked_store(builder, value, vector_address(builder, row, v), inside[v])
+
+
+# ---------------------------------------------------------------- one turn
+def _numbers(builder: Any, data: list[Any], factor: Any, parts: list[Any], vectors: int) -> list[Any]:
+    """Return the sums with the products of one number of each place and the vectors of weights."""
+    add, results = multiply_add(builder.module), []
+    for v in range(vectors):
+        emit_prefetch(builder, builder.gep(factor, [constant(AHEAD + v * LANES)]))
+    factors = [load_vector(builder, factor, v) for v in range(vectors)]
+    for i, place in enumerate(data):
+        each = broadcast(builder, builder.load(place))
+        results += [builder.call(add, [factors[v], each, parts[i * vectors + v]]) for v in range(vectors)]
+    return results
+
+
+def _vectors(builder: Any, data: list[Any], factor: Any, parts: list[Any], vectors: int) -> list[Any]:
+    """Return the sums with the products of a vector of each place and the vector of weights."""
+    add, weight = multiply_add(builder.module), load_vector(builder, factor, 0)
+    return [builder.call(add, [load_vector(builder, place, 0), weight, parts[i]]) for i, place in enumerate(data)]
+
+
+def _maxima(builder: Any, data: list[Any], factor: Any, parts: list[Any], vectors: int) -> list[Any]:
+    """Return the maxima with a vector of each place; what is not a number stays."""
+    results = []
+    for i, place in enumerate(data):
+        value, part = load_vector(builder, place, 0), parts[i]
+        greater = builder.select(builder.fcmp_ordered(">", part, value), part, value)  # a value that is no number wins
+        results.append(builder.select(builder.fcmp_ordered("ord", part, part), greater, part))
+    return results
+
+
+(tile_7, tile_6, tile_4, tile_1), (alone_7, alone_6, alone_4, alone_1) = (
+    [_tile(groups, places, 2, _numbers) for places in (7, 6, 4, 1)] for groups in (2, 1)
+)
+sums_7, sums_4, sums_1 = (_tile(1, places, 1, _vectors) for places in (7, 4, 1))
+maxima_7, maxima_4, maxima_1 = (_tile(1, places, 1, _maxima, float("-inf")) for places in (7, 4, 1))
