@@ -143,6 +143,7 @@ class _TracingEvaluator(Evaluator):
 
     def __init__(self, mod: IRModule, args: Sequence[Any], entry: str, changes: Sequence[Change]) -> None:
         super().__init__(mod)
+        # Only this evaluator records: all others keep the plain steps.
         self._steps = {kind: self._recording_step(step) for kind, step in STEPS.items()}
         self.most = limits.current().trace_instants
         self.changes = list(changes)

@@ -132,5 +132,6 @@ def _instruction_keys(trace: TraceData) -> np.ndarray[Any, Any]:
     """
     if trace.kind != "debug":
         return trace.point
+    # Both runs are of the same program, so they share its nodes, and ids identify them.
     numbers = np.array([hash((id(i.node), i.mnemonic)) for i in trace.code_map.instructions], np.int64)
     return numbers[trace.point]

@@ -270,6 +270,7 @@ def recorded_code(exe: Executable) -> CodeMap:
             again = compile_vm(compilation.program, compilation.target, params=compilation.params)
     except PasslabError:
         return CodeMap(exe)
+    # With other instructions the recording would explain code that this executable does not have.
     if [f.listing() for f in again.functions] != [f.listing() for f in exe.functions]:
         return CodeMap(exe)
     return CodeMap(again, recorder.recording_of(compilation.program))

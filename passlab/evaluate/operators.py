@@ -30,6 +30,7 @@ def apply_operator(op: Op, attrs: Any, args: Sequence[Value], span: Span | None 
     except PasslabError as error:
         if span is None or any(d.place for d in error.diagnostics):
             raise
+        # The kernel does not know where it was called, so the location is added here.
         raise type(error)(
             *(Diagnostic(d.message, span, d.expected, d.found, d.notes, d.hint) for d in error.diagnostics)
         ) from error

@@ -29,6 +29,7 @@ def shape_kernel(function: Function, by_data: bool) -> Callable[[Sequence[Array]
     params = function.params
 
     def run(inputs: Sequence[Array], results: Sequence[Array]) -> None:
+        # Tuples come flattened: a parameter takes as many arrays as its type has tensors.
         flat = iter(inputs)
         arrays: dict[Expr, Any] = {}
         types: dict[Expr, Type] = {}

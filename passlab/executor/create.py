@@ -159,6 +159,7 @@ class VMExecutor(Executor):
         self._lock = Lock()  # a function is compiled once, whichever thread calls it first
 
     def call(self, entry: Function | GlobalVar, args: list[Any]) -> Any:
+        # Global variables of one name may be different objects, so the name is the key.
         key = entry if isinstance(entry, Function) else entry.name_hint
         with self._lock:
             if key not in self._machines:
@@ -206,6 +207,7 @@ class GraphExecutor(Executor):
             module.use_inputs(args)
             module.run()
             outputs = iter([module.get_output(i) for i in range(module.get_num_outputs())])
+        # A graph flattens tuples; the result type shows how to nest its outputs again.
         return fold_tuple(ty, lambda _: next(outputs), tuple) if ty is not None else next(outputs)
 
 

@@ -38,7 +38,7 @@ class Factory(CallableByName):
 
     def __getitem__(self, name: Any) -> Callable[..., Any]:
         if isinstance(name, str) and name == self.libmod_name:
-            return lambda *devices: self.module()
+            return lambda *devices: self.module()  # all devices are this CPU
         return super().__getitem__(name)
 
     def module(self) -> RunsByInputs:

@@ -131,7 +131,7 @@ class GraphCode:
         return result
 
     def _entries(self, expr: Expr) -> list[Entry]:
-        while expr in self.named:
+        while expr in self.named:  # a variable may be bound to another variable
             expr = self.named[expr]
         return self.entries[expr]
 

@@ -120,6 +120,7 @@ def program_file(name: str, mod: IRModule) -> bytes:
     """Return the file of a lowered module whose entry is `main`."""
     meta = MetaWriter()
     body = text_with(meta, mod)
+    # Constants become a binary part of the file; the text only refers to them by number.
     constants = meta.objects.pop(CONSTANT, [])
     section = meta.section()
     text = f"{HEADER}{body}\n{section}" if section else HEADER + body

@@ -11,7 +11,7 @@ from passlab.vm.files.disk import FileName, read_bytes
 from passlab.vm.files.loading import kernel_functions, load
 from passlab.vm.files.saving import EXECUTABLE, KernelLibrary
 
-PARTS = {GRAPH: 4, PROGRAM: 4, EXECUTABLE: 2}
+PARTS = {GRAPH: 4, PROGRAM: 4, EXECUTABLE: 2}  # the number of parts of each kind
 Library = GraphExecutorFactory | AOTExecutorFactory | Executable | KernelLibrary
 
 

@@ -145,6 +145,7 @@ def compile(
     accepted and ignored. Raises `VerifyError` for programs that the machine cannot run.
     """
     mod = as_module(mod)
+    # `building` makes the garbage collector wait: passes create many nodes, and nodes form no cycles.
     with naming_interrupts("the compilation", hint="the program is as it was: compile it again"), building():
         exe = generate(optimize(mod, params, target), mod)
     context = PassContext.current()

@@ -101,6 +101,7 @@ def move_arrays(value: Value, move: Callable[[Any], Any], kind: type | tuple[typ
     stack: list[Any] = [value]
     while stack:
         part = stack[-1]
+        # Postorder without recursion: a value stays on the stack until all its parts are moved.
         missing = [p for p in _parts(part) if id(p) not in result] if id(part) not in result else []
         if missing:
             stack.extend(missing)
