@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from passlab.ir.attrs import Attrs
-from passlab.ir.expr import Expr
-from passlab.ir.op import OpCall, OpPattern, Precision, Reporter, Trait
+from passlab.ir.op import OpPattern, Precision, Reporter, Trait
 from passlab.ir.types import TensorType, Type
 from passlab.op import layout_rules
-from passlab.op.declare import call, operator
+from passlab.op.chain import gradient_by
+from passlab.op.declare import operator
 from passlab.op.dtypes import Array, array_dtype, convert
 from passlab.op.fields import attrs, dtype
 from passlab.op.relations import refuse, tensor
@@ -22,10 +22,6 @@ def _cast_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type 
     return None if data is None else TensorType(data.shape, attrs.dtype)
 
 
-def _cast_grad(orig: OpCall, grad: Expr) -> list[Expr]:
-    return [call("cast_like", grad, orig.args[0])]
-
-
 @operator(
     "cast",
     ("data",),
@@ -35,7 +31,7 @@ def _cast_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     level=3,
     out=False,
     warns=True,
-    gradient=_cast_grad,
+    gradient=gradient_by("cast_like"),
     shapes="S -> S",
     source="NumPy's casts; integers that do not fit wrap, NaN becomes 0",
     edge_cases=(
@@ -62,11 +58,6 @@ def _cast_like_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> 
     return None if data is None or like is None else TensorType(data.shape, like.dtype)
 
 
-def _cast_like_grad(orig: OpCall, grad: Expr) -> list[Expr]:
-    x, like = orig.args
-    return [call("cast_like", grad, x), call("zeros_like", like)]
-
-
 @operator(
     "cast_like",
     ("data", "dtype_like"),
@@ -75,7 +66,7 @@ def _cast_like_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     level=3,
     out=False,
     warns=True,
-    gradient=_cast_like_grad,
+    gradient=gradient_by("cast_like"),
     shapes="data S, dtype_like any shape -> S",
     source="NumPy's casts; integers that do not fit wrap, NaN becomes 0",
     edge_cases=(

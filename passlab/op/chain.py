@@ -177,6 +177,16 @@ def zero_gradient(orig: OpCall, grad: Expr) -> list[Expr]:
     return [zeros_of(arg) for arg in orig.args]
 
 
+def gradient_by(name: str) -> Gradient:
+    """Return the gradient `name(grad, data)` of the first input, `data`; those of the other inputs are zeros."""
+
+    def gradient(orig: OpCall, grad: Expr) -> list[Expr]:
+        data, *others = orig.args
+        return [call(name, grad, data), *map(zeros_of, others)]
+
+    return gradient
+
+
 def attrs_of(orig: OpCall) -> Attrs:
     """Return the attributes of a call of an operator that has some."""
     assert isinstance(orig.attrs, Attrs)

@@ -16,14 +16,14 @@ from passlab.ir.attrs import Attrs
 from passlab.ir.op import Op, OpPattern, Precision, Reporter, Trait
 from passlab.ir.types import ANY, Dim, Shape, TensorType, Type
 from passlab.op import dyn_gradients, scatter_gradients
-from passlab.op.chain import Gradient, zero_gradient
+from passlab.op.chain import zero_gradient
 from passlab.op.create import INIT, scalar
-from passlab.op.declare import call, operator
+from passlab.op.declare import operator
 from passlab.op.dtypes import Array, ArrayOrArrays, array_dtype, filled_array, guard_size
 from passlab.op.fields import attrs, integer
 from passlab.op.gather import ONE_HOT, index_tensor, one_hot_array, one_hot_shape
 from passlab.op.relations import concrete, refuse, tensor
-from passlab.op.reshape import MOST_DIMENSIONS, RESHAPE, SQUEEZE, infer_newshape, reshape_back, squeeze_axes
+from passlab.op.reshape import MOST_DIMENSIONS, RESHAPE, SQUEEZE, infer_newshape, reshape_gradient, squeeze_axes
 from passlab.op.scatter import sparse_to_dense_array
 from passlab.op.slice import SLICE, sliced_dim, slices_of
 from passlab.op.sort import TOPK, topk_arrays, topk_results, topk_type
@@ -166,16 +166,11 @@ def _reshape_to(attrs: Attrs, data: Array, shape: tuple[int, ...]) -> Array:
     return data.reshape(shape)
 
 
-def _with_zero_gradient(formula: Gradient) -> Gradient:
-    """Extend a gradient of the data by a zero gradient of the vector."""
-    return lambda orig, grad: [*formula(orig, grad), call("zeros_like", orig.args[1])]
-
-
 reshape = _data_and_vector(
     "dyn.reshape", "newshape", RESHAPE, lambda shape, values, attrs: infer_newshape(shape, values, attrs.allowzero),
     _reshape_to,
     lambda rank, length, attrs: length, "The elements in the shape that a vector holds, with the codes of `reshape`.",
-    precision=Precision.FOLLOW, pattern=OpPattern.INJECTIVE, level=3, gradient=_with_zero_gradient(reshape_back),
+    precision=Precision.FOLLOW, pattern=OpPattern.INJECTIVE, level=3, gradient=reshape_gradient,
     shapes="data (...), newshape (rank) -> newshape",
     source="np.reshape, with Relay's codes",
     edge_cases=(
@@ -189,7 +184,7 @@ reshape = _data_and_vector(
 squeeze = _data_and_vector(
     "dyn.squeeze", "axes", SQUEEZE, lambda shape, values, attrs: squeeze_axes(shape, values), _reshape_to,
     lambda rank, length, attrs: rank - length, "Drop the dimensions of size 1 that a vector names.",
-    pattern=OpPattern.INJECTIVE, level=3, gradient=_with_zero_gradient(reshape_back),
+    pattern=OpPattern.INJECTIVE, level=3, gradient=reshape_gradient,
     shapes="data (..., 1, ...), axes (k) -> (..., ...)",
     source="np.squeeze",
     edge_cases=(
@@ -209,7 +204,7 @@ broadcast_to = _data_and_vector(
     "dyn.broadcast_to", "shape", INIT, _broadcast_shape, lambda attrs, data,
     shape: np.array(np.broadcast_to(data, shape)),
     lambda rank, length, attrs: length, "Repeat the elements up to the shape that a vector holds.",
-    precision=Precision.FOLLOW, pattern=OpPattern.BROADCAST, level=4, gradient=_with_zero_gradient(collapse_gradient),
+    precision=Precision.FOLLOW, pattern=OpPattern.BROADCAST, level=4, gradient=collapse_gradient,
     shapes="data (...), shape (rank) -> shape",
     source="np.broadcast_to",
     edge_cases=(
@@ -239,7 +234,7 @@ expand_dims = _data_and_vector(
     attrs("DynExpandDimsAttrs", integer("num_newaxis", 1, doc="the number of new dimensions")),
     _expand, _reshape_to, _expanded_rank,
     "Insert dimensions of size 1 at the index that a scalar holds.", pattern=OpPattern.INJECTIVE, level=3,
-    gradient=_with_zero_gradient(reshape_back),
+    gradient=reshape_gradient,
     shapes="data (...), axis () -> (..., 1, ...)",
     source="np.expand_dims",
     edge_cases=(

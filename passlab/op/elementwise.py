@@ -306,38 +306,16 @@ erf = calculus(
     traits=Trait.IN_PLACE,
 )
 
-floor = elementwise(
-    "floor",
-    _rounding_kernel(np.floor),
-    "The largest integer not above each element.",
-    level=3,
-    gradient=zero_gradient,
-    traits=Trait.IN_PLACE | Trait.MAKES_WHOLE,
-)
-ceil = elementwise(
-    "ceil",
-    _rounding_kernel(np.ceil),
-    "The smallest integer not below each element.",
-    level=3,
-    gradient=zero_gradient,
-    traits=Trait.IN_PLACE | Trait.MAKES_WHOLE,
-)
-trunc = elementwise(
-    "trunc",
-    _rounding_kernel(np.trunc),
-    "Each element truncated to an integer.",
-    level=3,
-    gradient=zero_gradient,
-    traits=Trait.IN_PLACE | Trait.MAKES_WHOLE,
-)
-round_ = elementwise(
-    "round",
-    _rounding_kernel(round_half_away),
-    "The integer nearest to each element; halves are rounded away from zero.",
-    level=3,
-    gradient=zero_gradient,
-    traits=Trait.IN_PLACE | Trait.MAKES_WHOLE,
-)
+
+def _rounding(name: str, function: Callable[..., Any], doc: str) -> Op:
+    traits = Trait.IN_PLACE | Trait.MAKES_WHOLE
+    return elementwise(name, _rounding_kernel(function), doc, level=3, gradient=zero_gradient, traits=traits)
+
+
+floor = _rounding("floor", np.floor, "The largest integer not above each element.")
+ceil = _rounding("ceil", np.ceil, "The smallest integer not below each element.")
+trunc = _rounding("trunc", np.trunc, "Each element truncated to an integer.")
+round_ = _rounding("round", round_half_away, "The integer nearest to each element; halves are rounded away from zero.")
 
 
 def _negative_kernel(attrs: Attrs, data: Array, *, out: Array | None = None) -> Array:

@@ -7,22 +7,23 @@ function. Operators that only the virtual machine executes have no kernel.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from passlab.errors import Diagnostic, RunError
 from passlab.ir.attrs import Attrs, DictAttrs
-from passlab.ir.expr import Constant, Expr
-from passlab.ir.op import OpCall, OpPattern, Reporter
+from passlab.ir.expr import Constant
+from passlab.ir.op import Op, OpPattern, Reporter
 from passlab.ir.types import FuncType, GlobalTypeVar, IncompleteType, TensorType, TupleType, Type, TypeCall
-from passlab.op.chain import zero_gradient
-from passlab.op.declare import Python, call, operator
+from passlab.op.chain import gradient_by, zero_gradient
+from passlab.op.declare import Python, operator
 from passlab.op.dtypes import Array
 from passlab.op.fields import anything, attrs, dims, dtype, expression
 from passlab.op.no_gradient import MACHINE_INSTRUCTION
 from passlab.op.relations import product, refuse, tensor
 from passlab.op.shape import SHAPE_OF, shape_of_array, shape_of_type
 
+Kernel = Callable[..., Any]
 NOTHING = TupleType(())
 
 
@@ -37,6 +38,12 @@ def _instruction_kernel(attrs: Attrs, *values: Any, out: Array | None = None) ->
             hint="run the program with `create_executor('vm')`",
         )
     )
+
+
+def _instruction(name: str, inputs: Sequence[str], *, kernel: Kernel = _instruction_kernel, **facts: Any) -> Op:
+    """Declare an instruction of the virtual machine; by default it has no kernel outside."""
+    facts |= {"pattern": OpPattern.OPAQUE, "non_computational": True, "level": 10, "no_gradient": MACHINE_INSTRUCTION}
+    return operator(name, inputs, **facts)(kernel)
 
 
 def _scalar_integer(types: Sequence[Type], index: int, name: str) -> bool:
@@ -59,7 +66,7 @@ def _alloc_storage_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter)
     return STORAGE if all(valid) else None
 
 
-alloc_storage = operator(
+alloc_storage = _instruction(
     "memory.alloc_storage",
     ("size", "shape", "alignment"),
     attrs=attrs(
@@ -68,16 +75,12 @@ alloc_storage = operator(
         anything("virtual_device", doc="the device of the memory", optional=True),
     ),
     relation=_alloc_storage_type,
-    pattern=OpPattern.OPAQUE,
-    non_computational=True,
-    level=10,
     python=Python("size, shape, alignment, virtual_device=None, dtype_hint='float32'", {"dtype_hint": "dtype"}),
     doc="A block of memory of `size` bytes.",
     shapes="size (), alignment () -> a storage",
     source="Relay's memory dialect",
     example="memory.alloc_storage(%size, %shape, %alignment, virtual_device=None)",
-    no_gradient=MACHINE_INSTRUCTION,
-)(_instruction_kernel)
+)
 
 
 def _alloc_tensor_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
@@ -100,7 +103,7 @@ def _set_const_shape(values: dict[str, Any]) -> None:
         values["const_shape"] = values["shape"]
 
 
-alloc_tensor = operator(
+alloc_tensor = _instruction(
     "memory.alloc_tensor",
     ("storage", "offset", "shape"),
     attrs=attrs(
@@ -110,18 +113,14 @@ alloc_tensor = operator(
         dims("assert_shape", doc="its shape as far as it is known", optional=True),
     ),
     relation=_alloc_tensor_type,
-    pattern=OpPattern.OPAQUE,
     python=Python(
         'storage, offset, shape, dtype="float32", assert_shape=None, const_shape=None', prepare=_set_const_shape
     ),
-    non_computational=True,
-    level=10,
     doc="A tensor in a block of memory, `offset` bytes from its start.",
     shapes="a storage, offset (), shape (rank) -> shape",
     source="Relay's memory dialect",
     example="memory.alloc_tensor(%storage, %offset, %shape, const_shape=None, assert_shape=[2, 3])",
-    no_gradient=MACHINE_INSTRUCTION,
-)(_instruction_kernel)
+)
 
 
 def _statement_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
@@ -134,36 +133,29 @@ def _kill_kernel(attrs: Attrs, value: Array, out: Array | None = None) -> tuple[
     return ()
 
 
-kill = operator(
+kill = _instruction(
     "memory.kill",
     ("to_free",),
     relation=_statement_type,
-    pattern=OpPattern.OPAQUE,
     stateful=True,
-    non_computational=True,
-    level=10,
+    kernel=_kill_kernel,
     doc="End the lifetime of a value: its memory may be reused.",
     shapes="any value -> ()",
     source="Relay's memory dialect",
     example="memory.kill(%x)",
-    no_gradient=MACHINE_INSTRUCTION,
-)(_kill_kernel)
+)
 
-invoke_tvm_op = operator(
+invoke_tvm_op = _instruction(
     "vm.invoke_tvm_op",
     ("op", "ins", "outs"),
     attrs=DictAttrs,
     relation=_statement_type,
-    pattern=OpPattern.OPAQUE,
     stateful=True,
-    non_computational=True,
-    level=10,
     doc="Call a primitive function on `ins`, which writes its results into `outs`.",
     shapes="a function, a tuple of inputs, a tuple of outputs -> ()",
     source="Relay's virtual machine dialect",
     example="vm.invoke_tvm_op(%f, (%x,), (%y,))",
-    no_gradient=MACHINE_INSTRUCTION,
-)(_instruction_kernel)
+)
 
 shape_of = operator(
     "vm.shape_of",
@@ -202,10 +194,6 @@ def _reshape_tensor_shape(attrs: Attrs, data: Array, shape: Array) -> Type:
     return TensorType(tuple(shape.reshape(-1).tolist()), data.dtype)
 
 
-def _reshape_tensor_grad(orig: OpCall, grad: Expr) -> list[Expr]:
-    return [call("reshape_like", grad, orig.args[0]), call("zeros_like", orig.args[1])]
-
-
 @operator(
     "vm.reshape_tensor",
     ("data", "shape"),
@@ -215,7 +203,7 @@ def _reshape_tensor_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     pattern=OpPattern.OPAQUE,
     non_computational=True,
     level=10,
-    gradient=_reshape_tensor_grad,
+    gradient=gradient_by("reshape_like"),
     out=False,
     shapes="data (...), shape (rank) -> shape",
     source="np.reshape",
@@ -246,17 +234,13 @@ def _lowered_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Ty
     return func.ret_type
 
 
-call_lowered = operator(
+call_lowered = _instruction(
     "call_lowered",
     ("func", "call_args"),
     attrs=attrs("CallLoweredAttrs", anything("metadata", {}, doc="facts of the compiler")),
     relation=_lowered_type,
-    pattern=OpPattern.OPAQUE,
-    non_computational=True,
-    level=10,
     doc="Call a compiled function on a tuple of arguments.",
     shapes="a compiled function and a tuple of its arguments -> its result",
     source="Relay",
     example="call_lowered(%f, (%x,))",
-    no_gradient=MACHINE_INSTRUCTION,
-)(_instruction_kernel)
+)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from passlab.ir.attrs import Attrs
-from passlab.ir.expr import Expr
-from passlab.ir.op import OpCall, OpPattern, Precision, Reporter, Trait
+from passlab.ir.op import OpPattern, Precision, Reporter, Trait
 from passlab.ir.types import ANY, Dim, Shape, TensorType, Type
 from passlab.op import layout_rules
-from passlab.op.declare import Dynamic, Python, call, constant_integer, constant_list, operator
+from passlab.op.chain import gradient_by
+from passlab.op.declare import Dynamic, Python, constant_integer, constant_list, operator
 from passlab.op.dtypes import Array
 from passlab.op.fields import attrs, boolean, integer, integers
 from passlab.op.nn.windows import on_axes
@@ -160,9 +160,7 @@ def _reshape_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Ty
     return None if data is None else TensorType(infer_newshape(data.shape, attrs.newshape, attrs.allowzero), data.dtype)
 
 
-def reshape_back(orig: OpCall, grad: Expr) -> list[Expr]:
-    """The gradient, reshaped to the shape of the input."""
-    return [call("reshape_like", grad, orig.args[0])]
+reshape_gradient = gradient_by("reshape_like")
 
 
 @operator(
@@ -174,7 +172,7 @@ def reshape_back(orig: OpCall, grad: Expr) -> list[Expr]:
     level=3,
     out=False,
     python=Python("data, newshape, allowzero=False", dynamic=Dynamic("dyn.reshape"), newshape=constant_list),
-    gradient=reshape_back,
+    gradient=reshape_gradient,
     shapes="(...) -> newshape",
     source="np.reshape, with Relay's codes",
     edge_cases=(
@@ -212,7 +210,7 @@ def _reverse_reshape_type(types: Sequence[Type], attrs: Attrs, reporter: Reporte
     level=10,
     out=False,
     python=Python("data, newshape", newshape=on_axes(1)),
-    gradient=reshape_back,
+    gradient=reshape_gradient,
     shapes="(...) -> newshape",
     source="np.reshape, its codes read from the right",
     edge_cases=(
@@ -251,11 +249,6 @@ def _reshape_like_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) 
     return TensorType(out, data.dtype)
 
 
-def _reshape_like_grad(orig: OpCall, grad: Expr) -> list[Expr]:
-    data, like = orig.args
-    return [call("reshape_like", grad, data), call("zeros_like", like)]
-
-
 @operator(
     "reshape_like",
     ("data", "shape_like"),
@@ -270,7 +263,7 @@ def _reshape_like_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     pattern=OpPattern.INJECTIVE,
     level=3,
     out=False,
-    gradient=_reshape_like_grad,
+    gradient=reshape_gradient,
     shapes="data (...), shape_like S -> S",
     source="np.reshape",
     edge_cases=(
@@ -320,7 +313,7 @@ def _expand(shape: Shape, attrs: Attrs) -> Shape:
     level=1,
     out=False,
     python=Python("data, axis, num_newaxis=1", dynamic=Dynamic("dyn.expand_dims"), axis=constant_integer),
-    gradient=reshape_back,
+    gradient=reshape_gradient,
     shapes="(...) -> (..., 1 * num_newaxis, ...)",
     source="np.expand_dims",
     edge_cases=(
@@ -375,7 +368,7 @@ SQUEEZE = attrs(
     level=3,
     out=False,
     python=Python("data, axis=None", dynamic=Dynamic("dyn.squeeze", {"axes": "axis"}), axis=constant_list),
-    gradient=reshape_back,
+    gradient=reshape_gradient,
     shapes="(..., 1, ...) -> (..., ...)",
     source="np.squeeze",
     edge_cases=(

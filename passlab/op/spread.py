@@ -13,6 +13,7 @@ from passlab.ir.expr import Constant, Expr
 from passlab.ir.op import OpCall, OpPattern, Precision, Reporter, Trait
 from passlab.ir.types import ANY, Shape, TensorType, Type
 from passlab.op import layout_rules
+from passlab.op.chain import gradient_by
 from passlab.op.create import INIT
 from passlab.op.declare import Dynamic, Python, call, constant_list, operator
 from passlab.op.dtypes import Array, as_array, guard_size
@@ -45,9 +46,8 @@ def _broadcast_to_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) 
     return TensorType(attrs.shape, data.dtype)
 
 
-def collapse_gradient(orig: OpCall, grad: Expr) -> list[Expr]:
-    """The gradient of broadcasting one tensor: the sum over the copies."""
-    return [call("collapse_sum_like", grad, orig.args[0])]
+collapse_gradient = gradient_by("collapse_sum_like")  # of broadcasting: the sum over the copies of an element
+_broadcast_gradient = gradient_by("broadcast_to_like")
 
 
 @operator(
@@ -85,11 +85,6 @@ def _broadcast_like_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter
     return TensorType(like.shape, data.dtype)
 
 
-def _broadcast_like_grad(orig: OpCall, grad: Expr) -> list[Expr]:
-    data, like = orig.args
-    return [call("collapse_sum_like", grad, data), call("zeros_like", like)]
-
-
 @operator(
     "broadcast_to_like",
     ("data", "broadcast_type"),
@@ -97,7 +92,7 @@ def _broadcast_like_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     pattern=OpPattern.BROADCAST,
     level=10,
     out=False,
-    gradient=_broadcast_like_grad,
+    gradient=collapse_gradient,
     shapes="data (...), broadcast_type S -> S",
     source="np.broadcast_to",
     edge_cases=(
@@ -134,11 +129,6 @@ def _collapse_like_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter)
     return TensorType(like.shape, data.dtype)
 
 
-def _collapse_like_grad(orig: OpCall, grad: Expr) -> list[Expr]:
-    data, like = orig.args
-    return [call("broadcast_to_like", grad, data), call("zeros_like", like)]
-
-
 @operator(
     "collapse_sum_like",
     ("data", "collapse_type"),
@@ -147,7 +137,7 @@ def _collapse_like_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     level=10,
     out=False,
     warns=True,
-    gradient=_collapse_like_grad,
+    gradient=_broadcast_gradient,
     shapes="data (...), collapse_type S -> S",
     source="the transpose of np.broadcast_to",
     edge_cases=(
@@ -186,11 +176,6 @@ def _collapse_inputs(values: dict[str, Any]) -> dict[str, Any]:
     return {"shape": shape.data.tolist() if isinstance(shape, Constant) else None}
 
 
-def _collapse_to_grad(orig: OpCall, grad: Expr) -> list[Expr]:
-    data, shape = orig.args
-    return [call("broadcast_to_like", grad, data), call("zeros_like", shape)]
-
-
 def _target_sizes(attrs: Attrs, shape: Array) -> Sequence[int]:
     """Return the target shape: that of the attributes if it is known there, else the input."""
     dims: Sequence[int] = () if attrs.shape is None else attrs.shape
@@ -211,7 +196,7 @@ def _collapse_to_shape(attrs: Attrs, data: Array, shape: Array) -> Type:
     out=False,
     warns=True,
     shape_function=_collapse_to_shape,
-    gradient=_collapse_to_grad,
+    gradient=_broadcast_gradient,
     python=Python("data, shape", fixed={"dtype": ""}, prepare=_collapse_inputs),
     shapes="data (...), shape (rank) -> shape",
     source="the transpose of np.broadcast_to",

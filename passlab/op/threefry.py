@@ -13,7 +13,7 @@ constants.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,7 @@ import numpy as np
 from passlab.errors import Diagnostic, RunError
 from passlab.ir.attrs import Attrs
 from passlab.ir.expr import Constant, Expr
-from passlab.ir.op import OpCall, OpPattern, Relation, Reporter
+from passlab.ir.op import Op, OpCall, OpPattern, Relation, Reporter
 from passlab.ir.types import TensorType, TupleType, Type
 from passlab.op.chain import attrs_of, zero_gradient
 from passlab.op.create import scalar
@@ -226,28 +226,35 @@ def _distribution_gradient(orig: OpCall, grad: Expr) -> list[Expr]:
     return [call("zeros_like", key), call("cast_like", shift_grad, first), call("cast_like", scale_grad, second)]
 
 
-@operator(
-    "random.uniform",
-    ("key", "low", "high"),
-    attrs=attrs(
-        "UniformAttrs", dims("out_shape", doc="the shape of the numbers"), dtype("out_dtype", "", doc="their dtype")
-    ),
-    relation=_distribution_type(("low", "high")),
-    pattern=OpPattern.OPAQUE,
-    level=10,
-    out=False,
-    warns=True,
-    results=2,
-    python=_distribution_signature('key, shape, dtype="float32", low=0.0, high=1.0', "low", "high"),
-    gradient=_distribution_gradient,
-    shapes="key (10), low, high broadcastable to out_shape -> key (10), out_shape",
-    source="the upper bits of threefry words as a mantissa",
-    edge_cases=(
-        'random.uniform(%key: (10) uint64, %l: () = 0, %h: () = 1, out_shape=[2, 3], out_dtype="T")',
-        'random.uniform(%key: (10) uint64, %l: () = 0, %h: () = 1, out_shape=[0], out_dtype="T")',
-    ),
-    example='random.uniform(%key, 0f, 1f, out_shape=[4], out_dtype="float32")',
-)
+def _distribution(
+    name: str, record: str, first: str, second: str, source: str
+) -> Callable[[Callable[..., tuple[Array, Array]]], Op]:
+    """Return the decorator that declares a distribution with two parameters, by default 0 and 1."""
+    fields = (dims("out_shape", doc="the shape of the numbers"), dtype("out_dtype", "", doc="their dtype"))
+    edges = (
+        f'{name}(%key: (10) uint64, %{first[0]}: () = 0, %{second[0]}: () = 1, out_shape={shape}, out_dtype="T")'
+        for shape in ("[2, 3]", "[0]")
+    )
+    return operator(
+        name,
+        ("key", first, second),
+        attrs=attrs(record, *fields),
+        relation=_distribution_type((first, second)),
+        pattern=OpPattern.OPAQUE,
+        level=10,
+        out=False,
+        warns=True,
+        results=2,
+        python=_distribution_signature(f'key, shape, dtype="float32", {first}=0.0, {second}=1.0', first, second),
+        gradient=_distribution_gradient,
+        shapes=f"key (10), {first}, {second} broadcastable to out_shape -> key (10), out_shape",
+        source=source,
+        edge_cases=tuple(edges),
+        example=f'{name}(%key, 0f, 1f, out_shape=[4], out_dtype="float32")',
+    )
+
+
+@_distribution("random.uniform", "UniformAttrs", "low", "high", "the upper bits of threefry words as a mantissa")
 def uniform(attrs: Attrs, key: Array, low: Array, high: Array) -> tuple[Array, Array]:
     """The next key, and numbers drawn uniformly from [low, high)."""
     result_dtype = attrs.out_dtype or "float32"
@@ -255,28 +262,7 @@ def uniform(attrs: Attrs, key: Array, low: Array, high: Array) -> tuple[Array, A
     return next_key, np.asarray(numbers * (high - low) + low).astype(numbers.dtype, copy=False)
 
 
-@operator(
-    "random.normal",
-    ("key", "mean", "scale"),
-    attrs=attrs(
-        "NormalAttrs", dims("out_shape", doc="the shape of the numbers"), dtype("out_dtype", "", doc="their dtype")
-    ),
-    relation=_distribution_type(("mean", "scale")),
-    pattern=OpPattern.OPAQUE,
-    level=10,
-    out=False,
-    warns=True,
-    results=2,
-    python=_distribution_signature('key, shape, dtype="float32", mean=0.0, scale=1.0', "mean", "scale"),
-    gradient=_distribution_gradient,
-    shapes="key (10), mean, scale broadcastable to out_shape -> key (10), out_shape",
-    source="Box and Muller (1958)",
-    edge_cases=(
-        'random.normal(%key: (10) uint64, %m: () = 0, %s: () = 1, out_shape=[2, 3], out_dtype="T")',
-        'random.normal(%key: (10) uint64, %m: () = 0, %s: () = 1, out_shape=[0], out_dtype="T")',
-    ),
-    example='random.normal(%key, 0f, 1f, out_shape=[4], out_dtype="float32")',
-)
+@_distribution("random.normal", "NormalAttrs", "mean", "scale", "Box and Muller (1958)")
 def normal(attrs: Attrs, key: Array, mean: Array, scale: Array) -> tuple[Array, Array]:
     """The next key, and numbers from a normal distribution, by the method of Box and Muller (1958)."""
     result_dtype = attrs.out_dtype or "float32"

@@ -18,7 +18,13 @@ from passlab.op.nn import conv_gradients
 from passlab.op.nn.arithmetic import result_dtype
 from passlab.op.nn.convolve import convolve
 from passlab.op.nn.sliding import Window
-from passlab.op.nn.windows import check_lengths, check_positive, on_axes, pad, split_padding, window_size
+from passlab.op.nn.windows import (
+    check_lengths,
+    check_positive,
+    split_padding,
+    window_parameters,
+    window_size,
+)
 from passlab.op.relations import refuse, tensor
 
 KERNEL_LAYOUTS = {1: "OIW", 2: "OIHW", 3: "OIDHW"}
@@ -214,17 +220,13 @@ def _conv_op(rank: int, channels_last: str, shapes: str, edge_cases: Sequence[st
     """Declare `nn.conv{rank}d`; `channels_last` is its kernel layout for such data, `layouts` are further pairs."""
     name, data, kernel = f"nn.conv{rank}d", DATA_LAYOUTS[rank], KERNEL_LAYOUTS[rank]
     one, zero = ("1", "0") if rank == 1 else ((1,) * rank, (0,) * rank)
-    per_axis = on_axes(rank)
     return convolution(
         name,
         partial(conv_kernel, rank),
         python=Python(
             f"data, weight, strides={one}, padding={zero}, dilation={one}, groups=1, channels=None, kernel_size=None, "
             f"data_layout={data!r}, kernel_layout={kernel!r}, out_layout='', out_dtype=''",
-            strides=per_axis,
-            padding=pad(rank),
-            dilation=per_axis,
-            kernel_size=per_axis,
+            **window_parameters(rank),
         ),
         attrs=conv_attrs(rank),
         relation=conv_relation(rank, name),

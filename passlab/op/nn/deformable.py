@@ -20,7 +20,7 @@ from passlab.op.nn import sampling_gradients
 from passlab.op.nn.arithmetic import matmul, result_dtype, working_dtype, wrap_result
 from passlab.op.nn.conv import check_weight, check_window
 from passlab.op.nn.sampling import linear
-from passlab.op.nn.windows import check_positive, on_axes, pad, window_size
+from passlab.op.nn.windows import check_positive, window_parameters, window_size
 from passlab.op.relations import join_dim, refuse, tensor
 
 NAME = "nn.deformable_conv2d"
@@ -132,10 +132,7 @@ def _columns(image: Array, offset: Any, kernel: tuple[int, int], attrs: Attrs, b
         "data, offset, weight, strides=(1, 1), padding=(0, 0), dilation=(1, 1), deformable_groups=1, "
         "groups=1, channels=None, kernel_size=None, data_layout='NCHW', kernel_layout='OIHW', "
         "out_layout='', out_dtype=''",
-        strides=on_axes(2),
-        padding=pad(2),
-        dilation=on_axes(2),
-        kernel_size=on_axes(2),
+        **window_parameters(2),
     ),
     gradient=sampling_gradients.deformable_conv2d,
     shapes=(

@@ -84,11 +84,6 @@ def dropout(orig: OpCall, grad: Expr) -> list[Expr]:
     return [TupleGetItem(grad, 0)]
 
 
-def batch_flatten(orig: OpCall, grad: Expr) -> list[Expr]:
-    """The gradient in the shape of the data."""
-    return [call("reshape_like", grad, orig.args[0])]
-
-
 def _sum_to_shape(grad: Expr, target: Expr) -> Expr:
     """Return the gradient summed to the shape of an input that was broadcast."""
     return call("collapse_sum_like", grad, target)

@@ -24,7 +24,7 @@ from passlab.op.nn import conv_gradients
 from passlab.op.nn.arithmetic import matmul, result_dtype
 from passlab.op.nn.conv import conv_attrs, conv_kernel, conv_relation
 from passlab.op.nn.matmul import check_inner, check_units
-from passlab.op.nn.windows import on_axes, pad
+from passlab.op.nn.windows import window_parameters
 from passlab.op.relations import refuse, tensor
 
 _PACK = "nn.contrib_dense_pack"
@@ -35,10 +35,7 @@ _CONV_SIGNATURE = Python(
     "kernel_size=None, data_layout='NCHW8c', kernel_layout='OIHW', out_layout='', "
     "out_dtype=''",
     names={"kernel": "weight"},
-    strides=on_axes(2),
-    padding=pad(2),
-    dilation=on_axes(2),
-    kernel_size=on_axes(2),
+    **window_parameters(2),
 )
 
 

@@ -13,6 +13,7 @@ from passlab.ir.attrs import Attrs
 from passlab.ir.op import OpPattern, Precision, Reporter, Trait
 from passlab.ir.types import ANY, Dim, TensorType, Type
 from passlab.op import layout_rules
+from passlab.op.chain import gradient_by
 from passlab.op.declare import Dynamic, Python, constant, operator
 from passlab.op.dtypes import Array
 from passlab.op.fields import attrs, pairs, text
@@ -191,7 +192,7 @@ def _flatten_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Ty
     pattern=OpPattern.INJECTIVE,
     level=2,
     warns=True,
-    gradient=gradients.batch_flatten,
+    gradient=gradient_by("reshape_like"),
     shapes="(n, ...) -> (n, size of the rest)",
     source="np.reshape",
     edge_cases=("nn.batch_flatten(%x: (2, 3, 2))", "nn.batch_flatten(%x: (0, 3, 2))", "nn.batch_flatten(%x: (2, 1))"),

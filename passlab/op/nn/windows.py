@@ -9,14 +9,14 @@ from passlab.errors import AttrsError, Diagnostic, RelationError
 from passlab.ir.types import ANY, Dim
 
 
-def per_axis(value: Any, rank: int) -> Any:
+def repeat_number(value: Any, rank: int) -> Any:
     """Return one number as `rank` equal numbers, as Relay's Python interface does; other values unchanged."""
     return (value,) * rank if isinstance(value, int) else value
 
 
 def on_axes(rank: int) -> Callable[[Any], Any]:
     """Return a function that repeats one number for each of `rank` axes, for the Python signature of an operator."""
-    return lambda value: per_axis(value, rank)
+    return lambda value: repeat_number(value, rank)
 
 
 def as_list(value: Any) -> Any:
@@ -27,6 +27,12 @@ def as_list(value: Any) -> Any:
 def pad(rank: int) -> Callable[[Any], tuple[int, ...]]:
     """Return a function that converts padding to `2 * rank` numbers, for the Python signature of an operator."""
     return lambda value: full_padding(value, rank)
+
+
+def window_parameters(rank: int) -> dict[str, Any]:
+    """Return the conversions of the window's parameters in the Python signatures of convolutions."""
+    per_axis = on_axes(rank)
+    return {"strides": per_axis, "padding": pad(rank), "dilation": per_axis, "kernel_size": per_axis}
 
 
 def full_padding(padding: Any, rank: int) -> tuple[int, ...]:

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from passlab.ir.attrs import Attrs
-from passlab.ir.op import OpPattern, Reporter
+from passlab.ir.op import Op, OpPattern, Reporter
 from passlab.ir.types import ANY, Dim, TensorType, Type
 from passlab.op.declare import Python, operator
 from passlab.op.dtypes import Array
@@ -27,12 +27,13 @@ from passlab.op.nn.arithmetic import result_dtype
 from passlab.op.nn.conv import check_window, conv_attrs
 from passlab.op.nn.pad import copy_result
 from passlab.op.nn.sliding import pad_spatial
-from passlab.op.nn.windows import on_axes, pad, window_size
+from passlab.op.nn.windows import window_parameters, window_size
 from passlab.op.no_gradient import TRANSFORMED_WEIGHT
 from passlab.op.relations import refuse, tensor
 
 TILES = range(2, 9)
 TAPS = range(3, 8)  # of a kernel along a transformed axis; along the depth, kernels with others are not transformed
+_SOURCE = "Lavin and Gray, Fast algorithms for convolutional neural networks (2016)"
 _HALF, _QUARTER = Fraction(1, 2), Fraction(1, 4)
 # The points at which polynomials are evaluated besides 0, -1, 1 and infinity, by the number of all finite points.
 _MORE_POINTS: dict[int, tuple[Fraction | int, ...]] = {
@@ -122,7 +123,7 @@ def _weight_type(rank: int, name: str, types: Sequence[Type], attrs: Attrs, repo
     return TensorType((*_weight_sizes(rank, attrs.tile_size, kernel), outputs, inputs), weight.dtype)
 
 
-def _transform_weight(attrs: Attrs, weight: Array, out: Array | None) -> Array:
+def _transform_weight(attrs: Attrs, weight: Array, *, out: Array | None = None) -> Array:
     rank = weight.ndim - 2
     result = np.moveaxis(weight.astype(np.float64), (0, 1), (rank, rank + 1))
     for axis, transformed in enumerate(_transformed_axes(rank, weight.shape[2:])):
@@ -134,49 +135,46 @@ def _transform_weight(attrs: Attrs, weight: Array, out: Array | None) -> Array:
 WEIGHT_TRANSFORM = attrs("ConvWinogradWeightTransformAttrs", integer("tile_size", doc="results of an axis at a time"))
 
 
-@operator(
-    "nn.contrib_conv2d_winograd_weight_transform",
-    ("weight",),
-    attrs=WEIGHT_TRANSFORM,
-    relation=partial(_weight_type, 2, "nn.contrib_conv2d_winograd_weight_transform"),
-    pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
-    level=10,
-    warns=True,
+def _declare_weight_transform(rank: int, **facts: Any) -> Op:
+    """Declare the operator that transforms the weight of a convolution over `rank` axes."""
+    name = f"nn.contrib_conv{rank}d_winograd_weight_transform"
+    return operator(
+        name,
+        ("weight",),
+        attrs=WEIGHT_TRANSFORM,
+        relation=partial(_weight_type, rank, name),
+        pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
+        level=10,
+        warns=True,
+        source=_SOURCE,
+        no_gradient=TRANSFORMED_WEIGHT,
+        **facts,
+    )(_transform_weight)
+
+
+conv2d_weight_transform = _declare_weight_transform(
+    2,
     shapes="weight (O, I, KH, KW) -> (tile_size + KH - 1, tile_size + KW - 1, O, I)",
-    source="Lavin and Gray, Fast algorithms for convolutional neural networks (2016)",
     edge_cases=(
         "nn.contrib_conv2d_winograd_weight_transform(%w: (2, 1, 3, 3), tile_size=2)",
         "nn.contrib_conv2d_winograd_weight_transform(%w: (1, 2, 5, 3), tile_size=4)",
         "nn.contrib_conv2d_winograd_weight_transform(%w: (0, 2, 3, 3), tile_size=4)",
     ),
     example="nn.contrib_conv2d_winograd_weight_transform(%w, tile_size=4)",
-    no_gradient=TRANSFORMED_WEIGHT,
+    doc="The weight of `nn.conv2d`, evaluated at the points of a Winograd convolution.",
 )
-def conv2d_weight_transform(attrs: Attrs, weight: Array, *, out: Array | None = None) -> Array:
-    """The weight of `nn.conv2d`, evaluated at the points of a Winograd convolution."""
-    return _transform_weight(attrs, weight, out)
-
-
-@operator(
-    "nn.contrib_conv3d_winograd_weight_transform",
-    ("weight",),
-    attrs=WEIGHT_TRANSFORM,
-    relation=partial(_weight_type, 3, "nn.contrib_conv3d_winograd_weight_transform"),
-    pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
-    level=10,
-    warns=True,
+conv3d_weight_transform = _declare_weight_transform(
+    3,
     shapes="weight (O, I, KD, KH, KW) -> (tile_size + KD - 1 or KD, tile_size + KH - 1, tile_size + KW - 1, O, I)",
-    source="Lavin and Gray, Fast algorithms for convolutional neural networks (2016)",
     edge_cases=(
         "nn.contrib_conv3d_winograd_weight_transform(%w: (1, 2, 3, 3, 3), tile_size=2)",
         "nn.contrib_conv3d_winograd_weight_transform(%w: (1, 2, 1, 3, 3), tile_size=4)",
     ),
     example="nn.contrib_conv3d_winograd_weight_transform(%w, tile_size=2)",
-    no_gradient=TRANSFORMED_WEIGHT,
+    doc=(
+        "The weight of `nn.conv3d`, evaluated at the points of a Winograd convolution; a depth of 1, 2 or 8 taps stays."
+    ),
 )
-def conv3d_weight_transform(attrs: Attrs, weight: Array, *, out: Array | None = None) -> Array:
-    """The weight of `nn.conv3d`, evaluated at the points of a Winograd convolution; a depth of 1, 2 or 8 taps stays."""
-    return _transform_weight(attrs, weight, out)
 
 
 # ---------------------------------------------------------------- convolutions
@@ -214,7 +212,7 @@ def _convolution_type(rank: int, name: str, types: Sequence[Type], attrs: Attrs,
     return TensorType(out.backward_shape((shape[0], channels, *size)), attrs.out_dtype or data.dtype)
 
 
-def _winograd_convolve(rank: int, attrs: Attrs, data: Array, weight: Array, out: Array | None) -> Array:
+def _winograd_convolve(rank: int, attrs: Attrs, data: Array, weight: Array, *, out: Array | None = None) -> Array:
     """Return the convolution, tile by tile: as many products as a tile has points, each of all tiles and channels."""
     window, kernel = check_window(attrs, rank), attrs.kernel_size
     x = conversion(attrs.data_layout, DATA_LAYOUTS[rank], "data_layout").forward(data).astype(np.float64)
@@ -263,24 +261,31 @@ def _winograd_signature(rank: int) -> Python:
     return Python(
         f"data, weight, tile_size, strides={one}, padding={zero}, dilation={one}, groups=1, channels=None, "
         f"kernel_size=None, data_layout='{data}', kernel_layout='{kernel}', out_layout='', out_dtype=''",
-        strides=on_axes(rank),
-        padding=pad(rank),
-        dilation=on_axes(rank),
-        kernel_size=on_axes(rank),
+        **window_parameters(rank),
     )
 
 
-@operator(
-    "nn.contrib_conv2d_winograd_without_weight_transform",
-    ("data", "weight"),
-    attrs=_winograd_attrs(2),
-    relation=partial(_convolution_type, 2, "nn.contrib_conv2d_winograd_without_weight_transform"),
-    pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
-    level=10,
-    warns=True,
-    python=_winograd_signature(2),
+def _declare_winograd(rank: int, **facts: Any) -> Op:
+    """Declare the convolution over `rank` axes on a transformed weight."""
+    name = f"nn.contrib_conv{rank}d_winograd_without_weight_transform"
+    return operator(
+        name,
+        ("data", "weight"),
+        attrs=_winograd_attrs(rank),
+        relation=partial(_convolution_type, rank, name),
+        pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
+        level=10,
+        warns=True,
+        python=_winograd_signature(rank),
+        source=_SOURCE,
+        no_gradient=TRANSFORMED_WEIGHT,
+        **facts,
+    )(partial(_winograd_convolve, rank))
+
+
+conv2d_winograd = _declare_winograd(
+    2,
     shapes="data (N, C, H, W), weight (tile_size + KH - 1, tile_size + KW - 1, O, C) -> (N, O, OH, OW)",
-    source="Lavin and Gray, Fast algorithms for convolutional neural networks (2016)",
     edge_cases=(
         (
             "nn.contrib_conv2d_winograd_without_weight_transform(%x: (1, 2, 5, 4), %w: (4, 4, 3, 2), tile_size=2, "
@@ -295,24 +300,11 @@ def _winograd_signature(rank: int) -> Python:
         "nn.contrib_conv2d_winograd_without_weight_transform(%x, %w, tile_size=4, padding=[1, 1, 1, 1], channels=8, "
         "kernel_size=[3, 3])"
     ),
-    no_gradient=TRANSFORMED_WEIGHT,
+    doc="`nn.conv2d` by Winograd's algorithm, on a weight that `nn.contrib_conv2d_winograd_weight_transform` made.",
 )
-def conv2d_winograd(attrs: Attrs, data: Array, weight: Array, *, out: Array | None = None) -> Array:
-    """`nn.conv2d` by Winograd's algorithm, on a weight that `nn.contrib_conv2d_winograd_weight_transform` made."""
-    return _winograd_convolve(2, attrs, data, weight, out)
-
-
-@operator(
-    "nn.contrib_conv3d_winograd_without_weight_transform",
-    ("data", "weight"),
-    attrs=_winograd_attrs(3),
-    relation=partial(_convolution_type, 3, "nn.contrib_conv3d_winograd_without_weight_transform"),
-    pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
-    level=10,
-    warns=True,
-    python=_winograd_signature(3),
+conv3d_winograd = _declare_winograd(
+    3,
     shapes="data (N, C, D, H, W), a transformed weight -> (N, O, OD, OH, OW)",
-    source="Lavin and Gray, Fast algorithms for convolutional neural networks (2016)",
     edge_cases=(
         (
             "nn.contrib_conv3d_winograd_without_weight_transform(%x: (1, 1, 3, 4, 4), %w: (4, 4, 4, 2, 1), "
@@ -330,8 +322,5 @@ def conv2d_winograd(attrs: Attrs, data: Array, weight: Array, *, out: Array | No
     example=(
         "nn.contrib_conv3d_winograd_without_weight_transform(%x, %w, tile_size=2, channels=8, kernel_size=[3, 3, 3])"
     ),
-    no_gradient=TRANSFORMED_WEIGHT,
+    doc="`nn.conv3d` by Winograd's algorithm, on a weight that `nn.contrib_conv3d_winograd_weight_transform` made.",
 )
-def conv3d_winograd(attrs: Attrs, data: Array, weight: Array, *, out: Array | None = None) -> Array:
-    """`nn.conv3d` by Winograd's algorithm, on a weight that `nn.contrib_conv3d_winograd_weight_transform` made."""
-    return _winograd_convolve(3, attrs, data, weight, out)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from passlab.ir.attrs import Attrs
-from passlab.ir.op import Op, OpPattern, Reporter
+from passlab.ir.op import Op, OpPattern, Relation, Reporter
 from passlab.ir.types import TensorType, Type
 from passlab.op import layout_rules
 from passlab.op.declare import Python, attrs_record, operator, raw_kernel
@@ -31,10 +31,14 @@ def _are_parameters_known(types: Sequence[Type], names: Sequence[str]) -> bool:
     return all(parameters)
 
 
-def _identity(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
-    """The result has the type of the data, once the types of scales and zero points are known."""
-    data = integer_input(types, 0)
-    return data if _are_parameters_known(types, _INPUTS) else None
+def _identity(names: Sequence[str]) -> Relation:
+    """Return the relation whose result has the type of the data, once the types of all inputs are known."""
+
+    def relation(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
+        data = integer_input(types, 0)
+        return data if _are_parameters_known(types, names) else None
+
+    return relation
 
 
 def _quantized_kernel(function: Function) -> Callable[..., Any]:
@@ -46,28 +50,40 @@ def _quantized_kernel(function: Function) -> Callable[..., Any]:
     return kernel
 
 
-def _pointwise(name: str, function: Function, doc: str, pattern: OpPattern = OpPattern.OPAQUE) -> Op:
+def _quantized(name: str, inputs: Sequence[str], function: Function, signature: str, **facts: Any) -> Op:
+    """Declare the quantized form of a function of real numbers."""
+    facts.setdefault("pattern", OpPattern.OPAQUE)
     return operator(
         name,
-        _INPUTS,
-        relation=_identity,
-        layout=layout_rules.rescale,
-        pattern=pattern,
+        inputs,
         non_computational=True,
         level=11,
         out=False,
         warns=True,
-        python=Python("x, scale, zero_point, output_scale, output_zero_point", names={"x": "data"}),
+        python=Python(signature, names={"x": "data"}),
+        source="Jacob et al., Quantization and training of neural networks (2018)",
+        no_gradient=QUANTIZED,
+        **facts,
+    )(_quantized_kernel(function))
+
+
+def _pointwise(name: str, function: Function, doc: str, pattern: OpPattern = OpPattern.OPAQUE) -> Op:
+    return _quantized(
+        name,
+        _INPUTS,
+        function,
+        "x, scale, zero_point, output_scale, output_zero_point",
+        relation=_identity(_INPUTS),
+        layout=layout_rules.rescale,
+        pattern=pattern,
         doc=doc,
         shapes="S -> S; scales and zero points ()",
-        source="Jacob et al., Quantization and training of neural networks (2018)",
         edge_cases=(
             *(f"{name}(%q: ({dims}) int8, 0.25f, 1, 0.125f, 3)" for dims in ("2, 3", "", "0, 3")),
             f"{name}(%q: (2, 3) uint8, 0.25f, 128, 0.125f, 7)",
         ),
         example=f"{name}(%q, 0.5f, 0, 0.5f, 0)",
-        no_gradient=QUANTIZED,
-    )(_quantized_kernel(function))
+    )
 
 
 def _on_real(name: str) -> Function:
@@ -93,25 +109,15 @@ hardswish = _pointwise(
 
 
 # ---------------------------------------------------------------- functions with attributes
-def _leaky_relu_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
-    data = integer_input(types, 0)
-    return data if _are_parameters_known(types, _INPUTS_WITH_INPUT_SCALE) else None
-
-
-leaky_relu = operator(
+leaky_relu = _quantized(
     "qnn.leaky_relu",
     _INPUTS_WITH_INPUT_SCALE,
+    lambda data, attrs: np.where(data < 0, data * np.float32(attrs.alpha), data),
+    "x, alpha, input_scale, input_zero_point, output_scale, output_zero_point",
     attrs=attrs_record("nn.leaky_relu"),
-    relation=_leaky_relu_type,
-    pattern=OpPattern.OPAQUE,
-    non_computational=True,
-    level=11,
-    out=False,
-    warns=True,
-    python=Python("x, alpha, input_scale, input_zero_point, output_scale, output_zero_point", names={"x": "data"}),
+    relation=_identity(_INPUTS_WITH_INPUT_SCALE),
     doc="Quantized numbers, those below zero times `alpha`, quantized again.",
     shapes="S -> S, scales and zero points ()",
-    source="Jacob et al., Quantization and training of neural networks (2018)",
     edge_cases=(
         "qnn.leaky_relu(%q: (2, 3) int8, 0.25f, 1, 0.125f, 3, alpha=0.1f)",
         "qnn.leaky_relu(%q: (2, 3) uint8, 0.25f, 128, 0.125f, 7, alpha=0.1f)",
@@ -120,8 +126,7 @@ leaky_relu = operator(
     ),
     example="qnn.leaky_relu(%q, 0.5f, 0, 0.5f, 0, alpha=0.1f)",
     layout=layout_rules.rescale,
-    no_gradient=QUANTIZED,
-)(_quantized_kernel(lambda data, attrs: np.where(data < 0, data * np.float32(attrs.alpha), data)))
+)
 
 
 def _softmax_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
@@ -131,20 +136,15 @@ def _softmax_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Ty
     return data if _are_parameters_known(types, _INPUTS) else None
 
 
-softmax = operator(
+softmax = _quantized(
     "qnn.softmax",
     _INPUTS,
+    _on_real("nn.softmax"),
+    "x, scale, zero_point, output_scale, output_zero_point, axis=-1",
     attrs=attrs_record("nn.softmax"),
     relation=_softmax_type,
-    pattern=OpPattern.OPAQUE,
-    non_computational=True,
-    level=11,
-    out=False,
-    warns=True,
-    python=Python("x, scale, zero_point, output_scale, output_zero_point, axis=-1", names={"x": "data"}),
     doc="The softmax of quantized numbers along one dimension, quantized again.",
     shapes="S -> S, scales and zero points ()",
-    source="Jacob et al., Quantization and training of neural networks (2018)",
     edge_cases=(
         "qnn.softmax(%q: (2, 3) int8, 0.25f, 1, 0.125f, 3, axis=-1)",
         "qnn.softmax(%q: (2, 3) uint8, 0.25f, 128, 0.125f, 7, axis=-1)",
@@ -152,8 +152,7 @@ softmax = operator(
     ),
     example="qnn.softmax(%q, 0.5f, 0, 0.01f, 0)",
     layout=layout_rules.along(),
-    no_gradient=QUANTIZED,
-)(_quantized_kernel(_on_real("nn.softmax")))
+)
 
 
 # ---------------------------------------------------------------- avg_pool2d

@@ -18,7 +18,7 @@ from passlab.ir.types import TensorType, Type
 from passlab.op import layout_rules
 from passlab.op.declare import Python, attrs_record, operator, raw_kernel
 from passlab.op.dtypes import Array, array_dtype
-from passlab.op.nn.windows import on_axes, pad
+from passlab.op.nn.windows import on_axes, window_parameters
 from passlab.op.no_gradient import QUANTIZED
 from passlab.op.qnn.scales import along, check_parameter, integer_input
 
@@ -145,10 +145,7 @@ conv2d = _quantized_product(
         "channels, strides=(1, 1), padding=(0, 0), dilation=(1, 1), groups=1, data_layout='NCHW', "
         "kernel_layout='OIHW', out_layout='', out_dtype='int32'",
         names={"kernel": "weight", "kernel_zero_point": "weight_zero_point", "kernel_scale": "weight_scale"},
-        kernel_size=on_axes(2),
-        strides=on_axes(2),
-        padding=pad(2),
-        dilation=on_axes(2),
+        **window_parameters(2),
     ),
     shapes="data (N, C, H, W), weight (O, C / groups, KH, KW) -> (N, O, OH, OW)",
     source="Jacob et al., Quantization and training of neural networks (2018)",
@@ -179,10 +176,7 @@ conv2d_transpose = _quantized_product(
         "data_layout='NCHW', kernel_layout='IOHW', out_layout='', output_padding=(0, 0), "
         "out_dtype='int32'",
         names={"kernel_zero_point": "weight_zero_point", "kernel_scale": "weight_scale"},
-        strides=on_axes(2),
-        padding=pad(2),
-        dilation=on_axes(2),
-        kernel_size=on_axes(2),
+        **window_parameters(2),
         output_padding=on_axes(2),
     ),
     pattern=OpPattern.OPAQUE,
