@@ -163,7 +163,7 @@ def _infer(env: TypeEnv, roots: list[Expr] | list[Function], names: list[str]) -
         state, generator = _generate(env, roots, names, exact=True)
     solution = Solution(state, generator.order)
     errors = [*state.errors, *solution.undetermined_types()]
-    if errors or state.depends_on_error:
+    if errors or state.depends_on_error:  # what depends on an error reported for another function adds none
         return [], errors
     for name in names:
         env.set_signature(name, solution.final(state.signatures[name]))

@@ -163,7 +163,7 @@ class Solver:
     def join(self, a: Type, b: Type) -> None:
         """Link two roots, which are both free, or bound to equal types."""
         watchers = self._watchers
-        if len(watchers.get(a, ())) > len(watchers.get(b, ())):
+        if len(watchers.get(a, ())) > len(watchers.get(b, ())):  # the root with fewer watchers is linked: fewer move
             a, b = b, a
         waiting = watchers.pop(a, None)
         if waiting:
@@ -194,7 +194,7 @@ class Solver:
         finished = pending.attempt()
         if finished:
             self._unfinished.pop(pending, None)
-        if not finished or self.exact:
+        if not finished or self.exact:  # in the exact mode a finished relation is tried again when an unknown weakens
             for unknown in self.free_unknowns(pending.mentions, bound=self.exact):
                 self._watchers.setdefault(unknown, {})[pending] = None
         return finished

@@ -138,6 +138,7 @@ class _Unification:
         if root_a is not None and root_b is not None and type_a is None and type_b is None:
             solver.join(root_a, root_b)
             return a, False, False
+        # with `keep_right`, `a` is bound to the type of `b`, not linked to it: weakening it must leave `b` as it is
         if root_a is not None and type_a is None:
             solver.bind(root_a, b if root_b is None else type_b if self.keep_right and type_b is not None else root_b)
             return a, False, False
@@ -205,6 +206,7 @@ class _Unification:
         elif not weak_b:
             outcome = (b, True, False)
         else:
+            # the parts of `a` in order: type parameters, and the function of a type call, were not unified
             parts = iter([*getattr(a, "type_params", ()), *(r[0] for r in results)])
             if isinstance(a, TypeCall):
                 parts = iter([a.func, *parts])

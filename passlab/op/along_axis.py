@@ -37,7 +37,7 @@ def move_axis(data: Expr, rank: int, source: int, target: int) -> Expr:
 def matmul_along_axis(data: Expr, rank: int, axis: int, matrix: Any, dtype: str) -> Expr:
     """Return data of a given rank and dtype, multiplied along `axis` by a matrix of shape (new size, old size)."""
     last = move_axis(data, rank, axis, rank - 1)
-    if rank == 1:
+    if rank == 1:  # a product needs two dimensions
         last = call("expand_dims", last, axis=0)
     result = call("nn.matmul", last, number(matrix, dtype), units=None, transpose_b=True)
     if rank == 1:

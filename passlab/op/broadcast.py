@@ -75,6 +75,7 @@ def truncated_quotient(lhs: Array, rhs: Array) -> Array:
     if lhs.dtype.kind != "i":
         return result
     inexact = np.multiply(result, rhs) != lhs
+    # a quotient below zero that was rounded down is one less than the truncated one
     return as_array(np.add(result, inexact & ((lhs < 0) != (rhs < 0)), dtype=lhs.dtype, casting="unsafe"))
 
 
@@ -105,7 +106,7 @@ def _power(lhs: Array, rhs: Array, out: Array | None = None) -> Array:
     elif lhs.dtype.kind == "i" and np.any(rhs < 0):
         result = _integer_power(lhs, rhs)
     elif lhs.dtype.kind == "b":
-        result = lhs | ~rhs
+        result = lhs | ~rhs  # 0 to the power 1 is the only power of bits that is 0
     else:
         return np.power(lhs, rhs, out=out)
     return result if out is None else deliver(result, out)
@@ -300,6 +301,7 @@ def _bitwise(
 
 
 def _shift_bool_left(lhs: Array, rhs: Array, out: Array | None = None) -> Array:
+    """Return bools shifted by 0 or 1 bits: a shift by 1 removes the only bit."""
     return np.logical_and(lhs, np.logical_not(rhs), out=out)
 
 

@@ -118,6 +118,7 @@ def pullback(result: Expr, inputs: Sequence[Expr], grad: Expr) -> list[Expr]:
     """
     leaves = set(inputs)
     order = post_order(result, enter=lambda node: node not in leaves)
+    # only nodes between a differentiable input and the result get a gradient
     active = {leaf for leaf in inputs if _is_differentiable(leaf.checked_type)}
     for node in order:
         if node not in leaves and type(node) is not Op and _is_differentiable(node.checked_type):

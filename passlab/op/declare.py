@@ -316,7 +316,7 @@ class OpBuilder:
         shared = self._replaced_attributes
         if python is not None:
             kwargs = self._with_defaults(python, self._bind(args, kwargs))
-            if python.prepare is not None:
+            if python.prepare is not None:  # before the renaming: it uses the names of the signature
                 shared = {**shared, **(python.prepare(kwargs) or {})}
             kwargs = self._by_attribute(python, kwargs)
             if python.dynamic is not None and (result := python.dynamic.call(kwargs, spec.inputs)) is not None:

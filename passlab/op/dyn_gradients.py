@@ -32,6 +32,7 @@ def tile(orig: OpCall, grad: Expr) -> list[Expr]:
     rank, length = len(shape_of(orig)), shape_of(reps)[0] if shape_of(reps) else 1
     sizes = _as_int64(call("shape_of", data, dtype="int64"), rank - len(shape_of(data)))
     repeats = _as_int64(reshape_to(reps, (length,)), rank - length)
+    # the copies along each dimension get a dimension of their own, which is summed
     split_shape = reshape_to(call("stack", Tuple([repeats, sizes]), axis=1), (2 * rank,))
     parts = call("dyn.reshape", grad, split_shape, newshape=[], allowzero=True)
     total = call("sum", parts, axis=list(range(0, 2 * rank, 2)))

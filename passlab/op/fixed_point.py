@@ -27,6 +27,7 @@ def fixed_point_product(data: Array, multiplier: Any, left: Any, right: Any) -> 
     """Return `data * 2^left * multiplier * 2^-31 * 2^-right` in int64, rounded with halves up."""
     wide = np.left_shift(data.astype(np.int64), left) * multiplier
     total = np.add(FRACTION_BITS, right, dtype=np.int64)
+    # adding a half before the shift, which rounds down, rounds halves up
     return as_array(np.right_shift(wide + np.left_shift(np.int64(1), total - 1), total))
 
 

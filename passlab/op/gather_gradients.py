@@ -29,6 +29,7 @@ def take(orig: OpCall, grad: Expr) -> list[Expr]:
     zeros = call("zeros_like", data)
     target = call("reshape", zeros, newshape=[-1]) if flat else call("transpose", zeros, axes=_to_front(rank, axis))
     count = len(shape_of(indices))
+    # scatter_nd writes slices along the first dimension: the dimensions of the indices go first
     order = [*range(axis, axis + count), *range(axis), *range(axis + count, rank + count - 1)]
     updates = grad if axis == 0 else call("transpose", grad, axes=order)
     extent = product(shape_of(data)) if flat else shape_of(data)[axis]

@@ -138,7 +138,7 @@ class Conversion:
         """Return `array` (in `target`) in the layout `source`: a view."""
         if self.same:
             return array
-        split: list[int] = []
+        split: list[int] = []  # the shape with every split axis as (whole blocks, parts of a block)
         position: dict[tuple[str, int], list[int]] = {}
         for letter, dim in zip(self.target, array.shape, strict=True):
             whole = dim // self.source.factor(letter)

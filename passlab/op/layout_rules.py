@@ -63,6 +63,7 @@ def broadcast(call: OpCall, layouts: LayoutArguments) -> Result | None:
 
 def _broadcastable(expr: Expr, result: Sequence[Any], change: LayoutChange, layouts: LayoutArguments) -> Expr | None:
     own_rank, rank = _rank(expr), len(result)
+    # one element broadcasts in every layout
     if own_rank == 0 or (own_rank < rank and _has_one_element(expr) and layouts.change_of(expr) is None):
         return layouts.original(expr)
     if own_rank == rank and layouts.change_of(expr) is None and _same_blocked_size(expr, result, change):

@@ -362,7 +362,7 @@ def variance(attrs: Attrs, data: Array, mean: Array) -> Array:
     deviation = data - mean
     count = _variance_divisor(math.prod(data.shape[axis] for axis in axes), attrs)
     squares = np.add.reduce(deviation * deviation, axis=axes, keepdims=attrs.keepdims, dtype=data.dtype)
-    if not is_float(data.dtype):
+    if not is_float(data.dtype):  # truncated, as `mean` is
         if count == 0:
             raise RunError(Diagnostic("integer division by zero: the variance has no elements to divide by"))
         return truncated_quotient(as_array(squares), np.asarray(count, squares.dtype)).astype(dtype)

@@ -28,7 +28,7 @@ def combine(target: Array, positions: tuple[Array, ...], updates: Array, reducti
     elif reduction == "mean":
         _running_mean(target, positions, updates)
     else:
-        _UFUNCS[reduction].at(target, positions, updates)
+        _UFUNCS[reduction].at(target, positions, updates)  # unlike indexing, `at` applies every update of a position
 
 
 _UFUNCS: dict[str, np.ufunc] = {"add": np.add, "mul": np.multiply, "min": np.minimum, "max": np.maximum}

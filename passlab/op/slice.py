@@ -73,7 +73,7 @@ def _sized_slice(begin: int, size: int | None) -> slice:
     if size is None or size < 0:
         return slice(begin, None)
     stop = begin + size
-    return slice(begin, None if begin < 0 <= stop else stop)
+    return slice(begin, None if begin < 0 <= stop else stop)  # past the last element
 
 
 def sliced_dim(dim: Dim, part: slice) -> Dim:

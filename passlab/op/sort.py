@@ -33,6 +33,7 @@ def stable_order(data: Array, axis: int, ascending: bool) -> Array:
         data = data.astype(np.float32)
     if ascending:
         return np.argsort(data, axis=axis, kind="stable")
+    # sorted ascending from the other end and reversed, so that equal elements keep their order
     reversed_order = np.flip(np.argsort(np.flip(data, axis), axis=axis, kind="stable"), axis)
     return np.asarray(data.shape[axis] - 1 - reversed_order)
 

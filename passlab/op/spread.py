@@ -243,7 +243,9 @@ def _tile_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     rank = max(len(ty.shape), len(reps))
     dims = [1] * (rank - len(ty.shape)) + list(ty.concrete_shape)
     counts = [1] * (rank - len(reps)) + list(reps)
-    pairs = [size for pair in zip(counts, dims, strict=True) for size in pair]
+    pairs = [
+        size for pair in zip(counts, dims, strict=True) for size in pair
+    ]  # the copies get a dimension of their own
     return [
         call("reshape_like", call("sum", call("reshape", grad, newshape=pairs), axis=list(range(0, 2 * rank, 2))), data)
     ]

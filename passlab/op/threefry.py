@@ -34,7 +34,7 @@ KEY = TensorType((10,), "uint64")
 _WORD = (1 << 64) - 1
 _PARITY = np.uint64(0x1BD11BDAA9FC1A22)
 _ROTATIONS = ((14, 16), (52, 57), (23, 40), (5, 37), (25, 33), (46, 12), (58, 22), (32, 32))
-_FRACTION = {"float16": 10, "float32": 23, "float64": 52}
+_FRACTION = {"float16": 10, "float32": 23, "float64": 52}  # bits of the mantissa; 7 for all smaller floats
 _PATH_START = 1 << 63
 
 
@@ -312,5 +312,5 @@ def multinomial(attrs: Attrs, key: Array, probs: Array) -> tuple[Array, Array]:
     weights = np.maximum(probs.astype(np.float32), np.float32(0))
     cumulative = np.cumsum(weights / weights.sum(axis=-1, keepdims=True), axis=-1)
     next_key, numbers = _unit_numbers(key, (*probs.shape[:-1], attrs.num_samples), "float32")
-    above = cumulative[..., None] - numbers[..., None, :]
+    above = cumulative[..., None] - numbers[..., None, :]  # the least positive difference is the first sum above
     return next_key, np.argmin(np.where(above > 0, above, np.float32(1)), axis=-2).astype(np.int32)

@@ -81,7 +81,7 @@ class Matcher:
         mark = len(self._trail)
         rule = _RULES[type(pattern)]
         self._level += 1
-        if self._level % 16 == 0 and stack_nearly_full():
+        if self._level % 16 == 0 and stack_nearly_full():  # measuring the stack at every level would cost too much
             matched = call_on_fresh_stack(rule, self, pattern, expr)
         else:
             matched = rule(self, pattern, expr)
@@ -201,6 +201,7 @@ def _call(m: Matcher, p: CallPattern, e: Expr) -> bool:
         return _match_rearranged(m, p, e)
     if p.args is None or m.match_all(p.args, e.args):
         return True
+    # commutative operators, in Relay only these two, also match with their arguments exchanged
     return pattern_operator(p) in ("add", "multiply") and m.match_all(p.args[::-1], e.args)
 
 

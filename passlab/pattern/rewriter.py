@@ -77,6 +77,7 @@ def rewrite(
         for callback in list(active):
             if state.apply(callback) and callback.rewrite_once:
                 active.remove(callback)
+        # callbacks that undo each other within a round leave an equal program
         if state.expr is before or structural_equal(before, state.expr, map_free_vars=True, exact=True):
             return before if state.has_changed else expr
     raise PassError(

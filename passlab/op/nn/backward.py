@@ -243,7 +243,7 @@ def conv2d_backward_weight(attrs: Attrs, grad: Array, data: Array, *, out: Array
     samples = max(1, _COLUMN_BYTES // max(1, c * kh * kw * height * width * work.itemsize))
     for i in range(0, n, samples):
         batch = grad[i : i + samples]
-        view = as_strided(
+        view = as_strided(  # the patches (C, KH, KW, samples, OH, OW), without a copy
             padded[i : i + samples],
             (c, kh, kw, len(batch), height, width),
             (s1, s2 * dy, s3 * dx, s0, s2 * ty, s3 * tx),

@@ -184,7 +184,7 @@ def conv_kernel(rank: int, attrs: Attrs, data: Array, weight: Array, *, out: Arr
     out_layout = attrs.out_layout or attrs.data_layout
     w = weight_conversion.forward(weight)
     if attrs.groups > 1 and w.shape[1] * attrs.groups != data_conversion.forward_shape(data.shape)[1]:
-        w = w.reshape(-1, 1, *w.shape[2:])
+        w = w.reshape(-1, 1, *w.shape[2:])  # depthwise, written (C, multiplier, *K)
     spatial = DATA_LAYOUTS[rank][2:]
     if attrs.data_layout == f"N{spatial}C":
         w = w.transpose(*range(2, rank + 2), 1, 0)

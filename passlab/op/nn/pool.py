@@ -139,6 +139,7 @@ def _in_slabs(pool: Callable[..., Any], rank: int, name: str, attrs: Attrs, data
     result = array = result_array(out, shape, data.dtype)
     if plan.is_flat:
         data, array = data.reshape(-1, *plan.lengths), array.reshape(-1, *plan.counts)
+    # slabs are cut along the longest axis that is not pooled
     axis = max((d for d in range(data.ndim) if d not in plan.pooled_axes), key=lambda d: data.shape[d])
     length = data.shape[axis]
     step = max(_LONG_ROW if axis == data.ndim - 1 else 1, length * _SLAB_BYTES // max(data.nbytes, 1))

@@ -119,7 +119,7 @@ def _nms_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type |
 def _suppress_sample(attrs: Attrs, data: Array, count: int, limit: int, threshold: float) -> tuple[Any, Any]:
     """Return the detections of one sample by score, removed ones as -1, and the original index of each or -1."""
     result, positions = np.full_like(data, -1), np.full(len(data), -1, np.int64)
-    if threshold <= 0:
+    if threshold <= 0:  # without a threshold nothing is suppressed or sorted, as in Relay
         result[:count], positions[:count] = data[:count], np.arange(count)
         return result, positions
     order = descending_order(data[:count, attrs.score_index])
