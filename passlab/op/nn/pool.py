@@ -273,10 +273,10 @@ def global_avg(attrs: Attrs, data: Array, *, out: Array | None = None) -> Array:
 def global_max(attrs: Attrs, data: Array, *, out: Array | None = None) -> Array:
     """The maximum of each channel over the whole image."""
     axes = spatial_axes(attrs.layout, 2, "nn.global_max_pool2d")
-    lowest = pooling.lowest(data.dtype)
+    initial = pooling.lowest(data.dtype)
     if not data.size:
-        return _own_contiguous(data.max(axis=axes, keepdims=True, initial=lowest), data, out)
-    return _own_contiguous(np.maximum(extremum(np.maximum, data, axes, keepdims=True), lowest), data, out)
+        return _own_contiguous(data.max(axis=axes, keepdims=True, initial=initial), data, out)
+    return _own_contiguous(np.maximum(extremum(np.maximum, data, axes, keepdims=True), initial), data, out)
 
 
 GLOBAL_POOL = attrs(
