@@ -10,7 +10,7 @@ same. `Dependency` is the part of such a record that is needed here; inference c
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any, Protocol
 
 from passlab.ir.adt import Constructor
@@ -27,17 +27,16 @@ class Dependency(Protocol):
         """Whether it has all that `other` has."""
 
 
-def keep_type(old: Expr, new: Expr, parts: Iterable[Expr], result_of: Callable[[Expr], Expr | None]) -> None:
+def keep_type(old: Expr, new: Expr, parts: Iterable[Expr], results: Iterable[Expr | None]) -> None:
     """Give a node rebuilt from `old` the type of `old`, where no child changed its type.
 
-    `parts` are the children of `old`; `result_of(part)` is the child that replaces one, None for the child itself.
+    `parts` are the children of `old`; `results` are the children that replace them, None for an unchanged child.
     """
     ty = old._checked_type
     if ty is None or new._checked_type is not None:
         return
     dependency: Dependency | None = getattr(old, "_type_dependency", None)
-    for part in parts:
-        now = result_of(part)
+    for part, now in zip(parts, results, strict=True):
         if now is None or now is part:
             continue
         if now._checked_type is not part._checked_type or type(now) in _NAMES:

@@ -201,7 +201,8 @@ def rebuild_typed(expr: ExprT, new: Callable[[Expr], Expr]) -> ExprT:
     """Return `expr` with each child replaced, as `rebuild` does, and with its type where no child changed its type."""
     result = rebuild(expr, new)
     if result is not expr:
-        keep_type(expr, result, children(expr), new)
+        parts = children(expr)
+        keep_type(expr, result, parts, map(new, parts))
     return result
 
 
@@ -313,7 +314,7 @@ def rewrite(
         post = pre
         if kind not in _LEAVES and not replaced.isdisjoint(parts := table[kind](pre)):
             post = REBUILD[kind](pre, new)
-            keep_type(pre, post, parts, get)
+            keep_type(pre, post, parts, map(get, parts))
         if rule is not None and (only is None or kind in only):
             result = rule(pre, post)
             if result is not post:

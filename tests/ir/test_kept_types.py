@@ -123,5 +123,5 @@ def test_a_call_of_another_global_function_is_typed_again() -> None:
     call = next(n for n in post_order(mod["main"]) if isinstance(n, Call) and n.op is names["f"])
     assert isinstance(names["g"].checked_type, FuncType)
     new = Call(names["g"], call.args)
-    keep_type(call, new, (call.op, *call.args), {call.op: new.op}.get)
+    keep_type(call, new, (call.op, *call.args), (new.op, *call.args))
     assert new.checked_type_ is None

@@ -130,7 +130,7 @@ class _Fuser:
             if self._is_root(node):
                 return rebuild_typed(node, self._now)
             inner = node.with_fields(fields=self._inside(self._kernel(node), self._root(node), node.fields))
-            keep_type(node, inner, node.fields, dict(zip(node.fields, inner.fields, strict=True)).get)
+            keep_type(node, inner, node.fields, inner.fields)
             return inner
         if type(node) is TupleGetItem:
             return self._projection(node)
@@ -145,7 +145,7 @@ class _Fuser:
         kernel.calls = True
         kernel.reshapes = kernel.reshapes and has_trait(call, Trait.RESHAPES)
         inner = call.with_fields(args=self._inside(kernel, root, call.args))
-        keep_type(call, inner, call.args, dict(zip(call.args, inner.args, strict=True)).get)
+        keep_type(call, inner, call.args, inner.args)
         return self._closed(call, inner, kernel) if root == self.graph.index[call] else inner
 
     def _projection(self, node: TupleGetItem) -> Expr:
@@ -154,7 +154,7 @@ class _Fuser:
             return rebuild_typed(node, self._now)
         kernel = self._kernel(node)
         inner = node.with_fields(tuple_value=self._inside(kernel, self._root(node), (node.tuple_value,))[0])
-        keep_type(node, inner, (node.tuple_value,), lambda _: inner.tuple_value)
+        keep_type(node, inner, (node.tuple_value,), (inner.tuple_value,))
         return self._closed(node, inner, kernel) if alone else inner
 
     def _kernel(self, node: Expr) -> _KernelBuilder:
