@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from passlab.debugger.code_map import KERNEL
+from passlab.debugger.code_map import KERNEL, CodeMap
 from passlab.debugger.trace_data import TraceData
 from passlab.debugger.values import kind_text, short_text
+from passlab.ir.types import is_dynamic
 from passlab.vm.report import Report
 
 if TYPE_CHECKING:
@@ -45,23 +46,37 @@ def _wrote(trace: TraceData, event: int) -> str:
     return ", ".join(f"${register} = {short_text(value)}" for register, value in writes)
 
 
+def _argument_shapes(trace: TraceData, event: int) -> str:
+    """Return dtype and shape of the arguments and results of a kernel call."""
+    code, point = trace.code_map, int(trace.point[event])
+    held = trace.registers(int(trace.frame_of[event]), event)
+    return ", ".join(kind_text(held[register]) for register in (*code.reads(point), *code.results(point)))
+
+
+def _has_dynamic_shapes(code: CodeMap, point: int) -> bool:
+    """Whether calls of a kernel may differ in the shapes of their arguments and results."""
+    kernel = code.kernel(point)
+    ty = None if kernel is None else kernel.checked_type_
+    return ty is None or is_dynamic(ty)
+
+
 def profile(trace: TraceData) -> Report:
     """Return the report of a profiler: kernels by name and shapes, other instructions by mnemonic."""
     code, rows = trace.code_map, []
-    shown: dict[int, str] = {}
+    static: dict[int, str] = {}  # by program point: the shapes of a kernel that always has the same ones
     for event, (point, seconds) in enumerate(zip(trace.point.tolist(), trace.seconds.tolist(), strict=True)):
         kernel = code.role[point] == KERNEL
         name = code.name(point) if kernel else f"VM::{code.mnemonic(point)}"
-        if kernel and point not in shown:
-            frame = int(trace.frame_of[event])
-            held = trace.registers(frame, event)
-            registers = (*code.reads(point), *code.results(point))
-            shown[point] = ", ".join(kind_text(held[r]) for r in registers)
+        shapes = static.get(point, "")
+        if kernel and not shapes:
+            shapes = _argument_shapes(trace, event)
+            if not _has_dynamic_shapes(code, point):
+                static[point] = shapes
         row: dict[str, Any] = {
             "Name": name,
             "Duration (us)": seconds * 1e6,
             "Device": DEVICE,
-            "Argument Shapes": shown.get(point, ""),
+            "Argument Shapes": shapes,
         }
         rows.append(row)
     total = float(trace.seconds.sum()) * 1e6

@@ -12,7 +12,10 @@ from passlab.debugger.trace import Trace
 from passlab.debugger.values import Unwritten
 from passlab.errors import PasslabError, RunError, VerifyError
 from passlab.vm import Machine, compile
-from passlab.vm.tracing.recorder import FINE
+from passlab.vm.executable import Executable, VMFunction
+from passlab.vm.isa import Instruction, Opcode
+from passlab.vm.tracing.recorder import FINE, TracingMachine
+from passlab.vm.verifier import verify
 from tests.vm.programs import LOOP, PROGRAMS, same
 from tests.vm.traced import LOGARITHM, TREE, reusing_memory, same_registers
 
@@ -218,6 +221,26 @@ def test_the_frame_has_a_row_for_each_instruction(traced):
 def test_the_profile_counts_every_instruction_once(traced):
     report = traced.profile()
     assert sum(row["Count"] for row in report.rows()) == len(traced)
+
+
+def test_single_instructions_stop_in_a_loop_of_tests(monkeypatch):
+    def fail(machine, budget):
+        raise RuntimeError("a block that fails is recorded instruction by instruction")
+
+    monkeypatch.setattr(TracingMachine, "_run_blocks", fail)
+    loop = (Instruction(Opcode.LOAD_CONSTI, 1, 1), Instruction(Opcode.IF, 1, 1, -1, 1), Instruction(Opcode.RET, 0))
+    exe = Executable((VMFunction("main", ("x",), loop, 2),), (), (), ())
+    verify(exe)
+    assert len(Trace.record(exe, [np.array(1)], most=1000)) == 1000
+
+
+def test_the_profile_has_the_shapes_of_each_call():
+    grow = """def @main(%x: Tensor[(?), float32], %n: int32) -> Tensor[(?), float32] {
+      if (less(%n, 1)) { %x } else { @main(concatenate((%x, %x)), subtract(%n, 1)) }
+    }"""
+    report = Trace.record(passlab.parse(grow), [np.ones(2, "float32"), np.int32(3)]).profile()
+    shapes = [call["Argument Shapes"] for call in report.calls if call["Name"] == "concatenate"]
+    assert [text for text in shapes if "float32" in text] == [f"float32[{n}], float32[{2 * n}]" for n in (2, 4, 8)]
 
 
 def test_a_storage_lives_until_nothing_holds_it():

@@ -254,15 +254,9 @@ class TracingMachine(Machine):
                         self._save_overwritten(r[out], len(log.points))
                     work(r)
                     put_value(None)
-                elif kind == Flow.TEST:
+                elif kind in (Flow.TEST, Flow.JUMP):
                     put_point(base + pc)
-                    pc = work(r)
-                    put_value(None)
-                    put_time(perf_counter())
-                    continue
-                elif kind == Flow.JUMP:
-                    put_point(base + pc)
-                    pc = work
+                    pc = work(r) if kind == Flow.TEST else work
                     put_value(None)
                     put_time(perf_counter())
                     # A loop without calls and kernels is stopped here.
