@@ -89,7 +89,7 @@ class CallBuilder:
         self.finish(variable)
         for axis, dim in enumerate(tensor_type(variable).shape):
             if isinstance(dim, SizeVar):
-                self._origins.setdefault(dim, (variable, axis))
+                self._origins.setdefault(dim, (variable, axis))  # the first input with this dimension tells its size
 
     def size(self, x: Expr, axis: int) -> int | Expr:
         """Return a dimension of a tensor: an integer, or an int64 vector of one element.
@@ -144,6 +144,7 @@ def _may_fold(ty: Type, values: Sequence[Any]) -> bool:
     """Whether a result of this type is small, or no larger than its operands."""
     size = sum(v.size for value in values for v in (value if isinstance(value, tuple) else (value,)))
     tensors = ty.fields if isinstance(ty, TupleType) else (ty,)
+    # A result of unknown size counts as small, since it comes from constants.
     sizes = [math.prod(t.concrete_shape) if isinstance(t, TensorType) and not t.dynamic else 0 for t in tensors]
     return bool(sum(sizes) <= max(size, _SMALL))
 

@@ -40,6 +40,7 @@ def source_positions(resizing: Resizing) -> Array:
     if mode == "pytorch_half_pixel":
         return np.full(resizing.count, -0.5)
     if mode == "half_pixel_symmetric":
+        # The size was rounded: the grid is shifted so that both centres agree.
         centre = resizing.length / 2 * (1 - resizing.count / (scale * resizing.length))
         return centre + (new + 0.5) / scale - 0.5
     if mode == "align_corners":
@@ -68,8 +69,8 @@ def nearest(resizing: Resizing) -> Array:
     """Return the index of the element nearest to the source position of each new element, int64."""
     position = source_positions(resizing)
     rounded = {
-        "round_prefer_floor": np.ceil(position - 0.5),
-        "round_prefer_ceil": np.floor(position + 0.5),
+        "round_prefer_floor": np.ceil(position - 0.5),  # halves down
+        "round_prefer_ceil": np.floor(position + 0.5),  # halves up
         "floor": np.floor(position),
         "ceil": np.ceil(position),
     }[resizing.rounding]
@@ -79,17 +80,19 @@ def nearest(resizing: Resizing) -> Array:
 def matrix(resizing: Resizing) -> Array:
     """Return the matrix (`count`, `length`) of float64 that resizes the axis; its rows sum to 1."""
     position = source_positions(resizing)
+    # To shrink without aliasing, the kernel is stretched until it covers every element.
     filter_scale = max(1.0, 1 / resizing.scale) if resizing.antialias else 1.0
     support = (1 if resizing.method == "linear" else 2) * filter_scale
-    taps = np.arange(np.floor(-support), np.ceil(support) + 1)
+    taps = np.arange(np.floor(-support), np.ceil(support) + 1)  # offsets of the elements that the kernel may reach
     index = np.floor(position)[:, None] + taps
     weights = _kernel((index - position[:, None]) / filter_scale, resizing)
     inside = (index >= 0) & (index < resizing.length)
     if resizing.exclude:
-        weights = np.where(inside, weights, 0)
+        weights = np.where(inside, weights, 0)  # instead of counting for the element at the border
     weights /= weights.sum(axis=1, keepdims=True)
     array = np.zeros((resizing.count, resizing.length))
     rows = np.broadcast_to(np.arange(resizing.count)[:, None], index.shape)
+    # Elements outside count for the border; unlike `+=`, `add.at` adds at repeated indices.
     np.add.at(array, (rows, np.clip(index, 0, resizing.length - 1).astype(np.int64)), weights)
     return array
 

@@ -76,8 +76,8 @@ def _reached_padding(n: ModelNode, x: Expr, windows: Windows) -> list[int] | Non
             return None
         extent = (windows.kernel[at] - 1) * windows.dilations[at] + 1
         over = length + windows.pads[at] + windows.pads[at + rank] - extent
-        last = -(-over // windows.strides[at])
-        if last * windows.strides[at] >= length + windows.pads[at]:
+        last = -(-over // windows.strides[at])  # rounded up
+        if last * windows.strides[at] >= length + windows.pads[at]:  # it would start in the padding behind the image
             last, differs = last - 1, True
         pads[at + rank] = max(last * windows.strides[at] + extent - length - windows.pads[at], 0)
     return pads if differs else None
@@ -119,6 +119,7 @@ def _taps(windows: Windows, image: list[int], ceil: bool) -> tuple[Array, list[i
     """
     rank, counts = windows.rank, list[int]()
     inside: Any = True
+    # Axes: the windows along each spatial axis, then the elements of a window along each.
     positions: Array = np.zeros([1] * 2 * rank, np.int64)
     for at in range(rank):
         step, extent = windows.strides[at], (windows.kernel[at] - 1) * windows.dilations[at] + 1
@@ -132,6 +133,6 @@ def _taps(windows: Windows, image: list[int], ceil: bool) -> tuple[Array, list[i
         shape[at], shape[rank + at] = axis_positions.shape
         axis_positions = axis_positions.reshape(shape)
         inside = inside & (axis_positions >= 0) & (axis_positions < image[at])
-        positions = positions * image[at] + axis_positions
+        positions = positions * image[at] + axis_positions  # in row-major order: the last axis is the fastest
     array = np.where(inside, positions, math.prod(image))
     return array.reshape(math.prod(counts), -1), counts

@@ -31,6 +31,7 @@ def _batch_product(n: ModelNode, a: Expr, b: Expr, out_dtype: str) -> Expr:
     sizes_a, sizes_b = sizes_of(n, a), sizes_of(n, b)
     batch = _broadcast(n, sizes_a[:-2], sizes_b[:-2])
     a, b = (_repeat_batches(n, x, sizes, batch) for x, sizes in ((a, sizes_a), (b, sizes_b)))
+    # The operand with all batch axes, which `reshape_like` copies.
     full_batch = a if n.rank(a) == len(batch) + 2 and not _has_one_matrix(sizes_a) else b
     a, b = (_merge(n, x, len(batch)) for x in (a, b))
     transposed = bool(n.builder.config.get("use_nt_batch_matmul", True))
@@ -56,6 +57,7 @@ def _broadcast(n: ModelNode, a: list[Size], b: list[Size]) -> list[Size]:
     pairs = zip([1] * (rank - len(a)) + a, [1] * (rank - len(b)) + b, strict=True)
     result: list[Size] = []
     for left, right in pairs:
+        # An integer other than 1 wins over an unknown size, which must be equal to it or 1.
         if left is right or left == 1 or (isinstance(right, int) and right != 1):
             result.append(right)
         elif isinstance(left, int) or isinstance(right, int):

@@ -50,6 +50,7 @@ def resize_axes(
     if min(counts, default=1) < 1 or min(lengths, default=1) < 1:
         n.refuse("resizes from or to nothing", found=f"{list(lengths)} to {counts}")
     spatial = n.rank(x) - 2
+    # Relay's operator computes the scale from the sizes.
     exact = all(c == length * s for c, length, s in zip(counts, lengths, scales, strict=True))
     has_rank = spatial == 2 or (spatial in (1, 3) and resizing.method != "cubic")
     new_sizes = {axis: count for axis, count in zip(axes, counts, strict=True) if count != n.shape(x)[axis]}
@@ -72,10 +73,11 @@ def _resize_axis(n: ModelNode, x: Expr, axis: int, resizing: Resizing, fill: flo
     if resizing.method == "nearest_neighbor":
         result = n("take", x, n.constant(nearest(resizing), "int64"), axis=axis)
     else:
-        dtype = n.dtype(x) if n.is_float(x) else "float32"
-        order = [*(a for a in range(n.rank(x)) if a != axis), axis]
+        dtype = n.dtype(x) if n.is_float(x) else "float32"  # integers are interpolated as floats
+        order = [*(a for a in range(n.rank(x)) if a != axis), axis]  # `nn.dense` multiplies the last axis
         moved = n("transpose", n.cast(x, dtype), axes=order)
         product = n("nn.dense", moved, n.constant(matrix(resizing), dtype))
+        # The `argsort` of a permutation is its inverse.
         result = n.cast(n("transpose", product, axes=[int(a) for a in np.argsort(order)]), n.dtype(x))
     if resizing.coordinates != "tf_crop_and_resize" or not outside(resizing).any():
         return result

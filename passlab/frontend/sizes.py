@@ -34,6 +34,7 @@ def as_vector(n: ModelNode, sizes: Sequence[Size]) -> Expr:
 def reshape_to(n: ModelNode, x: Expr, sizes: Sequence[Size]) -> Expr:
     """Return `x` reshaped; the reshape is static if at most one size is neither known nor copied from `x`."""
     if all(isinstance(size, int) for size in sizes):
+        # A 0 is then a size, and not the code for a copied dimension.
         return n("reshape", x, newshape=list(sizes), allowzero=0 in sizes)
     own = sizes_of(n, x)
     codes = [
@@ -64,6 +65,7 @@ def two_dimensions(n: ModelNode, x: Expr, axis: int) -> list[int] | Expr:
     sizes = sizes_of(n, x)
     sides = [product(n, sizes[:axis]), product(n, sizes[axis:])]
     lengths = [side for side in sides if isinstance(side, int)]
+    # Beside a size of 0, nothing can be inferred for -1.
     if len(lengths) == 2 or (len(lengths) == 1 and lengths[0] > 0):
         return [side if isinstance(side, int) else -1 for side in sides]
     return as_vector(n, sides)

@@ -47,6 +47,7 @@ def prospects(mod: IRModule, passes: str | Iterable[Pass] | None = None) -> Tabl
         except PasslabError as error:
             failures.append((name, tried.info.opt_level, f"fails: {error.diagnostics[0].message}"))
             continue
+        # A pass that changes nothing returns the very module that it got.
         if after is not typed and (difference := diff(typed, after)):
             rows.append((name, tried.info.opt_level, difference.summary))
     return Table(("pass", "opt_level", "what it would do"), [*rows, *failures])

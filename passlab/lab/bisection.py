@@ -175,6 +175,7 @@ class Bisection(Tabular):
         if event is None:
             return None
         return (
+            # Named rules first; rewrites without a name can be limited in a user's own pass only.
             self._first_wrong_rewrite(run_with_named_rewrites)
             or (None if event.pass_ and event.pass_.trusted else self._first_wrong_rewrite(run_with_unnamed_rewrites))
             or rewrite_that_raised(event)
@@ -184,16 +185,18 @@ class Bisection(Tabular):
         """Search for the first wrong rewrite among those whose number `limited` can restrict."""
         assert self.event is not None
         start = self.event.before
-        _, rules = limited(self._run_pass, self.event, start, None)
+        _, rules = limited(self._run_pass, self.event, start, None)  # without a limit, to list all rules
         if not rules:
             return None
+        # Two runs confirm a right suspicion; the binary search below needs log2(n).
         likely = self._suspected_rewrite(len(rules))
         if likely and self._breaks_program(limited, likely) and not self._breaks_program(limited, likely - 1):
             good, bad = likely - 1, likely
         elif self._breaks_program(limited, 0) or not self._breaks_program(limited, len(rules)):
-            return None
+            return None  # without a good start and a bad end there is nothing to halve
         else:
             good, bad = 0, len(rules)
+        # The first `good` rewrites keep the program right, the first `bad` ones break it.
         while bad - good > 1:
             middle = (good + bad) // 2
             broken = self._breaks_program(limited, middle)
@@ -215,6 +218,7 @@ class Bisection(Tabular):
         pairs = [(old, new) for n, (old, new) in enumerate(rewrites) if rewrites.rule(n) or node.rule == ""]
         pairs = [(old, new) for old, new in pairs if old is not new]
         matches = [n for n, (old, new) in enumerate(pairs, 1) if new is node.node or old is node.old]
+        # The numbers agree only where both lists have the same rewrites.
         return matches[0] if matches and len(pairs) == count else 0
 
     @cached_property
@@ -232,6 +236,7 @@ class Bisection(Tabular):
             return (self.event,)
         if not self._happens_after(earlier):
             return ()
+        # Delta debugging: parts are left out, then parts of half that size, down to single passes.
         size = len(earlier)
         while size:
             start = 0
@@ -249,6 +254,7 @@ class Bisection(Tabular):
         result: list[Event] = []
         inner, steps = self.event, self.recording.steps
         while inner is not None:
+            # The siblings of a step are the steps: a pipeline around them is not a step itself.
             around = steps if inner in steps or inner.parent is None else inner.parent.children
             result = [*around[: around.index(inner)], *result]
             inner = None if around is steps else inner.parent
@@ -285,7 +291,7 @@ class Bisection(Tabular):
         node = self.check.node if self.check is not None else None
         if node is None or self.event is None:
             return
-        for depth in (1, 2, 4):
+        for depth in (1, 2, 4):  # the smallest part that shows the fault is taken
             part = neighbourhood(self.event.before, node.old, depth)
             if part is not None:
                 yield part

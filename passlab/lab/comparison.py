@@ -70,7 +70,7 @@ class ComparedStep:
     @property
     def operators(self) -> dict[str, int]:
         """For each operator how many more calls of it the second program has."""
-        counts: Counter[str] = count_operators(self.after_b)
+        counts: Counter[str] = count_operators(self.after_b)  # unlike `-`, it keeps negative counts
         counts.subtract(count_operators(self.after_a))
         return {name: count for name, count in sorted(counts.items()) if count}
 
@@ -133,12 +133,14 @@ def compare(a: Any, b: Any) -> Any:
 
     Recordings of text (`passlab.dumps`) align themselves and return a `TextComparison`.
     """
+    # Recordings of text are recognized by this method, since `lab` does not import `dumps`.
     if not isinstance(a, Recording) and hasattr(a, "compare"):
         return a.compare(b)
     first, second = checked_recording(a), checked_recording(b)
     texts = [[step.text or step.name for step in rec.steps] for rec in (first, second)]
     rows: list[ComparedStep] = []
     latest = [first.input, second.input]
+    # `autojunk` would ignore passes that occur often in recordings of 200 steps or more.
     for tag, i, j, k, end in SequenceMatcher(None, texts[0], texts[1], autojunk=False).get_opcodes():
         if tag == "equal":
             pairs: list[tuple[Event | None, Event | None]] = list(

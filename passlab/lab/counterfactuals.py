@@ -62,11 +62,11 @@ def _tensor_types_within_limit(ty: Any) -> Sequence[Any]:
     try:
         return tensor_types(ty)
     except PasslabError:
-        return ()
+        return ()  # too many tensors to count: they count as none
 
 
 def _element_count(ty: Any) -> int:
-    return prod(dim for dim in ty.shape if isinstance(dim, int))
+    return prod(dim for dim in ty.shape if isinstance(dim, int))  # an unknown dimension counts as 1
 
 
 @dataclass(frozen=True)
@@ -225,6 +225,7 @@ def what_if(
             return None
         change, number, order = job
         tell(f"{number} {passes[number - 1].info.name} {change}")
+        # A trial caches its runs, so threads must not share one.
         own = Trial(seed=seed, unpromised=True) if check and executor is not None else trial
         return _variant(mod, order, change, passes[number - 1].info.name, number, opt_level, base, own)
 
@@ -255,6 +256,7 @@ def _run_in_processes(
     waiting = [
         executor.submit(_variant_text, text, [p.as_text() for p in order], opt_level, seed) for _, _, order in jobs
     ]
+    # In the order of submission, so the table does not depend on which process ends first.
     for (change, number, _), future in zip(jobs, waiting, strict=True):
         after, seconds, correct = future.result()
         name = passes[number - 1].info.name
@@ -316,7 +318,7 @@ def _variant(
     same = base is None or (base.module is not None and structural_equal(base.module, last))
     correct = "not compared"
     if base is not None and same:
-        correct = base.correct
+        correct = base.correct  # equal programs compute the same values
     elif trial is not None:
         correct = _compare_values(mod, last, _combined_promise(passes), trial)
     return Variant(change, name, number, last, Cost.of(last), seconds, correct, same)

@@ -71,6 +71,7 @@ class Criterion:
         `rewrites` are those of the step: without them, another operator may count as the first wrong one.
         """
         if self.good is not None:
+            # Bad before the pass would be another fault.
             return bool(self.good(before)) and not judge(self.good, after).holds
         contract = contract_of(event, self.undeclared)
         try:
@@ -84,6 +85,7 @@ class Criterion:
             return True
         if check.error is not None or outcome.error is not None:
             return same_failure(check.error, outcome.error)
+        # Where an operator is unknown, or did not change, any difference counts as the same fault.
         if check.node is None or outcome.node is None or not check.node.changed:
             return True
         return node_name(check.node.node) == node_name(outcome.node.node) and check.node.removed == outcome.node.removed

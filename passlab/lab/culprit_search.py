@@ -50,7 +50,7 @@ from passlab.table import Table, Tabular
 from passlab.transform.numeric_contract import Promise
 
 Progress = Callable[[str, str, float], Any]
-CLEAR_SECONDS = 1.0
+CLEAR_SECONDS = 1.0  # limit of the search for a wrong kernel behind a guilty pass
 FEW = 3  # the smallest program names its operators, up to so many, where the wrong one is unknown
 SHARE = 0.5  # of the remaining time that one stage may take, so that later stages have time, too
 
@@ -122,6 +122,7 @@ class Culprit(Tabular):
         """Name the functions that the guilty pass removed from the module, "" where there are none."""
         assert self.event is not None
         names = [f"@{name}" for name, _ in self.event.before.items() if name not in self.event.after]
+        # A condition as the end of a slice: the "s" is there only for several names.
         return f"the function{'s'[: len(names) > 1]} that it removed: {', '.join(names)}" if names else ""
 
     def _changed_parameters(self) -> str:
@@ -308,6 +309,7 @@ class _CulpritSearch:
         return monotonic() - self.started
 
     def left(self, share: float = 1.0) -> float | None:
+        # Never 0, which would end a stage before its first step.
         return None if self.seconds is None else max(0.05, (self.seconds - self.seconds_spent()) * share)
 
     def tell(self, stage: str, text: str) -> None:
@@ -358,7 +360,7 @@ class _CulpritSearch:
         try:
             result.bisection = bisect(recording, coverage=result.coverage, looking=looking, **bisecting)
             if result.bisection.stopped:
-                raise KeyboardInterrupt
+                raise KeyboardInterrupt  # `bisect` returns when it is interrupted; the whole search ends then
         except RunError:  # the input program does not run: the fault is in it or in the evaluator
             options = {name: bisecting[name] for name in ("inputs", "entry", "seed")}
             result.fault = reference_fault(recording.input, Trial(**options))
@@ -389,6 +391,7 @@ class _CulpritSearch:
         if result.bisection is None or check is None or result.bisection.criterion.good is not None:
             return
         self.tell("kernels", "holding the kernels to their definitions")
+        # After the pass as well: it may only have introduced the call of a wrong kernel.
         for mod in (result.module, result.bisection.after(result.module)):
             if mod is None or result.bisection.criterion.entry not in mod:
                 continue
@@ -415,10 +418,11 @@ class _CulpritSearch:
             part = Deadline(self.left(SHARE))
             try:
                 with part:
+                    # Both are cached properties of the bisection, computed here.
                     setattr(result, stage, getattr(bisection, stage))
             except part.error:
                 part.close()
-                result.coverage.notes.append(f"{text[12:]} (no time)")
+                result.coverage.notes.append(f"{text[12:]} (no time)")  # without "looking for "
             except PasslabError as error:
                 result.coverage.notes.append(f"{text[12:]} ({error.diagnostics[0].message})")
 

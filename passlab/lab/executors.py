@@ -50,6 +50,7 @@ from passlab.vm.compiling.compiler import compile as compile_module
 from passlab.vm.interpreter import Machine
 from passlab.vm.kernels.scalars import as_array
 
+# In the order of the search: a wrong kernel makes every executor wrong, so kernels come first.
 KINDS = ("definition", "vm", "aot", "graph")
 KERNEL_SECONDS = 2.0
 REDUCE_SECONDS = 15.0
@@ -176,6 +177,7 @@ def _reference_failure(mod: IRModule, trial: Trial) -> ExecutorFault | None:
         if error is None:
             return None
         for kind in ("vm", "aot"):
+            # Default values bind `kind` and `draw` of this round of the loop.
             value, _ = attempt(lambda kind=kind, draw=draw: _runner(kind, mod)(*draw.arguments))  # type: ignore[misc]
             if value is not None:
                 return ExecutorFault("debug", mod, draw, f"it fails: {error.diagnostics[0].message}", None)
@@ -199,10 +201,11 @@ def _first_disagreement(
         run = trial.run(mod, number)
         if run.endless and trial.limit is not None:
             return None
-        if run.error is not None or draw.extreme:
+        if run.error is not None or draw.extreme:  # the evaluator has no value, or only exact programs agree
             continue
+        # An executor gets the time of 20 runs of the evaluator.
         seconds, error = max(patience, 20 * (monotonic() - started)), None
-        if function is None:
+        if function is None:  # compiled once, and only when there is a value to compare
             function, error = _attempt_within(partial(_runner, kind, mod), COMPILE_SECONDS)
         if function is not None:
             guard = _ArgumentGuard(draw.arguments)
@@ -249,6 +252,7 @@ class _ArgumentGuard:
 
     def restore(self) -> bool:
         """Restore arrays that were overwritten, and return whether there were any."""
+        # Compared as bytes, since NaN differs from itself.
         changed = [pair for pair in self.pairs if pair[0].tobytes() != pair[1].tobytes()]
         for array, copy in changed:
             np.copyto(array, copy)
@@ -400,6 +404,7 @@ def _is_of_one_kernel(mod: IRModule) -> bool:
     others = [
         n for n in nodes if isinstance(n, (If, Match, Function, GlobalVar, Constructor, RefCreate, RefRead, RefWrite))
     ]
+    # Reshapes change no data, so no kernel runs for them.
     return not others and sum(isinstance(n, Call) for n in nodes) == 1 and not _is_one_reshape(nodes)
 
 

@@ -165,13 +165,14 @@ class Exercise:
         return titled.check(answer)
 
     def _with_requirement(self, requirement: Requirement) -> Exercise:
+        # `replace` would share the tries with the shorter exercise.
         return replace(self, requirements=(*self.requirements, requirement), _tries=Counter())
 
     def _next_hint(self, what: str, hints: tuple[str, ...]) -> str:
         """Return the line of hints after one more failure of a requirement."""
         tries = self._tries[what]
         self._tries[what] += 1
-        shown = "; ".join(hints[:tries])
+        shown = "; ".join(hints[:tries])  # none after the first failure
         if not shown:
             return "(the next try comes with a hint)" if hints else ""
         return f"hint: {shown}"
@@ -251,7 +252,7 @@ def _is_kind(answer: Any, expects: Any) -> bool:
     if isinstance(expects, list):
         return isinstance(answer, (tuple, list)) and all(_is_kind(part, expects[0]) for part in answer)
     if expects is int:
-        return isinstance(answer, (int, np.integer)) and not isinstance(answer, bool)
+        return isinstance(answer, (int, np.integer)) and not isinstance(answer, bool)  # a bool is an int in Python
     if expects is float:
         return isinstance(answer, (int, float, np.integer, np.floating)) and not isinstance(answer, bool)
     if isinstance(expects, type):
@@ -280,7 +281,7 @@ def _kind_words(expects: Any) -> str:
 # recurses: values are written by a teacher, a few levels deep
 def _kind_of(expected: Any) -> Any:
     """Return the kind of a value, for `expects`."""
-    if isinstance(expected, bool):
+    if isinstance(expected, bool):  # before int: a bool is one
         return bool
     if isinstance(expected, (int, np.integer)):
         return int
@@ -341,5 +342,5 @@ def same(answer: Any, expected: Any) -> bool:
 def _same_array(answer: Any, expected: np.ndarray[Any, Any]) -> bool:
     if not isinstance(answer, np.ndarray) or answer.dtype != expected.dtype or answer.shape != expected.shape:
         return False
-    numbers = expected.dtype.kind in "fc"
+    numbers = expected.dtype.kind in "fc"  # only these have NaN; `equal_nan` fails for strings and objects
     return bool(np.array_equal(answer, expected, equal_nan=numbers))

@@ -43,7 +43,7 @@ class ProgramSource:
 
     def reward(self, name: str) -> None:
         """Make a source more likely: the pass changed one of its programs."""
-        self.weights[name] = min(8.0, self.weights[name] * 1.25)
+        self.weights[name] = min(8.0, self.weights[name] * 1.25)  # a limit, so that the other sources are still drawn
 
     def resume(self, weights: dict[str, float], operators: Sequence[str]) -> None:
         """Take over what an earlier run of the same campaign has learned."""
@@ -58,6 +58,7 @@ class ProgramSource:
         """Yield the number of each program, its source, and the program, without end; the same for the same seed."""
         number = start
         while True:
+            # One generator for each number: a resumed campaign continues as if it had never stopped.
             choice = random.Random(f"{self.seed} {number}")
             names = list(self.weights)
             name = choice.choices(names, [self.weights[n] for n in names])[0]
@@ -109,7 +110,7 @@ class ProgramSource:
         assert isinstance(before, Call)
         at = choice.randrange(2)
         other, ty = node.args[1 - at], before.args[1 - at].checked_type_
-        operand: Expr = other
+        operand: Expr = other  # by default both operands are equal
         if choice.random() < 0.6 and isinstance(ty, TensorType):
             operand = _constant_like(choice.choice(self.numbers), Constant(np.zeros((), _plain_dtype(ty.dtype))))
         args = (operand, other) if at == 0 else (other, operand)
@@ -123,7 +124,7 @@ def _plain_dtype(dtype: str) -> str:
 
 def _constant_like(number: float, like: Constant) -> Constant:
     """Return a number in the dtype of a constant."""
-    with np.errstate(all="ignore"):
+    with np.errstate(all="ignore"):  # the number may not fit into the dtype
         return Constant(np.asarray(number).astype(like.data.dtype))
 
 
@@ -226,7 +227,7 @@ def _call_of_type(source: ProgramSource, choice: random.Random, ty: object, para
         typed = infer_module(IRModule.from_expr(Function(tuple(operands), call)))
     except PasslabError:
         return None
-    if typed["main"].body.checked_type_ is not ty:
+    if typed["main"].body.checked_type_ is not ty:  # equal types are one object
         return None
     params.extend(operands)
     return call

@@ -294,6 +294,7 @@ class _CampaignRun:
 
     def run(self, most: int, progress: Progress | None) -> None:
         campaign = self.campaign
+        # One second more: the loop ends by itself unless a program hangs.
         deadline = Deadline(None if self.end is None else max(0.0, self.left()) + 1.0)
         try:
             with deadline:

@@ -41,6 +41,7 @@ class GuiltyRewrite:
     __repr__ = __str__
 
 
+# By code object: that is all a frame knows of its function.
 _WALKS = {
     rewrite.__code__: ("pre", "name"),
     remove_lets.__code__: ("pre", "name"),
@@ -60,6 +61,6 @@ def rewrite_that_raised(event: Event) -> GuiltyRewrite | None:
         node = None if names is None else frame.f_locals.get(names[0])
         if names is not None and isinstance(node, Expr):
             rule = str(frame.f_locals.get(names[1], ""))
-            result = GuiltyRewrite(0, 0, rule, event.before, event.before, node)
+            result = GuiltyRewrite(0, 0, rule, event.before, event.before, node)  # the innermost frame is the last one
         trace = trace.tb_next
     return result

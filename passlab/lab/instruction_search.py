@@ -80,7 +80,7 @@ def _step_through(exe: Executable, arguments: Sequence[Any], values: dict[Expr, 
             return ""
         frame, depth = machine.frames[-1], len(machine.frames)
         instruction = exe.functions[frame.func_index].instructions[frame.pc]
-        at, before = frame.pc, list(frame.registers)
+        at, before = frame.pc, list(frame.registers)  # copies, since `step` overwrites both
         outer = frame.func_index == main and depth == 1
         name = f"`{instruction.spec.mnemonic}`"
         try:
@@ -90,6 +90,7 @@ def _step_through(exe: Executable, arguments: Sequence[Any], values: dict[Expr, 
         if not is_running:
             return ""
         now = machine.frames[-1]
+        # A call or a return changes the frame; registers are compared only within one frame.
         if not _follows_semantics(
             exe, instruction, at, before, now, frame.registers if len(machine.frames) == depth else None
         ):
@@ -160,6 +161,7 @@ def _wrote_other_value(i: Instruction, registers: list[Any], values: dict[Expr, 
         return False
     if i.opcode in (Opcode.ALLOC_STORAGE, Opcode.ALLOC_TENSOR, Opcode.ALLOC_TENSOR_REG, Opcode.ALLOC_CLOSURE):
         return False
+    # Of the instructions of a branch, only the last `Move` writes its value.
     if isinstance(i.node, (If, Match)) and i.opcode is not Opcode.MOVE:
         return False
     written = i.writes()

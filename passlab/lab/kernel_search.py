@@ -132,12 +132,14 @@ def _type_disagreement(ty: Type | None, value: Any) -> Disagreement | None:
 
 def _has_type(ty: TensorType, array: Any) -> bool:
     """Whether an array has a type."""
+    # An unknown dimension has any size.
     sizes = [d if isinstance(d, int) else n for d, n in zip(ty.shape, array.shape, strict=False)]
     return bool(len(ty.shape) == array.ndim and tuple(sizes) == array.shape and array_dtype(ty.dtype) == array.dtype)
 
 
 def _checked_call(ev: Any, node: Call, act: Activation) -> Waits:
     waits = STEPS[Call](ev, node, act)
+    # With waits the operands are not complete: the step is tried again later, and checked then.
     if not waits and isinstance(node.op, Op) and node in act.values:
         ev.check(node, [act.home(arg).values[arg] for arg in node.args], act.values[node])
     return waits
@@ -150,7 +152,7 @@ def kernel_disagreement(op: Op, attrs: Any, args: Sequence[Any], value: Any) -> 
     except OtherTypeError as error:
         return disagreement(error.value, value)
     except PasslabError:
-        return None
+        return None  # there is no definition for these arguments
     if op.name.startswith((*REAL, *COARSE)) and any(map(_is_far, _flat_arguments(args))):
         return None
     difference = _beyond_tolerance(op.name, expected, value)
@@ -219,6 +221,7 @@ def _array_beyond_tolerance(name: str, expected: Any, value: Any) -> Disagreemen
     with np.errstate(all="ignore"):
         largest = np.max(np.abs(a[np.isfinite(a)]), initial=0.0)
         size = largest if coarse else np.maximum(np.abs(a), LEAST * largest)
+        # 1e-30 is for arrays of zeros. Where no finite number is expected, any value counts as close.
         close = (np.abs(a - b) <= tolerance * np.maximum(size, 1e-30)) | (a == b) | ~np.isfinite(a)
         close |= ~np.isfinite(b) & (np.abs(a) > float(float_info(value.dtype).max) / 8)  # a sum may overflow on the way
     return None if close.all() else disagreement(expected, np.where(close, expected, value))
@@ -249,7 +252,7 @@ def _wrong_on_draws(evaluator: _DefinitionChecker, trial: Trial, kind: str = "")
         unusual = (draw.special or draw.extreme) and not whole  # integers wrap in one way only
         if unusual or monotonic() > evaluator.end or trial.run(mod, number).error is not None:
             continue
-        evaluator.counts.clear()
+        evaluator.counts.clear()  # `OFTEN` limits the comparisons on one draw
         deadline = Deadline(max(0.1, evaluator.end - monotonic()))
         try:
             with deadline:

@@ -31,7 +31,7 @@ class Mentions:
 def mentions(pass_: Pass) -> Mentions:
     """Return what the code of a pass, or of the passes of a pipeline, mentions."""
     result = Mentions()
-    by_last: dict[str, list[str]] = {}
+    by_last: dict[str, list[str]] = {}  # `conv2d` for `nn.conv2d`: code names the last part only
     for name in Op.list_op_names():
         by_last.setdefault(name.rsplit(".", 1)[-1], []).append(name)
     for value in _values(pass_):

@@ -24,6 +24,7 @@ def neighbourhood(mod: IRModule, node: Expr, depth: int) -> IRModule | None:
     while worklist:
         part, left = worklist.pop()
         part = _let_value(part, values)
+        # Visited again only where more operators above it may be taken.
         if inside.get(part, 0) >= left or not isinstance(part, _DATAFLOW):
             continue
         inside[part] = left
@@ -35,6 +36,7 @@ def neighbourhood(mod: IRModule, node: Expr, depth: int) -> IRModule | None:
     for part in inside:
         for child in children(part):
             target = _let_value(child, values)
+            # Scalar constants stay: rules test for their values.
             if target in inside or (isinstance(target, Constant) and not target.data.ndim):
                 if target is not child:
                     replacements[child] = target

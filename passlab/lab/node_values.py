@@ -77,6 +77,7 @@ class ValueFacts:
             return
         numbers = array
         if is_float(array.dtype):
+            # Narrow floats, such as bfloat16, are counted as float32, which holds their values exactly.
             numbers = array if array.dtype.kind == "f" else array.astype(np.float32)
             finite = np.isfinite(numbers)
             if not finite.all():
@@ -226,7 +227,7 @@ def _watched_call(ev: Any, node: Call, act: Activation) -> Waits:
     waits = STEPS[Call](ev, node, act)
     if node in act.values:
         ev.run_values.note(node, act.values[node], perf_counter() - start)
-    elif waits and isinstance(waits[-1][0], Return):
+    elif waits and isinstance(waits[-1][0], Return):  # a function runs now; its `Return` has the value
         ev.entered[node, id(act)] = start
     return waits
 
@@ -279,7 +280,7 @@ def _replacements(a: NodeValues, b: NodeValues) -> Iterator[tuple[Expr, Expr]]:
     for event in recording.events:
         replaced.update((new, old) for old, new in event.rewrites if new is not old)
     for node in b.facts:
-        at, left = node, len(replaced)
+        at, left = node, len(replaced)  # a limit, since replacements may form a cycle
         while at not in a.facts and at in replaced and left:
             at, left = replaced[at], left - 1
         if at in a.facts:

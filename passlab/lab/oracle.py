@@ -34,6 +34,7 @@ class Oracle:
     def __init__(self, predicate: Predicate, executor: Executor | None = None) -> None:
         self.predicate = predicate
         self.executor = executor
+        # Pools of the standard library have `_max_workers`; others count as one worker for each core.
         self.ahead = 1 if executor is None else int(getattr(executor, "_max_workers", 0)) or os.cpu_count() or 1
 
     def one(self, mod: IRModule) -> Outcome:
@@ -50,6 +51,7 @@ class Oracle:
         waiting: list[Future[Outcome]] = []
         try:
             for mod in mods:
+                # One by one, so that `finally` cancels these when a later one cannot be sent.
                 waiting.append(self._submit(self.executor, mod))
             return [future.result() for future in waiting]
         except (PasslabError, CancelledError):

@@ -135,11 +135,12 @@ def orders(
     end = None if seconds is None else monotonic() + seconds
     search = _OrderSearch(infer_module(mod), several, opt_level, executor)
     done = 0
+    # Breadth first: the programs from `done` to `count` are equally far from the first one.
     while done < (count := len(search.programs)):
         results = search.results(search.programs[done:count])
         for program in search.programs[done:count]:
             if len(search.programs) > most or (end is not None and monotonic() > end):
-                results.close()
+                results.close()  # cancels the runs that have not begun
                 return OrderMap(names, search.programs, False)
             for name in names:
                 program.leads_to[name] = search.number_of(next(results), program, name)
@@ -155,6 +156,7 @@ class _OrderSearch:
         self.opt_level = opt_level
         self.executor = executor
         self.programs = [ReachedProgram(0, start, Cost.of(start), ())]
+        # For each hash the numbers of its programs: only these are compared.
         self._by_hash: dict[int, list[int]] = {structural_hash(start): [0]}
 
     def results(self, programs: Sequence[ReachedProgram]) -> Generator[Result, None, None]:

@@ -30,6 +30,7 @@ class WhatIf:
 
     def __init__(self, base: Recording, passes: Sequence[Event | Pass] | None = None) -> None:
         self.base = base
+        # A required pass runs again with the pass that requires it.
         self._recorded_passes = [event for event in base.steps[1:] if event.role != "required"]
         self.passes = tuple(self._recorded_passes if passes is None else passes)
 
@@ -60,7 +61,7 @@ class WhatIf:
     def insert(self, added: Any, at: int) -> WhatIf:
         """Return the pipeline with one more pass, or those of a text, inserted at the number `at`."""
         rest = list(self.passes)
-        rest[max(0, at - 1) : max(0, at - 1)] = _parse_passes(added)
+        rest[max(0, at - 1) : max(0, at - 1)] = _parse_passes(added)  # an empty slice: nothing is replaced
         return self._with(rest)
 
     def rewrite(self, passes: Iterable[Which], scope: Mapping[str, Any] | None = None) -> WhatIf:
@@ -90,7 +91,7 @@ class WhatIf:
         kept = self._unchanged_steps(first)
         start = kept[-1].after if kept else self.base.input
         runs = [copy_of(event) for event in kept]
-        if not any(event.status == "failed" for event in kept):
+        if not any(event.status == "failed" for event in kept):  # a failure ends the variant, too
             runs += _run_events(start, [_runnable(item) for item in self.passes[first - 1 :]], self._options)
         return Recording(runs, self.base.input, self.base.name, self.base.earlier)
 
@@ -103,6 +104,7 @@ class WhatIf:
         """Return the steps before the first pass that differs, with the passes they require."""
         if first == 1:
             return []
+        # Numbers count from 1, and the pass before `first` is the last one kept.
         last = self._recorded_passes[first - 2]
         steps = self.base.steps[1:]
         return steps[: next(at for at, step in enumerate(steps) if step is last) + 1]

@@ -53,6 +53,7 @@ class PredicateSearch:
 
     def _ask_all(self, mods: Sequence[IRModule]) -> list[Outcome]:
         """Return the outcomes of some programs, asking about those that have none yet."""
+        # The recording keeps its modules, so no id is used twice.
         new = {id(mod): mod for mod in mods if id(mod) not in self._outcomes}
         for key, outcome in zip(new, self.oracle.all(list(new.values())), strict=True):
             self._outcomes[key] = outcome

@@ -189,7 +189,7 @@ class Provenance:
     def _sweep(self, mod: IRModule, event: Event | None) -> None:
         """Attribute the nodes of a module that no rewrite made to a pass (None: to the input)."""
         for function in mod.functions.values():
-            if function not in self._seen:
+            if function not in self._seen:  # passes share the functions that they do not change
                 nodes = post_order(function, seen=self._seen)
                 if event is not None:
                     self.origins.update(
@@ -205,7 +205,7 @@ class Provenance:
     # ------------------------------------------------------------ asking
     def origin(self, node: Expr) -> Origin | None:
         """Return the origin of a node, looking through rebuilt nodes; None for a node of the input."""
-        seen: set[Expr] = set()
+        seen: set[Expr] = set()  # a pass may put back a node that an earlier one replaced: a cycle
         while node not in seen:
             seen.add(node)
             origin = self.origins.get(node)
@@ -300,6 +300,7 @@ def _differs_only_below(old: Expr, new: Expr) -> bool:
 
 
 def _same_call(a: Call, b: Call) -> bool:
+    # Other callees are children, which are compared as such.
     same_op = a.op is b.op or not (isinstance(a.op, Op) or isinstance(b.op, Op))
     return same_op and (a.attrs is b.attrs or a.attrs == b.attrs)
 

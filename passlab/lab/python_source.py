@@ -40,7 +40,7 @@ def pass_source(pass_: Pass | None, text: str) -> PySource:
         return _function_pass(pass_, function)
     own = type(getattr(pass_, "_user_object", pass_))
     definition = _with_uses(own) or _unknown(f"the pass `{pass_.info.name}`")
-    _, paren, options = text.partition("(")
+    _, paren, options = text.partition("(")  # `options` includes the closing parenthesis
     return PySource(f"{own.__name__}({options}" if paren else f"{own.__name__}()", definition)
 
 
@@ -127,8 +127,10 @@ def _named_source(value: Any, name: str) -> str | None:
 
 def _globals_used(value: Any, source: str) -> Iterator[tuple[str, Any]]:
     """Yield the globals that the source of a function or class uses, with their values."""
+    # A class has no globals: those of its module.
     space = getattr(value, "__globals__", None) or vars(sys.modules.get(value.__module__, sys))
     for node in ast.walk(ast.parse(source)):
+        # Neither local names nor the function itself.
         if isinstance(node, ast.Name) and space.get(node.id, value) is not value:
             yield node.id, space[node.id]
 
@@ -152,6 +154,7 @@ def _only_lambda(source: str) -> str | None:
     if source.count("lambda") != 1:
         return None
     start = source.index("lambda")
+    # The longest text first: one that reaches into the call around the lambda does not parse.
     for end in range(len(source), start, -1):
         try:
             tree = ast.parse(source[start:end], mode="eval")
@@ -163,7 +166,7 @@ def _only_lambda(source: str) -> str | None:
 
 
 def _identifier(name: str) -> str:
-    return re.sub(r"\W|^(?=\d)", "_", name, flags=re.ASCII)
+    return re.sub(r"\W|^(?=\d)", "_", name, flags=re.ASCII)  # the second alternative puts `_` before a leading digit
 
 
 def _unknown(what: str) -> str:

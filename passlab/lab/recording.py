@@ -150,7 +150,7 @@ class Recording(Tabular):
             names = dict.fromkeys(event.name for event in self.events)
             hint = did_you_mean(key, names) or f"it has {', '.join(names)}"
             raise PassError(Diagnostic(f"no pass `{key}` was recorded", hint=hint))
-        return min(matches, key=lambda event: event.depth)
+        return min(matches, key=lambda event: event.depth)  # of equal depth, the first
 
     def _step(self, key: int | slice) -> Event | list[Event]:
         try:
@@ -310,7 +310,7 @@ class RecordedPass(Event):
         if self.status == "input":
             raise PassError(Diagnostic("step 0 is the input of the recording: no pass to run again"))
         again: Pass = as_pass(pass_ if pass_ is not None else self.pass_ if self.pass_ is not None else self.text)
-        disabled = tuple(n for n in self.context.disabled_pass if n != again.info.name)
+        disabled = tuple(n for n in self.context.disabled_pass if n != again.info.name)  # it runs in any case
         changes = {key: value for key, value in context.items() if key not in ("instruments", "name")}
         checked = PassContext(**{**vars(replace(self.context, disabled_pass=disabled)), **changes})
         options = ContextOptions(
@@ -489,7 +489,7 @@ def _evaluate_once(predicate: Predicate) -> Callable[[IRModule], bool]:
         raise PassTypeError(
             Diagnostic("a predicate is a function of a module", hint="as in `lambda mod: len(mod) > 1`")
         )
-    cache: dict[int, bool] = {}
+    cache: dict[int, bool] = {}  # by id: the recording keeps its modules alive
 
     def ask(mod: IRModule) -> bool:
         if id(mod) not in cache:

@@ -72,6 +72,7 @@ def save(recording: Recording, directory: str | os.PathLike[str]) -> None:
         _write_atomically(target / _META, meta.section().removeprefix(_SECTION))
     start = modules[id(recording.input)][0] if id(recording.input) in modules else -1
     head = {"format": FORMAT, "version": VERSION, "name": recording.name, "input": start, "typed": typed}
+    # The index comes last: after an interrupted first save there is none, so nothing incomplete is read.
     _write_atomically(target / _INDEX, json.dumps({**head, "events": events}, indent=1, default=repr))
 
 
@@ -82,7 +83,7 @@ def _all_events(recording: Recording) -> list[Event]:
 
 def _event_data(event: Event, numbers: dict[int, int], modules: dict[int, tuple[int, IRModule]]) -> dict[str, Any]:
     def module(mod: IRModule) -> int:
-        return modules.setdefault(id(mod), (len(modules), mod))[0]
+        return modules.setdefault(id(mod), (len(modules), mod))[0]  # by identity: each module is written once
 
     context = event.context
     return {
@@ -145,7 +146,7 @@ def _write_atomically(path: Path, text: str) -> None:
 
 
 def _partial(path: Path) -> Path:
-    return path.with_name(f".{path.name}.{os.getpid()}.part")
+    return path.with_name(f".{path.name}.{os.getpid()}.part")  # in the same directory, so that the rename is atomic
 
 
 class _ArrayWriter:
@@ -166,7 +167,7 @@ class _ArrayWriter:
             self.file = _partial(self.path).open("wb")
         start = self.file.tell()
         record = tensor_record(array)
-        padding = -(start + len(record)) % _ALIGNMENT
+        padding = -(start + len(record)) % _ALIGNMENT  # bytes up to the next multiple
         self.file.write(record + bytes(padding))
         return {"at": start, "bytes": len(record)}
 
@@ -200,6 +201,7 @@ def load(directory: str | os.PathLike[str]) -> Recording:
         raise
     except OSError as error:
         raise FileAccessError(Diagnostic(f"{error.filename or target} cannot be read: {error.strerror}")) from error
+    # `json` raises `RecursionError` for deeply nested lists.
     except (KeyError, ValueError, TypeError, IndexError, AttributeError, RecursionError) as error:
         raise PassError(Diagnostic(f"{target} is not a recording: {type(error).__name__}: {error}")) from None
     return Recording([e for e in events if e.parent is None and e.status != "input"], start, name)
@@ -243,6 +245,7 @@ def _read_modules(target: Path, typed: list[bool]) -> list[IRModule]:
 
 
 def _shared_functions(before: IRModule, after: IRModule, alike: bool) -> dict[str, Any]:
+    # Types are part of the nodes, so a typed module shares none with an untyped one.
     if not alike:
         return {}
     old = dict(before.items())

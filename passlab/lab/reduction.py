@@ -98,9 +98,10 @@ def reduce(
     stopped, deadline = "", Deadline(seconds)
     try:
         with deadline:
+            # The loop sets the attribute: all stages run without sharing first, then with it.
             for search.sharing in (False, True):
                 size = None
-                while size != search.size:
+                while size != search.size:  # until no stage makes a cut
                     size = search.size
                     for stage in STAGES:
                         stage(search)

@@ -20,7 +20,7 @@ LARGE = 400  # nodes up to which a function is inlined
 
 def inline_calls(search: ReductionSearch) -> None:
     """Inline the calls of functions that are not recursive, and drop these functions."""
-    for name in [name for name, _ in search.best.items()]:
+    for name in [name for name, _ in search.best.items()]:  # a list, since cuts remove functions
         if name not in search.best:
             continue
         function = search.best[name]
@@ -41,7 +41,7 @@ def drop_called_parameters(search: ReductionSearch) -> None:
         while name in search.best and index < len(search.best[name].params):
             changes = _without_parameter(search.best, name, index)
             if changes is None or not search.attempt(changes, f"a parameter of @{name}"):
-                index += 1
+                index += 1  # after a cut the next parameter has this index
 
 
 def merge_called_parameters(search: ReductionSearch) -> None:
@@ -154,12 +154,14 @@ def _without_closure_parameter(function: Function, ty: Type, index: int) -> Func
 
     def rule(pre: Expr, post: Expr) -> Expr:
         if isinstance(pre, Call) and isinstance(post, Call):
+            # Only nodes before the change have types.
             called = pre.op.checked_type_ is ty and not isinstance(pre.op, GlobalVar)
             return post.with_fields(args=shorter(post.args)) if called else post
         assert isinstance(post, Function)
         return post.with_fields(params=shorter(post.params)) if pre.checked_type_ is ty else post
 
     bound = {n.var for n in post_order(function.body) if type(n) is Let and n.var.checked_type_ is ty}
+    # Without annotations, which the cut makes wrong.
     plain: dict[Expr, Expr] = {var: Var(var.name_hint) for var in bound}
     result: Function = function.with_fields(
         body=rewrite(function.body, rule, replace=plain, only=(Call, Function)), ret_type=None
@@ -204,7 +206,7 @@ def fewer_clauses(match: Match) -> Iterator[Expr]:
     """Yield a match without each one of its clauses."""
     for index in range(len(match.clauses) if len(match.clauses) > 1 else 0):
         rest = [c for n, c in enumerate(match.clauses) if n != index]
-        yield Match(match.data, rest, False, match.span)
+        yield Match(match.data, rest, False, match.span)  # `False`: without the clause it is not complete
 
 
 def _refers_to(function: Function, name: str) -> bool:
@@ -234,6 +236,7 @@ def _without_parameter(mod: IRModule, name: str, index: int, merged: bool = Fals
         if not substitutes:
             return None
         function = function.with_fields(body=rewrite(function.body, replace={dropped: substitutes[0]}))
+    # The calls of itself are shortened first: a parameter that is only passed on is unused.
     inner = _shorter_calls(function, name, index)
     if not callers or dropped in free_vars(inner.body):
         return None

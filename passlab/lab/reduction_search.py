@@ -76,10 +76,12 @@ class ReductionSearch:
         Candidates that are not smaller, have no types, have free variables, or share effects across scopes are skipped.
         Raises `EndOfSearchError` when no tries are left.
         """
+        # Lazy: a candidate after the first success is never typed.
         possible = ((typed, what) for changes, what in cuts if (typed := self._candidate(changes)) is not None)
         while some := list(islice(possible, self._oracle.ahead)):
             some = some[: self._remaining_tries()]
             self.tries += len(some)
+            # In the order of the cuts, so that an executor does not change the result.
             for (typed, what), outcome in zip(some, self._oracle.all([typed for typed, _ in some]), strict=True):
                 if outcome.holds:
                     self.best, self.size = typed, size_of(typed)
@@ -92,7 +94,7 @@ class ReductionSearch:
         if any(function is not None and free_vars(function) for function in changes.values()):
             return None
         candidate = self.best.with_functions(changes)
-        if not len(candidate) or size_of(candidate) >= self.size:
+        if not len(candidate) or size_of(candidate) >= self.size:  # the cheap test comes first
             return None
         typed = _infer_candidate(candidate)
         if typed is None:
@@ -146,4 +148,4 @@ def size_of(mod: IRModule) -> Size:
                 elements += node.data.size if isinstance(node, Constant) else 0
             else:
                 inner += 1
-    return inner, leaves, elements
+    return inner, leaves, elements  # compared in this order: fewer operators are worth more than smaller tensors

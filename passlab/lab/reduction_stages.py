@@ -89,6 +89,7 @@ def cut_ends(search: ReductionSearch) -> None:
         while step != 0:
             function = search.best[name]
             bodies = _bodies(function)
+            # First half of the nodes, then ever fewer.
             step = len(bodies) // 2 if step is None else min(step, len(bodies) // 2)
             index = len(bodies) - 1 - step
             if not step or not search.attempt({name: _with_body(function, bodies[index]())}, f"the end of @{name}"):
@@ -117,6 +118,7 @@ def cut_starts(search: ReductionSearch) -> None:
 def _bodies(function: Function) -> list[Callable[[], Expr]]:
     """Return functions that make the possible bodies of a function, the smallest first, its own body last."""
     lets, body = let_chain(function.body)
+    # Bodies are made only when they are tried; default values bind the variables of the loops.
     if lets:
         bound = [(let.var, let.value) for let in lets]
         return [*(lambda k=k: make_lets(bound[:k], bound[k][1]) for k in range(len(bound))), lambda: function.body]
@@ -246,7 +248,7 @@ def _replacements(node: Expr) -> Iterator[Expr]:
         if isinstance(node.op, Function) and len(node.op.params) == len(node.args):
             yield rewrite(node.op.body, replace=dict(zip(node.op.params, node.args, strict=True)))
         args = node.args[:ARGUMENTS]
-        yield from sorted(args, key=lambda arg: arg.checked_type_ is not node.checked_type_)
+        yield from sorted(args, key=lambda arg: arg.checked_type_ is not node.checked_type_)  # False sorts before True
 
 
 def _let_parts(let: Let) -> Iterator[Expr]:
@@ -352,7 +354,7 @@ def shrink_shapes(search: ReductionSearch) -> None:
         if _is_called(search, name):
             continue
         for dim in sorted({dim for param in search.best[name].params for dim in _dims(param)}, reverse=True):
-            for small in dict.fromkeys((1, 2, dim // 2)):
+            for small in dict.fromkeys((1, 2, dim // 2)):  # a size of 1 may hide the fault by broadcasting
                 if small < dim and search.attempt(
                     {name: _resize(search.best[name], dim, small)}, f"{dim} to {small} in @{name}"
                 ):

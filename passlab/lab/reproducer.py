@@ -91,6 +91,7 @@ def _inputs_source(inputs: Any) -> PySource:
     if isinstance(inputs, Mapping):
         parts = [f"    {name!r}: {_array_source(value)},\n" for name, value in inputs.items()]
         return PySource("inputs", f"{ARRAYS}inputs = {{\n{''.join(parts)}}}\n")
+    # `chr(10)`, since before Python 3.12 no backslash may be inside the braces of an f-string.
     return PySource(
         "inputs", f"{ARRAYS}inputs = [\n{''.join(f'    {_array_source(value)},{chr(10)}' for value in inputs)}]\n"
     )
@@ -98,6 +99,7 @@ def _inputs_source(inputs: Any) -> PySource:
 
 def _array_source(value: Any) -> str:
     array = np.asarray(value)
+    # `np.frombuffer` knows the dtypes of NumPy alone: not bfloat16, for example.
     if array.dtype.hasobject or not array.dtype.isnative or array.dtype.name not in np.sctypeDict:
         raise PassError(
             Diagnostic(f"an input of dtype {array.dtype} cannot be written", hint="leave `inputs` out: give a seed")
@@ -123,6 +125,7 @@ def _write_notebook(cells: Iterable[tuple[str, str]], path: str | PathLike[str])
         message = "notebooks are written by nbformat, which is not installed"
         raise MissingPackageError(Diagnostic(message, hint="pip install passlab[lab]")) from None
     make = {"code": nbformat.v4.new_code_cell, "markdown": nbformat.v4.new_markdown_cell}
+    # The default ids are random, so two notebooks of the same fault would differ.
     results = [make[kind](text.strip("\n"), id=f"cell-{number}") for number, (kind, text) in enumerate(cells)]
     kernel = {"kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}}
     target = Path(path)

@@ -92,6 +92,7 @@ def rewrites_of(event: Event) -> list[RewriteStep]:
         for number, (old, new) in enumerate(inner.rewrites):
             successors[old] = new
             rule = inner.rewrites.rule(number)
+            # Functions and lets change with everything inside them, so they say nothing about the rule.
             if old is new or isinstance(old, (Function, Let)) or (not rule and same_but_children(old, new)):
                 continue
             removed, added, names = _changed_parts(old, new, successors)
@@ -119,6 +120,7 @@ def _changed_parts(
     """Return the removed nodes, the added nodes, and variables for the values that both sides use."""
     left, right = _nodes_to_depth(old), _nodes_to_depth(new)
     there = set(right)
+    # A value that an earlier rewrite replaced is shared in its new form.
     shared = {node: successors.get(node, node) for node in left if node is not old}
     shared = {node: other for node, other in shared.items() if other in there and other is not new}
     names: dict[Expr, Var] = {}
@@ -173,6 +175,7 @@ def _cut_out(root: Expr, inside: Sequence[Expr], names: dict[Expr, Var]) -> Expr
     members = set(inside)
     stack = [(root, False)]
     while stack:
+        # A node is met twice: its parts go on the stack at first, and it is rebuilt after them.
         node, ready = stack.pop()
         if node in final:
             continue

@@ -98,6 +98,7 @@ def program_source(mod: IRModule, entry: str = "main") -> tuple[str, list[str]]:
         _compact_text(plain.astext(annotate=lambda expr: ""))
         .removeprefix('#[version = "0.0.5"]')
         .strip()
+        # The text becomes part of a triple-quoted literal.
         .replace("\\", "\\\\")
         .replace('"""', '\\"\\"\\"')
     )
@@ -109,8 +110,11 @@ def program_source(mod: IRModule, entry: str = "main") -> tuple[str, list[str]]:
     return lines[0], lines[1:]
 
 
+# A block of one statement, which may have one block on its own line.
 _BLOCK = re.compile(r"\{\n\s*([^\n{}]+)\n\s*\}|\{\n\s*([^\n{}]*\{[^\n{}]*\})\n\s*\}")
+# The first branch of an `if`, of one statement, up to the second.
 _BRANCH = re.compile(r"\{\n\s*([^\n]+)\n\s*(\} else \{[^\n]*)")
+# A data type, with each constructor on a line.
 _TYPE = re.compile(r"^type [^\n]*\{\n(?:  [^\n]*,\n)+\}", re.MULTILINE)
 WIDTH = 110
 
@@ -122,7 +126,7 @@ def _compact_text(text: str) -> str:
     """
     text = _TYPE.sub(lambda m: " ".join(part.strip() for part in m[0].split("\n")), text)
     before = ""
-    while before != text:
+    while before != text:  # inner blocks become statements first
         before = text
         text = _BLOCK.sub(lambda m: _block_on_line(m, f"{{ {m[1] or m[2]} }}"), text)
         text = _BRANCH.sub(lambda m: _block_on_line(m, f"{{ {m[1]} {m[2]}"), text)
@@ -133,7 +137,7 @@ def _compact_text(text: str) -> str:
 
 def _block_on_line(match: re.Match[str], line: str) -> str:
     """Return a block on one line, or unchanged where that line would be too long."""
-    start = match.string.rfind("\n", 0, match.start()) + 1
+    start = match.string.rfind("\n", 0, match.start()) + 1  # the start of its line
     return line if match.start() - start + len(line) <= WIDTH else match[0]
 
 
@@ -141,7 +145,7 @@ def _compact_definition(definition: str, imports: set[str]) -> str:
     """Return a definition without empty lines and imports that the script has, where its meaning stays the same."""
     kept = [line for line in definition.splitlines() if line.strip()]
     short = "\n".join(kept)
-    if ast.dump(ast.parse(short)) != ast.dump(ast.parse(definition)):
+    if ast.dump(ast.parse(short)) != ast.dump(ast.parse(definition)):  # an empty line in a string is part of its value
         return definition.strip("\n")
     return "\n".join(line for line in kept if line not in imports)
 
@@ -192,7 +196,7 @@ def _number_literal(value: Any) -> str:
         return str(bool(value))
     if np.asarray(value).dtype.kind in "iu":
         return str(int(value))
-    wide = float(value)
+    wide = float(value)  # exact: float64 holds the values of all narrower floats
     if np.isnan(wide):
         return "np.nan"
     if np.isinf(wide):

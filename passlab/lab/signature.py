@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from passlab.errors import PasslabError
 from passlab.instrument.deadline import Deadline, TimeUpError
 
+# Names of the program, addresses and numbers.
 _NAMES = re.compile(r"[%@$][\w.]+|0x[0-9a-fA-F]+|-?\d+(\.\d+)?([eE][-+]?\d+)?")
-_LISTS = re.compile(r"#(,\s*#)+")
+_LISTS = re.compile(r"#(,\s*#)+")  # lists of them, such as shapes
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,7 @@ def signature_of(error: BaseException) -> Signature:
     trace = None if isinstance(error, TimeUpError) else error.__traceback__  # a timeout interrupts any function
     while trace is not None:
         code = trace.tb_frame.f_code
+        # The last frame is the innermost one.
         frame, trace = f"{code.co_filename.rsplit('/', 1)[-1]}:{code.co_name}", trace.tb_next
     return Signature(getattr(error, "kind", None) or type(error).__name__, " ".join(plain.split()), frame)
 
@@ -43,6 +45,7 @@ def raising_line(error: BaseException) -> str:
     """Return the function, file and line that raised an error, "" without a traceback."""
     trace, last = error.__traceback__, None
     while trace is not None:
+        # A deadline may raise inside its own `__exit__`.
         last = trace if trace.tb_frame.f_globals.get("__name__") != Deadline.__module__ else last
         trace = trace.tb_next
     if last is None:

@@ -33,7 +33,7 @@ from passlab.table import Table
 
 READING = "from_onnx"
 NORMALIZATIONS = ("nn.layer_norm", "nn.group_norm", "nn.instance_norm", "nn.l2_normalize")
-FIRST = "InferType, DynamicToStatic, FoldConstant, "
+FIRST = "InferType, DynamicToStatic, FoldConstant, "  # static shapes first: folding needs them
 BATCH_NORM = "SimplifyInference, FoldConstant, FoldScaleAxis, FoldConstant, "
 LAST = "FoldExplicitPadding, SimplifyExpr, FoldConstant, EliminateCommonSubexpr, DeadCodeElimination, InferType"
 
@@ -102,6 +102,7 @@ def simplify(
     run on the same random inputs, drawn from `seed`. Raises the errors of `from_onnx` and of passes.
     """
     is_model = not isinstance(model, IRModule)
+    # Without the option, importing would add a transposition to each product.
     mod = from_onnx(model, shape, convert_config={"use_nt_batch_matmul": False})[0] if is_model else model
     left_out = tuple(name for name in disabled_pass if name in RULES)
     disabled = [name for name in disabled_pass if name not in RULES]
@@ -179,7 +180,7 @@ def _operator_counts(graph: Any) -> Counter[str]:
         for node in stack.pop().node:
             counts[node.op_type] += node.op_type != "Constant"
             stack += [attribute.g for attribute in node.attribute if attribute.HasField("g")]
-    return +counts
+    return +counts  # the unary plus drops counts of 0
 
 
 def nodes_of(graph: Any) -> int:
@@ -205,7 +206,7 @@ def _arrays_of(value: Any) -> list[Any]:
         part = stack.pop()
         if isinstance(part, tuple):
             stack += part
-        else:
+        else:  # the order is reversed, in both programs alike
             leaves.append(np.asarray(part))
     return leaves
 

@@ -139,7 +139,7 @@ class _GroupWatcher:
         grown: set[int] = set()
         for child, parent in step.merges:
             self.members[parent] += self.members.pop(child)
-            grown.discard(child)
+            grown.discard(child)  # a merged group is no group of its own any more
             grown.add(parent)
         if step.node not in self.names:
             return
@@ -162,7 +162,7 @@ def _watch_memory(mod: IRModule) -> Solving:
     recorder = Recorder()
     with PassContext.current().derived(instruments=[recorder]):
         code = graph_code(mod)
-    rows = [0]
+    rows = [0]  # for each node the number of its first result; the last entry is their count
     for node in code.nodes:
         rows.append(rows[-1] + node.num_outputs)
     computed_by: dict[int, Expr] = {}
@@ -179,6 +179,7 @@ def _watch_memory(mod: IRModule) -> Solving:
     start: dict[Expr, str] = {}
     for result, expr in sorted(computed_by.items()):
         kind = "the output's own" if result in owned else "shared with what it reshapes"
+        # The node of a result is the last one whose first result has no larger number.
         if not code.nodes[bisect_right(rows, result) - 1].func_name:
             kind = "an input's own"
         start[expr] = f"{kind} memory" if result not in later else "not placed"
@@ -261,7 +262,7 @@ def _without_types(mod: IRModule, annotated: bool) -> tuple[IRModule, dict[Expr,
     bound = {node.var for node in order if type(node) is Let} | {param for node in inner for param in node.params}
     copies: dict[Expr, Expr] = {}
     for node in order:
-        if isinstance(node, (Op, Constructor)):
+        if isinstance(node, (Op, Constructor)):  # all programs share these
             copies[node] = node
             continue
         copy = rebuild(node, lambda part: copies.get(part, part))

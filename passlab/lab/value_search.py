@@ -74,6 +74,7 @@ class ValueSearch:
             if check.outcome == "not promised" and check.finding is not None and suspect is None:
                 why = f"it promises nothing about values, and they differ: {check.why}"
                 suspect = GuiltyPass(event, why, check)
+        # A failure is certain, a difference without a promise is not.
         return None if recording.failed is not None else suspect
 
 
@@ -81,6 +82,7 @@ def responsible_for_failure(recording: Recording) -> GuiltyPass:
     """Return the pass that is responsible for the error that a recording ended with."""
     failed = recording.failed
     assert failed is not None
+    # A pass that leaves an ill-typed program may be why a later one fails.
     for event in recording.events[1:]:
         if is_checked(event) and event is not failed and (ill_typed := _ill_typed(event)) is not None:
             return ill_typed

@@ -44,6 +44,7 @@ def attributes_of(
         try:
             values[proto.name] = _value(proto, external)
         except ModelError as error:
+            # The translation that reads the attribute raises the error, if any does.
             problems[proto.name] = error.diagnostics[0].message
     return values, problems
 
@@ -55,7 +56,7 @@ def _value(proto: Any, external: External | None) -> AttributeValue:
     kind = proto.type or _infer_kind(proto)
     if kind in _SINGLE:
         return _single(getattr(proto, _SINGLE[kind]), kind, external)
-    if kind in _MANY:
+    if kind in _MANY:  # the number of a list is that of its items + 5
         return tuple(_single(item, kind - 5, external) for item in getattr(proto, _MANY[kind]))
     raise ModelError(Diagnostic(f"its attribute `{proto.name}` is of a kind that is not supported", found=str(kind)))
 

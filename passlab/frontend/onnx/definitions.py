@@ -28,7 +28,7 @@ def definition(proto: Any, domain: str, opset: int, inputs: Sequence[Expr | None
     schema = schema_of(proto.op_type, domain, opset)
     function = None
     if schema is not None and schema.has_context_dependent_function:
-        types = [_type_proto(value).SerializeToString() for value in inputs]
+        types = [_type_proto(value).SerializeToString() for value in inputs]  # the C++ library takes messages as bytes
         try:
             body = schema.get_context_dependent_function(proto.SerializeToString(), types)
         except (RuntimeError, ValueError) as error:

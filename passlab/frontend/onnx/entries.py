@@ -58,7 +58,7 @@ def onnx_operator(name: str, *versions: int) -> Callable[[Translation], Translat
 
 def add_entry(name: str, versions: tuple[int, ...], translate: Translation, doc: str) -> None:
     """Register a translation."""
-    inputs = list(inspect.signature(translate).parameters.values())[1:]
+    inputs = list(inspect.signature(translate).parameters.values())[1:]  # without the node
     any_number = any(p.kind is p.VAR_POSITIONAL for p in inputs)
     needed = sum(p.default is p.empty and p.kind is p.POSITIONAL_OR_KEYWORD for p in inputs)
     assert name not in _entries, f"{name} has two entries"

@@ -34,7 +34,7 @@ def external_reader(folder: Path) -> External:
 
 
 def _parse_count(text: str, tensor: Any, what: str) -> int:
-    if not (text.isascii() and text.isdigit() and len(text) <= 19):
+    if not (text.isascii() and text.isdigit() and len(text) <= 19):  # more digits are beyond 64 bits
         _refuse(tensor, f"its {what} is no whole number from 0 on", found=repr(text))
     return int(text)
 
@@ -55,6 +55,7 @@ def _shorten(name: str) -> str:
 def _checked_path(folder: Path, location: str, tensor: Any) -> Path:
     """Return the path of a location, after checking each of its parts."""
     parts = PurePosixPath(location).parts
+    # `C:` is a plain name on POSIX, but not on Windows.
     escapes = PurePosixPath(location).is_absolute() or PureWindowsPath(location).drive or ".." in parts
     if not parts or escapes or "\\" in location or "\0" in location:
         _refuse(tensor, "its location leaves the directory of the model", found=_shorten(location))

@@ -54,6 +54,7 @@ class GraphScope:
             inner_scopes.append(scope)
             scope = scope._around
         value = scope._own[name]
+        # From the outermost graph inwards: each loop captures the variable of the loop around it.
         for inner in reversed(inner_scopes):
             value = inner._capture(value) if inner._capture and value is not None else value
         return value
@@ -104,6 +105,7 @@ class Translator:
         node_list = list(nodes)
         for node, name in zip(node_list, node_names(node_list, context.name), strict=True):
             self.builder.span = span = node_span(node, name)
+            # Counted after expansion: functions that call functions may grow exponentially.
             self._count += 1
             limits.check("model_nodes", self._count, "the model, with its functions and loops expanded,")
             try:
@@ -113,7 +115,7 @@ class Translator:
             except (ValueError, TypeError, IndexError, ArithmeticError, MemoryError) as error:
                 message = f"{node.op_type} `{name}` has invalid inputs or attributes"
                 raise ModelError(Diagnostic(message, span, found=str(error))) from error
-        self.builder.span = outer
+        self.builder.span = outer  # the nodes inside may have set another
 
     def _output(self, scope: GraphScope, name: str, context: GraphContext) -> Expr:
         try:
@@ -131,6 +133,7 @@ class Translator:
         attributes, problems = attributes_of(proto.attribute, context.attributes, self._external)
         domain = plain_domain(proto.domain)
         local = self._functions.get((domain, proto.op_type))
+        # A function of the model comes before ONNX's operator of that name.
         entry = None if local is not None else find_entry(proto.op_type, domain, context.opsets.get(domain, 1))
         results: Sequence[Expr | None]
         if entry is None:
@@ -183,7 +186,7 @@ class Translator:
         self, body: Any, inputs: Sequence[Expr | None], attributes: Mapping[str, Any], context: GraphContext, name: str
     ) -> list[Expr | None]:
         """Return the outputs of a function applied to `inputs`."""
-        scope = GraphScope()
+        scope = GraphScope()  # a function does not see the names around its call
         for index, parameter in enumerate(body.input):
             scope[parameter] = inputs[index] if index < len(inputs) else None
         defaults, _ = attributes_of(body.attribute_proto, {}, self._external)
@@ -214,6 +217,7 @@ def node_names(nodes: Iterable[Any], inside: str = "") -> list[str]:
 
 def _apply(entry: OnnxOperator, node: OnnxNode, inputs: list[Expr | None]) -> Sequence[Expr | None]:
     """Return the results of a translation, after checking the number of inputs."""
+    # Trailing empty names mean the same as no inputs.
     while inputs and inputs[-1] is None:
         inputs.pop()
     if entry.most is not None and len(inputs) > entry.most:

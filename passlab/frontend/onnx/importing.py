@@ -125,7 +125,8 @@ def _inputs(
         hint = 'say it of each input: {"x": (1, 3, 224, 224)}'
         raise ModelError(Diagnostic("`shape` gives shapes by name of input", found=type(shape).__name__, hint=hint))
     if not isinstance(dtype, Mapping):
-        dtype_name(dtype)
+        dtype_name(dtype)  # raises an error for an unknown dtype
+    # Models of IR version 3 and earlier list their weights among the inputs, too.
     weights = {tensor.name for tensor in graph.initializer}
     inputs = [value for value in graph.input if value.name not in weights]
     names = {value.name for value in inputs}

@@ -40,6 +40,7 @@ def input_type(
             Diagnostic(f"the shape given for the input `{name}` has another rank", None, expected, str(shape))
         )
     if symbols is not None:
+        # One symbol each: nothing says that two are equal.
         dims = tuple(SizeVar("size") if dim is ANY else dim for dim in dims)
     return TensorType(dims, _dtype(name, ty.tensor_type.elem_type, dtype))
 

@@ -67,7 +67,7 @@ def _text_that_is_none(proto: Any) -> bytes | None:
     while stack:
         for field, value in stack.pop().ListFields():
             if field.message_type is not None:
-                stack += [value] if hasattr(value, "ListFields") else value
+                stack += [value] if hasattr(value, "ListFields") else value  # one message, or a list of them
             elif field.type == field.TYPE_STRING:
                 for text in [value] if isinstance(value, (str, bytes)) else value:
                     if isinstance(text, bytes):

@@ -20,7 +20,7 @@ from passlab.frontend.onnx.attributes import SubGraph, kind_of
 from passlab.ir.expr import Expr
 from passlab.op.dtypes import Array
 
-_MISSING: Any = object()
+_MISSING: Any = object()  # for "no default", since None may be one
 D = TypeVar("D")
 Capture = Callable[[Expr], Expr]
 

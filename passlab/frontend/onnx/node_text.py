@@ -43,5 +43,6 @@ def _attribute(proto: Any) -> str:
 
 
 def _list(items: Iterable[Any]) -> str:
+    # One more than is shown, to see whether there are others.
     shown = [f"{item:g}" for item, _ in zip(items, range(_LISTED + 1), strict=False)]
     return f"[{', '.join([*shown[:_LISTED], '...'] if len(shown) > _LISTED else shown)}]"

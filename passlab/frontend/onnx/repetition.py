@@ -58,13 +58,14 @@ class Loop:
         for number in range(int(limit.reshape(-1)[0])):
             if not condition:
                 break
+            # `lambda`: an unrolled body may use outer values as they are.
             result = self.body(self.n.constant(number, "int64"), self.n.constant(True, "bool"), states, lambda e: e)
             states = result.states
             collected.append(result.collected)
             condition = True if result.condition is None else self._truth(result.condition)
             if condition is None:
                 return None
-        if not collected:
+        if not collected:  # without an iteration, the shapes of collected values are unknown
             return None
         return [*states, *(self._stack_parts(parts) for parts in zip(*collected, strict=True))]
 
@@ -123,7 +124,7 @@ class Loop:
         first = n.constant(True, "bool") if self.condition is None else self.condition
         start = Call(loop, [n.constant(0, "int64"), first, *self.states, *(self._empty_list(var) for var in lists)])
         program: Expr = Let(loop, function, start)
-        for captured, value in reversed(captures.bindings):
+        for captured, value in reversed(captures.bindings):  # the first binding becomes the outermost let
             program = Let(captured, value, program)
         return n.fields(n.builder.finish(program), len(variables) + len(lists))
 
@@ -188,4 +189,4 @@ def forget_dimensions(n: OnnxNode, value: Expr, ty: TensorType) -> Expr:
     if value.checked_type == ty:
         return value
     var = Var("weak", ty)
-    return n.builder.finish(Let(var, value, var))
+    return n.builder.finish(Let(var, value, var))  # the annotation of the variable hides the known sizes

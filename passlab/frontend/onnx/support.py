@@ -27,11 +27,11 @@ def check_support(graph: Any, opsets: Mapping[str, int], functions: Mapping[tupl
     while todo:
         current, versions, inside = todo.pop()
         for node, name in zip(current.node, node_names(current.node, inside), strict=True):
-            todo += [(a.g, versions, name) for a in node.attribute if a.type == 5]
+            todo += [(a.g, versions, name) for a in node.attribute if a.type == 5]  # 5: a graph
             domain = plain_domain(node.domain)
             key, opset = (domain, node.op_type), versions.get(domain, 1)
             if key in functions:
-                if key not in seen:
+                if key not in seen:  # once, since functions may be called often
                     seen.add(key)
                     own = {plain_domain(entry.domain): entry.version for entry in functions[key].opset_import}
                     todo.append((functions[key], own or versions, name))

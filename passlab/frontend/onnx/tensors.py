@@ -66,8 +66,8 @@ def array_of(tensor: Any, external: External | None = None) -> Array:
     numpy_dtype = array_dtype(dtype)
     guard_size(shape, numpy_dtype, name)
     count = math.prod(shape)
-    size = -(-count // 2) if dtype in _FOUR_BITS else count * numpy_dtype.itemsize
-    if tensor.data_location == 1:
+    size = -(-count // 2) if dtype in _FOUR_BITS else count * numpy_dtype.itemsize  # two elements in a byte, rounded up
+    if tensor.data_location == 1:  # 1: EXTERNAL
         if external is None:
             hint = "give `from_onnx` the path of the model: the file is looked for beside it"
             raise ModelError(Diagnostic(f"{name} lies in another file", hint=hint))
@@ -94,6 +94,7 @@ def _from_bytes(data: bytes, dtype: str, count: int) -> Array:
         return np.asarray(np.frombuffer(data, np.uint8) != 0)
     if target.kind in "iuf":
         return np.frombuffer(data, target.newbyteorder("<")).astype(target, copy=False)
+    # NumPy does not swap the bytes of bfloat16 and its kind, so their bits are read as integers.
     bits = np.dtype(f"<u{target.itemsize}")
     return np.frombuffer(data, bits).astype(bits.newbyteorder("="), copy=False).view(target)
 
@@ -101,6 +102,7 @@ def _from_bytes(data: bytes, dtype: str, count: int) -> Array:
 def _unpack_four_bits(data: Array, dtype: str, count: int) -> Array:
     """Return 4-bit integers packed in pairs, the first in the lower bits."""
     nibbles: Array = np.stack((data & 15, data >> 4), axis=1).reshape(-1)[:count].astype(np.int16)
+    # Two's complement: 8 to 15 stand for -8 to -1.
     values: Array = np.where(nibbles > 7, nibbles - 16, nibbles) if dtype == "int4" else nibbles
     return values.astype(array_dtype(dtype))
 
@@ -116,5 +118,6 @@ def _from_field(tensor: Any, name: str, dtype: str, count: int) -> Array:
         return _unpack_four_bits((values & 255).astype(np.uint8), dtype, count)
     target = array_dtype(dtype)
     if dtype in _BITS:
+        # Each element of the field has 32 bits, with the pattern in the lowest.
         values = (values & (2 ** (8 * target.itemsize) - 1)).astype(f"u{target.itemsize}").view(target)
     return values.astype(target, copy=False)

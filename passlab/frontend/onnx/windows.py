@@ -48,11 +48,12 @@ def _same_padding(
     for at, (size, step, dilation) in enumerate(zip(kernel, strides, dilations, strict=True)):
         extent = (size - 1) * dilation + 1
         if step == 1:
-            total = extent - 1
+            total = extent - 1  # the same for every image, so its size may be unknown
         else:
             (length,) = n.static_shape(x, [2 + at])
             total = max((-(-length // step) - 1) * step + extent - length, 0)
         half = total // 2
+        # An odd element goes after the image for SAME_UPPER, before it for SAME_LOWER.
         before.append(half if upper else total - half)
         after.append(total - half if upper else half)
     return [*before, *after]

@@ -82,7 +82,7 @@ def _live_nodes(program: TorchProgram) -> list[NodeSpec]:
     """Return the nodes that the results depend on, which leaves out assertions about sizes, for example."""
     needed = set(_node_refs(program.results))
     live = []
-    for spec in reversed(program.nodes):
+    for spec in reversed(program.nodes):  # users before the nodes that they use
         if spec.name in needed:
             needed.update(_node_refs(spec.args))
             needed.update(_node_refs(spec.kwargs or {}))
@@ -153,7 +153,7 @@ class _Translation:
             self.values[spec.name] = self._input(spec, identifiers)
         for node in nodes:
             self._translate(node)
-        self.builder.span = None
+        self.builder.span = None  # results have no line of their own
         results = [leaf for result in self.program.results for leaf in self._leaves(result)]
         if not results:
             raise ModelError(Diagnostic(f"`{self.program.name}` returns no tensor"))
@@ -237,6 +237,7 @@ def _check_result(node: TorchNode, value: Any) -> Any:
         return value
     result = node.cast(value, node.result.dtype)
     shape, target = node.shape(result), node.result.shape
+    # Only sizes that are known on both sides are compared.
     fits = len(shape) == len(target) and all(
         a == b for a, b in zip(shape, target, strict=False) if isinstance(a, int) and isinstance(b, int)
     )

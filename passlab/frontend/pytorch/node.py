@@ -65,7 +65,7 @@ class TorchNode(ModelNode):
         operands = []
         for value in values:
             if isinstance(value, Expr):
-                operands.append((self.dtype(value), 2 if self.rank(value) else 1))
+                operands.append((self.dtype(value), 2 if self.rank(value) else 1))  # the weights of `promotion.Operand`
             else:
                 operands.append(("int64" if isinstance(value, Symbol) else number_dtype(value), 0))
         return common_dtype(operands)
@@ -86,7 +86,7 @@ class TorchNode(ModelNode):
     def size(self, value: Any) -> Size:
         """Return an integer argument: an int if its value is known, or else an int64 vector of one element."""
         if isinstance(value, Symbol):
-            constant = self.value(value.vector)
+            constant = self.value(value.vector)  # folding may have made it a constant
             return value.vector if constant is None else int(constant.reshape(-1)[0])
         if not isinstance(value, int):
             self.refuse("needs a whole number here", found=type(value).__name__)

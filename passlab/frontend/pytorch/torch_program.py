@@ -20,7 +20,9 @@ from passlab.frontend.pytorch.program import CodeLocation, InputSpec, NodeRef, N
 from passlab.ir.dtypes import dtype_name
 from passlab.op.dtypes import Array, array_dtype
 
+# A frame in a Python traceback: its file, line and code.
 _FRAME = re.compile(r'File "([^"]+)", line (\d+)(?:, in [^\n]*)?\n\s*([^\n]*)')
+# They say where a tensor is stored, not what it holds.
 _IGNORED = frozenset({"layout", "device", "pin_memory", "memory_format", "non_blocking"})
 _SCRIPT = "older scripted models are read through ONNX: torch.onnx.export(model, args, 'net.onnx'), then from_onnx"
 
@@ -89,7 +91,7 @@ def _results_first(outputs: list[Any], specs: Any) -> list[Any]:
 def _module_name(exported: Any) -> str:
     for node in exported.graph.nodes:
         for path, kind in (node.meta.get("nn_module_stack") or {}).values():
-            if path == "":
+            if path == "":  # the model itself
                 return str(getattr(kind, "__name__", kind)).rpartition(".")[2]
     return "model"
 
@@ -136,13 +138,14 @@ def _operator(target: Any) -> str:
     name = str(target)
     if hasattr(target, "_schema"):
         return name
+    # `operator.mul` says that it belongs to `_operator`.
     return f"{getattr(target, '__module__', '')}.{getattr(target, '__name__', name)}".replace("_operator.", "operator.")
 
 
 def _code_location(trace: str) -> CodeLocation | None:
     """Return the innermost line of a stack trace outside PyTorch."""
     torch_folder = Path(torch_package().__file__ or "").parent
-    for file, line, code in reversed(_FRAME.findall(trace)):
+    for file, line, code in reversed(_FRAME.findall(trace)):  # the innermost frame is the last one
         if not file.startswith(("torch/", "<")) and not Path(file).is_relative_to(torch_folder):
             return CodeLocation(_display_path(file), int(line), code)
     return None
@@ -184,6 +187,7 @@ def _item(value: Any) -> object:
 
 
 def _weights(exported: Any, used: Collection[str]) -> dict[str, Array]:
+    # Buffers that are not persistent are missing in the `state_dict`.
     tensors = {**dict(exported.constants), **dict(exported.state_dict), **dict(exported.named_buffers())}
     return {name: _array(tensor) for name, tensor in tensors.items() if name in used}
 
