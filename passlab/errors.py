@@ -1,7 +1,7 @@
 """Every exception passlab raises, and `Diagnostic`: what is wrong, where, what was expected, what to try.
 
-Bad input of any kind ends in a `PasslabError`. This module knows nothing of programs: a source location is
-any object with the attributes of `SourceLocation`.
+Bad input of any kind ends in a `PasslabError`. This module does not depend on programs: a source location
+is any object with the attributes of `SourceLocation`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The log of a run as parts of a file: the numbers of each column, little-endian.
 
 The length of a column follows from its bytes, so no number in a file makes the reader allocate memory. This module also
-checks that a log fits a program; it knows nothing of zip archives.
+checks that a log fits a program; it does not depend on zip archives.
 """
 
 from __future__ import annotations

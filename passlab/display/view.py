@@ -1,6 +1,6 @@
 """`View`: one object in every form: plain text, HTML, data for a widget, a data frame.
 
-The functions of `passlab.display` create views. A view knows neither IPython nor a browser.
+The functions of `passlab.display` create views. A view depends neither on IPython nor on a browser.
 """
 
 from __future__ import annotations

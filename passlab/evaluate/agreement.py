@@ -1,7 +1,7 @@
 """`disagreement`: whether two results of a program agree within a bound, and if not, where and by how much.
 
-The numeric contract of a pass is such a bound: equal bits, or a number of units in the last place. This module knows
-neither passes nor programs.
+The numeric contract of a pass is such a bound: equal bits, or a number of units in the last place. This module depends
+neither on passes nor on programs.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Errors for invalid operands of IR nodes: a number, a string, an array or a list where an expression is needed.
 
-This module looks at the value alone and knows no node classes, so that the node classes can use it.
+This module looks at the value alone and imports no node classes, so that the node classes can use it.
 """
 
 from __future__ import annotations

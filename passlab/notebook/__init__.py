@@ -40,7 +40,7 @@ def show(value: object) -> Any:
 
 
 def load_marimo() -> None:
-    """Let every value that has a view show it in marimo, which knows nothing of IPython's formatters.
+    """Let every value that has a view show it in marimo, which does not use IPython's formatters.
 
     marimo asks a value for `_display_`; the classes with views are given one.
     """

@@ -1,6 +1,6 @@
 """The views of programs, diffs, recordings, timings, profiles and tables as the value of a cell.
 
-The objects themselves know no markup; this table connects their classes, by name and so without importing them, to the
+The objects contain no markup; this table connects their classes, by name and so without importing them, to the
 views of `display`.
 """
 

@@ -2,7 +2,7 @@
 
     register_config_option("my.pass.max_depth", int, 256, "Deepest nesting that MyPass rewrites.")
 
-Booleans and integers share one type, as in Relay. This module knows options, not the passes that read them.
+Booleans and integers share one type, as in Relay. This module declares options, not the passes that read them.
 """
 
 from __future__ import annotations

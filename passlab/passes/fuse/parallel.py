@@ -1,8 +1,8 @@
 """Combining parallel branches: several calls of one operator on the same input become one call.
 
-A branch is such a call and the chain of elementwise and broadcasting operators after it. A `Combiner` knows how the
-calls are combined; this module finds branches, checks that they are independent, and inserts the results. Knows nothing
-of passes.
+A branch is such a call and the chain of elementwise and broadcasting operators after it. A `Combiner` says how the
+calls are combined; this module finds branches, checks that they are independent, and inserts the results. It does not
+depend on passes.
 """
 
 from __future__ import annotations

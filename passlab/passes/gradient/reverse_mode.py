@@ -2,7 +2,7 @@
 
 Each tensor becomes a pair of the tensor and a reference to its accumulated derivative. Each operator prepends one step
 to the backward run: `bp` is a reference to a function that executes all steps, the latest first; callers pass their
-`bp` to the functions they call. Knows nothing of passes.
+`bp` to the functions they call. Independent of the pass manager.
 """
 
 from __future__ import annotations

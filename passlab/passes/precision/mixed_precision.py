@@ -2,7 +2,7 @@
 
 Each operator call is ALWAYS, FOLLOW or NEVER short. A FOLLOW call becomes short if all its floating arguments are short
 already, or are variables and constants, which may be cast. Each value is cast once, and no cast is undone by a second
-one. Knows nothing of passes; the pass chooses types and reports.
+one. Independent of the pass manager; the pass chooses types and reports.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Each rule gets (attributes, arguments, types of the arguments and of the call) and returns an expression, or None if a
 scale that must be known at compile time is not. The results are those of the operators themselves, except for NaN.
-Knows no passes.
+Independent of the pass manager.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What the rewrite of a quantized region knows: scales, zero points, and which numbers integers represent with them.
 
-An integer tensor represents the numbers `scale * (integer - zero_point)`. Knows neither operators nor passes.
+An integer tensor represents the numbers `scale * (integer - zero_point)`. Independent of operators and passes.
 """
 
 from __future__ import annotations

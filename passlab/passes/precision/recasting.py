@@ -1,4 +1,4 @@
-"""`recast` computes some operators of a program in another dtype, by casts around each. Knows nothing of passes."""
+"""`recast` computes some operators of a program in another dtype, with casts around each."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
     magic number (8 bytes), version string, the kind as a string
     then each part as: length (8), that many bytes, their CRC-32 (4)
 
-The same parts always give the same bytes. This module knows nothing of the contents of parts.
+The same parts always give the same bytes. The contents of the parts do not matter here.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ Run one by one over a whole tensor, each would read and write main memory and al
 over one block of the result at a time, which stays in the second-level cache; buffers are reused as soon as their
 value is dead, and the anchor, the call before the chain, has written into the result. Threads share the blocks.
 
-This module knows operators and arrays, not registers, storages or machines.
+This module depends on operators and arrays, not on registers, storages or machines.
 """
 
 from __future__ import annotations
