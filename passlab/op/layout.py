@@ -10,7 +10,6 @@ from passlab.ir.attrs import Attrs
 from passlab.ir.expr import Expr
 from passlab.ir.op import OpCall, OpPattern, Reporter
 from passlab.ir.types import TensorType, Type
-from passlab.op import layout_rules
 from passlab.op.declare import Python, call, operator
 from passlab.op.dtypes import Array
 from passlab.op.fields import attrs, text
@@ -61,7 +60,6 @@ def _layout_grad(orig: OpCall, grad: Expr) -> list[Expr]:
         'layout_transform(%x: (0, 4, 2, 3), src_layout="NCHW", dst_layout="HWCN")',
     ),
     example='layout_transform(%im, src_layout="NCHW", dst_layout="NHWC")',
-    layout=layout_rules.layout_transform,
 )
 def layout_transform(attrs: Attrs, data: Array) -> Array:
     """Convert a tensor from one data layout to another."""

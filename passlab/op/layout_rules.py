@@ -264,20 +264,7 @@ def transpose_to(call: OpCall, layouts: LayoutArguments) -> Result | None:
     rank = len(change.old)
     order = [a % rank for a in axes] if axes is not None else list(reversed(range(rank)))
     current = tuple(change.positions(a)[0] for a in order)
-    if current == tuple(range(rank)):
-        return layouts.current(call.args[0]), None
     return _with_data(call, layouts, call.attrs.with_fields(axes=current)), None
-
-
-def layout_transform(call: OpCall, layouts: LayoutArguments) -> Result | None:
-    """Convert the current data to the layout of the result in one step."""
-    change, attrs = layouts.change_of(call.args[0]), call.attrs
-    named = change.with_letters(attrs.src_layout) if change is not None else None
-    if named is None:
-        return None
-    if named.new == attrs.dst_layout:
-        return layouts.current(call.args[0]), None
-    return _with_data(call, layouts, attrs.with_fields(src_layout=named.new)), None
 
 
 def join(call: OpCall, layouts: LayoutArguments) -> Result | None:

@@ -249,6 +249,26 @@ def sizes_are_kept_in_a_normal_form() -> None:
     assert relay.TensorType((n * 2 + 1,)) is not relay.TensorType((n * 2,))
 
 
+def flattening_keeps_the_order() -> None:
+    text = """def @main(%x: Tensor[(1, 3, 2, 2), float32], %w: Tensor[(2, 3, 1, 1), float32]) {
+        nn.batch_flatten(nn.conv2d(%x, %w, channels=2, kernel_size=[1, 1])) }"""
+    body = transform.ConvertLayout({"nn.conv2d": ["NHWC", "default"]})(transform.InferType()(passlab.parse(text)))[
+        "main"
+    ].body
+    assert (body.args[0].op.name, body.args[0].attrs.dst_layout) == ("layout_transform", "NCHW")
+
+
+def no_target_has_other_integers() -> None:
+    text = """def @main(%x: Tensor[(2, 3), int8], %w: Tensor[(4, 3), int8]) {
+        qnn.dense(%x, %w, 1, 2, 0.5f, 0.25f, units=4, out_dtype="int32") }"""
+    mod = transform.InferType()(passlab.parse(text))
+    assert relay.qnn.transform.Legalize()(mod) is mod
+    x, w = np.int8([[1, 2, 3], [4, 5, 6]]), np.arange(12, dtype=np.int8).reshape(4, 3)
+    plain = relay.qnn.transform.CanonicalizeOps()(mod)
+    result = relay.create_executor("debug", plain).evaluate()(x, w)
+    assert np.asarray(result).tolist() == ((x.astype("int32") - 1) @ (w.astype("int32") - 2).T).tolist()
+
+
 CHECKS: dict[str, Callable[[], None]] = {
     "Nodes": nodes_never_change,
     "Types": types_are_one_object,
@@ -268,6 +288,8 @@ CHECKS: dict[str, Callable[[], None]] = {
     "Results and arguments": results_share_no_memory,
     "Passes of `relay.build`": building_does_not_simplify,
     "`SimplifyExpr` of": a_quadratic_stays,
+    "Flattening in `ConvertLayout`": flattening_keeps_the_order,
+    "`relay.qnn.transform.Legalize`": no_target_has_other_integers,
     "Level 0": level_zero_compiles,
     "Shifts of floats": shifts_of_floats_are_refused,
     "`ToBasicBlockNormalForm`": a_normal_form_returns_the_same,

@@ -19,6 +19,7 @@ from passlab.text.parser import parse
 from tests.passes.law_programs import arguments
 
 X, W = "%x: Tensor[(1, 4, 6, 6), float32]", "%w: Tensor[(8, 4, 3, 3), float32]"
+OP = Op.get("nn.conv2d")
 CONV = "nn.conv2d(%x, %w, padding=[1, 1, 1, 1], channels=8, kernel_size=[3, 3])"
 
 
@@ -53,6 +54,16 @@ def packed(attrs: Any, args: Any, types: Any, out_type: Any) -> Any:
     assert str(types[1]) == "Tensor[(8, 4, 3, 3), float32]"
     changes = {"data_layout": "NCHW4c", "kernel_layout": "OIHW4i4o", "out_layout": "NCHW4c"}
     return relay.Call(Op.get("nn.conv2d"), args, attrs.with_fields(**changes))
+
+
+def test_a_convolution_that_has_the_layouts_already_stays():
+    relay.op.register_alter_op_layout("nn.conv2d", lambda attrs, args, types, out_type: relay.Call(OP, args, attrs))
+    blocked = 'data_layout="NCHW4c", kernel_layout="OIHW4i4o"'
+    mod = typed(
+        "def @main(%x: Tensor[(1, 2, 6, 6, 4), float32], %w: Tensor[(1, 2, 3, 3, 4, 4), float32]) {"
+        f" nn.relu(nn.conv2d(%x, %w, channels=4, kernel_size=[3, 3], {blocked})) }}"
+    )
+    assert run("AlterOpLayout", mod) is mod
 
 
 def test_a_target_packs_the_channels_and_everything_goes_along():

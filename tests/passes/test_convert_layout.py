@@ -66,7 +66,6 @@ ALONG = {
     "where the largest are": 'topk(%0, k=2, axis=3, ret_type="indices", dtype="int32")',
     "normalization of layers": "nn.layer_norm(%0, %b, %b, axis=1)",
     "normalization of instances": "nn.instance_norm(%0, %b, %b)",
-    "a layout of the program": 'layout_transform(%0, src_layout="NCHW", dst_layout="NHWC")',
     "filling": "full_like(%0, 2f)",
     "crops": 'image.crop_and_resize(%0, %o, subtract(%i, %i), crop_size=[2, 2], layout="NCHW")',
     "a grouped convolution": "nn.conv2d(%0, %g, groups=8, channels=8, kernel_size=[1, 1])",
@@ -76,6 +75,7 @@ BACK = {
     "regions, unless they are asked for": (
         "vision.roi_align(%0, %r, pooled_size=[2, 2], spatial_scale=1f, sample_ratio=2)"
     ),
+    "a layout of the program": 'layout_transform(%0, src_layout="NCHW", dst_layout="NHWC")',
     "a reshape": "reshape(%0, newshape=[1, -1])",
     "a place among all": "argmax(%0, axis=None)",
     "a branch": "if (%t) { %0 } else { nn.relu(%0) }",
@@ -153,6 +153,15 @@ def test_each_value_is_transformed_once_to_each_layout():
         ["NHWC", "default"],
     )
     assert counted(mod)["layout_transform"] == 3
+
+
+def test_transpositions_and_transformations_of_the_program_stay():
+    chain = 'layout_transform(transpose(%0, axes=[0, 2, 3, 1]), src_layout="NHWC", dst_layout="NCHW")'
+    mod = converted(program(f"(transpose(%0, axes=[0, 2, 3, 1]), {chain})"), ["NHWC", "default"])
+    axes = [n.attrs.axes for n in post_order(mod["main"]) if isinstance(n, Call) and n.op is Op.get("transpose")]
+    assert set(axes) == {(0, 1, 2, 3)}
+    twice = 'layout_transform(%0, src_layout="NCHW", dst_layout="NHWC")'
+    assert counted(converted(program(twice), ["NHWC", "default"]))["layout_transform"] == 4  # of %x, of %w and two more
 
 
 def test_convolutions_can_be_left_out_by_number():

@@ -125,7 +125,9 @@ class _Rewriting:
         if hook is not None and not isinstance(rule, TwoLayouts):
             return self._by_hook(call, hook) if self._is_moved(call) else None
         if isinstance(rule, TwoLayouts):
-            return _use_blocked_conv2d(with_layouts(call, self, self._new_attrs(call) or call.attrs))
+            attrs = self._new_attrs(call)
+            result = with_layouts(call, self, attrs or call.attrs)
+            return result if attrs is None else _use_blocked_conv2d(result)
         if rule is None:
             return None
         layout = self._new_attrs(call) if hasattr(call.attrs, "layout") else None
