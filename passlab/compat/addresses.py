@@ -107,7 +107,9 @@ _WITH_FIELDS = _of(
     *(f"{cls}WithFields" for cls in ("Tuple", "TupleGetItem", "Var")),
 )
 
-_LAYOUTS = _of("passlab.op.layout_names", Layout="LayoutName", layout="LayoutName")
+_LAYOUTS = _of("passlab.op.layout_names", Layout="LayoutName", layout="LayoutName") | _of(
+    f"{OWN}.layouts", "BijectiveLayout", bijective_layout="BijectiveLayout"
+)
 
 _LISTED: dict[str, Entry] = {
     "tvm": (

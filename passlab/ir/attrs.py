@@ -239,10 +239,13 @@ def _not_a_name(name: Any) -> NodeTypeError:
 def same_values(a: Any, b: Any) -> bool:
     """Compare two attribute values by type and value: 1, 1.0 and True differ, NaN equals itself, 0.0 is not -0.0.
 
+    Strings are compared by value alone, since TVM's string classes are subclasses of `str` here.
     Stored values nest at most `VALUE_DEPTH` levels, so this may recurse.
     """
     if a is b:
         return True
+    if isinstance(a, str) and isinstance(b, str):
+        return str(a) == str(b)
     if type(a) is not type(b):
         return False
     if isinstance(a, tuple):
@@ -263,7 +266,7 @@ def value_hash(value: Any) -> int:
         return hash(frozenset((k, value_hash(v)) for k, v in value.items()))
     if isinstance(value, float) and value != value:
         return 0x7FF8
-    return hash((type(value).__name__, value))
+    return hash(("str" if isinstance(value, str) else type(value).__name__, value))
 
 
 def is_node_key(key: Any) -> bool:

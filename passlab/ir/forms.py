@@ -211,7 +211,9 @@ def value_token(value: PyAny, token_of: Callable[[PyAny], int], exact: bool = Tr
     `token_of` returns the token of an expression. Without `exact` all finite floats have one token, since close ones
     are equal. Attribute values nest only a few levels, so this may recurse.
     """
-    if value is None or isinstance(value, (bool, int, str)):
+    if isinstance(value, str):
+        return text_token(f"str {str(value)!r}")
+    if value is None or isinstance(value, (bool, int)):
         return text_token(f"{type(value).__name__} {value!r}")
     if isinstance(value, float):
         return text_token(f"float {'nan' if math.isnan(value) else value.hex()}") if exact else _close_token(value)

@@ -200,3 +200,40 @@ def test_importers_run_with_and_without_spans_and_say_what_is_not_implemented() 
     with pytest.raises(tvm.error.OpNotImplemented, match="Nope"):
         relay.frontend.from_onnx(model("Nope"))
     assert tvm.testing.get_dtype_range("uint8") == (0, 255)
+
+
+def test_a_bijective_layout_moves_elements_as_layout_transform_does() -> None:
+    import tvm
+    from tvm import relay
+
+    for source, target, shape in (("NCHW", "NCHW4c", (1, 8, 2, 3)), ("NCHW4c", "HWNC2c", (1, 2, 2, 3, 4))):
+        layout = tvm.tir.bijective_layout(source, target)
+        data = np.arange(48, dtype="float32").reshape(shape)
+        moved = (
+            relay.create_executor("debug").evaluate(relay.layout_transform(relay.const(data), source, target)).numpy()
+        )
+        assert layout.forward_shape(shape) == moved.shape
+        assert layout.backward_shape(moved.shape) == shape
+        for index in np.ndindex(*shape):
+            assert moved[layout.forward_index(index)] == data[index]
+            assert layout.backward_index(layout.forward_index(index)) == index
+    unknown = tvm.tir.BijectiveLayout("NCHW", "NHWC").forward_shape((relay.Any(), 32, 7, relay.Any()))
+    assert (unknown[0], unknown[1:]) == (relay.Any(), (7, relay.Any(), 32))
+    with pytest.raises(tvm.error.TVMError, match="axes"):
+        tvm.tir.bijective_layout("NCHW", "NCW")
+
+
+def test_tvms_strings_in_attributes_equal_pythons() -> None:
+    import tvm
+    from tvm import relay
+
+    x = relay.var("x", shape=(2,))
+    marked = relay.Function([x], x).with_attr("Compiler", tvm.tir.StringImm("a"))
+    read = tvm.ir.load_json(tvm.ir.save_json(marked))
+    assert marked.attrs["Compiler"].value == "a"
+    assert tvm.ir.structural_equal(marked, read)
+    assert tvm.ir.structural_hash(marked) == tvm.ir.structural_hash(read)
+    assert not tvm.ir.structural_equal(marked, relay.Function([x], x).with_attr("Compiler", "b"))
+    assert not tvm.ir.structural_equal(
+        relay.Function([x], x).with_attr("n", "1"), relay.Function([x], x).with_attr("n", 1)
+    )

@@ -200,7 +200,7 @@ CASES: dict[str, Case] = {
         (X,),
     ),
     "backwards": (
-        lambda x: topi.strided_slice_python(x, [0, 0, 4], [2, 3, 1], [1, 1, -1]),
+        lambda x: topi.strided_slice_python(x, np.int32([0, 0, 4]), np.int32([2, 3, 1]), np.int32([1, 1, -1])),
         lambda x: relay.strided_slice(x, [0, 0, 4], [2, 3, 1], [1, 1, -1]),
         (X,),
     ),

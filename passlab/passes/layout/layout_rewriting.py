@@ -126,8 +126,8 @@ class _Rewriting:
             return self._by_hook(call, hook) if self._is_moved(call) else None
         if isinstance(rule, TwoLayouts):
             attrs = self._new_attrs(call)
-            result = with_layouts(call, self, attrs or call.attrs)
-            return result if attrs is None else _use_blocked_conv2d(result)
+            new_call = with_layouts(call, self, attrs or call.attrs)
+            return new_call if attrs is None else _use_blocked_conv2d(new_call)
         if rule is None:
             return None
         layout = self._new_attrs(call) if hasattr(call.attrs, "layout") else None

@@ -95,7 +95,7 @@ def strided_slice_python(
         last = end[at] if at < len(end) else None
         if slice_mode == "size":
             last = None if last is None or last < 0 else first + last
-        step = strides[at] if slice_mode == "end" and strides and at < len(strides) else None
+        step = strides[at] if slice_mode == "end" and strides is not None and at < len(strides) else None
         slices[axis] = slice(first, last, step)
     return data[tuple(slices)]
 
