@@ -70,8 +70,7 @@ class Criterion:
 
         `rewrites` are those of the step: without them, another operator may count as the first wrong one.
         """
-        if self.good is not None:
-            # Bad before the pass would be another fault.
+        if self.good is not None:  # a program that is bad before the pass has another fault
             return bool(self.good(before)) and not judge(self.good, after).holds
         contract = contract_of(event, self.undeclared)
         try:

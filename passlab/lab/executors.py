@@ -321,12 +321,10 @@ def _with_location(fault: ExecutorFault, options: dict[str, Any]) -> ExecutorFau
         except RunError:
             return False
 
-    small = mod
     try:
-        small = reduce(mod, shows_fault, seconds=REDUCE_SECONDS).module
+        typed = infer_module(reduce(mod, shows_fault, seconds=REDUCE_SECONDS).module)
     except PassError:
         return replace(fault, where=_wrong_part_name(fault))
-    typed = infer_module(small)
     again = _first_disagreement(typed, kind, trial(typed), patience=SHORT) or fault
     if again.finding is not None and _reference_is_alone(again):
         return replace(again, executor="debug", where=f"what the evaluator makes of {_construct_names(again.module)}")

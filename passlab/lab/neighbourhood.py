@@ -36,8 +36,8 @@ def neighbourhood(mod: IRModule, node: Expr, depth: int) -> IRModule | None:
     for part in inside:
         for child in children(part):
             target = _let_value(child, values)
-            # Scalar constants stay: rules test for their values.
-            if target in inside or (isinstance(target, Constant) and not target.data.ndim):
+            is_scalar = isinstance(target, Constant) and not target.data.ndim  # rules test for its value, so it stays
+            if target in inside or is_scalar:
                 if target is not child:
                     replacements[child] = target
             elif child not in replacements and _is_tensor_or_tuple(target.checked_type_):

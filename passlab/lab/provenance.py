@@ -88,8 +88,7 @@ class Provenance:
         self._last = top[-1].after if top else IRModule()
         if top:
             self._sweep(top[0].before, None)
-        # Events nest as deep as a user's passes do, so a stack replaces recursion: an event begins, its required passes
-        # run, it works, the passes inside it run, it ends.
+        # An event begins, its required passes run, it works, the passes inside it run, it ends.
         stack: list[tuple[Event, str]] = [(event, "begin") for event in reversed(top)]
         while stack:
             event, stage = stack.pop()
@@ -97,8 +96,7 @@ class Provenance:
                 required = [child for child in event.children if child.role == "required"]
                 inside = [child for child in event.children if child.role != "required"]
                 if event.parent is not None and event.role != "required":
-                    # What is new here was built by the enclosing pass before it called this one.
-                    self._sweep(required[0].before if required else event.before, event.parent)
+                    self._sweep(required[0].before if required else event.before, event.parent)  # what it built so far
                 stack.append((event, "end"))
                 stack.extend((child, "begin") for child in reversed(inside))
                 stack.append((event, "work"))

@@ -109,8 +109,7 @@ def live_bytes(roots: Iterable[Any]) -> int:
         value = stack.pop()
         if isinstance(value, Storage):
             value = value.held
-        # A view keeps its whole buffer alive, so that is what counts.
-        while type(value) is np.ndarray and type(value.base) is np.ndarray:
+        while type(value) is np.ndarray and type(value.base) is np.ndarray:  # a view keeps its whole buffer alive
             value = value.base
         if id(value) in seen:
             continue

@@ -29,13 +29,11 @@ class FunctionFacts:
         self.calls_itself_last = False
         self.makes_functions = False
         self.nesting = 0
-        # The depth begins at 2: the body of the function, inside the loop that it may become.
-        stack: list[tuple[Expr, bool, int]] = [(function.body, True, 2)]
+        stack: list[tuple[Expr, bool, int]] = [(function.body, True, 2)]  # 2: inside the loop that it may become
         while stack:
             at, last, depth = stack.pop()
             self.nesting = max(self.nesting, depth)
-            # `let x = v; x` is v, so v is in tail position.
-            if isinstance(at, Let) and at.body is at.var:
+            if isinstance(at, Let) and at.body is at.var:  # `let x = v; x` is v, so v is in tail position
                 stack.append((at.value, last, depth))
             elif isinstance(at, Let):
                 stack += ((at.value, False, depth), (at.body, last, depth))

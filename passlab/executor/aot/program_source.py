@@ -178,8 +178,7 @@ class FunctionText:
         if isinstance(value, Var) and value in self.pending:
             self.pending[var] = self.pending.pop(value)
             self.spans[var] = self.spans[value]
-            # A text that is inlined twice would be computed twice.
-            if self.uses[var] > 1:
+            if self.uses[var] > 1:  # a text that is inlined twice would be computed twice
                 self._flush(depth)
             return
         if isinstance(value, (Var, Constant, GlobalVar)):

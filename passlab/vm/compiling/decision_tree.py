@@ -156,8 +156,7 @@ class _Matrix:
         start: list[_Row] = []
         for number, arm in enumerate(self.arms):
             start.append((number, tuple(arm.first)))
-            # The arm matches everything, so later arms are unreachable.
-            if not arm.first:
+            if not arm.first:  # the arm matches everything, so later arms are unreachable
                 break
         # Equal submatrices are equal keys, so they share a node (hash-consing).
         result: dict[_Rows, Node] = {}
@@ -168,8 +167,7 @@ class _Matrix:
             rows = stack[-1]
             if rows in result:
                 stack.pop()
-            # Either no arm is left, or the first one has passed all its tests.
-            elif not rows or not rows[0][1]:
+            elif not rows or not rows[0][1]:  # no arm is left, or the first one has passed all its tests
                 result[rows] = Leaf(rows[0][0] if rows else None)
             elif rows not in split:
                 occurrence = self._choice(rows)

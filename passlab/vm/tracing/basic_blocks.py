@@ -105,8 +105,7 @@ class BasicBlockMaker:
         ):
             end += 1
         ending = code[end]
-        # It raises an error, which single instructions locate.
-        if ending.spec.flow is Flow.STOP:
+        if ending.spec.flow is Flow.STOP:  # it raises an error, which single instructions locate
             return None
         writer = _Writer(self.exe, code, facts, start)
         if not all(writer.write(pc) for pc in range(start, end)) or not writer.all_tensors_written:

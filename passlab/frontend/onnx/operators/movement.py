@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from typing import Any
+
 import numpy as np
 
 from passlab.frontend.building import ShapeEntry
@@ -198,9 +201,7 @@ def columns_to_image(n: OnnxNode, x: Expr, image_shape: Expr, block_shape: Expr)
     strides, dilations = n.integers("strides", [1] * rank), n.integers("dilations", [1] * rank)
     pads = n.integers("pads", [0] * 2 * rank)
     batch, rows, _ = n.static_shape(x)
-    taps = 1
-    for size in block:
-        taps *= size
+    taps = math.prod(block)
     extent = [(size - 1) * step + 1 for size, step in zip(block, dilations, strict=True)]
     counts = [(size + pads[at] + pads[at + rank] - extent[at]) // strides[at] + 1 for at, size in enumerate(image)]
     n.check_size(taps, taps)
@@ -209,17 +210,8 @@ def columns_to_image(n: OnnxNode, x: Expr, image_shape: Expr, block_shape: Expr)
     output_padding = [
         size + pads[at] + pads[at + rank] - extent[at] - (counts[at] - 1) * strides[at] for at, size in enumerate(image)
     ]
-    result = n(
-        f"nn.conv{rank}d_transpose",
-        columns,
-        kernel,
-        strides=strides,
-        padding=pads,
-        dilation=dilations,
-        output_padding=output_padding,
-        channels=1,
-        kernel_size=block,
-    )
+    window: dict[str, Any] = {"strides": strides, "padding": pads, "dilation": dilations, "kernel_size": block}
+    result = n(f"nn.conv{rank}d_transpose", columns, kernel, **window, output_padding=output_padding, channels=1)
     return reshape_to(n, result, [batch, rows // taps, *image])
 
 
