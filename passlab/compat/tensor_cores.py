@@ -44,8 +44,8 @@ def conv2d_legalize(attrs: Any, inputs: Sequence[Expr], arg_types: Sequence[Any]
         return None
     rows, inner, columns = pads
     operands = (
-        _padded(inputs[0], [{"N": rows, "C": inner}.get(axis, 0) for axis in layouts[0]]),
-        _padded(inputs[1], [{"I": inner, "O": columns}.get(axis, 0) for axis in layouts[1]]),
+        _pad(inputs[0], [{"N": rows, "C": inner}.get(axis, 0) for axis in layouts[0]]),
+        _pad(inputs[1], [{"I": inner, "O": columns}.get(axis, 0) for axis in layouts[1]]),
     )
     changes = {"channels": weight["O"] + columns} if columns else {}
     result = make("nn.conv2d", *operands, **{**dict(attrs.items()), **changes})
@@ -85,7 +85,7 @@ def _product(op: str, attrs: dict[str, Any], inputs: Sequence[Expr], arg_types: 
         return None
     rows, inner, columns = pads
     outer = [0] * (len(left.shape) - 2)
-    operands = _padded(inputs[0], [*outer, rows, inner]), _padded(inputs[1], [*outer, columns, inner])
+    operands = _pad(inputs[0], [*outer, rows, inner]), _pad(inputs[1], [*outer, columns, inner])
     if op == "nn.dense" and attrs.get("units") is not None:
         attrs["units"] += columns
     result = make(op, *operands, **attrs)
@@ -98,7 +98,7 @@ def _applies(arg_types: Sequence[Any]) -> bool:
     return target is not None and target.kind == "cuda" and is_static
 
 
-def _padded(expr: Expr, pads: Sequence[int]) -> Expr:
+def _pad(expr: Expr, pads: Sequence[int]) -> Expr:
     result: Expr = relay.nn.pad(expr, pad_width=tuple((0, pad) for pad in pads)) if any(pads) else expr
     return result
 

@@ -194,7 +194,7 @@ class _Reader(Generic[T]):
         return shown
 
     def _by_bytecode(self, run: dict[str, Any], exe: Executable, args: list[Any], log: Log) -> T:
-        trace = _unevaluated(self.cls(CodeMap(exe), log, args, str(self.head["entry"]), MachineEngine()), run)
+        trace = _with_values_on_demand(self.cls(CodeMap(exe), log, args, str(self.head["entry"]), MachineEngine()), run)
         exe.function(trace.entry)  # raises an error for an unknown name
         # bytecode has no nodes, from which the code map would compute its lines
         trace.code_map.__dict__["lines"] = lines_of(run["lines"], trace.code_map)
@@ -220,7 +220,9 @@ class _Reader(Generic[T]):
                 assert isinstance(branch, self.cls)
                 trace = _compare(branch, run, log)
         else:
-            trace = _unevaluated(self.cls(original.code_map, log, original.args, original.entry, MachineEngine()), run)
+            trace = _with_values_on_demand(
+                self.cls(original.code_map, log, original.args, original.entry, MachineEngine()), run
+            )
             trace.parent, trace.changes = (original, instant), changes
         remember(original, trace, keep=True)
         return trace
@@ -250,7 +252,7 @@ def _compare(trace: T, run: dict[str, Any], log: Log) -> T:
 
 
 # ---------------------------------------------------------------- values
-def _unevaluated(trace: T, run: dict[str, Any]) -> T:
+def _with_values_on_demand(trace: T, run: dict[str, Any]) -> T:
     """Let a trace of the virtual machine compute its values on first use."""
     trace.stopped = str(run["stopped"])
     trace.error = None if run["error"] is None else RunError(str(run["error"]))

@@ -55,7 +55,7 @@ def align(difference: Diff, before: ProgramLines, after: ProgramLines) -> list[R
             break
         function = functions.get(name) or _function_of([after[number] for number in right], difference)
         section = [*_align_section(function, before, after, left, right)]
-        rows += _paired(section) if name == edge else section
+        rows += _rows_to_last_pair(section) if name == edge else section
     return rows
 
 
@@ -67,7 +67,7 @@ def _function_of(lines: Sequence[Line], difference: Diff) -> FunctionDiff | None
     return next((f for f in difference.functions if subject in f.of_new), None)
 
 
-def _paired(rows: list[Row]) -> list[Row]:
+def _rows_to_last_pair(rows: list[Row]) -> list[Row]:
     """Return rows up to the last that has a line on either side."""
     while rows and NONE in rows[-1].kinds:
         rows.pop()

@@ -224,7 +224,7 @@ def _torch_lines(data: bytes) -> bytes:
     return _TORCH_PREFIX.sub(b"", data)
 
 
-def _unchanged(data: bytes) -> bytes:
+def _identity(data: bytes) -> bytes:
     return data
 
 
@@ -236,7 +236,7 @@ def _onnx_lines(data: bytes) -> bytes:
 
 
 FORMS = {
-    "": _unchanged,
+    "": _identity,
     "diff after": _diff_after,
     "diff before": _diff_before,
     "torch": _torch_lines,

@@ -35,7 +35,7 @@ def _no_gradient(orig: OpCall, grad: Expr) -> list[Expr]:
     return []
 
 
-def _filled(name: str, value: int, doc: str) -> Op:
+def _filled_operator(name: str, value: int, doc: str) -> Op:
     def kernel(attrs: Attrs) -> Array:
         return filled_array(attrs.shape, array_dtype(attrs.dtype), value, name)
 
@@ -58,8 +58,8 @@ def _filled(name: str, value: int, doc: str) -> Op:
     )(kernel)
 
 
-zeros = _filled("zeros", 0, "A tensor of zeros of the given shape and dtype.")
-ones = _filled("ones", 1, "A tensor of ones of the given shape and dtype.")
+zeros = _filled_operator("zeros", 0, "A tensor of zeros of the given shape and dtype.")
+ones = _filled_operator("ones", 1, "A tensor of ones of the given shape and dtype.")
 
 
 def _filled_like(name: str, fill: Callable[[Array], Array], doc: str) -> Op:

@@ -64,7 +64,7 @@ def _shape_only_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) ->
     return None if rank is None else TensorType((ANY,) * rank, attrs.dtype)
 
 
-def _filled(name: str, value: int, doc: str) -> Op:
+def _filled_operator(name: str, value: int, doc: str) -> Op:
     def kernel(attrs: Attrs, shape: Array) -> Array:
         return filled_array(_sizes(shape), array_dtype(attrs.dtype), value, name)
 
@@ -84,8 +84,8 @@ def _filled(name: str, value: int, doc: str) -> Op:
     )(kernel)  # fmt: skip
 
 
-zeros = _filled("dyn.zeros", 0, "A tensor of zeros with the shape that a vector holds.")
-ones = _filled("dyn.ones", 1, "A tensor of ones with the shape that a vector holds.")
+zeros = _filled_operator("dyn.zeros", 0, "A tensor of zeros with the shape that a vector holds.")
+ones = _filled_operator("dyn.ones", 1, "A tensor of ones with the shape that a vector holds.")
 
 
 def _full_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:

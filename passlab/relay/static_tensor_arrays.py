@@ -163,7 +163,7 @@ class StaticTensorArrayOps(ArrayNames):
         name = self.get_name("tensor_array_split")
         if not self.shape or (name in self.prelude.mod and not force_update):
             return
-        self._concatenated().define_tensor_array_write()
+        self._concatenate().define_tensor_array_write()
         value = self if value_shape is None else self._with_shape(value_shape)
         value.define_tensor_take()
         names = {"value": value.get_name("tensor_t"), "take": value.get_name("tensor_take")}
@@ -172,7 +172,7 @@ class StaticTensorArrayOps(ArrayNames):
     def define_tensor_array_concat(self) -> None:
         """Define `tensor_array_concat`: all tensors of an array, concatenated. Not for scalars."""
         if self.shape:
-            self._concatenated().define_tensor_concatenate()
+            self._concatenate().define_tensor_concatenate()
             self._define("tensor_array_concat", texts.CONCAT)
 
     def define_tensor_array_stack(self) -> None:
@@ -181,7 +181,7 @@ class StaticTensorArrayOps(ArrayNames):
         if self.batch_dim == 1:
             self._define("tensor_array_stack", texts.STACK_ONE)
         else:
-            self._stacked().define_tensor_concatenate()
+            self._stack().define_tensor_concatenate()
             self._define("tensor_array_stack", texts.STACK)
 
     def define_tensor_array_gather(self) -> None:
@@ -201,10 +201,10 @@ class StaticTensorArrayOps(ArrayNames):
         ops.define_tensor_adt()
         return ops
 
-    def _concatenated(self) -> StaticTensorArrayOps:
+    def _concatenate(self) -> StaticTensorArrayOps:
         return self._with_shape((ANY, *self.shape[1:]))
 
-    def _stacked(self) -> StaticTensorArrayOps:
+    def _stack(self) -> StaticTensorArrayOps:
         return self._with_shape((1 if self.batch_dim == 1 else ANY, *self.shape))
 
     def _define(self, canonical: str, text: Template, helper: str = "") -> None:
@@ -222,7 +222,7 @@ class StaticTensorArrayOps(ArrayNames):
         """Return the text for a placeholder; adds the definitions of the types in it."""
         kind, _, rest = word.partition("_")
         if kind in ("joined", "stacked"):
-            other = self._concatenated() if kind == "joined" else self._stacked()
+            other = self._concatenate() if kind == "joined" else self._stack()
             return other._substitute(rest or "element")
         if word == "tensor":
             return type_text(TensorType(self.shape, self.dtype))

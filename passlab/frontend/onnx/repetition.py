@@ -45,10 +45,10 @@ class Loop:
 
     def results(self) -> list[Expr]:
         """Return the last states, then the collected values, stacked along a new first axis."""
-        return self._unrolled() or self._recursive()
+        return self._unroll() or self._recursive()
 
     # ------------------------------------------------------------ unrolling
-    def _unrolled(self) -> list[Expr] | None:
+    def _unroll(self) -> list[Expr] | None:
         """Return the results of the unrolled loop; None if the number of iterations is unknown."""
         limit = None if self.limit is None else self.n.value(self.limit)
         condition = True if self.condition is None else self._truth(self.condition)

@@ -174,7 +174,7 @@ class FunctionCode:
         while isinstance(expr, Let):
             bound = expr.value
             if isinstance(bound, Function):
-                raise _unsupported("a function bound inside another", bound, "LambdaLift moves it to the module")
+                raise _unsupported_error("a function bound inside another", bound, "LambdaLift moves it to the module")
             # `_fields` and `_constant` look through a variable at its literal, which its register does not have.
             if isinstance(bound, (Constant, Tuple)):
                 self.bindings[expr.var] = bound
@@ -229,17 +229,17 @@ class FunctionCode:
         if isinstance(expr, TupleGetItem):
             return self.into(Opcode.GET_FIELD, operands[0], expr.index, ..., node=expr)
         if isinstance(expr, (RefCreate, RefRead, RefWrite)):
-            raise _unsupported("a reference", expr, "the `debug` executor runs programs with references")
+            raise _unsupported_error("a reference", expr, "the `debug` executor runs programs with references")
         if isinstance(expr, Constructor):
-            raise _unsupported(
+            raise _unsupported_error(
                 "a constructor as a value", expr, "EtaExpand(expand_constructor=True) wraps it in a function"
             )
-        raise _unsupported(f"a {type(expr).__name__}", expr)
+        raise _unsupported_error(f"a {type(expr).__name__}", expr)
 
     def _function(self, var: GlobalVar) -> int:
         number = self.pool.functions.get(var.name_hint)
         if number is None:
-            raise _unsupported(f"the primitive function @{var.name_hint} as a value", var)
+            raise _unsupported_error(f"the primitive function @{var.name_hint} as a value", var)
         return number
 
     # ------------------------------------------------------------ calls
@@ -295,7 +295,7 @@ class FunctionCode:
             return operands[0] if src == dst else self.into(Opcode.DEVICE_COPY, *operands, src, dst, ..., node=call)
         if name == "on_device":
             return self._on_device(call, operands)
-        raise _unsupported(
+        raise _unsupported_error(
             f"the operator `{name}` outside a kernel", call, "FuseOps and LowerTE put operators into kernels"
         )
 
@@ -303,7 +303,7 @@ class FunctionCode:
         """Return the fields of a tuple or of a variable bound to one. Raises `VerifyError` for other expressions."""
         value = self.bindings.get(expr) if isinstance(expr, Var) else expr
         if not isinstance(value, Tuple):
-            raise _unsupported("a kernel whose inputs and results are not tuple literals", expr)
+            raise _unsupported_error("a kernel whose inputs and results are not tuple literals", expr)
         return value.fields
 
     def _constant(self, expr: Expr) -> Constant | None:
@@ -351,5 +351,5 @@ def _parts_read(node: Expr) -> Sequence[Expr]:
     return (node.body,) if isinstance(node, Function) else tuple(children(node))
 
 
-def _unsupported(what: str, expr: Expr, hint: str | None = None) -> VerifyError:
+def _unsupported_error(what: str, expr: Expr, hint: str | None = None) -> VerifyError:
     return VerifyError(Diagnostic(f"the virtual machine cannot run {what}", expr.span, hint=hint))

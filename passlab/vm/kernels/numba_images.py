@@ -72,14 +72,14 @@ def _lay_out(image: Any, top: int, left: int, padding: Any, held: Any) -> None: 
             to[:] = padding
 
 
-def _aligned(size: int) -> Any:  # pragma: no cover
+def _aligned_memory(size: int) -> Any:  # pragma: no cover
     """Return new memory for so many numbers that begins with a line of cache: no vector lies across two lines."""
     memory = np.empty(size + 2 * LINE, np.float32)
     first = (np.uintp(-memory.ctypes.data) % np.uintp(4 * LINE)) // np.uintp(4)
     return memory[first : first + np.uintp(size + LINE)]
 
 
-aligned: Any = njit(_aligned)
+aligned: Any = njit(_aligned_memory)
 turn, lay_out = njit(_turn), njit(_lay_out)
 
 

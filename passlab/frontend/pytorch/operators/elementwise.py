@@ -59,7 +59,7 @@ def _round(operator: str, n: TorchNode, x: Expr) -> Expr:
     return n(operator, x) if n.is_float(x) else x
 
 
-def _promoted(operator: str, n: TorchNode, x: Any, y: Any) -> Expr:
+def _promote(operator: str, n: TorchNode, x: Any, y: Any) -> Expr:
     return n(operator, *n.promote(x, y))
 
 
@@ -84,8 +84,8 @@ for _table, _translate in (
     (FLOATS, _of_floats),
     (SAME_DTYPE, _unary),
     (ROUNDINGS, _round),
-    (COMPARISONS, _promoted),
-    (EXTREMES, _promoted),
+    (COMPARISONS, _promote),
+    (EXTREMES, _promote),
     (LOGICAL, _logical),
     (BITWISE, _bitwise),
     (SHIFTS, _bitwise),
