@@ -50,8 +50,7 @@ def resize_axes(
     if min(counts, default=1) < 1 or min(lengths, default=1) < 1:
         n.refuse("resizes from or to nothing", found=f"{list(lengths)} to {counts}")
     spatial = n.rank(x) - 2
-    # Relay's operator computes the scale from the sizes.
-    exact = all(c == length * s for c, length, s in zip(counts, lengths, scales, strict=True))
+    exact = all(c == length * s for c, length, s in zip(counts, lengths, scales, strict=True))  # Relay derives scales
     has_rank = spatial == 2 or (spatial in (1, 3) and resizing.method != "cubic")
     new_sizes = {axis: count for axis, count in zip(axes, counts, strict=True) if count != n.shape(x)[axis]}
     if exact and has_rank and has_relay_operator(resizing) and n.is_float(x) and all(axis > 1 for axis in new_sizes):

@@ -81,7 +81,7 @@ class PassInstrument:
     __repr__ = __str__
 
 
-_HOOKS = tuple(
+_HOOKS = tuple(  # derived from the class, so a new hook is known everywhere
     name for name in vars(PassInstrument) if not name.startswith("_") and callable(getattr(PassInstrument, name))
 )
 
@@ -115,6 +115,7 @@ def pass_instrument(pi_cls: Any = None) -> Any:
             PassInstrument.__init__(self)
 
         class_names = {name: getattr(cls, name) for name in ("__doc__", "__module__", "__qualname__")}
+        # Methods of the user's class come before those of the base.
         return type(cls.__name__, (cls, PassInstrument), {"__init__": init, **class_names})
 
     return decorate(pi_cls) if pi_cls is not None else decorate

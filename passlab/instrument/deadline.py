@@ -69,7 +69,7 @@ class Deadline:
         self._thread = threading.get_ident()
         self._frame = sys._getframe(1)
         self._wakes = self.seconds is not None and _may_wake()
-        if self.seconds is not None:
+        if self.seconds is not None:  # no thread for a block without a limit
             with _starting:
                 threading.Thread(target=self._watch, name="passlab-deadline", daemon=True).start()
         return self

@@ -94,6 +94,7 @@ def _all_magnitudes(rng: np.random.Generator, dtype: Any, shape: tuple[int, ...]
         signs = np.where(rng.random(shape) < 0.5, -1.0, 1.0)
         return np.asarray(signs * 10.0 ** rng.uniform(-3, 3, shape)).astype(dtype)
     low, high = _integer_range(dtype)
+    # Powers of two and their neighbours are where integers wrap and shifts overflow.
     powers = [2**k for k in range(high.bit_length())]
     edges = {low, high, 0, 1, -1, *(sign * p + d for p in powers for sign in (1, -1) for d in (-1, 0, 1))}
     inside = np.array([v for v in sorted(edges) if low <= v <= high], object)
@@ -129,6 +130,7 @@ def _overflowing(rng: np.random.Generator, dtype: Any, shape: tuple[int, ...], s
     if not is_float(dtype):
         high = _integer_range(dtype)[1]
         return _choose(rng, dtype, shape, (0, 1, 2, high // 2, high // 2 + 1, high))
+    # Half of the digits of the largest number: the product of two such numbers overflows.
     digits = float(np.log10(float(float_info(dtype).max)))
     signs = np.where(rng.random(shape) < 0.5, -1.0, 1.0)
     large = 10.0 ** rng.uniform(0.5 * digits, 0.8 * digits, shape)
@@ -150,7 +152,7 @@ def _special(rng: np.random.Generator, dtype: Any, shape: tuple[int, ...], sizes
         return values
     flat = values.ravel()
     count = max(1, round(flat.size * SPECIAL)) if flat.size else 0
-    where = rng.permutation(flat.size)[:count]
+    where = rng.permutation(flat.size)[:count]  # without repetition, so that exactly `count` elements are special
     flat[where] = np.resize(np.array([np.nan, np.inf, -0.0, -np.inf]), count).astype(dtype)
     return flat.reshape(shape)
 
@@ -236,6 +238,7 @@ def draws(mod: IRModule, entry: str = "main", seed: int = 0) -> Iterator[Draw]:
             if kind.make is None and plain:
                 return tuple(random_arguments(function, seed + position, "give it: inputs=[...]"))
             sizes = Sizes(kind.size, numbers)
+            # One generator for each parameter, so that none depends on the types of those before it.
             generators = [np.random.default_rng((seed, position, number)) for number in range(len(function.params))]
             pairs = zip(function.params, generators, strict=True)
             return tuple([_random_value(param, mod, rng, kind, sizes) for param, rng in pairs])
@@ -266,14 +269,14 @@ def numbers_of(function: Function) -> list[float]:
 
 def _random_value(param: Var, mod: IRModule, rng: np.random.Generator, kind: _DrawKind, sizes: Sizes) -> Value:
     """Return a value of a parameter's type, built from the inside out."""
-    positive = param.name_hint.endswith(("var", "gamma"))
+    positive = param.name_hint.endswith(("var", "gamma"))  # variances are not negative
     ty = param.checked_type_ or param.type_annotation or IncompleteType()
     build: list[tuple[str, Any, int]] = [("type", ty, 0)]
     values: list[Any] = []
     while build:
         action, what, depth = build.pop()
         if action == "tuple":
-            values[len(values) - depth :] = [tuple(values[len(values) - depth :])]
+            values[len(values) - depth :] = [tuple(values[len(values) - depth :])]  # one tuple in place of its fields
         elif action == "data":
             count = len(what.inputs)
             fields = values[len(values) - count :]

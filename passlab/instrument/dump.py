@@ -13,7 +13,7 @@ from passlab.ir.module import IRModule
 from passlab.table import Table, Tabular
 from passlab.transform.pass_info import PassInfo
 
-_OURS = re.compile(r"\d{3,}_[A-Za-z0-9_.-]*\.(relay|failed\.txt)")
+_OURS = re.compile(r"\d{3,}_[A-Za-z0-9_.-]*\.(relay|failed\.txt)")  # only files with such names may be removed
 _UNSAFE = re.compile(r"[^A-Za-z0-9_-]+")
 
 
@@ -66,7 +66,7 @@ class DumpIR(PassInstrument, Tabular):
     def _write(self, name: str, ending: str, text: str) -> None:
         file_name = f"{self._next:03d}_{_UNSAFE.sub('_', name)[:100]}{ending}"
         partial = self.dump_dir / f".{file_name}.{os.getpid()}.part"
-        partial.write_text(text, encoding="utf-8")
+        partial.write_text(text, encoding="utf-8")  # renamed when complete, so that no reader sees half a file
         partial.replace(self.dump_dir / file_name)
         self._written.append((self._next, name, file_name))
         self._next += 1

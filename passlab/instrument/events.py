@@ -63,11 +63,12 @@ class Rewrites:
         return len(self._flat) // 2
 
     def __iter__(self) -> Iterator[tuple[Expr, Expr]]:
+        # One iterator twice: `zip` takes two items in turn from the flat list.
         flat = iter(self._flat)
         return zip(flat, flat, strict=True)
 
     def __getitem__(self, index: int) -> tuple[Expr, Expr]:
-        at = range(len(self))[index]
+        at = range(len(self))[index]  # `range` also understands negative numbers, and raises `IndexError`
         return self._flat[2 * at], self._flat[2 * at + 1]
 
     def __repr__(self) -> str:

@@ -87,6 +87,7 @@ def first_wrong(
     order = post_order(after[entry])
     for carriers in (False, True):  # nodes that only pass a value on count where no operator is wrong
         for node in order:
+            # Operators first: where one is wrong, the nodes that pass its value on are wrong as well.
             if isinstance(node, _CARRIERS) is carriers and (wrong := comparison.wrong(node)) is not None:
                 return comparison.removed_operator(changes, wrong) if carriers or wrong.node is wrong.old else wrong
     return None
@@ -150,6 +151,7 @@ class _NodeComparison:
         if not isinstance(before, np.ndarray) or not isinstance(after, np.ndarray) or before.shape != after.shape:
             return False
         new_operands, old_operands = _operand_values(node, self.new), _operand_values(old, self.old)
+        # Other operands may explain it.
         if len(new_operands) != len(old_operands) or not all(map(_is_identical, new_operands, old_operands)):
             return False
         with np.errstate(all="ignore"):
@@ -187,6 +189,7 @@ def _parts_of_value(value: Any) -> list[Any]:
 
 def _sources(changes: Diff, rewrites: Iterable[tuple[Expr, Expr, str]]) -> Sources:
     """Return for each new node the node it came from, and the rule."""
+    # A recorded rewrite is surer than a match of the diff, so it is added last and wins.
     rewritten = {new: (old, rule) for old, new, rule in rewrites if new is not old}
     replaced = {old for old, _ in rewritten.values()}
     sources: Sources = {}
@@ -212,7 +215,7 @@ def _computed_operands(node: Expr) -> list[Expr]:
 def _trace_back(node: Expr, sources: Sources, values: Values) -> tuple[Expr | None, str]:
     """Follow rewrites back from a node to one of the old program; return it with the rule of the latest rewrite."""
     rule = sources[node][1] if node in sources else ""
-    seen: set[Expr] = set()
+    seen: set[Expr] = set()  # a pass may put an old node back: a cycle
     while node in sources and node not in seen:
         seen.add(node)
         node = sources[node][0]

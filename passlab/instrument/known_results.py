@@ -59,6 +59,7 @@ class KnownResults:
         arrays = [a for value in operands for a in (value if isinstance(value, tuple) else (value,))]
         if not all(isinstance(a, np.ndarray) for a in arrays) or sum(a.size for a in arrays) < LARGE:
             return None
+        # -1 tells a tensor from a tuple of one.
         lengths = tuple([len(v) if isinstance(v, tuple) else -1 for v in operands])
         return op, id(call.attrs), lengths, tuple([id(self._representative(a)) for a in arrays])
 
@@ -67,7 +68,7 @@ class KnownResults:
         for results in (self._new, self._old):
             if key in results.by_key:
                 result, attrs = results.by_key[key]
-                self.keep(key, result, attrs)
+                self.keep(key, result, attrs)  # used again, so it survives the next `begin_run`
                 return result
         return None
 
@@ -86,6 +87,7 @@ class KnownResults:
         new = self._new
         if id(array) in new.same:
             return new.same[id(array)][1]
+        # A few elements spread over the array tell most arrays apart without a full comparison.
         sample = np.linspace(0, array.size - 1, min(SAMPLE, array.size)).astype(np.int64)
         group = array.shape, array.dtype, array.flat[sample].tobytes()
         if id(array) in self._old.same:

@@ -34,6 +34,7 @@ class LastResort:
         self._timer = threading.Timer(limit, _exit_process, (threading.get_ident(), limit))
         self._timer.daemon = True
         self._timer.start()
+        # Replaced streams, as in notebooks, have no file descriptor for `faulthandler`.
         if sys.stderr is sys.__stderr__:
             faulthandler.dump_traceback_later(self.seconds + 2 * spare, exit=True)
         return self
@@ -56,4 +57,4 @@ def _exit_process(thread: int, seconds: float) -> None:
         "help: nothing in Python can stop such code; leave out the pass that makes the call, or fix it\n"
     )
     sys.stderr.flush()
-    os._exit(STATUS)
+    os._exit(STATUS)  # not `sys.exit`: that would wait for the thread in C

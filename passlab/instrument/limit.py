@@ -54,7 +54,7 @@ class PassLimit(PassInstrument, Tabular):
         name = run.pass_.info.name
 
         def permit(rule: str) -> bool:
-            number = len(self._rewrites) + 1
+            number = len(self._rewrites) + 1  # counted over all passes
             allowed = self.rewrites is None or number <= self.rewrites
             self._rewrites.append((number, name, rule, allowed))
             return allowed

@@ -32,7 +32,7 @@ class MemoryMeter:
             tracemalloc.start()
             self._started = True
         now, peak = tracemalloc.get_traced_memory()
-        for around in self._open[-1:]:
+        for around in self._open[-1:]:  # the peak so far belongs to the interval around this one
             around[1] = max(around[1], peak)
         tracemalloc.reset_peak()
         self._open.append(interval := [now, now])
@@ -41,7 +41,7 @@ class MemoryMeter:
     def end(self, interval: list[int]) -> tuple[int, int]:
         """End an interval; return (peak, kept): its highest and its last bytes above those at its start."""
         start, highest = interval
-        while any(other is interval for other in self._open):
+        while any(other is interval for other in self._open):  # also drops inner intervals that an error left open
             highest = max(highest, self._open.pop()[1])
         now, peak = tracemalloc.get_traced_memory()
         highest = max(highest, peak)

@@ -59,6 +59,7 @@ class ProgressInstrument(PassInstrument, Tabular):
         elif isinstance(parent.pass_, Sequential) and parent.parent is None and parent.requiring is None:
             names = [child.info.name for child in parent.pass_.passes]
             began = self._begun.get(id(parent), (parent, 0))[1]
+            # A skipped pass never begins, so the place is that of the next pass with this name.
             index = names.index(info.name, began) if info.name in names[began:] else began
             self._begun[id(parent)] = (parent, index + 1)
             self._begin_pass(index + 1, len(names), info.name)
@@ -78,7 +79,7 @@ class ProgressInstrument(PassInstrument, Tabular):
         if not self._draws_bar():
             self._out.write(f"{line}\n")
             return
-        done = _CELLS * (number - 1) // total
+        done = _CELLS * (number - 1) // total  # the pass that runs is not done
         shown = f"{'█' * done}{'░' * (_CELLS - done)} {line}"
         self._out.write(f"\r{shown.ljust(self._width)}")
         self._out.flush()

@@ -110,11 +110,12 @@ class EventRecorder(PassInstrument):
         event.parent, event.role = parent, "nested"
         if run.parent.requiring is not None:
             event.role = "required"
+            # The pass that requires this one begins after it, so it has no event yet.
             self._required.setdefault(run.parent, []).append(event)
             return
         if isinstance(run.parent.pass_, Sequential):
             event.role = "step"
-        for required in self._required.pop(run.parent, ()):
+        for required in self._required.pop(run.parent, ()):  # run before this event began, and belong to it
             required.parent = event
             event.children.append(required)
         parent.children.append(event)
@@ -154,6 +155,7 @@ class EventRecorder(PassInstrument):
     def snapshot(self, mod: IRModule) -> IRModule:
         """Return a snapshot of a module; the same snapshot again while its contents are the same objects."""
         cached = self._snapshots.get(id(mod))
+        # Compared by contents, since a module, unlike its nodes, may be changed.
         if cached is not None and cached[0] is mod and cached[1].same_contents(mod):
             return cached[1]
         result = mod.snapshot()
@@ -183,7 +185,7 @@ class EventRecorder(PassInstrument):
 
 def _note_functions(event: Event) -> None:
     """Record the functions that a pass replaced without reporting rewrites."""
-    if any(child.changed for child in event.children):
+    if any(child.changed for child in event.children):  # the changes are those of the passes inside
         return
     old = dict(event.before.items())
     for name, function in event.after.items():

@@ -32,6 +32,7 @@ class Size(NamedTuple):
     bytes: int = 0
 
 
+# Keyed by function: functions never change, and an entry goes with its function.
 _SIZES: WeakKeyDictionary[Expr, Size] = WeakKeyDictionary()
 _COUNTS: WeakKeyDictionary[Expr, tuple[int, Counter[str]]] = WeakKeyDictionary()
 
@@ -80,7 +81,7 @@ def function_size(function: Expr) -> Size:
         sum(c.macs or 0 for c in costly),
         sum((c.bytes_read or 0) + (c.bytes_written or 0) for c in costly),
     )
-    if function.checked_type_ is not None:
+    if function.checked_type_ is not None:  # without types the costs are incomplete
         _SIZES[function] = size
     return size
 

@@ -92,6 +92,7 @@ def _beyond_noise(
 ) -> Array:
     """Return which elements differ by more than noise explains and the promise allows."""
     if not is_float(old.dtype):
+        # Integers that noise moves are decided by rounding, as by a cast or a comparison.
         fragile = np.zeros(old.shape, bool)
         for other in moved:
             fragile |= np.asarray(other != old)
@@ -102,8 +103,8 @@ def _beyond_noise(
         spread, lost = np.zeros(a.shape), np.zeros(a.shape, bool)
         for other in moved:
             value = other.astype(np.float64)
-            lost |= np.isfinite(value) != np.isfinite(a)
-            spread = np.fmax(spread, np.abs(value - a))
+            lost |= np.isfinite(value) != np.isfinite(a)  # rounding decides whether it overflows
+            spread = np.fmax(spread, np.abs(value - a))  # `fmax` ignores NaN
         spread = np.where(np.isfinite(spread), spread, 0.0)
         if overall and spread.size:
             spread = np.full(spread.shape, spread.max())
@@ -132,7 +133,7 @@ def _arrays(value: Value) -> Iterator[tuple[str, Array]]:
         if isinstance(part, np.ndarray):
             yield path, part
             continue
-        if id(part) in seen:
+        if id(part) in seen:  # references may be cyclic
             continue
         fields: Sequence[Value] = ()
         if isinstance(part, tuple):

@@ -40,7 +40,7 @@ class TraceInstrument(PassInstrument, Tabular):
         event = {
             "name": info.name,
             "cat": "pass",
-            "ph": "X",
+            "ph": "X",  # a complete event: it has a start and a duration
             "pid": os.getpid(),
             "tid": threading.get_ident(),
             "dur": 0.0,
@@ -49,6 +49,7 @@ class TraceInstrument(PassInstrument, Tabular):
         }
         self._events.append(event)
         self._running.begin(event)
+        # Last, so that the work of the instrument does not count.
         event["ts"] = (perf_counter_ns() - self._origin) / 1000
 
     def run_after_pass(self, mod: IRModule, info: PassInfo) -> None:

@@ -108,6 +108,7 @@ class Trial:
             if self.inputs is None:
                 all_draws = draws(mod, self.entry, self.seed)
                 chosen = [draw for draw in all_draws if not self.kinds or draw.kind in self.kinds]
+                # False sorts before True, so the first kind comes first.
                 self._draws = tuple(sorted(chosen, key=lambda draw: draw.kind != self.first))
             else:
                 self._draws = (Draw(GIVEN, tuple(self._input_list(mod[self.entry]))),)
@@ -131,6 +132,7 @@ class Trial:
         """Return the cached runs of a program by the number of the draw, and make it the last program."""
         runs: dict[int, Run] = next((stored for program, stored in self._runs if program.same_contents(mod)), {})
         others = [pair for pair in self._runs if pair[1] is not runs]
+        # The first program and the last two.
         self._runs = [*(pair for pair in others[:-1] if self._is_first(pair[0])), *others[-1:], (mod, runs)]
         return runs
 
@@ -141,6 +143,7 @@ class Trial:
         others = [pair for pair in self._noisy if pair[1] is not results]
         self._noisy = [*(pair for pair in others if self._is_first(pair[0])), (mod, results)]
         if key not in results:
+            # Runs with fewer seeds are the beginning of those with more, so only the others run.
             fewer = max((c for n, x, c in results if (n, x) == (number, noise) and c < count), default=0)
             earlier = results.get((number, noise, fewer), [])
             arguments = self.draws(mod)[number].arguments
@@ -169,6 +172,7 @@ class Trial:
 
     def _results_of(self, number: int) -> KnownResults:
         """Return the cache of operator results on one of the draws."""
+        # Later draws get less memory.
         results = self._results.setdefault(number, KnownResults(MOST_BYTES // (1 + number)))
         results.begin_run()
         return results
@@ -227,6 +231,7 @@ class Trial:
                     return
                 run = self._run_draw(mod, draw, self._results_of(number))
                 if run.error is not None or not run.branches - self.taken:
+                    # The draw reaches nothing new, so its results are dropped.
                     self._results.pop(number)
                     continue
                 draw.kind = f"{draw.kind}, drawn again to reach a branch"

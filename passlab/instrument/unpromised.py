@@ -59,7 +59,7 @@ def purpose_of(before: IRModule, after: IRModule, entry: str) -> Purpose:
     }
     if not shorter:
         return Purpose()
-    least = min(float(float_info(array_dtype(d)).eps) for d in now | was)
+    least = min(float(float_info(array_dtype(d)).eps) for d in now | was)  # in units of the longer dtype
     return Purpose(noise=4 * max(float(float_info(array_dtype(d)).eps) for d in shorter) / least)
 
 
@@ -76,11 +76,11 @@ def without_continuation(mod: IRModule, entry: str) -> IRModule:
     if entry not in mod or not is_cps(mod[entry]):
         return mod
     function = mod[entry]
-    *own, _answer = function.type_params
+    *own, _answer = function.type_params  # the type of the answer comes last
     ty = function.params[-1].type_annotation
     if own or not isinstance(ty, FuncType):
         return mod
-    result = ty.arg_types[0]
+    result = ty.arg_types[0]  # the continuation takes what the function returns
     name = next(name for name in (f"{entry}_{n}" for n in range(len(mod) + 1)) if name not in mod)
     params = [Var(p.name_hint, p.type_annotation) for p in function.params[:-1]]
     value = Var("value", result)
@@ -144,6 +144,7 @@ def derivative_disagreement(
                 direction = (np.arange(direction.size) == only).astype(np.float64).reshape(argument.shape)
             slope_there = float(np.sum(slope.astype(np.float64) * direction))
             whole, half = (_central_difference(compute, arguments, index, direction, step) for step in (STEP, STEP / 2))
+            # Where the slopes on both sides differ, finite differences say nothing about the derivative.
             kink = abs(_kink(compute, arguments, index, direction, STEP / 2, middle))
             size = max(abs(whole), abs(half), abs(slope_there), 0.05)
             if kink > size / 4 or abs(whole - half) > CLOSE * size / 2 or abs(slope_there - half) <= 2 * CLOSE * size:

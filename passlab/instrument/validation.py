@@ -159,7 +159,7 @@ class _Comparison:
         started = perf_counter()
         all_draws = self.trial.draws(self.before)
         for number, draw in enumerate(all_draws):
-            if self.compared and perf_counter() - started > self.trial.seconds:
+            if self.compared and perf_counter() - started > self.trial.seconds:  # the first draw always counts
                 self.left_out.append(
                     f"{counted(len(all_draws) - number, 'kind')} of inputs for which there was no time"
                 )
@@ -253,6 +253,7 @@ class _Comparison:
                 noisy = self.trial.noisy(self.before, number, noise, count)
             except PasslabError:
                 return None  # it fails under noise, so nothing is known about rounding
+            # Few runs suffice to see that a difference is beyond even the largest spread of its tensor.
             if count < RUNS:
                 far = beyond(difference, before, after, noisy, self.contract, overall=True, steps=steps)
                 if far is not None:

@@ -77,6 +77,7 @@ class VerifyInstrument(PassInstrument, Tabular):
             return []
         context = run.context
         try:
+            # Without instruments, which would record or check the second run, too.
             with PassContext(context.opt_level, context.required_pass, context.disabled_pass, (), context.config):
                 second = run.pass_(before.snapshot())
         except PasslabError as error:

@@ -82,6 +82,7 @@ class NodeGraph:
     def replace(self, matched: Collection[Any], root: Any, *new: Any) -> None:
         """Replace the last matched node by new nodes, and remove the other matched nodes."""
         removed = {id(node) for node in matched}
+        # By identity: protobuf compares fields.
         at = next(index for index, node in enumerate(self.nodes) if node is root)
         remaining = [node for node in self.nodes[:at] if id(node) not in removed]
         rest = [node for node in self.nodes[at + 1 :] if id(node) not in removed]
@@ -232,6 +233,7 @@ def parallel_products(graph: NodeGraph, root: Any) -> bool:
     ends = [addition.output[0] for _, addition, _ in branches]
     parts = onnx().helper.make_node("Split", [total.output[0], split], ends, name=f"{root.name}_split", axis=-1)
     matched = [node for product_, addition, _ in branches for node in (product_, addition)]
+    # The new nodes go where the first old one was, before all readers.
     first = min(matched, key=lambda node: next(at for at, other in enumerate(graph.nodes) if other is node))
     graph.replace(matched, first, product, total, parts)
     return True
@@ -300,6 +302,7 @@ def shared_shift(graph: NodeGraph, root: Any) -> bool:
     old, new = readers[0].output[0], root.output[0]
     for reader, value in zip(readers[1:], shifts[1:], strict=True):
         del reader.input[:]
+        # The difference from the shift that the convolution adds now.
         reader.input.extend([new, graph.add_weight(f"{reader.name}_rest", value - shifts[0])])
     if old in graph.outputs:
         readers[0].op_type = "Identity"
@@ -336,6 +339,7 @@ def _is_reshape(graph: NodeGraph, node: Any) -> bool:
     shape = graph.shapes.get(node.input[0]) if node.op_type == "Transpose" else None
     if shape is None or not all(isinstance(size, int) for size in shape):
         return False
+    # Axes of size 1 do not affect the order of the elements.
     order = [axis for axis in attribute_value(node, "perm") or range(len(shape))[::-1] if shape[axis] != 1]
     return order == sorted(order)
 
@@ -364,7 +368,7 @@ def combine(graph: NodeGraph, skipped_rules: Collection[str] = ()) -> Counter[st
             before = len(graph.nodes)
             if rule(graph, graph.nodes[at]):
                 applied[name] += 1
-                at = max(at - (before - len(graph.nodes)), 0)
+                at = max(at - (before - len(graph.nodes)), 0)  # the removed nodes came before this one
             else:
                 at += 1
     return applied

@@ -86,6 +86,7 @@ class GraphEmitter:
     def constant(self, value: Any, dtype: str | None = None, hint: str = "const") -> str:
         """Return the name of a constant tensor; equal small ones share a name."""
         array = np.asarray(value) if dtype is None else np.asarray(value).astype(array_dtype(dtype))
+        # Large arrays are known by identity: hashing their bytes would take too long.
         key = (array.dtype.name, array.shape, array.tobytes()) if array.size <= 64 else (array.dtype.name, id(value))
         if key not in self._constants:
             name = self.fresh(hint)
@@ -173,6 +174,7 @@ class GraphEmitter:
                 self._record(node)
             else:
                 stack.append((node, 1))
+                # Reversed, so that the first operand is emitted first.
                 stack.extend((child, 0) for child in reversed(_operands(node)))
         if root not in self.values:
             self.refuse("a model has no functions as values")

@@ -130,6 +130,7 @@ def _graph(
     nodes, weights = Tidying(emitter.nodes, emitter.initializers, names).run()
     combined = NodeGraph(nodes, {tensor.name: tensor for tensor in weights}, names, emitter.shapes, emitter.opset)
     applied = combine(combined, skipped_rules)
+    # Rules leave weights behind that no node reads any more.
     read = {part for node in combined.nodes for part in names_read(node)} | set(names)
     weights = [tensor for part, tensor in combined.weights.items() if part in read]
     return helper.make_graph(combined.nodes, name, inputs, outputs, weights), applied
@@ -138,7 +139,7 @@ def _graph(
 def _remove_copies(nodes: list[Any], results: list[str], inputs: set[str], emitter: GraphEmitter) -> None:
     """Rename the results of nodes to the outputs of the model instead of copying them, where each has one output."""
     weights = {tensor.name for tensor in emitter.initializers}
-    copies = {node.input[0]: node for node in nodes[len(nodes) - len(results) :]}
+    copies = {node.input[0]: node for node in nodes[len(nodes) - len(results) :]}  # the last nodes, one for each result
     for result, copy in copies.items():
         if results.count(result) > 1 or result in inputs or result in weights:
             continue

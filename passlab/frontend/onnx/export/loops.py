@@ -43,7 +43,7 @@ class TailLoop:
         params = self.function.params
         if any(arg is None for arg in args):
             e.refuse("a loop carries a function")
-        with e.scope():
+        with e.scope():  # the condition before the first iteration
             first = self._condition(e)
         shapes = list(args)
         states = flat(shapes)
@@ -58,7 +58,7 @@ class TailLoop:
             with e.scope():
                 for param, names in zip(params, following, strict=True):
                     e.values[param] = names
-                next_condition = self._condition(e)
+                next_condition = self._condition(e)  # a Loop of ONNX tests at the end of its body
             inputs = [helper.make_tensor_value_info(e.fresh("round"), element_type("int64"), [])]
             inputs.append(helper.make_tensor_value_info(e.fresh("again"), element_type("bool"), []))
             kinds = [leaf for param in params for leaf in tensor_types(param.checked_type)]
@@ -67,6 +67,7 @@ class TailLoop:
                 for name, ty in zip(inner, kinds, strict=True)
             ]
             graph = e.graph(nodes, inputs, [next_condition, *flat(following)], "body")
+        # "": no limit of iterations.
         results = e.node_with(max(len(states), 1), "Loop", ["", first, *states], body=graph)
         last = refill(shapes, iter(results))
         with e.scope():

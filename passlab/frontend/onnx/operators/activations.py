@@ -20,7 +20,7 @@ def leaky_relu(n: OnnxNode, x: Expr) -> Expr:
 @onnx_operator("PRelu", 1, 6, 7, 9, 16)
 def prelu(n: OnnxNode, x: Expr, slope: Expr) -> Expr:
     """`where` of the input and its product with the slope; before opset 7 the slope runs along the channels."""
-    if n.version < 7 and n.rank(slope) == 1 and n.rank(x) > 2:
+    if n.version < 7 and n.rank(slope) == 1 and n.rank(x) > 2:  # slopes along axis 1
         slope = n("expand_dims", slope, axis=1, num_newaxis=n.rank(x) - 2)
     return n("where", n("less", x, 0), n("multiply", x, slope), x)
 

@@ -45,7 +45,7 @@ def power(n: OnnxNode, x: Expr, y: Expr) -> Expr:
     y = align_ranks(n, x, y)
     if n.dtype(x) == n.dtype(y):
         return n("power", x, y)
-    wide = n.dtype(x) if n.is_float(x) else n.dtype(y) if n.is_float(y) else "int64"
+    wide = n.dtype(x) if n.is_float(x) else n.dtype(y) if n.is_float(y) else "int64"  # the dtype that loses least
     return n.cast(n("power", n.cast(x, wide), n.cast(y, wide)), n.dtype(x))
 
 

@@ -17,6 +17,7 @@ def if_(n: OnnxNode, condition: Expr) -> list[Expr]:
     if value is not None:
         return n.subgraph(n.graph(branches[0] if value.any() else branches[1]), [])
     condition = n.scalar(condition)
+    # Branches without parameters: they use the names around them.
     true_values, false_values = (n.subgraph(n.graph(branch), []) for branch in branches)
     if len(true_values) != len(false_values):
         n.refuse("has branches with different numbers of results", str(len(true_values)), str(len(false_values)))
@@ -85,6 +86,7 @@ def _place_iteration_axes(n: OnnxNode, outputs: list[Expr]) -> list[Expr]:
     for output, named, backwards in zip(outputs, axes, back, strict=True):
         output = n("reverse", output, axis=0) if backwards else output
         axis = n.axis(named, n.rank(output))
+        # `order` has the old axis for each new place; the axis of iterations was 0.
         order = list(range(1, n.rank(output)))
         order.insert(axis, 0)
         result.append(n("transpose", output, axes=order) if axis else output)

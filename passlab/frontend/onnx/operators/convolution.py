@@ -47,7 +47,7 @@ def conv_transpose(n: OnnxNode, x: Expr, weight: Expr, bias: Expr | None = None)
         n.refuse("has windows of another rank than its image")
     extent = [(size - 1) * step + 1 for size, step in zip(kernel, dilations, strict=True)]
     pads, output_padding = _transposed_padding(n, x, strides, extent)
-    extension = [min(pad, 0) for pad in pads]
+    extension = [min(pad, 0) for pad in pads]  # negative padding extends the result, which is done by `nn.pad` below
     result = n(
         f"nn.conv{rank}d_transpose",
         x,
@@ -77,12 +77,13 @@ def _transposed_padding(n: OnnxNode, x: Expr, strides: list[int], extent: list[i
     if output_shape is None and not auto.startswith("SAME"):
         return (n.integers("pads", None) if auto == "NOTSET" else None) or [0] * 2 * rank, output_padding
     lengths = n.static_shape(x, range(2, 2 + rank))
+    # SAME gives the size of the image times the stride.
     sizes = (
         output_shape[-rank:] if output_shape else [length * step for length, step in zip(lengths, strides, strict=True)]
     )
     before, after = [], []
     for length, step, window, extra, size in zip(lengths, strides, extent, output_padding, sizes, strict=True):
-        total = step * (length - 1) + extra + window - size
+        total = step * (length - 1) + extra + window - size  # the size without padding, minus the size that is wanted
         half = total // 2
         upper = auto == "SAME_UPPER"
         before.append(half if upper else total - half)

@@ -16,6 +16,7 @@ from passlab.ir.types import Any
 def shape(n: OnnxNode, x: Expr) -> Expr:
     """The shape as a constant, or `shape_of` where it is not known."""
     rank = n.rank(x)
+    # As in a Python slice: negative positions count from the end, and all are cut to the rank.
     start, end = (
         min(max(at + rank if at < 0 else at, 0), rank) for at in (n.integer("start", 0), n.integer("end", rank))
     )
@@ -92,6 +93,7 @@ def one_hot(n: OnnxNode, indices: Expr, depth: Expr, values: Expr) -> Expr:
         n("greater_equal", n.cast(indices, "int64"), n("negative", count)),
         n("less", n.cast(indices, "int64"), count),
     )
+    # -1 is no class, so such an index gives a row of `off`.
     positions = n("where", inside, positions, n.constant(-1, "int64"))
     value = n.value(count)
     size = count if value is None else int(value)

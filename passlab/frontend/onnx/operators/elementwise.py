@@ -69,7 +69,7 @@ def clip(n: OnnxNode, x: Expr, low: Expr | None = None, high: Expr | None = None
     bounds = [n.value(bound) for bound in (low, high) if bound is not None]
     if len(bounds) == 2 and n.is_float(x) and all(bound is not None and bound.size == 1 for bound in bounds):
         a_min, a_max = (float(bound.reshape(-1)[0]) for bound in bounds if bound is not None)
-        if a_min <= a_max:
+        if a_min <= a_max:  # where bounds cross, ONNX takes the upper one, as below
             return n("clip", x, a_min=a_min, a_max=a_max)
     for operator, bound in (("maximum", low), ("minimum", high)):
         x = x if bound is None else n(operator, x, bound)

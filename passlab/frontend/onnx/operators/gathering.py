@@ -18,6 +18,7 @@ def gather(n: OnnxNode, x: Expr, indices: Expr) -> Expr:
     axis = n.axis(n.integer("axis", 0), n.rank(x))
     result = n("take", x, nonnegative_indices(n, indices, x, axis), axis=axis)
     sizes, positions = n.entries(x), n.value(indices)
+    # Of a computed shape some sizes may be known, and constant indices select them.
     if sizes is None or positions is None or positions.ndim > 1:
         return result
     selected = [sizes[int(position)] for position in positions.reshape(-1) if -len(sizes) <= position < len(sizes)]
@@ -43,6 +44,7 @@ def gather_nd(n: OnnxNode, x: Expr, indices: Expr) -> Expr:
     """`gather_nd`, whose index axis comes first."""
     batch_dims, rank = n.integer("batch_dims", 0), n.rank(indices)
     (length,) = n.static_shape(indices, [rank - 1])
+    # Relay has the parts of an index along the first axis, ONNX along the last.
     first = n("transpose", _nonnegative_tuples(n, indices, x, length, batch_dims), axes=[rank - 1, *range(rank - 1)])
     return n("gather_nd", x, first, batch_dims=batch_dims, index_rank=length)
 
@@ -106,5 +108,5 @@ def tensor_scatter(n: OnnxNode, cache: Expr, update: Expr, starts: Expr | None =
     if starts is not None:
         steps = n("add", steps, n("reshape", n.cast(starts, "int64"), newshape=[-1, *[1] * (len(shape) - 1)]))
     if n.choice("mode", "linear", ("linear", "circular")) == "circular":
-        steps = n("floor_mod", steps, length)
+        steps = n("floor_mod", steps, length)  # positions behind the end go on at the start
     return n("scatter_elements", cache, n("broadcast_to", steps, shape=shape), update, axis=axis)

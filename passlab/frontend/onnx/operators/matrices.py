@@ -19,7 +19,7 @@ def gemm(n: OnnxNode, a: Expr, b: Expr, c: Expr | None = None) -> Expr:
     """`nn.dense`, scaled, and `nn.bias_add` or `add`."""
     alpha, beta = n.number("alpha", 1.0), n.number("beta", 1.0)
     a = n("transpose", a, axes=[1, 0]) if n.flag("transA") else a
-    b = b if n.flag("transB") else n("transpose", b, axes=[1, 0])
+    b = b if n.flag("transB") else n("transpose", b, axes=[1, 0])  # `nn.dense` multiplies by the transposed weight
     result = n("nn.dense", a, b)
     result = result if alpha == 1 else n("multiply", result, n.constant(alpha, result))
     if c is None or beta == 0:
@@ -48,7 +48,7 @@ def determinant(n: OnnxNode, x: Expr) -> Expr:
 def _cofactors(n: OnnxNode, x: Expr, size: int) -> Expr:
     def entry(row: int, column: int) -> Expr:
         line = n("take", x, n.constant(row, "int64"), axis=n.rank(x) - 2)
-        return n("take", line, n.constant(column, "int64"), axis=n.rank(x) - 2)
+        return n("take", line, n.constant(column, "int64"), axis=n.rank(x) - 2)  # the axis of rows is gone
 
     def minor(rows: tuple[int, int], columns: tuple[int, int]) -> Expr:
         down = n("multiply", entry(rows[0], columns[0]), entry(rows[1], columns[1]))
@@ -58,5 +58,6 @@ def _cofactors(n: OnnxNode, x: Expr, size: int) -> Expr:
         return entry(0, 0)
     if size == 2:
         return minor((0, 1), (0, 1))
+    # Cyclic columns give each cofactor its sign.
     parts = [n("multiply", entry(0, c), minor((1, 2), ((c + 1) % 3, (c + 2) % 3))) for c in range(3)]
     return n("add", n("add", parts[0], parts[1]), parts[2])

@@ -123,7 +123,7 @@ def _equal_parts(n: OnnxNode, x: Expr, axis: int) -> list[int]:
     (length,) = n.static_shape(x, [axis])
     if not 0 < count <= max(length, 1):
         n.refuse("splits into an impossible number of parts", found=f"{count} parts of {length}")
-    part = -(-length // count)
+    part = -(-length // count)  # rounded up
     parts = [min(part, max(length - number * part, 0)) for number in range(count)]
     return parts
 
@@ -174,7 +174,7 @@ def space_to_depth(n: OnnxNode, x: Expr) -> Expr:
         return n("nn.space_to_depth", x, block_size=block, layout="NCHW")
     batch, channels, height, width = n.static_shape(x)
     parts = n("reshape", x, newshape=[batch, channels, height // block, block, width // block, block])
-    moved = n("transpose", parts, axes=[0, 1, 3, 5, 2, 4])
+    moved = n("transpose", parts, axes=[0, 1, 3, 5, 2, 4])  # the positions in a block go to the channels
     return n("reshape", moved, newshape=[batch, channels * block * block, height // block, width // block])
 
 

@@ -45,7 +45,7 @@ def instance_normalization(n: OnnxNode, x: Expr, scale: Expr, bias: Expr) -> Exp
 def layer_normalization(n: OnnxNode, x: Expr, scale: Expr, bias: Expr | None = None) -> list[Expr]:
     """`nn.layer_norm` along the last axis; by its formula along several, or where mean and deviation are outputs."""
     axis, rank, epsilon = n.axis(n.integer("axis", -1), n.rank(x)), n.rank(x), n.number("epsilon", 1e-5)
-    stash = n.integer("stash_type", 1)
+    stash = n.integer("stash_type", 1)  # 1: means and deviations are computed in float32
     is_last_axis = axis == rank - 1 and n.rank(scale) == 1 and n.shape(scale) == n.shape(x)[-1:]
     if is_last_axis and bias is not None and not n.uses_output(1) and not n.uses_output(2) and n.dtype(x) == "float32":
         return [n("nn.layer_norm", x, scale, bias, axis=-1, epsilon=epsilon)]

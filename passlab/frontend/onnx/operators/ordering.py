@@ -70,6 +70,7 @@ def unique(n: OnnxNode, x: Expr) -> list[Expr | None]:
     sorted_ = n.flag("sorted", True)
     values, firsts, inverse, count, counts = n.fields(n("unique", flat, is_sorted=sorted_, return_counts=True), 5)
     results = []
+    # Relay's results have the length of the input; all but `inverse` are valid up to `count`.
     for part, cut in ((values, True), (firsts, True), (inverse, False), (counts, True)):
         results.append(
             n(

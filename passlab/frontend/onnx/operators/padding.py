@@ -38,14 +38,14 @@ def pad_sides(n: OnnxNode, x: Expr, sides: list[list[int]], fill: Expr, mode: st
     """Return `x` with widths added at the sides of each axis, or cropped if they are negative."""
     for axis, (before, after) in enumerate(sides):
         if before < 0 or after < 0:
-            end = after if after < 0 else 2**63 - 1
+            end = after if after < 0 else 2**63 - 1  # behind any end, so nothing is cropped there
             x = n("strided_slice", x, begin=[max(-before, 0)], end=[end], strides=[1], axes=[axis])
     sides = [[max(before, 0), max(after, 0)] for before, after in sides]
     if not any(map(any, sides)):
         return x
     if mode == "wrap":
         return _wrap(n, x, sides)
-    if n.dtype(x) == "bool":
+    if n.dtype(x) == "bool":  # `nn.pad` takes numbers only
         x, fill = n.cast(x, "uint8"), n.cast(fill, "uint8")
         return n.cast(n("nn.pad", x, pad_width=sides, pad_value=fill, pad_mode=mode), "bool")
     return n("nn.pad", x, pad_width=sides, pad_value=fill, pad_mode=mode)
@@ -67,5 +67,6 @@ def _dynamic(n: OnnxNode, x: Expr, pads: Expr, fill: Expr, mode: str, axes: Expr
         n.refuse("pads some axes by widths that are computed", hint="make the widths constants of the model")
     if mode == "wrap":
         n.refuse("wraps round by widths that are computed", hint="make the widths constants of the model")
+    # ONNX lists all widths before the axes, then all after; Relay has pairs.
     widths = n("transpose", n("reshape", pads, newshape=[2, n.rank(x)]), axes=[1, 0])
     return n("nn.pad", x, pad_width=widths, pad_value=fill, pad_mode=mode)

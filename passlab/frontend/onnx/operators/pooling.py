@@ -52,6 +52,7 @@ def norm_pool(n: OnnxNode, x: Expr) -> Expr:
     """The root of the mean of powers, times the size of the window."""
     p = n.number("p", 2)
     powers = n("power", n("abs", x), float(p))
+    # Zeros of the padding add nothing to a sum, so the mean may count them.
     mean = _pool(n, "avg", powers, count_include_pad=True)
     return n("power", n("multiply", mean, math.prod(n.integers("kernel_shape"))), 1 / p)
 
@@ -98,7 +99,7 @@ def roi_align(n: OnnxNode, x: Expr, rois: Expr, batch: Expr) -> Expr:
     half = n.version >= 16 and n.text("coordinate_transformation_mode", "half_pixel") == "half_pixel"
     scale = n.number("spatial_scale", 1.0)
     if half:
-        rois = n("subtract", rois, 0.5 / scale)
+        rois = n("subtract", rois, 0.5 / scale)  # `half_pixel`: centres of pixels are at .5
     numbers = n("expand_dims", n.cast(batch, n.dtype(rois)), axis=1)
     size = [n.integer("output_height", 1), n.integer("output_width", 1)]
     return n(

@@ -76,7 +76,7 @@ def quantize(n: OnnxNode, x: Expr, scale: Expr, zero: Expr | None = None) -> Exp
     wide = _ratio_dtype(n, x, scale)
     ratio = n("divide", n.cast(x, wide), n.cast(_broadcastable(n, scale, x, axis, block), wide))
     if dtype not in _RANGES:
-        return n.cast(saturate(n, ratio, dtype), dtype)
+        return n.cast(saturate(n, ratio, dtype), dtype)  # 8-bit floats: the cast rounds
     result = round_half_to_even(n, ratio)
     if zero is not None:
         result = n("add", result, n.cast(_broadcastable(n, zero, x, axis, block), wide))

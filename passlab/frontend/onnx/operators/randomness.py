@@ -18,6 +18,7 @@ from passlab.ir.expr import Expr
 
 def _key(n: OnnxNode) -> Expr:
     """Return the initial state of a generator."""
+    # The bits of the float, since as integers 0.5 and 0.7 would be equal.
     seed = int(np.float32(n.number("seed")).view(np.uint32)) if n.has("seed") else zlib.crc32(n.name.encode())
     return n.constant([seed, 0, 0, 0, 0, 0, 0, 0, 1 << 63, 0], "uint64")
 

@@ -108,6 +108,7 @@ def _gru_step(n: OnnxNode, layer: Layer, x: Expr, states: list[Expr]) -> list[Ex
         first = n("add", first, bias_first)
     h_update, h_reset = _gates(n, first, 2)
     update, reset = f(_clip_to(n, n("add", x_update, h_update))), f(_clip_to(n, n("add", x_reset, h_reset)))
+    # Two definitions: the state is reset before the product with it, or the product is.
     before = n.flag("linear_before_reset")
     past = n("nn.dense", state if before else n("multiply", reset, state), r_new)
     past = past if bias_new is None else n("add", past, bias_new)
@@ -119,6 +120,7 @@ def _gru_step(n: OnnxNode, layer: Layer, x: Expr, states: list[Expr]) -> list[Ex
 def _lstm_step(n: OnnxNode, layer: Layer, x: Expr, states: list[Expr]) -> list[Expr]:
     f, g, h = layer.activations
     state, cell = states
+    # ONNX's order of the gates: input, output, forget, cell.
     into, out, forget, new = _gates(n, _with_state(n, layer, x, state), 4)
     peep: list[Expr | None] = [None] * 3
     if layer.peepholes is not None:
@@ -129,7 +131,7 @@ def _lstm_step(n: OnnxNode, layer: Layer, x: Expr, states: list[Expr]) -> list[E
 
     i = f(_clip_to(n, add_peephole(into, peep[0], cell)))
     if n.flag("input_forget"):
-        kept = n("subtract", n.constant(1, i), i)
+        kept = n("subtract", n.constant(1, i), i)  # coupled gates: as much is forgotten as comes in
     else:
         kept = f(_clip_to(n, add_peephole(forget, peep[2], cell)))
     cell = n("add", n("multiply", kept, cell), n("multiply", i, g(_clip_to(n, new))))
@@ -153,12 +155,14 @@ def _run(
     for time in reversed(range(count)) if back else range(count):
         new = step(n, layer, n("squeeze", parts[time], axis=[0]), states)
         output = new[0]
+        # Shorter sequences of the batch keep their last state, and have zeros as further outputs.
         if lengths is not None:
             is_active = n("expand_dims", n("greater", lengths, n.constant(time, lengths)), axis=1)
             output = n("where", is_active, output, n.constant(0, output))
             new = [n("where", is_active, after, before) for after, before in zip(new, states, strict=True)]
         states = new
         outputs.append(output)
+    # Backwards, the first output is that of the last step.
     return n("stack", n.builder.tuple(outputs[::-1] if back else outputs), axis=0), states
 
 
@@ -213,7 +217,7 @@ def recurrent(
     sequence = n("stack", n.builder.tuple(outputs), axis=1)
     last_states = [n("stack", n.builder.tuple(list(state)), axis=0) for state in zip(*lasts, strict=True)]
     if by_batch:
-        sequence = n("transpose", sequence, axes=[2, 0, 1, 3])
+        sequence = n("transpose", sequence, axes=[2, 0, 1, 3])  # to (batch, time, direction, hidden)
         last_states = [n("transpose", state, axes=[1, 0, 2]) for state in last_states]
     return [sequence, *last_states]
 

@@ -39,7 +39,7 @@ def log_sum_exp(n: OnnxNode, x: Expr, axes: list[int], keep: bool) -> Expr:
     if not axes:
         return x
     top = n("max", x, axis=axes, keepdims=True)
-    top = n("where", n("isfinite", top), top, n.constant(0, x))
+    top = n("where", n("isfinite", top), top, n.constant(0, x))  # infinity minus infinity would be NaN
     result = n("add", n("log", n("sum", n("exp", n("subtract", x, top)), axis=axes, keepdims=True)), top)
     return result if keep else n("squeeze", result, axis=axes)
 
@@ -75,7 +75,7 @@ def _entry(reduction: Reduction, axes_are_input: int) -> Callable[..., Expr]:
         else:
             named = [] if axes is None else n.constant_ints(axes, "the axes")
         rank = n.rank(x)
-        every = list(range(rank)) if not n.flag("noop_with_empty_axes") else []
+        every = list(range(rank)) if not n.flag("noop_with_empty_axes") else []  # by default, no axes mean all
         return reduction(n, x, [n.axis(axis, rank) for axis in named] or every, n.flag("keepdims", True))
 
     return translate

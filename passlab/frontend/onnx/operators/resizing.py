@@ -28,6 +28,7 @@ def upsample(n: OnnxNode, x: Expr, scales: Expr | None = None) -> Expr:
     else:
         factors = n.numbers("scales") if scales is None else _numbers(n, scales, "the scales")
     method = _METHODS[n.choice("mode", "nearest", tuple(_METHODS))]
+    # Lengths and scale are filled in for each axis.
     resizing = Resizing(0, 0, 1.0, method, "asymmetric", "floor", -0.75, False, False)
     return _by_scales(n, x, list(range(n.rank(x))), factors, resizing)
 
@@ -39,7 +40,7 @@ def resize(
     """`image.resize1d`, `image.resize2d` or `image.resize3d`; otherwise a product with a matrix for each axis."""
     old = n.version < 11
     if old:
-        roi, scales = None, roi
+        roi, scales = None, roi  # version 10 has the scales in place of the region
     rank = n.rank(x)
     axes = [n.axis(axis, rank) for axis in n.integers("axes", None) or range(rank)]
     resizing = Resizing(
@@ -90,6 +91,7 @@ def _by_sizes(
         sizes_now = n.static_shape(x, axes)
         ratios = [count / length for count, length in zip(counts, sizes_now, strict=True)]
         ratio = min(ratios) if policy == "not_larger" else max(ratios)
+        # Sizes are rounded to the nearest whole number.
         scales, counts = [ratio] * len(axes), [math.floor(ratio * length + 0.5) for length in sizes_now]
     return resize_axes(n, x, axes, counts, scales, resizing, region, n.number("extrapolation_value", 0.0))
 

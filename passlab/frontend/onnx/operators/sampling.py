@@ -71,5 +71,6 @@ def _just_above(n: OnnxNode, threshold: Expr) -> Expr:
     value = n.value(threshold)
     if value is not None:
         return n.constant(np.nextafter(value, np.float32(np.inf)), "float32")
+    # Bits of positive floats are ordered as integers are, so the next float has the next integer.
     bits = n("reinterpret", threshold, dtype="int32")
     return n("reinterpret", n("add", n("where", n("less", bits, 0), n.constant(0, bits), bits), 1), dtype="float32")

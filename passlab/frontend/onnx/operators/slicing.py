@@ -43,6 +43,7 @@ def _static(n: OnnxNode, x: Expr, begin: list[int], end: list[int], axes: list[i
     sizes = n.entries(x)
     if sizes is None or not positions:
         return result
+    # With a negative step, Python has None for an end before the first element.
     part = sizes[begin[0] : None if strides[0] < 0 and end[0] < -len(sizes) else end[0] : strides[0]]
     return n.constant(part, result) if all(isinstance(p, int) for p in part) else n.record_entries(result, part)
 

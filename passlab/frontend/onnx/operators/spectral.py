@@ -29,7 +29,7 @@ def fourier(n: OnnxNode, x: Expr, length: Expr | None = None, axis: Expr | None 
     moved = [n("transpose", part, axes=order) for part in (real, imaginary)]
     back = [int(a) for a in np.argsort(order)]
     if inverse and onesided:
-        points = 2 * (size - 1) if length is None else points
+        points = 2 * (size - 1) if length is None else points  # the spectrum has half of the points, and one
         spectrum = _full_spectrum(n, moved, points)
         signal = n.fields(n("dft", *spectrum, inverse=True), 2)[0]
         return n("expand_dims", n("transpose", signal, axes=back), axis=rank - 1)
@@ -45,6 +45,7 @@ def _full_spectrum(n: OnnxNode, half: list[Expr], points: int) -> list[Expr]:
     """Return the spectrum of a real signal of `points` samples from its first half, by conjugate symmetry."""
     kept = points // 2 + 1
     result = []
+    # Conjugate: the imaginary part changes its sign.
     for part, sign in zip((_fit_length(n, part, kept) for part in half), (1, -1), strict=True):
         axis = n.rank(part) - 1
         rest = n("take", part, n.constant(list(range(points - kept, 0, -1)), "int64"), axis=axis)
@@ -98,7 +99,7 @@ def mel_weights(n: OnnxNode, bands: Expr, size: Expr, rate: Expr, low: Expr, hig
     (count,), (length,), (samples,) = (n.constant_ints(x, "its sizes") for x in (bands, size, rate))
     edges = [float(n.constant_value(x, "its edges").reshape(())) for x in (low, high)]
     n.check_size(length // 2 + 1, count)
-    start, end = (2595 * np.log10(1 + edge / 700) for edge in edges)
+    start, end = (2595 * np.log10(1 + edge / 700) for edge in edges)  # to the mel scale
     mels = np.arange(count + 2) * ((end - start) / (count + 2)) + start
     bins = ((length + 1) * (700 * (10 ** (mels / 2595) - 1)) // samples).astype(int)
     table, positions = np.zeros((length // 2 + 1, count)), np.arange(length // 2 + 1)
