@@ -11,6 +11,7 @@ from passlab.display.dataflow import Box
 from passlab.ir.expr import Call
 from passlab.ir.op import Op
 
+# The heaviest first, after `other`.
 FAMILIES = ("other", "heavy", "pooling", "normalisation", "activation", "arithmetic", "movement", "reduction")
 _WORDS = (
     ("heavy", ("conv", "dense", "matmul", "einsum", "attention", "lstm", "sparse_dense")),

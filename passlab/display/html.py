@@ -28,6 +28,7 @@ _TAGS = frozenset(
 )  # fmt: skip
 _VOID = frozenset(("img",))
 _WORDS = frozenset(("title", "alt", "aria_label"))  # may hold any text
+# `\Z`, since `$` also matches before a newline at the end.
 _CHECKED = {
     "style": re.compile(r"[-+*/\w:;,.%#() !']*\Z", re.ASCII),
     "class_": re.compile(r"[-a-z0-9 ]+\Z"),
@@ -96,6 +97,7 @@ def _attribute(key: str, value: object) -> str:
     if key in _NUMBERS and isinstance(value, (int, float)):
         return f'{name}="{_number(value)}"'
     check = _CHECKED.get(key)
+    # An address in a style would be fetched from the network.
     if check is None or not check.match(str(value)) or "url(" in str(value):
         raise ValueError(f"passlab writes no attribute {key}={value!r}")
     return f'{name}="{value}"'

@@ -217,7 +217,7 @@ def _plain(value: Any) -> str | float:
     """A cell as JSON: a number, or else text."""
     if isinstance(value, bool):
         return "yes" if value else "no"
-    exact = isinstance(value, int | float) and abs(value) < 1 << 53
+    exact = isinstance(value, int | float) and abs(value) < 1 << 53  # browsers read numbers as float64
     return value if exact else visible(str(value))
 
 

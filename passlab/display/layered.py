@@ -84,6 +84,7 @@ class _Drawing:
     def sort(self) -> None:
         """Sort each layer by its neighbours above, then by those below, `SWEEPS` times."""
         place = {number: at for layer in self.layers for at, number in enumerate(layer)}
+        # The barycentre heuristic of Sugiyama, Tagawa and Toda (1981).
         for _ in range(SWEEPS):
             for neighbours, layers in ((self.above, self.layers), (self.below, self.layers[::-1])):
                 for layer in layers:
@@ -113,6 +114,7 @@ class _Drawing:
             at += 0.0 if before is None else (self.widths[before] + self.widths[number]) / 2 + GAP
             offsets.append(at)
         blocks: list[tuple[float, int]] = []  # sum of what neighbours would have without their offsets, and how many
+        # Pool adjacent violators: neighbours in the wrong order are merged, and share the mean of their targets.
         for target, offset in zip(targets, offsets, strict=True):
             total, count = target - offset, 1
             while blocks and blocks[-1][0] * count > total * blocks[-1][1]:
@@ -151,6 +153,7 @@ class _Drawing:
         for lane in lanes:
             top, bottom = tops[self.ranks[lane]]
             x = self.x[lane]
+            # Three points for each cubic curve: an S to the lane, then a straight line through it.
             points += [at, (y + top) / 2, x, (y + top) / 2, x, top, x, top, x, bottom, x, bottom]
             at, y = x, bottom
         x, top = self.x[target], boxes[target][1] - self.sizes[target][1] / 2

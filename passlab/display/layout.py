@@ -153,6 +153,7 @@ def _run(dot: str) -> bytes:
     spec = find_spec("pygraphviz")
     if spec is not None and spec.origin is not None:
         folder = str(Path(spec.origin).parent.parent)
+        # -I: no path of the environment or of the current folder.
         command = [sys.executable, "-I", str(WORKER), folder, str(math.ceil(seconds))]
     else:
         program = shutil.which("dot")
@@ -183,7 +184,7 @@ def _read(drawing: dict[str, Any], graph: Dataflow) -> GraphLayout:
         name = item["name"]
         if name.startswith("cluster_") and "bb" in item:
             x0, y0, x1, y1 = _numbers(item["bb"], 4)
-            groups[int(name[8:])] = (x0, height - y1, x1, height - y0)
+            groups[int(name[8:])] = (x0, height - y1, x1, height - y0)  # Graphviz counts y upwards
         elif "pos" in item:
             x, y = _numbers(item["pos"], 2)
             number_of[item["_gvid"]] = int(name[1:])
@@ -192,6 +193,7 @@ def _read(drawing: dict[str, Any], graph: Dataflow) -> GraphLayout:
     for edge in drawing.get("edges", []):
         ends = number_of[edge["tail"]], number_of[edge["head"]]
         drawn.setdefault(ends, []).append(_curve(edge.get("pos", ""), height))
+    # Several arrows may join the same two boxes: each takes its own curve.
     arrows = [(drawn.get((a.source, a.target)) or [[]]) for a in graph.arrows]
     return GraphLayout(
         width,
@@ -221,6 +223,7 @@ def _curve(text: str, height: float) -> list[float]:
         else:
             x, y = _numbers(part, 2)
             points += (x, round(height - y, 2))
-    if len(points) % 6 != 2:
+    if len(points) % 6 != 2:  # a start point, then three points for each curve
         raise ValueError(text)
+    # A straight line as a cubic curve: its control points are its ends.
     return points + points[-2:] + head + head if head else points

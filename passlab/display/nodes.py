@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from passlab.lab.recording import Recording
 
 NO_NODE = -1
-_numbers: WeakKeyDictionary[Expr, int] = WeakKeyDictionary()
+_numbers: WeakKeyDictionary[Expr, int] = WeakKeyDictionary()  # weak, so that numbers keep no program alive
 _nodes: WeakValueDictionary[int, Expr] = WeakValueDictionary()
 _next = count()
 

@@ -89,11 +89,11 @@ def document(view: View, answers: Answers | None = None, *more: Markup) -> str:
     code = inline(view.script)
     parts = list(view.parts())
     first = next((at for at, part in enumerate(parts) if at and not part.first), len(parts))
-    assert not re.search("<(?:/?script|!--)", code, re.IGNORECASE)
+    assert not re.search("<(?:/?script|!--)", code, re.IGNORECASE)  # these would end the script element early
     return _PAGE.format(
         title=escape(data["title"]),
         style=style(),
-        state=state.replace("<", "\\u003c"),
+        state=state.replace("<", "\\u003c"),  # a name with `</script>` would end the element
         script=code,
         host=_HOST,
         first=div("pl-first", html_of(parts[:first])),

@@ -76,5 +76,5 @@ def stored_comparison(recording: Recording, room: int = PAIRS) -> dict[str, Any]
 def _pairs(last: int) -> Iterator[tuple[int, int]]:
     """Yield the pairs of an earlier and a later step, the input and each one against the last before all others."""
     first = [(0, last), *((step, last) for step in range(last - 1, 0, -1)), *((0, step) for step in range(1, last))]
-    yield from dict.fromkeys(first)
+    yield from dict.fromkeys(first)  # each pair once
     yield from ((a, b) for a in range(1, last) for b in range(a + 1, last))

@@ -152,6 +152,7 @@ def _segments(graph: Dataflow, order: list[int], homes: Sequence[int], small: se
         positions = [position[number] for number in members]
         ends[min(positions)] = max(ends[min(positions)], *positions)
     segments: list[list[int]] = [[]]
+    # `far` is the last place that an arrow from before reaches, `end` the last place of the groups that are open.
     far = end = -1
     for place, number in enumerate(order):
         segments[-1].append(number)
@@ -183,6 +184,7 @@ def _token(graph: Dataflow, segment: list[int], producers: list[list[int]]) -> _
         (
             _box_key(graph.boxes[number]),
             groups.setdefault(graph.boxes[number].group, len(groups)),
+            # Distances, which are equal in equal segments.
             tuple(sorted(place - inside[p] if p in inside else -1 for p in producers[number])),
         )
         for place, number in enumerate(segment)
@@ -234,7 +236,7 @@ def squeeze(tokens: list[_Token], accepts: Callable[[list[list[_Token]]], bool] 
 
     `accepts` may refuse bodies; with it there are no repeats of repeats.
     """
-    numbers: dict[Hashable, int] = {}
+    numbers: dict[Hashable, int] = {}  # numbers are compared faster than keys
     tokens = [replace(token, key=numbers.setdefault(token.key, len(numbers))) for token in tokens]
     period = 1
     while period <= min(len(tokens) // 2, LONGEST_PERIOD):
@@ -242,20 +244,21 @@ def squeeze(tokens: list[_Token], accepts: Callable[[list[list[_Token]]], bool] 
             bodies = [tokens[start + turn * period : start + (turn + 1) * period] for turn in range(count)]
             if accepts is None or accepts(bodies):
                 break
-        else:
+        else:  # no run of this period was accepted
             period += 1
             continue
         key = ("repeat", count, tuple(token.key for token in bodies[0]))
         item = Repeat(tuple(tuple(token.item for token in body) for body in bodies))
         weight = sum(token.weight for body in bodies for token in body)
         tokens = [*tokens[:start], _Token(key, item, weight), *tokens[start + count * period :]]
-        period = 1 if accepts is None else period
+        period = 1 if accepts is None else period  # the new repeat may be part of a shorter period
     return tokens
 
 
 def _runs(tokens: list[_Token], period: int) -> Iterator[tuple[int, int]]:
     """Yield where runs of at least two equal periods start, and how many periods there are."""
     keys = [token.key for token in tokens]
+    # A run needs `period` equal comparisons in a row, which a search in bytes shows.
     if b"\1" * period not in bytes(map(eq, keys, keys[period:])):
         return  # as for most periods: looked up fast
     length = 0
@@ -264,6 +267,7 @@ def _runs(tokens: list[_Token], period: int) -> Iterator[tuple[int, int]]:
             length += 1
             continue
         if length >= period:
+            # `length` equal comparisons: so many tokens and a period.
             start, count = place - length, (length + period) // period
             if sum(token.weight for token in tokens[start : start + period]) >= LEAST_WEIGHT:
                 yield start + _rotation(tokens, start, length + period - count * period, period), count

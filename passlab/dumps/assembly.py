@@ -111,7 +111,7 @@ class Assembly:
                 self._clean.add(clean)
         if holes and not banner.holes:
             banner.holes = tuple(banner.body + at for at in holes)
-            for start, end in zip(banner.holes[::2], banner.holes[1::2], strict=True):
+            for start, end in zip(banner.holes[::2], banner.holes[1::2], strict=True):  # start, end, start, ...
                 self.other.append(Excerpt(banner.source, (start, end)))
             self.crash = crash or self.crash
         spans = banner.spans()
@@ -145,7 +145,7 @@ class Assembly:
                 part = _excerpt_of_part(banner, whole.spans, cuts, whole.form)
             part.digest = hash(text)
             names.append(self._unit_name(name, banner))
-            pieces.append(self._pieces.setdefault((part.digest, part.form), part))
+            pieces.append(self._pieces.setdefault((part.digest, part.form), part))  # equal texts are one object
         key = tuple(names)
         return self._names.setdefault(key, key), tuple(pieces)
 
@@ -235,7 +235,7 @@ class Assembly:
                         begun.children += lost.children
                         self._orphans.append(lost)
                 return begun
-            if len(self._open) - at > 64:
+            if len(self._open) - at > 64:  # no search further back
                 break
         return None
 
@@ -394,7 +394,7 @@ def _excerpt_of_part(banner: Banner, spans: tuple[int, ...], cuts: tuple[int, ..
         return Excerpt(banner.source, spans, 0, form)
     result: list[int] = []
     for start, end in _span_pairs(cuts):
-        at = 0
+        at = 0  # bytes of the body before the span
         for low, high in _span_pairs(spans):
             size = high - low
             first, last = max(start, at), min(end, at + size)

@@ -115,6 +115,7 @@ def llvm_pass_argument(name: str) -> str:
     if name in _LLVM_NAMES:
         return _LLVM_NAMES[name]
     base = _FUNCTION_PASS.sub("", name.partition("<")[0])
+    # Before a capital after a small letter, and before the last capital of several: `GlobalDCEPass`.
     words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "-", base)
     return words.lower()
 

@@ -55,7 +55,7 @@ class TextComparison(Tabular):
 
     def _pairs(self) -> Iterator[Pair]:
         old, new = ([(s.name, s.unit) for s in recording.steps] for recording in (self.left, self.right))
-        matcher = SequenceMatcher(None, old, new, autojunk=False)
+        matcher = SequenceMatcher(None, old, new, autojunk=False)  # `autojunk` would ignore frequent passes
         for tag, i, k, j, m in matcher.get_opcodes():
             here, there = self.left.steps[i:k], self.right.steps[j:m]
             if tag == "equal":

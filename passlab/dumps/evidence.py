@@ -146,6 +146,7 @@ def _on_another_program(step: Step, last: Step | int | None, assembly: Assembly)
     if step.after_body.lines < EMPTY and _NOTHING.search(step.after_body.data):
         step.verdict, step.ambiguous, step.note = "unknown", True, ELSEWHERE
         return True
+    # Steps count from 1: index `number - 1` is this one, and `number - 2` the last, which differs.
     for at in range(step.number - 3, max(step.number - 3 - FAR, -1), -1):
         if assembly.steps[at].digest == step.digest and assembly.steps[at].names == step.names:
             for other in assembly.steps[at + 1 : step.number - 1]:
@@ -341,7 +342,7 @@ def _judge_ambiguous(step: Step, assembly: Assembly) -> None:
 
 def retract(name: str, steps: list[Step]) -> None:
     """Withdraw the verdicts on an operation after a program with several operations of its name."""
-    for last, step in zip([None, *steps], steps, strict=False):
+    for last, step in zip([None, *steps], steps, strict=False):  # each with the one before
         if not step.names or step.names[0] != name:
             continue
         step.ambiguous, step.since, step.note = True, step.number, step.note or SEVERAL
@@ -417,4 +418,4 @@ def is_only_changes(steps: list[Step]) -> bool:
     """
     seen = [step for step in steps if step.after_body is not None and (step.is_exact or step.since < step.number)]
     unchanged = sum(step.verdict == "unchanged" for step in seen)
-    return len(seen) >= 4 and unchanged * 20 <= len(seen)
+    return len(seen) >= 4 and unchanged * 20 <= len(seen)  # at most one in twenty

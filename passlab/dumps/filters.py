@@ -26,7 +26,7 @@ _BLOB = re.compile(r'(dense(?:_resource)?<)("0x[0-9A-Fa-f]{32,}"|[^<>]{120,})(>)
 _COMMENT = re.compile(r"\s+(?:;|//|#) [^\"]*$|^\s*(?:;|//)(?! Machine| (?:Preheader|Loop|Exit)).*$")
 
 
-_NEVER = re.compile(r"(?!)")
+_NEVER = re.compile(r"(?!)")  # an empty negative lookahead matches nowhere
 # For each filter a pattern of lines that are noise, and one of ranges that are.
 _PATTERNS = {
     "debug info": (_DEBUG_LINE, _DEBUG_USE),

@@ -89,7 +89,7 @@ def scan_gcc(files: list[Path]) -> Scan:
 def split_gcc(data: bytes) -> list[tuple[str, int, int]]:
     """Return name, start and end of each function in a dump of GCC: its code, without the log of a pass."""
     heads = list(_GCC_FUNCTION.finditer(data))
-    ends = [match.start() for match in heads[1:]] + [len(data)] * bool(heads)
+    ends = [match.start() for match in heads[1:]] + [len(data)] * bool(heads)  # no end without a head
     parts = []
     for head, end in zip(heads, ends, strict=True):
         start = head.end()

@@ -43,7 +43,7 @@ def find_holes(data: bytes, last: bool, language: str) -> tuple[tuple[int, ...],
         end = match.end()
         if context := _CONTEXT.match(data, end, limit):
             end = context.end()
-        if holes and holes[-1] >= match.start():
+        if holes and holes[-1] >= match.start():  # adjacent holes become one
             holes[-1] = max(end, holes[-1])
         else:
             holes += [match.start(), end]

@@ -92,6 +92,7 @@ def _mlir_parts(data: bytes) -> Iterator[Part]:
         pairs = [(edges[i], edges[i + 1]) for i in range(0, len(edges), 2)]
         text = mlir.dedent(b"".join([data[a:b] for a, b in pairs]), indent)
         if b"iree.fixedpoint." in text:
+            # Twice, since the first time may leave an empty `attributes {}`.
             text = _DRIVER.sub(b"", _DRIVER.sub(b"", text))
         if b"#" in text or b"!" in text:
             text = _DIALECT.sub(b"", mlir.replace_aliases(text, aliases))

@@ -50,7 +50,7 @@ def parse_heading(line: str) -> tuple[str, str, str, str, str] | None:
     if (
         plain.startswith("*** IR Dump After ") and plain.endswith(" ***") and not plain[:-4].endswith(_ENDS)
     ):  # the usual case
-        name, sign, unit = plain[18:-4].partition(" on ")
+        name, sign, unit = plain[18:-4].partition(" on ")  # between "*** IR Dump After " and " ***"
         if sign and not unit.endswith(")"):
             return "after", name, unit, "", UNIT
     match = _HEAD.fullmatch(line)
@@ -224,6 +224,7 @@ def split_ir(data: bytes) -> list[tuple[str, int, int]]:
                 break
             start = line
         close = data.find(b"\n}", match.end())
+        # `find` gives -1 in the last line, so the sum is 0, and the end is that of the data.
         end = len(data) if close < 0 else data.find(b"\n", close + 1) + 1 or len(data)
         if parts and start < parts[-1][2]:
             continue

@@ -197,7 +197,7 @@ def split_ops(data: bytes) -> list[tuple[str, int, int, int]]:
     at = data.find(b"{\n")
     while at >= 0:
         start = data.rfind(b"\n", 0, at) + 1
-        pattern = _GENERIC if data[at - 1 : at] == b"(" else _OPENING
+        pattern = _GENERIC if data[at - 1 : at] == b"(" else _OPENING  # the generic form has `({`
         match = pattern.fullmatch(data, start, at + 1)
         at = data.find(b"{\n", at + 2)
         if match is None:
@@ -246,6 +246,7 @@ _VALUE = re.compile(rb"[%^][\w.$-]+")
 def renumber(text: bytes) -> bytes:
     """Return text with its values and blocks numbered from 0; the generic form numbers them across the module."""
     names: dict[bytes, bytes] = {}
+    # The first byte stays: % of a value, ^ of a block.
     return _VALUE.sub(lambda m: names.setdefault(m[0], b"%c%d" % (m[0][0], len(names))), text)
 
 

@@ -27,7 +27,7 @@ def fields(data: bytes) -> Iterator[tuple[int, Any]]:
     at, size = 0, len(data)
     while at < size:
         key, at = _varint(data, at)
-        number, wire = key >> 3, key & 7
+        number, wire = key >> 3, key & 7  # a key is the number of the field, then three bits for the wire type
         if wire == 0:
             value, at = _varint(data, at)
             yield number, value
@@ -51,6 +51,7 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
             raise DumpError(Diagnostic("the ONNX model is cut off"))
         byte = data[at]
         at += 1
+        # Seven bits of each byte, the lowest ones first; the eighth says that more bytes follow.
         value |= (byte & 0x7F) << shift
         shift += 7
         if byte < 0x80:
@@ -80,10 +81,11 @@ def model_text(data: bytes) -> str:
 
 
 def _model_text(data: bytes) -> str:
-    graph = _first_field(data, 7)
+    graph = _first_field(data, 7)  # 7: ModelProto.graph
     if not isinstance(graph, bytes) or not graph:
         raise DumpError(Diagnostic("this is not an ONNX model: it has no graph"))
     lines = [f"graph {_decode_text(_first_field(graph, 2))} {{"]
+    # Fields of GraphProto: 1 nodes, 2 name, 5 initializers, 11 inputs, 12 outputs.
     for value in _bytes(_field_values(graph, 11)):
         lines.append(f"  input %{_value_text(value)}")
     for value in _bytes(_field_values(graph, 5)):
@@ -118,6 +120,7 @@ def _bytes(values: list[Any]) -> list[bytes]:
 
 
 def _node_text(node: bytes) -> str:
+    # Fields of NodeProto: 1 inputs, 2 outputs, 4 operator, 5 attributes, 7 domain.
     inputs = ", ".join(f"%{_decode_text(v)}" if v else "none" for v in _field_values(node, 1))
     outputs = ", ".join(f"%{_decode_text(v)}" for v in _field_values(node, 2))
     domain = _decode_text(_first_field(node, 7))
@@ -149,7 +152,7 @@ def _attribute_text(data: bytes) -> str:
 
 def _ints(value: Any) -> list[int]:
     if isinstance(value, int):
-        return [value - (1 << 64) if value >> 63 else value]
+        return [value - (1 << 64) if value >> 63 else value]  # two's complement
     numbers, at = [], 0
     while at < len(value):
         number, at = _varint(value, at)
@@ -176,6 +179,7 @@ def _tensor_text(data: bytes) -> str:
     dims: list[int] = []
     for value in _field_values(data, 1):
         dims += _ints(value)
+    # Not its name and its documentation.
     shown = [(number, value) for number, value in fields(data) if number not in (8, 12)]
     content = b"".join([b"%d" % n + (v if isinstance(v, bytes) else b"%d" % v) for n, v in shown])
     digest = hashlib.blake2b(content, digest_size=6).hexdigest()

@@ -256,7 +256,7 @@ def bisect(recording: TextRecording, predicate: Any, unit: str | None, low: int,
 
     end = len(recording.steps) if high is None else recording.number_of(high)
     start = recording.number_of(low)
-    points = sorted({start, end, *_version_steps(recording, unit, start, end)})
+    points = sorted({start, end, *_version_steps(recording, unit, start, end)})  # the program differs only after these
     while len(points) > 1 and not _is_known(recording, points[0], unit):
         points.pop(0)
     if not points or not holds(points[0]):
@@ -369,11 +369,12 @@ def nest(recording: TextRecording, number: int, text_of: Callable[[Excerpt], str
             texts[name] = text_of(piece).split("\n")
             order.append(name)
     whole: list[str] = []
+    # Children come after their parents, so they are complete when they are inserted.
     for name in reversed(order):
         parent = name.rpartition("/")[0]
         lines = texts[name]
         if parent in texts and len(texts[parent]) > 1:
-            texts[parent][-1:-1] = lines
+            texts[parent][-1:-1] = lines  # before the closing brace
         else:
             whole = lines + whole
     return "\n".join(whole)

@@ -113,7 +113,7 @@ def read(path_or_stream: Any, format: str | None = None) -> TextRecording:
     if isinstance(path_or_stream, (bytes, bytearray, memoryview)):
         return _read_stream(BytesSource(bytes(path_or_stream)), chosen)
     if hasattr(path_or_stream, "read"):
-        stream = getattr(path_or_stream, "buffer", path_or_stream)
+        stream = getattr(path_or_stream, "buffer", path_or_stream)  # the bytes below an open text file
         name = str(getattr(path_or_stream, "name", "") or "dump")
         return _read_stream(spool(stream, "standard input" if name in ("<stdin>", "0") else Path(name).name), chosen)
     hint = "a path, an open file, or bytes; `passlab.dumps.read_text(text)` reads a text"
