@@ -131,7 +131,7 @@ def _align_section(
         yield from (Row(REMOVED, i, NONE, None) for i in left)
         yield from (Row(NONE, None, ADDED, j) for j in right)
         return
-    if function is not None and function.before is function.after and len(left) == len(right):
+    if function is not None and function.before is function.after and len(left) == len(right):  # the very same function
         yield from (Row(SAME, i, SAME, j) for i, j in zip(left, right, strict=True))
         return
     a, b = _Side(before, left, function, False), _Side(after, right, function, True)
@@ -154,7 +154,7 @@ def longest_increasing(values: Sequence[int]) -> list[int]:
     end_indices: list[int] = []
     before: list[int] = [-1] * len(values)  # the index before each one in its subsequence
     for index, value in enumerate(values):
-        length = bisect_left(ends, value)
+        length = bisect_left(ends, value)  # `value` replaces the first end that is not smaller
         before[index] = end_indices[length - 1] if length else -1
         if length == len(ends):
             ends.append(value)
@@ -190,7 +190,7 @@ def _pairs_by_key(
 
     head, tail = 0, 0
     most = min(len(left), len(right))
-    while head < most and alike(left[head], right[head]):
+    while head < most and alike(left[head], right[head]):  # lines at both ends first, which are most lines
         head += 1
     while tail < most - head and alike(left[-1 - tail], right[-1 - tail]):
         tail += 1

@@ -40,6 +40,7 @@ def script(name: str) -> str:
                 order.append(module)
         elif module not in order:
             stack.append((module, True))
+            # Post-order: a module comes after those it imports.
             stack.extend((needed, False) for _, needed in reversed(_IMPORT.findall(_source(module))))
     return "\n".join(_body(module, main=module == name) for module in order)
 

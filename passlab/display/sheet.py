@@ -104,7 +104,7 @@ def _part(
         for arrow in into.get(number, ()):
             if arrow.source in inside:
                 part.arrows.append(Arrow(inside[arrow.source], at, arrow.label))
-            elif not outside:
+            elif not outside:  # one arrow from the port, however many values come from outside
                 outside = True
                 part.arrows.append(Arrow(port, at, ""))
     part_sizes = [sizes[number] for number in piece.boxes]
@@ -117,7 +117,7 @@ def _part(
 def _group_sizes(graph: Dataflow) -> Counter[int | None]:
     """How many boxes each group has, those of groups inside it included."""
     sizes = Counter(box.group for box in graph.boxes)
-    for group in reversed(graph.groups):
+    for group in reversed(graph.groups):  # inner groups come after those around them
         sizes[group.parent] += sizes[group.number]
     return sizes
 
@@ -191,14 +191,14 @@ def pack(items: Sequence[Item], placed: dict[GraphPiece, PlacedPiece], window: S
     widths = [max(p.layout.width for p in pieces) for pieces, _ in units]
     best: tuple[float, list[list[int]]] = (-1.0, [])
     for count in range(1, min(COLUMNS, len(units)) + 1):
-        most = max(sum(heights) / count, *heights)
+        most = max(sum(heights) / count, *heights)  # no column is shorter than its tallest unit
         columns = _columns(heights, most)
         while len(columns) > count:
-            most *= 1.03
+            most *= 1.03  # until so many columns suffice
             columns = _columns(heights, most)
         width = sum(max(widths[u] for u in column) + GUTTER for column in columns)
         height = max(sum(heights[u] for u in column) for column in columns)
-        scale = min(window[0] / width, window[1] / height, 1.0)
+        scale = min(window[0] / width, window[1] / height, 1.0)  # never enlarged
         if scale > best[0]:
             best = (scale, columns)
     return _arrange(units, best[1], widths)

@@ -65,7 +65,7 @@ class SheetData:
             "entry": -1 if placed.entry is None else placed.entry,
             "exit": -1 if placed.exit is None else placed.exit,
         }
-        number = self._numbers.setdefault(repr(data), len(self._layouts))
+        number = self._numbers.setdefault(repr(data), len(self._layouts))  # equal layouts have equal texts
         if number == len(self._layouts):
             self._layouts.append(data)
         return [number, list(piece.boxes), placed.groups]
@@ -84,6 +84,7 @@ def on_sheet(graph: Dataflow, captions: Sequence[Caption], sheet: Sheet) -> tupl
             drawn.boxes.append(Box(len(drawn.boxes), box.kind, box.name, box.expr))
             shown.append(captions[number])
             places.append((left + x, top + y))
+        # Points are x, y, x, y, ...
         arrows += [[v + (y if at % 2 else x) for at, v in enumerate(points)] for points in placed.layout.arrows]
         for group in placed.groups:
             x0, y0, x1, y1 = placed.layout.groups[group]

@@ -73,7 +73,7 @@ class TextRecording(Tabular):
     def summary(self) -> str:
         """Return the number of passes, and how many have each verdict, in a sentence."""
         what = ", ".join(f"{count:,} {verdict}" for verdict, count in self.counts.most_common())
-        head = f"{counted(len(self.steps), 'pass').replace('passs', 'passes')} ({self.format})"
+        head = f"{counted(len(self.steps), 'pass').replace('passs', 'passes')} ({self.format})"  # `counted` adds an s
         return f"{head}: {what}" if what else f"{head}: nothing that looks like a dump of passes"
 
     def __len__(self) -> int:
@@ -94,6 +94,7 @@ class TextRecording(Tabular):
             names = dict.fromkeys(step.name for step in self.steps)
             hint = did_you_mean(key, names) or f"it has {', '.join([*names][:12])}"
             raise DumpError(Diagnostic(f"no pass `{key}` is in the dump", hint=hint))
+        # Among several runs of a pass, the first that changed something says most.
         return next((step for step in steps if step.verdict == "changed"), steps[0])
 
     def step(self, number: int) -> Step:
@@ -138,7 +139,7 @@ class TextRecording(Tabular):
         if isinstance(step, str):
             named: Step = self[step]
             return named.number
-        return int(step) if step >= 0 else len(self.steps) + 1 + int(step)
+        return int(step) if step >= 0 else len(self.steps) + 1 + int(step)  # the input has the number 0
 
     def before(self, step: Any) -> str:
         """Return the text before a step; empty where the dump does not have it."""
@@ -280,7 +281,7 @@ class TextRecording(Tabular):
         entry = self._histories.get(target.name)
         if entry is None:
             if len(self._histories) >= MOST_HISTORIES:
-                self._histories.pop(next(iter(self._histories)))
+                self._histories.pop(next(iter(self._histories)))  # the oldest one
             language = "mir" if target.name.endswith("(machine code)") else ""
             entry = UnitHistory(target, self.reader(language), limits.current().dump_lines)
             self._histories[target.name] = entry

@@ -21,7 +21,7 @@ from passlab.errors import Diagnostic, DumpError
 
 CHUNK = 4 * 2**20  # bytes that a scan reads at once
 LONGEST_LINE = 64 * 2**20  # bytes after which a scan stops looking for the end of a line
-GZIP = b"\x1f\x8b"
+GZIP = b"\x1f\x8b"  # the first two bytes of such a file
 
 
 class DumpSource:
