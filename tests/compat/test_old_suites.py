@@ -233,6 +233,8 @@ def test_tvms_strings_in_attributes_equal_pythons() -> None:
     assert marked.attrs["Compiler"].value == "a"
     assert tvm.ir.structural_equal(marked, read)
     assert tvm.ir.structural_hash(marked) == tvm.ir.structural_hash(read)
+    assert tvm.ir.structural_equal([tvm.tir.StringImm("a")], ["a"])
+    assert not tvm.ir.structural_equal([tvm.tir.StringImm("a")], ["b"])
     assert not tvm.ir.structural_equal(marked, relay.Function([x], x).with_attr("Compiler", "b"))
     assert not tvm.ir.structural_equal(
         relay.Function([x], x).with_attr("n", "1"), relay.Function([x], x).with_attr("n", 1)

@@ -211,6 +211,11 @@ CASES: dict[str, Case] = {
         ),
         (X, array(2, 2, 9, 9)),
     ),
+    "strided_set to the end": (
+        lambda x, v: topi.strided_set_python(x, v, [0, 1, 0], [2, 5], np.int32([1, 2, 1])),
+        lambda x, v: relay.strided_set(x, v, relay.const([0, 1, 0]), relay.const([2, 5]), relay.const([1, 2, 1])),
+        (X, array(2, 2, 9, 9)),
+    ),
     "slice_axis": (
         lambda x: topi.slice_axis_python(x, -1, 2, 5),
         lambda x: relay.strided_slice(x, [2], [5], axes=[3]),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -104,7 +105,7 @@ def strided_set_python(
     data: Array, v: Array, begin: Sequence[int], end: Sequence[int], strides: Sequence[int] | None
 ) -> Array:
     """Return an array with a slice of it replaced."""
-    steps = [*(strides or ()), *[None] * (len(begin) - len(strides or ()))]
     result = data.copy()
-    result[tuple(slice(*bounds) for bounds in zip(begin, end, steps, strict=True))] = v
+    steps = () if strides is None else strides
+    result[tuple(slice(*bounds) for bounds in zip_longest(begin, end, steps))] = v
     return result
