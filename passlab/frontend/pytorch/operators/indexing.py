@@ -28,6 +28,7 @@ def embedding(n: TorchNode, weight: Expr, indices: Expr, *_: Any) -> Expr:
 def index_select(n: TorchNode, x: Expr, dim: int, index: Expr) -> Expr:
     """`take`."""
     axis = n.axis(dim, n.rank(x))
+    # A scalar index keeps the axis, with one element.
     index = index if n.rank(index) else n("reshape", index, newshape=[1])
     return n("take", x, nonnegative_indices(n, index, x, axis), axis=axis)
 
@@ -155,6 +156,7 @@ def _index_tuples(n: TorchNode, x: Expr, axes: list[int], selected: list[Expr]) 
     parts = [
         n.cast(nonnegative_indices(n, index, x, axis), "int64") for axis, index in zip(axes, selected, strict=True)
     ]
+    # The sum of all parts has the shape that they broadcast to.
     whole = parts[0]
     for part in parts[1:]:
         whole = n("add", whole, part)
@@ -181,6 +183,7 @@ def index_put(n: TorchNode, x: Expr, indices: list[Expr | None], values: Expr, a
     target = [*sizes_of(n, joined)[1:], *sizes_of(n, moved)[len(axes) :]]
     mode = "add" if accumulate else "update"
     result = n("scatter_nd", moved, joined, expand(n, n.cast(values, n.dtype(x)), target), mode=mode)
+    # The `argsort` of a permutation is its inverse.
     return permute(n, result, [int(at) for at in np.argsort(order)])
 
 
@@ -210,8 +213,10 @@ def one_hot(n: TorchNode, indices: Expr, num_classes: int = -1) -> Expr:
 @aten("masked_scatter", "masked_scatter_")
 def masked_scatter(n: TorchNode, x: Expr, mask: Expr, source: Expr) -> Expr:
     """`where` between the tensor and the elements of the source, taken at the running count of the mask."""
+    # Adding zeros broadcasts the mask to the shape of the tensor.
     ones = n("add", n("cast", mask, dtype="int64"), n("zeros_like", n.cast(x, "int64")))
     flat = n("reshape", ones, newshape=[-1])
+    # The running count, from 0, is the place in the source.
     met = n("maximum", n("subtract", n("cumsum", flat, axis=0), n.constant(1, "int64")), n.constant(0, "int64"))
     taken = n("take", n("reshape", source, newshape=[-1]), met, axis=0, mode="clip")
     return n("where", n("not_equal", ones, n.constant(0, "int64")), n("reshape_like", taken, x), x)
@@ -236,6 +241,7 @@ def embedding_bag(
         rows = n("multiply", rows, n("expand_dims", per_sample_weights, axis=1))
     (count,), (bags,) = n.static_shape(indices), n.static_shape(offsets)
     position, starts = n.constant(np.arange(count)[:, None], "int64"), n.cast(offsets, "int64")
+    # A row belongs to the last bag that begins at it or before it.
     has_begun = n.cast(n("greater_equal", position, n("expand_dims", starts, axis=0)), "int64")
     bag = n("subtract", n("sum", has_begun, axis=[1]), n.constant(1, "int64"))
     bags -= include_last_offset
@@ -249,7 +255,7 @@ def embedding_bag(
     if mode == 2:
         return [_largest_in_bags(n, rows, inside), None, None, None]
     members = n.cast(inside, n.dtype(weight))
-    total = matrix_product(n, members, rows, "")
+    total = matrix_product(n, members, rows, "")  # a product with a matrix of zeros and ones sums the rows of each bag
     if mode == 1:
         sizes = n("maximum", n("sum", members, axis=[1], keepdims=True), n.constant(1, weight))
         total = n("divide", total, sizes)

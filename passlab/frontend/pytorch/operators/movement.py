@@ -176,6 +176,7 @@ def unsqueeze(n: TorchNode, x: Expr, dim: int) -> Expr:
 def cat(n: TorchNode, tensors: list[Expr], dim: int = 0) -> Expr:
     """`concatenate`."""
     dtype = n.promoted_dtype(*tensors)
+    # PyTorch ignores empty vectors here, whatever the rank of the others is.
     parts = [n.cast(x, dtype) for x in tensors if n.shape(x) != (0,)]
     return n.concat(parts, n.axis(dim, n.rank(parts[0])))
 
@@ -223,7 +224,7 @@ def roll(n: TorchNode, x: Expr, shifts: Any, dims: Any = None) -> Expr:
 
 def _roll_axes(n: TorchNode, x: Expr, shift: int, axis: int) -> Expr:
     (length,) = n.static_shape(x, [axis])
-    at = -shift % length if length else 0
+    at = -shift % length if length else 0  # the elements from here on come to the front
     if not at:
         return x
     parts = n.fields(n("split", x, indices_or_sections=[at], axis=axis), 2)
@@ -266,6 +267,7 @@ def diagonal(n: TorchNode, x: Expr, offset: int = 0, dim1: int = 0, dim2: int = 
     rest = [axis for axis in range(rank) if axis not in (a, b)]
     rows, columns = n.static_shape(x, [a, b])
     count = max(min(rows, columns - offset) if offset >= 0 else min(rows + offset, columns), 0)
+    # A step along the diagonal is one row and one column.
     starts = np.arange(count) * (columns + 1) + (offset if offset >= 0 else -offset * columns)
     sizes = sizes_of(n, x)
     flat = reshape_to(n, permute(n, x, [*rest, a, b]), [*(sizes[axis] for axis in rest), rows * columns])

@@ -109,6 +109,7 @@ def all_(n: TorchNode, x: Expr, dim: Any = None, keepdim: bool = False) -> Expr:
 
 def _variance(n: TorchNode, x: Expr, axes: list[int], correction: Number, keepdim: bool) -> Expr:
     """Return the variance, divided by the number of elements minus the correction."""
+    # Relay divides by the count, PyTorch by the count minus the correction.
     result = n("variance", x, axis=axes, keepdims=keepdim)
     if correction == 0:
         return result
@@ -207,7 +208,7 @@ def cdist(n: TorchNode, a: Expr, b: Expr, p: float, compute_mode: int | None = N
 def pdist(n: TorchNode, x: Expr, p: float = 2.0) -> Expr:
     """The norms of the differences between each row and the rows after it."""
     rows, _ = n.static_shape(x)
-    first, second = np.triu_indices(rows, 1)
+    first, second = np.triu_indices(rows, 1)  # all pairs of a row and a later one
     n.check_size(first.size)
     one, other = (n("take", x, n.constant(positions, "int64"), axis=0) for positions in (first, second))
     return vector_norm(n, n("subtract", one, other), p, [1])
