@@ -57,4 +57,4 @@ def _exit_process(thread: int, seconds: float) -> None:
         "help: nothing in Python can stop such code; leave out the pass that makes the call, or fix it\n"
     )
     sys.stderr.flush()
-    os._exit(STATUS)  # not `sys.exit`: that would wait for the thread in C
+    os._exit(STATUS)  # not `sys.exit`, which would end only this thread

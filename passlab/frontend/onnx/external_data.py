@@ -34,7 +34,7 @@ def external_reader(folder: Path) -> External:
 
 
 def _parse_count(text: str, tensor: Any, what: str) -> int:
-    if not (text.isascii() and text.isdigit() and len(text) <= 19):  # more digits are beyond 64 bits
+    if not (text.isascii() and text.isdigit() and len(text) <= 19):  # more digits are beyond the 63 bits of offsets
         _refuse(tensor, f"its {what} is no whole number from 0 on", found=repr(text))
     return int(text)
 
