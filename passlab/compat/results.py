@@ -245,7 +245,7 @@ def _with_hashes(method: Callable[..., tuple[IRModule, Any]]) -> Callable[..., t
 class _Invocations(CallableByName):
     """The module of a machine: its function `invoke` runs a function by name."""
 
-    offered = ("invoke",)
+    function_names = ("invoke",)
 
     def __init__(self, machine: VirtualMachine) -> None:
         self.invoke = machine.invoke
