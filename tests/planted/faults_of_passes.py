@@ -149,7 +149,7 @@ def @part(%a: Tensor[(3), float32], %b: Tensor[(3), float32], Inline=1) -> Tenso
           "lambda x, y, z, grad: (grad, grad)", dataflow("tanh(subtract(%x, multiply(%y, %y)))", _VECTORS), "InferType, FirstOrderGradient",
           "FirstOrderGradient", "subtract"),
     Fault("the gradient of tanh without its square", "gradient", "op/elementwise.py", "gradient=_unary_gradient(lambda x, y, grad: grad * _one_minus_square(y)),",
-          "gradient=_unary_gradient(lambda x, y, grad: grad * (_one(y) - y)),", dataflow("exp(tanh(multiply(%x, %y)))", _VECTORS),
+          "gradient=_unary_gradient(lambda x, y, grad: grad * (_ones(y) - y)),", dataflow("exp(tanh(multiply(%x, %y)))", _VECTORS),
           "InferType, FirstOrderGradient", "FirstOrderGradient", "tanh", after='"tanh"'),
     Fault("the gradient of relu below zero", "gradient", "op/nn/gradients.py", 'call("where", call("less", x, zeros), zeros, call("ones_like", x) * grad)',
           'call("where", call("less", x, zeros), call("ones_like", x) * grad, zeros)', dataflow("exp(nn.relu(multiply(%x, %y)))", _VECTORS),
