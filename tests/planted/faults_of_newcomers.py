@@ -121,7 +121,7 @@ NEWCOMERS = (
             "cropped = tuple(slice(a, a + s) for a, s in zip(window.after, shape, strict=True))", "tanh(nn.conv1d_transpose(exp(%x), %w, padding=[0, 2]))",
             "%x: Tensor[(1, 2, 5), float32], %w: Tensor[(2, 3, 3), float32]", "conv1d_transpose"),
     # ------------------------------------------------------------ ties and rounding
-    _kernel("halves of positions go down", "tie", "op/nn/resample.py", "index = np.floor(position + np.float32(0.5))", "index = np.ceil(at - np.float32(0.5))",
+    _kernel("halves of positions go down", "tie", "op/nn/resample.py", "index = np.floor(position + np.float32(0.5))", "index = np.ceil(position - np.float32(0.5))",
             'exp(image.resize2d(%x, size=[2, 2], roi=[0f, 0f, 0f, 0f], method="nearest_neighbor", coordinate_transformation_mode="half_pixel", rounding_method="round_prefer_ceil"))',
             "%x: Tensor[(1, 1, 4, 4), float32]", "resize2d"),
     _kernel("of equal elements the last comes first", "tie", "op/sort.py", "reversed_order = np.flip(np.argsort(np.flip(data, axis), axis=axis, kind=\"stable\"), axis)\n    return np.asarray(data.shape[axis] - 1 - reversed_order)",
