@@ -281,8 +281,8 @@ class VendoredDefinitions:
                 value = getattr(source.module, at.id, _BUILTIN)
                 if value is _BUILTIN:
                     continue
-                if value is Op or value is raw_kernel:
-                    changes.append(self._other_kernel(uses, at, cells))
+                if value is raw_kernel and id(at) in uses.calls:
+                    changes.append(self._other_kernel(uses.calls[id(at)], cells))
                     continue
                 if isinstance(value, ModuleType) and value.__name__.startswith("passlab.op.") and id(at) in attributes:
                     old = attributes[id(at)]
@@ -292,21 +292,11 @@ class VendoredDefinitions:
                 if new != at.id or old is not at:
                     changes.append((old.lineno, old.col_offset, old.end_col_offset, new))
 
-    def _other_kernel(self, uses: NameUses, at: ast.Name, cells: dict[str, Any]) -> Change:
-        """Replace the kernel of another operator, `Op.get(name).spec.raw` or `raw_kernel(name)`, by its copy's name."""
-        end: ast.expr | None
-        if at.id == raw_kernel.__name__:
-            call = end = uses.calls.get(id(at))
-        else:
-            call = uses.calls.get(id(uses.attribute_of[id(at)]))
-            end = uses.attribute_of.get(id(uses.attribute_of.get(id(call))))
-            end = end if isinstance(end, ast.Attribute) and end.attr == "raw" else None
-        if call is None or end is None or end.end_col_offset is None:
-            raise VerifyError("a kernel uses `Op` otherwise than in `Op.get(name).spec.raw`")
-        argument = call.args[0]
+    def _other_kernel(self, call: Any, cells: dict[str, Any]) -> Change:
+        """Replace `raw_kernel(name)`, the kernel of another operator, by the name of its copy."""
+        (argument,) = call.args
         name = argument.value if isinstance(argument, ast.Constant) else cells.get(getattr(argument, "id", ""))
-        result = self.kernel(Op.get(str(name)).spec.raw, str(name))  # type: ignore[arg-type]
-        return at.lineno, at.col_offset, end.end_col_offset, result
+        return call.lineno, call.col_offset, call.end_col_offset, self.kernel(raw_kernel(str(name)), str(name))
 
     # recurses: along the dependencies of definitions, as `value` does
     def _name_in(self, source: ModuleText, name: str) -> str:
