@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -72,13 +72,7 @@ def profile(trace: TraceData) -> Report:
             shapes = _argument_shapes(trace, event)
             if not _has_dynamic_shapes(code, point):
                 static[point] = shapes
-        row: dict[str, Any] = {
-            "Name": name,
-            "Duration (us)": seconds * 1e6,
-            "Device": DEVICE,
-            "Argument Shapes": shapes,
-        }
-        rows.append(row)
+        rows.append({"Name": name, "Duration (us)": seconds * 1e6, "Device": DEVICE, "Argument Shapes": shapes})
     total = float(trace.seconds.sum()) * 1e6
     return Report(
         tuple(rows),

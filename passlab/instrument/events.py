@@ -45,10 +45,6 @@ class Rewrites:
             self._rules[len(self)] = rule
         self._flat += (old, new)
 
-    def rule(self, index: int) -> str:
-        """Return the name of the rule that made a pair, or ""."""
-        return self._rules.get(range(len(self))[index], "")
-
     def with_rules(self) -> Iterator[tuple[Expr, Expr, str]]:
         """Yield each pair with the name of its rule: (old, new, rule)."""
         for index, (old, new) in enumerate(self):

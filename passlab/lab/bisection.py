@@ -19,20 +19,19 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from passlab.errors import Diagnostic, PassError, PasslabError, counted
+from passlab.errors import Diagnostic, PassError, PasslabError, RunError, counted
 from passlab.instrument.deadline import TimeUpError
 from passlab.instrument.events import Event
 from passlab.instrument.limit import PassLimit
 from passlab.instrument.trial import Inputs, Trial
 from passlab.instrument.validation import UNDECLARED, Check, check_contract, contract_of, examine
-from passlab.ir.expr import Expr
 from passlab.ir.module import IRModule
 from passlab.ir.walk import unnamed_permitted
 from passlab.lab.coverage import Coverage
-from passlab.lab.criterion import PATIENCE, Criterion
+from passlab.lab.criterion import PATIENCE, Criterion, same_fault
 from passlab.lab.guilty_rewrite import GuiltyRewrite, rewrite_that_raised
 from passlab.lab.neighbourhood import neighbourhood
-from passlab.lab.oracle import Predicate
+from passlab.lab.oracle import Predicate, judge
 from passlab.lab.predicate_search import PredicateSearch, StepVerdict
 from passlab.lab.recording import Recording, record, record_alone
 from passlab.lab.signature import same_failure
@@ -214,9 +213,8 @@ class Bisection(Tabular):
         node = self.check.node if self.check is not None else None
         if node is None or self.event is None:
             return 0
-        rewrites = self.event.rewrites
-        pairs = [(old, new) for n, (old, new) in enumerate(rewrites) if rewrites.rule(n) or node.rule == ""]
-        pairs = [(old, new) for old, new in pairs if old is not new]
+        rewrites = self.event.rewrites.with_rules()
+        pairs = [(old, new) for old, new, rule in rewrites if (rule or not node.rule) and old is not new]
         matches = [n for n, (old, new) in enumerate(pairs, 1) if new is node.node or old is node.old]
         # The numbers agree only where both lists have the same rewrites.
         return matches[0] if matches and len(pairs) == count else 0
@@ -310,12 +308,17 @@ class Bisection(Tabular):
         if self.event is None or self.cause is not None or self.error is not None or self.criterion.good is not None:
             return None
         again = self._run_guilty_pass(mod)
-        contract = contract_of(self.event, self.criterion.undeclared)
         try:
-            trial = self.criterion.small_trial(self.check, mod)
-            return examine(self.event.name, mod, again.last, contract, trial, _rewrites_of(again))
+            return self._examine(mod, again, self.criterion.small_trial(self.check, mod))
         except PasslabError:
             return None
+
+    def _examine(self, mod: IRModule, again: Recording, trial: Trial, locate: bool = True) -> Check:
+        """Hold a run of the guilty pass to its promise, as `examine` does."""
+        assert self.event is not None
+        contract = contract_of(self.event, self.criterion.undeclared)
+        rewrites = [rewrite for event in again.events[1:] for rewrite in event.rewrites.with_rules()]
+        return examine(self.event.name, mod, again.last, contract, trial, rewrites, locate)
 
     def after(self, mod: IRModule) -> IRModule | None:
         """Return the result of the guilty pass on a program, None where it fails."""
@@ -355,9 +358,17 @@ class Bisection(Tabular):
             return same_failure(self.cause, again.error if again.error is not None else program_error(again.last))
         if event.error is not None or again.error is not None:
             return same_failure(event.error, again.error)
-        check = self.check if same else None
-        rewrites = _rewrites_of(again)
-        return self.criterion.is_bad(mod, again.last, event, check, self.check, self._trial_of(mod), rewrites)
+        good = self.criterion.good
+        if good is not None:  # a program that is bad before the pass has another fault
+            return bool(good(mod)) and not judge(good, again.last).holds
+        check, trial = self.check if same else None, self._trial_of(mod)
+        try:
+            outcome = self._examine(mod, again, trial, locate=check is not None)
+        except RunError:
+            return False
+        if outcome.finding is None and outcome.error is None:
+            return False
+        return check is None or same_fault(check, outcome)
 
     def text(self) -> str:
         """Return the summary and the table of verdicts as text."""
@@ -374,11 +385,6 @@ def _names_of(candidates: Sequence[Event]) -> str:
     if len(names) > 1:
         return f"only the {len(names):,} passes from step {names[0]}, to step {names[-1]}, can have"
     return f"only step {names[0]}, can have" if names else "no step is left that can have"
-
-
-def _rewrites_of(recording: Recording) -> list[tuple[Expr, Expr, str]]:
-    """Return the rewrites of all passes of a recording, in order."""
-    return [rewrite for event in recording.events[1:] for rewrite in event.rewrites.with_rules()]
 
 
 def bisect(

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 from passlab.diffing.diff import node_name
-from passlab.errors import RunError
-from passlab.instrument.events import Event
 from passlab.instrument.statistics import count_module
 from passlab.instrument.trial import Inputs, Trial
-from passlab.instrument.validation import Check, contract_of, examine
+from passlab.instrument.validation import Check
 from passlab.ir.adt import Constructor
-from passlab.ir.expr import Call, Expr
+from passlab.ir.expr import Call
 from passlab.ir.module import IRModule
 from passlab.ir.op import Op
 from passlab.ir.walk import post_order
-from passlab.lab.oracle import Predicate, judge
+from passlab.lab.oracle import Predicate
 from passlab.lab.signature import same_failure
 from passlab.transform.numeric_contract import Promise
 
@@ -56,38 +53,15 @@ class Criterion:
             return Trial(None, self.entry, self.seed, kinds=(kind,) if kind else (), **options)
         return Trial(None, self.entry, self.seed, seconds=QUICK, first=kind, limit=run_limit(mod), **options)
 
-    def is_bad(
-        self,
-        before: IRModule,
-        after: IRModule,
-        event: Event,
-        check: Check | None,
-        seen: Check | None = None,
-        trial: Trial | None = None,
-        rewrites: Iterable[tuple[Expr, Expr, str]] = (),
-    ) -> bool:
-        """Whether a step breaks the program as an event did, on inputs as in `seen`; with `check`, at its operator.
 
-        `rewrites` are those of the step: without them, another operator may count as the first wrong one.
-        """
-        if self.good is not None:  # a program that is bad before the pass has another fault
-            return bool(self.good(before)) and not judge(self.good, after).holds
-        contract = contract_of(event, self.undeclared)
-        try:
-            trial = trial or self.small_trial(seen, before)
-            outcome = examine(event.name, before, after, contract, trial, rewrites, locate=check is not None)
-        except RunError:
-            return False
-        if outcome.finding is None and outcome.error is None:
-            return False
-        if check is None:
-            return True
-        if check.error is not None or outcome.error is not None:
-            return same_failure(check.error, outcome.error)
-        # Where an operator is unknown, or did not change, any difference counts as the same fault.
-        if check.node is None or outcome.node is None or not check.node.changed:
-            return True
-        return node_name(check.node.node) == node_name(outcome.node.node) and check.node.removed == outcome.node.removed
+def same_fault(check: Check, other: Check) -> bool:
+    """Whether two checks found the same error, or a wrong value at the same operator."""
+    if check.error is not None or other.error is not None:
+        return same_failure(check.error, other.error)
+    # Where an operator is unknown, or did not change, any difference counts as the same fault.
+    if check.node is None or other.node is None or not check.node.changed:
+        return True
+    return node_name(check.node.node) == node_name(other.node.node) and check.node.removed == other.node.removed
 
 
 def run_limit(mod: IRModule) -> float | None:

@@ -110,7 +110,7 @@ class Provenance:
     def _add_rewrites(self, event: Event) -> None:
         """Add the rewrites of one pass: the replacements, and the nodes built with them."""
         here: set[Expr] = set()
-        for number, (old, new) in enumerate(event.rewrites):
+        for old, new, rule in event.rewrites.with_rules():
             if new is old:
                 continue
             self.successors[old] = (event, new)
@@ -126,7 +126,7 @@ class Provenance:
             if same is not None and same is not new and _differs_only_below(same, new):
                 self.origins[new] = Origin(event, same, True)
             else:
-                self.origins[new] = Origin(event, old, rebuilt, event.rewrites.rule(number))
+                self.origins[new] = Origin(event, old, rebuilt, rule)
 
     def _origin_of_built(self, event: Event, node: Expr, old: Expr | None) -> Origin:
         """Return the origin of a node that was built with the replacement of `old`.

@@ -130,8 +130,8 @@ def _rewrite_data(event: Event) -> dict[str, Any]:
         indices = {id(node): index for index, node in enumerate(nodes)}
         records[end] = " ".join(str(indices.get(id(pair[side]), -1)) for pair in event.rewrites)
         records[f"{end}_nodes"] = len(nodes)
-    named = {at: event.rewrites.rule(at) for at in range(len(event.rewrites))}
-    return {"rewrites": {**records, "rules": {at: rule for at, rule in named.items() if rule}}}
+    rules = {at: rule for at, (_, _, rule) in enumerate(event.rewrites.with_rules()) if rule}
+    return {"rewrites": {**records, "rules": rules}}
 
 
 def _file_name(number: int) -> str:

@@ -89,9 +89,8 @@ def rewrites_of(event: Event) -> list[RewriteStep]:
     steps: list[RewriteStep] = []
     for inner in event.walk():
         successors: dict[Expr, Expr] = {}
-        for number, (old, new) in enumerate(inner.rewrites):
+        for old, new, rule in inner.rewrites.with_rules():
             successors[old] = new
-            rule = inner.rewrites.rule(number)
             # Functions and lets change with everything inside them, so they say nothing about the rule.
             if old is new or isinstance(old, (Function, Let)) or (not rule and same_but_children(old, new)):
                 continue
