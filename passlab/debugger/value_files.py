@@ -6,7 +6,7 @@ deep as memory allows, and shared parts are written once.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ import numpy as np
 from passlab.errors import Diagnostic, RunError
 from passlab.evaluate.values import ADTValue
 from passlab.ir.adt import Constructor, TypeData, constructor_numbers
-from passlab.vm.objects import VMClosure
+from passlab.vm.objects import VMClosure, value_parts
 
 Entry = tuple[str, int, list[int]]
 
@@ -39,7 +39,7 @@ class ValueTable:
             part, ready = stack.pop()
             if id(part) in self._numbers_by_id:
                 continue
-            fields = _fields(part)
+            fields = value_parts(part)
             if ready or not fields:
                 kind, number = self._kind(part)
                 self._numbers_by_id[id(part)] = len(self.entries), part
@@ -66,14 +66,6 @@ class ValueTable:
             return "int", value
         what = f"a {type(value).__name__} cannot be saved in a trace file"
         raise RunError(Diagnostic(what, hint="tensors, integers, tuples, ADT values and closures of the vm can"))
-
-
-def _fields(value: Any) -> Sequence[Any]:
-    if isinstance(value, tuple):
-        return value
-    if isinstance(value, ADTValue):
-        return value.fields
-    return value.captured if isinstance(value, VMClosure) else ()
 
 
 def read_values(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from sys import getrefcount
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 
 from passlab import limits
 from passlab.errors import LimitError, RunError
+from passlab.evaluate.values import ADTValue, Value
 
 
 class Storage:
@@ -63,6 +65,24 @@ class VMClosure:
 
     def __repr__(self) -> str:
         return f"<closure of VMFunc[{self.func_index}] over {len(self.captured)}>"
+
+
+def value_parts(value: Value) -> Sequence[Value]:
+    """Return the fields of a tuple or an ADT value, or what a closure captured; nothing for other values."""
+    if type(value) is tuple:
+        return value
+    if isinstance(value, ADTValue):
+        return value.fields
+    return value.captured if isinstance(value, VMClosure) else ()
+
+
+def with_parts(value: Value, parts: Sequence[Value]) -> Value:
+    """Return a value with other parts; the same value where all parts are the same objects."""
+    if all(new is old for new, old in zip(parts, value_parts(value), strict=True)):
+        return value
+    if isinstance(value, ADTValue):
+        return ADTValue(value.constructor, parts)
+    return VMClosure(value.func_index, tuple(parts)) if isinstance(value, VMClosure) else tuple(parts)
 
 
 class Allocator:

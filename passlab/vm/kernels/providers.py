@@ -17,10 +17,10 @@ import numpy as np
 
 from passlab.devices import Device, device
 from passlab.errors import Diagnostic, MissingPackageError, RunError, RunTypeError, did_you_mean
-from passlab.evaluate.values import ADTValue, Value
+from passlab.evaluate.values import Value
 from passlab.ir.expr import Function
 from passlab.vm.kernels.primitive import Kernel, make_kernel
-from passlab.vm.objects import Storage, VMClosure
+from passlab.vm.objects import Storage, value_parts, with_parts
 
 Array = np.ndarray[Any, Any]
 
@@ -102,31 +102,12 @@ def move_arrays(value: Value, move: Callable[[Any], Any], kind: type | tuple[typ
     while stack:
         part = stack[-1]
         # Postorder without recursion: a value stays on the stack until all its parts are moved.
-        missing = [p for p in _parts(part) if id(p) not in result] if id(part) not in result else []
+        missing = [p for p in value_parts(part) if id(p) not in result] if id(part) not in result else []
         if missing:
             stack.extend(missing)
             continue
         stack.pop()
         if id(part) not in result:
-            result[id(part)] = move(part) if isinstance(part, kind) else _with_parts(part, result)
+            moved = [result[id(p)] for p in value_parts(part)]
+            result[id(part)] = move(part) if isinstance(part, kind) else with_parts(part, moved)
     return result[id(value)]
-
-
-def _parts(value: Any) -> tuple[Any, ...]:
-    if type(value) is tuple:
-        return value
-    if isinstance(value, ADTValue):
-        return tuple(value.fields)
-    return value.captured if isinstance(value, VMClosure) else ()
-
-
-def _with_parts(value: Value, new_parts: Mapping[int, Value]) -> Value:
-    old = _parts(value)
-    parts = [new_parts[id(p)] for p in old]
-    if all(a is b for a, b in zip(old, parts, strict=True)):
-        return value
-    if type(value) is tuple:
-        return tuple(parts)
-    if isinstance(value, ADTValue):
-        return ADTValue(value.constructor, parts)
-    return VMClosure(value.func_index, tuple(parts))

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from passlab.evaluate.values import ADTValue, Value
-from passlab.vm.objects import Storage, VMClosure
+from passlab.evaluate.values import Value
+from passlab.vm.objects import Storage, value_parts, with_parts
 
 if TYPE_CHECKING:
     from passlab.vm.tracing.log import Log
@@ -76,7 +76,7 @@ class Redirection:
             value, ready = stack.pop()
             if id(value) in self._rebuilt:
                 continue
-            parts = _parts(value)
+            parts = value_parts(value)
             if ready or not parts:
                 self._rebuilt[id(value)] = (value, self._rebuild(value, parts))
             else:
@@ -92,19 +92,4 @@ class Redirection:
             buffer = owner(value)
             other = self.buffers.get(id(buffer))
             return value if other is None else view_of(value, buffer, other)
-        fields = [self._rebuilt[id(part)][1] for part in parts]
-        if all(new is old for new, old in zip(fields, parts, strict=True)):
-            return value
-        if isinstance(value, tuple):
-            return tuple(fields)
-        if isinstance(value, ADTValue):
-            return ADTValue(value.constructor, fields)
-        return VMClosure(value.func_index, tuple(fields))
-
-
-def _parts(value: Any) -> Sequence[Any]:
-    if type(value) is tuple:
-        return value
-    if isinstance(value, ADTValue):
-        return value.fields
-    return value.captured if isinstance(value, VMClosure) else ()
+        return with_parts(value, [self._rebuilt[id(part)][1] for part in parts])
