@@ -6,7 +6,9 @@ The constructor of `Graph` verifies it, so a graph from a file that was tampered
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from math import prod
 from typing import Any
 
@@ -30,6 +32,21 @@ class ExecutorNode:
     inputs: tuple[Entry, ...] = ()
     num_outputs: int = 1
     attrs: tuple[tuple[str, str], ...] = ()
+
+
+def row_pointers(nodes: Sequence[ExecutorNode]) -> list[int]:
+    """Return for each node the number of results of the nodes before it, and at the end the number of all results."""
+    return list(accumulate([node.num_outputs for node in nodes], initial=0))
+
+
+def storage_roots(nodes: Sequence[ExecutorNode], rows: list[int]) -> list[int]:
+    """Return for each result the one whose memory it uses: itself, or the input of a chain of reshapes."""
+    root = list(range(rows[-1]))
+    for i, node in enumerate(nodes):
+        if node.func_name == NOP and node.inputs:
+            j, index = node.inputs[0]
+            root[rows[i]] = root[rows[j] + index]
+    return root
 
 
 @dataclass(frozen=True)
@@ -70,10 +87,7 @@ class Graph:
     @property
     def row_ptr(self) -> list[int]:
         """For each node the number of results of the nodes before it, and at the end the number of all results."""
-        rows = [0]
-        for node in self.nodes:
-            rows.append(rows[-1] + node.num_outputs)
-        return rows
+        return row_pointers(self.nodes)
 
     @property
     def arg_nodes(self) -> list[int]:
@@ -87,18 +101,15 @@ class Graph:
         it reads the memory of its input.
         """
         rows = self.row_ptr
-        root = list(range(rows[-1]))  # the result whose memory each result uses
+        root = storage_roots(self.nodes, rows)
         last: dict[int, tuple[int, int]] = {}
         for i, node in enumerate(self.nodes):
             for j, index in node.inputs:
                 source = root[rows[j] + index]
                 if source in last:
                     last[source] = last[source][0], i
-            if node.func_name == NOP and node.inputs:
-                j, index = node.inputs[0]
-                root[rows[i]] = root[rows[j] + index]
-            elif node.func_name:
-                last.update((result, (i, i)) for result in range(rows[i], rows[i + 1]))
+            if node.func_name:
+                last.update((result, (i, i)) for result in range(rows[i], rows[i + 1]) if root[result] == result)
         for i, index in self.heads:
             if root[rows[i] + index] in last:
                 last[root[rows[i] + index]] = last[root[rows[i] + index]][0], len(self.nodes)

@@ -14,7 +14,7 @@ import numpy as np
 from passlab import limits
 from passlab.devices import VirtualDevice
 from passlab.errors import Diagnostic, VerifyError
-from passlab.executor.graph import COPY, NOP, Entry, ExecutorNode, Graph
+from passlab.executor.graph import COPY, NOP, Entry, ExecutorNode, Graph, row_pointers, storage_roots
 from passlab.ir.expr import (
     Call,
     Constant,
@@ -244,10 +244,8 @@ def plan_memory(
     use. `observe` is called with each decision. (Pisarchyk and Lee, "Efficient memory management for deep neural net
     inference", 2020, section 4: shared objects.)
     """
-    rows = [0]
-    for node in nodes:
-        rows.append(rows[-1] + node.num_outputs)
-    root = _storage_roots(nodes, rows)
+    rows = row_pointers(nodes)
+    root = storage_roots(nodes, rows)
     outputs = {root[rows[i] + index] for i, index in heads}
     last: dict[int, int] = {}  # by result: the last node that reads it
     by_size: list[tuple[int, int, int]] = []  # minus the size, the node that computes it, the result
@@ -276,16 +274,6 @@ def plan_memory(
     # The keys are numbers of planned storages (True) and of results with memory of their own (False).
     numbers: dict[tuple[bool, int], int] = {}
     return [numbers.setdefault((r in storage_of, storage_of.get(r, r)), len(numbers)) for r in root]
-
-
-def _storage_roots(nodes: list[ExecutorNode], rows: list[int]) -> list[int]:
-    """Return for each result the one whose memory it uses: itself, or the input of a chain of reshapes."""
-    root = list(range(rows[-1]))
-    for i, node in enumerate(nodes):
-        if node.func_name == NOP:
-            j, index = node.inputs[0]
-            root[rows[i]] = root[rows[j] + index]
-    return root
 
 
 def _gap(lives: list[tuple[int, int]], life: tuple[int, int]) -> int | None:

@@ -19,6 +19,7 @@ from passlab.analysis.fusion_steps import PHASES, FusionStep, RecordedFusion, ki
 from passlab.diffing.diff import node_name
 from passlab.errors import Diagnostic, PassError, counted, did_you_mean
 from passlab.executor.building import graph_code
+from passlab.executor.graph import row_pointers
 from passlab.executor.graph_codegen import IDLE, Placement
 from passlab.infer.inference_steps import InferenceStep, watch_inference
 from passlab.ir.adt import Constructor
@@ -162,14 +163,10 @@ def _watch_memory(mod: IRModule) -> Solving:
     recorder = Recorder()
     with PassContext.current().derived(instruments=[recorder]):
         code = graph_code(mod)
-    rows = [0]  # for each node the number of its first result; the last entry is their count
-    for node in code.nodes:
-        rows.append(rows[-1] + node.num_outputs)
+    rows = row_pointers(code.nodes)
     computed_by: dict[int, Expr] = {}
-    for (
-        expr,
-        entries,
-    ) in code.entries.items():  # the node that computes a result comes before tuples and lets that contain it
+    # The node that computes a result comes before the tuples and lets that contain it.
+    for expr, entries in code.entries.items():
         for number, index in entries:
             computed_by.setdefault(rows[number] + index, expr)
     names = [node.name for node in code.nodes for _ in range(node.num_outputs)]

@@ -12,7 +12,7 @@ from typing import Any
 
 from passlab.devices import VirtualDevice
 from passlab.errors import RunTypeError
-from passlab.executor.graph import ExecutorNode
+from passlab.executor.graph import ExecutorNode, row_pointers
 from passlab.executor.graph_codegen import GraphCode, plan_memory
 from passlab.infer import infer_module
 from passlab.ir.expr import Call, Expr, Function, GlobalVar, Var
@@ -59,9 +59,7 @@ def GraphPlanMemory(func: Function) -> StaticMemoryPlan:
     typed = infer_module(IRModule.from_expr(func))["main"]
     lowered, replacements = _lower(typed)
     code = GraphCode(lowered)
-    rows = [0]
-    for node in code.nodes:
-        rows.append(rows[-1] + node.num_outputs)
+    rows = row_pointers(code.nodes)
     tensors = [tensor for node_tensors in code.tensors for tensor in node_tensors]
     sizes = [prod(t.concrete_shape) * array_dtype(t.dtype).itemsize for t in tensors]
     devices = [device for device, node_tensors in zip(code.devices, code.tensors, strict=True) for _ in node_tensors]
