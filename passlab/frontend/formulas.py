@@ -23,6 +23,11 @@ def softplus_of(n: ModelNode, x: Expr) -> Expr:
     return n("add", n("nn.relu", x), correction)
 
 
+def expm1_of(n: ModelNode, x: Expr) -> Expr:
+    """Return exp(x) - 1 as tanh(x / 2) * (exp(x) + 1), which does not cancel near 0."""
+    return n("multiply", n("tanh", n("multiply", x, 0.5)), n("add", n("exp", x), 1))
+
+
 def gelu_of(n: ModelNode, x: Expr, approximate: bool) -> Expr:
     """Return `x / 2 * (1 + erf(x / sqrt(2)))`, or its approximation by `tanh` (Hendrycks and Gimpel, 2016)."""
     if approximate:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from passlab.frontend.model_node import ModelNode
-from passlab.frontend.sizes import Size, as_vector, product, reshape_to, sizes_of
+from passlab.frontend.sizes import Size, aligned_sizes, broadcast_to, product, reshape_to, sizes_of
 from passlab.ir.expr import Expr
 
 
@@ -53,10 +53,8 @@ def _has_one_matrix(sizes: list[Size]) -> bool:
 
 def _broadcast(n: ModelNode, a: list[Size], b: list[Size]) -> list[Size]:
     """Return the broadcast sizes of two batches; that of two different unknown sizes is their maximum."""
-    rank = max(len(a), len(b))
-    pairs = zip([1] * (rank - len(a)) + a, [1] * (rank - len(b)) + b, strict=True)
     result: list[Size] = []
-    for left, right in pairs:
+    for left, right in aligned_sizes(a, b):
         # An integer other than 1 wins over an unknown size, which must be equal to it or 1.
         if left is right or left == 1 or (isinstance(right, int) and right != 1):
             result.append(right)
@@ -69,14 +67,9 @@ def _broadcast(n: ModelNode, a: list[Size], b: list[Size]) -> list[Size]:
 
 def _repeat_batches(n: ModelNode, x: Expr, sizes: list[Size], batch: list[Size]) -> Expr:
     """Return matrices repeated to the sizes of the batch; `nn.batch_matmul` itself broadcasts a single one."""
-    own = sizes[:-2]
     if _has_one_matrix(sizes):
         return reshape_to(n, x, [1, *sizes[-2:]])
-    if _is_batch(own, batch):
-        return x
-    target = [*batch, *sizes[-2:]]
-    static = all(isinstance(size, int) for size in target)
-    return n("broadcast_to", x, shape=target if static else as_vector(n, target))
+    return broadcast_to(n, x, [*batch, *sizes[-2:]])
 
 
 def _merge(n: ModelNode, x: Expr, count: int) -> Expr:
@@ -89,10 +82,3 @@ def _merge(n: ModelNode, x: Expr, count: int) -> Expr:
     for _ in range(count - 1):
         x = n("reshape", x, newshape=[-3, *[0] * (n.rank(x) - 2)])
     return x
-
-
-def _is_batch(own: list[Size], batch: list[Size]) -> bool:
-    """Whether sizes equal those of the batch; unknown ones must be the same expressions."""
-    return len(own) == len(batch) and all(
-        a is b or (isinstance(a, int) and a == b) for a, b in zip(own, batch, strict=True)
-    )

@@ -6,7 +6,7 @@ and infer one (-1).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from passlab.frontend.model_node import ModelNode
 from passlab.ir.expr import Expr
@@ -44,6 +44,25 @@ def reshape_to(n: ModelNode, x: Expr, sizes: Sequence[Size]) -> Expr:
     if codes.count(-1) <= 1 and 0 not in sizes:
         return n("reshape", x, newshape=codes)
     return n("reshape", x, newshape=as_vector(n, sizes), allowzero=True)
+
+
+def same_sizes(a: Sequence[Size], b: Sequence[Size]) -> bool:
+    """Whether sizes are equal; unknown ones must be the same expressions."""
+    return len(a) == len(b) and all(p is q or (isinstance(p, int) and p == q) for p, q in zip(a, b, strict=True))
+
+
+def aligned_sizes(a: Sequence[Size], b: Sequence[Size]) -> Iterator[tuple[Size, Size]]:
+    """Return the pairs of sizes that broadcasting compares, aligned at the last axis; missing sizes are 1."""
+    rank = max(len(a), len(b))
+    return zip([*[1] * (rank - len(a)), *a], [*[1] * (rank - len(b)), *b], strict=True)
+
+
+def broadcast_to(n: ModelNode, x: Expr, sizes: Sequence[Size]) -> Expr:
+    """Return `x` repeated to some sizes, or `x` itself where it has them."""
+    if same_sizes(sizes_of(n, x), sizes):
+        return x
+    static = all(isinstance(size, int) for size in sizes)
+    return n("broadcast_to", x, shape=list(sizes) if static else as_vector(n, sizes))
 
 
 def product(n: ModelNode, sizes: Sequence[Size]) -> Size:

@@ -10,7 +10,14 @@ import numpy as np
 from passlab.frontend.building import ShapeEntry
 from passlab.frontend.onnx.entries import onnx_operator
 from passlab.frontend.onnx.node import OnnxNode
-from passlab.frontend.sizes import Size, as_vector, reshape_to, size_of, sizes_of, two_dimensions
+from passlab.frontend.sizes import (
+    aligned_sizes,
+    broadcast_to,
+    reshape_to,
+    size_of,
+    sizes_of,
+    two_dimensions,
+)
 from passlab.ir.expr import Expr
 from passlab.op.dtypes import Array
 
@@ -136,14 +143,7 @@ def expand(n: OnnxNode, x: Expr, shape: Expr) -> Expr:
         ones = n("ones", shape, dtype=n.dtype(x))
         return n("logical_and", x, ones) if n.dtype(x) == "bool" else n("multiply", x, ones)
     own, target = sizes_of(n, x), [int(size) for size in value.reshape(-1)]
-    rank = max(len(own), len(target))
-    pairs = zip([1] * (rank - len(own)) + own, [1] * (rank - len(target)) + target, strict=True)
-    target_sizes: list[Size] = [own_size if size == 1 else size for own_size, size in pairs]
-    if target_sizes == own:
-        return x
-    if all(isinstance(size, int) for size in target_sizes):
-        return n("broadcast_to", x, shape=target_sizes)
-    return n("broadcast_to", x, shape=as_vector(n, target_sizes))
+    return broadcast_to(n, x, [own_size if size == 1 else size for own_size, size in aligned_sizes(own, target)])
 
 
 @onnx_operator("Tile", 1, 6, 13)

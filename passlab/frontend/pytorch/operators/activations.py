@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from passlab.frontend.formulas import gelu_of, softplus_of
+from passlab.frontend.formulas import expm1_of, gelu_of, softplus_of
 from passlab.frontend.pytorch.entries import aten
 from passlab.frontend.pytorch.node import Number, TorchNode
 from passlab.ir.expr import Expr
@@ -74,10 +74,9 @@ def leaky_relu(n: TorchNode, x: Expr, negative_slope: Number = 0.01) -> Expr:
 @aten("elu")
 def elu(n: TorchNode, x: Expr, alpha: Number = 1, scale: Number = 1, input_scale: Number = 1) -> Expr:
     """`scale * x` above 0, `scale * alpha * (exp(x * input_scale) - 1)` below, without overflow."""
-    below = n("minimum", x, n.constant(0, x))
+    below = n("minimum", x, n.constant(0, x))  # `where` computes both sides: exp of a large x would overflow
     inner = below if input_scale == 1 else n("multiply", below, input_scale)
-    # expm1(x) = tanh(x / 2) * (exp(x) + 1) does not cancel near 0
-    expm1 = n("multiply", n("tanh", n("multiply", inner, 0.5)), n("add", n("exp", inner), 1))
+    expm1 = expm1_of(n, inner)
     result = n("where", n("greater", x, n.constant(0, x)), x, expm1 if alpha == 1 else n("multiply", expm1, alpha))
     return result if scale == 1 else n("multiply", result, scale)
 
@@ -118,6 +117,7 @@ def glu(n: TorchNode, x: Expr, dim: int = -1) -> Expr:
 @aten("softmax", "_softmax", "_safe_softmax")
 def softmax(n: TorchNode, x: Expr, dim: int, half_to_float: bool | str | None = None, dtype: str | None = None) -> Expr:
     """`nn.softmax`."""
+    # The dtype of the result says what `dtype` or `half_to_float` asks for.
     return n("nn.softmax", n.cast(x, n.out_dtype) if n.result else x, axis=n.axis(dim, n.rank(x)))
 
 
@@ -140,4 +140,4 @@ def dropout(n: TorchNode, x: Expr, p: float = 0.5, train: bool = False) -> Expr:
 @aten("native_dropout")
 def native_dropout(n: TorchNode, x: Expr, p: float, train: bool | None = False) -> list[Expr]:
     """Its input, and a mask of ones."""
-    return [dropout(n, x, p, bool(train)), n("ones_like", n.cast(x, "bool"))]
+    return [dropout(n, x, p, bool(train)), n("ones_like", n.cast(x, "bool"))]  # the mask keeps every element

@@ -19,6 +19,7 @@ def _scale(n: TorchNode, x: Expr | Number, factor: Number) -> Expr | Number:
 def add(n: TorchNode, x: Any, y: Any, alpha: Number = 1) -> Expr:
     """`add`."""
     a, b = n.promote(x, y)
+    # The sum of booleans is a boolean in PyTorch; Relay's `add` takes numbers alone.
     return n("logical_or" if n.dtype(a) == "bool" else "add", a, _scale(n, b, alpha))
 
 
@@ -49,6 +50,7 @@ def div(n: TorchNode, x: Any, y: Any, rounding_mode: str | None = None) -> Expr:
         a, b = n.promote(x, y, dtype=n.out_dtype if n.result is not None else n.promoted_dtype(x, y, 1.0))
         return n("divide", a, b)
     a, b = n.promote(x, y)
+    # Relay's integer divisions round exactly; floats are divided first, as PyTorch does.
     if n.is_float(a):
         return n("floor" if rounding_mode == "floor" else "trunc", n("divide", a, b))
     return n("floor_divide" if rounding_mode == "floor" else "trunc_divide", a, b)
@@ -75,6 +77,7 @@ def fmod(n: TorchNode, x: Any, y: Any) -> Expr:
 @aten("pow")
 def power(n: TorchNode, x: Any, y: Any) -> Expr:
     """`power`; a square is a product."""
+    # A product and a root are correctly rounded and faster; the exponent 0.5 makes an integer a float.
     if isinstance(x, Expr) and isinstance(y, (int, float)) and y == 2:
         x = n.cast(x, n.promoted_dtype(x, y))
         return n("multiply", x, x)

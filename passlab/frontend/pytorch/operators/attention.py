@@ -33,7 +33,7 @@ def scaled_dot_product_attention(
     rank = n.rank(key)
     keys = n("transpose", key, axes=[*range(rank - 2), rank - 1, rank - 2])
     scores = n("multiply", matrix_product(n, query, keys, ""), 1 / math.sqrt(width) if scale is None else scale)
-    if is_causal:
+    if is_causal:  # PyTorch allows no other mask beside it
         attn_mask = _causal_mask(n, scores)
     if attn_mask is not None:
         scores = _apply_mask(n, scores, attn_mask)
@@ -50,6 +50,7 @@ def _repeat_heads(n: TorchNode, query: Expr, x: Expr) -> Expr:
 def _causal_mask(n: TorchNode, scores: Expr) -> Expr:
     rank = n.rank(scores)
     rows, columns = n.shape(scores)[rank - 2 :]
+    # A constant where the sizes are known; else a mask that is computed from a tensor of the right shape.
     if isinstance(rows, int) and isinstance(columns, int):
         n.check_size(rows, columns)
         return n.array(np.tril(np.ones((rows, columns), np.bool_)))

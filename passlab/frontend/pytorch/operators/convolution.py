@@ -9,24 +9,6 @@ from passlab.frontend.pytorch.node import TorchNode
 from passlab.ir.expr import Expr
 
 
-def _convolution(
-    n: TorchNode, x: Expr, weight: Expr, strides: list[int], pads: list[int], dilations: list[int], groups: int
-) -> Expr:
-    rank = n.rank(weight) - 2
-    channels, _, *kernel = n.static_shape(weight)
-    return n(
-        f"nn.conv{rank}d",
-        x,
-        weight,
-        strides=strides,
-        padding=pads,
-        dilation=dilations,
-        groups=groups,
-        channels=channels,
-        kernel_size=kernel,
-    )
-
-
 @aten("convolution", "_convolution")
 def convolution(
     n: TorchNode,
@@ -49,12 +31,15 @@ def convolution(
     x = n("expand_dims", x, axis=0) if is_unbatched else x
     strides, dilations = n.static_ints(stride, rank), n.static_ints(dilation, rank)
     pads: Any = padding if isinstance(padding, str) else n.static_ints(padding, rank)
+    first, second, *kernel = n.static_shape(weight)
+    windows: dict[str, Any] = {"strides": strides, "dilation": dilations, "groups": groups, "kernel_size": kernel}
+    # The weight of a convolution begins with the channels of the result, that of a transposed one with those of `x`.
     if transposed:
-        result = _transposed_convolution(
-            n, x, weight, strides, pads, dilations, groups, n.static_ints(output_padding, rank)
-        )
+        windows |= {"channels": second * groups, "padding": [*pads, *pads]}
+        windows["output_padding"] = n.static_ints(output_padding, rank)
     else:
-        result = _convolution(n, x, weight, strides, _pads(n, weight, pads, dilations), dilations, groups)
+        windows |= {"channels": first, "padding": _pads(n, weight, pads, dilations)}
+    result = n(f"nn.conv{rank}d_transpose" if transposed else f"nn.conv{rank}d", x, weight, **windows)
     result = result if bias is None else n("nn.bias_add", result, bias, axis=1)
     return n("squeeze", result, axis=[0]) if is_unbatched else result
 
@@ -67,32 +52,6 @@ def _pads(n: TorchNode, weight: Expr, pads: Any, dilations: list[int]) -> list[i
         total = [step * (size - 1) for step, size in zip(dilations, n.static_shape(weight)[2:], strict=True)]
         return [*(t // 2 for t in total), *(t - t // 2 for t in total)]
     return [*pads, *pads]
-
-
-def _transposed_convolution(
-    n: TorchNode,
-    x: Expr,
-    weight: Expr,
-    strides: list[int],
-    pads: list[int],
-    dilations: list[int],
-    groups: int,
-    output_padding: list[int],
-) -> Expr:
-    rank = n.rank(weight) - 2
-    _, channels, *kernel = n.static_shape(weight)
-    return n(
-        f"nn.conv{rank}d_transpose",
-        x,
-        weight,
-        strides=strides,
-        padding=[*pads, *pads],
-        dilation=dilations,
-        groups=groups,
-        channels=channels * groups,
-        kernel_size=kernel,
-        output_padding=output_padding,
-    )
 
 
 @aten("conv1d", "conv2d", "conv3d")

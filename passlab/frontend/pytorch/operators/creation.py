@@ -22,6 +22,7 @@ def _full(n: TorchNode, sizes: list[Size], value: Any) -> Expr:
 @aten("full", "new_full")
 def full(n: TorchNode, *args: Any, **_: Any) -> Expr:
     """`full`."""
+    # `x.new_full(size, value)` has the tensor as its first argument, of which only the dtype matters.
     size, value = args[-2:] if n.op_type.startswith("aten.new") else args[:2]
     return _full(n, n.sizes(size), value)
 
@@ -38,7 +39,7 @@ def ones(n: TorchNode, *args: Any, **_: Any) -> Expr:
     return _full(n, n.sizes(args[1] if isinstance(args[0], Expr) else args[0]), 1)
 
 
-@aten("full_like")
+@aten("full_like", "fill")
 def full_like(n: TorchNode, x: Expr, value: Any, **_: Any) -> Expr:
     """`full`."""
     return _full(n, sizes_of(n, x), value)
@@ -56,12 +57,6 @@ def ones_like(n: TorchNode, x: Expr, **_: Any) -> Expr:
     return _full(n, sizes_of(n, x), 1)
 
 
-@aten("fill")
-def fill(n: TorchNode, x: Expr, value: Any) -> Expr:
-    """`full`."""
-    return _full(n, sizes_of(n, x), value)
-
-
 @aten("scalar_tensor")
 def scalar_tensor(n: TorchNode, value: Any, **_: Any) -> Expr:
     """A constant."""
@@ -71,6 +66,7 @@ def scalar_tensor(n: TorchNode, value: Any, **_: Any) -> Expr:
 @aten("arange")
 def arange(n: TorchNode, *args: Any, **_: Any) -> Expr:
     """A constant; `arange` if a bound is known only at run time."""
+    # The overloads (end), (start, end) and (start, end, step).
     start, end, step = (0, args[0], 1) if len(args) == 1 else (args[0], args[1], args[2] if len(args) > 2 else 1)
     dtype = n.out_dtype
     values: list[Any] = [n.size(a) if isinstance(a, Symbol) else a for a in (start, end, step)]

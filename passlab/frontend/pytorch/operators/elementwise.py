@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from passlab.frontend.formulas import round_half_to_even
+from passlab.frontend.formulas import expm1_of, round_half_to_even
 from passlab.frontend.pytorch.entries import add_entry, aten
 from passlab.frontend.pytorch.node import Number, TorchNode
 from passlab.ir.expr import Expr
@@ -36,7 +36,7 @@ COMPARISONS = {
     "lt": "less",
     "le": "less_equal",
 }
-EXTREMES = {"maximum": "maximum", "minimum": "minimum"}
+EXTREMES = _same_names("maximum minimum")
 LOGICAL = _same_names("logical_and logical_or logical_xor")
 BITWISE = _same_names("bitwise_and bitwise_or bitwise_xor")
 SHIFTS = {
@@ -103,7 +103,7 @@ def logical_not(n: TorchNode, x: Expr) -> Expr:
 @aten("isnan")
 def isnan(n: TorchNode, x: Expr) -> Expr:
     """`isnan`; false for integers."""
-    return n("isnan", x) if n.is_float(x) else n("not_equal", x, x)
+    return n("isnan", x) if n.is_float(x) else n("not_equal", x, x)  # false everywhere, for any shape
 
 
 @aten("isinf")
@@ -139,8 +139,7 @@ def square(n: TorchNode, x: Expr) -> Expr:
 @aten("expm1")
 def expm1(n: TorchNode, x: Expr) -> Expr:
     """`tanh(x / 2) * (exp(x) + 1)`, which is exact near 0."""
-    x = n.floating(x)
-    return n("multiply", n("tanh", n("multiply", x, 0.5)), n("add", n("exp", x), 1))
+    return expm1_of(n, n.floating(x))
 
 
 @aten("log1p")
@@ -148,7 +147,7 @@ def log1p(n: TorchNode, x: Expr) -> Expr:
     """`log(1 + x)`; near 0 `2 * atanh(x / (2 + x))`, which is exact there."""
     x = n.floating(x)
     near = n("less", n("abs", x), n.constant(0.5, x))
-    inner = n("where", near, x, n.constant(0, x))
+    inner = n("where", near, x, n.constant(0, x))  # `where` computes both sides: elsewhere the series could overflow
     series = n("multiply", n("atanh", n("divide", inner, n("add", inner, 2))), 2)
     return n("where", near, series, n("log", n("add", x, 1)))
 
@@ -156,11 +155,11 @@ def log1p(n: TorchNode, x: Expr) -> Expr:
 @aten("atan2")
 def atan2(n: TorchNode, y: Expr, x: Expr) -> Expr:
     """`atan(y / x)`, moved into the quadrant of the point. The sign of zero is ignored."""
-    y, x = n.promote(y, x, dtype=n.promoted_dtype(y, x, 1.0))
+    y, x = n.promote(y, x, dtype=n.promoted_dtype(y, x, 1.0))  # 1.0 makes integers floats
     zero, half = n.constant(0, x), n.constant(math.pi / 2, x)
     left_offset = n("where", n("less", y, zero), n.constant(-math.pi, x), n.constant(math.pi, x))
     upright = n("where", n("greater", y, zero), half, n("where", n("less", y, zero), n("negative", half), zero))
-    on_axis = n("equal", x, zero)
+    on_axis = n("equal", x, zero)  # these points are divided by 1, and their angle is `upright`
     angle = n("atan", n("divide", y, n("where", on_axis, n.constant(1, x), x)))
     in_quadrant = n("where", n("less", x, zero), n("add", angle, left_offset), angle)
     return n("where", on_axis, upright, in_quadrant)
@@ -169,7 +168,7 @@ def atan2(n: TorchNode, y: Expr, x: Expr) -> Expr:
 @aten("clamp", "clip")
 def clamp(n: TorchNode, x: Expr, low: Any = None, high: Any = None, **named: Any) -> Expr:
     """`clip` by numbers, `maximum` and `minimum` by tensors."""
-    low, high = named.get("min", low), named.get("max", high)
+    low, high = named.get("min", low), named.get("max", high)  # the schema's names, which Python's functions have
     bounds = [bound for bound in (low, high) if bound is not None]
     dtype = n.promoted_dtype(x, *bounds)
     x = n.cast(x, dtype)
@@ -195,7 +194,7 @@ def clamp_max(n: TorchNode, x: Expr, high: Any) -> Expr:
 @aten("where")
 def where(n: TorchNode, condition: Expr, x: Any = None, y: Any = None) -> Expr | list[Expr]:
     """`where`; of a condition alone, the indices where it holds."""
-    if x is None:
+    if x is None:  # one vector of indices for each axis, as NumPy's `nonzero`
         positions = n("argwhere", as_bool(n, condition))
         return [n("take", positions, n.constant(axis, "int64"), axis=1) for axis in range(n.rank(condition))]
     return n("where", as_bool(n, condition), *n.promote(x, y))
@@ -220,6 +219,7 @@ def nan_to_num(
     """`where`, once for NaN and once for each infinity."""
     if not n.is_float(x):
         return x
+    # By default infinities become the largest finite numbers of the dtype.
     largest = {"float16": 65504.0, "float32": 3.4028234663852886e38}.get(n.dtype(x), 1.7976931348623157e308)
     result = n("where", n("isnan", x), n.constant(nan or 0.0, x), x)
     for infinity, value in ((math.inf, posinf), (-math.inf, neginf)):

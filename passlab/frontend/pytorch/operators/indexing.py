@@ -21,7 +21,7 @@ REDUCTIONS = {"sum": "add", "add": "add", "prod": "mul", "multiply": "mul", "ama
 @aten("embedding")
 def embedding(n: TorchNode, weight: Expr, indices: Expr, *_: Any) -> Expr:
     """`take`."""
-    return n("take", weight, indices, axis=0)
+    return n("take", weight, indices, axis=0)  # the other arguments, such as `padding_idx`, concern training
 
 
 @aten("index_select")
@@ -118,12 +118,11 @@ def _broadcast_index(n: TorchNode, index: Expr, source: Expr, axis: int) -> Expr
 @aten("index", "_unsafe_index")
 def index_(n: TorchNode, x: Expr, indices: list[Expr | None]) -> Expr:
     """`take` along one axis, `gather_nd` along several; a mask selects the elements where it holds."""
-    positions, x = _integer_indices(n, x, indices)
-    axes = [axis for axis, index in enumerate(positions) if index is not None]
-    selected = [index for index in positions if index is not None]
+    axes, selected = _integer_indices(n, indices)
     if len(axes) == 1:
         return n("take", x, nonnegative_indices(n, selected[0], x, axes[0]), axis=axes[0])
     in_place, rank = _stay_in_place(axes), n.rank(x)
+    # `gather_nd` indexes the first axes; as in NumPy, adjacent indices leave the axes of the result where they were.
     rest = [axis for axis in range(rank) if axis not in axes]
     joined = _index_tuples(n, x, axes, selected)
     result = n("gather_nd", permute(n, x, [*axes, *rest]), joined, batch_dims=0, index_rank=len(axes))
@@ -139,8 +138,8 @@ def _stay_in_place(axes: list[int]) -> bool:
     return axes[-1] - axes[0] == len(axes) - 1 and axes[0] > 0
 
 
-def _integer_indices(n: TorchNode, x: Expr, indices: list[Expr | None]) -> tuple[list[Expr | None], Expr]:
-    """Return integer indices: a mask becomes the indices where it holds, one tensor for each of its axes."""
+def _integer_indices(n: TorchNode, indices: list[Expr | None]) -> tuple[list[int], list[Expr]]:
+    """Return the indexed axes and their indices; a mask becomes the indices where it holds, along each of its axes."""
     result: list[Expr | None] = []
     for index in indices:
         if index is None or n.dtype(index) != "bool":
@@ -148,7 +147,8 @@ def _integer_indices(n: TorchNode, x: Expr, indices: list[Expr | None]) -> tuple
             continue
         items = n("argwhere", index)
         result += [n("take", items, n.constant(axis, "int64"), axis=1) for axis in range(n.rank(index))]
-    return result, x
+    axes = [axis for axis, index in enumerate(result) if index is not None]
+    return axes, [index for index in result if index is not None]
 
 
 def _index_tuples(n: TorchNode, x: Expr, axes: list[int], selected: list[Expr]) -> Expr:
@@ -172,9 +172,7 @@ def index_put(n: TorchNode, x: Expr, indices: list[Expr | None], values: Expr, a
         trailing_axes = n.rank(x) - n.rank(only_index)
         mask = reshape_to(n, only_index, [*sizes_of(n, only_index), *[1] * trailing_axes])
         return n("where", mask, n.cast(values, n.dtype(x)), x)
-    positions, x = _integer_indices(n, x, indices)
-    axes = [axis for axis, index in enumerate(positions) if index is not None]
-    selected = [index for index in positions if index is not None]
+    axes, selected = _integer_indices(n, indices)
     rest = [axis for axis in range(n.rank(x)) if axis not in axes]
     if _stay_in_place(axes) and n.rank(values) > len(rest):
         n.refuse("puts values at indices behind other axes")

@@ -14,7 +14,7 @@ def linear(n: TorchNode, x: Expr, weight: Expr, bias: Expr | None = None) -> Exp
     if n.rank(weight) == 1:
         result = matrix_product(n, x, weight, "")
         return result if bias is None else n("add", result, bias)
-    if n.rank(x) == 1:
+    if n.rank(x) == 1:  # `nn.dense` takes rows
         result = n("squeeze", n("nn.dense", n("expand_dims", x, axis=0), weight), axis=[0])
     else:
         result = n("nn.dense", x, weight)
@@ -40,6 +40,7 @@ def addmm(n: TorchNode, bias: Expr, a: Expr, b: Expr, beta: Number = 1, alpha: N
     result = matrix_product(n, a, b, "")
     if n.op_type.startswith("aten.addbmm"):
         result = n("sum", result, axis=[0], keepdims=False)
+    # The form of a linear layer, which later passes fuse. A bias of one element is broadcast by `add`.
     plain = beta == alpha == 1 and n.rank(bias) == 1 and n.rank(result) == 2
     if plain and isinstance(n.shape(bias)[0], int) and n.shape(bias)[0] == n.shape(result)[1] != 1:
         return n("nn.bias_add", result, bias, axis=1)
@@ -50,7 +51,7 @@ def addmm(n: TorchNode, bias: Expr, a: Expr, b: Expr, beta: Number = 1, alpha: N
 def einsum(n: TorchNode, equation: str, operands: list[Expr], path: object = None) -> Expr:
     """`einsum`."""
     equation = equation.replace(" ", "")
-    if "->" not in equation:
+    if "->" not in equation:  # the result has the letters that occur once, in alphabetical order
         letters = sorted({c for c in equation if c.isalpha() and equation.count(c) == 1})
         equation += "->" + ("..." if "..." in equation else "") + "".join(letters)
     return n("einsum", n.builder.tuple(operands), equation=equation)

@@ -10,7 +10,7 @@ import numpy as np
 
 from passlab.frontend.pytorch.entries import aten
 from passlab.frontend.pytorch.node import TorchNode
-from passlab.frontend.sizes import Size, as_vector, product, reshape_to, size_of, sizes_of
+from passlab.frontend.sizes import Size, as_vector, broadcast_to, product, reshape_to, size_of, sizes_of
 from passlab.ir.expr import Expr
 
 
@@ -42,30 +42,24 @@ def view(n: TorchNode, x: Expr, shape: Any) -> Expr:
     """`reshape`; a view in another dtype is `reinterpret`."""
     if isinstance(shape, str):
         return n("reinterpret", x, dtype=shape)
-    sizes = n.sizes(shape)
+    return _reshape(n, x, n.sizes(shape))
+
+
+def _reshape(n: TorchNode, x: Expr, sizes: list[Size]) -> Expr:
+    """Return a reshape; a size -1 is inferred from the other sizes and those of `x`."""
     if -1 not in sizes:
         return reshape_to(n, x, sizes)
-    return _infer_size(n, x, sizes)
-
-
-def _infer_size(n: TorchNode, x: Expr, sizes: list[Size]) -> Expr:
-    """Return a reshape whose size -1 is inferred from the other sizes and those of `x`."""
     own, at = sizes_of(n, x), sizes.index(-1)
-    if all(isinstance(size, int) for size in (*own, *sizes)):
-        numbers = [int(size) for size in sizes if isinstance(size, int)]  # the same list, for type checkers
-        rest = math.prod(size for size in numbers if size != -1)
-        whole = math.prod(int(size) for size in own if isinstance(size, int))
-        return reshape_to(n, x, [*sizes[:at], whole // rest if rest else 0, *sizes[at + 1 :]])
-    left_own, left = list(own), [size for size in sizes if not (isinstance(size, int) and size == -1)]
-    for size in list(left):  # sizes on both sides are no part of the size to infer
-        match = next((i for i, o in enumerate(left_own) if o is size or (isinstance(o, int) and o == size)), None)
-        if match is not None and not isinstance(size, int):
-            left_own.pop(match)
+    left_own, left = list(own), [*sizes[:at], *sizes[at + 1 :]]
+    for size in list(left):  # unknown sizes on both sides are no part of the size to infer
+        if not isinstance(size, int) and size in left_own:
+            left_own.remove(size)
             left.remove(size)
     if all(isinstance(size, int) for size in (*left_own, *left)):
         rest = math.prod(int(size) for size in left if isinstance(size, int))
         whole = math.prod(int(size) for size in left_own if isinstance(size, int))
         return reshape_to(n, x, [*sizes[:at], whole // rest if rest else 0, *sizes[at + 1 :]])
+    # Relay's codes: -1 infers a size itself, 0 copies the size of the same axis, which may be unknown.
     codes = [
         size if isinstance(size, int) else 0 if i < len(own) and own[i] is size else None
         for i, size in enumerate(sizes)
@@ -98,11 +92,7 @@ def flatten(n: TorchNode, x: Expr, start_dim: int = 0, end_dim: int = -1) -> Exp
 def unflatten(n: TorchNode, x: Expr, dim: int, shape: Sequence[Any]) -> Expr:
     """`reshape`."""
     sizes, axis = sizes_of(n, x), n.axis(dim, n.rank(x))
-    return (
-        _infer_size(n, x, whole)
-        if -1 in (whole := [*sizes[:axis], *n.sizes(shape), *sizes[axis + 1 :]])
-        else (reshape_to(n, x, whole))
-    )
+    return _reshape(n, x, [*sizes[:axis], *n.sizes(shape), *sizes[axis + 1 :]])
 
 
 @aten("permute", "permute_copy")
@@ -117,7 +107,7 @@ def transpose(n: TorchNode, x: Expr, dim0: int, dim1: int) -> Expr:
     """`transpose` of two axes."""
     order = list(range(n.rank(x)))
     a, b = n.axis(dim0, n.rank(x)), n.axis(dim1, n.rank(x))
-    order[a : a + 1], order[b : b + 1] = [b], [a]
+    order[a : a + 1], order[b : b + 1] = [b], [a]  # slices, since a scalar has no axis to assign to
     return permute(n, x, order)
 
 
@@ -132,6 +122,7 @@ def movedim(n: TorchNode, x: Expr, source: Any, destination: Any) -> Expr:
     """`transpose`."""
     rank = n.rank(x)
     sources = [n.axis(axis, rank) for axis in n.static_ints(source)]
+    # By axis of the result: the axis of `x` that moves there. The others fill the gaps in their order.
     order: dict[int, int] = dict(zip([n.axis(a, rank) for a in n.static_ints(destination)], sources, strict=True))
     rest = iter(axis for axis in range(rank) if axis not in sources)
     return permute(n, x, [order[at] if at in order else next(rest) for at in range(rank)])
@@ -146,10 +137,7 @@ def expand(n: TorchNode, x: Expr, size: Sequence[Any], implicit: bool = False) -
         own[at - extra] if isinstance(s, int) and s == -1 else s if isinstance(s, Expr) else n.size(s)
         for at, s in enumerate(size)
     ]
-    if not extra and all(a is b or (isinstance(a, int) and a == b) for a, b in zip(own, target, strict=True)):
-        return x
-    static = all(isinstance(s, int) for s in target)
-    return n("broadcast_to", x, shape=target if static else as_vector(n, target))
+    return broadcast_to(n, x, target)
 
 
 @aten("expand_as")
@@ -191,6 +179,7 @@ def stack(n: TorchNode, tensors: list[Expr], dim: int = 0) -> Expr:
 @aten("repeat", "tile")
 def repeat(n: TorchNode, x: Expr, repeats: list[Any]) -> Expr:
     """`tile`."""
+    # Even a count of 1 for an axis that `x` does not have adds this axis.
     times = n.static_ints(repeats)
     return n("tile", x, reps=times) if (times and set(times) != {1}) or len(times) > n.rank(x) else x
 
@@ -198,7 +187,7 @@ def repeat(n: TorchNode, x: Expr, repeats: list[Any]) -> Expr:
 @aten("repeat_interleave")
 def repeat_interleave(n: TorchNode, x: Expr, repeats: Any, dim: int | None = None, output_size: Any = None) -> Expr:
     """`repeat`."""
-    if dim is None:
+    if dim is None:  # the elements of the flattened tensor
         x, dim = n("reshape", x, newshape=[-1]), 0
     return n("repeat", x, repeats=n.static_int(repeats), axis=n.axis(dim, n.rank(x)))
 
@@ -214,7 +203,7 @@ def flip(n: TorchNode, x: Expr, dims: list[int]) -> Expr:
 @aten("roll")
 def roll(n: TorchNode, x: Expr, shifts: Any, dims: Any = None) -> Expr:
     """A `concatenate` of two slices for each axis."""
-    if not dims:
+    if not dims:  # the flattened tensor is rolled, whatever its shape is
         rolled = _roll_axes(n, n("reshape", x, newshape=[-1]), n.static_int(n.static_ints(shifts)[0]), 0)
         return n("reshape", rolled, newshape=list(n.static_shape(x)))
     for shift, dim in zip(n.static_ints(shifts), n.static_ints(dims), strict=True):
@@ -270,6 +259,7 @@ def diagonal(n: TorchNode, x: Expr, offset: int = 0, dim1: int = 0, dim2: int = 
     # A step along the diagonal is one row and one column.
     starts = np.arange(count) * (columns + 1) + (offset if offset >= 0 else -offset * columns)
     sizes = sizes_of(n, x)
+    # PyTorch puts the diagonal behind all other axes.
     flat = reshape_to(n, permute(n, x, [*rest, a, b]), [*(sizes[axis] for axis in rest), rows * columns])
     return n("take", flat, n.constant(starts, "int64"), axis=len(rest))
 
@@ -280,6 +270,7 @@ def as_strided(n: TorchNode, x: Expr, size: list[Any], stride: list[Any], storag
     shape, steps = n.static_ints(size), n.static_ints(stride)
     n.static_shape(x)
     n.check_size(*shape)
+    # Each turn adds an axis at the end, along which the offset grows by the stride.
     positions = np.full((), 0 if storage_offset is None else n.static_int(storage_offset), np.int64)
     for length, step in zip(shape, steps, strict=True):
         positions = positions[..., None] + np.arange(length) * step
@@ -322,6 +313,7 @@ def col2im(n: TorchNode, x: Expr, output_size: Any, kernel_size: Any, dilation: 
     )
     positions = rows[:, None, :, None] * width + columns[None, :, None, :]  # of (kernel, kernel, window, window)
     n.check_size(height * width, batch * channels)
+    # The elements of a padded image are rows of one matrix, so that one index tuple names an element of all channels.
     numbers = permute(n, n("reshape", x, newshape=[batch * channels, positions.size]), [1, 0])
     empty = n("zeros", shape=[height * width, batch * channels], dtype=n.dtype(x))
     added = n("scatter_nd", empty, n.constant(positions.reshape(1, -1), "int64"), numbers, mode="add")

@@ -22,6 +22,7 @@ def _batch_norm(
 ) -> Expr:
     (channels,) = n.static_shape(x, [1])
     scale, shift = _or_constant(n, weight, 1, channels, mean), _or_constant(n, bias, 0, channels, mean)
+    # Networks in half precision keep their statistics in float32.
     parts = [n.cast(part, n.dtype(x)) for part in (scale, shift, mean, variance)]
     return n.fields(n("nn.batch_norm", x, *parts, axis=1, epsilon=eps), 3)[0]
 
@@ -100,6 +101,7 @@ def native_layer_norm(
     if len(shape) == 1:
         scale, shift = _or_constant(n, weight, 1, shape[0], x), _or_constant(n, bias, 0, shape[0], x)
         return [n("nn.layer_norm", x, scale, shift, axis=-1, epsilon=eps), None, None]
+    # Relay's operator normalizes along one axis.
     axes = list(range(n.rank(x) - len(shape), n.rank(x)))
     centred = n("subtract", x, n("mean", x, axis=axes, keepdims=True))
     variance = n("mean", n("multiply", centred, centred), axis=axes, keepdims=True)
@@ -115,6 +117,7 @@ def rms_norm(
     """Division by the root of the mean of squares, times the scale."""
     axes = list(range(n.rank(x) - len(normalized_shape), n.rank(x)))
     square = n("mean", n("multiply", x, x), axis=axes, keepdims=True)
+    # PyTorch's default is the machine epsilon of the dtype.
     least = {"float64": 2.220446049250313e-16, "float16": 0.0009765625}.get(n.dtype(x), 1.1920928955078125e-07)
     result = n("multiply", x, n("rsqrt", n("add", square, least if eps is None else eps)))
     result = result if weight is None else n("multiply", result, weight)
@@ -167,6 +170,7 @@ def instance_norm(
     cudnn_enabled: bool,
 ) -> Expr:
     """`nn.instance_norm`."""
+    # With running statistics it is a batch normalization at inference.
     if not use_input_stats and mean is not None and variance is not None:
         return _batch_norm(n, x, weight, bias, mean, variance, eps)
     (channels,) = n.static_shape(x, [1])

@@ -12,6 +12,7 @@ from passlab.ir.expr import Expr
 @aten("sort")
 def sort(n: TorchNode, x: Expr, *args: Any, dim: int = -1, descending: bool = False, stable: Any = None) -> list[Expr]:
     """`argsort`, which is stable, and `gather`."""
+    # The overloads (dim, descending) and (stable, dim, descending); `argsort` is stable in any case.
     values = list(args)
     if n.overload == "stable" and values:
         values.pop(0)

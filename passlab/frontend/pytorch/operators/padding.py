@@ -20,8 +20,10 @@ def _pad_widths(n: TorchNode, x: Expr, pads: list[Any]) -> list[list[int]]:
 def constant_pad(n: TorchNode, x: Expr, pad: list[Any], value: Any = 0) -> Expr:
     """`nn.pad`; negative widths crop by `strided_slice`."""
     sides = _pad_widths(n, x, pad)
+    # `nn.pad` takes no negative widths: such a side is cropped first.
     cut = [(axis, before, after) for axis, (before, after) in enumerate(sides) if before < 0 or after < 0]
     if cut:
+        # A slice ends `after` elements before the end, or far beyond it.
         ends = [min(after, 0) or 2**63 - 1 for _, _, after in cut]
         begins = [max(-before, 0) for _, before, _ in cut]
         x = n("strided_slice", x, begin=begins, end=ends, strides=[1] * len(cut), axes=[axis for axis, _, _ in cut])

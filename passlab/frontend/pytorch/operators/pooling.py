@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from passlab.frontend.pooling import Windows, argmax_indices, pool
@@ -11,6 +12,7 @@ from passlab.ir.expr import Expr
 
 
 def _spatial_rank(n: TorchNode) -> int:
+    # The digit before the `d` in a name such as `aten.max_pool2d_with_indices.default`.
     return int(n.op_type.partition("d_")[0].partition("d.")[0][-1])
 
 
@@ -24,6 +26,7 @@ def _without_batch(n: TorchNode, x: Expr, is_unbatched: bool) -> Expr:
 
 
 def _windows(n: TorchNode, rank: int, kernel: Any, stride: Any, padding: Any, dilation: Any) -> Windows:
+    # Without a stride, windows lie side by side.
     size = n.static_ints(kernel, rank)
     pads = n.static_ints(padding, rank)
     return Windows(size, n.static_ints(stride, rank) if stride else size, n.static_ints(dilation, rank), [*pads, *pads])
@@ -63,7 +66,7 @@ def max_pool_with_indices(
     windows = _windows(n, rank, kernel_size, stride, padding, dilation)
     result = _without_batch(n, pool(n, "max", x, windows, ceil_mode), is_unbatched)
     if not all(isinstance(dim, int) for dim in n.shape(x)):
-        return [result, None]
+        return [result, None]  # the indices need the width of the image; most models do not use them
     return [result, _without_batch(n, argmax_indices(n, x, windows, ceil_mode, whole=False), is_unbatched)]
 
 
@@ -83,12 +86,11 @@ def avg_pool(
     x, is_unbatched = _with_batch(n, x, rank)
     windows = _windows(n, rank, kernel_size, stride, padding, 1)
     if divisor_override is not None:
-        size = 1
-        for side in windows.kernel:
-            size *= side
         if ceil_mode:
             n.refuse("has a divisor of its own and `ceil_mode`")
-        result = n("multiply", pool(n, "avg", x, windows, False, count_include_pad=True), size / divisor_override)
+        # The mean with padding has the same divisor everywhere, the size of the window, so it can be exchanged.
+        mean = pool(n, "avg", x, windows, False, count_include_pad=True)
+        result = n("multiply", mean, math.prod(windows.kernel) / divisor_override)
     else:
         result = pool(n, "avg", x, windows, ceil_mode, count_include_pad=count_include_pad)
     return _without_batch(n, result, is_unbatched)
@@ -114,6 +116,7 @@ def _adaptive(n: TorchNode, x: Expr, output_size: Any, kind: str) -> Expr:
     target = output_size if isinstance(output_size, list) else [output_size] * rank
     own = n.shape(x)[2:]
     size = [n.static_int(w) if w is not None else n.static_shape(x, [2 + at])[0] for at, w in enumerate(target)]
+    # Windows of an unknown size are those of a reduction where the result has one element.
     if rank == 2 and size == [1, 1]:
         result = n(f"nn.global_{kind}_pool2d", x)
     elif not all(isinstance(dim, int) for dim in own) and all(s == 1 for s in size):

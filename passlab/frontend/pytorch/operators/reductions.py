@@ -91,6 +91,7 @@ def argmin(n: TorchNode, x: Expr, dim: Any = None, keepdim: bool = False) -> Exp
 def _arg_extreme(n: TorchNode, kind: str, x: Expr, dim: Any, keepdim: bool) -> Expr:
     if dim is not None:
         return _arg_along(n, kind, x, n.axes(dim, x), keepdim)
+    # Without an axis, PyTorch returns an index into the flattened tensor.
     result = _arg_along(n, kind, n("reshape", x, newshape=[-1]), [0], False)
     return n("reshape", result, newshape=[1] * n.rank(x)) if keepdim else result
 
@@ -116,16 +117,17 @@ def _variance(n: TorchNode, x: Expr, axes: list[int], correction: Number, keepdi
     count = product(n, [size_of(n, x, axis) for axis in axes])
     if isinstance(count, int):
         return n("multiply", result, count / (count - correction) if count > correction else math.nan)
-    total = n.cast(n("reshape", count, newshape=[]), n.dtype(x))
+    total = n.cast(n("reshape", count, newshape=[]), n.dtype(x))  # an unknown size is a vector of one element
     return n("multiply", result, n("divide", total, n("subtract", total, n.constant(correction, total))))
 
 
-def _correction(n: TorchNode, dim: Any, unbiased: Any, correction: Any) -> tuple[Any, Number]:
+def _correction(dim: Any, unbiased: Any, correction: Any) -> tuple[Any, Number]:
     if isinstance(dim, bool):  # the overload (x, unbiased)
         return None, int(dim)
     if unbiased is not None:
         return dim, int(unbiased)
-    return dim, 1 if correction is None and n.overload != "correction" else 1 if correction is None else correction
+    # Without a correction PyTorch divides by the count minus 1 (Bessel's correction).
+    return dim, 1 if correction is None else correction
 
 
 @aten("var")
@@ -133,7 +135,7 @@ def var(
     n: TorchNode, x: Expr, dim: Any = None, unbiased: Any = None, keepdim: bool = False, correction: Any = None
 ) -> Expr:
     """`variance`."""
-    dim, correction_value = _correction(n, dim, unbiased, correction)
+    dim, correction_value = _correction(dim, unbiased, correction)
     return _variance(n, x, n.axes(dim, x), correction_value, keepdim)
 
 
@@ -150,7 +152,7 @@ def var_mean(
     n: TorchNode, x: Expr, dim: Any = None, unbiased: Any = None, keepdim: bool = False, correction: Any = None
 ) -> list[Expr]:
     """`variance` and `mean`."""
-    dim, correction_value = _correction(n, dim, unbiased, correction)
+    dim, correction_value = _correction(dim, unbiased, correction)
     axes = n.axes(dim, x)
     return [_variance(n, x, axes, correction_value, keepdim), n("mean", x, axis=axes, keepdims=keepdim)]
 
@@ -182,11 +184,16 @@ def vector_norm(
     n: TorchNode, x: Expr, order: Number = 2, dim: Any = None, keepdim: bool = False, dtype: str | None = None
 ) -> Expr:
     """The root of the `sum` of powers; the maximum or minimum for an infinite order."""
-    axes, size = n.axes(dim, x), n("abs", n.cast(x, n.out_dtype))
+    axes = n.axes(dim, x)
+    if order == 0:  # the number of elements other than 0
+        return n("sum", n.cast(as_bool(n, x), n.out_dtype), axis=axes, keepdims=keepdim)
+    return _norm(n, n("abs", n.cast(x, n.out_dtype)), order, axes, keepdim)
+
+
+def _norm(n: TorchNode, size: Expr, order: Number, axes: list[int], keepdim: bool) -> Expr:
+    """Return the norm of absolute values. Products and roots are faster than powers, and more accurate."""
     if math.isinf(order):
         return n("max" if order > 0 else "min", size, axis=axes, keepdims=keepdim)
-    if order == 0:
-        return n("sum", n.cast(as_bool(n, x), n.out_dtype), axis=axes, keepdims=keepdim)
     powers = size if order == 1 else n("multiply", size, size) if order == 2 else n("power", size, float(order))
     total = n("sum", powers, axis=axes, keepdims=keepdim)
     return total if order == 1 else n("sqrt", total) if order == 2 else n("power", total, 1 / order)
@@ -196,12 +203,9 @@ def vector_norm(
 def cdist(n: TorchNode, a: Expr, b: Expr, p: float, compute_mode: int | None = None) -> Expr:
     """The norms of the differences between the rows of two matrices."""
     rank = n.rank(a)
+    # Each row of one matrix meets each row of the other by broadcasting along an axis of its own.
     apart = n("abs", n("subtract", n("expand_dims", a, axis=rank - 1), n("expand_dims", b, axis=rank - 2)))
-    if math.isinf(p):
-        return n("max", apart, axis=[rank], keepdims=False)
-    powers = apart if p == 1 else n("multiply", apart, apart) if p == 2 else n("power", apart, float(p))
-    total = n("sum", powers, axis=[rank], keepdims=False)
-    return total if p == 1 else n("sqrt", total) if p == 2 else n("power", total, 1 / p)
+    return _norm(n, apart, p, [rank], False)
 
 
 @aten("_pdist_forward")

@@ -28,6 +28,7 @@ def _resize(
         counts = [math.floor(length * (factor or 1)) for length, factor in zip(lengths, factors, strict=True)]
     else:
         counts = n.static_ints(size)
+    # PyTorch computes coordinates with the factor that was passed, which may differ from the quotient of the sizes.
     values = [
         factor if factor and coordinates != "align_corners" else count / length
         for count, length, factor in zip(counts, lengths, factors, strict=True)
@@ -68,6 +69,7 @@ def grid_sampler(
     n: TorchNode, x: Expr, grid: Expr, interpolation_mode: int = 0, padding_mode: int = 0, align_corners: bool = False
 ) -> Expr:
     """`image.grid_sample`, whose points lie along the second axis."""
+    # PyTorch has the coordinates of a point last, Relay second.
     moved = n("transpose", grid, axes=[0, n.rank(grid) - 1, *range(1, n.rank(grid) - 1)])
     return n(
         "image.grid_sample",

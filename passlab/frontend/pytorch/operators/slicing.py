@@ -14,7 +14,7 @@ from passlab.frontend.pytorch.operators.movement import expand
 from passlab.frontend.sizes import Size, as_vector, sizes_of
 from passlab.ir.expr import Expr
 
-FAR = 2**63 - 1
+FAR = 2**63 - 1  # PyTorch's end of a slice that has none
 
 
 @aten("slice", "slice_copy")
@@ -26,6 +26,7 @@ def slice_(n: TorchNode, x: Expr, dim: int = 0, start: Any = None, end: Any = No
         if first == 0 and step == 1 and (last >= FAR or last == n.shape(x)[axis]):
             return x
         return n("strided_slice", x, begin=[first], end=[last], strides=[step], axes=[axis])
+    # Relay's dynamic slice has bounds for the first axes in order: those before `axis` are taken whole.
     bounds: list[list[Size]] = [[*([0] * axis), first], [*([FAR] * axis), last], [*([1] * axis), step]]
     return n("dyn.strided_slice", x, *(as_vector(n, part) for part in bounds)) if rank else x
 
@@ -48,7 +49,7 @@ def select(n: TorchNode, x: Expr, dim: int, index: Any) -> Expr:
         return n("take", x, n.constant(at, "int64"), axis=axis)
     if isinstance(length := n.shape(x)[axis], int):
         return n("take", x, n.constant(at + length, "int64"), axis=axis)
-    end = FAR if at == -1 else at + 1
+    end = FAR if at == -1 else at + 1  # an end of 0 would be the start
     return n("squeeze", n("strided_slice", x, begin=[at], end=[end], strides=[1], axes=[axis]), axis=[axis])
 
 

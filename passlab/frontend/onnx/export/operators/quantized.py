@@ -95,19 +95,21 @@ def concatenate(e: GraphEmitter, call: OpCall, data: list[str], scales: list[str
     return quantize_floats(e, e.node("Concat", parts, axis=call.attrs.axis), out[0], out[1], dtype, None)
 
 
-def _require_eight_bits(e: GraphEmitter, call: OpCall) -> None:
-    if any(e.type(arg).dtype not in ("int8", "uint8") for arg in call.args[:2]):
+def _zero_points(e: GraphEmitter, call: OpCall, *zeros: str) -> list[str]:
+    """Return the zero points in the dtypes of the operands, which must have 8 bits."""
+    dtypes = [e.type(arg).dtype for arg in call.args[:2]]
+    if any(dtype not in ("int8", "uint8") for dtype in dtypes):
         e.refuse("ONNX multiplies integers of 8 bits")
+    return [e.cast(zero, dtype) for zero, dtype in zip(zeros, dtypes, strict=True)]
 
 
 @exports("qnn.conv2d")
 def conv(e: GraphEmitter, call: OpCall, data: str, weight: str, zero: str, weight_zero: str, *scales: str) -> str:
     """ConvInteger."""
     attrs = call.attrs
-    _require_eight_bits(e, call)
+    zeros = _zero_points(e, call, zero, weight_zero)
     if attrs.data_layout != "NCHW" or attrs.kernel_layout != "OIHW":
         e.refuse("quantized convolutions are written for the layouts NCHW and OIHW")
-    zeros = [e.cast(z, e.type(arg).dtype) for z, arg in zip((zero, weight_zero), call.args, strict=False)]
     return e.node(
         "ConvInteger",
         [data, weight, *zeros],
@@ -121,18 +123,15 @@ def conv(e: GraphEmitter, call: OpCall, data: str, weight: str, zero: str, weigh
 @exports("qnn.dense")
 def dense(e: GraphEmitter, call: OpCall, data: str, weight: str, zero: str, weight_zero: str, *scales: str) -> str:
     """MatMulInteger, of the transposed weight."""
-    _require_eight_bits(e, call)
-    zeros = [e.cast(z, e.type(arg).dtype) for z, arg in zip((zero, weight_zero), call.args, strict=False)]
+    zeros = _zero_points(e, call, zero, weight_zero)
     return e.node("MatMulInteger", [data, e.transpose(weight, [1, 0]), *zeros])
 
 
 @exports("qnn.batch_matmul")
 def batch_matmul(e: GraphEmitter, call: OpCall, x: str, y: str, zero: str, y_zero: str, *scales: str) -> str:
     """MatMulInteger, after transposes."""
-    _require_eight_bits(e, call)
     if call.attrs.transpose_a:
         x = e.transpose(x, [0, 2, 1])
     if call.attrs.transpose_b:
         y = e.transpose(y, [0, 2, 1])
-    zeros = [e.cast(z, e.type(arg).dtype) for z, arg in zip((zero, y_zero), call.args, strict=False)]
-    return e.node("MatMulInteger", [x, y, *zeros])
+    return e.node("MatMulInteger", [x, y, *_zero_points(e, call, zero, y_zero)])
