@@ -212,7 +212,7 @@ def windows(
     def run(x: Array, factors: Any, offsets: Any, floor: Any, other: Array | None, result: Array) -> None:
         ending = (offsets, floor, int(other is not None), result if other is None else other)
         cuts = (many, rows, filler, np.zeros(1, np.int64))
-        work_together(lambda: by_windows(x, size, numbers, starts, is_sum, cuts, factors, ending, result), threads)
+        work_together(lambda: by_windows(x, numbers, starts, is_sum, cuts, factors, ending, result), threads)
 
     return run
 
