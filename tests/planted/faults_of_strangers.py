@@ -159,7 +159,7 @@ STRANGERS = (
           dataflow("%0 = split(exp(%x), indices_or_sections=2, axis=1);\n(tanh(%0.0), nn.dense(%0.1, %w))", "%x: Tensor[(3, 4), float32], %w: Tensor[(2, 2), float32]"), "InferType", "vm", "packed|kernel"),
     Fault("a type with one constructor fewer", "match order", "vm/compiling/codegen.py", "return len(data.constructors) if data is not None else 0", "return len(data.constructors) - 1 if data is not None else 0",
           _CHOICE, "InferType, FuseOps", "vm", "match|if|get_tag|goto|load_consti"),
-    Fault("a view does not keep what it views", "lifetimes", "executor/graph.py", "                root[rows[i]] = root[rows[j] + index]\n", "                pass\n",
+    Fault("a view does not keep what it views", "lifetimes", "executor/graph.py", "            root[rows[i]] = root[rows[j] + index]\n", "            pass\n",
           dataflow("%0 = reshape(nn.dense(%x, %w), newshape=[6, 8]);\n%1 = nn.dense(nn.dense(nn.dense(%0, %v), %v), %v);\n(nn.dense(%1, %v), nn.dense(%0, %v))",
                    "%x: Tensor[(3, 16), float32], %w: Tensor[(16, 16), float32], %v: Tensor[(8, 8), float32]"), "InferType", "graph", ""),
     Fault("an arm is taken wherever no constructor stands", "match order", "executor/aot/program_source.py", "            if total:\n                break\n            pattern", "            if total and len(expr.clauses) < 0:\n                break\n            pattern",
