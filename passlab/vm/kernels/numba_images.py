@@ -38,6 +38,7 @@ INSTRUCTIONS = 1844737559
 LINE = 16  # numbers of a line of cache; a vector has no more
 STRETCH = 1024  # places that are joined as one piece
 SQUARE = 64  # places that are turned at a time
+SAME_LINES = 4096  # bytes
 
 
 def _turn(x: Any, out: Any, channels: Any, places: Any) -> None:  # pragma: no cover
@@ -158,6 +159,59 @@ def _block_of(
 
 
 block_of = njit(_block_of)
+
+
+def _pack_columns(w: Any, column: int, packed: Any) -> None:  # pragma: no cover
+    """Write some rows of a matrix (columns, depth) as (depth, WIDE), filled up with zeros."""
+    count, depth = min(WIDE, w.shape[0] - column), np.uintp(packed.shape[0])
+    if count < WIDE:
+        packed[:] = np.float32(0)
+    if w.strides[0] == 4:  # the columns are neighbours in memory
+        for k in range(depth):
+            for j in range(np.uintp(count)):
+                packed[k, j] = w[np.uintp(column) + j, k]
+        return
+    for j in range(np.uintp(count)):
+        for k in range(depth):
+            packed[k, j] = w[np.uintp(column) + j, k]
+
+
+pack_columns = njit(_pack_columns)
+
+
+def _multiply_batches(x: Any, w: Any, cuts: Any, out: Any) -> None:  # pragma: no cover
+    """Multiply matrices (rows, depth) and (columns, depth) of each sample; a single sample belongs to all results.
+
+    `cuts` are the rows of a group, the parts that the blocks of columns of a sample are cut into, and a counter of the
+    pieces that are begun.
+    """
+    many, parts, counter = cuts
+    (samples, rows, columns), depth = out.shape, x.shape[2]
+    blocks, starts, nothing = -(-columns // WIDE), np.zeros(1, np.int64), np.zeros(WIDE, np.float32)
+    # Rows that lie a multiple of SAME_LINES apart would displace each other from the nearest cache.
+    copies = x.strides[2] != 4 or x.strides[1] % SAME_LINES == 0
+    held = np.empty((rows if copies else 0, depth + LINE), np.float32)
+    packed = aligned(depth * WIDE)[: depth * WIDE].reshape((depth, WIDE))
+    row, copied = held.strides[0] if copies else x.strides[1], -1
+    while True:
+        piece = fetch_and_increment(counter.ctypes.data)
+        if piece >= samples * parts:
+            return
+        n, part = divmod(piece, parts)
+        left, right = x[n if x.shape[0] > 1 else 0], w[n if w.shape[0] > 1 else 0]
+        if copies and n != copied:
+            held[:, :depth], copied = left, n
+        data = held.ctypes.data if copies else left.ctypes.data
+        for b in range(part * blocks // parts, (part + 1) * blocks // parts):
+            pack_columns(right, b * WIDE, packed)
+            target = out[n, 0, b * WIDE :].ctypes.data
+            moves = (0, row, 0, 4 * columns, 0, 0)
+            factors = (row // 4, starts.ctypes.data, 1, depth, packed.ctypes.data)
+            ends = (nothing.ctypes.data, np.float32(-np.inf), 0, columns, min(WIDE, columns - b * WIDE))
+            block_of(many, rows, 0, -(-rows // many), 0, (data, target, target), moves, factors, ends)
+
+
+multiply_batches = njit(_multiply_batches)
 
 
 def _by_tiles(

@@ -24,7 +24,12 @@ from passlab.vm.kernels.numba_convolution import convolution, flat_product, is_c
 from passlab.vm.kernels.numba_elementwise import EXPRESSIONS, compiled_loop, find_compiled_tail
 from passlab.vm.kernels.numba_joined import Joined, are_last, joined_images, joiner
 from passlab.vm.kernels.numba_pooling import POOLS, fused_pooling, is_plain_pooling, is_pooling, pooling
-from passlab.vm.kernels.numba_products import is_matrix_product, matrix_product
+from passlab.vm.kernels.numba_products import (
+    changing_product,
+    is_changing_product,
+    is_matrix_product,
+    matrix_product,
+)
 from passlab.vm.kernels.numba_transposed import is_transposed, transposed_convolution
 from passlab.vm.kernels.primitive import Kernel, wrong_shape
 from passlab.vm.kernels.providers import Provider
@@ -56,7 +61,7 @@ class NumbaProvider(Provider):
 def compiled_function(node: Call) -> Callable[..., Any]:
     """Return an operator's function on arrays, compiled for products, pooling and convolutions on float32.
 
-    A compiled product calls NumPy when its weight is not frozen, since it would pack the weight on each call.
+    A convolution calls NumPy when its weight is not frozen, since it would pack the weight on each call.
     """
     numpy_compute = numpy_function(node)
     if not is_float32(node, *node.args):
@@ -65,16 +70,21 @@ def compiled_function(node: Call) -> Callable[..., Any]:
         pool = pooling(node)
         return lambda attrs, data, out=None: pool(data, out=out)
     if op_name(node) == "nn.dense" and is_flat_product(node):
-        multiply = flat_product(node)
-        return lambda attrs, data, weight, out=None: multiply(data, weight, out)
+        return without_attrs(flat_product(node))
+    changing = without_attrs(changing_product(node)) if is_changing_product(node) else numpy_compute
     if not is_compiled_product(node):
-        return numpy_compute
+        return changing
     compute = compiled_product(node, relu=False)
 
     def run(attrs: Any, data: Any, weight: Any, out: Any = None) -> Any:
-        return compute(data, weight, out=out) if is_frozen(weight) else numpy_compute(attrs, data, weight, out=out)
+        return compute(data, weight, out=out) if is_frozen(weight) else changing(attrs, data, weight, out=out)
 
     return run
+
+
+def without_attrs(compute: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function (data, weight, out) of arrays as one that also takes attributes, which it leaves unread."""
+    return lambda attrs, data, weight, out=None: compute(data, weight, out)
 
 
 # operator -> whether a float32 call of it is compiled, and the factory of its function (data, weight, bias, other, out)
