@@ -10,8 +10,9 @@ from passlab.devices import cpu
 from passlab.errors import Diagnostic, OpNotFoundError, did_you_mean
 from passlab.executor import create_executor
 from passlab.infer import infer_expr
-from passlab.ir.expr import Expr, Function, TupleWrapper, Var
+from passlab.ir.expr import Expr, Function, Var
 from passlab.ir.module import IRModule
+from passlab.ir.tuple_wrapper import TupleWrapper
 from passlab.ir.types import TensorType, Type
 from passlab.ir.variables import free_vars
 from passlab.rewriting.parameters import bind_params_by_name

@@ -26,8 +26,9 @@ from passlab.executor.building import build_graph
 from passlab.executor.graph_module import GraphModule
 from passlab.executor.specializing import specialize
 from passlab.infer import infer_expr, infer_module
-from passlab.ir.expr import Constant, Expr, Function, GlobalVar, Let, TupleWrapper, Var, unwrap
+from passlab.ir.expr import Constant, Expr, Function, GlobalVar, Let, Var, unwrap
 from passlab.ir.module import IRModule
+from passlab.ir.tuple_wrapper import TupleWrapper
 from passlab.ir.types import FuncType, TensorType, TupleType, Type, fold_tuple, type_nodes
 from passlab.ir.variables import free_vars
 from passlab.rewriting.parameters import bind_params

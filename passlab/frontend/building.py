@@ -15,9 +15,10 @@ import numpy as np
 
 from passlab.errors import Diagnostic, ModelError
 from passlab.infer import infer_expr
-from passlab.ir.expr import Call, Constant, Expr, Tuple, TupleGetItem, TupleWrapper, Var, set_span
+from passlab.ir.expr import Call, Constant, Expr, Tuple, TupleGetItem, Var, set_span
 from passlab.ir.op import Op
 from passlab.ir.span import Span
+from passlab.ir.tuple_wrapper import TupleWrapper
 from passlab.ir.types import SizeVar, TensorType, TupleType, Type
 from passlab.op.dtypes import Array, array_dtype
 from passlab.rewriting.constant_values import UNKNOWN, as_constant, operator_value

@@ -39,7 +39,8 @@ class TypeDependency:
 
 def type_dependency_of(node: Expr) -> TypeDependency | None:
     """Return the dependencies of a node's type, None for the many nodes without any."""
-    return getattr(node, "_type_dependency", None)
+    dependency: TypeDependency | None = node._type_dependency
+    return dependency
 
 
 def is_complete(ty: Type | None) -> bool:

@@ -10,7 +10,7 @@ from passlab.ir.node_errors import check_all, check_kind
 from passlab.ir.span import Span
 from passlab.ir.types import FuncType, GlobalTypeVar, Immutable, Type, TypeCall, TypeVar
 
-_set = object.__setattr__
+_new, _set = object.__new__, object.__setattr__
 
 
 def constructor_tag(type_name: str, index: int) -> int:
@@ -31,15 +31,17 @@ class Constructor(Expr):
     belong_to: GlobalTypeVar
     tag: int
 
-    def __init__(
-        self, name_hint: str, inputs: Sequence[Type], belong_to: GlobalTypeVar, tag: int = -1, span: Span | None = None
-    ) -> None:
-        _set(self, "name_hint", check_kind(name_hint, str, "a name"))
-        _set(self, "inputs", check_all(inputs, Type, "a type"))
-        _set(self, "belong_to", check_kind(belong_to, GlobalTypeVar, "a global type variable"))
-        _set(self, "tag", tag)
-        _set(self, "span", span)
-        _set(self, "_checked_type", None)
+    def __new__(
+        cls, name_hint: str, inputs: Sequence[Type], belong_to: GlobalTypeVar, tag: int = -1, span: Span | None = None
+    ) -> Constructor:
+        node: Constructor = _new(cls._draft)
+        node.name_hint = check_kind(name_hint, str, "a name")
+        node.inputs = check_all(inputs, Type, "a type")
+        node.belong_to = check_kind(belong_to, GlobalTypeVar, "a global type variable")
+        node.tag = tag
+        node.span, node._checked_type, node._type_dependency = span, None, None
+        node.__class__ = cls
+        return node
 
     def __str__(self) -> str:
         return self.name_hint

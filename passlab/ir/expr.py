@@ -7,7 +7,7 @@ a changed copy, with `with_fields`. Structural equality is in `equal`, traversal
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 from typing import TypeVar as TypingTypeVar
@@ -18,6 +18,7 @@ from passlab.errors import Diagnostic, NodeTypeError, TypeInferenceError
 from passlab.ir.arithmetic import Arithmetic
 from passlab.ir.attrs import Attrs, DictAttrs, attribute
 from passlab.ir.dtypes import dtype_name
+from passlab.ir.immutable import draft_class
 from passlab.ir.node_errors import check_all, check_index, not_a_node_error
 from passlab.ir.span import Span
 from passlab.ir.types import Immutable, TensorType, Type, TypeVar
@@ -26,7 +27,7 @@ from passlab.lazy import PRINTER, late
 if TYPE_CHECKING:
     from passlab.ir.adt import Clause
 
-_set = object.__setattr__
+_new, _set = object.__new__, object.__setattr__
 _TYPE_HINT = 'a type is, say, `relay.TensorType((2, 3), "float32")`'
 
 
@@ -47,6 +48,12 @@ class Expr(Arithmetic):
     _checked_type: Type | None
     _digest: int
     _type_dependency: Any  # the signatures that the type depends on, if the node refers to functions or data types
+    _draft: ClassVar[Any]  # the class of a node while its constructor fills it
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if "__setattr__" not in vars(cls):  # a draft has no draft
+            cls._draft = draft_class(cls)
 
     @property
     def checked_type(self) -> Type:
@@ -93,14 +100,11 @@ class Expr(Arithmetic):
 RelayExpr = Expr
 
 
-def set_checked_type(expr: Expr, ty: Type) -> None:
-    """Fill the type cache of a node. For inference only: a type that is set never changes."""
-    _set(expr, "_checked_type", ty)
-
-
-def set_type_dependency(expr: Expr, dependency: object) -> None:
-    """Store the signatures that a node's type depends on. For inference only."""
-    _set(expr, "_type_dependency", dependency)
+# The setters of two slots, for inference only, are called directly, since an assignment to a node raises an error.
+# `set_checked_type(expr, type)` fills the type cache of a node: a type that is set never changes.
+# `set_type_dependency(expr, dependency)` stores the signatures that a node's type depends on.
+set_checked_type: Callable[[Expr, Type], None] = vars(Expr)["_checked_type"].__set__
+set_type_dependency: Callable[[Expr, object], None] = vars(Expr)["_type_dependency"].__set__
 
 
 def set_span(expr: Expr, span: Span | None) -> None:
@@ -109,45 +113,13 @@ def set_span(expr: Expr, span: Span | None) -> None:
         _set(expr, "span", span)
 
 
-class TupleWrapper:
-    """The Python value of an operator with several results: indexable, iterable; `.astuple()` is the call.
-
-    Every function that takes the tuple accepts it.
-    """
-
-    def __init__(self, tuple_value: Expr, size: int) -> None:
-        self.tuple_value = unwrap(tuple_value)
-        self.size = size
-
-    def astuple(self) -> Expr:
-        """Return the tuple as one expression."""
-        return self.tuple_value
-
-    def astext(self, show_meta_data: bool = True, annotate: Any = None, spans: bool = False) -> str:
-        """Return the tuple as Relay text."""
-        return self.tuple_value.astext(show_meta_data, annotate)
-
-    def __getitem__(self, index: int) -> Expr:
-        if not -self.size <= index < self.size:
-            raise IndexError(f"element {index} of a tuple of {self.size}")
-        return TupleGetItem(self.tuple_value, index % self.size)
-
-    def __len__(self) -> int:
-        return self.size
-
-    def __iter__(self) -> Iterator[Expr]:
-        return (self[i] for i in range(self.size))
-
-    def __repr__(self) -> str:
-        return f"TupleWrapper({self.tuple_value}, {self.size})"
-
-
 def unwrap(value: Any) -> Expr:
     """Return an expression: for a `TupleWrapper`, the tuple in it. Raises `NodeTypeError` for anything else."""
     if isinstance(value, Expr):
         return value
-    if type(value) is TupleWrapper:
-        return value.tuple_value
+    inside = getattr(value, "tuple_value", None)  # the class of such values imports this module
+    if isinstance(inside, Expr):
+        return inside
     raise not_a_node_error(value)
 
 
@@ -189,15 +161,17 @@ class Constant(Expr):
     field_names = ("data",)
     data: np.ndarray[Any, Any]
 
-    def __init__(self, data: Any, span: Span | None = None) -> None:
+    def __new__(cls, data: Any, span: Span | None = None) -> Constant:
         array = np.asarray(data)
         if array.flags.writeable or array.base is not None:
             array = array.copy(order="C")
             array.flags.writeable = False
         dtype_name(array.dtype)  # rejects object, string and complex arrays
-        _set(self, "data", array)
-        _set(self, "span", span)
-        _set(self, "_checked_type", None)
+        node: Constant = _new(cls._draft)
+        node.data = array
+        node.span, node._checked_type, node._type_dependency = span, None, None
+        node.__class__ = cls
+        return node
 
     @property
     def tensor_type(self) -> TensorType:
@@ -226,16 +200,18 @@ class Var(Expr):
         """Relay's identity of a variable, whose only content is the name."""
         return Id(self.name_hint)
 
-    def __init__(
-        self, name_hint: str, type_annotation: Type | None = None, span: Span | None = None, virtual_device: Any = None
-    ) -> None:
+    def __new__(
+        cls, name_hint: str, type_annotation: Type | None = None, span: Span | None = None, virtual_device: Any = None
+    ) -> Var:
         if type_annotation is not None and not isinstance(type_annotation, Type):
             raise not_a_node_error(type_annotation, "a type as annotation", _TYPE_HINT)
-        _set(self, "name_hint", name_hint)
-        _set(self, "type_annotation", type_annotation)
-        _set(self, "span", span)
-        _set(self, "_checked_type", None)
-        _set(self, "virtual_device", virtual_device)
+        node: Var = _new(cls._draft)
+        node.name_hint = name_hint
+        node.type_annotation = type_annotation
+        node.span, node._checked_type, node._type_dependency = span, None, None
+        node.virtual_device = virtual_device
+        node.__class__ = cls
+        return node
 
 
 class GlobalVar(Expr):
@@ -245,10 +221,12 @@ class GlobalVar(Expr):
     field_names = ("name_hint",)
     name_hint: str
 
-    def __init__(self, name_hint: str, span: Span | None = None) -> None:
-        _set(self, "name_hint", name_hint)
-        _set(self, "span", span)
-        _set(self, "_checked_type", None)
+    def __new__(cls, name_hint: str, span: Span | None = None) -> GlobalVar:
+        node: GlobalVar = _new(cls._draft)
+        node.name_hint = name_hint
+        node.span, node._checked_type, node._type_dependency = span, None, None
+        node.__class__ = cls
+        return node
 
     def __str__(self) -> str:
         return f"@{self.name_hint}"
@@ -263,10 +241,12 @@ class Tuple(Expr):
     field_names = ("fields",)
     fields: tuple[Expr, ...]
 
-    def __init__(self, fields: Sequence[Expr], span: Span | None = None) -> None:
-        _set(self, "fields", _unwrap_all(fields))
-        _set(self, "span", span)
-        _set(self, "_checked_type", None)
+    def __new__(cls, fields: Sequence[Expr], span: Span | None = None) -> Tuple:
+        node: Tuple = _new(cls._draft)
+        node.fields = _unwrap_all(fields)
+        node.span, node._checked_type, node._type_dependency = span, None, None
+        node.__class__ = cls
+        return node
 
     def __getitem__(self, index: int) -> Expr:
         return self.fields[index]
@@ -286,11 +266,13 @@ class TupleGetItem(Expr):
     tuple_value: Expr
     index: int
 
-    def __init__(self, tuple_value: Expr, index: int, span: Span | None = None) -> None:
-        _set(self, "tuple_value", unwrap(tuple_value))
-        _set(self, "index", check_index(index))
-        _set(self, "span", span)
-        _set(self, "_checked_type", None)
+    def __new__(cls, tuple_value: Expr, index: int, span: Span | None = None) -> TupleGetItem:
+        node: TupleGetItem = _new(cls._draft)
+        node.tuple_value = unwrap(tuple_value)
+        node.index = check_index(index)
+        node.span, node._checked_type, node._type_dependency = span, None, None
+        node.__class__ = cls
+        return node
 
 
 class Call(Expr):
@@ -307,20 +289,22 @@ class Call(Expr):
     attrs: Attrs | None
     _type_args: tuple[Type, ...]
 
-    def __init__(
-        self,
+    def __new__(
+        cls,
         op: Expr,
         args: Sequence[Expr],
         attrs: Attrs | None = None,
         type_args: Sequence[Type] | None = None,
         span: Span | None = None,
-    ) -> None:
-        _set(self, "op", unwrap(op))
-        _set(self, "args", _unwrap_all(args))
-        _set(self, "attrs", attrs)
-        _set(self, "_type_args", check_all(type_args, Type, "a type") if type_args else ())
-        _set(self, "span", span)
-        _set(self, "_checked_type", None)
+    ) -> Call:
+        node: Call = _new(cls._draft)
+        node.op = unwrap(op)
+        node.args = _unwrap_all(args)
+        node.attrs = attrs
+        node._type_args = check_all(type_args, Type, "a type") if type_args else ()
+        node.span, node._checked_type, node._type_dependency = span, None, None
+        node.__class__ = cls
+        return node
 
     @property
     def type_args(self) -> tuple[Type, ...]:
@@ -353,8 +337,8 @@ class Function(Expr):
     attrs: DictAttrs
     virtual_device: Any
 
-    def __init__(
-        self,
+    def __new__(
+        cls,
         params: Sequence[Var],
         body: Expr,
         ret_type: Type | None = None,
@@ -362,17 +346,19 @@ class Function(Expr):
         attrs: DictAttrs | dict[str, Any] | None = None,
         span: Span | None = None,
         virtual_device: Any = None,
-    ) -> None:
-        _set(self, "params", _variables(params))
-        _set(self, "body", unwrap(body))
+    ) -> Function:
+        node: Function = _new(cls._draft)
+        node.params = _variables(params)
+        node.body = unwrap(body)
         if ret_type is not None and not isinstance(ret_type, Type):
             raise not_a_node_error(ret_type, "a type as result type", _TYPE_HINT)
-        _set(self, "ret_type", ret_type)
-        _set(self, "type_params", check_all(type_params, TypeVar, "a type variable") if type_params else ())
-        _set(self, "attrs", attrs if isinstance(attrs, DictAttrs) else DictAttrs(attrs) if attrs else NO_ATTRS)
-        _set(self, "span", span)
-        _set(self, "_checked_type", None)
-        _set(self, "virtual_device", virtual_device)
+        node.ret_type = ret_type
+        node.type_params = check_all(type_params, TypeVar, "a type variable") if type_params else ()
+        node.attrs = attrs if isinstance(attrs, DictAttrs) else DictAttrs(attrs) if attrs else NO_ATTRS
+        node.span, node._checked_type, node._type_dependency = span, None, None
+        node.virtual_device = virtual_device
+        node.__class__ = cls
+        return node
 
     def with_attr(self, key: str | dict[str, Any], value: Any = None) -> Function:
         """Return a copy with one attribute (or a dict of them) set; the same object if nothing changes."""
@@ -405,14 +391,16 @@ class Let(Expr):
     value: Expr
     body: Expr
 
-    def __init__(self, var: Var, value: Expr, body: Expr, span: Span | None = None) -> None:
+    def __new__(cls, var: Var, value: Expr, body: Expr, span: Span | None = None) -> Let:
         if not isinstance(var, Var):
             raise not_a_node_error(var, "a variable")
-        _set(self, "var", var)
-        _set(self, "value", unwrap(value))
-        _set(self, "body", unwrap(body))
-        _set(self, "span", span)
-        _set(self, "_checked_type", None)
+        node: Let = _new(cls._draft)
+        node.var = var
+        node.value = unwrap(value)
+        node.body = unwrap(body)
+        node.span, node._checked_type, node._type_dependency = span, None, None
+        node.__class__ = cls
+        return node
 
 
 class If(Expr):
@@ -424,12 +412,14 @@ class If(Expr):
     true_branch: Expr
     false_branch: Expr
 
-    def __init__(self, cond: Expr, true_branch: Expr, false_branch: Expr, span: Span | None = None) -> None:
-        _set(self, "cond", unwrap(cond))
-        _set(self, "true_branch", unwrap(true_branch))
-        _set(self, "false_branch", unwrap(false_branch))
-        _set(self, "span", span)
-        _set(self, "_checked_type", None)
+    def __new__(cls, cond: Expr, true_branch: Expr, false_branch: Expr, span: Span | None = None) -> If:
+        node: If = _new(cls._draft)
+        node.cond = unwrap(cond)
+        node.true_branch = unwrap(true_branch)
+        node.false_branch = unwrap(false_branch)
+        node.span, node._checked_type, node._type_dependency = span, None, None
+        node.__class__ = cls
+        return node
 
 
 class RefCreate(Expr):
@@ -439,10 +429,12 @@ class RefCreate(Expr):
     field_names = ("value",)
     value: Expr
 
-    def __init__(self, value: Expr, span: Span | None = None) -> None:
-        _set(self, "value", unwrap(value))
-        _set(self, "span", span)
-        _set(self, "_checked_type", None)
+    def __new__(cls, value: Expr, span: Span | None = None) -> RefCreate:
+        node: RefCreate = _new(cls._draft)
+        node.value = unwrap(value)
+        node.span, node._checked_type, node._type_dependency = span, None, None
+        node.__class__ = cls
+        return node
 
 
 class RefRead(Expr):
@@ -452,10 +444,12 @@ class RefRead(Expr):
     field_names = ("ref",)
     ref: Expr
 
-    def __init__(self, ref: Expr, span: Span | None = None) -> None:
-        _set(self, "ref", unwrap(ref))
-        _set(self, "span", span)
-        _set(self, "_checked_type", None)
+    def __new__(cls, ref: Expr, span: Span | None = None) -> RefRead:
+        node: RefRead = _new(cls._draft)
+        node.ref = unwrap(ref)
+        node.span, node._checked_type, node._type_dependency = span, None, None
+        node.__class__ = cls
+        return node
 
 
 class RefWrite(Expr):
@@ -466,11 +460,13 @@ class RefWrite(Expr):
     ref: Expr
     value: Expr
 
-    def __init__(self, ref: Expr, value: Expr, span: Span | None = None) -> None:
-        _set(self, "ref", unwrap(ref))
-        _set(self, "value", unwrap(value))
-        _set(self, "span", span)
-        _set(self, "_checked_type", None)
+    def __new__(cls, ref: Expr, value: Expr, span: Span | None = None) -> RefWrite:
+        node: RefWrite = _new(cls._draft)
+        node.ref = unwrap(ref)
+        node.value = unwrap(value)
+        node.span, node._checked_type, node._type_dependency = span, None, None
+        node.__class__ = cls
+        return node
 
 
 class Match(Expr):
@@ -482,9 +478,11 @@ class Match(Expr):
     clauses: tuple[Clause, ...]
     complete: bool
 
-    def __init__(self, data: Expr, clauses: Sequence[Clause], complete: bool = True, span: Span | None = None) -> None:
-        _set(self, "data", unwrap(data))
-        _set(self, "clauses", check_all(clauses, Immutable, "a clause"))
-        _set(self, "complete", bool(complete))
-        _set(self, "span", span)
-        _set(self, "_checked_type", None)
+    def __new__(cls, data: Expr, clauses: Sequence[Clause], complete: bool = True, span: Span | None = None) -> Match:
+        node: Match = _new(cls._draft)
+        node.data = unwrap(data)
+        node.clauses = check_all(clauses, Immutable, "a clause")
+        node.complete = bool(complete)
+        node.span, node._checked_type, node._type_dependency = span, None, None
+        node.__class__ = cls
+        return node

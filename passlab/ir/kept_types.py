@@ -35,13 +35,13 @@ def keep_type(old: Expr, new: Expr, parts: Iterable[Expr], results: Iterable[Exp
     ty = old._checked_type
     if ty is None or new._checked_type is not None:
         return
-    dependency: Dependency | None = getattr(old, "_type_dependency", None)
+    dependency: Dependency | None = old._type_dependency
     for part, now in zip(parts, results, strict=True):
         if now is None or now is part:
             continue
         if now._checked_type is not part._checked_type or type(now) in _NAMES:
             return
-        other: Dependency | None = getattr(now, "_type_dependency", None)
+        other: Dependency | None = now._type_dependency
         if other is not None and other is not dependency:
             if dependency is None or other.covers(dependency):
                 dependency = other
@@ -61,7 +61,7 @@ def set_type(node: Expr, ty: Type, parts: Iterable[Expr] = (), dependency: Depen
     for part in parts:
         if part._checked_type is None:
             return
-        other: Dependency | None = getattr(part, "_type_dependency", None)
+        other: Dependency | None = part._type_dependency
         if other is None or other is dependency:
             continue
         if dependency is None or other.covers(dependency):

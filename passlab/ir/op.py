@@ -18,7 +18,7 @@ from passlab.ir.expr import Call, Expr
 from passlab.ir.types import Type
 from passlab.lazy import OPERATORS, late
 
-_set = object.__setattr__
+_new, _set = object.__new__, object.__setattr__
 RELATIONS = f"{OPERATORS}.registered"
 UNNAMED = "arg"  # the prefix of unnamed inputs: arg0, arg1
 # Relay's name of a fact -> the field of the declaration
@@ -169,11 +169,13 @@ class Op(Expr):
     name: str
     spec: OpSpec
 
-    def __init__(self, name: str, spec: OpSpec) -> None:
-        _set(self, "name", name)
-        _set(self, "spec", spec)
-        _set(self, "span", None)
-        _set(self, "_checked_type", None)
+    def __new__(cls, name: str, spec: OpSpec) -> Op:
+        node: Op = _new(cls._draft)
+        node.name = name
+        node.spec = spec
+        node.span = node._checked_type = node._type_dependency = None
+        node.__class__ = cls
+        return node
 
     @staticmethod
     def get(name: str) -> Op:

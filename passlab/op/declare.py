@@ -24,9 +24,10 @@ import numpy as np
 
 from passlab.errors import AttrsError, Diagnostic, NodeTypeError, did_you_mean
 from passlab.ir.attrs import REQUIRED, Attrs
-from passlab.ir.expr import Constant, Expr, Tuple, TupleGetItem, TupleWrapper
+from passlab.ir.expr import Constant, Expr, Tuple, TupleGetItem
 from passlab.ir.node_errors import not_a_node_error
 from passlab.ir.op import Op, OpCall, OpPattern, OpSpec, Precision, Relation, declare_op
+from passlab.ir.tuple_wrapper import TupleWrapper
 from passlab.op.copying import copy_into
 from passlab.op.dtypes import Array
 from passlab.op.edge_cases import relation_defaults

@@ -10,8 +10,9 @@ import numpy as np
 from passlab import limits
 from passlab.errors import Diagnostic, RelationError, RunError
 from passlab.ir.attrs import Attrs
-from passlab.ir.expr import Expr, Tuple, TupleGetItem, TupleWrapper, set_checked_type
+from passlab.ir.expr import Expr, Tuple, TupleGetItem, set_checked_type
 from passlab.ir.op import OpCall, OpPattern, Precision, Reporter
+from passlab.ir.tuple_wrapper import TupleWrapper
 from passlab.ir.types import ANY, Dim, TensorType, TupleType, Type
 from passlab.op import layout_rules
 from passlab.op.chain import dtype_of, zero_gradient

@@ -37,7 +37,6 @@ from passlab.ir.expr import RefWrite as RefWrite
 from passlab.ir.expr import RelayExpr as RelayExpr
 from passlab.ir.expr import Tuple as Tuple
 from passlab.ir.expr import TupleGetItem as TupleGetItem
-from passlab.ir.expr import TupleWrapper as TupleWrapper
 from passlab.ir.expr import Var as Var
 from passlab.ir.functor import ExprFunctor as ExprFunctor
 from passlab.ir.functor import ExprMutator as ExprMutator
@@ -50,6 +49,7 @@ from passlab.ir.functor import TypeMutator as TypeMutator
 from passlab.ir.functor import TypeVisitor as TypeVisitor
 from passlab.ir.module import IRModule as IRModule
 from passlab.ir.op import Op as Op
+from passlab.ir.tuple_wrapper import TupleWrapper as TupleWrapper
 from passlab.ir.types import Any as Any
 from passlab.ir.types import FuncType as FuncType
 from passlab.ir.types import GlobalTypeVar as GlobalTypeVar

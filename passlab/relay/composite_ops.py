@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from passlab.ir.expr import Call, Constant, Expr, Tuple, TupleWrapper
+from passlab.ir.expr import Call, Constant, Expr, Tuple
 from passlab.ir.op import Op
+from passlab.ir.tuple_wrapper import TupleWrapper
 from passlab.op.qnn.quantize import requantize_config
 
 Axis = int | Sequence[int] | None

@@ -14,10 +14,10 @@ from passlab.ir.expr import (
     RelayExpr,
     Tuple,
     TupleGetItem,
-    TupleWrapper,
     Var,
 )
 from passlab.ir.op import Op
+from passlab.ir.tuple_wrapper import TupleWrapper
 from passlab.ir.variables import bind
 from passlab.relay.base import Span, astext, pretty_print
 from passlab.relay.var_const import const, var

@@ -10,8 +10,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from passlab.errors import Diagnostic, PasslabError
-from passlab.ir.expr import Expr, Function, TupleWrapper, Var
+from passlab.ir.expr import Expr, Function, Var
 from passlab.ir.op import Op
+from passlab.ir.tuple_wrapper import TupleWrapper
 from passlab.ir.types import TensorType
 from passlab.ir.variables import free_vars
 

@@ -13,8 +13,9 @@ import passlab
 from passlab.errors import AttrsError, OpNotFoundError
 from passlab.evaluate import Evaluator
 from passlab.ir.attrs import REQUIRED
-from passlab.ir.expr import Call, Expr, Function, TupleWrapper, Var
+from passlab.ir.expr import Call, Expr, Function, Var
 from passlab.ir.op import Op, OpPattern
+from passlab.ir.tuple_wrapper import TupleWrapper
 from passlab.ir.types import FuncType, TensorType, TupleType
 from passlab.op import make
 from passlab.op.dtypes import array_dtype

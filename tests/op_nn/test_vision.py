@@ -10,8 +10,9 @@ import pytest
 from passlab.definitions.sampling import sample
 from passlab.definitions.vision import iou, suppress
 from passlab.errors import RunError
-from passlab.ir.expr import TupleWrapper, Var
+from passlab.ir.expr import Var
 from passlab.ir.op import Op
+from passlab.ir.tuple_wrapper import TupleWrapper
 from passlab.ir.types import ANY, TupleType
 from tests.op_nn.running import T, close, refused, relate, run
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from passlab.ir.attrs import Attrs
-from passlab.ir.expr import TupleWrapper
 from passlab.ir.op import Op, OpPattern, Precision, Relation, Reporter, Trait
+from passlab.ir.tuple_wrapper import TupleWrapper
 from passlab.ir.types import TensorType, TupleType, Type
 from passlab.op import layout_rules
 from passlab.op.chain import Gradient

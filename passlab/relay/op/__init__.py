@@ -10,7 +10,7 @@ _namespace = OperatorNamespace("", __name__)
 _NAMES = {
     **{module: f"passlab.relay.{module}" for module in ("nn", "image", "vision", "random", "annotation", "memory")},
     **{name: f"passlab.relay.op.{name}" for name in ("algorithm", "contrib", "op", "reduce", "tensor", "transform")},
-    "TupleWrapper": "passlab.ir.expr:TupleWrapper",
+    "TupleWrapper": "passlab.ir.tuple_wrapper:TupleWrapper",
     "_make": "passlab.relay.op._make",
     "Expr": "passlab.ir.expr:Expr",
     "const": "passlab.relay.var_const:const",
