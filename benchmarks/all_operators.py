@@ -130,7 +130,7 @@ def measure(mod: Any, variables: tuple[Variable, ...]) -> dict[str, float]:
 
 
 def summary(results: dict[str, list[dict[str, float]]], missing: list[str]) -> str:
-    """Return the counts, and who is far off."""
+    """Return the counts, and the slowest operators."""
     worst = {name: max(row.get("times", 0) for row in rows) for name, rows in results.items()}
     beside = [name for name, times in worst.items() if times]
     slow = [f"{name} {worst[name]:.1f}" for name in beside if worst[name] > GOAL]

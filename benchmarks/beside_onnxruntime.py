@@ -52,7 +52,7 @@ def session(model: Any, arrays: Sequence[Any], awake: bool = False) -> Job:
 
 
 def turns(jobs: list[Job], runs: int) -> list[list[float]]:
-    """Return the milliseconds of each job in each turn, after two that do not count."""
+    """Return the milliseconds of each job in each turn, after two warm-up turns."""
     now, rows = clock(), []
     for turn in range(runs + 2):
         row = []
@@ -134,7 +134,7 @@ def measure(name: str, providers: Sequence[str], runs: int) -> dict[str, Any]:
 
 
 def goal(name: str, provider: str) -> float:
-    """Return the speed that is wanted."""
+    """Return the goal for the speed."""
     if provider != "numpy":
         return COMPILED_GOAL
     return MOBILE_GOAL if name == "mobilenet" else GOALS.get(threads(), GOALS[2])

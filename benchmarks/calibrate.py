@@ -46,7 +46,7 @@ def median_ms(job: Callable[[], object], runs: int = 5, prepare: Callable[[], ob
 
 
 def in_turns(jobs: list[Callable[[], object]], runs: int) -> list[float]:
-    """Return the least milliseconds of jobs that are run in turns, after a first time that does not count."""
+    """Return the least milliseconds of jobs that are run in turns, after a warm-up run."""
     now = clock()
     times: list[list[float]] = [[] for _ in jobs]
     for _ in range(runs + 1):

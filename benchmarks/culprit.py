@@ -1,4 +1,4 @@
-"""How long `lab.culprit` takes for a network with one fault: ResNet-18 (goal 8 s), ResNet-50 (goal 30 s, two cores).
+"""The time of `lab.culprit` on a network with one fault: ResNet-18 (goal 8 s), ResNet-50 (goal 30 s, two cores).
 
     python -m benchmarks.culprit
 
@@ -40,7 +40,7 @@ def leaky(func, mod, ctx):  # type: ignore[no-untyped-def]
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Search for the fault in both networks and print what it took."""
+    """Search for the fault in both networks and print the times."""
     for layers in (18, 50):
         mod, _ = resnet.get_workload(num_layers=layers)
         runs: list[float] = []

@@ -1,4 +1,4 @@
-"""How much of a dump a reader must look at: lines of a plain diff of each changed body, and those that are left when
+"""The lines of a dump that a reader must read: lines of a plain diff of each changed body, and those that are left when
 names are noise.
 
     python -m benchmarks.dump_noise [DUMP ...]
@@ -35,7 +35,7 @@ int sum4(const int *a) { int s = 0; for (int i = 0; i < 4; i++) s += a[i]; retur
 
 
 def measure(path: Path) -> dict[str, int]:
-    """Count changed bodies, the lines that a plain diff shows of them, and those of a diff that knows names."""
+    """Count changed bodies, the lines that a plain diff shows of them, and those of a diff that ignores names."""
     from passlab.dumps import read
 
     recording = read(path)
@@ -56,7 +56,7 @@ def measure(path: Path) -> dict[str, int]:
     return row
 
 
-def _made(folder: Path) -> list[Path]:
+def _compiled_dumps(folder: Path) -> list[Path]:
     """Dumps of the sort program by every `clang` that is installed."""
     (folder / "sort.c").write_text(SORT)
     results = []
@@ -75,7 +75,7 @@ def main(argv: list[str]) -> None:
     records = {}
     with tempfile.TemporaryDirectory() as folder:
         stored = [*STORED.glob("llvm22-list-after.*gz"), *STORED.glob("mlir22-small-*.txt.gz")]
-        paths = [Path(name) for name in argv] or [*_made(Path(folder)), *sorted(stored)]
+        paths = [Path(name) for name in argv] or [*_compiled_dumps(Path(folder)), *sorted(stored)]
         for path in paths:
             if ".expected." in path.name:
                 continue

@@ -1,4 +1,4 @@
-"""Large dumps of other compilers: how long they take to open, a step to be shown, a function to be blamed; memory.
+"""Large dumps of other compilers: the time to open them, to show a step and to blame a function, and the memory.
 
     python -m benchmarks.dumps [MEGABYTES]
 

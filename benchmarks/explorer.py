@@ -1,9 +1,9 @@
-"""How long the explorer takes from pass to pass, in a real browser: 60 passes over ResNet-50; and large graphs.
+"""The time of the explorer from pass to pass, in a real browser: 60 passes over ResNet-50; and large graphs.
 
     python -m benchmarks.explorer [--rounds N] [--json FILE]
 
 Goals: a pass switch under 35 ms, and a step with a selected node that is followed under 50 ms. What is timed is the
-handler of the key and the layout that it causes, next to an empty key, which pays for what is not ours. A graph of
+handler of the key and the layout that it causes, next to a key without a handler. A graph of
 5,000 operators within a second: what the kernel takes (wall and processor; the rest of the wall is Graphviz's process
 and others on the machine), then the browser until its first slice is painted and until all is drawn, and the longest
 time between two frames meanwhile. The first picture of a recording: `benchmarks.lab_paint`. Needs a Chromium.
@@ -112,7 +112,7 @@ def transformer(blocks: int) -> passlab.IRModule:
 
 
 def graph_figures(chrome: Browser) -> dict[str, dict[str, float]]:
-    """Return the milliseconds until graphs of 5,000 operators are seen."""
+    """Return the milliseconds until graphs of 5,000 operators are visible."""
     rows = {}
     for name, mod in (("graph, 147 blocks", transformer(147)), ("graph, a knot", knot(5000))):
         widget = show(graph_view(knot(3)))

@@ -1,9 +1,9 @@
-"""How soon an exported page shows something, and how soon the stepper in it can be used.
+"""The time until an exported page shows its first picture, and until its stepper can be used.
 
     python -m benchmarks.first_paint [--rounds N] [--json FILE]
 
 Goals: under 300 ms for a run of 100,000 instructions and for a recording of ResNet-50, next to a blank page in the same
-browser, which pays for everything that is not ours. Pages take turns, each in a context of its own; medians are told.
+browser. Pages take turns, each in a context of its own; medians are printed.
 Where others use the machine, the blank page's figure shows it, and the processor's time of the page's main thread says
 more than the wall's. Needs a Chromium.
 """
@@ -58,7 +58,7 @@ def write_pages(folder: Path) -> list[str]:
 
 
 def opened(chrome: Browser, path: Path) -> dict[str, float]:
-    """Open a page; return milliseconds until its first picture, and of its main thread until all is still."""
+    """Open a page; return milliseconds until its first picture, and of its main thread until it is idle."""
     context = chrome.new_context(viewport=WIDE)
     page = context.new_page()
     tools = context.new_cdp_session(page)

@@ -43,7 +43,7 @@ Job = Callable[[IRModule, str], Any]
 
 
 class GivenUpError(Exception):
-    """A step took longer than anyone waits."""
+    """A step exceeded its time limit."""
 
 
 @contextmanager
@@ -89,7 +89,7 @@ STEPS: dict[str, Job] = {
 
 
 def measure(programs: dict[int, tuple[IRModule, str]], step: Job, seconds: int) -> list[float] | str:
-    """Return microseconds a unit at each size, or why there are none."""
+    """Return microseconds a unit at each size, or the reason for their absence."""
     out: list[float] = []
     try:
         for n, (mod, text) in programs.items():

@@ -1,4 +1,4 @@
-"""How long a view takes in JupyterLab from the end of the run to its first picture, in a real browser.
+"""The time of a view in JupyterLab from the end of the run to its first picture, in a real browser.
 
     python -m benchmarks.lab_paint [--rounds N] [--json FILE]
 

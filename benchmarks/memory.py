@@ -1,9 +1,9 @@
-"""What is kept: 60 passes over ResNet-50, and what runs, recordings and views leave behind.
+"""The memory of a recording of 60 passes over ResNet-50, and the memory that runs, recordings and views leave behind.
 
     python -m benchmarks.memory [--runs 10000] [--recordings 1000] [--views 1000] [--json FILE]
 
 A recording is measured beside the weights that stand in its programs, each array once: passes that fold scales make
-new weights, which no recording can do without. What is used over and over again is compared by the memory of the
+new weights, which every recording needs. What is used over and over again is compared by the memory of the
 process (its resident set) after a third of the rounds and after all of them, each time after a collection: what grows
 between the two would grow for ever. A view is made a widget, told to show, and closed, as a notebook does.
 """
@@ -77,7 +77,7 @@ def recorded() -> dict[str, float]:
 
 
 def jobs() -> dict[str, Callable[[], Any]]:
-    """Return what is done over and over again: a run, a recording, and a view that is opened and closed."""
+    """Return the jobs that are repeated: a run, a recording, and a view that is opened and closed."""
     from passlab.display.recording import recording_view
     from passlab.notebook.widgets import show
 

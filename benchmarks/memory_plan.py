@@ -31,7 +31,7 @@ def lower_bound(graph: Graph) -> int:
 
 
 def shared_storages(graph: Graph) -> int:
-    """Return the bytes of the storages that Relay's JSON tells of, each as large as its largest result."""
+    """Return the bytes of the storages that Relay's JSON lists, each as large as its largest result."""
     sizes: dict[int, int] = {}
     for result in graph.lives():
         size = prod(graph.shapes[result]) * np.dtype(graph.dtypes[result]).itemsize

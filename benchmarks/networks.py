@@ -30,7 +30,7 @@ def transformer() -> Workload:
         half, root = relay.const(0.5, "float32"), relay.const(0.5**0.5, "float32")
         inner = inner * half * (relay.erf(inner * root) + relay.const(1.0, "float32"))
         x = x + _linear(inner, WIDTH, f"layer{layer}_narrow")
-    return _made(create_workload(relay.Function(relay.analysis.free_vars(x), x)))
+    return _build(create_workload(relay.Function(relay.analysis.free_vars(x), x)))
 
 
 def _normed(x: Any, name: str) -> Any:
@@ -47,20 +47,20 @@ def _heads(x: Any) -> Any:
     return relay.transpose(relay.reshape(x, (TOKENS, HEADS, WIDTH // HEADS)), (1, 0, 2))
 
 
-def _made(workload: tuple[Any, Any]) -> Workload:
+def _build(workload: tuple[Any, Any]) -> Workload:
     return workload[0], dict(workload[1])
 
 
 def _small(net: Any) -> Callable[[], Workload]:
-    return lambda: _made(net.get_workload(batch_size=1))
+    return lambda: _build(net.get_workload(batch_size=1))
 
 
 def _deep(net: Any, layers: int) -> Callable[[], Workload]:
-    return lambda: _made(net.get_workload(batch_size=1, num_layers=layers))
+    return lambda: _build(net.get_workload(batch_size=1, num_layers=layers))
 
 
 def _lstm(steps: int) -> Callable[[], Workload]:
-    return lambda: _made(nets.lstm.get_workload(iterations=steps, num_hidden=64))
+    return lambda: _build(nets.lstm.get_workload(iterations=steps, num_hidden=64))
 
 
 NETWORKS: dict[str, Callable[[], Workload]] = {

@@ -1,4 +1,4 @@
-"""What recording costs: 60 passes over ResNet-50, time added by a recorder and memory of all its snapshots.
+"""The cost of recording: 60 passes over ResNet-50, time added by a recorder and memory of all its snapshots.
 
     python -m benchmarks.recording [--runs N] [--network resnet50] [--json FILE]
 
@@ -47,7 +47,7 @@ def fresh(text: str, params: dict[str, Any] | None = None) -> Any:
 
 
 def timed(text: str, recorded: bool, params: dict[str, Any] | None = None) -> tuple[float, Any]:
-    """Return the processor seconds of one run on a fresh module, and what came of it."""
+    """Return the processor seconds of one run on a fresh module, and its result."""
     mod, passes = fresh(text, params), pipeline()
     gc.collect()
     start = process_time()

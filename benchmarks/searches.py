@@ -1,4 +1,4 @@
-"""What searches cost, told in plain runs of the program: validation, bisection and reduction over ResNet-50.
+"""The cost of searches in plain runs of the program: validation, bisection and reduction over ResNet-50.
 
     OPENBLAS_NUM_THREADS=1 python -m benchmarks.searches [--layers 50] [--json FILE]
 

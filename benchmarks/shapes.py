@@ -1,4 +1,4 @@
-"""Programs of any size in one shape each: what grows is one construct, so that a cost which grows with it shows."""
+"""Programs of any size in one shape each: one construct grows, so a cost that grows with it shows."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def ifs(n: int) -> str:
 
 
 def choices(n: int) -> str:
-    """Branches one after the other, each on what the one before gave."""
+    """Branches one after the other, each on the result of the one before."""
     lines = (
         f"  let %v{i} = if (%c) {{\n    add({at}, %x)\n  }} else {{\n    negative({at})\n  }};\n" for i, at in _after(n)
     )
@@ -88,7 +88,7 @@ def concatenate(n: int) -> str:
 
 
 def concatenates(n: int) -> str:
-    """Concatenations and slices of what they gave, by turns."""
+    """Concatenations and slices of their results, in turns."""
     lines = (
         f"  %{2 * i} = concatenate((%{2 * i - 1 if i else 'x'}, %x), axis=1);\n"
         f"  %{2 * i + 1} = strided_slice(%{2 * i}, begin=[0, 0], end=[2, 2]);\n"

@@ -1,4 +1,4 @@
-"""What a person waits for before the first picture: import, extension, first pipeline, a saved recording.
+"""The time before the first picture: import, extension, first pipeline, a saved recording.
 
     OPENBLAS_NUM_THREADS=1 python -m benchmarks.start [--runs N] [--json FILE]
 

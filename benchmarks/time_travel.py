@@ -1,4 +1,4 @@
-"""What recording a run costs, and how soon any instant of it is there.
+"""The cost of recording a run, and the time to reach any instant of it.
 
     python -m benchmarks.time_travel [--json FILE]
 
@@ -77,7 +77,7 @@ def pages() -> dict[str, float]:
 
 
 def median_slice(view: StepperView) -> float:
-    """Return how long a kernel that gathers all values for a stepper is away at most, the median of three times."""
+    """Return the longest pause of a kernel that collects all values for a stepper, the median of three times."""
     longest = []
     for _ in range(3):
         slices, times, drawn = view.slices(), [], None

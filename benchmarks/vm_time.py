@@ -2,7 +2,7 @@
 
     python -m benchmarks.vm_time [--runs N] [--networks resnet18,mlp] [--json FILE]
 
-Runs are told in GEMM units: the time of a 1024x1024x1024 float32 product run in turns with the network. The last column
+Runs are in GEMM units: the time of a 1024x1024x1024 float32 product run in turns with the network. The last column
 is how many times as fast as the reference a run is in these units. Interpreter work is scaled by the Python loop of
 `calibrate`. With OPENBLAS_NUM_THREADS=1 the processor's clock is read, not the wall's. `--onnxruntime` compares with
 onnxruntime instead (`benchmarks.beside_onnxruntime`).
