@@ -56,10 +56,10 @@ def _pygments(text: str, name: str) -> Iterator[Mark]:
     lexer = _lexer(name)
     if lexer is None:
         return
-    for start, token, value in lexer.get_tokens_unprocessed(text):
+    for start, token, value in lexer.get_tokens_unprocessed(f"{text}\n"):  # a comment ends with its line
         kind = _kind(str(token))
         if kind is not None and value.strip():
-            yield start, start + len(value), KINDS.index(kind)
+            yield start, min(start + len(value), len(text)), KINDS.index(kind)
 
 
 _TOKENS = (
