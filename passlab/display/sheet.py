@@ -7,7 +7,7 @@ with repeats folded. The browser packs in the same way, and can unfold repeats.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -65,8 +65,11 @@ def parts_of(graph: Dataflow, items: Sequence[Item], sizes: Sequence[Size]) -> l
     into: dict[int, list[Arrow]] = {}
     for arrow in graph.arrows:
         into.setdefault(arrow.target, []).append(arrow)
-    group_sizes = _group_sizes(graph)
-    return [_part(graph, piece, sizes, into, _groups_of(graph, piece, group_sizes)) for piece in _pieces(items)]
+    pieces = _pieces(items)
+    return [
+        _part(graph, piece, sizes, into, groups)
+        for piece, groups in zip(pieces, _groups_inside(graph, pieces), strict=True)
+    ]
 
 
 def _pieces(items: Sequence[Item]) -> list[GraphPiece]:
@@ -122,17 +125,19 @@ def _group_sizes(graph: Dataflow) -> Counter[int | None]:
     return sizes
 
 
-def _groups_of(graph: Dataflow, piece: GraphPiece, sizes: Counter[int | None]) -> set[int]:
-    """The groups inside a piece; a function counts only if all its boxes are in the piece."""
+def _groups_inside(graph: Dataflow, pieces: Sequence[GraphPiece]) -> Iterator[set[int]]:
+    """Yield the groups inside each piece; a function counts only if all its boxes are in the piece."""
+    sizes = _group_sizes(graph)
     parents = {group.number: group.parent for group in graph.groups}
     definitions = {group.number for group in graph.groups if group.kind == "definition"}
-    inside: Counter[int] = Counter()
-    for number in piece.boxes:
-        group = graph.boxes[number].group
-        while group is not None:
-            inside[group] += 1
-            group = parents[group]
-    return {group for group, count in inside.items() if group not in definitions or count == sizes[group]}
+    for piece in pieces:
+        inside: Counter[int] = Counter()
+        for number in piece.boxes:
+            group = graph.boxes[number].group
+            while group is not None:
+                inside[group] += 1
+                group = parents[group]
+        yield {group for group, count in inside.items() if group not in definitions or count == sizes[group]}
 
 
 def _trunk(part: Dataflow) -> frozenset[int]:
