@@ -28,7 +28,7 @@ from passlab.lab.provenance import Origin, Provenance
 from passlab.lab.recording import Recording
 from passlab.table import Table
 
-COLOURS = (BLUE, AMBER, VIOLET, TEAL, PINK, GREEN)  # of passes, one after the other; in widgets `.pl-made-0` and so on
+COLOURS = (BLUE, AMBER, VIOLET, TEAL, PINK, GREEN)  # of passes, one after the other; in widgets `.pl-blame-0` and so on
 NAME_WIDTH = 24  # characters of a pass that a gutter shows
 NAMED = 3  # passes that the title names
 
@@ -51,8 +51,8 @@ class Credit(NamedTuple):
         if self.origin.rule:
             lines.append(f"rule: {self.origin.rule}")
         if old is not None:
-            maker = provenance.maker(old)
-            place = f"in place of {node_name(old)} ({'input' if maker is None else label(maker)})"
+            creator = provenance.maker(old)
+            place = f"in place of {node_name(old)} ({'input' if creator is None else label(creator)})"
             lines.append(f"{self.part} {place}".strip())
         elif self.part:
             lines.append(f"made {self.part}")
@@ -75,7 +75,7 @@ def _credit(provenance: Provenance, line: Line) -> Credit | None:
     return None
 
 
-class Makers:
+class LineOrigins:
     """The origins of the lines of all programs of a recording, as data for a browser: each different origin once.
 
     `numbers` index `origins`; -1 stands for the input, -2 for lines that define nothing. An origin is
@@ -119,7 +119,7 @@ class Makers:
 
 
 class BlameView(ModuleView):
-    """The program after a step of a recording, with the makers of its lines."""
+    """The program after a step of a recording, with the origins of its lines."""
 
     def __init__(self, recording: Recording, event: Event) -> None:
         super().__init__(event.after)
@@ -152,7 +152,7 @@ class BlameView(ModuleView):
         yield Sentence(f"{self.title}.", "muted")
         yield Gap()
         pairs = zip(self.lines, map(self._maker, self._names, self.credits), strict=True)
-        yield Listing([code_line(line, maker=maker) for line, maker in pairs])
+        yield Listing([code_line(line, gutter=label) for line, label in pairs])
 
     def _maker(self, name: str, credit: Credit | None) -> GutterLabel:
         """Return the gutter of a line: the pass, a bar in its colour, and the hover text."""
@@ -183,8 +183,8 @@ class BlameView(ModuleView):
     def data(self) -> dict[str, Any]:
         table = LineTable()
         shown = self.data_with(table)
-        makers = Makers(self.recording, table)
-        numbers = makers.numbers(self.lines[: len(shown["rows"])])
+        origins = LineOrigins(self.recording, table)
+        numbers = origins.numbers(self.lines[: len(shown["rows"])])
         links = Links(self.recording)
         links.add_program(self.lines)
         return {
@@ -192,7 +192,7 @@ class BlameView(ModuleView):
             "title": self.title,
             **shown,
             **table.data(),
-            "makers": makers.data(rows=numbers),
+            "blame": origins.data(rows=numbers),
             "links": links.data(lambda rule: table.text(visible(rule))),
         }
 

@@ -22,7 +22,7 @@ _PRE = f"{CODE};margin:0;background:transparent;white-space:pre-wrap"
 _LINE = "display:block;padding:0 12px 0 56px;text-indent:-44px"
 _GUTTER = "flex:none;padding-right:1ch;text-align:right;white-space:pre;overflow:hidden;box-sizing:border-box"
 _BAR = "flex:none;width:3px;margin-right:1ch"
-_MADE = "flex:1;min-width:0;padding-left:44px;text-indent:-44px"
+_CODE_CELL = "flex:1;min-width:0;padding-left:44px;text-indent:-44px"
 
 
 class GutterLabel(NamedTuple):
@@ -45,7 +45,7 @@ class CodeLine(NamedTuple):
     kind: str = ""
     comment: str = ""
     beside: str = ""
-    maker: GutterLabel | None = None
+    gutter: GutterLabel | None = None
 
 
 class Listing(Part):
@@ -56,7 +56,7 @@ class Listing(Part):
 
     def __init__(self, lines: Sequence[CodeLine], most: int = MOST_LINES, rest: str = "") -> None:
         self.code, self.most, self.rest = lines, most, rest
-        self.width = max((len(line.maker.name) for line in lines if line.maker is not None), default=0)
+        self.width = max((len(line.gutter.name) for line in lines if line.gutter is not None), default=0)
 
     def lines(self) -> list[str]:
         shown = self.code[: self.most] if self.rest else self.code
@@ -65,8 +65,8 @@ class Listing(Part):
         return [*lines, f"... {left_out:,} more lines: {self.rest}"] if left_out else lines
 
     def _text(self, line: CodeLine) -> str:
-        maker = line.maker or GutterLabel()
-        gutter = f"{maker.name.ljust(self.width)} {'|' if maker.colour else ' '} " if self.width else ""
+        label = line.gutter or GutterLabel()
+        gutter = f"{label.name.ljust(self.width)} {'|' if label.colour else ' '} " if self.width else ""
         sign = f"{' ' if line.kind in _BLANK else line.kind} " if line.kind else ""
         return f"{gutter}{sign}{line.text}{line.comment}"
 
@@ -107,11 +107,11 @@ class Listing(Part):
             return tag("span", signed, _style_line(line), beside, style=f"{_LINE}{back}")
         if not self.width:
             return tag("span", _style_line(line), beside, style=_LINE)
-        maker = line.maker or GutterLabel()
-        look = f"{_GUTTER};color:{maker.colour or MUTED};width:{self.width + 2}ch"
-        name = tag("span", maker.name, style=look, title=maker.tip or None)
-        bar = tag("span", style=f"{_BAR};background:{maker.colour or 'transparent'}", title=maker.tip or None)
-        code = tag("span", _style_line(line), beside, style=_MADE)
+        label = line.gutter or GutterLabel()
+        look = f"{_GUTTER};color:{label.colour or MUTED};width:{self.width + 2}ch"
+        name = tag("span", label.name, style=look, title=label.tip or None)
+        bar = tag("span", style=f"{_BAR};background:{label.colour or 'transparent'}", title=label.tip or None)
+        code = tag("span", _style_line(line), beside, style=_CODE_CELL)
         return tag("span", name, bar, code, style="display:flex;padding:0 12px")
 
 

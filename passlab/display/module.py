@@ -90,8 +90,8 @@ def line_comment(line: Line) -> str:
     return "" if not beside or "/*" in beside or "*/" in beside else f"  /* ty={beside} */"
 
 
-def code_line(line: Line, comment: str = "", beside: str | None = None, maker: GutterLabel | None = None) -> CodeLine:
+def code_line(line: Line, comment: str = "", beside: str | None = None, gutter: GutterLabel | None = None) -> CodeLine:
     """Return a line of a listing, highlighted, with its type `beside` it unless that is given."""
     if beside is None:
         beside = short_type(line.type) if line.type is not None else ""
-    return CodeLine(line.text, line.tokens, "", comment, beside, maker)
+    return CodeLine(line.text, line.tokens, "", comment, beside, gutter)

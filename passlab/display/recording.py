@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator
 from functools import cached_property, partial
 from typing import Any
 
-from passlab.display.blame import Makers
+from passlab.display.blame import LineOrigins
 from passlab.display.diffs import DiffView, sentence
 from passlab.display.failures import failure_view
 from passlab.display.graph import GraphView, graph_view, lay_out_together
@@ -173,7 +173,7 @@ class RecordingView(View):
             "by_step": self.is_huge,
             "steps": steps,
             "modules": pages.modules,
-            "makers": None if only_start else self._makers(pages.printed, pages.table),
+            "blame": None if only_start else self._blame(pages.printed, pages.table),
             "nodes": [
                 [] if lines is None else line_numbers(self.lines(mod))
                 for mod, lines in zip(pages.printed, pages.modules, strict=True)
@@ -183,11 +183,11 @@ class RecordingView(View):
             **pages.table.data(),
         }
 
-    def _makers(self, programs: list[IRModule], table: LineTable) -> dict[str, Any]:
-        """The origins of the lines of each program: see `blame.Makers`."""
-        makers = Makers(self.recording, table)
-        numbers = [makers.numbers(self.lines(mod)) for mod in programs]
-        return makers.data(programs=numbers)
+    def _blame(self, programs: list[IRModule], table: LineTable) -> dict[str, Any]:
+        """The origins of the lines of each program: see `blame.LineOrigins`."""
+        origins = LineOrigins(self.recording, table)
+        numbers = [origins.numbers(self.lines(mod)) for mod in programs]
+        return origins.data(programs=numbers)
 
     def _links(self, pages: _Pages) -> list[int]:
         """The links from nodes to those that they replaced: see `nodes.Links`."""

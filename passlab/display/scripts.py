@@ -12,8 +12,8 @@ from functools import cache
 from pathlib import Path
 
 STATIC = Path(__file__).parent / "static"
-# Common styles; large views; questions, editors, values. Later rules win over earlier ones.
-STYLES = ("passlab", "graphs", "pipeline", "stepper", "dumps", "asking", "live", "values")
+# Common styles; large views; modes of the explorer, editors, values. Later rules win over earlier ones.
+STYLES = ("passlab", "graphs", "pipeline", "stepper", "dumps", "modes", "live", "values")
 _IMPORT = re.compile(r'^import \{([^}]*)\} from "\./(\w+)\.js";\n', re.MULTILINE)
 _EXPORT = re.compile(r"^export (?:async )?(?:function|class|const|let) (\w+)", re.MULTILINE)
 _DEFAULT = re.compile(r"^function render\(.*\Z", re.MULTILINE | re.DOTALL)

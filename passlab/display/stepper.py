@@ -159,7 +159,7 @@ class StepperView(View):
             "calls": [_argument_registers(code, s) for s in every],
             "source": [sources.of(s) for s in every],
             "kernel": [sources.kernel(s) for s in every],
-            "lives": [sources.lives(s) for s in every],
+            "histories": [sources.history(s) for s in every],
             "nodes": [self._nodes(s) for s in every],
             "programNodes": sources.program_nodes,
             "places": [
@@ -239,7 +239,7 @@ def _argument_registers(code: Any, point: int) -> list[int]:
     return list(instruction.given) if hasattr(instruction, "given") else list(instruction.args)
 
 
-# ---------------------------------------------------------------- source, kernels, lives
+# ---------------------------------------------------------------- source, kernels, histories
 class _InstructionSources:
     """The source lines, kernels and histories of instructions, each different one once."""
 
@@ -249,7 +249,7 @@ class _InstructionSources:
         self.kernels: list[list[int]] = []
         self.biographies: list[list[str]] = []
         self._kernels: dict[int, int] = {}
-        self._lives: dict[tuple[str, ...], int] = {}
+        self._histories: dict[tuple[str, ...], int] = {}
         self._line_of: dict[Expr, int] = {}
         self.program_nodes: list[int] = []
         self.program = self._program()
@@ -284,14 +284,14 @@ class _InstructionSources:
             self.kernels.append([self.table.add(line) for line in listing(function)])
         return self._kernels[id(function)]
 
-    def lives(self, point: int) -> int:
-        """The number of the lives of an instruction's nodes, -1 where compiling was not recorded."""
+    def history(self, point: int) -> int:
+        """The number of the histories of an instruction's nodes, -1 if the compilation was not recorded."""
         recording = self.trace.code_map.recording
         produces = self.trace.code_map.role[point] == KERNEL or self.trace.code_map.mnemonic(point) == "load_const"
         if recording is None or not produces:
             return -1
-        lives = tuple(visible(str(recording.biography(node))) for node in self.trace.code_map.nodes(point))
-        if lives not in self._lives:
-            self._lives[lives] = len(self.biographies)
-            self.biographies.append(list(lives))
-        return self._lives[lives]
+        histories = tuple(visible(str(recording.biography(node))) for node in self.trace.code_map.nodes(point))
+        if histories not in self._histories:
+            self._histories[histories] = len(self.biographies)
+            self.biographies.append(list(histories))
+        return self._histories[histories]

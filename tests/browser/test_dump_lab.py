@@ -87,7 +87,7 @@ def test_a_recording_shows_its_passes_and_what_each_changed(
     shown.locator(f".pl-pass:has(.pl-pass-id:text-is('{expected.number}'))").click()
     expect(shown.locator(".pl-step-name")).to_have_text(expected.name)
     expect(shown.locator(".pl-row-added, .pl-row-removed, .pl-row-changed, .pl-row-moved").first).to_be_visible()
-    for tab, content in (("text", ".pl-dump-maker"), ("graph", ".pl-box"), ("changes", ".pl-row")):
+    for tab, content in (("text", ".pl-dump-blame"), ("graph", ".pl-box"), ("changes", ".pl-row")):
         shown.get_by_role("tab", name=tab).click()
         expect(shown.locator(f".pl-dump-scroll {content}").first).to_be_attached()
     assert shown.evaluate("node => node.scrollWidth <= node.clientWidth")

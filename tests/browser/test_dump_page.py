@@ -50,7 +50,7 @@ def test_a_dump_shows_what_the_recording_says(name, chrome, tmp_path):
     for _ in range(3):
         page.keyboard.press("j")
     page.keyboard.press("2")
-    assert page.locator(".pl-dump-maker").count() > 0
+    assert page.locator(".pl-dump-blame").count() > 0
     page.keyboard.press("1")
     page.keyboard.press("G")
     page.keyboard.press("g")
@@ -100,7 +100,7 @@ def test_the_tab_of_a_graph_has_the_boxes_and_arrows_of_python(chrome, tmp_path)
         page.locator(".pl-pass").first.click()
         page.locator(".pl-dump").focus()
         page.keyboard.press("3")
-        chosen = int(page.locator(".pl-pass.pl-chosen .pl-pass-id").inner_text())
+        chosen = int(page.locator(".pl-pass.pl-active .pl-pass-id").inner_text())
         if recording.steps[chosen - 1].kind == "loop":  # a fragment, no state of the program
             expect(page.locator(".pl-dump-graph .pl-is-op")).not_to_have_count(0)
             continue
@@ -160,7 +160,7 @@ def test_the_page_of_two_recordings_shows_where_they_part(chrome, tmp_path):
     page.goto((tmp_path / "page.html").as_uri())
     expect(page.get_by_role("tab", name="compared")).to_have_attribute("aria-selected", "true")
     expect(page.locator(".pl-title")).to_contain_text(compared.summary())
-    expect(page.locator(".pl-pass.pl-chosen .pl-pass-id")).to_have_text(str(at + 1))
+    expect(page.locator(".pl-pass.pl-active .pl-pass-id")).to_have_text(str(at + 1))
     expect(page.locator(".pl-dump-scroll .pl-row-added")).to_have_count(compared.diff(compared.first).counts["added"])
     page.keyboard.press("p")
     expect(page.locator(".pl-dump-scroll")).to_contain_text("did not run in")

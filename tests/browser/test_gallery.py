@@ -199,7 +199,7 @@ def test_the_whole_gesture_from_a_line_to_its_kernel(chrome, bless, tmp_path):
         film.shoot(page)
         page.locator(".pl-row:visible", has_text="nn.batch_norm(").click(position={"x": 190, "y": 8})
         page.mouse.move(1, 1)  # what hovering tells would cover the program
-        expect(page.locator(".pl-life-strip")).to_be_visible()
+        expect(page.locator(".pl-biography-strip")).to_be_visible()
         film.shoot(page, 1800)
         for key, title in (("J", "SimplifyInference"), ("2", "SimplifyInference")):
             page.keyboard.press(key)
@@ -209,7 +209,7 @@ def test_the_whole_gesture_from_a_line_to_its_kernel(chrome, bless, tmp_path):
         expect(page.locator(".pl-rewrite .pl-row-removed").first).to_contain_text("nn.batch_norm")
         film.shoot(page, 2200)
         page.keyboard.press("3")
-        expect(page.locator(".pl-box.pl-picked").first).to_be_visible()
+        expect(page.locator(".pl-box.pl-selected-box").first).to_be_visible()
         film.shoot(page, 1800)
         for key in "2J":
             page.keyboard.press(key)
@@ -236,7 +236,7 @@ def test_the_whole_gesture_from_a_line_to_its_kernel(chrome, bless, tmp_path):
             page.keyboard.press("ArrowRight")
             film.shoot(page)
         page.keyboard.press("s")
-        expect(page.locator(".pl-here")).to_be_visible()
+        expect(page.locator(".pl-current")).to_be_visible()
         film.shoot(page, 2400)
     picture = animated(film.frames)
     assert frames_of(picture) == len(film.frames) == 13

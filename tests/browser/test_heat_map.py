@@ -37,7 +37,7 @@ def test_cells_say_what_the_table_says_and_open_their_pipelines_by_keys_alone(
         expect(page.locator(".pl-heat-cell")).to_have_text(texts)
         for key in ("j", "l", "k", "h", "ArrowDown"):
             page.keyboard.press(key)
-        expect(page.locator(".pl-heat-cell.pl-chosen")).to_have_text(heat.rows[1][1])
+        expect(page.locator(".pl-heat-cell.pl-active")).to_have_text(heat.rows[1][1])
         expect(page.locator(".pl-heat-facts b")).to_have_text("FoldConstant skipped")
         page.keyboard.press("Enter")
         rows = table.question("skipped", 2).comparison.rows
@@ -49,7 +49,7 @@ def test_cells_say_what_the_table_says_and_open_their_pipelines_by_keys_alone(
         assert outcome.module is not None
         assert passlab.structural_equal(variant.output, outcome.module)
         page.keyboard.press("d")
-        expect(page.locator(".pl-aligned.pl-first.pl-chosen")).to_have_count(1)
+        expect(page.locator(".pl-aligned.pl-first.pl-active")).to_have_count(1)
         page.keyboard.press("Escape")
         expect(page.locator(".pl-compare")).to_be_hidden()
         page.keyboard.press("Enter")  # the same once more

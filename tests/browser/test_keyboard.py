@@ -92,21 +92,21 @@ def test_from_a_line_of_the_model_to_its_value_in_the_machine(page: LabPage) -> 
     press(keyboard, "g J")  # the next pass that touched it
     expect(explorer.locator(".pl-step-name")).not_to_have_text("input")
     press(keyboard, "G 3")  # its box
-    expect(explorer.locator(".pl-box.pl-picked:visible").first).to_contain_text("sigmoid", timeout=20_000)
+    expect(explorer.locator(".pl-box.pl-selected-box:visible").first).to_contain_text("sigmoid", timeout=20_000)
 
     tab_to(keyboard, ".pl-stepper")
     lit = stepper.locator(".pl-inst.pl-selected")
     expect(stepper.locator(".pl-inst.pl-selected", has_text="sigmoid")).not_to_have_count(0)  # its instruction
     press(keyboard, "g")
     for _ in range(20):
-        if "sigmoid" in stepper.locator(".pl-inst.pl-here").inner_text():
+        if "sigmoid" in stepper.locator(".pl-inst.pl-current").inner_text():
             break
         press(keyboard, "m")  # to the kernel
-    expect(stepper.locator(".pl-inst.pl-here")).to_contain_text("sigmoid")
+    expect(stepper.locator(".pl-inst.pl-current")).to_contain_text("sigmoid")
     press(keyboard, "s")
     expect(stepper.locator(".pl-value-text").first).to_contain_text("float32")  # its value
     press(keyboard, "t t")
     expect(stepper.locator(".pl-tabs [aria-selected=true]")).to_have_text("History")
     press(keyboard, "Escape")
     expect(lit).to_have_count(0)
-    expect(explorer.locator(".pl-box.pl-picked")).to_have_count(0)
+    expect(explorer.locator(".pl-box.pl-selected-box")).to_have_count(0)

@@ -57,13 +57,13 @@ def test_errors_are_diagnostics_and_not_tracebacks(tour: LabPage) -> None:
 # ---------------------------------------------------------------- the views live
 def chosen(explorer: Locator) -> str:
     """The pass that the explorer shows."""
-    return explorer.locator(".pl-chosen .pl-pass-name").inner_text()
+    return explorer.locator(".pl-active .pl-pass-name").inner_text()
 
 
 def test_the_explorer_of_a_pipeline_is_walked_with_the_keyboard(tour: LabPage) -> None:
     explorer = tour.cell(tour.number_of("%%passes")).locator(".pl-pipeline")
     explorer.locator(".pl-pass", has_text="FuseOps").click()
-    expect(explorer.locator(".pl-chosen")).to_contain_text("FuseOps")
+    expect(explorer.locator(".pl-active")).to_contain_text("FuseOps")
     tour.page.keyboard.press("g")
     assert chosen(explorer) == "input"
     tour.page.keyboard.press("j")
@@ -134,7 +134,7 @@ def test_a_view_that_was_scrolled_away_shows_what_it_showed(
                 page.cell(number).locator(".pl-pass").first.wait_for(state="attached")
                 page.page.evaluate(_CHOOSE, [number, name])
                 page.cell(page.count() - 1)
-                expect(page.cell(number).locator(".pl-pipeline .pl-chosen")).to_contain_text(name)
+                expect(page.cell(number).locator(".pl-pipeline .pl-active")).to_contain_text(name)
 
 
 # ---------------------------------------------------------------- without a kernel

@@ -53,7 +53,7 @@ def test_a_large_graph_is_drawn_in_slices_and_in_detail_where_one_looks(chromium
             f"{sum(box.name == 'maximum' for box in view.graph.boxes):,} boxes"
         )
         page.locator(".pl-find").press("Enter")
-        expect(page.locator(".pl-box.pl-picked")).to_contain_text("maximum")
+        expect(page.locator(".pl-box.pl-selected-box")).to_contain_text("maximum")
 
 
 def test_a_drawing_that_is_saved_has_every_detail(chromium: Path) -> None:

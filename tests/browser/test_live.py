@@ -31,17 +31,17 @@ def live(chrome: Browser) -> Iterator[Live]:
 
 def test_what_is_typed_runs(live: Live) -> None:
     page, _, names = live
-    page.locator(".pl-typed").click()
+    page.locator(".pl-relay-input").click()
     page.keyboard.press("Control+End")
     for _ in range(len("nn.relu(%0)\n}")):
         page.keyboard.press("ArrowLeft")
     page.keyboard.type("tanh(", delay=20)
-    expect(page.locator(".pl-typed-wrong")).to_have_count(1)
+    expect(page.locator(".pl-relay-wrong")).to_have_count(1)
     page.keyboard.press("Control+End")
     page.keyboard.press("ArrowUp")
     page.keyboard.press("End")
     page.keyboard.type(")", delay=20)
-    expect(page.locator(".pl-typed-wrong")).to_have_count(0)
+    expect(page.locator(".pl-relay-wrong")).to_have_count(0)
     page.locator(".pl-pipeline").focus()
     page.keyboard.press("g")
     page.keyboard.press("1")
@@ -52,18 +52,18 @@ def test_what_is_typed_runs(live: Live) -> None:
 def test_an_error_stands_in_its_line_and_the_last_good_result_stays(live: Live) -> None:
     page, _, names = live
     before = names["net"]
-    page.locator(".pl-typed").fill(NET.replace("nn.relu", "nn.rleu"))
-    wrong = page.locator(".pl-typed-wrong")
+    page.locator(".pl-relay-input").fill(NET.replace("nn.relu", "nn.rleu"))
+    wrong = page.locator(".pl-relay-wrong")
     expect(wrong).to_contain_text("did you mean `nn.relu`")
-    expect(wrong.locator(".pl-typed-number")).to_have_text("3")
-    wave, name = wrong.locator(".pl-wave").bounding_box(), wrong.get_by_text("nn.rleu", exact=True).bounding_box()
+    expect(wrong.locator(".pl-relay-number")).to_have_text("3")
+    wave, name = wrong.locator(".pl-underline").bounding_box(), wrong.get_by_text("nn.rleu", exact=True).bounding_box()
     assert wave is not None
     assert name is not None
     assert abs(wave["x"] - name["x"]) < 2
     assert abs(wave["width"] - name["width"]) < 2
     expect(page.locator(".pl-pipeline .pl-pass")).to_have_count(3)
     assert names["net"] is before
-    page.locator(".pl-typed").fill(NET)
+    page.locator(".pl-relay-input").fill(NET)
     expect(page.locator(".pl-live-state")).to_have_text("")
 
 

@@ -77,11 +77,11 @@ def test_a_line_that_is_selected_is_lit_in_every_view(page: LabPage) -> None:
     page.page.keyboard.press("1")
     result.locator(".pl-row:visible", has_text="sigmoid(").click(position={"x": 260, "y": 8})
     expect(result.locator(".pl-row.pl-selected:visible")).to_contain_text("sigmoid(")
-    expect(page.cell(3).locator(".pl-box.pl-picked").first).to_be_attached()
+    expect(page.cell(3).locator(".pl-box.pl-selected-box").first).to_be_attached()
     result.focus()
     page.page.keyboard.press("Escape")
     expect(result.locator(".pl-row.pl-selected:visible")).to_have_count(0)
-    expect(page.cell(3).locator(".pl-box.pl-picked")).to_have_count(0)
+    expect(page.cell(3).locator(".pl-box.pl-selected-box")).to_have_count(0)
 
 
 def test_passes_are_walked_and_asked_about_by_keys_that_are_no_commands_of_the_notebook(page: LabPage) -> None:

@@ -113,7 +113,7 @@ def test_equal_bodies_are_one_stack_that_unfolds_and_a_box_is_seen_with_its_neig
     expect(boxes).to_have_count(folded)
     graph.locator("input.pl-find").fill("softmax")
     page.page.keyboard.press("Enter")
-    expect(graph.locator(".pl-box.pl-picked")).to_have_count(1)
+    expect(graph.locator(".pl-box.pl-selected-box")).to_have_count(1)
     graph.focus()
     press(page, "r")
     expect(graph.locator("[data-radius='1']")).to_be_attached()
@@ -158,7 +158,7 @@ def test_a_view_composes_with_other_widgets(page: LabPage) -> None:
 def test_two_recordings_are_compared_by_a_magic(page: LabPage) -> None:
     compared = view(page, "compared")
     press(page, "d")
-    expect(compared.locator(".pl-aligned.pl-first.pl-chosen")).to_contain_text("ToGraphNormalForm")
+    expect(compared.locator(".pl-aligned.pl-first.pl-active")).to_contain_text("ToGraphNormalForm")
 
 
 @pytest.mark.parametrize("algorithm", ["fusion", "memory"])
@@ -207,7 +207,7 @@ def test_a_run_branches_off_and_its_data_is_drawn(page: LabPage) -> None:
     page.page.keyboard.press("Enter")
     expect(stepper.locator(".pl-branch-line")).to_contain_text("fork at instant")
     expect(stepper.locator(".pl-position")).to_have_value(at)
-    expect(stepper.locator(".pl-inst.pl-here")).to_be_in_viewport()
+    expect(stepper.locator(".pl-inst.pl-current")).to_be_in_viewport()
     stepper.get_by_role("button", name="back to the original").click()
     expect(stepper.locator(".pl-branch")).to_be_hidden()
 

@@ -85,18 +85,18 @@ def press(page: LabPage, *keys: str) -> None:
 def let_go(page: LabPage) -> None:
     explorer = view(page, "explorer", ".pl-pipeline")
     press(page, "Escape")
-    expect(explorer.locator(".pl-life-strip")).to_be_hidden()
+    expect(explorer.locator(".pl-biography-strip")).to_be_hidden()
 
 
 def test_a_line_is_followed_by_its_life_and_lit_in_listing_solver_graph_and_blame(page: LabPage) -> None:
     explorer = view(page, "explorer", ".pl-pipeline")
     press(page, "g", "1")
     explorer.locator(".pl-row:visible", has_text="sigmoid(").click(position={"x": 300, "y": 8})
-    expect(explorer.locator(".pl-life-mark")).to_have_count(len(PASSES.split(",")) + 1)
+    expect(explorer.locator(".pl-biography-mark")).to_have_count(len(PASSES.split(",")) + 1)
     for name, look, text in (
         ("listing", ".pl-selected", "fused_nn_conv2d"),
         ("solver", ".pl-selected", "sigmoid("),
-        ("graph", ".pl-box.pl-picked", "sigmoid"),
+        ("graph", ".pl-box.pl-selected-box", "sigmoid"),
         ("blame", ".pl-selected", "sigmoid("),
     ):
         expect(page.cell(PLACES[name]).locator(look, has_text=text).first).to_be_attached()
@@ -137,7 +137,7 @@ def test_what_if_is_asked_in_place_and_by_the_heat_map(page: LabPage) -> None:
     heat = view(page, "what if", ".pl-heat-view")
     press(page, "j", "j", "Enter")
     expect(heat.locator(".pl-aligned").first).to_be_visible()
-    expect(heat.locator(".pl-heat-cell.pl-chosen")).not_to_have_text("=")
+    expect(heat.locator(".pl-heat-cell.pl-active")).not_to_have_text("=")
     press(page, "Escape")
     expect(heat.locator(".pl-compare")).to_be_hidden()
 
@@ -146,7 +146,7 @@ def test_two_recordings_stand_side_by_side(page: LabPage) -> None:
     comparison = view(page, "comparison", ".passlab")
     expect(comparison.locator(".pl-aligned.pl-differs").first).to_be_visible()
     press(page, "d")
-    expect(comparison.locator(".pl-aligned.pl-first.pl-chosen")).to_have_count(1)
+    expect(comparison.locator(".pl-aligned.pl-first.pl-active")).to_have_count(1)
 
 
 def test_values_stand_beside_the_lines(page: LabPage) -> None:
@@ -169,11 +169,11 @@ def test_every_instrument_is_a_widget(page: LabPage) -> None:
 
 def test_what_is_typed_runs(page: LabPage) -> None:
     cell = page.cell(PLACES["live"])
-    program = cell.locator(".pl-typed")
+    program = cell.locator(".pl-relay-input")
     program.fill(program.input_value().replace("nn.relu", "nn.rleu"))
-    expect(cell.locator(".pl-typed-wrong")).to_contain_text("did you mean `nn.relu`")
+    expect(cell.locator(".pl-relay-wrong")).to_contain_text("did you mean `nn.relu`")
     program.fill(program.input_value().replace("nn.rleu", "tanh"))
-    expect(cell.locator(".pl-typed-wrong")).to_have_count(0)
+    expect(cell.locator(".pl-relay-wrong")).to_have_count(0)
 
 
 def test_a_failing_pass_shows_its_error(page: LabPage) -> None:

@@ -110,5 +110,5 @@ def test_a_graph_of_a_later_program_knows_what_became_of_a_node(rec: Recording, 
     with widget_page(graph, chrome) as (page, kernel):
         explorer.selection = [node(rec.input, "nn.batch_norm")]
         tell(page, kernel)
-        expect(page.locator(".pl-box.pl-picked", has_text="sqrt")).to_have_count(1)
-        expect(page.locator(".pl-box.pl-picked", has_text="sigmoid")).to_have_count(0)
+        expect(page.locator(".pl-box.pl-selected-box", has_text="sqrt")).to_have_count(1)
+        expect(page.locator(".pl-box.pl-selected-box", has_text="sigmoid")).to_have_count(0)

@@ -73,7 +73,7 @@ def test_any_two_steps_are_compared_in_a_page(page: Page, rec: Recording) -> Non
         ends.nth(0).select_option(str(a))
         ends.nth(1).select_option(str(b))
         expected = diff(rec.steps[a].after, rec.steps[b].after)
-        expect(page.locator(".pl-compare .pl-step-said")).to_have_text(
+        expect(page.locator(".pl-compare .pl-step-summary")).to_have_text(
             sentence(expected) if expected else "The programs are the same."
         )
         page.wait_for_function(ALL_DRAWN)

@@ -76,7 +76,9 @@ def test_what_replaced_a_node_is_lit_in_its_place(explorer: Page) -> None:
     explorer.locator(".pl-row:visible", has_text="nn.batch_norm(").click(position={"x": 300, "y": 8})
     press(explorer, "J")
     expect(explorer.locator(".pl-step-name")).to_have_text("SimplifyInference")
-    expect(explorer.locator(".pl-life-here")).to_have_class("pl-life-mark pl-life-rewritten pl-life-here")
+    expect(explorer.locator(".pl-biography-current")).to_have_class(
+        "pl-biography-mark pl-biography-rewritten pl-biography-current"
+    )
     press(explorer, "2")
     assert any("nn.batch_norm(" in line for line in lit(explorer)), "the old line of the diff"
     assert any("add(" in line for line in lit(explorer)), "the new line of the diff"
@@ -100,25 +102,25 @@ def test_a_box_of_the_graph_and_a_line_are_one_node(explorer: Page) -> None:
     press(explorer, "g", "3")
     box = explorer.locator(".pl-box", has_text="sigmoid")
     box.click()
-    expect(explorer.locator(".pl-life-name")).to_contain_text("sigmoid(")
+    expect(explorer.locator(".pl-biography-name")).to_contain_text("sigmoid(")
     press(explorer, "1")
     assert [line for line in lit(explorer) if "sigmoid(" in line]
     explorer.locator(".pl-row:visible", has_text="multiply(").click(position={"x": 300, "y": 8})
     press(explorer, "3")
-    expect(explorer.locator(".pl-box.pl-picked")).to_have_count(1)
-    expect(explorer.locator(".pl-box.pl-picked")).to_contain_text("multiply")
+    expect(explorer.locator(".pl-box.pl-selected-box")).to_have_count(1)
+    expect(explorer.locator(".pl-box.pl-selected-box")).to_contain_text("multiply")
 
 
 def test_escape_lets_go_and_the_keyboard_does_it_all(explorer: Page) -> None:
     press(explorer, "g", "1", "s", "s", "s")
-    expect(explorer.locator(".pl-life-strip")).to_be_visible()
+    expect(explorer.locator(".pl-biography-strip")).to_be_visible()
     first = lit(explorer)
     press(explorer, "s")
     assert lit(explorer) != first
     press(explorer, "S")
     assert lit(explorer) == first
     press(explorer, "Escape")
-    expect(explorer.locator(".pl-life-strip")).to_be_hidden()
+    expect(explorer.locator(".pl-biography-strip")).to_be_hidden()
     expect(explorer.locator(".pl-selected")).to_have_count(0)
 
 
@@ -128,9 +130,11 @@ def test_the_strip_says_of_each_pass_what_follow_says(explorer: Page, rec: Recor
     press(explorer, "g", "1")
     explorer.locator(".pl-row:visible", has_text="sigmoid(").click(position={"x": 300, "y": 8})
     followed = rec.follow(node)
-    marks = explorer.locator(".pl-life-mark").evaluate_all("marks => marks.map(mark => mark.getAttribute('class'))")
+    marks = explorer.locator(".pl-biography-mark").evaluate_all(
+        "marks => marks.map(mark => mark.getAttribute('class'))"
+    )
     assert len(marks) == len(followed) == len(rec.steps)
     for mark, (event, nodes) in zip(marks, followed, strict=True):
-        assert ("pl-life-absent" in mark or "pl-life-gone" in mark) == (not nodes), event.name
-    unchanged = [event for event, mark in zip(rec.steps, marks, strict=True) if "pl-life-same" in mark]
+        assert ("pl-biography-absent" in mark or "pl-biography-gone" in mark) == (not nodes), event.name
+    unchanged = [event for event, mark in zip(rec.steps, marks, strict=True) if "pl-biography-same" in mark]
     assert {event.name for event in rec.steps if not event.changed} - {"input"} <= {e.name for e in unchanged}

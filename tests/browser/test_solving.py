@@ -32,7 +32,7 @@ def test_states_follow_the_keys_and_the_slider(chromium: Path) -> None:
         expect(groups).to_have_count(0)
         page.locator(".pl-solving").focus()
         page.keyboard.press("j")
-        expect(page.locator(".pl-solving-said")).to_contain_text(run.steps[0].said)
+        expect(page.locator(".pl-solving-message")).to_contain_text(run.steps[0].said)
         expect(groups).to_have_text(lines)
         expect(page.locator(".pl-state-fresh")).to_have_count(len(run.steps[0].changed))
         page.keyboard.press("k")

@@ -148,7 +148,7 @@ def test_the_page_shows_the_state_that_the_debugger_has(opened):
         opened.page.keyboard.type(f"{at}g")
         assert opened.at == at
         now = dbg.goto(at)
-        expect(opened.page.locator(".pl-here")).to_have_attribute("data-point", str(now.point))
+        expect(opened.page.locator(".pl-current")).to_have_attribute("data-point", str(now.point))
         shown = opened.registers()
         assert set(shown) <= set(now.registers)
         assert len(shown) == len(now.registers) or len(shown) > 10  # only the rows in sight exist
@@ -195,7 +195,7 @@ def test_frames_above_are_looked_into(opened):
         opened.press("[")
         expect(opened.page.locator(".pl-code-pane .pl-pane-title")).to_contain_text(f"@{name}")
     opened.page.locator(".pl-frame").first.click()
-    expect(opened.page.locator(".pl-frame.pl-chosen")).to_contain_text("@total")
+    expect(opened.page.locator(".pl-frame.pl-active")).to_contain_text("@total")
 
 
 # ---------------------------------------------------------------- breakpoints, watches, where values come from
@@ -223,7 +223,7 @@ def test_breakpoints_are_set_by_mouse_key_and_name(opened):
     opened.press("/")
     page.keyboard.type("nn.dnse")
     page.keyboard.press("Enter")
-    expect(page.locator(".pl-stepper-said")).to_contain_text("nothing in the program is called nn.dnse")
+    expect(page.locator(".pl-stepper-status")).to_contain_text("nothing in the program is called nn.dnse")
 
 
 @on("nan")
@@ -231,16 +231,16 @@ def test_a_nan_is_found_by_asking_where_it_came_from(opened):
     page = opened.page
     opened.press("G", "S")
     expect(page.locator(".pl-value-head")).to_contain_text("NaN")
-    expect(page.locator(".pl-stat.pl-odd")).to_contain_text("NaN")
+    expect(page.locator(".pl-stat.pl-nonfinite")).to_contain_text("NaN")
     opened.press("o")
-    expect(page.locator(".pl-stepper-said")).to_contain_text("nn.softmax")
+    expect(page.locator(".pl-stepper-status")).to_contain_text("nn.softmax")
     opened.press("o")
-    expect(page.locator(".pl-stepper-said")).to_contain_text("subtract + log")
-    expect(page.locator(".pl-line-here")).to_have_count(2)
+    expect(page.locator(".pl-stepper-status")).to_contain_text("subtract + log")
+    expect(page.locator(".pl-current-line")).to_have_count(2)
     opened.press("t")
     expect(page.locator(".pl-source-pane")).to_contain_text("Primitive=1")
     opened.press("t")
-    expect(page.locator(".pl-lives")).to_contain_text("FuseOps")
+    expect(page.locator(".pl-histories")).to_contain_text("FuseOps")
 
 
 @on("nan")
@@ -266,7 +266,7 @@ def test_the_timeline_goes_where_it_is_clicked(opened):
     opened.page.mouse.click(box["x"] + box["width"] / 2, box["y"] + 20)
     assert abs(opened.at - len(opened.dbg.trace) / 2) <= 1
     opened.page.mouse.move(box["x"] + box["width"] / 4, box["y"] + 20)
-    expect(opened.page.locator(".pl-tip")).to_be_visible()
+    expect(opened.page.locator(".pl-tooltip")).to_be_visible()
     opened.page.get_by_role("button", name="peak").click()
     assert opened.at == opened.dbg.storage.peak[1]
 
@@ -282,7 +282,7 @@ def test_the_timeline_says_what_its_marks_mean(opened):
 @on("resnet")
 def test_a_tensor_is_drawn(opened):
     opened.page.keyboard.type(f"{opened.dbg.query('nn.conv2d')[0] + 1}g")
-    expect(opened.page.locator(".pl-heat")).to_be_visible()
+    expect(opened.page.locator(".pl-tensor-cells")).to_be_visible()
     expect(opened.page.locator(".pl-histogram")).to_be_visible()
     expect(opened.page.locator(".pl-stats")).to_contain_text("mean")
     assert opened.path.stat().st_size < 5_000_000
@@ -299,7 +299,7 @@ def test_help_lists_the_keys_and_what_needs_a_kernel_says_so(opened):
     opened.press("e")
     opened.page.keyboard.type("3")
     opened.page.keyboard.press("Enter")
-    expect(opened.page.locator(".pl-stepper-said")).to_contain_text("a fork needs the running kernel")
+    expect(opened.page.locator(".pl-stepper-status")).to_contain_text("a fork needs the running kernel")
 
 
 @on("nan")
@@ -342,7 +342,7 @@ def test_nothing_of_the_source_is_cut_off_and_values_stand_in_a_column(opened, w
     page.set_viewport_size({"width": width, "height": 800})
     opened.page.keyboard.type(f"{opened.dbg.query('nn.dense')[0]}g")
     page.evaluate("() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
-    expect(page.locator(".pl-line-here").first).to_be_visible()
+    expect(page.locator(".pl-current-line").first).to_be_visible()
     assert page.evaluate(_CLIPPED, ".pl-source-pane .pl-text") == []
     lefts = page.locator(".pl-reg-value").evaluate_all(
         "all => all.map(e => Math.round(e.getBoundingClientRect().left))"
@@ -358,12 +358,12 @@ def test_the_chosen_register_stays_in_sight_when_the_window_changes_its_size(ope
     page.keyboard.type("20g")
     last = page.locator(".pl-register:not(.pl-none)").last
     last.click()
-    expect(page.locator(".pl-register.pl-chosen")).to_be_in_viewport()
+    expect(page.locator(".pl-register.pl-active")).to_be_in_viewport()
     for width, height in ((1000, 560), (1400, 700), (600, 900)):
         page.set_viewport_size({"width": width, "height": height})
         page.evaluate("() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
         frame = page.locator(".pl-registers").bounding_box()
-        row = page.locator(".pl-register.pl-chosen").bounding_box()
+        row = page.locator(".pl-register.pl-active").bounding_box()
         assert frame is not None
         assert row is not None
         assert frame["y"] - 1 <= row["y"] <= frame["y"] + frame["height"] - row["height"] + 1
@@ -407,7 +407,7 @@ def test_the_end_says_that_no_frame_runs(opened):
 @on("resnet")
 def test_the_end_shows_what_was_executed_last(opened):
     opened.press("G")
-    expect(opened.page.locator(".pl-was")).to_contain_text("ret ")
+    expect(opened.page.locator(".pl-previous")).to_contain_text("ret ")
     assert ["ret " in text for text, *_ in opened.page.evaluate(_PLACED, ".pl-inst")].count(True) == 1
 
 
@@ -418,21 +418,23 @@ def test_the_arrows_go_from_kernel_to_kernel_and_books_are_folded(opened):
     kernels = [at for at in range(len(opened.dbg.trace)) if opened.dbg.trace.role[at] == KERNEL]
     opened.press("g", "ArrowRight", "ArrowRight", "ArrowRight", "ArrowLeft")
     assert opened.at == kernels[1]
-    expect(opened.page.locator(".pl-books").first).to_contain_text("alloc_storage")
+    expect(opened.page.locator(".pl-bookkeeping").first).to_contain_text("alloc_storage")
     shown = [
         sites.mnemonic(int(site))
-        for site in opened.page.locator(".pl-inst:not(.pl-here, .pl-was)").evaluate_all(
+        for site in opened.page.locator(".pl-inst:not(.pl-current, .pl-previous)").evaluate_all(
             "rows => rows.map(row => row.dataset.point)"
         )
     ]
     assert "invoke_packed" in shown
     assert "alloc_storage" not in shown
-    folded = opened.page.locator(".pl-books").count()
-    opened.page.locator(".pl-books").first.click()
-    assert opened.page.locator(".pl-books").count() < folded or opened.page.locator(".pl-inst").count() > len(shown)
+    folded = opened.page.locator(".pl-bookkeeping").count()
+    opened.page.locator(".pl-bookkeeping").first.click()
+    assert opened.page.locator(".pl-bookkeeping").count() < folded or opened.page.locator(".pl-inst").count() > len(
+        shown
+    )
     opened.press("i", "i", "ArrowRight")
     assert opened.at == kernels[1] + 1
-    expect(opened.page.locator(".pl-books")).to_have_count(0)
+    expect(opened.page.locator(".pl-bookkeeping")).to_have_count(0)
 
 
 @on("tree")

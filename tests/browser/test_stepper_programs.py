@@ -140,7 +140,7 @@ def test_breakpoints_by_name_key_and_gutter(driven: Driven) -> None:
     driven.click("continue back (C)")
     assert driven.at == stops[1]
     driven.root.locator(".pl-stop-chip").click()
-    driven.root.locator(".pl-here .pl-gutter").click()
+    driven.root.locator(".pl-current .pl-gutter").click()
     driven.root.focus()
     expect(driven.root.locator(".pl-stop-chip")).to_contain_text("@")
     driven.type("gc")
@@ -180,7 +180,7 @@ def test_a_fork_runs_on_with_a_whole_tensor_beside_the_original(driven: Driven) 
     expect(driven.root.locator(".pl-branch-first")).to_contain_text(first[3])
     driven.root.locator(".pl-branch-table tbody tr").first.click()
     assert driven.at == int(first[0]) + 1  # instants go on in a branch
-    expect(driven.root.locator(".pl-inst.pl-here")).to_be_in_viewport()
+    expect(driven.root.locator(".pl-inst.pl-current")).to_be_in_viewport()
     driven.type(f"{kernel}g")
     assert driven.at == kernel
     driven.root.locator(".pl-branch-table tbody tr").first.click()
@@ -205,7 +205,7 @@ def test_the_timeline_is_clicked_dragged_and_hovered(driven: Driven) -> None:
     mouse.move(box["x"] + box["width"] * 3 / 4, y, steps=4)
     mouse.up()
     assert abs(driven.at - length * 3 / 4) <= 1 + length / box["width"]
-    expect(driven.root.locator(".pl-tip")).to_be_visible()
+    expect(driven.root.locator(".pl-tooltip")).to_be_visible()
 
 
 def test_it_is_exported_as_a_page_that_steps_by_itself(driven: Driven, tmp_path: Path) -> None:

@@ -59,7 +59,7 @@ def opened(search: lab.Bisection, chrome: Browser) -> Iterator[tuple[Page, Kerne
 def test_it_opens_at_the_guilty_pass_beneath_the_verdict(opened, search):
     page, _ = opened
     expect(page.locator(".pl-step-name")).to_have_text(search.event.name)
-    words = page.locator(".pl-verdict-words").text_content()
+    words = page.locator(".pl-verdict-text").text_content()
     assert words.count(search.why[1:].replace("`", "")) == 1
     assert search.looked_at in words
     expect(page.locator(".pl-verdict [role=img]")).to_have_attribute("aria-label", "a fault was found")
@@ -103,13 +103,13 @@ def test_a_program_that_no_pass_broke_says_so(chrome):
 def test_a_culprit_has_its_smallest_program_and_a_script_beneath_its_sentences(chrome):
     culprit = lab.culprit(passlab.parse(NET), PASSES, seconds=60)
     with widget_page(show(culprit_view(culprit)), chrome, kind="pipeline") as (page, _):
-        text = page.locator(".pl-verdict-words").text_content()
+        text = page.locator(".pl-verdict-text").text_content()
         plain = [sentence.replace("`", "") for sentence in culprit.sentences[1:]]
         assert [sentence for sentence in plain if sentence not in text] == []
-        sentences = "".join(page.locator(".pl-verdict-words > div").all_inner_texts())
+        sentences = "".join(page.locator(".pl-verdict-text > div").all_inner_texts())
         assert sentences.count(str(culprit.node.finding)) == 1
         expect(page.locator(".pl-step-name")).to_have_text(culprit.event.name)
-        program, script = page.locator(".pl-verdict-words details:has(.pl-verdict-code)").all()
+        program, script = page.locator(".pl-verdict-text details:has(.pl-verdict-code)").all()
         program.locator("summary").click()
         lines = program.locator(".pl-text").all_inner_texts()
         assert lines == culprit.module.astext(show_meta_data=False).rstrip().split("\n")

@@ -96,20 +96,20 @@ def test_a_line_says_which_pass_made_it_and_a_click_goes_there(explorer):
     explorer.keyboard.press("G")
     explorer.keyboard.press("1")
     expect(explorer.locator(".pl-step-name")).to_have_text("FuseOps")
-    expect(explorer.locator(".pl-maker-here").first).to_have_text("3 FuseOps")
-    explorer.locator(".pl-maker", has_text="2 SimplifyInference").first.click()
+    expect(explorer.locator(".pl-blame-current").first).to_have_text("3 FuseOps")
+    explorer.locator(".pl-blame", has_text="2 SimplifyInference").first.click()
     expect(explorer.locator(".pl-step-name")).to_have_text("SimplifyInference")
     explorer.keyboard.press("b")
-    expect(explorer.locator(".pl-maker")).to_have_count(0)
+    expect(explorer.locator(".pl-blame")).to_have_count(0)
 
 
 @pytest.mark.parametrize(("width", "named"), [(1400, True), (600, False)])
 def test_the_gutter_of_a_program_names_passes_where_there_is_room(width, named, pages, chrome):
     page = chrome.new_page(viewport={"width": width, "height": HEIGHT})
     page.goto(pages["blame"].as_uri())
-    gutter = page.locator(".pl-maker:not(:empty)").first
+    gutter = page.locator(".pl-blame:not(:empty)").first
     expect(gutter).to_have_text("3 FuseOps")
-    expect(gutter.locator(".pl-maker-name")).to_be_visible(visible=named)
+    expect(gutter.locator(".pl-blame-name")).to_be_visible(visible=named)
     gutter.hover()
     expect(page.locator(".pl-card")).to_contain_text("in place of")
     rows = page.locator(".pl-row")
@@ -121,7 +121,7 @@ def test_the_gutter_of_a_program_names_passes_where_there_is_room(width, named, 
 def test_the_lines_of_one_pass_are_marked_all_along_and_named_once(pages, chrome):
     page = chrome.new_page(viewport={"width": 1400, "height": HEIGHT})
     page.goto(pages["blame"].as_uri())
-    again = page.locator(".pl-maker.pl-again").first
+    again = page.locator(".pl-blame.pl-repeated").first
     expect(again).to_have_css("color", "rgba(0, 0, 0, 0)")
     expect(again).not_to_have_css("border-right-color", "rgba(0, 0, 0, 0)")
     page.close()

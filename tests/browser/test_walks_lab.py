@@ -15,8 +15,8 @@ from playwright.sync_api import expect
 
 from tests.browser.lab_page import LabPage, browser
 from tests.browser.lab_server import LabServer
-from tests.browser.test_walks import HELPERS, SMALL, helpers, tree, walk_explorer, walk_stepper
 from tests.browser.walk import Walk
+from tests.browser.walk_checks import HELPERS, SMALL, helpers, tree, walk_explorer, walk_stepper
 from tests.vm.traced import TREE
 
 pytestmark = pytest.mark.browser

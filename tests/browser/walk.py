@@ -1,12 +1,14 @@
 """Random walks through a view, and what stands on the page after each step: the rows of its panes, as numbers and text.
 
-A walk presses keys, clicks and resizes; it knows nothing of programs. The tests compare what it reads with `Recording`
-and `Debugger`.
+A walk presses keys, clicks and resizes, without regard to programs. `walk_checks` compares what it reads with
+`Recording` and `Debugger`.
 """
 
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from playwright.sync_api import Locator, Page
@@ -20,11 +22,11 @@ _SEEN = """root => {
     return mine.top >= frame.top - 1 && mine.bottom <= frame.bottom + 1;
   };
   const shown = root.querySelector(".pl-body > .pl-pane:not([hidden])");
-  const told = look => root.querySelector(look)?.textContent ?? "";
-  const state = { title: told(".pl-step-name"), above: root.querySelector(".pl-above:not([hidden])")?.textContent ?? "",
+  const textOf = selector => root.querySelector(selector)?.textContent ?? "";
+  const state = { title: textOf(".pl-step-name"), above: root.querySelector(".pl-above:not([hidden])")?.textContent ?? "",
     note: root.querySelector(".pl-body > .pl-empty:not([hidden])")?.textContent ?? "",
-    tab: told(".pl-tabs [aria-selected=true]"), chosen: told(".pl-chosen .pl-pass-name"), at: Number(root.querySelector(".pl-step").dataset.step), kind: "", rows: [], covered: true,
-    listed: inside(root.querySelector(".pl-list"), root.querySelector(".pl-chosen")) };
+    tab: textOf(".pl-tabs [aria-selected=true]"), chosen: textOf(".pl-active .pl-pass-name"), at: Number(root.querySelector(".pl-step").dataset.step), kind: "", rows: [], covered: true,
+    listed: inside(root.querySelector(".pl-list"), root.querySelector(".pl-active")) };
   const graph = root.querySelector(".pl-body > .pl-graph-pair:not([hidden]) > .pl-graph-side:last-child > .pl-graph");
   if (graph) return { ...state, kind: "graph", rows: [["", "", graph.querySelector(".pl-canvas").getAttribute("aria-label")]] };
   if (!shown) {
@@ -66,7 +68,7 @@ _STEPPED = """root => {
     const frame = box.getBoundingClientRect(), mine = row.getBoundingClientRect();
     return mine.top >= frame.top - 1 && mine.bottom <= frame.bottom + 1;
   };
-  const code = root.querySelector(".pl-bytecode"), here = code.querySelector(".pl-here");
+  const code = root.querySelector(".pl-bytecode"), here = code.querySelector(".pl-current");
   return {
     at: Number(root.querySelector(".pl-position").value.replace(/[^\\d]/g, "")),
     uncovered: [...root.querySelectorAll(".pl-scroll")].filter(box => !covered(box)).map(box => box.className),
@@ -75,8 +77,8 @@ _STEPPED = """root => {
     inSight: !here || inside(code, here),
     title: root.querySelector(".pl-code-pane .pl-pane-title").title,
     registers: [...root.querySelectorAll(".pl-register:not(.pl-none)")].map(row => [Number(row.dataset.register), text(row, ".pl-reg-value")]),
-    over: !root.querySelector(".pl-over").hidden,
-    up: Math.max(0, Number(root.querySelector(".pl-frame.pl-chosen")?.dataset.place ?? 0)),
+    over: !root.querySelector(".pl-pane-note").hidden,
+    up: Math.max(0, Number(root.querySelector(".pl-frame.pl-active")?.dataset.place ?? 0)),
     frames: [...root.querySelectorAll(".pl-frame b")].map(name => name.textContent),
   };
 }"""
@@ -84,7 +86,7 @@ _SETTLE = "() => new Promise(done => requestAnimationFrame(() => requestAnimatio
 
 
 class Walk:
-    """Random steps in one view. `log` has the actions so far, to be told when a comparison fails."""
+    """Random steps in one view. `log` has the actions so far."""
 
     def __init__(self, page: Page, root: Locator, seed: int) -> None:
         self.page, self.root = page, root
@@ -129,6 +131,14 @@ class Walk:
         if self.random.random() < 0.1:
             self.page.wait_for_timeout(200)
 
+    @contextmanager
+    def explaining(self, seen: Any) -> Iterator[None]:
+        """Add the last actions, and what was read, to the message of a comparison that fails."""
+        try:
+            yield
+        except AssertionError as error:
+            raise AssertionError(f"{error}\nafter {self.log[-12:]}\n{str(seen)[:1500]}") from error
+
     def seen(self) -> Any:
         """Read an explorer."""
         return self.root.evaluate(_SEEN)
@@ -158,7 +168,7 @@ def explore(walk: Walk, passes: list[str]) -> None:
     elif draw < 0.97 and walk.root.locator(".pl-body .pl-scroll:visible").count():
         walk.scroll(".pl-body .pl-scroll")
     else:
-        walk.click(".pl-maker:not(:empty)")
+        walk.click(".pl-blame:not(:empty)")
     walk.settle()
 
 

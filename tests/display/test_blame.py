@@ -95,7 +95,7 @@ def test_every_line_agrees_with_the_provenance():
 def test_hovering_tells_the_rule_and_what_was_there_before():
     view = blame_view(recorded())
     data = view.data()
-    passes, origins, rows = (data["makers"][part] for part in ("passes", "origins", "rows"))
+    passes, origins, rows = (data["blame"][part] for part in ("passes", "origins", "rows"))
     table = {}
     for line, number in zip(data["rows"], rows, strict=True):
         if number >= 0:
@@ -121,44 +121,42 @@ def test_a_constant_has_no_line_of_its_own_so_its_line_names_its_maker():
 
 def test_lines_that_define_nothing_are_told_from_those_of_the_input():
     view = blame_view(recorded())
-    assert [row for line, row in zip(view.lines, view.data()["makers"]["rows"], strict=True) if line.text == "}"] == [
-        -2
-    ]
-    assert view.data()["makers"]["rows"][0] == -1
+    assert [row for line, row in zip(view.lines, view.data()["blame"]["rows"], strict=True) if line.text == "}"] == [-2]
+    assert view.data()["blame"]["rows"][0] == -1
 
 
 def test_a_pass_has_one_colour_in_every_program_of_a_recording():
     rec = recorded(f"{PIPELINE}, CanonicalizeOps, ToANormalForm")
     looks = {}
     for step in rec:
-        for label, colour, event in blame_view(rec, step.id).data()["makers"]["passes"]:
+        for label, colour, event in blame_view(rec, step.id).data()["blame"]["passes"]:
             name = rec.events[event].name
             assert label.endswith(name)
             assert looks.setdefault(name, colour) == colour
     assert len(set(looks.values())) == len(looks) > 1
 
 
-def test_the_data_of_the_explorer_has_the_makers_of_every_program():
+def test_the_data_of_the_explorer_has_the_blame_of_every_program():
     rec = recorded()
     data = recording_view(rec).data()
     for step in data["steps"]:
         event = rec[step["id"]]
-        alone = blame_view(rec, step["id"]).data()["makers"]
-        together = data["makers"]
+        alone = blame_view(rec, step["id"]).data()["blame"]
+        together = data["blame"]
         numbers = together["programs"][step["after"]]
         assert len(numbers) == len(data["modules"][step["after"]])
         names = [n if n < 0 else together["passes"][together["origins"][n][0]][0] for n in numbers]
         assert names == [n if n < 0 else alone["passes"][alone["origins"][n][0]][0] for n in alone["rows"]], event
 
 
-def test_the_first_page_of_a_large_recording_does_not_wait_for_makers():
-    assert recording_view(recorded()).data(only_start=True)["makers"] is None
+def test_the_first_page_of_a_large_recording_does_not_wait_for_blame():
+    assert recording_view(recorded()).data(only_start=True)["blame"] is None
 
 
 def test_it_is_a_program_to_the_widget_and_a_page():
     view = blame_view(recorded())
     assert json.loads(json.dumps(view.data()))["kind"] == "module"
-    assert "pl-maker" in document(view)
+    assert "pl-blame" in document(view)
 
 
 def test_text_and_html_are_stable_and_say_the_same():

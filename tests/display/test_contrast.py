@@ -13,7 +13,7 @@ from passlab.display.scripts import style
 
 PAIR = re.compile(r"--pl-([\w-]+): (?:var\([^,]+, )?light-dark\((#\w{6}), (#\w{6})\)")
 COLOURS = {name: pair for name, *pair in PAIR.findall(style())}
-INKS = ("ink", "dim", "faint", "blue", "violet", "green", "teal", "amber", "red", "rust", "odd-ink")
+INKS = ("ink", "dim", "faint", "blue", "violet", "green", "teal", "amber", "red", "rust", "nonfinite-ink")
 SURFACES = ("bg", "veil", "select", "added", "removed", "changed", "moved")
 
 

@@ -1,9 +1,9 @@
 // The history of the selected node: a strip with a mark for each pass, and the effect of each pass on the node as a sentence.
 import { button, el, svg } from "./dom.js";
 
-const HEIGHT = 22, LEAST = 9, MOST = 34; // pixels
-const WORDS = /** @type {Record<string, string>} */ ({
-  absent: "not in the program", same: "unchanged", rewritten: "rewritten", rebuilt: "operand changed", born: "created", deleted: "removed", moved: "moved",
+const HEIGHT = 22, MIN_WIDTH = 9, MAX_WIDTH = 34; // pixels
+const EFFECTS = /** @type {Record<string, string>} */ ({
+  absent: "not in the program", same: "unchanged", rewritten: "rewritten", rebuilt: "operand changed", created: "created", deleted: "removed", moved: "moved",
 });
 
 /**
@@ -11,19 +11,19 @@ const WORDS = /** @type {Record<string, string>} */ ({
  * @param {any} data of the recording @param {import("./selection.js").Selection} selection
  * @returns {{event: number, what: string, rule: string, name: string}[]} one for each pass that is not inside another
  */
-export function chapters(data, selection) {
+export function effectsOf(data, selection) {
   let before = /** @type {string | null} */ (null);
   const entries = [];
   data.steps.forEach((/** @type {any} */ step, /** @type {number} */ event) => {
     if (step.depth) return;
-    const here = (data.nodes[step.after] || []).filter((/** @type {number} */ node) => selection.has(node));
-    const links = here.map((/** @type {number} */ node) => selection.lineage.links.get(node)).filter(Boolean);
-    const mine = links.filter((/** @type {any} */ link) => insideOf(data, link.event, event));
-    const key = here.join(), rewrite = mine.find((/** @type {any} */ link) => !link.rebuilt);
+    const shown = (data.nodes[step.after] || []).filter((/** @type {number} */ node) => selection.has(node));
+    const links = shown.map((/** @type {number} */ node) => selection.lineage.links.get(node)).filter(Boolean);
+    const ownLinks = links.filter((/** @type {any} */ link) => isStepOrNested(data, link.event, event));
+    const key = shown.join(), rewrite = ownLinks.find((/** @type {any} */ link) => !link.rebuilt);
     let what = "same";
-    if (!here.length) what = before ? "deleted" : "absent";
-    else if (!before) what = "born";
-    else if (key !== before) what = rewrite ? "rewritten" : mine.length ? "rebuilt" : "moved";
+    if (!shown.length) what = before ? "deleted" : "absent";
+    else if (!before) what = "created";
+    else if (key !== before) what = rewrite ? "rewritten" : ownLinks.length ? "rebuilt" : "moved";
     const rule = rewrite && rewrite.rule >= 0 ? data.texts[rewrite.rule] : "";
     entries.push({ event, what, rule, name: step.name });
     before = key;
@@ -32,7 +32,7 @@ export function chapters(data, selection) {
 }
 
 /** Whether an event is a step, or a pass inside it. @param {any} data @param {number} event @param {number} step */
-function insideOf(data, event, step) {
+function isStepOrNested(data, event, step) {
   if (event === step) return true;
   const id = data.steps[event] ? data.steps[event].id : "";
   return id.startsWith(`${data.steps[step].id}.`);
@@ -51,70 +51,70 @@ function firstName(data, selection) {
 }
 
 export class Biography {
-  /** @param {import("./selection.js").Selection} selection @param {(event: number) => void} go hears which pass was clicked */
-  constructor(selection, go) {
+  /** @param {import("./selection.js").Selection} selection @param {(event: number) => void} onSelect called with the clicked pass */
+  constructor(selection, onSelect) {
     this.selection = selection;
-    this.go = go;
+    this.onSelect = onSelect;
     this.data = /** @type {any} */ (null); // of the strip that is drawn
     this.nodes = /** @type {number[]} */ ([]);
-    this.chapters = /** @type {ReturnType<typeof chapters>} */ ([]);
+    this.effects = /** @type {ReturnType<typeof effectsOf>} */ ([]);
     this.latest = ""; // the last text of the node
-    this.name = el("span", "pl-life-name");
-    this.words = el("span", "pl-life-words");
-    this.words.setAttribute("role", "status");
-    this.track = svg("svg", { class: "pl-life-track", height: HEIGHT, role: "img", "aria-label": "what each pass did to the selected node" });
+    this.name = el("span", "pl-biography-name");
+    this.sentence = el("span", "pl-biography-sentence");
+    this.sentence.setAttribute("role", "status");
+    this.track = svg("svg", { class: "pl-biography-track", height: HEIGHT, role: "img", "aria-label": "what each pass did to the selected node" });
     const clear = button("clear the selection (Esc)", () => selection.set([]));
     clear.textContent = "×";
-    this.element = el("div", "pl-life-strip", this.name, /** @type {any} */ (this.track), this.words, clear);
+    this.element = el("div", "pl-biography-strip", this.name, /** @type {any} */ (this.track), this.sentence, clear);
     this.element.hidden = true;
     this.track.addEventListener("click", (event) => {
       const mark = /** @type {Element} */ (event.target).closest("[data-event]");
-      if (mark) this.go(Number(mark.getAttribute("data-event")));
+      if (mark) this.onSelect(Number(mark.getAttribute("data-event")));
     });
   }
 
-  /** @param {any} data @param {number} here the event that is shown @param {string} name of the node there */
-  show(data, here, name) {
+  /** @param {any} data @param {number} shown the event that is shown @param {string} name of the node there */
+  show(data, shown, name) {
     this.element.hidden = this.selection.empty || !data.nodes;
     if (this.element.hidden) return;
     if (this.data !== data || this.nodes !== this.selection.nodes) this.draw(data);
-    this.element.hidden = this.chapters.every(({ what }) => what === "absent"); // it is a node of another recording
+    this.element.hidden = this.effects.every(({ what }) => what === "absent"); // it is a node of another recording
     if (this.element.hidden) return;
-    for (const mark of this.track.children) mark.classList.toggle("pl-life-here", mark.getAttribute("data-event") === String(here));
-    const now = this.chapters.find((chapter) => chapter.event === here);
+    for (const mark of this.track.children) mark.classList.toggle("pl-biography-current", mark.getAttribute("data-event") === String(shown));
+    const current = this.effects.find((chapter) => chapter.event === shown);
     this.latest = name || this.latest; // a removed node keeps its last name
     this.name.textContent = this.latest;
     this.name.title = this.latest;
-    this.words.textContent = now ? `${now.event === 0 && now.what === "born" ? "in the input" : WORDS[now.what]}${now.rule ? ` by ${now.rule}` : ""}` : "";
+    this.sentence.textContent = current ? `${current.event === 0 && current.what === "created" ? "in the input" : EFFECTS[current.what]}${current.rule ? ` by ${current.rule}` : ""}` : "";
   }
 
   /** Draw the strip of the current selection. @param {any} data */
   draw(data) {
     [this.data, this.nodes] = [data, this.selection.nodes];
-    this.chapters = chapters(data, this.selection);
+    this.effects = effectsOf(data, this.selection);
     this.latest = firstName(data, this.selection);
-    const wide = Math.max(LEAST, Math.min(MOST, 520 / Math.max(1, this.chapters.length)));
-    this.track.setAttribute("width", String(wide * this.chapters.length));
-    this.track.replaceChildren(...this.chapters.map((chapter, at) => this.mark(chapter, at, wide)));
+    const width = Math.max(MIN_WIDTH, Math.min(MAX_WIDTH, 520 / Math.max(1, this.effects.length)));
+    this.track.setAttribute("width", String(width * this.effects.length));
+    this.track.replaceChildren(...this.effects.map((chapter, at) => this.mark(chapter, at, width)));
   }
 
-  /** @param {{event: number, what: string, rule: string, name: string}} chapter @param {number} at @param {number} wide */
-  mark({ event, what, rule, name }, at, wide) {
-    const x = wide * (at + 0.5), middle = HEIGHT / 2, alive = what !== "absent" && what !== "deleted";
-    const group = svg("g", { class: `pl-life-mark pl-life-${what}`, "data-event": event },
-      svg("rect", { x: wide * at, y: 0, width: wide, height: HEIGHT, class: "pl-life-room" }));
-    if (alive) group.append(svg("path", { d: `M${what === "born" ? x : wide * at} ${middle}H${wide * (at + 1)}`, class: "pl-life-line" }));
-    if (what === "deleted") group.append(svg("path", { d: `M${x - 3} ${middle - 3}l6 6m0 -6l-6 6`, class: "pl-life-cross" }));
-    else if (what === "rewritten" || what === "born") group.append(svg("circle", { cx: x, cy: middle, r: 4.5 }));
+  /** @param {{event: number, what: string, rule: string, name: string}} chapter @param {number} at @param {number} width */
+  mark({ event, what, rule, name }, at, width) {
+    const x = width * (at + 0.5), middle = HEIGHT / 2, alive = what !== "absent" && what !== "deleted";
+    const group = svg("g", { class: `pl-biography-mark pl-biography-${what}`, "data-event": event },
+      svg("rect", { x: width * at, y: 0, width: width, height: HEIGHT, class: "pl-biography-cell" }));
+    if (alive) group.append(svg("path", { d: `M${what === "created" ? x : width * at} ${middle}H${width * (at + 1)}`, class: "pl-biography-line" }));
+    if (what === "deleted") group.append(svg("path", { d: `M${x - 3} ${middle - 3}l6 6m0 -6l-6 6`, class: "pl-biography-cross" }));
+    else if (what === "rewritten" || what === "created") group.append(svg("circle", { cx: x, cy: middle, r: 4.5 }));
     else if (what === "moved") group.append(svg("path", { d: `M${x} ${middle - 5}l5 5l-5 5l-5 -5z` }));
-    else if (what === "rebuilt") group.append(svg("circle", { cx: x, cy: middle, r: 3, class: "pl-life-hollow" }));
-    group.append(svg("title", {}, `${name}: ${event === 0 && what === "born" ? "in the input" : WORDS[what]}${rule ? ` by ${rule}` : ""}`));
+    else if (what === "rebuilt") group.append(svg("circle", { cx: x, cy: middle, r: 3, class: "pl-biography-hollow" }));
+    group.append(svg("title", {}, `${name}: ${event === 0 && what === "created" ? "in the input" : EFFECTS[what]}${rule ? ` by ${rule}` : ""}`));
     return group;
   }
 
-  /** The next or the previous pass that changed the selected node. @param {number} here @param {number} way 1 or -1 */
-  next(here, way) {
-    const marked = this.chapters.filter(({ what }) => what !== "same" && what !== "absent").map(({ event }) => event);
-    return way > 0 ? marked.find((event) => event > here) : marked.filter((event) => event < here).pop();
+  /** The next or the previous pass that changed the selected node. @param {number} shown @param {number} direction 1 or -1 */
+  next(shown, direction) {
+    const changes = this.effects.filter(({ what }) => what !== "same" && what !== "absent").map(({ event }) => event);
+    return direction > 0 ? changes.find((event) => event > shown) : changes.filter((event) => event < shown).pop();
   }
 }

@@ -1,10 +1,10 @@
 // A program: highlighted, foldable, with types beside the lines; a click on a name shows where it is defined and used.
-import { el, HoverCard, icon, ICONS, many } from "./dom.js";
+import { el, HoverCard, icon, ICONS, plural } from "./dom.js";
 import { Gutter } from "./gutter.js";
-import { broken, code, hanging, holds, nameAt, ROW, Rows } from "./rows.js";
+import { breakLine, code, hangingIndent, hasName, nameAt, ROW, Rows } from "./rows.js";
 
 const GUTTER = 7; // characters
-const PARAMETERS = 8; // of a function, above which they start folded
+const MAX_PARAMETERS = 8; // of a function, above which they start folded
 
 /** @typedef {import("./rows.js").Table} Table */
 
@@ -13,21 +13,21 @@ export class CodePane {
   constructor(root, selection) {
     this.selection = selection;
     this.nodes = /** @type {(number | number[])[]} */ ([]); // the node of each line, or several; -1 for none
-    this.chosen = this.nodes; // what a click on each line selects
-    this.cursor = -1; // the line that was selected by a key, which others with its nodes are not
+    this.clickNodes = this.nodes; // what a click on each line selects
+    this.cursor = -1; // the line selected by a key: several lines may have its nodes
     this.table = /** @type {Table} */ ({ lines: [], texts: [] });
     this.lines = /** @type {number[]} */ ([]);
-    this.ends = /** @type {number[]} */ ([]); // for each line that can be folded, the last line it hides; else -1
+    this.blockEnds = /** @type {number[]} */ ([]); // for each line that can be folded, the last line it hides; else -1
     this.folded = new Set();
-    this.seen = /** @type {number[]} */ ([]); // visual rows: line, start, end, line, start, end, ...
+    this.visualRows = /** @type {number[]} */ ([]); // visual rows: line, start, end, line, start, end, ...
     this.types = true;
     this.typeWidth = 0;
-    this.picked = "";
-    this.sought = ""; // the searched text, in lower case
+    this.followedName = "";
+    this.query = ""; // the searched text, in lower case
     this.hits = /** @type {number[]} */ ([]); // lines with the followed name, or with the text
-    this.beside = /** @type {((line: number) => HTMLElement | null) | null} */ (null); // shown beside a line in place of its type
-    this.besideWidth = 0;
-    this.asked = /** @type {((event: number) => void) | null} */ (null); // called with the clicked pass
+    this.annotate = /** @type {((line: number) => HTMLElement | null) | null} */ (null); // shown beside a line in place of its type
+    this.annotationWidth = 0;
+    this.onBlameClick = /** @type {((event: number) => void) | null} */ (null); // called with the clicked pass
     this.width = 100;
     this.hovers = new WeakMap();
     this.gutter = new Gutter(this.hovers);
@@ -44,22 +44,21 @@ export class CodePane {
   }
 
   listen() {
-    this.box.addEventListener("click", (event) => {
-      const target = /** @type {Element} */ (event.target);
-      const fold = target.closest(".pl-fold, .pl-more");
+    this.box.addEventListener("click", ({ target: clicked }) => {
+      const target = /** @type {Element} */ (clicked), fold = target.closest(".pl-fold, .pl-more");
       if (fold) return this.toggle(this.lineAt(fold));
-      const maker = target.closest(".pl-maker"), by = maker ? this.gutter.event(this.lineAt(maker)) : -1;
-      if (maker) return by >= 0 && this.asked && this.asked(by);
+      const origin = target.closest(".pl-blame"), event = origin ? this.gutter.event(this.lineAt(origin)) : -1;
+      if (origin) return event >= 0 && this.onBlameClick && this.onBlameClick(event);
       if (String(window.getSelection())) return;
-      const row = target.closest(".pl-row"), nodes = [(row ? this.chosen[this.lineAt(row)] : undefined) ?? []].flat().filter((node) => node >= 0);
-      if (nameAt(target) || this.picked) this.pick(nameAt(target));
+      const row = target.closest(".pl-row"), nodes = [(row ? this.clickNodes[this.lineAt(row)] : undefined) ?? []].flat().filter((node) => node >= 0);
+      if (nameAt(target) || this.followedName) this.followName(nameAt(target));
       if (this.selection && nodes.length) this.selection.toggle(nodes);
     });
     this.box.addEventListener("mouseover", (event) => {
       const span = /** @type {Element} */ (event.target), number = this.hovers.get(span);
       if (number === undefined) return this.card.hide();
-      const text = this.table.texts[number], name = span.textContent || "", goes = this.asked && span.classList.contains("pl-maker");
-      const lines = [...text.split("\n"), goes ? "click to go there" : ""].filter(Boolean);
+      const text = this.table.texts[number], name = span.textContent || "", isLink = this.onBlameClick && span.classList.contains("pl-blame");
+      const lines = [...text.split("\n"), isLink ? "click to go there" : ""].filter(Boolean);
       this.card.show(span, () => [el("div", "pl-card-name", name), ...lines.map((line) => el("div", "", line))]);
     });
     this.box.addEventListener("mouseleave", () => this.card.hide());
@@ -68,21 +67,21 @@ export class CodePane {
 
   /**
    * Show a program. @param {Table} table @param {number[]} lines numbers of lines of the table
-   * @param {import("./gutter.js").Makers | null} [makers] @param {number[] | null} [origins] who made each line: see `Gutter`
+   * @param {import("./gutter.js").Blame | null} [blame] @param {number[] | null} [origins] the origin of each line: see `Gutter`
    * @param {(number | number[])[]} [nodes] the node of each line, or several; -1 for none
-   * @param {(number | number[])[]} [chosen] what a click on each line selects, where that is not its node
+   * @param {(number | number[])[]} [clickNodes] what a click on each line selects, where that is not its node
    */
-  show(table, lines, makers = null, origins = null, nodes = [], chosen = nodes) {
+  show(table, lines, blame = null, origins = null, nodes = [], clickNodes = nodes) {
     const same = this.table === table && this.lines === lines, sameOrigins = this.gutter.lines === origins;
     const offset = this.selectedOffset();
-    [this.table, this.lines, this.nodes, this.chosen] = [table, lines, nodes, chosen];
-    if (!same || !sameOrigins) this.gutter.show(makers, origins);
+    [this.table, this.lines, this.nodes, this.clickNodes] = [table, lines, nodes, clickNodes];
+    if (!same || !sameOrigins) this.gutter.show(blame, origins);
     if (same) return sameOrigins ? undefined : this.arrange();
-    this.ends = ends(lines.map((number) => table.lines[number][0]));
+    this.blockEnds = findBlockEnds(lines.map((number) => table.lines[number][0]));
     this.folded = new Set();
-    [this.picked, this.sought, this.current] = ["", "", undefined];
-    this.ends.forEach((end, at) => {
-      if (end - at > PARAMETERS && table.lines[lines[at]][0].endsWith("(")) this.folded.add(at);
+    [this.followedName, this.query, this.current] = ["", "", undefined];
+    this.blockEnds.forEach((end, at) => {
+      if (end - at > MAX_PARAMETERS && table.lines[lines[at]][0].endsWith("(")) this.folded.add(at);
     });
     let widest = 0;
     for (const number of lines) {
@@ -91,14 +90,14 @@ export class CodePane {
     }
     this.typeWidth = widest;
     this.arrange();
-    this.tick();
+    this.drawTicks();
     this.keepOffset(offset);
   }
 
   /** The position of the selected line in pixels from the top of the pane, null if it is not visible. */
   selectedOffset() {
     const row = this.selectedRow(), y = row * ROW - this.rows.top;
-    return row >= 0 && y >= 0 && y <= this.rows.high - ROW ? y : null;
+    return row >= 0 && y >= 0 && y <= this.rows.height - ROW ? y : null;
   }
 
   /** The first row of the first selected line, -1 for none. */
@@ -107,7 +106,7 @@ export class CodePane {
     if (!selection || selection.empty) return -1;
     const at = nodes.findIndex((node) => selection.has(node));
     if (at < 0) return -1;
-    for (let i = 0; i < this.seen.length; i += 3) if (this.seen[i] === at) return i / 3;
+    for (let i = 0; i < this.visualRows.length; i += 3) if (this.visualRows[i] === at) return i / 3;
     return -1;
   }
 
@@ -122,18 +121,18 @@ export class CodePane {
   /** Highlight the lines of the new selection, and scroll to the first if none is visible. */
   updateSelection() {
     this.rows.update(true);
-    this.tick();
+    this.drawTicks();
     const row = this.selectedRow();
-    if (row >= 0 && !this.isLitInSight()) this.rows.reveal(row);
+    if (row >= 0 && !this.isSelectionVisible()) this.rows.reveal(row);
   }
 
-  /** Select the next or the previous line with other nodes than the selected ones. @param {number} way */
-  selectNext(way) {
-    const { selection, chosen } = this, nodes = (/** @type {number} */ at) => [chosen[at] ?? []].flat().filter((node) => node >= 0);
+  /** Select the next or the previous line with other nodes than the selected ones. @param {number} direction */
+  selectNext(direction) {
+    const { selection, clickNodes } = this, nodes = (/** @type {number} */ at) => [clickNodes[at] ?? []].flat().filter((node) => node >= 0);
     if (!selection) return false;
     const here = selection.nodes.join(), is = (/** @type {number} */ at) => nodes(at).join() === here;
     if (!here || !is(this.cursor)) this.cursor = here ? this.lines.findIndex((_, at) => is(at)) : -1;
-    for (let at = this.cursor < 0 && way < 0 ? this.lines.length - 1 : this.cursor + way; at >= 0 && at < this.lines.length; at += way) {
+    for (let at = this.cursor < 0 && direction < 0 ? this.lines.length - 1 : this.cursor + direction; at >= 0 && at < this.lines.length; at += direction) {
       if (!nodes(at).length || is(at)) continue;
       this.cursor = at;
       selection.set(nodes(at));
@@ -144,42 +143,42 @@ export class CodePane {
   }
 
   /** Whether a selected line is visible. */
-  isLitInSight() {
-    const { top, high } = this.rows;
-    for (let i = Math.ceil(top / ROW); (i + 1) * ROW <= top + high && 3 * i < this.seen.length; i++)
-      if (this.selection && this.selection.has(this.nodes[this.seen[3 * i]] ?? -1)) return true;
+  isSelectionVisible() {
+    const { top, height } = this.rows;
+    for (let i = Math.ceil(top / ROW); (i + 1) * ROW <= top + height && 3 * i < this.visualRows.length; i++)
+      if (this.selection && this.selection.has(this.nodes[this.visualRows[3 * i]] ?? -1)) return true;
     return false;
   }
 
   /** Compute the visual rows: folded blocks and broken lines. */
   arrange() {
     const width = this.width - this.gutter.fit(this.width, this.box), types = this.types && width >= 84 && this.typeWidth ? this.typeWidth + 5 : 0;
-    const narrow = !!this.beside && width < this.besideWidth + 56, room = narrow ? 21 : this.besideWidth;
+    const narrow = !!this.annotate && width < this.annotationWidth + 56, room = narrow ? 21 : this.annotationWidth;
     this.box.classList.toggle("pl-values-narrow", narrow);
-    this.codeWidth = width - (this.beside ? room : types);
-    this.seen = [];
+    this.codeWidth = width - (this.annotate ? room : types);
+    this.visualRows = [];
     for (let at = 0; at < this.lines.length; at++) {
       const text = this.table.lines[this.lines[at]][0];
-      const starts = broken(text, this.codeWidth);
-      starts.forEach((start, part) => this.seen.push(at, start, part + 1 < starts.length ? starts[part + 1] : text.length));
-      if (this.folded.has(at)) at = this.ends[at];
+      const starts = breakLine(text, this.codeWidth);
+      starts.forEach((start, part) => this.visualRows.push(at, start, part + 1 < starts.length ? starts[part + 1] : text.length));
+      if (this.folded.has(at)) at = this.blockEnds[at];
     }
     this.showTypes = types > 0;
-    this.rows.set(this.seen.length / 3);
+    this.rows.set(this.visualRows.length / 3);
   }
 
   /** @param {number} i */
   row(i) {
-    const [at, from, to] = this.seen.slice(3 * i, 3 * i + 3), line = this.table.lines[this.lines[at]];
-    const folds = this.ends[at] >= 0, folded = this.folded.has(at), first = from === 0, last = to === line[0].length;
+    const [at, from, to] = this.visualRows.slice(3 * i, 3 * i + 3), line = this.table.lines[this.lines[at]];
+    const folds = this.blockEnds[at] >= 0, folded = this.folded.has(at), first = from === 0, last = to === line[0].length;
     const caret = el("span", `pl-fold${folds ? "" : " pl-none"}`, first && folds ? icon(folded ? ICONS.right : ICONS.down) : null);
-    const text = el("span", "pl-text", first ? null : " ".repeat(hanging(line[0], this.codeWidth || 0)),
-      code(line, from, to, this.picked, this.sought ? occurrences(line[0], this.sought) : undefined, this.hovers));
-    if (folded && last) text.append(el("button", "pl-more", `⋯ ${many(this.ends[at] - at, line[0].endsWith("(") ? "parameter" : "line")}`));
-    const type = !last ? null : this.beside ? this.beside(at) : this.showTypes && line[2] >= 0 ? el("span", "pl-type-beside", this.table.texts[line[2]]) : null;
+    const text = el("span", "pl-text", first ? null : " ".repeat(hangingIndent(line[0], this.codeWidth || 0)),
+      code(line, from, to, this.followedName, this.query ? occurrences(line[0], this.query) : undefined, this.hovers));
+    if (folded && last) text.append(el("button", "pl-more", `⋯ ${plural(this.blockEnds[at] - at, line[0].endsWith("(") ? "parameter" : "line")}`));
+    const type = !last ? null : this.annotate ? this.annotate(at) : this.showTypes && line[2] >= 0 ? el("span", "pl-line-type", this.table.texts[line[2]]) : null;
     const highlight = this.selection && this.selection.has(this.nodes[at] ?? -1) ? " pl-selected" : "";
-    const row = el("div", `pl-row${this.sought && at === this.current ? " pl-row-found" : ""}${highlight}`, el("span", "pl-number", first ? at + 1 : ""), caret, text, type);
-    if (this.gutter.widest) row.prepend(this.gutter.cell(at, first));
+    const row = el("div", `pl-row${this.query && at === this.current ? " pl-row-found" : ""}${highlight}`, el("span", "pl-number", first ? at + 1 : ""), caret, text, type);
+    if (this.gutter.labelWidth) row.prepend(this.gutter.cell(at, first));
     return row;
   }
 
@@ -187,12 +186,12 @@ export class CodePane {
   lineAt(element) {
     const row = element.closest(".pl-row");
     const place = row ? Array.prototype.indexOf.call(this.rows.body.children, row) : -1;
-    return this.seen[3 * (this.rows.first + place)];
+    return this.visualRows[3 * (this.rows.first + place)];
   }
 
   /** Fold a line's block, or open it. @param {number} at */
   toggle(at) {
-    if (this.ends[at] < 0) return;
+    if (this.blockEnds[at] < 0) return;
     if (!this.folded.delete(at)) this.folded.add(at);
     this.arrange();
   }
@@ -200,21 +199,21 @@ export class CodePane {
   /** Fold every block inside functions, or open all. */
   toggleAll() {
     const open = this.folded.size > 0;
-    this.folded = new Set(open ? [] : this.ends.flatMap((end, at) => (end >= 0 ? [at] : [])));
+    this.folded = new Set(open ? [] : this.blockEnds.flatMap((end, at) => (end >= 0 ? [at] : [])));
     this.arrange();
   }
 
   /** Follow a name, "" for none. @param {string} name */
-  pick(name) {
-    [this.picked, this.sought] = [name === this.picked ? "" : name, ""];
+  followName(name) {
+    [this.followedName, this.query] = [name === this.followedName ? "" : name, ""];
     this.rows.update(true);
-    this.tick();
+    this.drawTicks();
   }
 
   /** Mark the occurrences of the followed name or the searched text beside the scroll bar. */
-  tick() {
-    const { lines } = this.table, held = (/** @type {number} */ number) => (this.sought ? lines[number][0].toLowerCase().includes(this.sought) : holds(lines[number], this.picked));
-    const hits = this.hits = this.picked || this.sought ? this.lines.flatMap((number, at) => (held(number) ? [at] : [])) : [];
+  drawTicks() {
+    const { lines } = this.table, isHit = (/** @type {number} */ number) => (this.query ? lines[number][0].toLowerCase().includes(this.query) : hasName(lines[number], this.followedName));
+    const hits = this.hits = this.followedName || this.query ? this.lines.flatMap((number, at) => (isHit(number) ? [at] : [])) : [];
     const { selection } = this, selected = selection && !selection.empty ? this.lines.flatMap((_, at) => (selection.has(this.nodes[at] ?? -1) ? [at] : [])) : [];
     this.ticks.replaceChildren(...[...hits.slice(0, 400), ...selected.slice(0, 400)].map((at, place) => {
       const tick = el("span", place < Math.min(hits.length, 400) ? "pl-tick" : "pl-tick pl-tick-selected");
@@ -237,24 +236,24 @@ export class CodePane {
   goto(at, always = true) {
     this.current = at;
     let opened = false;
-    for (const fold of this.folded) if (fold < at && at <= this.ends[fold]) opened = this.folded.delete(fold);
+    for (const fold of this.folded) if (fold < at && at <= this.blockEnds[fold]) opened = this.folded.delete(fold);
     if (opened) this.arrange();
-    else if (this.sought) this.rows.update(true);
-    for (let i = 0; i < this.seen.length; i += 3) if (this.seen[i] === at) return this.rows.reveal(i / 3, always);
+    else if (this.query) this.rows.update(true);
+    for (let i = 0; i < this.visualRows.length; i += 3) if (this.visualRows[i] === at) return this.rows.reveal(i / 3, always);
   }
 
   /** Mark all occurrences of a text, and scroll to the first line with it if none is visible; "" clears the marks. @param {string} text */
-  seek(text) {
-    const sought = text.trim().toLowerCase();
-    if (sought === this.sought) return;
-    [this.sought, this.picked, this.current] = [sought, "", undefined];
-    this.tick();
+  search(text) {
+    const query = text.trim().toLowerCase();
+    if (query === this.query) return;
+    [this.query, this.followedName, this.current] = [query, "", undefined];
+    this.drawTicks();
     this.rows.update(true);
     if (this.hits.length) this.goto(this.hits[0], false);
   }
 
   /** The number of the current line with the text or the name, and the number of all such lines. @returns {[number, number]} */
-  hitCount() {
+  hitPosition() {
     return [this.hits.indexOf(this.current ?? -1) + 1, this.hits.length];
   }
 
@@ -275,11 +274,11 @@ export class CodePane {
 
 /**
  * The start and end of each occurrence of a text in a line.
- * @param {string} line @param {string} sought in lower case @returns {number[]}
+ * @param {string} line @param {string} query in lower case @returns {number[]}
  */
-function occurrences(line, sought) {
+function occurrences(line, query) {
   const text = line.toLowerCase(), bounds = [];
-  for (let at = text.indexOf(sought); at >= 0; at = text.indexOf(sought, at + sought.length)) bounds.push(at, at + sought.length);
+  for (let at = text.indexOf(query); at >= 0; at = text.indexOf(query, at + query.length)) bounds.push(at, at + query.length);
   return bounds;
 }
 
@@ -287,8 +286,8 @@ function occurrences(line, sought) {
  * For each line the last line of the block it opens (those that are indented more), -1 where it opens none.
  * @param {string[]} texts @returns {number[]}
  */
-function ends(texts) {
-  const blockEnds = texts.map(() => -1), open = /** @type {number[]} */ ([]);
+function findBlockEnds(texts) {
+  const lastLines = texts.map(() => -1), open = /** @type {number[]} */ ([]);
   const depth = texts.map((text) => (text ? text.length - text.trimStart().length : -1));
   for (let at = 0; at <= texts.length; at++) {
     const here = at < texts.length ? depth[at] : 0;
@@ -297,9 +296,9 @@ function ends(texts) {
       const start = /** @type {number} */ (open.pop());
       let last = at - 1;
       while (last > start && depth[last] < 0) last--;
-      if (last > start) blockEnds[start] = last;
+      if (last > start) lastLines[start] = last;
     }
     open.push(at);
   }
-  return blockEnds;
+  return lastLines;
 }

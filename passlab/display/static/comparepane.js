@@ -1,11 +1,11 @@
 // Two recordings side by side: their passes aligned at the left; at the right the programs after any two of their steps.
 import { chips } from "./diff.js";
 import { DiffPane } from "./diffpane.js";
-import { button, el, grouped, reveal } from "./dom.js";
+import { button, el, formatCount, reveal } from "./dom.js";
 import { mark, passName, time } from "./passlist.js";
-import { listenTo } from "./selection.js";
+import { subscribe } from "./selection.js";
 
-const ASKING = "Comparing (this needs the running kernel) ...";
+const WAITING = "Comparing (this needs the running kernel) ...";
 const NO_KERNEL = "These two steps were not compared before the page was saved.";
 
 /** `4 → 6`, or one value where both are the same. @param {string} a @param {string} b */
@@ -13,15 +13,15 @@ const fromTo = (a, b) => (a === b ? a : `${a} → ${b}`);
 /** @param {number | null} bytes */
 const mebibytes = (bytes) => `${((bytes || 0) / 1048576).toFixed(1)} MiB`;
 
-const TURNED = /** @type {Record<string, string>} */ ({ "-": "+", "+": "-", "<": ">", ">": "<" });
+const MIRRORED = /** @type {Record<string, string>} */ ({ "-": "+", "+": "-", "<": ">", ">": "<" });
 
 /** A difference in the reverse direction, with the description `back`. @param {any} pair */
 function mirrored({ back, before, after, nodes, operators, kinds, words, ...rest }) {
-  const turned = (/** @type {string} */ kind) => TURNED[kind] || kind;
+  const reversed = (/** @type {string} */ kind) => MIRRORED[kind] || kind;
   return {
     ...rest, title: back, before: after, after: before, nodes: [nodes[1], nodes[0]],
     operators: operators.map((/** @type {[string, number, number]} */ [name, old, now]) => [name, now, old]),
-    kinds: kinds.replace(/../g, (/** @type {string} */ pair) => turned(pair[1]) + turned(pair[0])),
+    kinds: kinds.replace(/../g, (/** @type {string} */ pair) => reversed(pair[1]) + reversed(pair[0])),
     words: Object.fromEntries(Object.entries(words).map(([row, [left, right, ...more]]) => [row, [right, left, ...more]])),
   };
 }
@@ -30,11 +30,11 @@ export class ComparePane {
   /** @param {any} model answers for pairs of steps @param {HTMLElement} root @param {import("./selection.js").Selection} selection */
   constructor(model, root, selection) {
     this.model = model;
-    this.at = -1; // the row that is chosen
+    this.at = -1; // the selected row
     this.pair = /** @type {[number, number]} */ ([0, 0]);
     this.pairs = /** @type {Record<string, any>} */ ({});
     this.data = /** @type {any} */ (null);
-    this.diff = new DiffPane(root, () => this.press(), selection);
+    this.diff = new DiffPane(root, () => this.updateButtons(), selection);
     this.list = el("div", "pl-list");
     this.list.setAttribute("role", "listbox");
     this.list.setAttribute("aria-label", "aligned passes");
@@ -43,26 +43,26 @@ export class ComparePane {
       if (item) this.choose(Number(item.getAttribute("data-at")));
     });
     this.passes = el("div", "pl-passes", el("div", "pl-aligned-head", el("span", "pl-side-mark", "A"), el("span", "pl-side-mark", "B"), el("span", "", "passes, aligned")), this.list);
-    this.ends = [0, 1].map((side) => this.chooser(side));
+    this.selects = [0, 1].map((side) => this.createSelect(side));
     this.names = [0, 1].map(() => el("span", "pl-end-name"));
     this.facts = el("span", "pl-facts");
-    this.sentence = el("div", "pl-step-said");
+    this.sentence = el("div", "pl-step-summary");
     this.chips = el("div");
     this.note = el("div", "pl-empty");
     this.unified = button("unified", () => this.diff.toggleUnified());
     this.unified.title = "unified or side by side (u)";
     this.all = button("all lines", () => this.diff.toggleAll());
     this.all.title = "show unchanged lines, too (a)";
-    this.first = button("first divergence", () => this.toFirst());
+    this.first = button("first divergence", () => this.goToFirst());
     this.first.title = "the first step after which the programs differ (d)";
-    const side = (/** @type {number} */ at) => el("label", "pl-end", el("span", "pl-side-mark", "AB"[at]), this.names[at], this.ends[at]);
+    const side = (/** @type {number} */ at) => el("label", "pl-end", el("span", "pl-side-mark", "AB"[at]), this.names[at], this.selects[at]);
     const head = el("div", "pl-step-head", el("div", "pl-step-line pl-ends", side(0), side(1), this.facts), this.sentence, this.chips);
     const bar = el("div", "pl-bar", this.first, el("span", "pl-grow"), this.unified, this.all);
     this.step = el("div", "pl-step", head, bar, el("div", "pl-body", this.diff.element, this.note));
     this.element = el("div", "pl-columns pl-compare", this.passes, this.step);
-    this.diff.element.hidden = true; // until two steps are chosen
-    this.press();
-    this.leaveModel = listenTo(model, { "msg:custom": (message) => {
+    this.diff.element.hidden = true; // until two steps are selected
+    this.updateButtons();
+    this.leaveModel = subscribe(model, { "msg:custom": (message) => {
       if (!message || !message.pair) return;
       this.pairs[message.pair] = message.data || { problem: message.problem };
       this.update();
@@ -70,7 +70,7 @@ export class ComparePane {
   }
 
   /** The choice of one of the two steps. @param {number} side */
-  chooser(side) {
+  createSelect(side) {
     const select = /** @type {HTMLSelectElement} */ (el("select", "pl-choice"));
     select.setAttribute("aria-label", `step of recording ${"AB"[side]}`);
     select.addEventListener("change", () => {
@@ -81,7 +81,7 @@ export class ComparePane {
     return select;
   }
 
-  /** The row of the chosen steps, -1 for none. */
+  /** The row of the selected steps, -1 for none. */
   rowOf() {
     return this.data.rows.findIndex((/** @type {any} */ row) => row.at.join() === this.pair.join());
   }
@@ -92,7 +92,7 @@ export class ComparePane {
     this.data = data;
     data.sides.forEach((/** @type {any} */ side, /** @type {number} */ at) => {
       this.names[at].textContent = side.name;
-      this.ends[at].replaceChildren(...side.steps.map((/** @type {any} */ step, /** @type {number} */ number) => {
+      this.selects[at].replaceChildren(...side.steps.map((/** @type {any} */ step, /** @type {number} */ number) => {
         const option = el("option", "", `${step.id} ${step.name.length > 44 ? `${step.name.slice(0, 42)} …` : step.name}`);
         option.setAttribute("value", String(number));
         return option;
@@ -110,11 +110,11 @@ export class ComparePane {
   /** @param {any} row @param {number} at */
   item(row, at) {
     const [a, b] = row.at, sides = this.data.sides;
-    const one = (/** @type {boolean} */ there, /** @type {any} */ step) => (there ? mark(step.outcome.split(":")[0]) : el("span", "pl-no-mark"));
+    const sideMark = (/** @type {boolean} */ isPresent, /** @type {any} */ step) => (isPresent ? mark(step.outcome.split(":")[0]) : el("span", "pl-no-mark"));
     const [ta, tb] = [row.a ? sides[0].steps[a].ms : 0, row.b ? sides[1].steps[b].ms : 0], delta = tb - ta;
     const shown = Math.abs(delta) < 0.05 || at === 0 ? "" : `${delta > 0 ? "+" : "−"}${time(Math.abs(delta))}`;
     const calls = row.calls ? `${row.calls > 0 ? "+" : "−"}${Math.abs(row.calls)} op${Math.abs(row.calls) === 1 ? "" : "s"}` : "";
-    const item = el("div", `pl-pass pl-aligned${row.same ? "" : " pl-differs"}${at === this.data.first ? " pl-first" : ""}`, one(row.a, sides[0].steps[a]), one(row.b, sides[1].steps[b]),
+    const item = el("div", `pl-pass pl-aligned${row.same ? "" : " pl-differs"}${at === this.data.first ? " pl-first" : ""}`, sideMark(row.a, sides[0].steps[a]), sideMark(row.b, sides[1].steps[b]),
       el("span", "pl-pass-name", ...passName(row.name)), el("span", "pl-time", calls || shown), el("span", "pl-same", row.same ? "=" : "≠"));
     item.dataset.at = String(at);
     item.title = `${row.name}\n${row.a && row.b ? "in both" : row.a ? "in A alone" : "in B alone"}; afterwards the programs ${row.same ? "are the same" : "differ"}${shown ? `\ntime: ${shown}` : ""}`;
@@ -135,41 +135,41 @@ export class ComparePane {
     return this.choose(Math.max(0, Math.min(this.data.rows.length - 1, this.at + by)));
   }
 
-  toFirst() {
+  goToFirst() {
     return this.data.first < 0 ? false : this.choose(this.data.first);
   }
 
-  /** Show the two chosen steps. */
+  /** Show the two selected steps. */
   update() {
     if (!this.data) return;
-    const [a, b] = this.pair, [one, other] = [this.data.sides[0].steps[a], this.data.sides[1].steps[b]], key = `${a}:${b}`;
-    this.ends.forEach((select, side) => { select.value = String(this.pair[side]); });
+    const [a, b] = this.pair, [first, second] = [this.data.sides[0].steps[a], this.data.sides[1].steps[b]], key = `${a}:${b}`;
+    this.selects.forEach((select, side) => { select.value = String(this.pair[side]); });
     [...this.list.children].forEach((item, at) => {
-      item.classList.toggle("pl-chosen", at === this.at);
+      item.classList.toggle("pl-active", at === this.at);
       item.setAttribute("aria-selected", String(at === this.at));
       if (at === this.at) reveal(this.list, /** @type {HTMLElement} */ (item));
     });
-    const nodes = fromTo(grouped(one.nodes), grouped(other.nodes)), took = fromTo(time(one.ms), time(other.ms));
-    const memory = one.peak || other.peak ? `  ·  ${fromTo(mebibytes(one.peak), mebibytes(other.peak))}` : "";
-    this.facts.textContent = `${nodes} nodes${one.outcome === "input" || other.outcome === "input" ? "" : `  ·  ${took}`}${memory}`;
+    const nodes = fromTo(formatCount(first.nodes), formatCount(second.nodes)), times = fromTo(time(first.ms), time(second.ms));
+    const memory = first.peak || second.peak ? `  ·  ${fromTo(mebibytes(first.peak), mebibytes(second.peak))}` : "";
+    this.facts.textContent = `${nodes} nodes${first.outcome === "input" || second.outcome === "input" ? "" : `  ·  ${times}`}${memory}`;
     const row = this.data.rows[this.at], same = row && row.same ? "The programs are the same." : "";
-    const turned = this.pairs[`${b}:${a}`];
-    if (!this.pairs[key] && turned && turned.back) this.pairs[key] = mirrored(turned);
-    const pair = this.pairs[key] || (same ? { title: same, kinds: "", operators: [] } : null), failed = one.error || other.error;
+    const reversed = this.pairs[`${b}:${a}`];
+    if (!this.pairs[key] && reversed && reversed.back) this.pairs[key] = mirrored(reversed);
+    const pair = this.pairs[key] || (same ? { title: same, kinds: "", operators: [] } : null), failed = first.error || second.error;
     this.sentence.textContent = pair ? pair.problem || pair.title : "";
     this.sentence.classList.toggle("pl-error", !!(pair && pair.problem) || !!failed);
     if (failed) this.sentence.textContent = `${failed} ${this.sentence.textContent}`;
     this.chips.replaceChildren(...(pair && pair.operators && pair.operators.length ? [chips(pair.operators)] : []));
-    const drawn = pair && pair.kinds;
-    this.diff.element.hidden = !drawn;
+    const isDrawn = pair && pair.kinds;
+    this.diff.element.hidden = !isDrawn;
     this.note.hidden = !!pair;
-    if (drawn) this.diff.show(pair, pair.before, pair.after, pair, ...pair.nodes);
-    if (!pair) this.ask(a, b);
+    if (isDrawn) this.diff.show(pair, pair.before, pair.after, pair, ...pair.nodes);
+    if (!pair) this.requestPair(a, b);
   }
 
   /** Request the difference of two steps from the kernel. @param {number} a @param {number} b */
-  ask(a, b) {
-    this.note.textContent = ASKING;
+  requestPair(a, b) {
+    this.note.textContent = WAITING;
     try {
       this.model.send({ pair: [a, b] });
     } catch {
@@ -177,7 +177,7 @@ export class ComparePane {
     }
   }
 
-  press() {
+  updateButtons() {
     this.unified.setAttribute("aria-pressed", String(this.diff.unified));
     this.all.setAttribute("aria-pressed", String(this.diff.all));
   }
@@ -186,7 +186,7 @@ export class ComparePane {
   keys() {
     return {
       j: () => this.go(1), k: () => this.go(-1), ArrowDown: () => this.go(1), ArrowUp: () => this.go(-1), g: () => this.choose(0), G: () => this.choose(this.data.rows.length - 1),
-      d: () => this.toFirst(), n: () => this.diff.next(1), p: () => this.diff.next(-1), u: () => this.unified.click(), a: () => this.all.click(),
+      d: () => this.goToFirst(), n: () => this.diff.next(1), p: () => this.diff.next(-1), u: () => this.unified.click(), a: () => this.all.click(),
     };
   }
 

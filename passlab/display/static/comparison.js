@@ -1,7 +1,7 @@
 // The widget of two recordings side by side.
 import { ComparePane } from "./comparepane.js";
 import { DIFF_KEYS } from "./diff.js";
-import { button, el, help, keys } from "./dom.js";
+import { button, el, createHelp, bindKeys } from "./dom.js";
 import { mountPane, Selection } from "./selection.js";
 
 export const COMPARE_KEYS = /** @type {[string, string][]} */ ([
@@ -12,11 +12,11 @@ export const COMPARE_KEYS = /** @type {[string, string][]} */ ([
 function render({ model, el: host }) {
   const root = el("div", "passlab pl-pipeline pl-comparison");
   root.tabIndex = 0;
-  const title = el("span", "pl-title"), selection = new Selection(), keyHelp = help(root, COMPARE_KEYS), pane = new ComparePane(model, root, selection);
+  const title = el("span", "pl-title"), selection = new Selection(), keyHelp = createHelp(root, COMPARE_KEYS), pane = new ComparePane(model, root, selection);
   root.prepend(el("div", "pl-bar", title, el("span", "pl-grow"), button("?", () => keyHelp())), pane.element);
-  keys(root, { "?": () => keyHelp(), ...pane.keys(), Escape: () => selection.set([]) });
-  const drawn = { updateSelection: () => pane.diff.updateSelection(), close: () => pane.close() };
-  return mountPane({ model, el: host }, root, selection, drawn, () => {
+  bindKeys(root, { "?": () => keyHelp(), ...pane.keys(), Escape: () => selection.set([]) });
+  const view = { updateSelection: () => pane.diff.updateSelection(), close: () => pane.close() };
+  return mountPane({ model, el: host }, root, selection, view, () => {
     title.textContent = title.title = model.get("data").title;
     pane.show(model.get("data"));
   });

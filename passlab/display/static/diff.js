@@ -1,5 +1,5 @@
 // The widget of a difference between two programs.
-import { button, el, help, keys } from "./dom.js";
+import { button, el, createHelp, bindKeys } from "./dom.js";
 import { DiffPane } from "./diffpane.js";
 import { mountPane, Selection } from "./selection.js";
 
@@ -13,27 +13,27 @@ export const DIFF_KEYS = /** @type {[string, string][]} */ ([
 /** The added and removed operators, as chips. @param {[string, number, number][]} operators */
 export function chips(operators) {
   return el("div", "pl-chips", ...operators.slice(0, 24).map(([name, before, after]) =>
-    el("span", "pl-chip", el("span", "pl-op", name), ` ${before} → `, el("b", after > before ? "pl-more-of" : "pl-less-of", after))));
+    el("span", "pl-chip", el("span", "pl-op", name), ` ${before} → `, el("b", after > before ? "pl-increase" : "pl-decrease", after))));
 }
 
 /** @param {{model: any, el: HTMLElement}} context */
 function render({ model, el: host }) {
   const root = el("div", "passlab pl-diff-view");
   root.tabIndex = 0;
-  const title = el("div", "pl-said"), counts = el("div"), keyHelp = help(root, DIFF_KEYS);
+  const title = el("div", "pl-summary"), counts = el("div"), keyHelp = createHelp(root, DIFF_KEYS);
   const unified = button("unified", () => pane.toggleUnified()), all = button("all lines", () => pane.toggleAll());
   unified.title = "unified or side by side (u)";
   all.title = "show unchanged lines, too (a)";
-  const press = () => {
+  const updateButtons = () => {
     unified.setAttribute("aria-pressed", String(pane.unified));
     all.setAttribute("aria-pressed", String(pane.all));
   };
-  const selection = new Selection(), pane = new DiffPane(root, press, selection);
+  const selection = new Selection(), pane = new DiffPane(root, updateButtons, selection);
   root.prepend(el("div", "pl-bar", title, el("span", "pl-grow"), unified, all, button("?", () => keyHelp())), counts, pane.element);
-  keys(root, {
+  bindKeys(root, {
     "?": () => keyHelp(), n: () => pane.next(1), p: () => pane.next(-1), u: () => unified.click(), a: () => all.click(),
     Escape: () => {
-      pane.picked = "";
+      pane.followedName = "";
       selection.set([]);
       pane.rows.update(true);
     },

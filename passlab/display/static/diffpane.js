@@ -1,13 +1,13 @@
 // Two programs side by side, or one below the other: changes are marked, unchanged parts are folded.
-import { el, HoverCard, many } from "./dom.js";
-import { broken, code, hanging, nameAt, Rows } from "./rows.js";
+import { el, HoverCard, plural } from "./dom.js";
+import { breakLine, code, hangingIndent, nameAt, Rows } from "./rows.js";
 
 const CONTEXT = 3; // unchanged rows shown around a change
-const GUTTER = 7; // characters of a side
+const GUTTER = 8; // characters of a side: number, sign and a margin before the divider
 const NARROW = 88; // characters of both sides: narrower panes show one program below the other
 const SIGNS = /** @type {Record<string, string>} */ ({ "-": "−", "+": "+", "*": "±", "~": "~", "<": "<", ">": ">" });
-const LOOKS = /** @type {Record<string, string>} */ ({
-  "=": "same", "~": "moved", "*": "changed", "-": "removed", "+": "added", "<": "away", ">": "here", " ": "none",
+const ROW_CLASSES = /** @type {Record<string, string>} */ ({
+  "=": "same", "~": "moved", "*": "changed", "-": "removed", "+": "added", "<": "moved-from", ">": "moved-to", " ": "none",
 });
 
 /**
@@ -18,30 +18,30 @@ const LOOKS = /** @type {Record<string, string>} */ ({
 export class DiffPane {
   /**
    * @param {HTMLElement} root where cards may hover
-   * @param {() => void} arranged hears that it was laid out anew
+   * @param {() => void} onLayout called after every layout
    * @param {import("./selection.js").Selection} [selection]
    */
-  constructor(root, arranged, selection) {
+  constructor(root, onLayout, selection) {
     this.selection = selection;
     this.nodes = /** @type {[number[], number[]]} */ ([[], []]); // the node of each line, of both programs
-    this.arranged = arranged;
-    this.chosen = /** @type {boolean | null} */ (null); // whether the user chose the unified layout; null before any choice
+    this.onLayout = onLayout;
+    this.userUnified = /** @type {boolean | null} */ (null); // whether the user chose the unified layout; null before any choice
     this.all = false; // whether unchanged lines are shown too
-    this.opened = new Set();
+    this.openedFolds = new Set();
     this.table = /** @type {import("./rows.js").Table} */ ({ lines: [], texts: [] });
     this.data = /** @type {Row[]} */ ([]);
-    this.seen = /** @type {any[]} */ ([]);
-    this.starts = /** @type {number[]} */ ([]); // visual rows at which changes start
-    this.picked = "";
+    this.visualRows = /** @type {any[]} */ ([]);
+    this.changeStarts = /** @type {number[]} */ ([]); // visual rows at which changes start
+    this.followedName = "";
     this.width = 120;
-    this.mapping = 0; // a requested animation frame
+    this.mapFrame = 0; // a requested animation frame
     this.hovers = new WeakMap();
     this.card = new HoverCard(root);
     this.rows = new Rows((i) => this.row(i), (columns) => {
       this.width = columns;
       this.arrange();
     });
-    this.rows.settled = () => this.mapSoon();
+    this.rows.onResize = () => this.scheduleMap();
     this.box = this.rows.box;
     this.box.classList.add("pl-code", "pl-diff");
     this.map = /** @type {HTMLCanvasElement} */ (el("canvas", "pl-map"));
@@ -54,13 +54,13 @@ export class DiffPane {
     this.box.addEventListener("click", (event) => {
       const target = /** @type {Element} */ (event.target), fold = target.closest(".pl-gap");
       if (fold) {
-        const place = Array.prototype.indexOf.call(this.rows.body.children, fold);
-        this.opened.add(this.seen[this.rows.first + place].from);
+        const index = Array.prototype.indexOf.call(this.rows.body.children, fold);
+        this.openedFolds.add(this.visualRows[this.rows.first + index].from);
         return this.arrange();
       }
       if (String(window.getSelection())) return;
       const name = nameAt(target);
-      this.picked = name === this.picked ? "" : name;
+      this.followedName = name === this.followedName ? "" : name;
       this.rows.update(true);
       this.selectAt(target);
     });
@@ -96,13 +96,13 @@ export class DiffPane {
     const { selection } = this;
     if (!selection || selection.empty) return;
     const isSelected = (/** @type {Row} */ row) => selection.has(this.node(row, 1)) || selection.has(this.node(row, 0));
-    let at = this.seen.findIndex((item) => item.row && isSelected(item.row));
+    let at = this.visualRows.findIndex((item) => item.row && isSelected(item.row));
     if (at < 0) {
-      const hidden = this.seen.find((item) => item.from !== undefined && this.data.slice(item.from, item.to).some(isSelected));
+      const hidden = this.visualRows.find((item) => item.from !== undefined && this.data.slice(item.from, item.to).some(isSelected));
       if (!hidden) return;
-      this.opened.add(hidden.from);
+      this.openedFolds.add(hidden.from);
       this.arrange();
-      at = this.seen.findIndex((item) => item.row && isSelected(item.row));
+      at = this.visualRows.findIndex((item) => item.row && isSelected(item.row));
     }
     if (at >= 0) this.rows.reveal(at);
   }
@@ -115,23 +115,23 @@ export class DiffPane {
 
   /** Whether the programs are shown one below the other: by choice, or in a narrow pane. */
   get unified() {
-    return this.chosen ?? this.width < NARROW;
+    return this.userUnified ?? this.width < NARROW;
   }
 
   /**
    * Show a diff.
-   * @param {import("./rows.js").Table} table @param {number[]} before @param {number[]} after @param {Rowing} rowing
+   * @param {import("./rows.js").Table} table @param {number[]} before @param {number[]} after @param {Rowing} difference
    * @param {number[]} [nodesBefore] the node of each line @param {number[]} [nodesAfter]
    */
-  show(table, before, after, rowing, nodesBefore = [], nodesAfter = []) {
+  show(table, before, after, difference, nodesBefore = [], nodesAfter = []) {
     this.nodes = [nodesBefore, nodesAfter];
-    if (this.rowing === rowing) return;
-    this.rowing = rowing;
+    if (this.difference === difference) return;
+    this.difference = difference;
     this.table = table;
-    this.opened = new Set();
+    this.openedFolds = new Set();
     this.data = [];
     let i = 0, j = 0;
-    const { kinds, words } = rowing;
+    const { kinds, words } = difference;
     for (let r = 0; r < kinds.length / 2; r++) {
       const left = kinds[2 * r], right = kinds[2 * r + 1];
       this.data.push({
@@ -141,33 +141,33 @@ export class DiffPane {
     }
     this.arrange();
     this.rows.scroll(0);
-    if (this.starts.length) this.rows.reveal(Math.max(0, this.starts[0] - 4), true);
+    if (this.changeStarts.length) this.rows.reveal(Math.max(0, this.changeStarts[0] - 4), true);
     this.at = -1;
     this.revealSelected();
   }
 
   /** Compute the visual rows: folds and broken lines. */
   arrange() {
-    this.side = this.unified ? this.width - GUTTER - 4 : Math.floor((this.width - 1) / 2) - GUTTER;
-    this.seen = [];
-    this.starts = [];
-    const shown = this.shown();
+    this.sideWidth = this.unified ? this.width - GUTTER - 4 : Math.floor((this.width - 1) / 2) - GUTTER;
+    this.visualRows = [];
+    this.changeStarts = [];
+    const shown = this.visibleFlags();
     for (let r = 0; r < this.data.length;) {
       if (!shown[r]) {
         let end = r;
         while (end < this.data.length && !shown[end]) end++;
-        this.seen.push({ from: r, to: end });
+        this.visualRows.push({ from: r, to: end });
         r = end;
-      } else if (this.unified) r = this.putUnified(r);
-      else this.putSides(r++);
+      } else if (this.unified) r = this.addUnified(r);
+      else this.addSides(r++);
     }
-    this.rows.set(this.seen.length);
-    this.mapSoon();
-    this.arranged();
+    this.rows.set(this.visualRows.length);
+    this.scheduleMap();
+    this.onLayout();
   }
 
   /** The rows to show: those near a change, and those in opened folds. */
-  shown() {
+  visibleFlags() {
     const same = this.data.map((row) => row.left === "=" && row.right === "=");
     if (this.all || same.every(Boolean)) return same.map(() => true);
     const shown = same.map(() => false);
@@ -178,7 +178,7 @@ export class DiffPane {
       if (shown[r]) continue;
       let end = r;
       while (end < shown.length && !shown[end]) end++;
-      if (end - r < 3 || this.opened.has(r)) shown.fill(true, r, end);
+      if (end - r < 3 || this.openedFolds.has(r)) shown.fill(true, r, end);
       r = end;
     }
     return shown;
@@ -191,45 +191,45 @@ export class DiffPane {
   }
 
   /** @param {number} r */
-  putSides(r) {
+  addSides(r) {
     const row = this.data[r];
-    if (this.startsChange(r)) this.starts.push(this.seen.length);
+    if (this.startsChange(r)) this.changeStarts.push(this.visualRows.length);
     const left = this.parts(row.i), right = this.parts(row.j);
-    for (let part = 0; part < Math.max(left.length, right.length, 1); part++) this.seen.push({ row, part, left, right });
+    for (let part = 0; part < Math.max(left.length, right.length, 1); part++) this.visualRows.push({ row, part, left, right });
   }
 
   /** Add a group of changed rows: first the removed lines, then the added ones. @param {number} r */
-  putUnified(r) {
-    const paired = (/** @type {Row} */ row) => row.left === row.right && row.left !== "*";
-    if (paired(this.data[r])) {
-      if (this.startsChange(r)) this.starts.push(this.seen.length);
-      this.putOne(this.data[r], "right");
+  addUnified(r) {
+    const isPair = (/** @type {Row} */ row) => row.left === row.right && row.left !== "*";
+    if (isPair(this.data[r])) {
+      if (this.startsChange(r)) this.changeStarts.push(this.visualRows.length);
+      this.addLines(this.data[r], "right");
       return r + 1;
     }
     let end = r;
-    while (end < this.data.length && !paired(this.data[end])) end++;
-    if (this.startsChange(r)) this.starts.push(this.seen.length);
-    for (let k = r; k < end; k++) if (this.data[k].i >= 0) this.putOne(this.data[k], "left");
-    for (let k = r; k < end; k++) if (this.data[k].j >= 0) this.putOne(this.data[k], "right");
+    while (end < this.data.length && !isPair(this.data[end])) end++;
+    if (this.startsChange(r)) this.changeStarts.push(this.visualRows.length);
+    for (let k = r; k < end; k++) if (this.data[k].i >= 0) this.addLines(this.data[k], "left");
+    for (let k = r; k < end; k++) if (this.data[k].j >= 0) this.addLines(this.data[k], "right");
     return end;
   }
 
   /** @param {Row} row @param {"left" | "right"} side */
-  putOne(row, side) {
+  addLines(row, side) {
     const parts = this.parts(side === "left" ? row.i : row.j);
-    parts.forEach((_, part) => this.seen.push({ row, part, side, parts }));
+    parts.forEach((_, part) => this.visualRows.push({ row, part, side, parts }));
   }
 
   /** @param {number} number of a line, or -1 */
   parts(number) {
-    return number < 0 ? [] : broken(this.table.lines[number][0], this.side || 40);
+    return number < 0 ? [] : breakLine(this.table.lines[number][0], this.sideWidth || 40);
   }
 
   /** @param {number} at */
   row(at) {
-    const item = this.seen[at];
+    const item = this.visualRows[at];
     if (item.from !== undefined) {
-      const gap = el("button", "pl-gap", `⋯ ${many(item.to - item.from, "unchanged line")}`);
+      const gap = el("button", "pl-gap", `⋯ ${plural(item.to - item.from, "unchanged line")}`);
       gap.setAttribute("type", "button");
       gap.title = "show them";
       return gap;
@@ -237,21 +237,21 @@ export class DiffPane {
     const { row, part } = item;
     if (item.side) {
       const [kind, line, number] = item.side === "left" ? [row.left, row.i, row.a] : [row.right, row.j, row.b];
-      const look = kind === "*" ? (item.side === "left" ? "-" : "+") : kind;
-      const place = item.side === "left" ? 0 : 1;
-      return el("div", "pl-row", this.half(look, row, place, ...this.cell(look, line, number, part, item.parts, row.words?.[place], row)));
+      const sign = kind === "*" ? (item.side === "left" ? "-" : "+") : kind;
+      const side = item.side === "left" ? 0 : 1;
+      return el("div", "pl-row", this.sideElement(sign, row, side, ...this.cell(sign, line, number, part, item.parts, row.words?.[side], row)));
     }
     return el("div", "pl-row",
-      this.half(row.left, row, 0, ...this.cell(row.left, row.i, row.a, part, item.left, row.words?.[0], row)),
-      this.half(row.right, row, 1, ...this.cell(row.right, row.j, row.b, part, item.right, row.words?.[1], row)));
+      this.sideElement(row.left, row, 0, ...this.cell(row.left, row.i, row.a, part, item.left, row.words?.[0], row)),
+      this.sideElement(row.right, row, 1, ...this.cell(row.right, row.j, row.b, part, item.right, row.words?.[1], row)));
   }
 
-  /** One side of a row. @param {string} kind @param {any} row @param {number} place 0 for before, 1 for after @param {...Node} cells */
-  half(kind, row, place, ...cells) {
-    const node = this.node(row, place), highlight = this.selection && this.selection.has(node) ? " pl-selected" : "";
-    const half = el("div", `pl-side pl-row-${LOOKS[kind]}${highlight}`, ...cells);
-    half.dataset.node = String(node);
-    return half;
+  /** One side of a row. @param {string} kind @param {any} row @param {number} side 0 for before, 1 for after @param {...Node} cells */
+  sideElement(kind, row, side, ...cells) {
+    const node = this.node(row, side), highlight = this.selection && this.selection.has(node) ? " pl-selected" : "";
+    const element = el("div", `pl-side pl-row-${ROW_CLASSES[kind]}${highlight}`, ...cells);
+    element.dataset.node = String(node);
+    return element;
   }
 
   /**
@@ -261,8 +261,8 @@ export class DiffPane {
   cell(kind, number, shown, part, parts, words, row) {
     if (number < 0 || part >= parts.length) return [];
     const line = this.table.lines[number], end = part + 1 < parts.length ? parts[part + 1] : line[0].length;
-    const text = el("span", "pl-text", part ? " ".repeat(hanging(line[0], this.side || 40)) : null,
-      code(line, parts[part], end, this.picked, words, this.hovers));
+    const text = el("span", "pl-text", part ? " ".repeat(hangingIndent(line[0], this.sideWidth || 40)) : null,
+      code(line, parts[part], end, this.followedName, words, this.hovers));
     if (row.words?.[2] && part + 1 === parts.length && line[2] >= 0)
       text.append("  ", el("span", "pl-type pl-word", this.table.texts[line[2]]));
     return [el("span", "pl-number", part ? "" : shown), el("span", "pl-sign", part ? "" : SIGNS[kind] || ""), text];
@@ -270,7 +270,7 @@ export class DiffPane {
 
   /** Go to the next or the previous change. @param {number} step 1 or -1 */
   next(step) {
-    const { starts } = this;
+    const { changeStarts: starts } = this;
     if (!starts.length) return false;
     const here = this.at >= 0 ? this.at : step > 0 ? -1 : starts.length;
     this.at = Math.max(0, Math.min(starts.length - 1, here + step));
@@ -279,35 +279,35 @@ export class DiffPane {
   }
 
   toggleUnified() {
-    this.chosen = !this.unified;
+    this.userUnified = !this.unified;
     this.arrange();
   }
 
   toggleAll() {
     this.all = !this.all;
-    this.opened = new Set();
+    this.openedFolds = new Set();
     this.arrange();
   }
 
   /** Paint the map after the rows: it reads heights and colours, which would lay out the page twice. */
-  mapSoon() {
-    this.mapping ||= requestAnimationFrame(() => setTimeout(() => {
-      this.mapping = 0;
+  scheduleMap() {
+    this.mapFrame ||= requestAnimationFrame(() => setTimeout(() => {
+      this.mapFrame = 0;
       this.paintMap();
     }));
   }
 
   /** Paint the positions of the changes beside the scroll bar, unless all rows are visible. */
   paintMap() {
-    this.map.hidden = !this.rows.lowest();
+    this.map.hidden = !this.rows.maxScroll();
     if (this.map.hidden) return;
     this.map.style.right = `${this.box.offsetWidth - this.box.clientWidth + 1}px`;
     const height = this.map.clientHeight || 300, map = this.map.getContext("2d");
     if (!map) return;
     this.map.width = 8;
     this.map.height = height;
-    const step = height / Math.max(1, this.seen.length), colour = this.mapColours();
-    this.seen.forEach((item, at) => {
+    const step = height / Math.max(1, this.visualRows.length), colour = this.mapColours();
+    this.visualRows.forEach((item, at) => {
       if (!item.row) return;
       const kinds = item.side ? [item.side === "left" ? item.row.left : item.row.right] : [item.row.left, item.row.right];
       kinds.forEach((kind, side) => {
@@ -322,9 +322,9 @@ export class DiffPane {
   mapColours() {
     const probe = el("span"), colors = /** @type {Record<string, string>} */ ({});
     this.element.append(probe);
-    for (const kind in LOOKS) {
+    for (const kind in ROW_CLASSES) {
       if (kind === "=" || kind === " ") continue;
-      probe.style.color = `var(--pl-map-${LOOKS[kind]})`;
+      probe.style.color = `var(--pl-map-${ROW_CLASSES[kind]})`;
       colors[kind] = getComputedStyle(probe).color;
     }
     probe.remove();

@@ -1,32 +1,32 @@
 // Elements, keys, hovering and help: the building blocks of all views. Text is inserted as text, never as markup.
 
 /**
- * Make an element. Kids are elements or text.
- * @param {string} name @param {string} [look] class names @param {...(Node | string | number | null)} kids
+ * Create an element. Children are elements or text; null stands for none.
+ * @param {string} name @param {string} [className] class names @param {...(Node | string | number | null)} children
  * @returns {HTMLElement}
  */
-export function el(name, look, ...kids) {
+export function el(name, className, ...children) {
   const element = document.createElement(name);
-  if (look) element.className = look;
-  for (const kid of kids) if (kid !== null) element.append(typeof kid === "number" ? String(kid) : kid);
+  if (className) element.className = className;
+  for (const kid of children) if (kid !== null) element.append(typeof kid === "number" ? String(kid) : kid);
   return element;
 }
 
 /**
- * Make an SVG element.
- * @param {string} name @param {Record<string, string | number>} [attrs] @param {...(Node | string)} kids
+ * Create an SVG element.
+ * @param {string} name @param {Record<string, string | number>} [attrs] @param {...(Node | string)} children
  * @returns {SVGElement}
  */
-export function svg(name, attrs = {}, ...kids) {
+export function svg(name, attrs = {}, ...children) {
   const element = /** @type {SVGElement} */ (document.createElementNS("http://www.w3.org/2000/svg", name));
   for (const key in attrs) element.setAttribute(key, String(attrs[key]));
-  element.append(...kids);
+  element.append(...children);
   return element;
 }
 
-/** A small picture drawn with one line. @param {string} d @param {string} [look] */
-export function icon(d, look = "") {
-  return svg("svg", { viewBox: "0 0 16 16", width: 14, height: 14, class: `pl-icon ${look}`, "aria-hidden": "true" },
+/** A small picture drawn with one line. @param {string} d @param {string} [className] */
+export function icon(d, className = "") {
+  return svg("svg", { viewBox: "0 0 16 16", width: 14, height: 14, class: `pl-icon ${className}`, "aria-hidden": "true" },
     svg("path", { d, fill: "none", stroke: "currentColor", "stroke-width": 1.6, "stroke-linecap": "round", "stroke-linejoin": "round" }));
 }
 
@@ -36,8 +36,8 @@ export const ICONS = {
 };
 
 /**
- * Make a button.
- * @param {string} label what it says or, with a picture, is called @param {() => void} run @param {string} [picture]
+ * Create a button.
+ * @param {string} label its text or, with a picture, its accessible name @param {() => void} run @param {string} [picture]
  */
 export function button(label, run, picture) {
   const element = el("button", "pl-button", picture ? icon(picture) : label);
@@ -49,17 +49,16 @@ export function button(label, run, picture) {
 }
 
 /**
- * Let keys do things while `root` has the focus. Keys that were handled are kept from the page, and so are all plain
- * letters: in a notebook an `x` too many would cut the cell. A handler that returns false has not handled its key.
- * Typing into a field is left alone.
- * @param {HTMLElement} root @param {Record<string, (event: KeyboardEvent) => unknown>} usual
- * @param {() => Record<string, (event: KeyboardEvent) => unknown>} [now] the table where it differs from time to time
+ * Bind keys while `root` has the focus. The page receives no key that was handled, and no plain letter: in a notebook
+ * an unbound `x` would cut the cell. A handler that returns false has not handled its key. Fields receive all letters.
+ * @param {HTMLElement} root @param {Record<string, (event: KeyboardEvent) => unknown>} bindings
+ * @param {() => Record<string, (event: KeyboardEvent) => unknown>} [currentBindings] the present bindings, where they change with the mode
  */
-export function keys(root, usual, now = () => usual) {
-  keepFromNotebook(root, now);
+export function bindKeys(root, bindings, currentBindings = () => bindings) {
+  keepFromNotebook(root, currentBindings);
   root.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
-    const target = /** @type {HTMLInputElement} */ (event.composedPath()[0]), table = now();
+    const target = /** @type {HTMLInputElement} */ (event.composedPath()[0]), table = currentBindings();
     const field = ["TEXTAREA", "SELECT"].includes(target.tagName) || (target.tagName === "INPUT" && target.type !== "checkbox");
     if (target.type === "checkbox" && event.key === " ") return event.stopPropagation();
     if (field && !["Escape", "Enter", "ArrowDown", "ArrowUp"].includes(event.key)) return event.stopPropagation();
@@ -72,24 +71,24 @@ export function keys(root, usual, now = () => usual) {
 }
 
 /**
- * Keep keys from the commands of Notebook 7, which hears them before any view does: while the focus is in `root`, an
- * attribute that its commands look for says whether the key that comes is one for the view. JupyterLab hears them after.
- * @param {HTMLElement} root @param {() => Record<string, unknown>} now the keys of the view
+ * Keep keys from the commands of Notebook 7, which handles them before any view does: while the focus is in `root`, an
+ * attribute that its commands check marks the keys of the view. JupyterLab handles keys after the view.
+ * @param {HTMLElement} root @param {() => Record<string, unknown>} currentBindings the keys of the view
  */
-function keepFromNotebook(root, now) {
-  const hear = (/** @type {KeyboardEvent} */ event) => {
+function keepFromNotebook(root, currentBindings) {
+  const onKeydown = (/** @type {KeyboardEvent} */ event) => {
     const plain = !event.ctrlKey && !event.metaKey && !event.altKey && !(event.shiftKey && event.key === "Enter");
-    root.toggleAttribute("data-lm-suppress-shortcuts", plain && (event.key.length === 1 || event.key in now()));
+    root.toggleAttribute("data-lm-suppress-shortcuts", plain && (event.key.length === 1 || event.key in currentBindings()));
   };
-  root.addEventListener("focusin", () => window.addEventListener("keydown", hear, true));
-  root.addEventListener("focusout", () => window.removeEventListener("keydown", hear, true));
+  root.addEventListener("focusin", () => window.addEventListener("keydown", onKeydown, true));
+  root.addEventListener("focusout", () => window.removeEventListener("keydown", onKeydown, true));
 }
 
 /**
  * An overlay that lists the keys. @param {HTMLElement} root @param {[string, string][]} rows
- * @returns {() => boolean} shows it, or hides it; tells whether it is shown now
+ * @returns {() => boolean} shows or hides it, and returns whether it is visible
  */
-export function help(root, rows) {
+export function createHelp(root, rows) {
   const list = el("dl", "pl-keys", ...rows.flatMap(([key, does]) => [
     el("dt", "", ...key.split(" ").map((k) => (k === "…" ? " … " : el("kbd", "", k)))), el("dd", "", does)]));
   const title = el("div", "pl-help-title", "Keys", el("span", "pl-dim", "? or Escape closes this"));
@@ -122,17 +121,17 @@ export class HoverCard {
     root.append(this.card);
   }
 
-  /** @param {Element} target @param {() => Node[]} contents made when it is shown */
+  /** @param {Element} target @param {() => Node[]} contents created when the card is shown */
   show(target, contents) {
     clearTimeout(this.timer);
     this.timer = window.setTimeout(() => {
       const at = target.getBoundingClientRect(), frame = this.root.getBoundingClientRect();
       this.card.replaceChildren(...contents());
       this.card.hidden = false;
-      const mine = this.card.getBoundingClientRect();
-      const below = at.bottom - frame.top + 6, above = at.top - frame.top - mine.height - 6;
-      this.card.style.left = `${Math.max(4, Math.min(at.left - frame.left, frame.width - mine.width - 4))}px`;
-      this.card.style.top = `${below + mine.height > frame.height && above > 0 ? above : below}px`;
+      const size = this.card.getBoundingClientRect();
+      const below = at.bottom - frame.top + 6, above = at.top - frame.top - size.height - 6;
+      this.card.style.left = `${Math.max(4, Math.min(at.left - frame.left, frame.width - size.width - 4))}px`;
+      this.card.style.top = `${below + size.height > frame.height && above > 0 ? above : below}px`;
     }, 140);
   }
 
@@ -150,29 +149,29 @@ export function reveal(list, item) {
 }
 
 /** A sentence as elements; text in `backticks` is code. @param {string} text @returns {Node[]} */
-export const prose = (text) => text.split(/`([^`]+)`/).map((part, at) => (at % 2 ? el("code", "pl-said-code", part) : document.createTextNode(part)));
+export const prose = (text) => text.split(/`([^`]+)`/).map((part, at) => (at % 2 ? el("code", "pl-inline-code", part) : document.createTextNode(part)));
 
 let ids = 0;
 /** A unique id for an element. */
 export const uniqueId = () => `pl-${++ids}-${Math.random().toString(36).slice(2, 8)}`;
 
 /** An integer with thousands separators. The browser's own formatter takes 30 ms on its first call. @param {number} count */
-export const grouped = (count) => String(count).replace(/\B(?=(\d{3})+$)/g, ",");
+export const formatCount = (count) => String(count).replace(/\B(?=(\d{3})+$)/g, ",");
 
 /** `1 line`, `2 lines` @param {number} count @param {string} what */
-export const many = (count, what) => `${grouped(count)} ${what}${count === 1 ? "" : "s"}`;
+export const plural = (count, what) => `${formatCount(count)} ${what}${count === 1 ? "" : "s"}`;
 
 /** The choices of a `datalist`. @param {string[]} words */
-export const choices = (words) => words.map((word) => {
+export const datalistOptions = (words) => words.map((word) => {
   const option = el("option", "");
   option.setAttribute("value", word);
   return option;
 });
 
-/** A chip that is removed by a click. @param {string} text @param {string} look @param {() => void} remove */
-export function removable(text, look, remove) {
-  const element = el("button", look, text, el("span", "", "×"));
-  element.title = `take away: ${text}`;
+/** A chip that is removed by a click. @param {string} text @param {string} className @param {() => void} remove */
+export function removableChip(text, className, remove) {
+  const element = el("button", className, text, el("span", "", "×"));
+  element.title = `remove: ${text}`;
   element.addEventListener("click", remove);
   return element;
 }

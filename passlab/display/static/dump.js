@@ -1,36 +1,36 @@
 // The widget of a recording of text: the passes of a dump at the left; the changes of each, and the origin of each line, at the right.
-import { button, el, help, keys, many, reveal } from "./dom.js";
+import { button, el, createHelp, bindKeys, plural, reveal } from "./dom.js";
 import { comparedStep } from "./dumpcompare.js";
 import { DUMP_KEYS, dumpActions } from "./dumpkeys.js";
 import { graphOf, liveGraphOf, pictureOf } from "./dumpgraph.js";
 import { codeOf } from "./dumpline.js";
 import { DumpList } from "./dumplist.js";
 import { showHits } from "./dumpsearch.js";
-import { listenTo } from "./selection.js";
+import { subscribe } from "./selection.js";
 import { timingPane } from "./timing.js";
 
 const ROWS = /** @type {Record<string, string>} */ ({ "+": "added", "-": "removed", "!": "changed", "~": "moved", ">": "moved" });
 const TABS = ["changes", "text", "graph", "times", "compared"];
-const CONTEXT = 3, MOST_ROWS = 1500, MOST_LISTED = 2000;
-const [NAME, UNIT, VERDICT, ASSUMED, SINCE, PARENT, PHASE, OPTIONS, SAID, COMMAND, WRITTEN, FRAGMENT] = Array(12).keys();
+const CONTEXT = 3, MAX_ROWS = 1500, MAX_UNITS = 2000;
+const [NAME, UNIT, VERDICT, ASSUMED, , , PHASE, OPTIONS, SUMMARY, COMMAND, WRITTEN, FRAGMENT] = Array(12).keys();
 const [STEP, FROM, LINES, ORIGINS, DIFF, RENAMED] = Array(6).keys();
 
 /** The view of one step. */
 class DumpStep {
-  /** @param {(at: number) => void} go @param {() => void} picked called when another name is picked */
-  constructor(go, picked) {
+  /** @param {(at: number) => void} go @param {() => void} onFollow called when another name is followed */
+  constructor(go, onFollow) {
     this.go = go;
-    this.onPick = picked;
+    this.onFollow = onFollow;
     this.tab = "changes";
-    this.all = false;
-    this.blamed = true;
-    this.picked = ""; // the followed name, and
-    this.home = -1; // the number of its unit
-    this.noise = new Set(); // the numbers of the active filters
+    this.showAll = false;
+    this.showBlame = true;
+    this.followedName = "";
+    this.followedUnit = -1; // the number of the unit in which the name was clicked
+    this.activeFilters = new Set(); // the numbers of the active filters
     this.unit = -1;
     this.title = el("span", "pl-step-name");
     this.facts = el("span", "pl-facts");
-    this.sentence = el("div", "pl-step-said");
+    this.sentence = el("div", "pl-step-summary");
     this.command = el("div", "pl-dump-command pl-code");
     this.units = /** @type {HTMLSelectElement} */ (el("select", "pl-find pl-dump-units"));
     this.units.setAttribute("aria-label", "the function or operation that is shown");
@@ -43,8 +43,8 @@ class DumpStep {
     });
     this.wholeButton = button("all passes", () => this.times.zoom(null));
     this.times = timingPane(this.wholeButton, () => this.element.parentElement?.parentElement?.focus());
-    this.allButton = button("all lines", () => { this.all = !this.all; this.draw(); });
-    this.blameButton = button("made by", () => { this.blamed = !this.blamed; this.draw(); });
+    this.allButton = button("all lines", () => { this.showAll = !this.showAll; this.draw(); });
+    this.blameButton = button("made by", () => { this.showBlame = !this.showBlame; this.draw(); });
     this.filters = el("div", "pl-dump-filters");
     this.filters.setAttribute("role", "group");
     this.filters.setAttribute("aria-label", "noise to hide");
@@ -61,60 +61,60 @@ class DumpStep {
       const origin = target.closest("[data-origin]");
       if (origin) return this.go(Number(/** @type {HTMLElement} */ (origin).dataset.origin) - 1);
       if (target.matches(".pl-temporary, .pl-global")) {
-        this.pick(this.picked === target.textContent ? "" : target.textContent || "");
+        this.followName(this.followedName === target.textContent ? "" : target.textContent || "");
       }
     });
   }
 
   /** Follow a name, "" for none. @param {string} name */
-  pick(name) {
-    this.picked = name;
-    this.home = this.unit;
+  followName(name) {
+    this.followedName = name;
+    this.followedUnit = this.unit;
     this.draw();
-    this.onPick();
+    this.onFollow();
   }
 
   /** The name to highlight in the shown unit: names are local to a unit, except global ones. */
   get highlight() {
-    return this.unit === this.home || /^[@!#]/.test(this.picked) ? this.picked : "";
+    return this.unit === this.followedUnit || /^[@!#]/.test(this.followedName) ? this.followedName : "";
   }
 
-  /** Follow a name picked in another view: a name of a unit after a step. @param {{unit?: string, name?: string, step?: number}} one */
-  hear({ unit, name = "", step = 0 }) {
+  /** Follow a name that another view follows: a name of a unit after a step. @param {{unit?: string, name?: string, step?: number}} one */
+  setFollowed({ unit, name = "", step = 0 }) {
     const number = this.data.units.findIndex((/** @type {any} */ entry) => entry.name === unit);
-    this.picked = number < 0 ? "" : name;
-    this.home = number;
-    this.follow(step - 1, this.at);
+    this.followedName = number < 0 ? "" : name;
+    this.followedUnit = number;
+    this.renameFollowed(step - 1, this.at);
     this.draw();
   }
 
   /** The spans of a line that the filters hide. @param {number} number @returns {number[][]} */
-  cuts(number) {
-    const noise = this.data.lines[number][2], out = [];
-    for (let i = 0; i < noise.length; i += 3) if (this.noise.has(noise[i])) out.push([noise[i + 1], noise[i + 2]]);
-    return out.sort((a, b) => a[0] - b[0]);
+  noiseSpans(number) {
+    const noise = this.data.lines[number][2], spans = [];
+    for (let i = 0; i < noise.length; i += 3) if (this.activeFilters.has(noise[i])) spans.push([noise[i + 1], noise[i + 2]]);
+    return spans.sort((a, b) => a[0] - b[0]);
   }
 
   /** Whether the filters hide a whole line. @param {number} number */
   isHidden(number) {
     const text = this.data.lines[number][0];
-    return this.noise.size > 0 && text.length > 0 && this.cuts(number).some(([a, b]) => a === 0 && b >= text.length);
+    return this.activeFilters.size > 0 && text.length > 0 && this.noiseSpans(number).some(([a, b]) => a === 0 && b >= text.length);
   }
 
   /** Whether all that differs in a line is noise. @param {number[][]} words @param {number} number */
-  covered(words, number) {
-    const cuts = this.cuts(number);
-    return words.every(([a, b]) => cuts.some(([from, to]) => from <= a && b <= to));
+  isNoise(words, number) {
+    const spans = this.noiseSpans(number);
+    return words.every(([a, b]) => spans.some(([from, to]) => from <= a && b <= to));
   }
 
   /** The rows of a difference after the filters. @param {any[]} rows @param {number[]} before @param {number[]} after */
   filtered(rows, before, after) {
-    if (!this.noise.size) return rows;
+    if (!this.activeFilters.size) return rows;
     return rows.flatMap((row) => {
-      const [sign, left, right, was, is] = row;
+      const [sign, left, right, beforeSpans, afterSpans] = row;
       if ((right >= 0 && this.isHidden(after[right])) || (right < 0 && this.isHidden(before[left]))) return [];
-      const quiet = (sign === "!" || sign === "~") && this.covered(was, before[left]) && this.covered(is, after[right]);
-      return [quiet ? ["", left, right, [], []] : row];
+      const onlyNoise = (sign === "!" || sign === "~") && this.isNoise(beforeSpans, before[left]) && this.isNoise(afterSpans, after[right]);
+      return [onlyNoise ? ["", left, right, [], []] : row];
     });
   }
 
@@ -123,12 +123,12 @@ class DumpStep {
     this.filters.hidden = !names.length;
     this.filters.replaceChildren(el("span", "", "hide"), ...names.map((/** @type {string} */ name, /** @type {number} */ number) => {
       const one = button(name, () => {
-        if (!this.noise.delete(number)) this.noise.add(number);
+        if (!this.activeFilters.delete(number)) this.activeFilters.add(number);
         this.draw();
         /** @type {HTMLElement} */ (this.filters.children[number + 1]).focus();
       });
       one.title = `hide ${name} (h: hide all)`;
-      one.setAttribute("aria-pressed", String(this.noise.has(number)));
+      one.setAttribute("aria-pressed", String(this.activeFilters.has(number)));
       return one;
     }));
   }
@@ -136,7 +136,7 @@ class DumpStep {
   /** Switch all filters on, or off. */
   toggleNoise() {
     const all = (this.data.filters || []).length;
-    this.noise = new Set(this.noise.size < all ? Array(all).keys() : []);
+    this.activeFilters = new Set(this.activeFilters.size < all ? Array(all).keys() : []);
     this.draw();
   }
 
@@ -146,10 +146,10 @@ class DumpStep {
   }
 
   /** Show another recording. @param {any} data */
-  take(data) {
+  load(data) {
     this.data = data;
     this.at = undefined;
-    this.noise = new Set(data.hidden || []);
+    this.activeFilters = new Set(data.hidden || []);
     this.tab = data.against ? "compared" : "changes";
     this.times.show(data.times || []);
   }
@@ -170,24 +170,24 @@ class DumpStep {
     const step = data.steps[at], written = step[WRITTEN];
     const live = written.find((/** @type {number} */ unit) => data.units[unit].versions.some((/** @type {any} */ v) => v[STEP] === at + 1 && v[LINES] && v[LINES].length));
     if (!written.includes(this.unit) || this.unit < 0) this.unit = live !== undefined ? live : written.length ? written[0] : step[FRAGMENT].length ? -1 : this.unit;
-    const shown = [...new Set([...written, ...data.units.keys()])].slice(0, MOST_LISTED);
-    this.units.replaceChildren(...shown.map((number) => {
+    const shownUnits = [...new Set([...written, ...data.units.keys()])].slice(0, MAX_UNITS);
+    this.units.replaceChildren(...shownUnits.map((number) => {
       const option = /** @type {HTMLOptionElement} */ (el("option", "", `${written.includes(number) ? "● " : ""}${data.units[number].name}`));
       option.value = String(number);
       option.selected = number === this.unit;
       return option;
     }));
-    this.follow(before, at);
+    this.renameFollowed(before, at);
     this.draw();
   }
 
-  /** Apply the renamings between two steps to the picked name. @param {number | undefined} from @param {number | undefined} to */
-  follow(from, to = from) {
-    if (!this.picked || from === undefined || this.home < 0) return;
-    const versions = this.data.units[this.home].versions;
+  /** Apply the renamings between two steps to the followed name. @param {number | undefined} from @param {number | undefined} to */
+  renameFollowed(from, to = from) {
+    if (!this.followedName || from === undefined || this.followedUnit < 0) return;
+    const versions = this.data.units[this.followedUnit].versions;
     const inside = versions.filter((/** @type {any} */ v) => v[STEP] > Math.min(from, to) + 1 && v[STEP] <= Math.max(from, to) + 1);
-    const renamed = (/** @type {any} */ v) => (to > from ? v[RENAMED][this.picked] : (Object.entries(v[RENAMED]).find(([, now]) => now === this.picked) || [])[0]);
-    for (const version of to > from ? inside : inside.reverse()) this.picked = renamed(version) || this.picked;
+    const renamed = (/** @type {any} */ v) => (to > from ? v[RENAMED][this.followedName] : (Object.entries(v[RENAMED]).find(([, now]) => now === this.followedName) || [])[0]);
+    for (const version of to > from ? inside : inside.reverse()) this.followedName = renamed(version) || this.followedName;
   }
 
   /** The version of the shown unit after the step, and its number. */
@@ -205,15 +205,15 @@ class DumpStep {
     this.drawFilters();
     this.title.textContent = step[NAME];
     this.facts.textContent = [step[UNIT], step[PHASE], step[VERDICT] + (step[ASSUMED] ? " (assumed)" : ""), step[OPTIONS]].filter(Boolean).join("  ·  ");
-    this.sentence.textContent = step[SAID];
+    this.sentence.textContent = step[SUMMARY];
     this.command.textContent = step[COMMAND];
     this.command.title = "the command that runs just this pass on its input";
     this.tabs.forEach((one, at) => {
       one.hidden = !this.has(TABS[at]);
       one.setAttribute("aria-selected", String(TABS[at] === this.tab));
     });
-    this.allButton.setAttribute("aria-pressed", String(this.all));
-    this.blameButton.setAttribute("aria-pressed", String(this.blamed));
+    this.allButton.setAttribute("aria-pressed", String(this.showAll));
+    this.blameButton.setAttribute("aria-pressed", String(this.showBlame));
     this.allButton.hidden = this.tab !== "changes";
     this.blameButton.hidden = this.tab !== "text";
     this.wholeButton.hidden = this.tab !== "times" || this.wholeButton.hidden;
@@ -223,18 +223,18 @@ class DumpStep {
     const code = el("div", "pl-code");
     if (this.tab === "compared") code.append(...comparedStep(this.data, this.at, (row, left, right) => this.filtered([row], left, right).flatMap((one) => this.row(one, left, right))));
     else if (this.unit < 0 && this.tab === "graph") return this.scroll.replaceChildren(this.graph(step[FRAGMENT], new Map()));
-    else if (this.unit < 0) code.append(...this.plain(step[FRAGMENT], "A part of the program, shown as printed; it is not taken for the program."));
+    else if (this.unit < 0) code.append(...this.fragmentRows(step[FRAGMENT], "A part of the program, shown as printed; it is not taken for the program."));
     else if (!version) code.append(el("div", "pl-empty", "not part of the program yet, or not printed so far"));
     else if (version[LINES] && !version[LINES].length) code.append(el("div", "pl-empty", `no longer part of the program since step ${version[STEP]}`));
     else if (version[LINES] === null) code.append(el("div", "pl-empty", "left out of this page for its size; the recording in Python has it"));
-    else if (this.tab === "graph") return this.scroll.replaceChildren(this.graph(version[LINES], this.fates(version, number)));
+    else if (this.tab === "graph") return this.scroll.replaceChildren(this.graph(version[LINES], this.lineChanges(version, number)));
     else if (this.tab === "text") code.append(...this.program(version));
     else code.append(...this.changes(version, number));
     return this.scroll.replaceChildren(code);
   }
 
   /** The sign of each line of the unit that the step changed. @param {any} version @param {number} number @returns {Map<number, string>} */
-  fates(version, number) {
+  lineChanges(version, number) {
     const here = version[STEP] === this.at + 1 && number > 0;
     return new Map(here ? version[DIFF].filter((/** @type {any} */ [sign, , right]) => sign && right >= 0).map((/** @type {any} */ [sign, , right]) => [right, sign]) : []);
   }
@@ -244,40 +244,40 @@ class DumpStep {
    * @param {number[]} lines @param {Map<number, string>} signs
    */
   graph(lines, signs) {
-    const picked = (/** @type {string[]} */ names) => {
+    const onSelect = (/** @type {string[]} */ names) => {
       this.choose("text");
-      this.pick(names[0] || "");
+      this.followName(names[0] || "");
       const hit = /** @type {HTMLElement | null} */ (this.scroll.querySelector(".pl-hit"));
       if (hit) reveal(this.scroll, hit);
     };
-    return el("div", "pl-graph pl-dump-graph", ...pictureOf(liveGraphOf(this.data.graphs, this.at) || graphOf(this.data.lines, lines), signs, picked));
+    return el("div", "pl-graph pl-dump-graph", ...pictureOf(liveGraphOf(this.data.graphs, this.at) || graphOf(this.data.lines, lines), signs, onSelect));
   }
 
   /** @param {number[]} lines @param {string} note */
-  plain(lines, note) {
-    return [el("div", "pl-above", note), ...lines.filter((line) => !this.isHidden(line)).slice(0, MOST_ROWS).map((line) =>
-      el("div", "pl-row pl-dump-row", codeOf(this.data.lines[line], this.highlight, [], this.cuts(line))))];
+  fragmentRows(lines, note) {
+    return [el("div", "pl-above", note), ...lines.filter((line) => !this.isHidden(line)).slice(0, MAX_ROWS).map((line) =>
+      el("div", "pl-row pl-dump-row", codeOf(this.data.lines[line], this.highlight, [], this.noiseSpans(line))))];
   }
 
   /** The text with the origin of each line. @param {any} version */
   program(version) {
     let last = "";
-    const rows = version[LINES].slice(0, MOST_ROWS).flatMap((/** @type {number} */ line, /** @type {number} */ at) => {
+    const rows = version[LINES].slice(0, MAX_ROWS).flatMap((/** @type {number} */ line, /** @type {number} */ at) => {
       if (this.isHidden(line)) return [];
       const row = el("div", "pl-row pl-dump-row", el("span", "pl-number", String(at + 1)));
-      if (this.blamed) {
+      if (this.showBlame) {
         const [since, step] = version[ORIGINS][at], exact = since === step;
         const name = step === 0 ? "input" : exact ? `${step} ${this.data.steps[step - 1] ? this.data.steps[step - 1][NAME] : ""}` : `${since}-${step}`;
-        const maker = el("span", `pl-maker pl-dump-maker pl-made-${step % 6}${name === last ? " pl-again" : ""}`, name);
-        maker.title = step === 0 ? "from the input" : exact ? `created by step ${name}` : `created between step ${since} and ${step}`;
-        if (step) maker.dataset.origin = String(step);
+        const origin = el("span", `pl-blame pl-dump-blame pl-blame-${step % 6}${name === last ? " pl-repeated" : ""}`, name);
+        origin.title = step === 0 ? "from the input" : exact ? `created by step ${name}` : `created between step ${since} and ${step}`;
+        if (step) origin.dataset.origin = String(step);
         last = name;
-        row.append(maker);
+        row.append(origin);
       }
-      row.append(codeOf(this.data.lines[line], this.highlight, [], this.cuts(line)));
+      row.append(codeOf(this.data.lines[line], this.highlight, [], this.noiseSpans(line)));
       return [row];
     });
-    if (version[LINES].length > MOST_ROWS) rows.push(el("div", "pl-empty", `${many(version[LINES].length - MOST_ROWS, "more line")}`));
+    if (version[LINES].length > MAX_ROWS) rows.push(el("div", "pl-empty", `${plural(version[LINES].length - MAX_ROWS, "more line")}`));
     return rows;
   }
 
@@ -285,40 +285,40 @@ class DumpStep {
   changes(version, number) {
     const here = version[STEP] === this.at + 1, older = number > 0 ? this.data.units[this.unit].versions[number - 1] : null;
     if (!here || !older || older[LINES] === null) {
-      const why = !here ? `Nothing changed here; this is the text after step ${version[STEP]}.` : "The text before is unknown; this is the text after:";
-      return [el("div", "pl-above", why), ...this.program(version)];
+      const reason = !here ? `Nothing changed here; this is the text after step ${version[STEP]}.` : "The text before is unknown; this is the text after:";
+      return [el("div", "pl-above", reason), ...this.program(version)];
     }
     const note = version[FROM] < version[STEP] ? [el("div", "pl-above", `Changed between step ${version[FROM]} and ${version[STEP]}; seen here first.`)] : [];
-    const rows = this.filtered(version[DIFF], older[LINES], version[LINES]), near = new Uint8Array(rows.length), out = /** @type {HTMLElement[]} */ ([...note]);
+    const rows = this.filtered(version[DIFF], older[LINES], version[LINES]), near = new Uint8Array(rows.length), elements = /** @type {HTMLElement[]} */ ([...note]);
     rows.forEach((/** @type {any} */ row, /** @type {number} */ at) => {
       if (row[0]) near.fill(1, Math.max(0, at - CONTEXT), at + CONTEXT + 1);
     });
     let folded = 0;
     rows.forEach((/** @type {any} */ row, /** @type {number} */ at) => {
-      if (!near[at] && !this.all) return folded++;
-      if (out.length > MOST_ROWS) return 0;
-      if (folded) out.push(el("div", "pl-gap", many(folded, "unchanged line")));
+      if (!near[at] && !this.showAll) return folded++;
+      if (elements.length > MAX_ROWS) return 0;
+      if (folded) elements.push(el("div", "pl-gap", plural(folded, "unchanged line")));
       folded = 0;
-      return out.push(...this.row(row, older[LINES], version[LINES]));
+      return elements.push(...this.row(row, older[LINES], version[LINES]));
     });
-    if (folded) out.push(el("div", "pl-gap", many(folded, "unchanged line")));
-    return out;
+    if (folded) elements.push(el("div", "pl-gap", plural(folded, "unchanged line")));
+    return elements;
   }
 
   /** One row of a difference: two lines where a line changed. @param {any} row @param {number[]} before @param {number[]} after */
   row(row, before, after) {
-    const [sign, left, right, was, is] = row;
-    const line = (/** @type {string} */ shown, /** @type {string} */ kind, /** @type {number} */ number, /** @type {number[][]} */ words) =>
-      el("div", `pl-row pl-dump-row ${kind ? `pl-row-${kind}` : ""}`, el("span", "pl-sign", shown), codeOf(this.data.lines[number], this.highlight, words, this.cuts(number)));
-    if (sign === "!") return [line("−", "removed", before[left], was), line("+", "added", after[right], is)];
-    if (sign === "~") return [line("~", "changed", after[right], is)];
+    const [sign, left, right, beforeSpans, afterSpans] = row;
+    const line = (/** @type {string} */ symbol, /** @type {string} */ kind, /** @type {number} */ number, /** @type {number[][]} */ words) =>
+      el("div", `pl-row pl-dump-row ${kind ? `pl-row-${kind}` : ""}`, el("span", "pl-sign", symbol), codeOf(this.data.lines[number], this.highlight, words, this.noiseSpans(number)));
+    if (sign === "!") return [line("−", "removed", before[left], beforeSpans), line("+", "added", after[right], afterSpans)];
+    if (sign === "~") return [line("~", "changed", after[right], afterSpans)];
     return [line(sign === "-" ? "−" : sign || " ", ROWS[sign] || "", right < 0 ? before[left] : after[right], [])];
   }
 }
 
 /** @param {{model: any, el: HTMLElement}} context */
 function render({ model, el: host }) {
-  const root = el("div", "passlab pl-pipeline pl-dump"), title = el("span", "pl-title"), showHelp = help(root, DUMP_KEYS);
+  const root = el("div", "passlab pl-pipeline pl-dump"), title = el("span", "pl-title"), showHelp = createHelp(root, DUMP_KEYS);
   root.tabIndex = 0;
   const search = /** @type {HTMLInputElement} */ (el("input", "pl-find")), results = el("div", "pl-dump-results");
   search.placeholder = "search all steps";
@@ -327,7 +327,7 @@ function render({ model, el: host }) {
   const remarks = el("div", "pl-dump-remarks");
   const step = new DumpStep((at) => list.choose(at), () => {
     const { units } = model.get("data");
-    model.set("picked", step.picked && step.home >= 0 ? { unit: units[step.home].name, name: step.picked, step: list.at + 1 } : {});
+    model.set("picked", step.followedName && step.followedUnit >= 0 ? { unit: units[step.followedUnit].name, name: step.followedName, step: list.at + 1 } : {});
     model.save_changes();
   });
   const list = new DumpList((at) => {
@@ -344,23 +344,23 @@ function render({ model, el: host }) {
     step.unit = unit;
     step.draw();
   }));
-  keys(root, dumpActions({ model, root, step, list, search, results, showHelp }));
+  bindKeys(root, dumpActions({ model, root, step, list, search, results, showHelp }));
   const update = () => {
-    const data = model.get("data"), chosen = model.get("selected");
+    const data = model.get("data"), selected = model.get("selected");
     title.textContent = data.title;
-    step.take(data);
+    step.load(data);
     remarks.replaceChildren(...data.remarks.map((/** @type {string} */ text) => el("div", "", text)));
     remarks.hidden = !data.remarks.length;
     root.style.setProperty("--pl-height", "600px");
     list.show(data.steps);
-    list.choose(data.steps[chosen] ? chosen : data.start);
+    list.choose(data.steps[selected] ? selected : data.start);
   };
   update();
-  if ((model.get("picked") || {}).name) step.hear(model.get("picked"));
+  if ((model.get("picked") || {}).name) step.setFollowed(model.get("picked"));
   host.append(root);
   requestAnimationFrame(() => list.paint());
   const choose = () => { if (model.get("selected") !== list.at) list.choose(model.get("selected")); };
-  return listenTo(model, { "change:data": update, "change:selected": choose, "change:picked": () => step.hear(model.get("picked") || {}) });
+  return subscribe(model, { "change:data": update, "change:selected": choose, "change:picked": () => step.setFollowed(model.get("picked") || {}) });
 }
 
 export default { render };

@@ -1,8 +1,8 @@
 // The graph of one unit of a dump: lines as boxes, arrows from where a value is defined to each use, laid out here in layers.
-import { el, many, svg } from "./dom.js";
+import { el, plural, svg } from "./dom.js";
 import { drawArrow, drawBox } from "./graphdraw.js";
 
-const MOST = 300, BOX_CHARACTERS = 44, BOX_HEIGHT = 42, GAP = 14, LAYER_GAP = 34, ROW_WIDTH = 1100; // boxes; characters of a box; pixels
+const MAX_BOXES = 300, BOX_CHARACTERS = 44, BOX_HEIGHT = 42, GAP = 14, LAYER_GAP = 34, ROW_WIDTH = 1100; // boxes; characters of a box; pixels
 const CHANGES = /** @type {Record<string, string>} */ ({ "+": "added", "!": "changed", "~": "changed", ">": "moved" });
 
 /** @typedef {{x: number, width: number, layer: number, above: number[], below: number[]}} Place */
@@ -15,9 +15,9 @@ export function graphOf(lines, numbers) {
   const boxes = /** @type {{at: number, name: string, text: string, input: boolean, names: string[]}[]} */ ([]), defined = new Map();
   const uses = /** @type {[number, number, string][]} */ ([]), arrows = /** @type {Map<string, [number, number]>} */ (new Map());
   numbers.forEach((number, at) => {
-    const fact = lines[number][3];
-    if (!fact) return;
-    const [operation, results, operands] = fact, box = boxes.length;
+    const parsed = lines[number][3];
+    if (!parsed) return;
+    const [operation, results, operands] = parsed, box = boxes.length;
     boxes.push({ at, name: operation || "parameters", text: lines[number][0].trim(), input: !operands.length && results.length > 0, names: results });
     for (const name of operands) uses.push([defined.has(name) ? defined.get(name) : -1, box, name]);
     for (const name of results) defined.set(name, box);
@@ -34,23 +34,23 @@ export function graphOf(lines, numbers) {
  * @param {any[] | undefined} graphs of the data: a graph, or the number of an earlier step that has the same @param {number} step
  */
 export function liveGraphOf(graphs, step) {
-  const own = graphs ? graphs[step] : null, same = typeof own === "number", graph = same && graphs ? graphs[own] : own;
+  const entry = graphs ? graphs[step] : null, isRepeat = typeof entry === "number", graph = isRepeat && graphs ? graphs[entry] : entry;
   if (!graph) return null;
   const boxes = graph.boxes.map((/** @type {[string, string, number, string, string]} */ [name, text, input, , key], /** @type {number} */ at) => ({ at, name, text, input: !!input, names: [key] }));
-  const fates = graph.boxes.flatMap((/** @type {any[]} */ box, /** @type {number} */ at) => (same || !box[3] ? [] : [[at, box[3]]]));
-  return { noun: "node", count: graph.count, boxes, arrows: graph.arrows, signs: /** @type {Map<number, string> | null} */ (new Map(fates)) };
+  const changes = graph.boxes.flatMap((/** @type {any[]} */ box, /** @type {number} */ at) => (isRepeat || !box[3] ? [] : [[at, box[3]]]));
+  return { noun: "node", count: graph.count, boxes, arrows: graph.arrows, signs: /** @type {Map<number, string> | null} */ (new Map(changes)) };
 }
 
 /** Assign places to layers, order each layer by the mean position of its neighbours, and set each x. @param {Place[]} places */
 function arrange(places) {
   const layers = /** @type {number[][]} */ ([]);
   places.forEach((place, at) => (layers[place.layer] ||= []).push(at));
-  const rank = places.map(() => 0), mean = (/** @type {number[]} */ of, /** @type {number[]} */ by, /** @type {number} */ other) => (of.length ? of.reduce((sum, one) => sum + by[one], 0) / of.length : other);
-  const number = (/** @type {number[]} */ layer) => layer.forEach((at, order) => { rank[at] = order; });
+  const positions = places.map(() => 0), mean = (/** @type {number[]} */ of, /** @type {number[]} */ by, /** @type {number} */ other) => (of.length ? of.reduce((sum, one) => sum + by[one], 0) / of.length : other);
+  const number = (/** @type {number[]} */ layer) => layer.forEach((at, order) => { positions[at] = order; });
   layers.forEach(number);
   for (let turn = 0; turn < 6; turn++) {
     for (const layer of turn % 2 ? [...layers].reverse() : layers) {
-      const key = new Map(layer.map((at) => [at, mean(turn % 2 ? places[at].below : places[at].above, rank, rank[at])]));
+      const key = new Map(layer.map((at) => [at, mean(turn % 2 ? places[at].below : places[at].above, positions, positions[at])]));
       number(layer.sort((a, b) => (key.get(a) || 0) - (key.get(b) || 0)));
     }
   }
@@ -71,24 +71,24 @@ function arrange(places) {
 /**
  * The picture of a graph.
  * @param {ReturnType<typeof graphOf>} graph @param {Map<number, string>} signs the change of each line
- * @param {(names: string[]) => void} chosen
+ * @param {(names: string[]) => void} onSelect
  */
-export function pictureOf(graph, signs, chosen) {
-  const shown = graph.boxes.slice(0, MOST), arrows = graph.arrows.filter(([a, b]) => a < MOST && b < MOST);
-  const words = shown.map((box) => [box.name, box.text.length > BOX_CHARACTERS ? `${box.text.slice(0, BOX_CHARACTERS - 1)}…` : box.text]);
-  const width = words.map(([name, text]) => Math.max(60, 20 + 6.7 * Math.max(name.length * 1.1, text.length)));
+export function pictureOf(graph, signs, onSelect) {
+  const shown = graph.boxes.slice(0, MAX_BOXES), arrows = graph.arrows.filter(([a, b]) => a < MAX_BOXES && b < MAX_BOXES);
+  const labels = shown.map((box) => [box.name, box.text.length > BOX_CHARACTERS ? `${box.text.slice(0, BOX_CHARACTERS - 1)}…` : box.text]);
+  const width = labels.map(([name, text]) => Math.max(60, 20 + 6.7 * Math.max(name.length * 1.1, text.length)));
   const connected = new Set(arrows.flat()), layer = shown.map(() => 0);
   for (const [a, b] of [...arrows].sort((one, other) => one[1] - other[1])) if (a < b) layer[b] = Math.max(layer[b], layer[a] + 1);
   const places = /** @type {Place[]} */ ([]), at = new Map(), paths = /** @type {number[][]} */ ([]);
-  const put = (/** @type {number} */ wide, /** @type {number} */ deep) => places.push({ x: 0, width: wide, layer: deep, above: [], below: [] }) - 1;
-  shown.forEach((_, box) => { if (connected.has(box)) at.set(box, put(width[box], layer[box])); });
+  const addPlace = (/** @type {number} */ boxWidth, /** @type {number} */ layerNumber) => places.push({ x: 0, width: boxWidth, layer: layerNumber, above: [], below: [] }) - 1;
+  shown.forEach((_, box) => { if (connected.has(box)) at.set(box, addPlace(width[box], layer[box])); });
   for (const [a, b] of arrows) {
-    const way = [at.get(a)];
+    const path = [at.get(a)];
     // a free place for a long arrow between the boxes
-    for (let deep = layer[a] + 1; a < b && deep < layer[b]; deep++) way.push(put(6, deep));
-    way.push(at.get(b));
-    if (a < b) way.slice(1).forEach((place, step) => { places[way[step]].below.push(place); places[place].above.push(way[step]); });
-    paths.push(way);
+    for (let layerNumber = layer[a] + 1; a < b && layerNumber < layer[b]; layerNumber++) path.push(addPlace(6, layerNumber));
+    path.push(at.get(b));
+    if (a < b) path.slice(1).forEach((place, step) => { places[path[step]].below.push(place); places[place].above.push(path[step]); });
+    paths.push(path);
   }
   arrange(places);
   const left = Math.min(0, ...places.map((place) => place.x - place.width / 2)) - 30, right = Math.max(300, ...places.map((place) => place.x + place.width / 2)) + 30;
@@ -104,33 +104,33 @@ export function pictureOf(graph, signs, chosen) {
     x += width[box] + GAP;
     widest = Math.max(widest, x);
   });
-  const high = y + BOX_HEIGHT + 20, picture = svg("svg", { viewBox: `${left} 0 ${widest - left} ${high}`, width: widest - left, height: high, role: "img", "aria-label": `graph of ${many(shown.length, graph.noun)}` });
+  const height = y + BOX_HEIGHT + 20, picture = svg("svg", { viewBox: `${left} 0 ${widest - left} ${height}`, width: widest - left, height: height, role: "img", "aria-label": `graph of ${plural(shown.length, graph.noun)}` });
   const mark = (/** @type {number} */ box) => (graph.signs || signs).get(box) || "";
-  for (const way of paths) picture.append(drawArrow(route(way.map((place) => places[place]), top), ""));
+  for (const path of paths) picture.append(drawArrow(route(path.map((place) => places[place]), top), ""));
   shown.forEach((box, number) => {
     const [cx, cy] = middle.get(number) || [0, 0];
-    const drawn = drawBox([width[number], BOX_HEIGHT, box.input ? "input" : "op", CHANGES[mark(box.at)] || mark(box.at), "", words[number], "", "", ""], cx, cy);
-    drawn.append(svg("title", {}, box.text.slice(0, 600)));
-    drawn.addEventListener("click", () => chosen(box.names));
-    picture.append(drawn);
+    const group = drawBox([width[number], BOX_HEIGHT, box.input ? "input" : "op", CHANGES[mark(box.at)] || mark(box.at), "", labels[number], "", "", ""], cx, cy);
+    group.append(svg("title", {}, box.text.slice(0, 600)));
+    group.addEventListener("click", () => onSelect(box.names));
+    picture.append(group);
   });
   const [boxes, arrowCount] = graph.count;
-  return [el("div", "pl-above", `${many(boxes, graph.noun)}, ${many(arrowCount, "arrow")}${boxes > shown.length ? `; the first ${MOST} ${graph.noun}s are drawn` : ""}`), picture];
+  return [el("div", "pl-above", `${plural(boxes, graph.noun)}, ${plural(arrowCount, "arrow")}${boxes > shown.length ? `; the first ${MAX_BOXES} ${graph.noun}s are drawn` : ""}`), picture];
 }
 
 /**
  * The curve of an arrow along its places; an upward arrow bends around at the right.
- * @param {Place[]} way @param {(place: Place) => number} top
+ * @param {Place[]} path @param {(place: Place) => number} top
  */
-function route(way, top) {
-  const first = way[0], last = way[way.length - 1], start = top(first) + BOX_HEIGHT, end = top(last);
+function route(path, top) {
+  const first = path[0], last = path[path.length - 1], start = top(first) + BOX_HEIGHT, end = top(last);
   const points = [first.x, start];
   if (end < start) {
     const side = Math.max(first.x + first.width / 2, last.x + last.width / 2) + 24;
     return [...points, first.x, start + LAYER_GAP, side, start + LAYER_GAP, side, (start + end) / 2, side, end - LAYER_GAP, last.x, end - LAYER_GAP, last.x, end];
   }
   let [x, y] = points;
-  for (const place of way.slice(1)) {
+  for (const place of path.slice(1)) {
     const to = top(place), half = (y + to) / 2;
     points.push(x, half, place.x, half, place.x, to);
     if (place !== last) points.push(place.x, to + BOX_HEIGHT / 3, place.x, to + (2 * BOX_HEIGHT) / 3, place.x, to + BOX_HEIGHT);

@@ -1,5 +1,5 @@
 // The keys of the view of a dump, as listed in its help.
-import { nextApart } from "./dumpcompare.js";
+import { nextDifference } from "./dumpcompare.js";
 
 const STEP = 0; // index of the step of a version of a unit
 
@@ -10,20 +10,20 @@ export const DUMP_KEYS = /** @type {[string, string][]} */ ([
   ["● ○", "changed something, nothing"], ["◌", "the dump does not prove it"], ["?", "after a sign: assumed, not proved by the dump"], ["⊘ ✕", "removed what it ran on, failed"],
 ]);
 
-/** The action of each key. @param {any} parts of the view @returns {Record<string, (event: KeyboardEvent) => unknown>} */
+/** The action of each key. @param {any} view its parts @returns {Record<string, (event: KeyboardEvent) => unknown>} */
 export function dumpActions({ model, root, step, list, search, results, showHelp }) {
-  const along = (/** @type {number} */ way) => {
-    const apart = step.tab === "compared" ? nextApart(model.get("data"), list.at, way) : -1;
-    if (apart >= 0) list.choose(apart);
+  const goAlongUnit = (/** @type {number} */ direction) => {
+    const difference = step.tab === "compared" ? nextDifference(model.get("data"), list.at, direction) : -1;
+    if (difference >= 0) list.choose(difference);
     if (step.unit < 0 || step.tab === "compared") return;
-    const steps = model.get("data").units[step.unit].versions.map((/** @type {any} */ v) => v[STEP] - 1).filter((/** @type {number} */ at) => (at - list.at) * way > 0);
-    if (steps.length) list.choose(way > 0 ? steps[0] : steps[steps.length - 1]);
+    const steps = model.get("data").units[step.unit].versions.map((/** @type {any} */ v) => v[STEP] - 1).filter((/** @type {number} */ at) => (at - list.at) * direction > 0);
+    if (steps.length) list.choose(direction > 0 ? steps[0] : steps[steps.length - 1]);
   };
   return {
     "?": showHelp, j: () => list.step(1), k: () => list.step(-1), ArrowDown: () => list.step(1), ArrowUp: () => list.step(-1),
     g: () => list.choose(list.shown[0]), G: () => list.choose(list.shown[list.shown.length - 1]), "/": () => list.search.focus(), t: () => search.focus(),
-    c: () => list.toggleChanged(), n: () => along(1), p: () => along(-1), 1: () => step.choose("changes"), 2: () => step.choose("text"), 3: () => step.choose("graph"), 4: () => step.choose("times"), 5: () => step.choose("compared"),
+    c: () => list.toggleChanged(), n: () => goAlongUnit(1), p: () => goAlongUnit(-1), 1: () => step.choose("changes"), 2: () => step.choose("text"), 3: () => step.choose("graph"), 4: () => step.choose("times"), 5: () => step.choose("compared"),
     h: () => { step.toggleNoise(); root.focus(); }, a: () => step.allButton.click(), b: () => step.blameButton.click(), Enter: () => root.focus(),
-    Escape: () => { if (step.tab === "times") step.times.clear(); results.hidden = true; step.pick(""); root.focus(); },
+    Escape: () => { if (step.tab === "times") step.times.clear(); results.hidden = true; step.followName(""); root.focus(); },
   };
 }

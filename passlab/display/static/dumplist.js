@@ -1,17 +1,17 @@
 // The list of passes of a dump: names, units and verdicts, with a search and filters.
-import { button, el, grouped, keys } from "./dom.js";
+import { button, el, formatCount } from "./dom.js";
 
 const SIGNS = /** @type {Record<string, [string, string]>} */ ({
-  changed: ["●", "pl-more-of"], unchanged: ["○", ""], unknown: ["◌", "pl-attribute"], invalidated: ["⊘", "pl-less-of"],
-  filtered: ["–", ""], ignored: ["–", ""], failed: ["✕", "pl-less-of"],
+  changed: ["●", "pl-increase"], unchanged: ["○", ""], unknown: ["◌", "pl-attribute"], invalidated: ["⊘", "pl-decrease"],
+  filtered: ["–", ""], ignored: ["–", ""], failed: ["✕", "pl-decrease"],
 });
 const [NAME, UNIT, VERDICT, ASSUMED, , PARENT, PHASE] = Array(7).keys();
 
 /** The list of passes. */
 export class DumpList {
-  /** @param {(at: number) => void} chosen */
-  constructor(chosen) {
-    this.chosen = chosen;
+  /** @param {(at: number) => void} onSelect */
+  constructor(onSelect) {
+    this.onSelect = onSelect;
     this.at = -1;
     this.steps = /** @type {any[]} */ ([]);
     this.hidden = new Set();
@@ -43,14 +43,14 @@ export class DumpList {
     const word = this.search.value.trim().toLowerCase();
     this.shown = this.steps.flatMap((step, at) =>
       (this.hidden.has(step[VERDICT]) || (word && !`${at + 1} ${step[NAME]} ${step[UNIT]} ${step[PHASE]}`.toLowerCase().includes(word)) ? [] : [at]));
-    const counted = new Map();
-    for (const step of this.steps) counted.set(step[VERDICT], (counted.get(step[VERDICT]) || 0) + 1);
-    this.filters.replaceChildren(...Object.keys(SIGNS).filter((name) => counted.has(name)).map((name) => {
+    const counts = new Map();
+    for (const step of this.steps) counts.set(step[VERDICT], (counts.get(step[VERDICT]) || 0) + 1);
+    this.filters.replaceChildren(...Object.keys(SIGNS).filter((name) => counts.has(name)).map((name) => {
       const one = button(name, () => {
         if (!this.hidden.delete(name)) this.hidden.add(name);
         this.draw();
       });
-      one.replaceChildren(el("span", `pl-dump-sign ${SIGNS[name][1]}`, SIGNS[name][0]), `${grouped(counted.get(name))} ${name}`);
+      one.replaceChildren(el("span", `pl-dump-sign ${SIGNS[name][1]}`, SIGNS[name][0]), `${formatCount(counts.get(name))} ${name}`);
       one.title = `${name} (show or hide)`;
       one.setAttribute("aria-pressed", String(!this.hidden.has(name)));
       return one;
@@ -65,18 +65,18 @@ export class DumpList {
   /** Draw the visible rows: a dump may have thousands. */
   paint() {
     if (!this.space) return;
-    const first = Math.max(0, Math.floor(this.list.scrollTop / 30) - 5), high = (this.list.clientHeight || 600) / 30;
-    const rows = this.shown.slice(first, first + high + 12).map((at, place) => {
-      const step = this.steps[at], [sign, look] = SIGNS[step[VERDICT]] || ["?", ""];
+    const first = Math.max(0, Math.floor(this.list.scrollTop / 30) - 5), visibleCount = (this.list.clientHeight || 600) / 30;
+    const rows = this.shown.slice(first, first + visibleCount + 12).map((at, place) => {
+      const step = this.steps[at], [sign, className] = SIGNS[step[VERDICT]] || ["?", ""];
       const row = el("div", `pl-pass pl-pass-${step[VERDICT] === "failed" ? "failed" : step[VERDICT] === "unchanged" ? "unchanged" : "changed"}`,
-        el("span", `pl-dump-sign ${look}`, sign, step[ASSUMED] ? "?" : ""), el("span", "pl-pass-id", String(at + 1)),
+        el("span", `pl-dump-sign ${className}`, sign, step[ASSUMED] ? "?" : ""), el("span", "pl-pass-id", String(at + 1)),
         el("span", "pl-pass-name", step[PARENT] ? "· " : "", step[NAME].replace(/^(?:\w+::)+/, "")), el("span", "pl-time pl-dump-unit", step[UNIT]));
       row.dataset.at = String(at);
       row.title = `${step[NAME]} on ${step[UNIT]}: ${step[VERDICT]}${step[ASSUMED] ? " (assumed)" : ""}`;
       row.setAttribute("role", "option");
       row.setAttribute("aria-selected", String(at === this.at));
       row.classList.toggle("pl-pass-assumed", Boolean(step[ASSUMED])); // the verdict is not in the dump itself
-      row.classList.toggle("pl-chosen", at === this.at);
+      row.classList.toggle("pl-active", at === this.at);
       row.style.top = `${(first + place) * 30}px`;
       return row;
     });
@@ -96,7 +96,7 @@ export class DumpList {
     if (top < this.list.scrollTop) this.list.scrollTop = top;
     else if (top + 30 > this.list.scrollTop + this.list.clientHeight) this.list.scrollTop = top + 30 - this.list.clientHeight;
     this.paint();
-    this.chosen(at);
+    this.onSelect(at);
   }
 
   /** @param {number} by */

@@ -1,9 +1,9 @@
 // The widget of a dataflow graph.
-import { button, el, grouped, help, keys } from "./dom.js";
+import { button, el, formatCount, createHelp, bindKeys } from "./dom.js";
 import { GraphPane } from "./graphpane.js";
 import { mountPane, Selection } from "./selection.js";
 
-const LEAST = 160, MOST = 475, LARGE = 620, MARGINS = 56; // pixels: a picture of one piece, a sheet, and the margin around it
+const MIN_HEIGHT = 160, MAX_HEIGHT = 475, SHEET_HEIGHT = 620, MARGINS = 56; // pixels: a picture of one piece, a sheet, and the margin around it
 
 const KEYS = /** @type {[string, string][]} */ ([
   ["drag", "move the graph"], ["+ −", "zoom in, out (or Ctrl and wheel)"], ["0", "show everything"], ["c", "center the selected box"],
@@ -12,7 +12,7 @@ const KEYS = /** @type {[string, string][]} */ ([
 ]);
 
 /** @param {number} count */
-const boxes = (count) => `${grouped(count)} box${count === 1 ? "" : "es"}`;
+const boxes = (count) => `${formatCount(count)} box${count === 1 ? "" : "es"}`;
 
 /** @param {{model: any, el: HTMLElement}} context */
 function render({ model, el: host }) {
@@ -23,21 +23,21 @@ function render({ model, el: host }) {
   find.placeholder = "find";
   find.setAttribute("aria-label", "find in the graph");
   const selection = new Selection(), pane = new GraphPane(undefined, selection);
-  const keyHelp = help(root, KEYS);
+  const keyHelp = createHelp(root, KEYS);
   const fold = button("fused functions", () => model.send({ fold: !model.get("data").folded }));
   fold.title = "each fused function as one box, or all its operators (needs the running kernel)";
   root.prepend(el("div", "pl-bar", title, el("span", "pl-grow"), fold, hitCount, find, button("?", () => keyHelp())), pane.element);
   const count = () => { hitCount.textContent = find.value.trim() ? boxes(pane.count(find.value)) : ""; };
   find.addEventListener("input", count);
   find.addEventListener("keydown", (event) => event.key === "Enter" && pane.find(find.value, event.shiftKey ? -1 : 1));
-  keys(root, { ...pane.keys(), "?": () => keyHelp(), "/": () => find.focus(), Enter: () => false });
+  bindKeys(root, { ...pane.keys(), "?": () => keyHelp(), "/": () => find.focus(), Enter: () => false });
   const update = () => {
     const data = model.get("data");
     title.textContent = data.title;
     fold.hidden = !data.fused || typeof model.send !== "function";
     fold.textContent = data.folded ? "open fused functions" : "fold fused functions";
-    const high = data.items && data.items.length === 1 && Array.isArray(data.items[0]) ? data.layouts[0].size[1] : LARGE;
-    if (data.items) root.style.setProperty("--pl-graph-height", `${Math.max(LEAST, Math.min(data.items.length > 1 ? LARGE : MOST, high + MARGINS))}px`);
+    const height = data.items && data.items.length === 1 && Array.isArray(data.items[0]) ? data.layouts[0].size[1] : SHEET_HEIGHT;
+    if (data.items) root.style.setProperty("--pl-graph-height", `${Math.max(MIN_HEIGHT, Math.min(data.items.length > 1 ? SHEET_HEIGHT : MAX_HEIGHT, height + MARGINS))}px`);
     pane.fitted = false;
     pane.show(data);
   };

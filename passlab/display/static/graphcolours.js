@@ -4,8 +4,8 @@ import { el } from "./dom.js";
 const FIXED = ["family", "kind"], STRONGEST = 65; // percent of ink of the largest number
 
 export class Colours {
-  /** @param {() => void} changed hears that another one was chosen */
-  constructor(changed) {
+  /** @param {() => void} onChange called when another series is selected */
+  constructor(onChange) {
     this.name = "family";
     this.values = /** @type {Record<string, (number | null)[]>} */ ({});
     this.element = /** @type {HTMLSelectElement} */ (el("select", "pl-colours"));
@@ -13,7 +13,7 @@ export class Colours {
     this.element.setAttribute("aria-label", "what the colours of the boxes mean");
     this.element.addEventListener("change", () => {
       this.name = this.element.value;
-      changed();
+      onChange();
     });
   }
 
@@ -30,13 +30,13 @@ export class Colours {
     this.element.value = this.name;
   }
 
-  /** Colour boxes from light to strong by the chosen series; without one the style sheet does it. @param {Map<number, SVGElement>} boxes */
+  /** Colour boxes from light to strong by the selected series; without one the style sheet does it. @param {Map<number, SVGElement>} boxes */
   paint(boxes) {
     const values = FIXED.includes(this.name) ? undefined : this.values[this.name];
-    const most = values ? Math.max(...values.map((value) => value ?? 0), 1e-30) : 0;
+    const max = values ? Math.max(...values.map((value) => value ?? 0), 1e-30) : 0;
     for (const [number, box] of boxes) {
       const value = values ? values[number] : null, rect = /** @type {SVGElement} */ (box.firstElementChild);
-      const ink = value === null ? 0 : Math.round(STRONGEST * Math.sqrt(Math.max(0, value) / most));
+      const ink = value === null ? 0 : Math.round(STRONGEST * Math.sqrt(Math.max(0, value) / max));
       rect.style.fill = value === null ? "" : `color-mix(in srgb, var(--pl-rust) ${ink}%, var(--pl-bg))`;
     }
   }

@@ -1,5 +1,5 @@
 // The keys of a graph, and the neighbourhood of a box: the boxes within a few arrows; all others are dimmed.
-const LARGEST = 4; // arrows
+const MAX_RADIUS = 4; // arrows
 
 export class Radius {
   /** @param {any} pane */
@@ -9,38 +9,38 @@ export class Radius {
   }
 
   /** Increase the radius by one arrow; after the largest, show everything. */
-  turn() {
+  grow() {
     const { pane } = this;
     if (pane.selectedBox() < 0) pane.goto(0);
-    this.arrows = (this.arrows + 1) % (LARGEST + 1);
+    this.arrows = (this.arrows + 1) % (MAX_RADIUS + 1);
     this.update();
     if (!this.arrows) return pane.fit();
     this.fit();
   }
 
   /** The boxes within the radius of the selected one. @returns {Set<number>} */
-  near() {
-    const { pane } = this, start = pane.selectedBox(), near = new Set(start < 0 ? [] : [start]);
-    let edge = [...near];
+  neighbourhood() {
+    const { pane } = this, start = pane.selectedBox(), neighbourhood = new Set(start < 0 ? [] : [start]);
+    let edge = [...neighbourhood];
     for (let i = 0; i < this.arrows; i++) {
-      edge = edge.flatMap((box) => [...pane.into[box], ...pane.out[box]]).filter((box) => !near.has(box));
-      for (const box of edge) near.add(box);
+      edge = edge.flatMap((box) => [...pane.inputs[box], ...pane.outputs[box]]).filter((box) => !neighbourhood.has(box));
+      for (const box of edge) neighbourhood.add(box);
     }
-    return near;
+    return neighbourhood;
   }
 
   /** Dim the boxes outside. */
   update() {
-    const { pane } = this, near = this.arrows ? this.near() : null, some = near !== null && near.size > 0;
-    for (const [number, box] of pane.boxes || []) box.classList.toggle("pl-beyond", some && !near.has(number));
-    for (const [arrow, source, target] of pane.arrows || []) arrow.classList.toggle("pl-beyond", some && !(near.has(source) && near.has(target)));
+    const { pane } = this, neighbourhood = this.arrows ? this.neighbourhood() : null, some = neighbourhood !== null && neighbourhood.size > 0;
+    for (const [number, box] of pane.boxes || []) box.classList.toggle("pl-outside-radius", some && !neighbourhood.has(number));
+    for (const [arrow, source, target] of pane.arrows || []) arrow.classList.toggle("pl-outside-radius", some && !(neighbourhood.has(source) && neighbourhood.has(target)));
     pane.element.classList.toggle("pl-in-radius", some);
     pane.element.dataset.radius = String(some ? this.arrows : 0);
   }
 
   /** Zoom to the neighbourhood. */
   fit() {
-    const { pane } = this, places = [...this.near()].flatMap((box) => (pane.places.has(box) ? [pane.places.get(box)] : []));
+    const { pane } = this, places = [...this.neighbourhood()].flatMap((box) => (pane.places.has(box) ? [pane.places.get(box)] : []));
     if (!places.length) return;
     const xs = places.map(([x]) => x), ys = places.map(([, y]) => y), [left, right, top, bottom] = [Math.min(...xs) - 90, Math.max(...xs) + 90, Math.min(...ys) - 50, Math.max(...ys) + 50];
     const { clientWidth: w, clientHeight: h } = pane.canvas, scale = Math.min(1.2, w / (right - left), h / (bottom - top));
@@ -50,8 +50,8 @@ export class Radius {
 
 /** The actions of the keys in a graph. @param {any} pane @returns {Record<string, (event: KeyboardEvent) => unknown>} */
 export const graphKeys = (pane) => ({
-  "+": () => pane.zoom(1.25), "=": () => pane.zoom(1.25), "-": () => pane.zoom(0.8), 0: () => pane.fit(), f: () => pane.toggleAll(), r: () => pane.radius.turn(),
+  "+": () => pane.zoom(1.25), "=": () => pane.zoom(1.25), "-": () => pane.zoom(0.8), 0: () => pane.fit(), f: () => pane.toggleAll(), r: () => pane.radius.grow(),
   c: () => pane.centre(Math.max(0, pane.selectedBox()), true),
-  ArrowDown: () => pane.walk("out"), ArrowUp: () => pane.walk("into"), ArrowLeft: () => pane.beside(-1), ArrowRight: () => pane.beside(1),
-  Escape: () => pane.pick(-1),
+  ArrowDown: () => pane.selectNeighbour("outputs"), ArrowUp: () => pane.selectNeighbour("inputs"), ArrowLeft: () => pane.selectSibling(-1), ArrowRight: () => pane.selectSibling(1),
+  Escape: () => pane.select(-1),
 });

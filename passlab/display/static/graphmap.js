@@ -4,9 +4,9 @@ import { svg } from "./dom.js";
 const SIZE = 150, PAD = 8; // pixels: the map, and its margin
 
 export class Minimap {
-  /** @param {(x: number, y: number) => void} go hears which point of the sheet was clicked */
-  constructor(go) {
-    this.go = go;
+  /** @param {(x: number, y: number) => void} onJump called with the clicked point of the sheet */
+  constructor(onJump) {
+    this.onJump = onJump;
     this.width = 0;
     this.height = 0;
     this.view = svg("rect", { class: "pl-map-view", rx: 4 });
@@ -21,8 +21,8 @@ export class Minimap {
   show({ width, height, columns, frames }) {
     [this.width, this.height] = [width, height];
     this.element.setAttribute("viewBox", `${-PAD} ${-PAD} ${width + 2 * PAD} ${height + 2 * PAD}`);
-    const rect = (/** @type {number} */ x, /** @type {number} */ y, /** @type {number} */ w, /** @type {number} */ h, /** @type {string} */ look) =>
-      svg("rect", { x, y, width: w, height: h, class: look, rx: 6 });
+    const rect = (/** @type {number} */ x, /** @type {number} */ y, /** @type {number} */ w, /** @type {number} */ h, /** @type {string} */ className) =>
+      svg("rect", { x, y, width: w, height: h, class: className, rx: 6 });
     this.element.replaceChildren(...columns.map(([x, w, h]) => rect(x, 0, w, h, "pl-map-column")),
       ...frames.map((frame) => rect(frame.x, frame.y, frame.width, frame.height, "pl-map-frame")), this.view);
   }
@@ -40,6 +40,6 @@ export class Minimap {
   jump(event) {
     const frame = this.element.getBoundingClientRect(), [w, h] = [this.width + 2 * PAD, this.height + 2 * PAD];
     const scale = Math.min(frame.width / w, frame.height / h);
-    this.go((event.clientX - frame.left - (frame.width - w * scale) / 2) / scale - PAD, (event.clientY - frame.top - (frame.height - h * scale) / 2) / scale - PAD);
+    this.onJump((event.clientX - frame.left - (frame.width - w * scale) / 2) / scale - PAD, (event.clientY - frame.top - (frame.height - h * scale) / 2) / scale - PAD);
   }
 }

@@ -7,12 +7,12 @@ export class GraphPair {
   constructor(after, selection) {
     this.after = after;
     this.before = new GraphPane(undefined, selection);
-    this.shown = false;
+    this.isShown = false;
     this.busy = false; // while one follows the other
-    this.element = el("div", "pl-graph-pair", el("div", "pl-graph-side", el("div", "pl-graph-when", "before"), this.before.element), el("div", "pl-graph-side", el("div", "pl-graph-when", "after"), after.element));
+    this.element = el("div", "pl-graph-pair", el("div", "pl-graph-side", el("div", "pl-graph-caption", "before"), this.before.element), el("div", "pl-graph-side", el("div", "pl-graph-caption", "after"), after.element));
     this.join(this.before, after);
     this.join(after, this.before);
-    selection.listen(() => this.shown && this.align());
+    selection.listen(() => this.isShown && this.align());
   }
 
   /** Move one pane when the other is moved. @param {GraphPane} one @param {GraphPane} other */
@@ -21,7 +21,7 @@ export class GraphPair {
     one.place = (x, y, scale) => {
       const [dx, dy, by] = [x - one.x, y - one.y, scale / one.scale];
       place.call(one, x, y, scale);
-      if (!this.shown || this.busy || !other.sheet || one.sheet === null || !one.fitted || !other.fitted) return;
+      if (!this.isShown || this.busy || !other.sheet || one.sheet === null || !one.fitted || !other.fitted) return;
       this.busy = true;
       if (by === 1) other.place(other.x + dx, other.y + dy, other.scale);
       else other.place(x + (other.x - (x - dx)) * by, y + (other.y - (y - dy)) * by, other.scale * by);
@@ -31,8 +31,8 @@ export class GraphPair {
 
   /** Show both graphs, or the one after alone. @param {any} before its data, null for none */
   show(before) {
-    this.shown = before !== null;
-    this.element.classList.toggle("pl-both", this.shown);
+    this.isShown = before !== null;
+    this.element.classList.toggle("pl-paired", this.isShown);
     if (before) this.before.show(before);
   }
 

@@ -1,7 +1,7 @@
 // A dataflow graph with navigation: pan, zoom, fold, search, colours, a minimap, and one selection with all other views.
 import { button, el, ICONS, svg } from "./dom.js";
 import { Colours } from "./graphcolours.js";
-import { drawFrame, drawJoint, fitName } from "./graphdraw.js";
+import { drawFrame, drawConnector, fitName } from "./graphdraw.js";
 import { graphKeys, Radius } from "./graphkeys.js";
 import { Minimap } from "./graphmap.js";
 import { saveDrawing } from "./graphsave.js";
@@ -13,17 +13,17 @@ const NEAR = 0.75, FAR = 0.22; // the scale from which details are shown, and be
 
 export class GraphPane {
   /**
-   * @param {(box: number) => void} [picks] hears which box was selected, -1 for none
+   * @param {(box: number) => void} [onSelect] called with the selected box, -1 for none
    * @param {import("./selection.js").Selection} [selection]
    */
-  constructor(picks, selection) {
-    this.picks = picks || (() => {});
+  constructor(onSelect, selection) {
+    this.onSelect = onSelect || (() => {});
     this.selection = selection;
     this.data = /** @type {any} */ (null);
-    this.open = /** @type {Set<string>} */ (new Set()); // repeats that are unfolded
-    this.closed = /** @type {Set<number>} */ (new Set()); // groups that are one box
+    this.unfolded = /** @type {Set<string>} */ (new Set()); // repeats that are unfolded
+    this.closedGroups = /** @type {Set<number>} */ (new Set()); // groups that are one box
     this.places = /** @type {Map<number, [number, number]>} */ (new Map()); // of boxes that are drawn
-    this.picked = -1;
+    this.selected = -1;
     this.path = /** @type {number[]} */ ([]); // the boxes visited along arrows
     [this.x, this.y, this.scale] = [0, 0, 1];
     this.fitted = false;
@@ -38,14 +38,14 @@ export class GraphPane {
     this.sheet = /** @type {import("./graphsheet.js").Sheet | null} */ (null);
     this.parents = /** @type {Map<number, number>} */ (new Map()); // of groups
     this.canvas = svg("svg", { class: "pl-canvas", tabindex: 0, role: "img" }, this.scene);
-    this.about = el("div", "pl-about");
-    this.about.hidden = true;
-    this.map = new Minimap((x, y) => this.jump(x, y));
+    this.details = el("div", "pl-details");
+    this.details.hidden = true;
+    this.map = new Minimap((x, y) => this.centreOn(x, y));
     this.colours = new Colours(() => this.paint());
     this.tools = el("div", "pl-tools", this.colours.element, button("unfold every repeat (f)", () => this.toggleAll(), ICONS.fold), button("larger (+)", () => this.zoom(1.25), ICONS.plus),
       button("smaller (-)", () => this.zoom(0.8), ICONS.minus), button("everything (0)", () => this.fit(), ICONS.fit), button("save as SVG, with Shift as PNG", () => this.save(), ICONS.save));
     this.tools.addEventListener("click", (event) => { this.shift = event.shiftKey; }, true);
-    this.element = el("div", "pl-pane pl-graph", /** @type {any} */ (this.canvas), /** @type {any} */ (this.map.element), this.tools, this.about);
+    this.element = el("div", "pl-pane pl-graph", /** @type {any} */ (this.canvas), /** @type {any} */ (this.map.element), this.tools, this.details);
   }
 
   listen() {
@@ -69,10 +69,10 @@ export class GraphPane {
       if (moved) return;
       const target = /** @type {Element} */ (event.target), box = target.closest(".pl-box"), frame = target.closest(".pl-frame-of");
       const group = target.closest(".pl-group-name, .pl-folded");
-      if (box) return this.pick(Number(box.getAttribute("data-box")));
+      if (box) return this.select(Number(box.getAttribute("data-box")));
       if (group) return this.toggleGroup(Number(group.getAttribute("data-group")));
       if (frame) return this.toggle(/** @type {string} */ (frame.getAttribute("data-path")));
-      this.pick(-1);
+      this.select(-1);
     });
     canvas.addEventListener("wheel", (event) => { // unmodified scrolling scrolls the page
       if (!event.ctrlKey && !event.metaKey) return;
@@ -80,18 +80,18 @@ export class GraphPane {
       const frame = canvas.getBoundingClientRect();
       this.zoom(Math.exp(-event.deltaY / 300), event.clientX - frame.left, event.clientY - frame.top);
     }, { passive: false });
-    this.watch = new ResizeObserver(() => this.resized());
-    this.watch.observe(canvas);
+    this.resizeObserver = new ResizeObserver(() => this.onResize());
+    this.resizeObserver.observe(canvas);
   }
 
   /** The canvas has another size, or is shown for the first time. */
-  resized() {
+  onResize() {
     const { clientWidth, clientHeight } = this.canvas;
     if (!clientWidth || !this.data) return;
-    const other = !this.window || Math.abs(this.window[0] - clientWidth) > 60 || Math.abs(this.window[1] - clientHeight) > 60;
-    if (this.sheet && !other && this.fitted) return this.start();
+    const other = !this.fittedSize || Math.abs(this.fittedSize[0] - clientWidth) > 60 || Math.abs(this.fittedSize[1] - clientHeight) > 60;
+    if (this.sheet && !other && this.fitted) return this.showInitial();
     this.arrange();
-    this.start();
+    this.showInitial();
   }
 
   /** Show a graph. @param {any} data */
@@ -99,23 +99,23 @@ export class GraphPane {
     if (this.data === data) return;
     const offset = this.selectedOffset();
     this.data = data;
-    this.picked = -1;
+    this.selected = -1;
     this.path = [];
-    this.closed = new Set();
-    this.about.hidden = true;
+    this.closedGroups = new Set();
+    this.details.hidden = true;
     this.sheet = null;
     this.canvas.setAttribute("aria-label", `dataflow graph: ${data.title}`);
-    this.into = data.boxes.map(() => /** @type {number[]} */ ([]));
-    this.out = data.boxes.map(() => /** @type {number[]} */ ([]));
+    this.inputs = data.boxes.map(() => /** @type {number[]} */ ([]));
+    this.outputs = data.boxes.map(() => /** @type {number[]} */ ([]));
     for (const [source, target] of data.arrows) {
-      this.into[target].push(source);
-      this.out[source].push(target);
+      this.inputs[target].push(source);
+      this.outputs[source].push(target);
     }
     this.parents = new Map(data.groups.map((/** @type {any} */ group) => [group[0], group[1]]));
     this.colours.show(data.values || {});
-    if (!this.canvas.clientWidth) return; // `resized` draws as soon as there is room
+    if (!this.canvas.clientWidth) return; // `onResize` draws as soon as there is room
     this.arrange();
-    if (!this.keepOffset(offset) && !this.fitted) this.start();
+    if (!this.keepOffset(offset) && !this.fitted) this.showInitial();
   }
 
   /** The position of a selected box on the screen, null for none. @returns {[number, number] | null} */
@@ -127,7 +127,7 @@ export class GraphPane {
   /** The first box of the selection that is drawn, -1 for none. */
   selectedBox() {
     const { selection, data } = this;
-    if (!data || !selection || selection.empty) return this.picked;
+    if (!data || !selection || selection.empty) return this.selected;
     return data.boxes.findIndex((/** @type {any} */ box, /** @type {number} */ number) => this.places.has(number) && selection.has(box[7][0] ?? -1));
   }
 
@@ -139,10 +139,10 @@ export class GraphPane {
     return true;
   }
 
-  /** Lay everything out for the current window, and draw it. */
+  /** Lay out all boxes for the size of the canvas, and draw them. */
   arrange() {
-    this.window = [this.canvas.clientWidth, this.canvas.clientHeight];
-    this.sheet = pack(this.data, this.open, this.window[0] - 2 * MARGIN, this.window[1] - 2 * MARGIN);
+    this.fittedSize = [this.canvas.clientWidth, this.canvas.clientHeight];
+    this.sheet = pack(this.data, this.unfolded, this.fittedSize[0] - 2 * MARGIN, this.fittedSize[1] - 2 * MARGIN);
     const { pieces, frames, joints } = this.sheet;
     this.boxes = /** @type {Map<number, SVGElement>} */ (new Map());
     this.places = new Map();
@@ -153,9 +153,9 @@ export class GraphPane {
       return element;
     });
     for (const { layout, boxes, x, y } of pieces) boxes.forEach((number, at) => this.places.set(number, [x + layout.at[2 * at], y + layout.at[2 * at + 1]]));
-    this.scene.replaceChildren(...this.frames, ...joints.map(drawJoint), ...this.slices.take(pieces));
+    this.scene.replaceChildren(...this.frames, ...joints.map(drawConnector), ...this.slices.setPieces(pieces));
     this.map.show(this.sheet);
-    this.slices.start();
+    this.slices.showInitial();
     this.place(this.x, this.y, this.scale);
   }
 
@@ -175,75 +175,75 @@ export class GraphPane {
 
   /** Hide the contents of closed groups. */
   updateGroups() {
-    const hidden = (/** @type {number} */ box) => box >= 0 && [...this.closed].some((outer) => this.within(this.data.boxes[box][4], outer));
+    const hidden = (/** @type {number} */ box) => box >= 0 && [...this.closedGroups].some((outer) => this.within(this.data.boxes[box][4], outer));
     for (const [number, box] of this.boxes || []) box.classList.toggle("pl-hidden", hidden(number));
     for (const [arrow, source, target] of this.arrows || []) arrow.classList.toggle("pl-hidden", hidden(source) && hidden(target));
-    for (const cover of this.scene.querySelectorAll(".pl-folded")) cover.classList.toggle("pl-hidden", !this.closed.has(Number(cover.getAttribute("data-group"))));
+    for (const cover of this.scene.querySelectorAll(".pl-folded")) cover.classList.toggle("pl-hidden", !this.closedGroups.has(Number(cover.getAttribute("data-group"))));
   }
 
   /** Draw a group as one box, or open it. @param {number} group */
   toggleGroup(group) {
-    if (!this.closed.delete(group)) this.closed.add(group);
+    if (!this.closedGroups.delete(group)) this.closedGroups.add(group);
     this.updateGroups();
     return true;
   }
 
-  // ---------------------------------------------------------------- selection
+  // ---- selection
   /** Highlight the selected boxes, their arrows, and the frames of identical bodies. */
   updateSelection() {
     if (!this.data || !this.boxes) return;
     const { selection } = this;
-    const mine = this.picked < 0 ? -1 : this.data.boxes[this.picked][7][0] ?? -1;
-    if (selection && mine >= 0 && !selection.nodes.includes(mine)) { // another view has changed the selection
-      this.picked = -1;
-      this.about.hidden = true;
+    const own = this.selected < 0 ? -1 : this.data.boxes[this.selected][7][0] ?? -1;
+    if (selection && own >= 0 && !selection.nodes.includes(own)) { // another view has changed the selection
+      this.selected = -1;
+      this.details.hidden = true;
     }
-    const isSelected = (/** @type {number} */ number) => number === this.picked || (!!selection && this.data.boxes[number][7].some((/** @type {number} */ node) => selection.has(node)));
-    const chosen = new Set();
+    const isSelected = (/** @type {number} */ number) => number === this.selected || (!!selection && this.data.boxes[number][7].some((/** @type {number} */ node) => selection.has(node)));
+    const selectedBoxes = new Set();
     for (const [number, box] of this.boxes) {
-      const is = isSelected(number);
-      box.classList.toggle("pl-picked", is);
-      if (is) chosen.add(number);
+      const isInSelection = isSelected(number);
+      box.classList.toggle("pl-selected-box", isInSelection);
+      if (isInSelection) selectedBoxes.add(number);
     }
     for (const [arrow, source, target] of this.arrows || []) {
-      arrow.classList.toggle("pl-in", chosen.has(target));
-      arrow.classList.toggle("pl-out", chosen.has(source));
+      arrow.classList.toggle("pl-in", selectedBoxes.has(target));
+      arrow.classList.toggle("pl-out", selectedBoxes.has(source));
     }
     this.radius.update();
-    const bodies = new Set((this.sheet?.frames || []).filter((frame) => frame.boxes.some((box) => chosen.has(box))).map((frame) => frame.path));
-    this.frames?.forEach((frame) => frame.classList.toggle("pl-alike", bodies.has(frame.getAttribute("data-path") || "")));
+    const bodies = new Set((this.sheet?.frames || []).filter((frame) => frame.boxes.some((box) => selectedBoxes.has(box))).map((frame) => frame.path));
+    this.frames?.forEach((frame) => frame.classList.toggle("pl-identical", bodies.has(frame.getAttribute("data-path") || "")));
     for (const frame of this.sheet?.frames || []) if (frame.folded && frame.boxes.some((box) => isSelected(box))) bodies.add(frame.path);
-    this.frames?.forEach((frame) => frame.classList.toggle("pl-holds", bodies.has(frame.getAttribute("data-path") || "") && frame.classList.contains("pl-stack")));
+    this.frames?.forEach((frame) => frame.classList.toggle("pl-has-selected", bodies.has(frame.getAttribute("data-path") || "") && frame.classList.contains("pl-stack")));
   }
 
   /** Select a box, -1 for none. @param {number} number */
-  pick(number) {
-    this.picked = number;
+  select(number) {
+    this.selected = number;
     this.selection?.set(number < 0 ? [] : this.data.boxes[number][7].slice(0, 1));
     this.updateSelection();
-    this.about.hidden = number < 0;
+    this.details.hidden = number < 0;
     if (number >= 0) {
       const [name, ...rest] = this.data.boxes[number][6].split("\n");
-      this.about.replaceChildren(el("div", "pl-card-name", name), ...rest.map((/** @type {string} */ line) => el("div", "", line)));
+      this.details.replaceChildren(el("div", "pl-card-name", name), ...rest.map((/** @type {string} */ line) => el("div", "", line)));
     }
-    this.picks(number);
+    this.onSelect(number);
   }
 
-  /** Select the next box along the arrows; backwards, the one visited before. @param {"into" | "out"} way */
-  walk(way) {
-    if (this.picked < 0) return this.goto(Math.max(0, this.selectedBox()));
-    const next = /** @type {any} */ (this)[way][this.picked], onPath = this.path.find((box) => next.includes(box));
+  /** Select the next box along the arrows; backwards, the one visited before. @param {"inputs" | "outputs"} side */
+  selectNeighbour(side) {
+    if (this.selected < 0) return this.goto(Math.max(0, this.selectedBox()));
+    const next = /** @type {any} */ (this)[side][this.selected], onPath = this.path.find((box) => next.includes(box));
     if (!next.length) return false;
-    this.path = [this.picked, ...this.path].slice(0, 200);
+    this.path = [this.selected, ...this.path].slice(0, 200);
     this.goto(onPath ?? next[0]);
   }
 
   /** Select the box beside: another user of the same value. @param {number} step */
-  beside(step) {
-    if (this.picked < 0) return this.goto(Math.max(0, this.selectedBox()));
-    const source = this.into[this.picked][0], kin = source === undefined ? [] : this.out[source];
-    if (kin.length < 2) return this.goto(Math.max(0, Math.min(this.data.boxes.length - 1, this.picked + step)));
-    this.goto(kin[(kin.indexOf(this.picked) + step + kin.length) % kin.length]);
+  selectSibling(step) {
+    if (this.selected < 0) return this.goto(Math.max(0, this.selectedBox()));
+    const source = this.inputs[this.selected][0], siblings = source === undefined ? [] : this.outputs[source];
+    if (siblings.length < 2) return this.goto(Math.max(0, Math.min(this.data.boxes.length - 1, this.selected + step)));
+    this.goto(siblings[(siblings.indexOf(this.selected) + step + siblings.length) % siblings.length]);
   }
 
   /** Select a box and scroll to it, unfolding what hides it. @param {number} number */
@@ -251,13 +251,13 @@ export class GraphPane {
     if (!this.data.boxes[number]) return false;
     if (!this.places.has(number)) {
       const path = repeatOf(this.data.items, number);
-      if (path && !this.open.has(path)) {
-        this.open.add(path);
+      if (path && !this.unfolded.has(path)) {
+        this.unfolded.add(path);
         this.arrange();
       }
     }
-    for (const outer of [...this.closed]) if (this.within(this.data.boxes[number][4], outer)) this.toggleGroup(outer);
-    this.pick(number);
+    for (const outer of [...this.closedGroups]) if (this.within(this.data.boxes[number][4], outer)) this.toggleGroup(outer);
+    this.select(number);
     this.centre(number, false);
     return true;
   }
@@ -271,13 +271,13 @@ export class GraphPane {
     if (always || scale !== this.scale || sx < 60 || sx > w - 60 || sy < 40 || sy > h - 40) this.place(w / 2 - x * scale, h / 2 - y * scale, scale);
   }
 
-  // ---------------------------------------------------------------- folding
+  // ---- folding
   /** Fold a repeat onto its first body, or unfold it, without moving it on the screen. @param {string} path */
   toggle(path) {
     const frame = this.sheet?.frames.find((one) => one.path === path);
     if (!frame) return false;
     const y = frame.y * this.scale + this.y, x = frame.x * this.scale + this.x;
-    if (!this.open.delete(path)) this.open.add(path);
+    if (!this.unfolded.delete(path)) this.unfolded.add(path);
     this.arrange();
     const after = this.sheet?.frames.find((one) => one.path === path);
     if (after) this.place(x - after.x * this.scale, y - after.y * this.scale, this.scale);
@@ -288,20 +288,20 @@ export class GraphPane {
   toggleAll() {
     const all = repeats(this.data.items);
     if (!all.length) {
-      this.closed = this.closed.size ? new Set() : new Set(this.data.groups.map((/** @type {any} */ group) => group[0]));
+      this.closedGroups = this.closedGroups.size ? new Set() : new Set(this.data.groups.map((/** @type {any} */ group) => group[0]));
       return this.updateGroups();
     }
-    this.open = this.open.size ? new Set() : new Set(all);
+    this.unfolded = this.unfolded.size ? new Set() : new Set(all);
     this.arrange();
     this.fit();
   }
 
-  // ---------------------------------------------------------------- finding
+  // ---- finding
   /** Find the next box with some text in it. @param {string} text @param {number} [step] */
   find(text, step = 1) {
     const word = text.trim().toLowerCase(), count = this.data.boxes.length;
     for (let k = 1; word && k <= count; k++) {
-      const at = (((this.picked + step * k) % count) + count) % count;
+      const at = (((this.selected + step * k) % count) + count) % count;
       if (this.data.boxes[at][6].toLowerCase().includes(word)) return this.goto(at);
     }
     return false;
@@ -318,8 +318,8 @@ export class GraphPane {
     this.colours.paint(this.boxes || new Map());
   }
 
-  // ---------------------------------------------------------------- the window
-  /** Show everything as large as possible, above the tools if they would cover a box. */
+  // ---- the window
+  /** Show all boxes as large as possible, above the tools if those would cover a box or a frame. */
   fit() {
     const { clientWidth: width, clientHeight: height } = this.canvas, { offsetLeft: left, offsetTop: top } = this.tools;
     if (!width || !this.sheet) return;
@@ -330,16 +330,17 @@ export class GraphPane {
     };
     let [x, y, scale] = within(height);
     const covered = (/** @type {[number, [number, number]]} */ [number, [across, down]]) => {
-      const [wide, high] = this.data.boxes[number];
-      return x + (across + wide / 2) * scale > left && y + (down + high / 2) * scale > top;
+      const [boxWidth, boxHeight] = this.data.boxes[number];
+      return x + (across + boxWidth / 2) * scale > left && y + (down + boxHeight / 2) * scale > top;
     };
-    if (top > height / 2 && [...this.places].some(covered)) [x, y, scale] = within(top);
+    const framed = this.sheet.frames.some((frame) => x + (frame.x + frame.width) * scale > left && y + (frame.y + frame.height) * scale > top);
+    if (top > height / 2 && (framed || [...this.places].some(covered))) [x, y, scale] = within(top);
     this.fitted = true;
     this.place(x, y, scale);
   }
 
-  /** Show everything if names stay readable, else the top left corner. */
-  start() {
+  /** Show all boxes if their names stay readable, else the top left corner. */
+  showInitial() {
     this.fit();
     if (this.radius.arrows) return this.radius.fit();
     if (!this.fitted || this.scale >= LEGIBLE || !this.sheet) return;
@@ -358,7 +359,7 @@ export class GraphPane {
   place(x, y, scale) {
     if (scale !== this.scale) this.nameBoxes(scale);
     [this.x, this.y, this.scale] = [x, y, scale];
-    this.slices.look();
+    this.slices.drawVisible();
     this.scene.setAttribute("transform", `translate(${x} ${y}) scale(${scale})`);
     this.canvas.classList.toggle("pl-far", scale < FAR);
     this.canvas.classList.toggle("pl-middle", scale < NEAR);
@@ -387,13 +388,13 @@ export class GraphPane {
   }
 
   /** Centre a point of the sheet. @param {number} x @param {number} y */
-  jump(x, y) {
+  centreOn(x, y) {
     this.place(this.canvas.clientWidth / 2 - x * this.scale, this.canvas.clientHeight / 2 - y * this.scale, this.scale);
   }
 
   save() {
     if (!this.sheet) return;
-    this.slices.finish();
+    this.slices.drawAll();
     saveDrawing(this.scene, this.sheet.width, this.sheet.height, this.shift ? "png" : "svg");
   }
 
@@ -404,6 +405,6 @@ export class GraphPane {
 
   close() {
     this.slices.stop();
-    this.watch?.disconnect();
+    this.resizeObserver?.disconnect();
   }
 }

@@ -25,46 +25,46 @@ function piecesOf(items) {
  * The units of items, with the repeats in `open` unfolded.
  * @param {any[]} items @param {any} layouts @param {Set<string>} open paths of repeats @param {string} [path] @returns {Unit[]}
  */
-function units(items, layouts, open, path = "") {
+function unitsOf(items, layouts, open, path = "") {
   return items.flatMap((item, at) => {
     const here = path ? `${path}.${at}` : String(at);
-    if (Array.isArray(item)) return [unit([item], layouts, null, true)];
+    if (Array.isArray(item)) return [createUnit([item], layouts, null, true)];
     const { name, bodies, similar } = item, kind = similar ? "similar" : "identical";
     if (!open.has(here)) {
       const boxes = piecesOf([item]).flatMap((piece) => piece[1]);
       const title = `${name}${similar ? "  (similar)" : ""}`;
-      const pieces = shown(bodies[0]), frame = { path: here, title, folded: true, count: bodies.length, boxes };
-      if (pieces.length < 2 || pieces.reduce((sum, piece) => sum + piece[1].length, 0) <= LONG_BODY) return [unit(pieces, layouts, frame, true)];
-      return pieces.map((piece, part) => unit([piece], layouts, { ...frame, title: `${title}  part ${part + 1} of ${pieces.length}` }, true));
+      const pieces = shownPieces(bodies[0]), frame = { path: here, title, folded: true, count: bodies.length, boxes };
+      if (pieces.length < 2 || pieces.reduce((sum, piece) => sum + piece[1].length, 0) <= LONG_BODY) return [createUnit(pieces, layouts, frame, true)];
+      return pieces.map((piece, part) => createUnit([piece], layouts, { ...frame, title: `${title}  part ${part + 1} of ${pieces.length}` }, true));
     }
     return bodies.flatMap((/** @type {any[]} */ body, /** @type {number} */ turn) => {
-      const pieces = shown(body), boxes = piecesOf(body).flatMap((piece) => piece[1]);
+      const pieces = shownPieces(body), boxes = piecesOf(body).flatMap((piece) => piece[1]);
       const frame = { path: here, title: `${name}  ${turn + 1} of ${bodies.length} ${kind}`, folded: false, count: 1, boxes };
-      if (boxes.length <= LONG_BODY) return [unit(pieces, layouts, frame, true)];
-      return pieces.map((piece, part) => unit([piece], layouts, frame, part === 0));
+      if (boxes.length <= LONG_BODY) return [createUnit(pieces, layouts, frame, true)];
+      return pieces.map((piece, part) => createUnit([piece], layouts, frame, part === 0));
     });
   });
 }
 
 /** The pieces of a body, repeats inside it by their first body. @param {any[]} body @returns {any[]} */
-function shown(body) {
-  return body.flatMap((item) => (Array.isArray(item) ? [item] : shown(item.bodies[0])));
+function shownPieces(body) {
+  return body.flatMap((item) => (Array.isArray(item) ? [item] : shownPieces(item.bodies[0])));
 }
 
 /**
  * Pieces below one another, each entered where the one before is left: their places from the point where values enter.
  * @param {any[]} pieces @param {any[]} layouts @param {any} frame @param {boolean} first @returns {Unit}
  */
-function unit(pieces, layouts, frame, first) {
+function createUnit(pieces, layouts, frame, first) {
   const at = /** @type {number[]} */ ([]);
   let port = 0, low = 0, high = 0, height = 0, enter = 0;
   pieces.forEach(([number], place) => {
-    const { size: [wide, tall], entry, exit } = layouts[number], x = port - (entry >= 0 ? entry : exit >= 0 ? exit : wide / 2);
-    if (!place) enter = x + (entry >= 0 ? entry : wide / 2);
+    const { size: [pieceWidth, pieceHeight], entry, exit } = layouts[number], x = port - (entry >= 0 ? entry : exit >= 0 ? exit : pieceWidth / 2);
+    if (!place) enter = x + (entry >= 0 ? entry : pieceWidth / 2);
     at.push(x);
-    [low, high] = [Math.min(low, x), Math.max(high, x + wide)];
-    height += tall + GAP;
-    port = exit >= 0 ? x + exit : x + wide / 2;
+    [low, high] = [Math.min(low, x), Math.max(high, x + pieceWidth)];
+    height += pieceHeight + GAP;
+    port = exit >= 0 ? x + exit : x + pieceWidth / 2;
   });
   // wide: in the middle of its column, wherever values enter and leave
   if (pieces.length === 1 && !frame && pieces[0][1].length > LONG_BODY) {
@@ -82,7 +82,7 @@ function unit(pieces, layouts, frame, first) {
  * The extent of a column's units to the left and right of the point where values enter it.
  * @param {Unit[]} column @returns {[number, number]}
  */
-function reach(column) {
+function extent(column) {
   let port = 0, low = 0, high = 0;
   for (const one of column) {
     [low, high] = [Math.min(low, port + one.low), Math.max(high, port + one.high)];
@@ -91,12 +91,12 @@ function reach(column) {
   return [low, high];
 }
 
-/** Distribute units over columns no higher than `most`. @param {Unit[]} list @param {number} most @returns {Unit[][]} */
-function columnsOf(list, most) {
+/** Distribute units over columns no higher than `maxHeight`. @param {Unit[]} list @param {number} maxHeight @returns {Unit[][]} */
+function columnsOf(list, maxHeight) {
   const columns = /** @type {Unit[][]} */ ([[]]);
   let used = 0;
   for (const one of list) {
-    if (columns[columns.length - 1].length && used + one.height > most) {
+    if (columns[columns.length - 1].length && used + one.height > maxHeight) {
       columns.push([]);
       used = 0;
     }
@@ -108,25 +108,25 @@ function columnsOf(list, most) {
 
 /** @param {Unit[][]} columns @returns {[number, number]} */
 function sizeOf(columns) {
-  const width = columns.map(reach).reduce((sum, [low, high]) => sum + high - low + GUTTER, -GUTTER);
+  const width = columns.map(extent).reduce((sum, [low, high]) => sum + high - low + GUTTER, -GUTTER);
   return [width, Math.max(...columns.map((column) => column.reduce((sum, one) => sum + one.height, OVER)))];
 }
 
 /**
- * The columns with which everything fits a window at the largest scale.
+ * The columns that let all units fit a window at the largest scale.
  * @param {Unit[]} list @param {number} width @param {number} height
  */
-function best(list, width, height) {
+function bestColumns(list, width, height) {
   const total = list.reduce((sum, one) => sum + one.height, 0), tallest = Math.max(...list.map((one) => one.height));
-  let widest = columnsOf(list, Infinity), scale = -1;
+  let bestSplit = columnsOf(list, Infinity), scale = -1;
   for (let count = 1; count <= Math.min(COLUMNS, list.length); count++) {
-    let most = Math.max(total / count, tallest), columns = columnsOf(list, most);
-    while (columns.length > count) columns = columnsOf(list, (most *= 1.03));
+    let maxHeight = Math.max(total / count, tallest), columns = columnsOf(list, maxHeight);
+    while (columns.length > count) columns = columnsOf(list, (maxHeight *= 1.03));
     const [w, h] = sizeOf(columns);
     const fits = Math.min(width / w, height / h, 1);
-    if (fits > scale + 1e-6) [widest, scale] = [columns, fits];
+    if (fits > scale + 1e-6) [bestSplit, scale] = [columns, fits];
   }
-  return widest;
+  return bestSplit;
 }
 
 /**
@@ -135,17 +135,17 @@ function best(list, width, height) {
  */
 export function pack(data, open, width, height) {
   const sheet = /** @type {Sheet} */ ({ width: 0, height: 0, pieces: [], frames: [], joints: [], columns: [] });
-  const columns = best(units(data.items, data.layouts, open), Math.max(200, width), Math.max(200, height));
+  const columns = bestColumns(unitsOf(data.items, data.layouts, open), Math.max(200, width), Math.max(200, height));
   let left = 0, last = /** @type {[number, number] | null} */ (null);
   for (const column of columns) {
-    const [low, high] = reach(column);
+    const [low, high] = extent(column);
     let port = left - low, y = OVER;
     for (const one of column) {
       const top = y;
       y += one.frame ? FRAME + (one.first ? TITLE : 0) : 0;
       one.pieces.forEach(([number, boxes, groups], place) => {
         const layout = data.layouts[number], x = port + one.at[place];
-        if (last && layout.entry >= 0) sheet.joints.push(joint(last, [x + layout.entry, y + entryOf(layout)], left, one.frame && !place ? top - OVER + 1 : y - OVER));
+        if (last && layout.entry >= 0) sheet.joints.push(connector(last, [x + layout.entry, y + entryOf(layout)], left, one.frame && !place ? top - OVER + 1 : y - OVER));
         sheet.pieces.push({ layout, boxes, groups, x, y });
         y += layout.size[1];
         last = layout.exit >= 0 ? [x + layout.exit, y] : null;
@@ -177,7 +177,7 @@ function entryOf(layout) {
  * @param {[number, number]} from @param {[number, number]} to @param {number} left of the column of the second
  * @param {number} over the height above the second, and above the title of its frame, at which the way turns
  */
-function joint([x0, y0], [x1, y1], left, over) {
+function connector([x0, y0], [x1, y1], left, over) {
   if (y1 > y0 && Math.abs(x1 - x0) < 1) return [x0, y0, x1, y1];
   if (y1 > y0) return [x0, y0, x0, over, x1, over, x1, y1];
   const gutter = left - GUTTER / 2;

@@ -4,9 +4,9 @@ import { svg } from "./dom.js";
 import { drawArrow, drawBox, drawCover, drawFrameOfBox, drawGroup, drawLines } from "./graphdraw.js";
 
 const SLICE = 400, LIGHT = 6; // boxes drawn in one go; how many that are drawn without details cost as much as one
-const MANY = 1000; // boxes above which a graph is drawn without details where the view is far away
+const MAX_DETAILED = 1000; // boxes above which a graph is drawn without details where the view is far away
 
-/** @typedef {import("./graphsheet.js").Placed & {element: SVGElement, light: boolean}} Drawn a piece, and whether its details are left out */
+/** @typedef {import("./graphsheet.js").Placed & {element: SVGElement, simplified: boolean}} Drawn a piece, and whether its details are left out */
 
 export class Slices {
   /** @param {any} pane */
@@ -18,87 +18,87 @@ export class Slices {
   }
 
   /** Replace the pieces; return the elements in which they will be drawn. @param {import("./graphsheet.js").Placed[]} pieces */
-  take(pieces) {
+  setPieces(pieces) {
     this.stop();
-    const light = pieces.reduce((sum, piece) => sum + piece.boxes.length, 0) > MANY;
-    this.pieces = pieces.map((piece) => ({ ...piece, element: svg("g", { transform: `translate(${piece.x} ${piece.y})` }), light }));
+    const simplified = pieces.reduce((sum, piece) => sum + piece.boxes.length, 0) > MAX_DETAILED;
+    this.pieces = pieces.map((piece) => ({ ...piece, element: svg("g", { transform: `translate(${piece.x} ${piece.y})` }), simplified }));
     return this.pieces.map((piece) => piece.element);
   }
 
   /** Draw some pieces at once, the others in later frames. */
-  start() {
+  showInitial() {
     this.queue = [...this.pieces];
-    this.next(SLICE);
+    this.drawSome(SLICE);
   }
 
   /** @param {number} room boxes */
-  next(room) {
+  drawSome(room) {
     let left = room;
     while (this.queue.length && left > 0) {
       const piece = /** @type {Drawn} */ (this.queue.shift());
       this.draw(piece);
-      left -= piece.light ? piece.boxes.length / LIGHT : piece.boxes.length;
+      left -= piece.simplified ? piece.boxes.length / LIGHT : piece.boxes.length;
     }
     this.pane.updateDrawing();
     this.frame = 0;
-    if (this.queue.length) this.soon();
+    if (this.queue.length) this.schedule();
   }
 
-  soon() {
+  schedule() {
     if (!this.frame) this.frame = requestAnimationFrame(() => {
-      if (this.pane.isNear()) this.detail((piece) => this.inSight(piece));
-      this.next(SLICE);
+      if (this.pane.isNear()) this.addDetails((piece) => this.isVisible(piece));
+      this.drawSome(SLICE);
     });
   }
 
   /** Draw the details of newly visible pieces soon, after the graph has moved. */
-  look() {
-    if (this.pane.isNear() && this.pieces.some((piece) => piece.light && this.inSight(piece))) this.soon();
+  drawVisible() {
+    if (this.pane.isNear() && this.pieces.some((piece) => piece.simplified && this.isVisible(piece))) this.schedule();
   }
 
   /** Redraw some pieces with their details. @param {(piece: Drawn) => boolean} which */
-  detail(which) {
-    const pieces = this.pieces.filter((piece) => piece.light && which(piece));
+  addDetails(which) {
+    const pieces = this.pieces.filter((piece) => piece.simplified && which(piece));
     for (const piece of pieces) {
-      piece.light = false;
+      piece.simplified = false;
       piece.element.replaceChildren();
     }
     this.queue = [...pieces, ...this.queue.filter((piece) => !pieces.includes(piece))];
   }
 
-  /** Draw everything, at once, with all details. */
-  finish() {
-    this.detail(() => true);
+  /** Draw all pieces at once, with all details. */
+  drawAll() {
+    this.addDetails(() => true);
     cancelAnimationFrame(this.frame);
-    this.next(Infinity);
+    this.drawSome(Infinity);
   }
 
   /** Whether a piece is visible, or nearly. @param {Drawn} piece */
-  inSight(piece) {
+  isVisible(piece) {
     const { canvas, x, y, scale } = this.pane, { clientWidth: w, clientHeight: h } = canvas;
-    const left = piece.x * scale + x, top = piece.y * scale + y, [wide, high] = piece.layout.size;
-    return left < 1.2 * w && top < 1.2 * h && left + wide * scale > -0.2 * w && top + high * scale > -0.2 * h;
+    const left = piece.x * scale + x, top = piece.y * scale + y, [pieceWidth, pieceHeight] = piece.layout.size;
+    return left < 1.2 * w && top < 1.2 * h && left + pieceWidth * scale > -0.2 * w && top + pieceHeight * scale > -0.2 * h;
   }
 
   /** @param {Drawn} piece */
-  draw({ layout, boxes, groups, element, light }) {
+  draw({ layout, boxes, groups, element, simplified }) {
     const { pane } = this, { data } = pane;
     const covers = groups.map((number, at) => {
       const group = data.groups.find((/** @type {any} */ g) => g[0] === number), inside = boxes.filter((box) => pane.within(data.boxes[box][4], number));
       element.append(drawGroup(group, layout.groups[at]));
       return drawCover(group, layout.groups[at], inside.map((box) => data.boxes[box][5][0]));
     });
-    const taken = boxes.map((number, at) => {
+    const occupied = boxes.map((number, at) => {
       const [width, height] = data.boxes[number], [x, y] = [layout.at[2 * at], layout.at[2 * at + 1]];
       return [x - width / 2, y - height / 2, x + width / 2, y + height / 2];
     });
-    const lines = light ? [drawLines(layout.arrows.map((/** @type {any[]} */ arrow) => arrow[3]))] : layout.arrows.map((/** @type {any[]} */ [source, target, label, points]) => {
-      const drawnArrow = drawArrow(points, label, taken);
-      pane.arrows.push([drawnArrow, source < 0 ? -1 : boxes[source], boxes[target]]);
-      return drawnArrow;
+    const lines = simplified ? [drawLines(layout.arrows.map((/** @type {any[]} */ arrow) => arrow[3]))] : layout.arrows.map((/** @type {any[]} */ [source, target, label, points]) => {
+      const arrowElement = drawArrow(points, label, occupied);
+      pane.arrows.push([arrowElement, source < 0 ? -1 : boxes[source], boxes[target]]);
+      return arrowElement;
     });
     const shapes = boxes.map((number, at) => {
-      const box = (light ? drawFrameOfBox : drawBox)(data.boxes[number], layout.at[2 * at], layout.at[2 * at + 1]);
+      const box = (simplified ? drawFrameOfBox : drawBox)(data.boxes[number], layout.at[2 * at], layout.at[2 * at + 1]);
       box.setAttribute("data-box", String(number));
       pane.boxes.set(number, box);
       return box;

@@ -1,23 +1,23 @@
 // The widget of `lab.what_if`: a cell for each pass and change, warmer the larger the result; a click opens its pipeline.
 import { ComparePane } from "./comparepane.js";
-import { el, help, keys, button, reveal } from "./dom.js";
-import { followSelection, listenTo, Selection } from "./selection.js";
+import { el, createHelp, bindKeys, button, reveal } from "./dom.js";
+import { syncSelection, subscribe, Selection } from "./selection.js";
 
 const KEYS = /** @type {[string, string][]} */ ([
   ["h j k l", "another cell (or the arrow keys)"], ["Enter", "the pipeline of the cell beside the original"], ["d", "in the comparison: the first step after which they differ"], ["J K", "in the comparison: next and previous step"],
   ["n p u a", "in the comparison: next and previous change, unified, all lines"], ["Esc", "back to the map"],
 ]);
 
-/** The warmth of a cell in percent, relative to the largest difference. @param {any} cell @param {number} most */
-function warmthOf(cell, most) {
-  return cell && cell.outcome === "differs" && most ? Math.round(8 + 34 * (Math.abs(cell.nodes) / most)) : 0;
+/** The warmth of a cell in percent, relative to the largest difference. @param {any} cell @param {number} max */
+function warmthOf(cell, max) {
+  return cell && cell.outcome === "differs" && max ? Math.round(8 + 34 * (Math.abs(cell.nodes) / max)) : 0;
 }
 
 /** @param {{model: any, el: HTMLElement}} context */
 function render({ model, el: host }) {
   const root = el("div", "passlab pl-heat-view");
   root.tabIndex = 0;
-  const title = el("span", "pl-title"), selection = new Selection(), keyHelp = help(root, KEYS), pane = new ComparePane(model, root, selection);
+  const title = el("span", "pl-title"), selection = new Selection(), keyHelp = createHelp(root, KEYS), pane = new ComparePane(model, root, selection);
   const grid = el("table", "pl-heat"), frame = el("div", "pl-heat-frame", grid), facts = el("div", "pl-heat-facts"), laws = el("ul", "pl-heat-laws"), note = el("div", "pl-error");
   facts.setAttribute("aria-live", "polite");
   grid.setAttribute("role", "grid");
@@ -32,7 +32,7 @@ function render({ model, el: host }) {
     const data = model.get("data"), one = cell();
     for (const box of grid.querySelectorAll("[data-row]")) {
       const here = Number(box.getAttribute("data-row")) === row && Number(box.getAttribute("data-column")) === column;
-      box.classList.toggle("pl-chosen", here);
+      box.classList.toggle("pl-active", here);
       box.setAttribute("aria-selected", String(here));
       if (here) reveal(frame, /** @type {HTMLElement} */ (box));
     }
@@ -49,7 +49,7 @@ function render({ model, el: host }) {
     opened = `${row + 1} ${model.get("data").columns[column]}`;
     showNote("");
     if (!hasKernel) return showNote("Opening a variant needs the running kernel.");
-    root.classList.add("pl-waiting");
+    root.classList.add("pl-loading");
     model.send({ cell: [row + 1, model.get("data").columns[column]] });
   };
   const closePipeline = () => {
@@ -66,14 +66,14 @@ function render({ model, el: host }) {
     open();
   });
   const draw = () => {
-    const data = model.get("data"), most = Math.max(0, ...data.cells.flat().map((/** @type {any} */ one) => (one ? Math.abs(one.nodes) : 0)));
+    const data = model.get("data"), max = Math.max(0, ...data.cells.flat().map((/** @type {any} */ one) => (one ? Math.abs(one.nodes) : 0)));
     title.textContent = data.title;
     grid.replaceChildren(el("tr", "", el("th", "", "pass"), ...data.columns.map((/** @type {string} */ name) => el("th", "", name))),
       ...data.passes.map((/** @type {string} */ name, /** @type {number} */ r) => el("tr", "", el("th", "", el("span", "pl-pass-id", r + 1), ` ${name}`),
         ...data.cells[r].map((/** @type {any} */ one, /** @type {number} */ c) => {
           if (!one) return el("td", "pl-heat-none");
-          const box = el("td", `pl-heat-cell pl-heat-${one.outcome}${one.nodes < 0 ? " pl-heat-less" : ""}`, one.text);
-          box.style.setProperty("--pl-warmth", `${warmthOf(one, most)}%`);
+          const box = el("td", `pl-heat-cell pl-heat-${one.outcome}${one.nodes < 0 ? " pl-heat-fewer" : ""}`, one.text);
+          box.style.setProperty("--pl-warmth", `${warmthOf(one, max)}%`);
           box.setAttribute("role", "gridcell");
           box.dataset.row = String(r);
           box.dataset.column = String(c);
@@ -86,7 +86,7 @@ function render({ model, el: host }) {
   };
   const showComparison = () => {
     const data = model.get("comparison") || {};
-    root.classList.remove("pl-waiting");
+    root.classList.remove("pl-loading");
     if (!data.rows || data.other !== opened) return;
     pane.element.hidden = false;
     pane.show(data);
@@ -94,18 +94,18 @@ function render({ model, el: host }) {
   const receive = (/** @type {any} */ message) => {
     if (message && message.opened) showComparison();
     if (!message || message.refused === undefined) return;
-    root.classList.remove("pl-waiting");
+    root.classList.remove("pl-loading");
     showNote(message.refused);
   };
   const paneKeys = pane.keys(), whenOpen = (/** @type {(event: KeyboardEvent) => unknown} */ run) => (/** @type {KeyboardEvent} */ event) => (pane.element.hidden ? false : run(event));
-  keys(root, {
+  bindKeys(root, {
     "?": () => keyHelp(), j: () => go(1, 0), k: () => go(-1, 0), h: () => go(0, -1), l: () => go(0, 1), ArrowDown: () => go(1, 0), ArrowUp: () => go(-1, 0), ArrowLeft: () => go(0, -1), ArrowRight: () => go(0, 1),
     Enter: () => open(), Escape: () => closePipeline(), J: whenOpen(() => pane.go(1)), K: whenOpen(() => pane.go(-1)), d: whenOpen(paneKeys.d), n: whenOpen(paneKeys.n), p: whenOpen(paneKeys.p), u: whenOpen(paneKeys.u), a: whenOpen(paneKeys.a),
   });
   root.prepend(el("div", "pl-bar", title, el("span", "pl-grow"), button("?", () => keyHelp())), el("div", "pl-heat-map", el("div", "", frame, el("div", "pl-heat-legend", "nodes more or fewer in the result; = the same program")), el("div", "pl-heat-side", facts, laws, note)), pane.element);
   draw();
   selection.listen(() => pane.diff.updateSelection());
-  const leaveSelection = followSelection(model, selection), leaveModel = listenTo(model, { "change:data": draw, "change:comparison": showComparison, "msg:custom": receive });
+  const leaveSelection = syncSelection(model, selection), leaveModel = subscribe(model, { "change:data": draw, "change:comparison": showComparison, "msg:custom": receive });
   host.append(root);
   return () => {
     leaveModel();

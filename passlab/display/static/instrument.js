@@ -1,10 +1,10 @@
 // The widget of an instrument: what it measured, as a table that is sorted by a click on a head and filtered by a word.
-import { el, grouped } from "./dom.js";
+import { el, formatCount } from "./dom.js";
 
 /** @typedef {string | number | boolean} Cell */
 
 /** The text of a cell. @param {Cell} cell */
-const text = (cell) => (typeof cell !== "number" ? String(cell) : Number.isInteger(cell) ? grouped(cell) : cell.toFixed(2));
+const text = (cell) => (typeof cell !== "number" ? String(cell) : Number.isInteger(cell) ? formatCount(cell) : cell.toFixed(2));
 
 /** @param {{model: any, el: HTMLElement}} context */
 function render({ model, el: host }) {
@@ -12,18 +12,18 @@ function render({ model, el: host }) {
   filter.placeholder = "find";
   filter.setAttribute("aria-label", "rows that hold a word");
   root.append(el("div", "pl-bar", title, el("span", "pl-grow"), filter), el("div", "pl-timing-rows", table));
-  let by = -1, down = false;
+  let sortColumn = -1, descending = false;
   const compare = (/** @type {Cell} */ a, /** @type {Cell} */ b) => (typeof a === "number" && typeof b === "number" ? a - b : String(a).localeCompare(String(b)));
   const draw = () => {
     const data = model.get("data"), word = filter.value.toLowerCase();
     const rows = data.rows.filter((/** @type {Cell[]} */ row) => row.some((cell) => String(cell).toLowerCase().includes(word)));
-    if (by >= 0) rows.sort((/** @type {Cell[]} */ a, /** @type {Cell[]} */ b) => compare(a[by], b[by]) * (down ? -1 : 1));
+    if (sortColumn >= 0) rows.sort((/** @type {Cell[]} */ a, /** @type {Cell[]} */ b) => compare(a[sortColumn], b[sortColumn]) * (descending ? -1 : 1));
     title.textContent = data.title;
     table.replaceChildren(el("tr", "", ...data.columns.map((/** @type {string} */ name, /** @type {number} */ at) => {
-      const head = el("th", "", el("button", "pl-button", `${name.replace(/_/g, " ")}${at === by ? (down ? " ↓" : " ↑") : ""}`));
-      head.setAttribute("aria-sort", at === by ? (down ? "descending" : "ascending") : "none");
+      const head = el("th", "", el("button", "pl-button", `${name.replace(/_/g, " ")}${at === sortColumn ? (descending ? " ↓" : " ↑") : ""}`));
+      head.setAttribute("aria-sort", at === sortColumn ? (descending ? "descending" : "ascending") : "none");
       head.addEventListener("click", () => {
-        [by, down] = [at, at === by ? !down : typeof data.rows[0]?.[at] === "number"];
+        [sortColumn, descending] = [at, at === sortColumn ? !descending : typeof data.rows[0]?.[at] === "number"];
         draw();
       });
       return head;

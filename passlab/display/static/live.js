@@ -2,48 +2,48 @@
 import { el } from "./dom.js";
 import { explorer } from "./pipeline.js";
 import { RelayField } from "./relaytext.js";
-import { listenTo } from "./selection.js";
+import { subscribe } from "./selection.js";
 
-const PAUSE = 250; // milliseconds after the last key before the program is read and run
+const DELAY = 250; // milliseconds after the last key before the program is read and run
 
 /** @param {{model: any, el: HTMLElement}} context */
 function render({ model, el: host }) {
   const root = el("div", "passlab pl-live");
   let timer = 0;
-  const soon = (/** @type {string} */ name, /** @type {string} */ text) => {
+  const scheduleSave = (/** @type {string} */ name, /** @type {string} */ text) => {
     state.textContent = "…";
     clearTimeout(timer);
     timer = window.setTimeout(() => {
       model.set(name, text);
       model.save_changes();
-    }, PAUSE);
+    }, DELAY);
   };
-  const program = new RelayField((text) => soon("source", text));
+  const program = new RelayField((text) => scheduleSave("source", text));
   const pipeline = /** @type {HTMLInputElement} */ (el("input", "pl-find pl-live-pipeline pl-code"));
   pipeline.spellcheck = false;
   pipeline.setAttribute("aria-label", "the pipeline");
-  pipeline.addEventListener("input", () => soon("pipeline", pipeline.value));
+  pipeline.addEventListener("input", () => scheduleSave("pipeline", pipeline.value));
   pipeline.addEventListener("keydown", (event) => event.stopPropagation());
   const state = el("span", "pl-live-state"), message = el("div", "pl-live-problems");
   message.setAttribute("role", "status");
   root.append(program.element, el("div", "pl-bar pl-live-bar", el("span", "pl-dim", "passes"), pipeline, state), message);
   host.append(root);
   const close = explorer({ model, el: host });
-  const tell = () => {
-    const problems = model.get("problems"), elsewhere = problems.filter((/** @type {any} */ one) => one.line < 0);
+  const showProblems = () => {
+    const problems = model.get("problems"), unplaced = problems.filter((/** @type {any} */ one) => one.line < 0);
     program.show(problems);
     pipeline.classList.toggle("pl-live-wrong", problems.some((/** @type {any} */ one) => one.pipeline));
-    message.replaceChildren(...elsewhere.map((/** @type {any} */ one) => el("div", "pl-error", one.text)));
+    message.replaceChildren(...unplaced.map((/** @type {any} */ one) => el("div", "pl-error", one.text)));
     state.textContent = problems.length ? "the last good result is shown" : "";
     host.classList.toggle("pl-stale", problems.length > 0);
   };
-  const typed = () => {
+  const updateFields = () => {
     if (document.activeElement !== program.field) program.set(model.get("source"));
     if (document.activeElement !== pipeline) pipeline.value = model.get("pipeline");
   };
-  typed();
-  tell();
-  const leaveModel = listenTo(model, { "change:problems": tell, "change:data": tell, "change:source": typed, "change:pipeline": typed });
+  updateFields();
+  showProblems();
+  const leaveModel = subscribe(model, { "change:problems": showProblems, "change:data": showProblems, "change:source": updateFields, "change:pipeline": updateFields });
   return () => {
     clearTimeout(timer);
     leaveModel();

@@ -1,5 +1,5 @@
 // The widget of one program.
-import { button, el, help, ICONS, keys } from "./dom.js";
+import { button, el, createHelp, ICONS, bindKeys } from "./dom.js";
 import { CodePane } from "./codepane.js";
 import { mountPane, Selection } from "./selection.js";
 
@@ -16,43 +16,43 @@ function render({ model, el: host }) {
   hitCount.setAttribute("role", "status");
   find.placeholder = "find";
   find.setAttribute("aria-label", "find in the program");
-  const selection = new Selection(), pane = new CodePane(root, selection), keyHelp = help(root, KEYS);
+  const selection = new Selection(), pane = new CodePane(root, selection), keyHelp = createHelp(root, KEYS);
   const copy = button("copy the program", () => navigator.clipboard?.writeText(pane.text()), ICONS.copy);
   root.prepend(el("div", "pl-bar", title, el("span", "pl-grow"), hitCount, find, copy, button("?", () => keyHelp())), pane.element);
   const count = () => {
-    const [at, all] = pane.hitCount();
+    const [at, all] = pane.hitPosition();
     hitCount.textContent = !find.value.trim() ? "" : all ? `${at} of ${all}` : "not there";
   };
-  find.addEventListener("input", () => { pane.seek(find.value); count(); });
+  find.addEventListener("input", () => { pane.search(find.value); count(); });
   find.addEventListener("keydown", (event) => {
     if (event.key !== "Enter") return;
-    pane.seek(find.value);
+    pane.search(find.value);
     go(event.shiftKey ? -1 : 1);
   });
   const go = (/** @type {number} */ step) => {
-    const went = pane.next(step);
+    const moved = pane.next(step);
     count();
-    return went;
+    return moved;
   };
-  const leave = () => {
+  const clearSearch = () => {
     find.value = "";
-    pane.seek("");
+    pane.search("");
     count();
     root.focus();
   };
-  keys(root, {
+  bindKeys(root, {
     "?": () => keyHelp(), n: () => go(1), N: () => go(-1), s: () => pane.selectNext(1), S: () => pane.selectNext(-1), "/": () => find.focus(), f: () => pane.toggleAll(),
     t: () => pane.toggleTypes(), g: () => pane.goto(0), G: () => pane.goto(pane.lines.length - 1), Enter: () => false,
     Escape: () => {
       selection.set([]);
-      return find.value ? leave() : document.activeElement === find ? root.focus() : pane.pick("");
+      return find.value ? clearSearch() : document.activeElement === find ? root.focus() : pane.followName("");
     },
   });
   const update = () => {
     const data = model.get("data");
     title.textContent = data.title;
-    selection.learn(data.links || []);
-    pane.show(data, data.rows, data.makers, data.makers ? data.makers.rows : null, data.nodes, data.chosen);
+    selection.setLineage(data.links || []);
+    pane.show(data, data.rows, data.blame, data.blame ? data.blame.rows : null, data.nodes, data.chosen);
     count();
   };
   return mountPane({ model, el: host }, root, selection, pane, update);

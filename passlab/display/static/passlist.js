@@ -41,14 +41,14 @@ function stepVerdict([good, why]) {
 }
 
 export class Passes {
-  /** @param {(at: number) => void} chosen hears which step was chosen */
-  constructor(chosen) {
-    this.chosen = chosen;
+  /** @param {(at: number) => void} onSelect called with the selected step */
+  constructor(onSelect) {
+    this.onSelect = onSelect;
     this.steps = /** @type {any[]} */ ([]);
     this.shown = /** @type {number[]} */ ([]);
     this.hidden = new Set(); // hidden outcomes
-    this.inner = false;
-    this.slowest = false; // whether the list is sorted by time
+    this.showNested = false;
+    this.sortByTime = false; // whether the list is sorted by time
     this.longest = 0.001; // milliseconds
     this.at = -1;
     this.search = /** @type {HTMLInputElement} */ (el("input", "pl-find"));
@@ -62,8 +62,8 @@ export class Passes {
     this.list.tabIndex = -1;
     this.name = uniqueId();
     this.element = el("div", "pl-passes", el("div", "pl-search", this.search), this.filters, this.list);
-    this.watch = new ResizeObserver(() => this.reveal()); // the chosen pass stays in sight when the list changes its size
-    this.watch.observe(this.list);
+    this.resizeObserver = new ResizeObserver(() => this.reveal()); // the selected pass stays visible when the list changes its size
+    this.resizeObserver.observe(this.list);
     this.list.addEventListener("click", (event) => {
       const item = /** @type {Element} */ (event.target).closest(".pl-pass");
       if (item) this.choose(Number(item.getAttribute("data-at")));
@@ -78,26 +78,26 @@ export class Passes {
   }
 
   /** Whether a step passes the search and the filters. @param {any} step */
-  admits(step) {
+  matches(step) {
     const word = this.search.value.trim().toLowerCase();
-    if (step.depth > 0 && !this.inner && step.outcome !== "failed") return false;
+    if (step.depth > 0 && !this.showNested && step.outcome !== "failed") return false;
     return !this.hidden.has(step.outcome) && (!word || `${step.id} ${step.name} ${step.operators.join(" ")}`.toLowerCase().includes(word));
   }
 
   draw() {
-    const admitted = this.steps.flatMap((step, at) => (this.admits(step) ? [at] : []));
-    const outside = this.at >= 0 && this.steps[this.at] && !admitted.includes(this.at);
+    const matching = this.steps.flatMap((step, at) => (this.matches(step) ? [at] : []));
+    const isHidden = this.at >= 0 && this.steps[this.at] && !matching.includes(this.at);
     // The step that is shown stays in the list, so that it is always clear which one is shown.
-    this.shown = outside ? [...admitted, this.at].sort((a, b) => a - b) : admitted;
-    if (this.slowest) this.shown.sort((a, b) => this.steps[b].ms - this.steps[a].ms);
-    this.list.replaceChildren(...this.shown.map((at) => this.item(this.steps[at], at, outside && at === this.at)));
-    if (!admitted.length) this.list.append(el("div", "pl-empty", "no pass matches"));
+    this.shown = isHidden ? [...matching, this.at].sort((a, b) => a - b) : matching;
+    if (this.sortByTime) this.shown.sort((a, b) => this.steps[b].ms - this.steps[a].ms);
+    this.list.replaceChildren(...this.shown.map((at) => this.item(this.steps[at], at, isHidden && at === this.at)));
+    if (!matching.length) this.list.append(el("div", "pl-empty", "no pass matches"));
     this.drawFilters();
     this.updateSelection();
   }
 
   drawFilters() {
-    const count = (/** @type {string} */ outcome) => this.steps.filter((s) => s.outcome === outcome && (this.inner || !s.depth)).length;
+    const count = (/** @type {string} */ outcome) => this.steps.filter((s) => s.outcome === outcome && (this.showNested || !s.depth)).length;
     const filters = OUTCOMES.filter((outcome) => count(outcome)).map((outcome) => {
       const filter = button(outcome, () => {
         if (!this.hidden.delete(outcome)) this.hidden.add(outcome);
@@ -109,33 +109,33 @@ export class Passes {
       filter.setAttribute("aria-pressed", String(!this.hidden.has(outcome)));
       return filter;
     });
-    const sorted = button("by time", () => { this.slowest = !this.slowest; this.draw(); });
+    const sorted = button("by time", () => { this.sortByTime = !this.sortByTime; this.draw(); });
     sorted.classList.add("pl-inner");
     sorted.title = "the slowest pass first, or in the order they ran";
-    sorted.setAttribute("aria-pressed", String(this.slowest));
+    sorted.setAttribute("aria-pressed", String(this.sortByTime));
     const order = el("span", "pl-order", sorted);
     if (this.steps.some((step) => step.depth)) {
-      const nested = button("nested", () => this.toggleInner());
+      const nested = button("nested", () => this.toggleNested());
       nested.classList.add("pl-inner");
       nested.title = "passes that ran inside other passes (i)";
-      nested.setAttribute("aria-pressed", String(this.inner));
+      nested.setAttribute("aria-pressed", String(this.showNested));
       order.append(nested);
     }
     this.filters.replaceChildren(...filters, order);
   }
 
-  /** @param {any} step @param {number} at @param {boolean} outside the search and the filters, and shown all the same */
-  item(step, at, outside) {
+  /** @param {any} step @param {number} at @param {boolean} isHidden the search and the filters, and shown all the same */
+  item(step, at, isHidden) {
     const bar = el("span", "pl-time-bar"), part = step.ms / this.longest;
     bar.style.width = part < 0.02 ? "0" : `calc(${part} * (100% - 24px))`;
     const name = el("span", "pl-pass-name", ...passName(step.name));
     name.style.paddingLeft = `${14 * step.depth}px`;
     const timed = step.outcome !== "input" && step.outcome !== "skipped", outcome = OUTCOMES.includes(step.outcome) ? step.outcome : "other";
-    const item = el("div", `pl-pass pl-pass-${outcome}${outside ? " pl-outside" : ""}`, mark(step.outcome),
+    const item = el("div", `pl-pass pl-pass-${outcome}${isHidden ? " pl-outside" : ""}`, mark(step.outcome),
       el("span", "pl-pass-id", step.depth ? "" : step.id), name, step.verdict ? stepVerdict(step.verdict) : null, el("span", "pl-time", timed ? time(step.ms) : ""), timed ? bar : null);
     item.id = `${this.name}-${at}`;
     item.dataset.at = String(at);
-    item.title = outside ? `${step.name} (it is shown at the right, and hidden by the search or the filters)` : step.name;
+    item.title = isHidden ? `${step.name} (it is shown at the right, and hidden by the search or the filters)` : step.name;
     item.setAttribute("role", "option");
     return item;
   }
@@ -144,7 +144,7 @@ export class Passes {
   go(at) {
     if (!this.steps[at]) return;
     if (!this.shown.includes(at)) {
-      if (this.steps[at].depth) this.inner = true;
+      if (this.steps[at].depth) this.showNested = true;
       this.hidden.delete(this.steps[at].outcome);
       this.search.value = "";
       this.draw();
@@ -155,17 +155,17 @@ export class Passes {
   /** @param {number} at */
   choose(at) {
     if (at === undefined || at === this.at) return;
-    const wasOutside = this.list.querySelector(".pl-outside");
+    const wasHidden = this.list.querySelector(".pl-outside");
     this.at = at;
-    if (wasOutside) this.draw();
+    if (wasHidden) this.draw();
     else this.updateSelection();
-    this.chosen(at);
+    this.onSelect(at);
   }
 
   updateSelection() {
     this.shown.forEach((at, place) => {
       const item = /** @type {HTMLElement} */ (this.list.children[place]), here = at === this.at;
-      item.classList.toggle("pl-chosen", here);
+      item.classList.toggle("pl-active", here);
       item.setAttribute("aria-selected", String(here));
       if (here) {
         this.list.setAttribute("aria-activedescendant", item.id);
@@ -174,14 +174,14 @@ export class Passes {
     });
   }
 
-  /** Scroll the list to the chosen pass. */
+  /** Scroll the list to the selected pass. */
   reveal() {
-    const item = /** @type {HTMLElement | null} */ (this.list.querySelector(".pl-chosen"));
+    const item = /** @type {HTMLElement | null} */ (this.list.querySelector(".pl-active"));
     if (item && this.list.clientHeight) reveal(this.list, item);
   }
 
   close() {
-    this.watch.disconnect();
+    this.resizeObserver.disconnect();
   }
 
   /** Move the choice by some of the shown passes. @param {number} by */
@@ -190,8 +190,8 @@ export class Passes {
     if (next !== undefined) this.choose(next);
   }
 
-  toggleInner() {
-    this.inner = !this.inner;
+  toggleNested() {
+    this.showNested = !this.showNested;
     this.draw();
   }
 

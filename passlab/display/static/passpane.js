@@ -3,7 +3,7 @@ import { Biography } from "./biography.js";
 import { CodePane } from "./codepane.js";
 import { chips } from "./diff.js";
 import { DiffPane } from "./diffpane.js";
-import { button, el, many, prose } from "./dom.js";
+import { button, el, plural, prose } from "./dom.js";
 import { GraphPair } from "./graphpair.js";
 import { GraphPane } from "./graphpane.js";
 import { passName, time } from "./passlist.js";
@@ -23,29 +23,29 @@ export class Step {
     this.selection = selection;
     this.tab = "Diff";
     this.step = /** @type {any} */ (null);
-    this.blamed = true; // whether the program names the pass that made each line
+    this.showBlame = true; // whether the program names the pass that created each line
     this.code = new CodePane(root, selection);
-    this.diff = new DiffPane(root, () => this.press(), selection);
+    this.diff = new DiffPane(root, () => this.updateButtons(), selection);
     this.graph = new GraphPane(undefined, selection);
     this.graphs = new GraphPair(this.graph, selection);
-    this.both = button("before | after", () => {
+    this.pairButton = button("before | after", () => {
       this.paired = !this.paired;
-      this.press();
+      this.updateButtons();
       this.show(this.step);
     });
-    this.both.title = "the graphs before and after the pass, side by side (v)";
+    this.pairButton.title = "the graphs before and after the pass, side by side (v)";
     this.paired = false; // whether two graphs are shown
-    this.life = new Biography(selection, go);
+    this.biography = new Biography(selection, go);
     this.rewrites = new RewritePane(model, root, selection);
     this.build();
-    this.press();
+    this.updateButtons();
     selection.listen(() => this.showSelection());
   }
 
   build() {
     this.title = el("span", "pl-step-name");
     this.facts = el("span", "pl-facts");
-    this.sentence = el("div", "pl-step-said");
+    this.sentence = el("div", "pl-step-summary");
     this.chips = el("div");
     this.note = el("div", "pl-empty");
     this.above = el("div", "pl-above");
@@ -66,15 +66,15 @@ export class Step {
     this.all = button("all lines", () => this.diff.toggleAll());
     this.all.title = "show unchanged lines, too (a)";
     this.blame = button("passes beside lines", () => {
-      this.blamed = !this.blamed;
-      this.press();
+      this.showBlame = !this.showBlame;
+      this.updateButtons();
       this.show(this.step);
     });
     this.blame.title = "show the pass that created each line; a click goes to it (b)";
     this.body = el("div", "pl-body", this.above, this.code.element, this.diff.element, this.graphs.element, this.table, this.error, this.rewrites.element, this.note);
     const head = el("div", "pl-step-head", el("div", "pl-step-line", this.title, this.facts), this.sentence, this.chips);
-    const bar = el("div", "pl-bar pl-tab-bar", this.tabs, el("span", "pl-grow"), this.blame, this.both, this.unified, this.all);
-    this.element = el("div", "pl-step", head, bar, this.life.element, this.body);
+    const bar = el("div", "pl-bar pl-tab-bar", this.tabs, el("span", "pl-grow"), this.blame, this.pairButton, this.unified, this.all);
+    this.element = el("div", "pl-step", head, bar, this.biography.element, this.body);
   }
 
   /** @param {string} tab */
@@ -98,11 +98,11 @@ export class Step {
 
   /** @param {any} step */
   show(step) {
-    const other = step !== this.step;
+    const isOther = step !== this.step;
     this.step = step;
     if (!step) return;
     const data = this.model.get("data"), diff = step.diff === undefined ? null : data.diffs[step.diff], tab = this.tabOf(step);
-    if (other) this.showHead(data, step, diff);
+    if (isOther) this.showHead(data, step, diff);
     const more = [...(step.error ? [this.errorTab] : []), ...(this.hasRewrites(step) ? [this.rewritesTab] : [])];
     for (const tab of [this.errorTab, this.rewritesTab]) if (!more.includes(tab)) tab.remove();
     for (const tab of more) if (!tab.parentElement) this.tabs.append(tab); // an existing one stays, and keeps the focus
@@ -114,10 +114,10 @@ export class Step {
     this.note.hidden = !note;
     this.note.textContent = note;
     this.unified.hidden = this.all.hidden = pane !== this.diff.element;
-    this.both.hidden = pane !== this.graphs.element || !step.diff && step.diff !== 0;
-    this.blame.hidden = this.code.element.hidden || !data.makers;
-    if (pane === this.diff.element) this.diff.mapSoon();
-    this.showLife(data);
+    this.pairButton.hidden = pane !== this.graphs.element || !step.diff && step.diff !== 0;
+    this.blame.hidden = this.code.element.hidden || !data.blame;
+    if (pane === this.diff.element) this.diff.scheduleMap();
+    this.showBiography(data);
   }
 
   /** @param {any} data @param {any} step @param {any} diff */
@@ -125,8 +125,8 @@ export class Step {
     this.element.dataset.step = String(data.steps.indexOf(step));
     this.title.replaceChildren(...passName(step.name));
     this.title.title = step.name;
-    const spent = step.outcome === "input" || step.outcome === "skipped" ? "" : time(step.ms);
-    const facts = [spent, many(step.calls, "operator"), many(step.nodes, "node"), step.rewrites ? many(step.rewrites, "rewrite") : ""];
+    const duration = step.outcome === "input" || step.outcome === "skipped" ? "" : time(step.ms);
+    const facts = [duration, plural(step.calls, "operator"), plural(step.nodes, "node"), step.rewrites ? plural(step.rewrites, "rewrite") : ""];
     this.facts.textContent = facts.filter(Boolean).join("  ·  ");
     this.sentence.replaceChildren(...prose(step.sentence));
     this.sentence.classList.toggle("pl-error", step.outcome === "failed");
@@ -139,14 +139,14 @@ export class Step {
    * @returns {{pane: HTMLElement, note: string, above: string}}
    */
   contents(data, step, diff, tab) {
-    const whole = tab === "IR" || (tab === "Diff" && step.diff === undefined); // the program is shown, not a diff
+    const isProgram = tab === "IR" || (tab === "Diff" && step.diff === undefined); // the program is shown, not a diff
     let note = "", above = "";
-    if (data.partial && (whole ? !data.modules[step.after] : tab === "Diff" && !diff)) {
+    if (data.partial && (isProgram ? !data.modules[step.after] : tab === "Diff" && !diff)) {
       if (data.by_step && this.model.send) this.model.send({ step: data.steps.indexOf(step) });
       return { pane: this.code.element, note: "Loading ...", above };
     }
-    if (step.left_out && (whole || tab === "Diff")) above = `${many(step.left_out, "more line")} not shown`;
-    if (whole) {
+    if (step.left_out && (isProgram || tab === "Diff")) above = `${plural(step.left_out, "more line")} not shown`;
+    if (isProgram) {
       if (tab === "Diff" && !above) above = { input: "The program the pipeline starts with:", skipped: "The pass did not run. The program is still:" }[/** @type {string} */ (step.outcome)] || "Nothing changed. The program is still:";
       if (step.untyped) above = above ? `${above}  (${UNTYPED})` : UNTYPED;
       this.program(data, step);
@@ -170,25 +170,25 @@ export class Step {
     return { pane: this.table, note, above };
   }
 
-  press() {
+  updateButtons() {
     this.unified.setAttribute("aria-pressed", String(this.diff.unified));
     this.all.setAttribute("aria-pressed", String(this.diff.all));
-    this.blame.setAttribute("aria-pressed", String(this.blamed));
-    this.both.setAttribute("aria-pressed", String(this.paired));
+    this.blame.setAttribute("aria-pressed", String(this.showBlame));
+    this.pairButton.setAttribute("aria-pressed", String(this.paired));
   }
 
   /** The program of a step, with the passes that created its lines. @param {any} data @param {any} step */
   program(data, step) {
-    const { makers, steps } = data, origins = this.blamed && makers ? makers.programs[step.after] : null;
-    this.code.gutter.here = steps.indexOf(step);
-    this.code.show(data, data.modules[step.after], makers, origins, data.nodes[step.after]);
+    const { blame, steps } = data, origins = this.showBlame && blame ? blame.programs[step.after] : null;
+    this.code.gutter.currentEvent = steps.indexOf(step);
+    this.code.show(data, data.modules[step.after], blame, origins, data.nodes[step.after]);
     this.code.rows.update(true);
   }
 
   /** @param {any} step @returns {string} what to say in place of a graph */
   showGraph(step) {
     const { steps } = this.model.get("data"), before = this.paired && step.diff !== undefined ? steps.slice(0, steps.indexOf(step)).reverse().find((/** @type {any} */ one) => one.after === step.before) : null;
-    const graphs = (before ? [before, step] : [step]).map((one) => this.drawn(one));
+    const graphs = (before ? [before, step] : [step]).map((one) => this.graphOf(one));
     if (graphs.includes(null)) return typeof this.model.send === "function" ? "Drawing the graph (this needs the running kernel) ..." : "No graph of this step was drawn before the page was saved.";
     this.graphs.show(before ? graphs[0] : null);
     this.graph.show(graphs[graphs.length - 1]);
@@ -196,7 +196,7 @@ export class Step {
   }
 
   /** The graph of a step, null if it is not loaded yet: it is then requested from the kernel. @param {any} step */
-  drawn(step) {
+  graphOf(step) {
     const key = graphKey(step), graph = (this.model.get("graphs") || {})[key];
     if (!graph && typeof this.model.send === "function") this.model.send({ graph: key, id: step.id });
     return graph || null;
@@ -228,14 +228,14 @@ export class Step {
       const head = el("tr", "", ...["operator", "before", "after", "change"].map((name) => el("th", "", name)));
       const body = diff.operators.map((/** @type {[string, number, number]} */ [name, before, after]) => el("tr", "",
         el("td", "pl-op", name), el("td", "", before), el("td", "", after),
-        el("td", after > before ? "pl-more-of" : "pl-less-of", `${after > before ? "+" : "−"}${Math.abs(after - before)}`)));
+        el("td", after > before ? "pl-increase" : "pl-decrease", `${after > before ? "+" : "−"}${Math.abs(after - before)}`)));
       parts.push(el("table", "pl-op-table", el("thead", "", head), el("tbody", "", ...body)));
     }
     if (step.log.length) parts.push(el("pre", "pl-code pl-log", step.log.join("\n")));
     this.table.replaceChildren(...parts);
   }
 
-  // ---------------------------------------------------------------- selection
+  // ---- selection
   /** Highlight the new selection in the shown pane. */
   showSelection() {
     const data = this.model.get("data");
@@ -244,24 +244,24 @@ export class Step {
     this.diff.updateSelection();
     this.graph.updateSelection();
     this.graphs.before.updateSelection();
-    this.showLife(data);
+    this.showBiography(data);
   }
 
   /** @param {any} data */
-  showLife(data) {
+  showBiography(data) {
     const at = data.steps.indexOf(this.step), nodes = data.nodes[this.step.after] || [];
     const line = this.selection.empty ? -1 : nodes.findIndex((/** @type {number} */ node) => this.selection.has(node));
     const lines = data.modules[this.step.after];
-    this.life.show(data, at, line >= 0 && lines ? data.lines[lines[line]][0].trim() : "");
+    this.biography.show(data, at, line >= 0 && lines ? data.lines[lines[line]][0].trim() : "");
   }
 
-  /** Select the line after or before the selected one. @param {number} way 1 or -1 */
-  selectNext(way) {
+  /** Select the line after or before the selected one. @param {number} direction 1 or -1 */
+  selectNext(direction) {
     const data = this.model.get("data"), nodes = /** @type {number[]} */ (data.nodes[this.step.after] || []);
-    const seen = this.code.element.hidden ? null : new Set(this.code.seen.filter((_, i) => i % 3 === 0)); // visible lines
+    const visibleLines = this.code.element.hidden ? null : new Set(this.code.visualRows.filter((_, i) => i % 3 === 0)); // visible lines
     const here = nodes.findIndex((node) => this.selection.has(node));
-    for (let at = here < 0 ? (way > 0 ? 0 : nodes.length - 1) : here + way; at >= 0 && at < nodes.length; at += way) {
-      if (nodes[at] < 0 || this.selection.has(nodes[at]) || (seen && !seen.has(at))) continue;
+    for (let at = here < 0 ? (direction > 0 ? 0 : nodes.length - 1) : here + direction; at >= 0 && at < nodes.length; at += direction) {
+      if (nodes[at] < 0 || this.selection.has(nodes[at]) || (visibleLines && !visibleLines.has(at))) continue;
       this.selection.set([nodes[at]]);
       if (!this.code.element.hidden) this.code.goto(at, false);
       return true;

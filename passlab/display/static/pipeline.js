@@ -1,10 +1,10 @@
 // The widget of a recorded pipeline: every pass at the left; the program, changes, graph and numbers at the right.
-import { Asking } from "./asking.js";
+import { Modes } from "./modes.js";
 import { DIFF_KEYS } from "./diff.js";
-import { button, el, help, keys } from "./dom.js";
+import { button, el, createHelp, bindKeys } from "./dom.js";
 import { Passes } from "./passlist.js";
 import { Step } from "./passpane.js";
-import { followSelection, listenTo, Selection } from "./selection.js";
+import { syncSelection, subscribe, Selection } from "./selection.js";
 import { verdictStrip } from "./verdict.js";
 
 const KEYS = /** @type {[string, string][]} */ ([
@@ -15,13 +15,13 @@ const KEYS = /** @type {[string, string][]} */ ([
   ["click", "select a line's node in all views and passes; follow a name"], ["Esc", "clear both"],
   ["● ○", "the pass changed something, nothing"], ["– ✕", "it was skipped, it failed"], ...DIFF_KEYS.slice(5),
 ]);
-const MOST = 600, PASS = 30, LINE = 20, VERDICT = 80, WIDTH = 56; // pixels, and characters of a line in one half of a diff
+const MAX_HEIGHT = 600, PASS = 30, LINE = 20, VERDICT = 80, WIDTH = 56; // pixels, and characters of a line in one half of a diff
 
 /** The number of lines of the longest program or diff, up to a limit. @param {any} data */
-function longest(data) {
+function maxLines(data) {
   const rows = (/** @type {number} */ line) => Math.ceil(data.lines[line][0].length / WIDTH);
-  const high = (/** @type {number[]} */ lines) => (lines.length > 30 ? 30 : lines.reduce((sum, line) => sum + rows(line), 1));
-  return Math.max(...data.modules.map(high), ...data.diffs.map((/** @type {any} */ diff) => diff.kinds.length / 2));
+  const height = (/** @type {number[]} */ lines) => (lines.length > 30 ? 30 : lines.reduce((sum, line) => sum + rows(line), 1));
+  return Math.max(...data.modules.map(height), ...data.diffs.map((/** @type {any} */ diff) => diff.kinds.length / 2));
 }
 
 /**
@@ -32,28 +32,28 @@ function longest(data) {
 function actions(root, passes, step, selection, showHelp) {
   const inDiff = (/** @type {() => unknown} */ run) => () => (step.tab === "Diff" ? run() : false);
   const inGraph = () => step.tab === "Graph" && !step.graphs.element.hidden;
-  const along = (/** @type {number} */ way) => {
-    const event = step.life.next(passes.at, way);
+  const goAlongNode = (/** @type {number} */ direction) => {
+    const event = step.biography.next(passes.at, direction);
     return event === undefined ? false : passes.go(event);
   };
   const arrow = (/** @type {string} */ key, /** @type {number} */ by) => (/** @type {KeyboardEvent} */ event) =>
     (inGraph() ? step.graph.keys()[key](event) : by ? passes.step(by) : false);
   return /** @type {Record<string, (event: KeyboardEvent) => unknown>} */ ({
-    "?": showHelp, j: () => passes.step(1), k: () => passes.step(-1), J: () => along(1), K: () => along(-1),
+    "?": showHelp, j: () => passes.step(1), k: () => passes.step(-1), J: () => goAlongNode(1), K: () => goAlongNode(-1),
     ArrowDown: arrow("ArrowDown", 1), ArrowUp: arrow("ArrowUp", -1), ArrowLeft: arrow("ArrowLeft", 0), ArrowRight: arrow("ArrowRight", 0),
     g: () => passes.choose(passes.shown[0]), G: () => passes.choose(passes.shown[passes.shown.length - 1]),
     s: () => step.selectNext(1), S: () => step.selectNext(-1),
-    "/": () => passes.search.focus(), c: () => passes.toggleChanged(), i: () => passes.toggleInner(),
+    "/": () => passes.search.focus(), c: () => passes.toggleChanged(), i: () => passes.toggleNested(),
     1: () => step.choose("IR"), 2: () => step.choose("Diff"), 3: () => step.choose("Graph"), 4: () => step.choose("Table"), 5: () => step.choose("Error"), 6: () => step.choose("Rewrites"),
     "[": () => (step.tab === "Rewrites" ? step.rewrites.go(-1) : false), "]": () => (step.tab === "Rewrites" ? step.rewrites.go(1) : false), " ": () => (step.tab === "Rewrites" ? step.rewrites.toggle() : false),
     n: inDiff(() => step.diff.next(1)), p: inDiff(() => step.diff.next(-1)), u: inDiff(() => step.unified.click()), a: inDiff(() => step.all.click()),
     "+": () => (inGraph() ? step.graph.zoom(1.25) : false), "-": () => (inGraph() ? step.graph.zoom(0.8) : false), 0: () => (inGraph() ? step.graph.fit() : false),
-    b: () => step.blame.click(), v: () => (inGraph() ? step.both.click() : false), r: () => (inGraph() ? step.graph.radius.turn() : false), t: () => (step.tab === "IR" ? step.code.toggleTypes() : false),
+    b: () => step.blame.click(), v: () => (inGraph() ? step.pairButton.click() : false), r: () => (inGraph() ? step.graph.radius.grow() : false), t: () => (step.tab === "IR" ? step.code.toggleTypes() : false),
     f: () => (step.tab === "IR" ? step.code.toggleAll() : step.tab === "Graph" && step.graph.data ? step.graph.toggleAll() : false),
     Enter: () => root.focus(),
     Escape: () => {
       selection.set([]);
-      step.code.pick("");
+      step.code.followName("");
       root.focus();
     },
   });
@@ -63,7 +63,7 @@ function actions(root, passes, step, selection, showHelp) {
 export function explorer({ model, el: host }) {
   const root = el("div", "passlab pl-pipeline");
   root.tabIndex = 0;
-  const title = el("span", "pl-title"), selection = new Selection(), keyHelp = help(root, KEYS);
+  const title = el("span", "pl-title"), selection = new Selection(), keyHelp = createHelp(root, KEYS);
   const step = new Step(model, root, selection, (at) => passes.go(at));
   const passes = new Passes((at) => {
     step.show(passes.steps[at]);
@@ -72,46 +72,46 @@ export function explorer({ model, el: host }) {
     model.save_changes();
   });
   const verdict = el("div", "pl-verdict");
-  const columns = el("div", "pl-columns", passes.element, step.element), asking = new Asking(model, root, selection, columns, () => passes.at);
-  root.prepend(el("div", "pl-bar", title, el("span", "pl-grow"), ...asking.buttons, button("?", () => keyHelp())), verdict, columns);
-  step.code.asked = (at) => passes.go(at);
-  const guilty = () => (model.get("data").verdict?.broken ? showGuilty(model.get("data").verdict.nodes) : false);
-  const usual = { ...actions(root, passes, step, selection, () => keyHelp()), x: () => asking.toggle("compare"), w: () => asking.toggle("what if"), e: () => guilty() };
-  keys(root, usual, () => (asking.mode ? { "?": () => keyHelp(), ...asking.keys() } : usual));
-  const showGuilty = (/** @type {number[]} */ nodes) => {
+  const columns = el("div", "pl-columns", passes.element, step.element), modes = new Modes(model, root, selection, columns, () => passes.at);
+  root.prepend(el("div", "pl-bar", title, el("span", "pl-grow"), ...modes.buttons, button("?", () => keyHelp())), verdict, columns);
+  step.code.onBlameClick = (at) => passes.go(at);
+  const goToFault = () => (model.get("data").verdict?.broken ? showFault(model.get("data").verdict.nodes) : false);
+  const bindings = { ...actions(root, passes, step, selection, () => keyHelp()), x: () => modes.toggle("compare"), w: () => modes.toggle("what if"), e: () => goToFault() };
+  bindKeys(root, bindings, () => (modes.mode ? { "?": () => keyHelp(), ...modes.keys() } : bindings));
+  const showFault = (/** @type {number[]} */ nodes) => {
     passes.go(model.get("data").start);
     step.choose("Diff");
     if (nodes.length) selection.set(nodes);
   };
   const update = () => {
-    const data = model.get("data"), chosen = model.get("selected");
+    const data = model.get("data"), selected = model.get("selected");
     title.textContent = data.title;
     verdict.hidden = !data.verdict;
-    if (data.verdict) verdict.replaceChildren(...verdictStrip(data.verdict, showGuilty));
-    selection.learn(data.links);
+    if (data.verdict) verdict.replaceChildren(...verdictStrip(data.verdict, showFault));
+    selection.setLineage(data.links);
     if (!data.partial) {
       const listed = PASS * data.steps.filter((/** @type {any} */ s) => !s.depth).length;
-      root.style.setProperty("--pl-height", `${Math.min(MOST, 240 + Math.max(listed, LINE * longest(data))) + (data.verdict ? VERDICT : 0)}px`);
+      root.style.setProperty("--pl-height", `${Math.min(MAX_HEIGHT, 240 + Math.max(listed, LINE * maxLines(data))) + (data.verdict ? VERDICT : 0)}px`);
     }
     passes.at = -1;
     passes.show(data.steps);
-    passes.choose(data.steps[chosen] ? chosen : data.start);
+    passes.choose(data.steps[selected] ? selected : data.start);
   };
-  const askRest = () => {
+  const requestRest = () => {
     // the other steps, after this one is painted
     if (model.get("data").partial && !model.get("data").by_step) setTimeout(() => model.send({ rest: true }), 50);
   };
   update();
-  const leaveSelection = followSelection(model, selection);
-  const leaveModel = listenTo(model, {
-    "change:data": () => { update(); askRest(); }, "change:selected": () => passes.go(model.get("selected")), "change:graphs": () => step.show(step.step),
+  const leaveSelection = syncSelection(model, selection);
+  const leaveModel = subscribe(model, {
+    "change:data": () => { update(); requestRest(); }, "change:selected": () => passes.go(model.get("selected")), "change:graphs": () => step.show(step.step),
   });
   host.append(root);
-  requestAnimationFrame(askRest);
+  requestAnimationFrame(requestRest);
   return () => {
     leaveModel();
     leaveSelection();
-    asking.close();
+    modes.close();
     passes.close();
     step.close();
   };

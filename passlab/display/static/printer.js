@@ -2,7 +2,7 @@
 import { CodePane } from "./codepane.js";
 import { chips } from "./diff.js";
 import { DiffPane } from "./diffpane.js";
-import { button, el, help, ICONS, icon, keys, many, reveal, uniqueId } from "./dom.js";
+import { button, el, createHelp, ICONS, icon, bindKeys, plural, reveal, uniqueId } from "./dom.js";
 import { mark, passName } from "./passlist.js";
 import { mountPane, Selection } from "./selection.js";
 
@@ -13,28 +13,28 @@ const KEYS = /** @type {[string, string][]} */ ([
 
 /** The contents of an opened line. @typedef {{element: HTMLElement, show: () => void, updateSelection: () => void, close: () => void, next: (way: number) => unknown}} Inside */
 
-class Printed {
+class PassOutput {
   /** @param {HTMLElement} root @param {Selection} selection */
   constructor(root, selection) {
     [this.root, this.selection] = [root, selection];
     this.data = /** @type {any} */ ({ steps: [] });
     this.at = 0;
-    this.changed = false; // whether unchanged passes are hidden
-    this.word = "";
-    this.items = /** @type {{item: HTMLElement, head: HTMLElement, body: HTMLElement, inside: Inside | null}[]} */ ([]);
+    this.changedOnly = false; // whether unchanged passes are hidden
+    this.query = "";
+    this.items = /** @type {{item: HTMLElement, head: HTMLElement, body: HTMLElement, pane: Inside | null}[]} */ ([]);
     this.element = el("div", "pl-printed-list");
     this.name = uniqueId();
     this.element.addEventListener("click", (event) => {
       const head = /** @type {Element} */ (event.target).closest(".pl-printed-head");
       const at = head ? this.items.findIndex((one) => one.head === head) : -1;
-      if (at >= 0) [this.at = at, this.toggle(at), this.press()];
+      if (at >= 0) [this.at = at, this.toggle(at), this.updateCurrent()];
     });
   }
 
   /** Show passes; existing rows stay, since an instrument only adds passes. @param {any} data */
   show(data) {
-    const kept = data.steps.length >= this.data.steps.length && this.data.steps.every((/** @type {any} */ step, /** @type {number} */ at) => step.name === data.steps[at].name && step.sentence === data.steps[at].sentence);
-    if (!kept) {
+    const isExtended = data.steps.length >= this.data.steps.length && this.data.steps.every((/** @type {any} */ step, /** @type {number} */ at) => step.name === data.steps[at].name && step.sentence === data.steps[at].sentence);
+    if (!isExtended) {
       this.close();
       this.items = [];
       this.element.replaceChildren();
@@ -51,7 +51,7 @@ class Printed {
     const step = this.data.steps[at], opens = !!(step.rows || step.kinds || step.body);
     const caret = el("span", `pl-fold${opens ? "" : " pl-none"}`, opens ? icon(ICONS.right) : null);
     const name = el("span", "pl-pass-name", el("span", "pl-dim", `${step.when} `), ...passName(step.name));
-    const head = el("button", "pl-printed-head", caret, mark(step.outcome), name, el("span", "pl-printed-said", step.sentence)), body = el("div", "pl-printed-body");
+    const head = el("button", "pl-printed-head", caret, mark(step.outcome), name, el("span", "pl-printed-summary", step.sentence)), body = el("div", "pl-printed-body");
     head.setAttribute("type", "button");
     head.title = step.sentence;
     head.tabIndex = -1;
@@ -62,21 +62,21 @@ class Printed {
       head.setAttribute("aria-controls", body.id);
     }
     const item = el("div", `pl-printed pl-printed-${step.outcome}`, head, body);
-    this.items.push({ item, head, body, inside: null });
+    this.items.push({ item, head, body, pane: null });
     this.element.append(item);
   }
 
   /** The contents of an opened step. @param {number} at @returns {Inside | null} */
-  make(at) {
+  createBody(at) {
     const step = this.data.steps[at], { data } = this;
     if (step.kinds) {
       const pane = new DiffPane(this.root, () => {}, this.selection);
       const element = el("div", "", ...(step.operators.length ? [chips(step.operators)] : []), pane.element);
       const show = () => pane.show(data, step.before, step.after, step, ...step.nodes);
-      return { element, show, updateSelection: () => pane.updateSelection(), close: () => pane.close(), next: (way) => pane.next(way) };
+      return { element, show, updateSelection: () => pane.updateSelection(), close: () => pane.close(), next: (direction) => pane.next(direction) };
     }
     if (step.rows) {
-      const pane = new CodePane(this.root, this.selection), left = step.left_out ? [el("div", "pl-empty", `⋯ ${many(step.left_out, "more line")}`)] : [];
+      const pane = new CodePane(this.root, this.selection), left = step.left_out ? [el("div", "pl-empty", `⋯ ${plural(step.left_out, "more line")}`)] : [];
       const show = () => pane.show(data, step.rows, null, null, step.nodes);
       return { element: el("div", "", pane.element, ...left), show, updateSelection: () => pane.updateSelection(), close: () => pane.close(), next: () => false };
     }
@@ -87,13 +87,13 @@ class Printed {
   toggle(at, open = !!this.items[at]?.body.hidden) {
     const one = this.items[at];
     if (!one || one.body.hidden === !open || !one.head.hasAttribute("aria-expanded")) return;
-    if (open && !one.inside) {
-      one.inside = this.make(at);
-      if (one.inside) one.body.append(one.inside.element);
+    if (open && !one.pane) {
+      one.pane = this.createBody(at);
+      if (one.pane) one.body.append(one.pane.element);
     }
     one.body.hidden = !open;
     one.head.setAttribute("aria-expanded", String(open));
-    if (open && one.inside) one.inside.show();
+    if (open && one.pane) one.pane.show();
   }
 
   toggleAll() {
@@ -104,41 +104,41 @@ class Printed {
   filter() {
     this.items.forEach(({ item }, at) => {
       const step = this.data.steps[at];
-      item.hidden = (this.changed && step.outcome === "unchanged") || !`${step.when} ${step.name} ${step.sentence}`.toLowerCase().includes(this.word);
+      item.hidden = (this.changedOnly && step.outcome === "unchanged") || !`${step.when} ${step.name} ${step.sentence}`.toLowerCase().includes(this.query);
     });
     if (this.items[this.at]?.item.hidden) this.go(1) || this.go(-1);
-    this.press();
+    this.updateCurrent();
   }
 
-  /** Go to another listed pass. @param {number} way @param {number} [from] */
-  go(way, from = this.at) {
-    let to = from + way;
-    while (this.items[to]?.item.hidden) to += way;
+  /** Go to another listed pass. @param {number} direction @param {number} [from] */
+  go(direction, from = this.at) {
+    let to = from + direction;
+    while (this.items[to]?.item.hidden) to += direction;
     if (!this.items[to]) return false;
     this.at = to;
-    this.press();
+    this.updateCurrent();
     return true;
   }
 
-  press() {
+  updateCurrent() {
     this.items.forEach(({ item, head }, at) => {
-      item.classList.toggle("pl-chosen", at === this.at);
+      item.classList.toggle("pl-active", at === this.at);
       if (at === this.at) reveal(this.element, head);
     });
   }
 
-  /** @param {number} way */
-  next(way) {
-    const { inside, body } = this.items[this.at] || {};
-    return inside && body && !body.hidden ? inside.next(way) : false;
+  /** @param {number} direction */
+  next(direction) {
+    const { pane, body } = this.items[this.at] || {};
+    return pane && body && !body.hidden ? pane.next(direction) : false;
   }
 
   updateSelection() {
-    for (const { inside, body } of this.items) if (inside && !body.hidden) inside.updateSelection();
+    for (const { pane, body } of this.items) if (pane && !body.hidden) pane.updateSelection();
   }
 
   close() {
-    for (const { inside } of this.items) if (inside) inside.close();
+    for (const { pane: pane } of this.items) if (pane) pane.close();
   }
 }
 
@@ -146,10 +146,10 @@ class Printed {
 function render({ model, el: host }) {
   const root = el("div", "passlab pl-printer");
   root.tabIndex = 0;
-  const title = el("span", "pl-title"), selection = new Selection(), keyHelp = help(root, KEYS), list = new Printed(root, selection);
+  const title = el("span", "pl-title"), selection = new Selection(), keyHelp = createHelp(root, KEYS), list = new PassOutput(root, selection);
   const find = /** @type {HTMLInputElement} */ (el("input", "pl-find")), only = button("changed", () => {
-    list.changed = !list.changed;
-    only.setAttribute("aria-pressed", String(list.changed));
+    list.changedOnly = !list.changedOnly;
+    only.setAttribute("aria-pressed", String(list.changedOnly));
     list.filter();
   });
   only.title = "only passes that changed something (c)";
@@ -157,13 +157,13 @@ function render({ model, el: host }) {
   find.placeholder = "find";
   find.setAttribute("aria-label", "passes that hold a word");
   find.addEventListener("input", () => {
-    list.word = find.value.trim().toLowerCase();
+    list.query = find.value.trim().toLowerCase();
     list.filter();
   });
   const all = button("open all", () => list.toggleAll());
   all.title = "open all, or close all (f)";
   root.prepend(el("div", "pl-bar", title, el("span", "pl-grow"), find, only, all, button("?", () => keyHelp())), list.element);
-  keys(root, {
+  bindKeys(root, {
     "?": () => keyHelp(), j: () => list.go(1), k: () => list.go(-1), ArrowDown: () => list.go(1), ArrowUp: () => list.go(-1),
     g: () => list.go(1, -1), G: () => list.go(-1, list.items.length), Enter: () => (document.activeElement === find ? root.focus() : list.toggle(list.at)),
     f: () => list.toggleAll(), c: () => only.click(), n: () => list.next(1), p: () => list.next(-1), "/": () => find.focus(),

@@ -1,32 +1,32 @@
-// The widget of a program's prospects: passes that would change it; the chosen one runs and is explored below.
-import { button, el, help, icon, keys, prose, reveal, uniqueId } from "./dom.js";
+// The widget of a program's prospects: passes that would change it; the selected one runs, and its recording is shown below.
+import { button, el, createHelp, icon, bindKeys, prose, reveal, uniqueId } from "./dom.js";
 import { explorer } from "./pipeline.js";
-import { listenTo } from "./selection.js";
+import { subscribe } from "./selection.js";
 
 const KEYS = /** @type {[string, string][]} */ ([["j k", "next and previous pass"], ["g G", "first and last"], ["Enter", "run the pass by itself"], ["Tab", "to its recording, beneath"]]);
 const RUN = "M5 3l7 5-7 5z";
 
 /** @param {{model: any, el: HTMLElement}} context */
 function render({ model, el: host }) {
-  const root = el("div", "passlab pl-prospects"), title = el("span", "pl-title"), list = el("div", "pl-list"), beneath = el("div", "");
-  const name = uniqueId(), keyHelp = help(root, KEYS);
+  const root = el("div", "passlab pl-prospects"), title = el("span", "pl-title"), list = el("div", "pl-list"), explorerHost = el("div", "");
+  const name = uniqueId(), keyHelp = createHelp(root, KEYS);
   let at = 0, close = () => {};
   root.tabIndex = 0;
   list.setAttribute("role", "listbox");
   list.setAttribute("aria-label", "passes that would change the program");
   root.prepend(el("div", "pl-bar", title, el("span", "pl-grow"), button("?", () => keyHelp())), list);
-  const outlook = () => model.get("prospects") || model.get("data"); // of a page, which has the data of its view alone
-  const rows = () => outlook().rows || [];
+  const data = () => model.get("prospects") || model.get("data"); // of a page, which has the data of its view alone
+  const rows = () => data().rows || [];
   const run = () => {
     if (!rows()[at]) return;
     if (typeof model.send !== "function") return title.replaceChildren("this needs a running kernel");
-    root.classList.add("pl-waiting");
+    root.classList.add("pl-loading");
     model.send({ run: rows()[at][0] });
   };
   const choose = (/** @type {number} */ to) => {
     at = Math.max(0, Math.min(rows().length - 1, to));
     [...list.children].forEach((item, place) => {
-      item.classList.toggle("pl-chosen", place === at);
+      item.classList.toggle("pl-active", place === at);
       item.setAttribute("aria-selected", String(place === at));
       if (place === at) {
         list.setAttribute("aria-activedescendant", item.id);
@@ -35,7 +35,7 @@ function render({ model, el: host }) {
     });
   };
   const row = (/** @type {[string, number, string, boolean]} */ [pass, level, what, fails], /** @type {number} */ place) => {
-    const item = el("div", `pl-pass pl-prospect${fails ? " pl-prospect-fails" : ""}`, el("span", "pl-prospect-run", icon(RUN)), el("b", "pl-prospect-name", pass), el("span", "pl-prospect-what", fails ? `fails: ${what}` : what), el("span", "pl-time", `level ${level}`));
+    const item = el("div", `pl-pass pl-prospect${fails ? " pl-prospect-fails" : ""}`, el("span", "pl-prospect-run", icon(RUN)), el("b", "pl-prospect-name", pass), el("span", "pl-prospect-sentence", fails ? `fails: ${what}` : what), el("span", "pl-time", `level ${level}`));
     item.id = `${name}-${place}`;
     item.title = `run ${pass} by itself: ${what}`;
     item.setAttribute("role", "option");
@@ -46,22 +46,22 @@ function render({ model, el: host }) {
     return item;
   };
   const draw = () => {
-    title.replaceChildren(...prose((outlook().title || "").replace(/;.*/, "")));
+    title.replaceChildren(...prose((data().title || "").replace(/;.*/, "")));
     list.replaceChildren(...rows().map(row));
     choose(at);
   };
-  const ran = () => {
-    root.classList.remove("pl-waiting");
+  const showRan = () => {
+    root.classList.remove("pl-loading");
     [...list.children].forEach((item, place) => item.classList.toggle("pl-prospect-ran", rows()[place][0] === model.get("ran")));
-    if (!model.get("ran") || beneath.childElementCount) return;
-    close = explorer({ model, el: beneath });
+    if (!model.get("ran") || explorerHost.childElementCount) return;
+    close = explorer({ model, el: explorerHost });
     root.classList.add("pl-prospects-open");
   };
-  keys(root, { j: () => choose(at + 1), k: () => choose(at - 1), ArrowDown: () => choose(at + 1), ArrowUp: () => choose(at - 1), g: () => choose(0), G: () => choose(rows().length - 1), Enter: run, "?": () => keyHelp(), Escape: () => false });
-  host.append(root, beneath);
+  bindKeys(root, { j: () => choose(at + 1), k: () => choose(at - 1), ArrowDown: () => choose(at + 1), ArrowUp: () => choose(at - 1), g: () => choose(0), G: () => choose(rows().length - 1), Enter: run, "?": () => keyHelp(), Escape: () => false });
+  host.append(root, explorerHost);
   draw();
-  ran();
-  const leaveModel = listenTo(model, { "change:prospects": draw, "change:ran": ran, "change:data": ran });
+  showRan();
+  const leaveModel = subscribe(model, { "change:prospects": draw, "change:ran": showRan, "change:data": showRan });
   return () => {
     leaveModel();
     close();

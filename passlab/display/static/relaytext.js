@@ -7,7 +7,7 @@ const TOKENS = new RegExp([
   "(?<comment>//[^\\n]*|/\\*[^]*?\\*/)", "(?<use>%(?:\"[^\"]*\"|[\\w/.]+))", "(?<global>@(?:\"[^\"]*\"|[\\w/.]+))", "(?<string>\"(?:[^\"\\\\\\n]|\\\\.)*\")",
   `(?<type>\\b(?:Tensor|Ref|u?int\\d+|float\\d+|bool)\\b)`, "(?<number>-?\\b\\d[\\w.]*)", `(?<attribute>${WORD}(?=\\s*=(?!=|>)))`, `(?<op>${WORD}(?=\\s*\\())`, `(?<word>${WORD})`,
 ].join("|"), "g");
-const LOOKS = /** @type {Record<string, string>} */ ({ comment: "comment", use: "use", global: "global", string: "constant", type: "type", number: "constant", attribute: "attribute", op: "op" });
+const CLASSES = /** @type {Record<string, string>} */ ({ comment: "comment", use: "use", global: "global", string: "constant", type: "type", number: "constant", attribute: "attribute", op: "op" });
 
 /** The pieces of a text with the kind of each. @param {string} text @returns {[string, string][]} */
 export function tokens(text) {
@@ -16,7 +16,7 @@ export function tokens(text) {
   for (const match of text.matchAll(TOKENS)) {
     if (match.index > at) pieces.push([text.slice(at, match.index), ""]);
     const kind = Object.keys(match.groups || {}).find((name) => (match.groups || {})[name] !== undefined) || "";
-    pieces.push([match[0], KEYWORDS.has(match[0]) ? "keyword" : LOOKS[kind] || ""]);
+    pieces.push([match[0], KEYWORDS.has(match[0]) ? "keyword" : CLASSES[kind] || ""]);
     at = match.index + match[0].length;
   }
   if (at < text.length) pieces.push([text.slice(at), ""]);
@@ -24,21 +24,21 @@ export function tokens(text) {
 }
 
 export class RelayField {
-  /** @param {(text: string) => void} typed hears the text as it is typed */
-  constructor(typed) {
+  /** @param {(text: string) => void} onInput called with the text after each input */
+  constructor(onInput) {
     this.problems = /** @type {any[]} */ ([]);
-    this.field = /** @type {HTMLTextAreaElement} */ (el("textarea", "pl-typed"));
+    this.field = /** @type {HTMLTextAreaElement} */ (el("textarea", "pl-relay-input"));
     this.field.spellcheck = false;
     this.field.setAttribute("aria-label", "the program, in Relay");
     this.field.setAttribute("wrap", "off");
-    this.behind = el("div", "pl-typed-behind");
-    this.behind.setAttribute("aria-hidden", "true");
-    this.element = el("div", "pl-typed-box pl-code", this.behind, this.field);
+    this.highlighted = el("div", "pl-relay-highlight");
+    this.highlighted.setAttribute("aria-hidden", "true");
+    this.element = el("div", "pl-relay-field pl-code", this.highlighted, this.field);
     this.field.addEventListener("input", () => {
       this.draw();
-      typed(this.field.value);
+      onInput(this.field.value);
     });
-    this.field.addEventListener("scroll", () => { this.behind.style.transform = `translate(${-this.field.scrollLeft}px, ${-this.field.scrollTop}px)`; });
+    this.field.addEventListener("scroll", () => { this.highlighted.style.transform = `translate(${-this.field.scrollLeft}px, ${-this.field.scrollTop}px)`; });
     this.field.addEventListener("keydown", (event) => {
       event.stopPropagation();
       if (event.key !== "Tab" || event.shiftKey) return;
@@ -72,20 +72,20 @@ export class RelayField {
         if (part) rows[line].push(el("span", kind ? `pl-${kind}` : "", part));
       });
     }
-    this.behind.replaceChildren(...rows.map((row, at) => this.line(row, at, lines[at])));
+    this.highlighted.replaceChildren(...rows.map((row, at) => this.line(row, at, lines[at])));
   }
 
   /** @param {HTMLElement[]} pieces @param {number} at @param {string} text */
   line(pieces, at, text) {
-    const mine = this.problems.filter((problem) => problem.line === at), row = el("div", "pl-typed-line", el("span", "pl-typed-number", at + 1), ...pieces);
-    for (const { start, end } of mine) {
-      const wave = el("span", "pl-wave"), last = end < 0 ? text.length : Math.max(end, start + 1);
-      wave.style.left = `calc(5ch + ${start}ch)`;
-      wave.style.width = `${Math.max(1, last - start)}ch`;
-      row.append(wave);
+    const lineProblems = this.problems.filter((problem) => problem.line === at), row = el("div", "pl-relay-line", el("span", "pl-relay-number", at + 1), ...pieces);
+    for (const { start, end } of lineProblems) {
+      const underline = el("span", "pl-underline"), last = end < 0 ? text.length : Math.max(end, start + 1);
+      underline.style.left = `calc(5ch + ${start}ch)`;
+      underline.style.width = `${Math.max(1, last - start)}ch`;
+      row.append(underline);
     }
-    if (mine.length) row.append(el("span", "pl-typed-problem", mine[0].text));
-    row.classList.toggle("pl-typed-wrong", mine.length > 0);
+    if (lineProblems.length) row.append(el("span", "pl-relay-problem", lineProblems[0].text));
+    row.classList.toggle("pl-relay-wrong", lineProblems.length > 0);
     return row;
   }
 }

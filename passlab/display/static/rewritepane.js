@@ -1,9 +1,9 @@
 // The rewrites of a pass, played one by one, and the reasons why a node was not rewritten.
 import { DiffPane } from "./diffpane.js";
 import { button, el, ICONS, reveal } from "./dom.js";
-import { listenTo } from "./selection.js";
+import { subscribe } from "./selection.js";
 
-const PACE = 1200; // milliseconds for each rewrite while they play
+const INTERVAL = 1200; // milliseconds for each rewrite while they play
 
 export class RewritePane {
   /** @param {any} model @param {HTMLElement} root @param {import("./selection.js").Selection} selection */
@@ -14,7 +14,7 @@ export class RewritePane {
     this.at = -1;
     this.steps = /** @type {any[]} */ ([]);
     this.loaded = /** @type {Record<string, any[]>} */ ({});
-    this.parts = /** @type {Record<string, any>} */ ({});
+    this.diffs = /** @type {Record<string, any>} */ ({});
     this.timer = 0;
     this.diff = new DiffPane(root, () => {}, undefined);
     this.diff.all = true;
@@ -28,15 +28,15 @@ export class RewritePane {
     });
     this.count = el("span", "pl-facts");
     this.rule = el("span", "pl-rewrite-rule");
-    this.why = el("div", "pl-step-said");
-    this.kept = el("div", "pl-kept");
+    this.reason = el("div", "pl-step-summary");
+    this.misses = el("div", "pl-misses");
     this.play = button("play", () => this.toggle());
     this.play.title = "play the rewrites one by one (space)";
-    this.stayed = button("why was the selected node not rewritten?", () => this.askWhy());
-    this.stayed.hidden = typeof model.send !== "function";
-    const bar = el("div", "pl-rewrite-bar", button("the one before ([)", () => this.go(-1), ICONS.up), button("the next one (])", () => this.go(1), ICONS.down), this.play, this.rule, this.count, this.stayed);
-    this.element = el("div", "pl-rewrite-pane", this.list, el("div", "pl-rewrite", bar, this.why, this.kept, this.diff.element));
-    this.leaveModel = listenTo(model, { "msg:custom": (message) => this.hear(message) });
+    this.whyButton = button("why was the selected node not rewritten?", () => this.askWhy());
+    this.whyButton.hidden = typeof model.send !== "function";
+    const bar = el("div", "pl-rewrite-bar", button("the one before ([)", () => this.go(-1), ICONS.up), button("the next one (])", () => this.go(1), ICONS.down), this.play, this.rule, this.count, this.whyButton);
+    this.element = el("div", "pl-rewrite-pane", this.list, el("div", "pl-rewrite", bar, this.reason, this.misses, this.diff.element));
+    this.leaveModel = subscribe(model, { "msg:custom": (message) => this.onMessage(message) });
   }
 
   /** Show the rewrites of a pass. @param {any} step */
@@ -44,37 +44,37 @@ export class RewritePane {
     if (this.event === step.id && this.steps.length) return;
     this.stop();
     this.event = step.id;
-    this.kept.replaceChildren();
-    if (this.loaded[step.id]) return this.fill(this.loaded[step.id]);
+    this.misses.replaceChildren();
+    if (this.loaded[step.id]) return this.setSteps(this.loaded[step.id]);
     const stored = (this.model.get("rewrites") || {})[step.id];
     if (stored) {
-      stored.parts.forEach((/** @type {any} */ parts, /** @type {number} */ at) => { this.parts[`${step.id}:${at}`] = parts; });
+      stored.parts.forEach((/** @type {any} */ parts, /** @type {number} */ at) => { this.diffs[`${step.id}:${at}`] = parts; });
       this.loaded[step.id] = stored.steps;
-      this.fill(stored.steps);
-      if (stored.left) this.kept.replaceChildren(el("div", "pl-dim", `${stored.left} more are not in this page`));
+      this.setSteps(stored.steps);
+      if (stored.left) this.misses.replaceChildren(el("div", "pl-dim", `${stored.left} more are not in this page`));
       return;
     }
-    this.fill([]);
-    this.count.textContent = "asking the kernel ...";
+    this.setSteps([]);
+    this.count.textContent = "waiting for the kernel ...";
     this.model.send({ rewrites: step.id });
   }
 
   /** @param {any} message */
-  hear(message) {
+  onMessage(message) {
     if (!message) return;
     if (message.rewrites !== undefined) {
       this.loaded[message.rewrites] = message.steps;
-      if (message.rewrites === this.event) this.fill(message.steps);
+      if (message.rewrites === this.event) this.setSteps(message.steps);
     }
     if (message.parts !== undefined) {
-      this.parts[message.parts] = message.data;
+      this.diffs[message.parts] = message.data;
       this.update();
     }
     if (message.misses) this.showWhy(message.misses);
   }
 
   /** @param {any[]} steps */
-  fill(steps) {
+  setSteps(steps) {
     this.steps = steps;
     this.at = -1;
     this.list.replaceChildren(...steps.map((step, at) => {
@@ -89,11 +89,11 @@ export class RewritePane {
     this.count.textContent = "this pass replaced no node";
   }
 
-  /** @param {number} at @param {boolean} [light] */
-  choose(at, light = true) {
+  /** @param {number} at @param {boolean} [highlight] */
+  choose(at, highlight = true) {
     if (!this.steps[at]) return false;
     this.at = at;
-    if (light) this.selection.set(this.steps[at].nodes);
+    if (highlight) this.selection.set(this.steps[at].nodes);
     this.update();
     return true;
   }
@@ -109,31 +109,31 @@ export class RewritePane {
     else this.choose(Math.max(0, this.at));
     this.timer = window.setInterval(() => {
       if (!this.go(1)) this.stop();
-    }, PACE);
-    this.press();
+    }, INTERVAL);
+    this.updateButton();
     return true;
   }
 
   stop() {
     clearInterval(this.timer);
     this.timer = 0;
-    this.press();
+    this.updateButton();
     return true;
   }
 
-  press() {
+  updateButton() {
     this.play.textContent = this.timer ? "pause" : "play";
     this.play.setAttribute("aria-pressed", String(this.timer > 0));
   }
 
   update() {
-    const step = this.steps[this.at], key = `${this.event}:${this.at}`, parts = step && this.parts[key];
+    const step = this.steps[this.at], key = `${this.event}:${this.at}`, parts = step && this.diffs[key];
     this.rule.textContent = step ? step.rule || step.pass : "";
     this.count.textContent = step ? `${this.at + 1} of ${this.steps.length}` : "";
-    this.why.textContent = step ? step.why : "";
+    this.reason.textContent = step ? step.why : "";
     this.diff.element.hidden = !parts;
     [...this.list.children].forEach((item, at) => {
-      item.classList.toggle("pl-chosen", at === this.at);
+      item.classList.toggle("pl-active", at === this.at);
       item.classList.toggle("pl-done", at < this.at);
       item.setAttribute("aria-selected", String(at === this.at));
       if (at === this.at) reveal(this.list, /** @type {HTMLElement} */ (item));
@@ -144,7 +144,7 @@ export class RewritePane {
 
   askWhy() {
     const node = this.selection.roots[0];
-    if (node === undefined) return this.kept.replaceChildren(el("div", "pl-dim", "Select a line or a box first."));
+    if (node === undefined) return this.misses.replaceChildren(el("div", "pl-dim", "Select a line or a box first."));
     this.model.send({ why_not: [this.event, node] });
   }
 
@@ -153,7 +153,7 @@ export class RewritePane {
     const head = el("tr", "", ...["rule", "fits", "pattern", "fails because"].map((name) => el("th", "", name)));
     const heading = rows.length ? `${node} was not rewritten; the nearest rules:` : `No declared rule of this pass starts with a node like ${node}.`;
     const table = el("table", "", head, ...rows.map((/** @type {string[]} */ row) => el("tr", "", ...row.map((cell) => el("td", "", cell)))));
-    this.kept.replaceChildren(el("div", "", heading), ...(rows.length ? [table] : []));
+    this.misses.replaceChildren(el("div", "", heading), ...(rows.length ? [table] : []));
   }
 
   close() {

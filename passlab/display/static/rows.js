@@ -2,25 +2,25 @@
 import { el } from "./dom.js";
 
 export const ROW = 20; // pixels
-const FEW = 4, AROUND = 40; // rows that exist above and below the visible ones: at once, and a moment later
-const LATER = 120; // milliseconds
+const FIRST_MARGIN = 4, LATER_MARGIN = 40; // rows that exist above and below the visible ones: at once, and a moment later
+const DELAY = 120; // milliseconds
 const MARGINS = 12; // above and below all rows
-const LEAST_WIDTH = 8; // the least characters of a line in a narrow pane
+const MIN_WIDTH = 8; // the least characters of a line in a narrow pane
 
-/** A scrolling list. `paint(i)` makes row `i`; `resized(columns)` is called with the number of characters that fit. */
+/** A scrolling list. `paint(i)` makes row `i`; `onColumns(columns)` is called with the number of characters that fit. */
 export class Rows {
-  /** @param {(i: number) => HTMLElement} paint @param {(columns: number) => void} resized */
-  constructor(paint, resized) {
+  /** @param {(i: number) => HTMLElement} paint @param {(columns: number) => void} onColumns */
+  constructor(paint, onColumns) {
     this.paint = paint;
     this.count = 0;
     this.first = 0;
     this.last = 0;
     this.columns = 0;
     this.top = 0; // the scroll position and the visible height: reading them from the browser would lay out the whole page
-    this.high = 0;
+    this.height = 0;
     this.widening = 0;
     this.pending = /** @type {[number, boolean] | null} */ (null); // a row to show as soon as the list has a height
-    this.settled = () => {}; // called when the box changes its size
+    this.onResize = () => {}; // called when the box changes its size
     this.body = el("div", "pl-rows");
     this.space = el("div", "pl-space", this.body);
     this.probe = el("span", "pl-probe", "0".repeat(100));
@@ -30,38 +30,38 @@ export class Rows {
       this.top = this.box.scrollTop;
       this.update(false);
     }, { passive: true });
-    this.watch = new ResizeObserver(() => {
+    this.resizeObserver = new ResizeObserver(() => {
       const char = this.probe.getBoundingClientRect().width / 100;
-      [this.top, this.high] = [this.box.scrollTop, this.box.clientHeight];
+      [this.top, this.height] = [this.box.scrollTop, this.box.clientHeight];
       const columns = char ? Math.floor(this.box.clientWidth / char) : 0;
       if (columns && columns !== this.columns) {
         this.columns = columns;
-        resized(columns);
+        onColumns(columns);
       }
-      if (this.high && this.pending) this.reveal(...this.pending);
+      if (this.height && this.pending) this.reveal(...this.pending);
       this.update(false);
-      this.settled();
+      this.onResize();
     });
-    this.watch.observe(this.box);
+    this.resizeObserver.observe(this.box);
   }
 
   /** Show `count` new rows, from a height on. @param {number} count @param {number} [from] */
   set(count, from = this.top) {
     this.count = count;
     this.space.style.height = `${count * ROW}px`;
-    const to = Math.min(from, this.lowest());
+    const to = Math.min(from, this.maxScroll());
     if (to !== this.top) this.box.scrollTop = this.top = to;
     this.update(true);
   }
 
   /** The largest scroll position. */
-  lowest() {
-    return Math.max(0, this.count * ROW + MARGINS - this.high);
+  maxScroll() {
+    return Math.max(0, this.count * ROW + MARGINS - this.height);
   }
 
   /** Scroll to a height. @param {number} y */
   scroll(y) {
-    const to = Math.max(0, Math.min(y, this.lowest()));
+    const to = Math.max(0, Math.min(y, this.maxScroll()));
     if (to === this.top) return;
     this.box.scrollTop = this.top = to;
     this.update(false);
@@ -69,22 +69,22 @@ export class Rows {
 
   /** Create the visible rows. @param {boolean} always even if they exist already */
   update(always) {
-    if (!this.high) return this.forget(always); // the watch calls again as soon as there is a height
-    const top = Math.floor(this.top / ROW), seen = Math.ceil(this.high / ROW);
-    if (!always && top >= this.first && Math.min(top + seen, this.count) <= this.last) return;
-    const around = always ? FEW : AROUND; // visible rows have priority
+    if (!this.height) return this.clearStale(always); // the watch calls again as soon as there is a height
+    const top = Math.floor(this.top / ROW), visibleCount = Math.ceil(this.height / ROW);
+    if (!always && top >= this.first && Math.min(top + visibleCount, this.count) <= this.last) return;
+    const around = always ? FIRST_MARGIN : LATER_MARGIN; // visible rows have priority
     this.first = Math.max(0, top - around);
-    this.last = Math.min(this.count, top + seen + around);
+    this.last = Math.min(this.count, top + visibleCount + around);
     const fragment = document.createDocumentFragment();
     for (let i = this.first; i < this.last; i++) fragment.append(this.paint(i));
     this.body.style.transform = `translateY(${this.first * ROW}px)`;
     this.body.replaceChildren(fragment);
     clearTimeout(this.widening);
-    if (always) this.widening = window.setTimeout(() => this.widen(), LATER);
+    if (always) this.widening = window.setTimeout(() => this.widen(), DELAY);
   }
 
   /** Drop outdated rows while the list is hidden: the next update paints all. @param {boolean} stale */
-  forget(stale) {
+  clearStale(stale) {
     if (!stale) return;
     clearTimeout(this.widening);
     this.first = this.last = 0;
@@ -93,7 +93,7 @@ export class Rows {
 
   /** Create the rows around the existing ones, which stay: one may just be clicked. */
   widen() {
-    const first = Math.max(0, this.first - AROUND), last = Math.min(this.count, this.last + AROUND);
+    const first = Math.max(0, this.first - LATER_MARGIN), last = Math.min(this.count, this.last + LATER_MARGIN);
     const above = [], below = [];
     for (let i = first; i < this.first; i++) above.push(this.paint(i));
     for (let i = this.last; i < last; i++) below.push(this.paint(i));
@@ -113,14 +113,14 @@ export class Rows {
 
   /** Scroll so that a row is visible, or a third from the top, with a whole row at the top. @param {number} i @param {boolean} [always] */
   reveal(i, always = false) {
-    this.pending = this.high ? null : [i, always];
-    const y = i * ROW, { top, high } = this;
-    if (high && (always || y < top || y + ROW > top + high)) this.scroll(Math.floor((y - high / 3) / ROW) * ROW + MARGINS / 2);
+    this.pending = this.height ? null : [i, always];
+    const y = i * ROW, { top, height } = this;
+    if (height && (always || y < top || y + ROW > top + height)) this.scroll(Math.floor((y - height / 3) / ROW) * ROW + MARGINS / 2);
   }
 
   close() {
     clearTimeout(this.widening);
-    this.watch.disconnect();
+    this.resizeObserver.disconnect();
   }
 }
 
@@ -128,17 +128,17 @@ export class Rows {
  * Break a line to a width, behind commas and blanks where possible; later parts are indented.
  * @param {string} text @param {number} width @returns {number[]} where its parts start
  */
-export function broken(text, width) {
+export function breakLine(text, width) {
   const starts = [0];
-  width = Math.max(LEAST_WIDTH, width);
+  width = Math.max(MIN_WIDTH, width);
   if (text.length <= width) return starts;
-  const hang = hanging(text, width);
+  const hang = hangingIndent(text, width);
   let at = 0, room = width;
   while (text.length - at > room) {
-    const cut = best(text, at, at + room);
+    const cut = bestBreak(text, at, at + room);
     starts.push(cut);
     at = cut;
-    room = Math.max(LEAST_WIDTH, width - hang);
+    room = Math.max(MIN_WIDTH, width - hang);
   }
   return starts;
 }
@@ -147,22 +147,22 @@ export function broken(text, width) {
  * The best place to break a line before `end`: behind a blank, inside as few brackets as possible, as far right as possible.
  * @param {string} text @param {number} start @param {number} end
  */
-function best(text, start, end) {
-  let depth = 0, cut = end, least = Infinity;
+function bestBreak(text, start, end) {
+  let depth = 0, cut = end, lowestCost = Infinity;
   for (let at = start; at < end; at++) {
     const char = text[at];
     if (char === "(" || char === "[" || char === "{") depth++;
     else if (char === ")" || char === "]" || char === "}") depth--;
     else if (char === " " && at > start + (end - start) / 3) {
       const cost = depth + (text[at - 1] === "," ? 0 : text.startsWith("->", at + 1) ? 0.4 : 0.5);
-      if (cost <= least) [cut, least] = [at + 1, cost];
+      if (cost <= lowestCost) [cut, lowestCost] = [at + 1, cost];
     }
   }
   return cut;
 }
 
 /** The indentation of the later parts of a line. @param {string} text @param {number} width */
-export function hanging(text, width) {
+export function hangingIndent(text, width) {
   return Math.max(0, Math.min(text.length - text.trimStart().length + 4, Math.floor(width / 3)));
 }
 
@@ -176,12 +176,12 @@ const NAMES = new Set([1, 2, 3, 6]); // the kinds of names that can be followed:
 
 /**
  * Make the characters `from` to `to` of a line.
- * @param {Line} line @param {number} from @param {number} to @param {string} picked the name that is followed
+ * @param {Line} line @param {number} from @param {number} to @param {string} followedName the name that is followed
  * @param {number[]} [words] spans to mark, two numbers each @param {WeakMap<Element, number>} [hovers]
  */
-export function code(line, from, to, picked, words, hovers) {
+export function code(line, from, to, followedName, words, hovers) {
   const [text, marks] = line, fragment = document.createDocumentFragment();
-  const put = (/** @type {number} */ a, /** @type {number} */ b, /** @type {string} */ look, /** @type {number} */ hover) => {
+  const addSpan = (/** @type {number} */ a, /** @type {number} */ b, /** @type {string} */ className, /** @type {number} */ hover) => {
     a = Math.max(a, from);
     b = Math.min(b, to);
     for (let at = a; at < b;) {
@@ -191,8 +191,8 @@ export function code(line, from, to, picked, words, hovers) {
         if (words[w + 1] > at) { end = Math.min(end, words[w + 1]); word = " pl-word"; break; }
       }
       const shown = text.slice(at, end);
-      if (look || word) {
-        const span = el("span", (look + word).trim(), shown);
+      if (className || word) {
+        const span = el("span", (className + word).trim(), shown);
         if (hovers && hover >= 0) hovers.set(span, hover);
         fragment.append(span);
       } else fragment.append(shown);
@@ -202,12 +202,12 @@ export function code(line, from, to, picked, words, hovers) {
   let at = 0;
   for (let m = 0; m < marks.length; m += 4) {
     const start = marks[m], end = marks[m + 1], kind = marks[m + 2];
-    put(at, start, "", -1);
-    const hit = picked && NAMES.has(kind) && text.slice(start, end) === picked;
-    put(start, end, `pl-t pl-${KINDS[kind]}${hit ? " pl-hit" : ""}`, marks[m + 3]);
+    addSpan(at, start, "", -1);
+    const hit = followedName && NAMES.has(kind) && text.slice(start, end) === followedName;
+    addSpan(start, end, `pl-t pl-${KINDS[kind]}${hit ? " pl-hit" : ""}`, marks[m + 3]);
     at = end;
   }
-  put(at, text.length, "", -1);
+  addSpan(at, text.length, "", -1);
   return fragment;
 }
 
@@ -218,7 +218,7 @@ export function nameAt(target) {
 }
 
 /** Whether a line has a name. @param {Line} line @param {string} name */
-export function holds(line, name) {
+export function hasName(line, name) {
   const [text, marks] = line;
   for (let m = 0; m < marks.length; m += 4)
     if (NAMES.has(marks[m + 2]) && marks[m + 1] - marks[m] === name.length && text.startsWith(name, marks[m])) return true;

@@ -2,7 +2,7 @@
 // records which node replaced which, so that a selection can be followed through the passes. Nothing here draws.
 
 /**
- * Which node was made from which, as five numbers a link: child, parent, event, rule (a text), whether only its operands
+ * The origin of each node, as five numbers a link: child, parent, event, rule (a text), whether only its operands
  * changed. Every child has one parent.
  * @typedef {{parent: number, event: number, rule: number, rebuilt: boolean}} Link
  */
@@ -18,7 +18,7 @@ export class Lineage {
   }
 
   /** Whether a node has a known origin or successor. @param {number} node */
-  knows(node) {
+  has(node) {
     return this.links.has(node) || this.parents.has(node);
   }
 
@@ -31,7 +31,7 @@ export class Lineage {
 }
 
 /**
- * What other views know of the nodes `of`: what each was before, the newest first, and all that became of them.
+ * Relatives of the nodes `of` in other views: the predecessors of each node, the newest first, and all successors.
  * @typedef {{of?: number[], before?: number[][], after?: number[]}} Related
  */
 
@@ -39,7 +39,7 @@ export class Lineage {
 export class Selection {
   constructor() {
     this.nodes = /** @type {number[]} */ ([]);
-    this.elsewhere = /** @type {Related} */ ({}); // relatives of the selected nodes in other views
+    this.relatives = /** @type {Related} */ ({}); // relatives of the selected nodes in other views
     this.after = /** @type {Set<number>} */ (new Set()); // their successors in other views
     this.roots = /** @type {number[]} */ ([]); // each selected node, or its nearest predecessor that this view has
     this.lineage = new Lineage();
@@ -54,14 +54,14 @@ export class Selection {
   }
 
   /** Set which node came from which. @param {number[]} links */
-  learn(links) {
+  setLineage(links) {
     this.lineage = new Lineage(links);
     this.index();
   }
 
   index() {
-    const { before = [], after = [] } = this.elsewhere, { lineage } = this;
-    this.roots = this.nodes.map((node, at) => (lineage.knows(node) ? node : (before[at] || []).find((older) => lineage.knows(older)) ?? node));
+    const { before = [], after = [] } = this.relatives, { lineage } = this;
+    this.roots = this.nodes.map((node, at) => (lineage.has(node) ? node : (before[at] || []).find((older) => lineage.has(older)) ?? node));
     this.before = new Set([...this.nodes, ...before.flat(), ...this.roots].flatMap((node) => lineage.ancestors(node)));
     this.after = new Set(after);
     this.related.clear();
@@ -69,14 +69,14 @@ export class Selection {
 
   /**
    * Select nodes; an empty list clears the selection.
-   * @param {number[]} nodes @param {Related} [elsewhere] their relatives in other views
+   * @param {number[]} nodes @param {Related} [relatives] their relatives in other views
    */
-  set(nodes, elsewhere = {}) {
-    const chosen = nodes.filter((node) => node >= 0), alike = (/** @type {number[]} */ others) => chosen.length === others.length && chosen.every((node, at) => node === others[at]);
-    const related = elsewhere.of && alike(elsewhere.of) ? elsewhere : {}, same = alike(this.nodes);
-    if (same && (related === this.elsewhere || !related.of)) return;
-    this.nodes = chosen;
-    this.elsewhere = related;
+  set(nodes, relatives = {}) {
+    const selectedNodes = nodes.filter((node) => node >= 0), isSame = (/** @type {number[]} */ others) => selectedNodes.length === others.length && selectedNodes.every((node, at) => node === others[at]);
+    const related = relatives.of && isSame(relatives.of) ? relatives : {}, same = isSame(this.nodes);
+    if (same && (related === this.relatives || !related.of)) return;
+    this.nodes = selectedNodes;
+    this.relatives = related;
     this.index();
     for (const run of this.listeners) run();
   }
@@ -109,10 +109,10 @@ export class Selection {
 }
 
 /**
- * Hear of what happens to a widget's model. @param {any} model @param {Record<string, (message?: any) => void>} handlers
- * @returns {() => void} ends it
+ * Add handlers of the events of a widget's model. @param {any} model @param {Record<string, (message?: any) => void>} handlers
+ * @returns {() => void} removes them
  */
-export function listenTo(model, handlers) {
+export function subscribe(model, handlers) {
   for (const name in handlers) model.on(name, handlers[name]);
   return () => {
     for (const name in handlers) model.off(name, handlers[name]);
@@ -123,7 +123,7 @@ export function listenTo(model, handlers) {
  * Keep a selection and the nodes of a widget's model alike; what is selected elsewhere comes in through the model.
  * @param {any} model @param {Selection} selection @returns {() => void} ends it
  */
-export function followSelection(model, selection) {
+export function syncSelection(model, selection) {
   selection.listen(() => {
     if (selection.nodes.join() === (model.get("nodes") || []).join()) return;
     model.set("nodes", selection.nodes);
@@ -131,20 +131,20 @@ export function followSelection(model, selection) {
   });
   const changed = () => selection.set(model.get("nodes") || [], model.get("related") || {});
   changed();
-  return listenTo(model, { "change:nodes": changed, "change:related": changed });
+  return subscribe(model, { "change:nodes": changed, "change:related": changed });
 }
 
 /**
  * Draw a view that is one pane, put it into its place, and follow the data and the selection of the model.
  * @param {{model: any, el: HTMLElement}} context @param {HTMLElement} root @param {Selection} selection
  * @param {{updateSelection: () => void, close: () => void}} pane @param {() => void} update draws the data
- * @returns {() => void} takes the view down
+ * @returns {() => void} removes the view
  */
 export function mountPane({ model, el: host }, root, selection, pane, update) {
   update();
   selection.listen(() => pane.updateSelection());
-  const leaveSelection = followSelection(model, selection);
-  const leaveModel = listenTo(model, { "change:data": update });
+  const leaveSelection = syncSelection(model, selection);
+  const leaveModel = subscribe(model, { "change:data": update });
   host.append(root);
   return () => {
     leaveSelection();

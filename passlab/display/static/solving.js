@@ -1,6 +1,6 @@
 // The widget of an analysis at work: the program with the state of each line, one decision after another, and back.
 import { CodePane } from "./codepane.js";
-import { button, el, help, keys } from "./dom.js";
+import { button, el, createHelp, bindKeys } from "./dom.js";
 import { mountPane, Selection } from "./selection.js";
 
 const KEYS = /** @type {[string, string][]} */ ([
@@ -22,8 +22,8 @@ function badge(text, changed) {
 function render({ model, el: host }) {
   const root = el("div", "passlab pl-module pl-solving");
   root.tabIndex = 0;
-  const title = el("span", "pl-title"), selection = new Selection(), pane = new CodePane(root, selection), keyHelp = help(root, KEYS);
-  const range = /** @type {HTMLInputElement} */ (el("input", "pl-solving-range")), where = el("span", "pl-solving-where"), message = el("div", "pl-solving-said");
+  const title = el("span", "pl-title"), selection = new Selection(), pane = new CodePane(root, selection), keyHelp = createHelp(root, KEYS);
+  const range = /** @type {HTMLInputElement} */ (el("input", "pl-solving-range")), where = el("span", "pl-solving-where"), message = el("div", "pl-solving-message");
   range.type = "range";
   range.setAttribute("aria-label", "decision");
   message.setAttribute("aria-live", "polite");
@@ -44,24 +44,24 @@ function render({ model, el: host }) {
     pane.rows.update(true);
     return true;
   };
-  const effective = (/** @type {number} */ way) => {
-    let to = at + way;
-    while (to > 0 && to < steps().length && !steps()[to - 1].changed.length) to += way;
+  const goToChange = (/** @type {number} */ direction) => {
+    let to = at + direction;
+    while (to > 0 && to < steps().length && !steps()[to - 1].changed.length) to += direction;
     return go(to);
   };
   range.addEventListener("input", () => go(Number(range.value)));
   root.prepend(el("div", "pl-bar", title, el("span", "pl-grow"), button("?", () => keyHelp())),
     el("div", "pl-bar pl-solving-bar", button("back", () => go(at - 1)), range, button("forward", () => go(at + 1)), where), message, pane.element);
-  keys(root, {
-    "?": () => keyHelp(), j: () => go(at + 1), k: () => go(at - 1), ArrowRight: () => go(at + 1), ArrowLeft: () => go(at - 1), n: () => effective(1), N: () => effective(-1),
+  bindKeys(root, {
+    "?": () => keyHelp(), j: () => go(at + 1), k: () => go(at - 1), ArrowRight: () => go(at + 1), ArrowLeft: () => go(at - 1), n: () => goToChange(1), N: () => goToChange(-1),
     g: () => go(0), G: () => go(steps().length), f: () => pane.toggleAll(),
   });
   const update = () => {
     const data = model.get("data");
     title.textContent = title.title = data.title;
     range.max = String(data.steps.length);
-    pane.beside = (line) => (state[line] ? badge(/** @type {string} */ (state[line]), changed.has(line)) : null);
-    pane.besideWidth = Math.min(40, 4 + Math.max(0, ...data.start.map((/** @type {string | null} */ text) => (text || "").length), ...data.steps.flatMap((/** @type {any} */ step) => step.changed.map((/** @type {[number, string]} */ [, text]) => text.length))));
+    pane.annotate = (line) => (state[line] ? badge(/** @type {string} */ (state[line]), changed.has(line)) : null);
+    pane.annotationWidth = Math.min(40, 4 + Math.max(0, ...data.start.map((/** @type {string | null} */ text) => (text || "").length), ...data.steps.flatMap((/** @type {any} */ step) => step.changed.map((/** @type {[number, string]} */ [, text]) => text.length))));
     pane.show(data, data.rows, null, null, data.nodes);
     go(0);
   };

@@ -1,21 +1,21 @@
 // The strip of a fork in the stepper: the field for a new value, and after the run the effects of the change.
-import { el, grouped, icon } from "./dom.js";
+import { el, formatCount, icon } from "./dom.js";
 
 /** The field for a new value of a register.
- * @param {number} register @param {number} instant @param {(value: string) => void} done @param {() => void} leave */
-export function valueField(register, instant, done, leave) {
+ * @param {number} register @param {number} instant @param {(value: string) => void} onSubmit @param {() => void} onCancel */
+export function valueField(register, instant, onSubmit, onCancel) {
   const field = /** @type {HTMLInputElement} */ (el("input", "pl-find pl-edit"));
   field.placeholder = "2   [[1, 2], [3, 4]]   zeros   random 7   a variable";
   field.setAttribute("aria-label", `new value of $${register}`);
   field.addEventListener("keydown", (event) => {
-    if (event.key === "Escape") leave();
-    if (event.key === "Enter") done(field.value.trim() || "0");
+    if (event.key === "Escape") onCancel();
+    if (event.key === "Enter") onSubmit(field.value.trim() || "0");
   });
-  return { field, parts: [el("b", "", `$${register}`), " at instant ", grouped(instant), " becomes ", field] };
+  return { field, parts: [el("b", "", `$${register}`), " at instant ", formatCount(instant), " becomes ", field] };
 }
 
 /** The origin of a value that the branch did not write. @param {any} branch @param {number} register */
-export const originInBranch = (branch, register) => ((branch.changed || []).includes(register) ? `changed in this branch, at instant ${grouped(branch.instant)}` : "from before the branch");
+export const originInBranch = (branch, register) => ((branch.changed || []).includes(register) ? `changed in this branch, at instant ${formatCount(branch.instant)}` : "from before the branch");
 
 /** The description of a branch, and its differences from the original.
  * @param {any} branch @param {HTMLElement} back @param {(at: number) => void} go */
@@ -25,7 +25,7 @@ export function branchStrip(branch, back, go) {
   return [line, branch.rows.length ? differences(branch, go) : ""];
 }
 
-/** The writes with different values, the first first; a click goes to one.
+/** The writes with different values, in order; a click goes to one.
  * @param {any} branch @param {(at: number) => void} go */
 function differences(branch, go) {
   const first = branch.rows[0];
@@ -37,7 +37,7 @@ function differences(branch, go) {
   });
   const names = branch.head.map((/** @type {string} */ name) => el("th", "", name));
   const table = el("table", "pl-branch-table", el("thead", "", el("tr", "", ...names)), el("tbody", "", ...rows));
-  const where = `They first differ at instant ${grouped(Number(first[0]))}: ${first[1]} was `;
+  const where = `They first differ at instant ${formatCount(Number(first[0]))}: ${first[1]} was `;
   const sentence = el("div", "pl-branch-first", where, el("b", "", first[2]), " and is ", el("b", "", first[3]));
   return el("div", "", sentence, el("div", "pl-branch-rows", table));
 }

@@ -1,23 +1,23 @@
 // What a step of the stepper is: a kernel, a source line or an instruction.
 import { el } from "./dom.js";
 
-const GRAINS = ["kernel", "line", "instruction"];
+const SIZES = ["kernel", "line", "instruction"];
 
-export class Grain {
+export class StepSize {
   /** @param {any} view the stepper */
   constructor(view) {
     this.view = view;
-    this.name = GRAINS[0];
-    this.element = /** @type {HTMLSelectElement} */ (el("select", "pl-choice", ...GRAINS.map((name) => el("option", "", name))));
+    this.name = SIZES[0];
+    this.element = /** @type {HTMLSelectElement} */ (el("select", "pl-choice", ...SIZES.map((name) => el("option", "", name))));
     this.element.setAttribute("aria-label", "size of a step");
     this.element.title = "step size of the arrow keys and these buttons (i)";
     this.element.addEventListener("change", () => this.set(this.element.value));
   }
 
-  /** Step forwards or back; by instruction if the program has no kernels. @param {number} way */
-  advance(way) {
+  /** Step forwards or back; by instruction if the program has no kernels. @param {number} direction */
+  advance(direction) {
     const { run } = this.view, kernels = run.code.roles.includes(3);
-    this.view.move(this.name === "line" ? "line" : this.name === "kernel" && kernels ? "kernel" : "step", way);
+    this.view.move(this.name === "line" ? "line" : this.name === "kernel" && kernels ? "kernel" : "step", direction);
   }
 
   /** @param {string} name */
@@ -27,13 +27,13 @@ export class Grain {
     this.view.root.focus();
   }
 
-  turn() {
-    this.set(GRAINS[(GRAINS.indexOf(this.name) + 1) % GRAINS.length]);
+  cycle() {
+    this.set(SIZES[(SIZES.indexOf(this.name) + 1) % SIZES.length]);
   }
 
   /** Fold runs of instructions that only move values or allocate memory, or show all. @param {boolean} [folds] */
-  fold(folds = !this.view.code.folds) {
-    this.view.code.folds = folds;
+  fold(folds = !this.view.code.isFolding) {
+    this.view.code.isFolding = folds;
     this.view.code.arrange();
   }
 }

@@ -12,19 +12,19 @@ export const STEPS = /** @type {Record<string, string>} */ ({
 
 /** The action of each key of a stepper. @param {any} view @returns {Record<string, (event: KeyboardEvent) => unknown>} */
 export function actions(view) {
-  const counted = (/** @type {(way: number) => void} */ run, /** @type {number} */ way) => () => run(way);
-  const step = (/** @type {number} */ way) => view.move("step", way), digits = /** @type {Record<string, (event: KeyboardEvent) => unknown>} */ ({});
-  for (const digit of "0123456789") digits[digit] = () => { view.count = (view.count + digit).slice(0, 9); view.say(view.count); };
+  const counted = (/** @type {(direction: number) => void} */ run, /** @type {number} */ direction) => () => run(direction);
+  const step = (/** @type {number} */ direction) => view.move("step", direction), digits = /** @type {Record<string, (event: KeyboardEvent) => unknown>} */ ({});
+  for (const digit of "0123456789") digits[digit] = () => { view.count = (view.count + digit).slice(0, 9); view.setStatus(view.count); };
   return {
-    ...digits, "?": () => view.help(), s: counted(step, 1), S: counted(step, -1), j: () => view.grain.advance(1), k: () => view.grain.advance(-1),
-    ArrowRight: () => view.grain.advance(1), ArrowLeft: () => view.grain.advance(-1), i: () => view.grain.turn(), z: () => view.grain.fold(), Z: () => view.time.zoom(0, 0), m: () => view.move("kernel", 1), M: () => view.move("kernel", -1), l: () => view.move("line", 1), L: () => view.move("line", -1),
+    ...digits, "?": () => view.help(), s: counted(step, 1), S: counted(step, -1), j: () => view.stepSize.advance(1), k: () => view.stepSize.advance(-1),
+    ArrowRight: () => view.stepSize.advance(1), ArrowLeft: () => view.stepSize.advance(-1), i: () => view.stepSize.cycle(), z: () => view.stepSize.fold(), Z: () => view.timeline.zoom(0, 0), m: () => view.move("kernel", 1), M: () => view.move("kernel", -1), l: () => view.move("line", 1), L: () => view.move("line", -1),
     n: () => view.move("next", 1), N: () => view.move("next", -1),
     f: () => view.move("finish", 1), F: () => view.move("finish", -1), c: () => view.proceed(1), C: () => view.proceed(-1),
-    g: () => { const to = view.count ? Number(view.count) - view.began : 0; view.count = ""; view.go(to, true); }, G: () => view.go(view.run.length, true),
+    g: () => { const to = view.count ? Number(view.count) - view.branchStart : 0; view.count = ""; view.go(to, true); }, G: () => view.go(view.run.length, true),
     b: () => view.toggle(view.run.pointAt(view.at)), "/": () => view.find.focus(), w: () => view.watch(), o: () => view.origin(),
-    u: () => { const to = view.past.pop(); if (to !== undefined) view.go(to); }, t: () => view.source.turn(), e: () => view.edit(), x: () => view.export(),
+    u: () => { const to = view.visited.pop(); if (to !== undefined) view.go(to); }, t: () => view.source.cycle(), e: () => view.edit(), x: () => view.export(),
     "[": () => view.frame(view.up + 1), "]": () => view.frame(Math.max(0, view.up - 1)),
-    ArrowDown: () => view.pick(view.registers.beside(1)), ArrowUp: () => view.pick(view.registers.beside(-1)),
+    ArrowDown: () => view.select(view.registers.neighbour(1)), ArrowUp: () => view.select(view.registers.neighbour(-1)),
     Escape: () => {
       view.count = view.find.value = "";
       view.selection.set([]);

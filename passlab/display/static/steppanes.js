@@ -1,6 +1,6 @@
 // The panes of the stepper: bytecode with its gutter, registers, frames, and the source at the program counter.
-import { button, el, grouped, svg } from "./dom.js";
-import { broken, code, hanging, Rows } from "./rows.js";
+import { button, el, formatCount, svg } from "./dom.js";
+import { breakLine, code, hangingIndent, Rows } from "./rows.js";
 
 /** @typedef {import("./steprun.js").Run} Run */
 /** @typedef {import("./steprun.js").Place} Place */
@@ -20,61 +20,61 @@ export function mark(kind) {
 /** A function's name; a long one is shortened in the middle. @param {string} name */
 export const shortName = (name) => `@${name.length > 26 ? `${name.slice(0, 16)}…${name.slice(-6)}` : name}`;
 
-/** The instructions of one function. */
 // Instructions that compute nothing: they move values, or allocate and free memory.
-const BOOKS = new Set(["move", "load_const", "load_consti", "alloc_storage", "alloc_tensor", "alloc_tensor_reg", "kill_register", "device_copy"]);
+const BOOKKEEPING = new Set(["move", "load_const", "load_consti", "alloc_storage", "alloc_tensor", "alloc_tensor_reg", "kill_register", "device_copy"]);
 
+/** The instructions of one function. */
 export class BytecodePane {
   /**
-   * @param {(point: number) => void} toggled a breakpoint
-   * @param {(point: number) => void} asked to run to an instruction
+   * @param {(point: number) => void} onToggleBreakpoint a breakpoint
+   * @param {(point: number) => void} onRunTo to run to an instruction
    * @param {import("./selection.js").Selection} selection
    */
-  constructor(toggled, asked, selection) {
+  constructor(onToggleBreakpoint, onRunTo, selection) {
     this.selection = selection;
     this.run = /** @type {Run | null} */ (null);
     this.func = -1;
-    this.now = { point: -1, before: -1, accesses: /** @type {Map<number, string>} */ (new Map()) };
+    this.current = { point: -1, before: -1, accesses: /** @type {Map<number, string>} */ (new Map()) };
     this.stops = /** @type {(point: number) => boolean} */ (() => false);
-    this.folds = true; // whether runs of such instructions are folded
-    this.opened = new Set(); // folds that were opened, by their first instruction
-    this.seen = /** @type {[number, number][]} */ ([]); // rows: the instructions of each, from and to
+    this.isFolding = true; // whether runs of such instructions are folded
+    this.openedFolds = new Set(); // folds that were opened, by their first instruction
+    this.visualRows = /** @type {[number, number][]} */ ([]); // rows: the instructions of each, from and to
     this.rows = new Rows((i) => this.item(i), () => {});
-    this.rows.settled = () => this.reveal(); // the current instruction stays in sight when the pane changes its size
+    this.rows.onResize = () => this.reveal(); // the current instruction stays visible when the pane changes its size
     this.box = this.rows.box;
     this.box.classList.add("pl-code", "pl-bytecode");
     this.title = el("div", "pl-pane-title");
     this.element = el("div", "pl-step-pane pl-code-pane", this.title, this.box);
     this.box.addEventListener("click", (event) => {
-      const target = /** @type {Element} */ (event.target), row = target.closest(".pl-inst"), fold = target.closest(".pl-books");
+      const target = /** @type {Element} */ (event.target), row = target.closest(".pl-inst"), fold = target.closest(".pl-bookkeeping");
       if (fold) {
-        this.opened.add(Number(fold.getAttribute("data-from")));
+        this.openedFolds.add(Number(fold.getAttribute("data-from")));
         // the row is removed, and the focus with it
         /** @type {HTMLElement | null} */ (this.box.closest("[tabindex='0'].passlab"))?.focus();
         return this.arrange();
       }
       if (!row || !this.run) return;
       const point = Number(row.getAttribute("data-point"));
-      if (target.closest(".pl-gutter")) return toggled(point);
+      if (target.closest(".pl-gutter")) return onToggleBreakpoint(point);
       if (String(window.getSelection())) return;
       selection.set((this.run.code.nodes[point] || []).slice(0, 1));
-      asked(point);
+      onRunTo(point);
     });
   }
 
   /** Scroll to the current instruction. */
   reveal() {
-    const { point, before } = this.now;
+    const { point, before } = this.current;
     if (this.run && (point >= 0 || before >= 0)) this.rows.reveal(this.rowOf(point < 0 ? before : point));
   }
 
   /** The row of an instruction. @param {number} point */
   rowOf(point) {
     const i = point - (this.base || 0);
-    let low = 0, high = this.seen.length - 1;
+    let low = 0, high = this.visualRows.length - 1;
     while (low < high) {
       const middle = (low + high + 1) >> 1;
-      if (this.seen[middle][0] <= i) low = middle;
+      if (this.visualRows[middle][0] <= i) low = middle;
       else high = middle - 1;
     }
     return low;
@@ -83,35 +83,35 @@ export class BytecodePane {
   /** Whether an instruction only moves values or allocates memory. @param {number} point */
   isBookkeeping(point) {
     const run = /** @type {Run} */ (this.run);
-    return run.data.executor === "vm" && BOOKS.has(run.code.kinds[point]) && point !== this.now.point && point !== this.now.before && !this.stops(point);
+    return run.data.executor === "vm" && BOOKKEEPING.has(run.code.kinds[point]) && point !== this.current.point && point !== this.current.before && !this.stops(point);
   }
 
   /** Compute the rows; a folded run of instructions is one row. @param {number} [top] the height to show them from */
   arrange(top) {
     if (!this.run) return;
-    const { base = 0, count = 0 } = this, seen = /** @type {[number, number][]} */ ([]);
+    const { base = 0, count = 0 } = this, visualRows = /** @type {[number, number][]} */ ([]);
     for (let i = 0; i < count; i++) {
       let end = i;
-      if (this.folds && !this.opened.has(i)) while (end < count && this.isBookkeeping(base + end)) end++;
+      if (this.isFolding && !this.openedFolds.has(i)) while (end < count && this.isBookkeeping(base + end)) end++;
       if (end - i > 1) {
-        seen.push([i, end]);
+        visualRows.push([i, end]);
         i = end - 1;
-      } else seen.push([i, i + 1]);
+      } else visualRows.push([i, i + 1]);
     }
-    const same = seen.length === this.seen.length && seen.every(([from, to], at) => from === this.seen[at][0] && to === this.seen[at][1]);
+    const same = visualRows.length === this.visualRows.length && visualRows.every(([from, to], at) => from === this.visualRows[at][0] && to === this.visualRows[at][1]);
     if (same) return;
-    this.seen = seen;
-    this.rows.set(seen.length, top);
+    this.visualRows = visualRows;
+    this.rows.set(visualRows.length, top);
     this.reveal();
   }
 
   /** @param {number} row */
   item(row) {
-    const [from, to] = this.seen[row] || [row, row + 1];
+    const [from, to] = this.visualRows[row] || [row, row + 1];
     if (to === from + 1) return this.row(from);
     const { kinds } = /** @type {Run} */ (this.run).code, base = this.base || 0;
     const names = [...new Set(kinds.slice(base + from, base + to))].join(", ");
-    const element = el("button", "pl-gap pl-books", `⋯ ${to - from} instructions: ${names}`);
+    const element = el("button", "pl-gap pl-bookkeeping", `⋯ ${to - from} instructions: ${names}`);
     element.setAttribute("data-from", String(from));
     element.title = `instructions ${from} to ${to - 1} move values or allocate memory; click to show them (z shows all)`;
     return element;
@@ -124,37 +124,37 @@ export class BytecodePane {
    * @param {boolean} changed whether breakpoints did
    */
   show(run, func, point, before, accesses, stops, changed) {
-    const other = this.run !== run || this.func !== func, old = this.now;
+    const other = this.run !== run || this.func !== func, old = this.current;
     [this.run, this.func, this.stops] = [run, func, stops];
-    this.now = { point, before, accesses };
+    this.current = { point, before, accesses };
     const { name, params, base } = run.data.functions[func], next = run.data.functions[func + 1];
     if (other) {
       this.base = base;
       this.title.title = `@${name}(${params.join(", ")})`;
       this.title.replaceChildren(el("b", "", shortName(name)), el("span", "pl-dim", `(${params.join(", ")})`));
       this.count = (next ? next.base : run.code.texts.length) - base;
-      this.opened = new Set();
-      this.seen = [];
+      this.openedFolds = new Set();
+      this.visualRows = [];
       this.arrange(0);
-    } else if (changed || this.folds) {
-      const rows = this.seen;
+    } else if (changed || this.isFolding) {
+      const rows = this.visualRows;
       this.arrange();
-      if (rows === this.seen) this.rows.repaint([old.point, old.before, point, before].map((s) => this.rowOf(s)));
-      if (rows === this.seen && changed) this.rows.update(true);
+      if (rows === this.visualRows) this.rows.repaint([old.point, old.before, point, before].map((s) => this.rowOf(s)));
+      if (rows === this.visualRows && changed) this.rows.update(true);
     } else this.rows.repaint([old.point, old.before, point, before].map((s) => this.rowOf(s)));
     this.reveal();
   }
 
   /** @param {number} i */
   row(i) {
-    const run = /** @type {Run} */ (this.run), point = (this.base || 0) + i, here = point === this.now.point;
+    const run = /** @type {Run} */ (this.run), point = (this.base || 0) + i, here = point === this.current.point;
     const highlight = (run.code.nodes[point] || []).some((/** @type {number} */ node) => this.selection.has(node)) ? " pl-selected" : "";
     const stop = this.stops(point), gutter = el("span", `pl-gutter${stop ? " pl-stop" : ""}`, el("i", "pl-dot"));
     gutter.title = stop ? "remove the breakpoint" : "set a breakpoint";
     gutter.setAttribute("role", "button");
     gutter.setAttribute("aria-label", `breakpoint at ${i}`);
     gutter.setAttribute("aria-pressed", String(stop));
-    const element = el("div", `pl-inst pl-role-${run.code.roles[point]}${here ? " pl-here" : ""}${point === this.now.before ? " pl-was" : ""}${highlight}`, gutter,
+    const element = el("div", `pl-inst pl-role-${run.code.roles[point]}${here ? " pl-current" : ""}${point === this.current.before ? " pl-previous" : ""}${highlight}`, gutter,
       el("span", "pl-counter"), el("span", "pl-number", i), this.text(run, point, here));
     element.setAttribute("data-point", String(point));
     if (here) element.setAttribute("aria-current", "step");
@@ -163,10 +163,10 @@ export class BytecodePane {
 
   /** @param {Run} run @param {number} point @param {boolean} here */
   text(run, point, here) {
-    const text = run.code.texts[point], element = el("span", "pl-inst-text"), accesses = here || point === this.now.before ? this.now.accesses : null;
+    const text = run.code.texts[point], element = el("span", "pl-inst-text"), accesses = here || point === this.current.before ? this.current.accesses : null;
     const first = /^[^\s$(]+/.exec(text), head = first ? first[0] : "";
     const name = el("span", run.code.roles[point] === 3 ? "pl-op" : "pl-keyword", head);
-    name.style.minWidth = `${Math.min(head.length, 12)}ch`; // the rest gives way first
+    name.style.minWidth = `${Math.min(head.length, 12)}ch`; // operands are cut before the opcode
     const rest = el("span", "pl-rest");
     for (const part of text.slice(head.length).split(/(\$\d+|@[\w.]+)/)) {
       if (part[0] === "$") {
@@ -186,31 +186,31 @@ export class BytecodePane {
 
 /** The registers of a frame, one per line. */
 export class RegisterPane {
-  /** @param {(register: number) => void} picked */
-  constructor(picked) {
+  /** @param {(register: number) => void} onSelect */
+  constructor(onSelect) {
     this.list = /** @type {any[]} */ ([]);
-    this.picked = -1;
+    this.selected = -1;
     this.rows = new Rows((i) => this.row(this.list[i]), () => {});
-    this.rows.settled = () => this.reveal(); // the chosen register stays in sight when the pane changes its size
+    this.rows.onResize = () => this.reveal(); // the selected register stays visible when the pane changes its size
     this.rows.box.classList.add("pl-code", "pl-registers");
     this.rows.box.setAttribute("role", "listbox");
     this.rows.box.setAttribute("aria-label", "registers");
     this.title = el("div", "pl-pane-title", el("b", "", "Registers"), el("span", "pl-grow"), ...Object.keys(MARKS).map((kind) => el("span", "pl-key", mark(kind), el("span", "pl-key-word", { writes: "to write", reads: "read", wrote: "written" }[kind] || ""))));
-    this.note = el("div", "pl-empty pl-over", "No frame runs any more. S goes back into the run.");
+    this.note = el("div", "pl-empty pl-pane-note", "No frame runs any more. S goes back into the run.");
     this.note.hidden = true;
     this.element = el("div", "pl-step-pane pl-register-pane", this.title, this.rows.box, this.note);
     this.rows.box.addEventListener("click", (event) => {
       const row = /** @type {Element} */ (event.target).closest(".pl-register");
-      if (row) picked(Number(row.getAttribute("data-register")));
+      if (row) onSelect(Number(row.getAttribute("data-register")));
     });
   }
 
   /**
    * @param {Run} run
-   * @param {number} frame @param {Int32Array} values @param {Map<number, string>} accesses @param {number} picked
+   * @param {number} frame @param {Int32Array} values @param {Map<number, string>} accesses @param {number} onSelect
    * @param {[number, number][]} watches
    */
-  show(run, frame, values, accesses, picked, watches) {
+  show(run, frame, values, accesses, onSelect, watches) {
     const params = run.data.functions[run.func[frame]].params;
     const watched = new Set(watches.filter(([f]) => f === frame).map(([, r]) => r));
     this.list = [];
@@ -221,15 +221,15 @@ export class RegisterPane {
     const longest = Math.max(0, ...this.list.map((item) => item.name.length + (item.watched ? 2 : 0)));
     this.rows.box.style.setProperty("--pl-name", `${Math.min(14, longest + 2)}ch`);
     this.note.hidden = true;
-    this.picked = picked;
+    this.selected = onSelect;
     if (this.rows.count === this.list.length) this.rows.update(true);
     else this.rows.set(this.list.length);
     this.reveal();
   }
 
-  /** Scroll to the chosen register. */
+  /** Scroll to the selected register. */
   reveal() {
-    const at = this.list.findIndex((item) => item.register === this.picked);
+    const at = this.list.findIndex((item) => item.register === this.selected);
     if (at >= 0) this.rows.reveal(at);
   }
 
@@ -242,19 +242,19 @@ export class RegisterPane {
 
   /** @param {any} item */
   row(item) {
-    const element = el("div", `pl-register${item.register === this.picked ? " pl-chosen" : ""}${item.nonfinite ? " pl-has-odd" : ""}${item.text ? "" : " pl-none"}`,
-      el("span", "pl-reg-look", item.look ? mark(item.look) : null), el("span", `pl-reg-name${item.look ? ` pl-reg-${item.look}` : ""}`, `$${item.register}`),
-      el("span", "pl-reg-param", item.watched ? el("i", "pl-eye") : null, item.name), el("span", "pl-reg-value", item.text || "–"));
+    const element = el("div", `pl-register${item.register === this.selected ? " pl-active" : ""}${item.nonfinite ? " pl-has-nonfinite" : ""}${item.text ? "" : " pl-none"}`,
+      el("span", "pl-reg-mark-cell", item.look ? mark(item.look) : null), el("span", `pl-reg-name${item.look ? ` pl-reg-${item.look}` : ""}`, `$${item.register}`),
+      el("span", "pl-reg-param", item.watched ? el("i", "pl-watch-icon") : null, item.name), el("span", "pl-reg-value", item.text || "–"));
     element.setAttribute("data-register", String(item.register));
     element.setAttribute("role", "option");
-    element.setAttribute("aria-selected", String(item.register === this.picked));
+    element.setAttribute("aria-selected", String(item.register === this.selected));
     element.title = item.text;
     return element;
   }
 
-  /** The register below or above the picked one. @param {number} by */
-  beside(by) {
-    const at = this.list.findIndex((item) => item.register === this.picked), next = this.list[Math.max(0, Math.min(this.list.length - 1, at + by))];
+  /** The register below or above the selected one. @param {number} by */
+  neighbour(by) {
+    const at = this.list.findIndex((item) => item.register === this.selected), next = this.list[Math.max(0, Math.min(this.list.length - 1, at + by))];
     return next ? next.register : -1;
   }
 
@@ -267,26 +267,26 @@ const SHOWN_FRAMES = 60;
 
 /** The frames of the stack. */
 export class FramePane {
-  /** @param {(place: number) => void} picked how many frames up */
-  constructor(picked) {
+  /** @param {(place: number) => void} onSelect how many frames up */
+  constructor(onSelect) {
     this.list = el("div", "pl-frames");
     this.element = el("div", "pl-step-pane pl-frame-pane", el("div", "pl-pane-title", el("b", "", "Frames")), this.list);
     this.list.addEventListener("click", (event) => {
       const row = /** @type {Element} */ (event.target).closest(".pl-frame");
-      if (row) picked(Number(row.getAttribute("data-place")));
+      if (row) onSelect(Number(row.getAttribute("data-place")));
     });
   }
 
-  /** @param {Run} run @param {number} at @param {number} picked */
-  show(run, at, picked) {
+  /** @param {Run} run @param {number} at @param {number} onSelect */
+  show(run, at, onSelect) {
     const stack = run.stack(at, SHOWN_FRAMES), rows = stack.map((place, i) => {
-      const { name, base } = run.data.functions[place.func], row = el("div", `pl-frame${i === picked ? " pl-chosen" : ""}`,
+      const { name, base } = run.data.functions[place.func], row = el("div", `pl-frame${i === onSelect ? " pl-active" : ""}`,
         el("span", "pl-pass-id", place.depth), el("b", "", shortName(name)), el("span", "pl-dim", place.pc - (i ? 1 : 0)), el("span", "pl-frame-text", run.code.names[base + place.pc - (i ? 1 : 0)] || ""));
       row.setAttribute("data-place", String(i));
       return row;
     });
     const rest = stack.length ? stack[stack.length - 1].depth : 0;
-    if (stack.length === SHOWN_FRAMES && rest) rows.push(el("div", "pl-frame pl-dim", `${grouped(rest)} more below`));
+    if (stack.length === SHOWN_FRAMES && rest) rows.push(el("div", "pl-frame pl-dim", `${formatCount(rest)} more below`));
     if (!stack.length) rows.push(el("div", "pl-frame pl-dim", run.data.end.text));
     this.list.replaceChildren(...rows);
   }
@@ -304,7 +304,7 @@ export class SourcePane {
     this.point = -1;
     this.lines = /** @type {number[]} */ ([]);
     this.marked = new Set();
-    this.seen = /** @type {number[]} */ ([]); // visual rows: line, start, end, line, start, end, ...
+    this.visualRows = /** @type {number[]} */ ([]); // visual rows: line, start, end, line, start, end, ...
     this.starts = /** @type {number[]} */ ([]); // by line: its first row
     this.width = 60;
     this.rows = new Rows((i) => this.row(i), (columns) => {
@@ -317,7 +317,7 @@ export class SourcePane {
       const row = /** @type {HTMLElement | null} */ (/** @type {Element} */ (event.target).closest(".pl-row"));
       if (row && row.dataset.node && !String(window.getSelection())) selection.toggle([Number(row.dataset.node)]);
     });
-    this.lives = el("div", "pl-lives");
+    this.histories = el("div", "pl-histories");
     this.note = el("div", "pl-empty");
     this.tabs = el("div", "pl-tabs", ...TABS.map((name) => {
       const tab = button(name, () => this.choose(name));
@@ -325,8 +325,8 @@ export class SourcePane {
       return tab;
     }));
     this.tabs.setAttribute("role", "tablist");
-    this.where = el("span", "pl-where");
-    this.element = el("div", "pl-step-pane pl-source-pane", el("div", "pl-pane-title pl-source-title", this.tabs, el("span", "pl-grow"), this.where), this.rows.box, this.lives, this.note);
+    this.place = el("span", "pl-source-place");
+    this.element = el("div", "pl-step-pane pl-source-pane", el("div", "pl-pane-title pl-source-title", this.tabs, el("span", "pl-grow"), this.place), this.rows.box, this.histories, this.note);
   }
 
   /** @param {string} tab */
@@ -335,16 +335,16 @@ export class SourcePane {
     if (this.run) this.show(this.run, this.point);
   }
 
-  turn() {
+  cycle() {
     this.choose(TABS[(TABS.indexOf(this.tab) + 1) % TABS.length]);
   }
 
   /** @param {Run} run @param {number} point */
   show(run, point) {
-    const { source, kernel, kernels, program, lives, biographies, places } = run.code;
+    const { source, kernel, kernels, program, histories, biographies, places } = run.code;
     [this.run, this.point] = [run, point];
     [...this.tabs.children].forEach((tab, i) => tab.setAttribute("aria-selected", String(TABS[i] === this.tab)));
-    this.where.textContent = point < 0 ? "" : places[point];
+    this.place.textContent = point < 0 ? "" : places[point];
     let note = "", lines = /** @type {number[]} */ ([]);
     const old = this.marked;
     this.marked = new Set(this.tab === "Source" && point >= 0 ? source[point] : []);
@@ -352,16 +352,16 @@ export class SourcePane {
     else if (this.tab === "Kernel") {
       const number = point < 0 ? -1 : kernel[point];
       [lines, note] = number < 0 ? [[], "The next instruction is not a kernel."] : [kernels[number], ""];
-    } else if (point < 0 || lives[point] < 0) note = "No pass created the next instruction's value: it only moves an existing one.";
+    } else if (point < 0 || histories[point] < 0) note = "No pass created the next instruction's value: it only moves an existing one.";
     this.rows.box.hidden = !lines.length;
-    this.lives.hidden = this.tab !== "History" || note !== "";
+    this.histories.hidden = this.tab !== "History" || note !== "";
     this.note.hidden = !note;
     this.note.textContent = note;
     if (lines !== this.lines) {
       this.lines = lines;
       this.arrange(0);
     } else this.rows.repaint([...old, ...this.marked].flatMap((line) => this.rowsOf(line)));
-    if (!this.lives.hidden) this.lives.replaceChildren(...biographies[lives[point]].map((/** @type {string} */ text) => el("pre", "pl-code pl-life", text)));
+    if (!this.histories.hidden) this.histories.replaceChildren(...biographies[histories[point]].map((/** @type {string} */ text) => el("pre", "pl-code pl-history", text)));
     this.reveal();
   }
 
@@ -373,29 +373,29 @@ export class SourcePane {
 
   /** Break the lines to the available width. @param {number} [from] the height to show them from */
   arrange(from) {
-    this.seen = [];
+    this.visualRows = [];
     this.starts = [];
     this.lines.forEach((number, at) => {
-      const text = /** @type {Run} */ (this.run).data.lines[number][0], starts = broken(text, this.width);
-      this.starts.push(this.seen.length / 3);
-      starts.forEach((start, part) => this.seen.push(at, start, part + 1 < starts.length ? starts[part + 1] : text.length));
+      const text = /** @type {Run} */ (this.run).data.lines[number][0], starts = breakLine(text, this.width);
+      this.starts.push(this.visualRows.length / 3);
+      starts.forEach((start, part) => this.visualRows.push(at, start, part + 1 < starts.length ? starts[part + 1] : text.length));
     });
-    this.rows.set(this.seen.length / 3, from);
+    this.rows.set(this.visualRows.length / 3, from);
   }
 
   /** @param {number} line */
   rowsOf(line) {
-    const rows = [], end = line + 1 < this.starts.length ? this.starts[line + 1] : this.seen.length / 3;
+    const rows = [], end = line + 1 < this.starts.length ? this.starts[line + 1] : this.visualRows.length / 3;
     for (let row = this.starts[line]; row < end; row++) rows.push(row);
     return rows;
   }
 
   /** @param {number} i */
   row(i) {
-    const run = /** @type {Run} */ (this.run), [at, from, to] = this.seen.slice(3 * i, 3 * i + 3), line = run.data.lines[this.lines[at]];
+    const run = /** @type {Run} */ (this.run), [at, from, to] = this.visualRows.slice(3 * i, 3 * i + 3), line = run.data.lines[this.lines[at]];
     const node = this.tab === "Source" ? run.code.programNodes[at] ?? -1 : -1, highlight = this.selection.has(node) ? " pl-selected" : "";
-    const element = el("div", `pl-row${this.marked.has(at) ? " pl-line-here" : ""}${highlight}`, el("span", "pl-number", from ? "" : at + 1),
-      el("span", "pl-text", from ? " ".repeat(hanging(line[0], this.width)) : null, code(line, from, to, "")));
+    const element = el("div", `pl-row${this.marked.has(at) ? " pl-current-line" : ""}${highlight}`, el("span", "pl-number", from ? "" : at + 1),
+      el("span", "pl-text", from ? " ".repeat(hangingIndent(line[0], this.width)) : null, code(line, from, to, "")));
     element.title = line[2] >= 0 ? run.data.texts[line[2]] : "";
     if (node >= 0) element.dataset.node = String(node);
     return element;

@@ -1,14 +1,14 @@
 // The stepper: a recorded run, forwards and backwards, from its data alone; a kernel adds forks and large pictures.
-import { button, choices, el, grouped, help, keys, removable } from "./dom.js";
+import { button, datalistOptions, el, formatCount, bindKeys, createHelp, removableChip, uniqueId } from "./dom.js";
 import { download } from "./download.js";
 import { branchStrip, originInBranch, valueField } from "./stepfork.js";
-import { Grain } from "./stepgrain.js";
+import { StepSize } from "./stepgrain.js";
 import { actions, KEYS, STEPS } from "./stepkeys.js";
-import { followSelection, listenTo, Selection } from "./selection.js";
+import { syncSelection, subscribe, Selection } from "./selection.js";
 import { drawHeap } from "./stepheap.js";
 import { BytecodePane, FramePane, RegisterPane, SourcePane } from "./steppanes.js";
 import { Run, WAITING } from "./steprun.js";
-import { tensorCard } from "./steptensor.js";
+import { tensorCard, valueHead } from "./steptensor.js";
 import { micros, Timeline } from "./steptime.js";
 
 class Stepper {
@@ -21,16 +21,16 @@ class Stepper {
     this.at = 0;
     this.up = 0; // frames above the one that runs
     this.register = -1;
-    this.pinned = false; // the register was chosen by hand
+    this.pinned = false; // the user selected the register
     this.count = "";
     this.breaks = /** @type {import("./steprun.js").Break[]} */ ([]);
     this.watches = /** @type {[number, number][]} */ ([]);
-    this.past = /** @type {number[]} */ ([]);
-    this.asked = new Set();
+    this.visited = /** @type {number[]} */ ([]);
+    this.requested = new Set();
     // of a branch that is shown
     this.original = /** @type {{run: Run, instant: number, parted: number, watches: [number, number][]} | null} */ (null);
-    this.restopped = false;
-    this.grain = new Grain(this);
+    this.stopsChanged = false;
+    this.stepSize = new StepSize(this);
     this.build();
     this.saveTimer = 0;
     this.selection.listen(() => {
@@ -40,20 +40,20 @@ class Stepper {
   }
 
   build() {
-    this.code = new BytecodePane((point) => this.toggle(point), (point) => this.seek(point), this.selection);
-    this.registers = new RegisterPane((register) => this.pick(register));
+    this.code = new BytecodePane((point) => this.toggle(point), (point) => this.goToNext(point), this.selection);
+    this.registers = new RegisterPane((register) => this.select(register));
     this.frames = new FramePane((place) => this.frame(place));
     this.source = new SourcePane(this.selection);
-    this.time = new Timeline((at) => this.go(at));
+    this.timeline = new Timeline((at) => this.go(at));
     this.card = el("div", "pl-value");
     this.title = el("span", "pl-title");
     this.branch = el("div", "pl-branch");
     this.branch.hidden = true;
     this.position = /** @type {HTMLInputElement} */ (el("input", "pl-find pl-position"));
     this.position.setAttribute("aria-label", "instant");
-    this.position.addEventListener("change", () => this.go((Number(this.position.value.replace(/[^\d]/g, "")) || 0) - this.began));
+    this.position.addEventListener("change", () => this.go((Number(this.position.value.replace(/[^\d]/g, "")) || 0) - this.branchStart));
     this.total = el("span", "pl-title");
-    this.status = el("span", "pl-stepper-said");
+    this.status = el("span", "pl-stepper-status");
     this.find = /** @type {HTMLInputElement} */ (el("input", "pl-find"));
     this.find.placeholder = "break on …";
     this.find.setAttribute("aria-label", "set a breakpoint: an operator, an opcode, @function, line 6, nan");
@@ -61,9 +61,9 @@ class Stepper {
       if (event.key === "Enter" && this.find.value.trim()) this.breakOn(this.find.value);
     });
     this.chips = el("div", "pl-stops");
-    this.words = el("datalist", "");
-    this.words.id = `pl-words-${Math.random().toString(36).slice(2, 9)}`;
-    this.find.setAttribute("list", this.words.id);
+    this.datalist = el("datalist", "");
+    this.datalist.id = uniqueId();
+    this.find.setAttribute("list", this.datalist.id);
     const tool = (/** @type {string} */ name, /** @type {string} */ label, /** @type {() => void} */ run) => {
       const control = button(name, run, STEPS[name]);
       control.title = label;
@@ -71,18 +71,18 @@ class Stepper {
       return control;
     };
     const tools = el("span", "pl-steps", tool("first", "to the start (g)", () => this.go(0, true)), tool("back", "continue back (C)", () => this.proceed(-1)),
-      tool("before", "one step back (←)", () => this.grain.advance(-1)), this.position, this.total, tool("after", "one step forwards (→)", () => this.grain.advance(1)), this.grain.element,
+      tool("before", "one step back (←)", () => this.stepSize.advance(-1)), this.position, this.total, tool("after", "one step forwards (→)", () => this.stepSize.advance(1)), this.stepSize.element,
       tool("over", "next: over calls (n)", () => this.move("next", 1)), tool("out", "finish this frame (f)", () => this.move("finish", 1)),
       tool("on", "continue (c)", () => this.proceed(1)), tool("last", "to the end (G)", () => this.go(this.run.length, true)));
-    this.help = help(this.root, KEYS);
-    const bar = el("div", "pl-bar pl-step-bar", tools, this.find, this.words, this.chips, el("span", "pl-grow"), tool("export", "save as a page (x)", () => this.export()), button("?", () => this.help()));
+    this.help = createHelp(this.root, KEYS);
+    const bar = el("div", "pl-bar pl-step-bar", tools, this.find, this.datalist, this.chips, el("span", "pl-grow"), tool("export", "save as a page (x)", () => this.export()), button("?", () => this.help()));
     const values = el("div", "pl-step-column pl-values", this.registers.element, this.card);
     const sides = el("div", "pl-step-column pl-sides", this.source.element, this.frames.element);
-    this.root.prepend(el("div", "pl-bar pl-step-title", this.title, el("span", "pl-grow"), this.status), bar, this.branch, el("div", "pl-step-columns", this.code.element, values, sides), this.time.element);
+    this.root.prepend(el("div", "pl-bar pl-step-title", this.title, el("span", "pl-grow"), this.status), bar, this.branch, el("div", "pl-step-columns", this.code.element, values, sides), this.timeline.element);
   }
 
   /** Where a branch left its original. */
-  get began() {
+  get branchStart() {
     return this.original ? this.original.instant : 0;
   }
 
@@ -90,12 +90,12 @@ class Stepper {
   load(data, at, breaks = data.breaks, watches = []) {
     this.run = new Run(data);
     this.title.textContent = data.title;
-    this.total.textContent = `of ${grouped(this.began + this.run.length)}`;
-    this.words.replaceChildren(...choices(this.run.words()));
-    this.breaks = breaks.flatMap(({ text, points }) => this.run.breakOf(text) || (points && points.length ? this.run.breakAt(text, points) : []));
-    [this.watches, this.past, this.up, this.register, this.pinned] = [watches, [], 0, -1, false];
-    this.time.began = this.began;
-    this.time.show(this.run, this.breaks);
+    this.total.textContent = `of ${formatCount(this.branchStart + this.run.length)}`;
+    this.datalist.replaceChildren(...datalistOptions(this.run.datalist()));
+    this.breaks = breaks.flatMap(({ text, points }) => this.run.parseBreakpoint(text) || (points && points.length ? this.run.breakpointAt(text, points) : []));
+    [this.watches, this.visited, this.up, this.register, this.pinned] = [watches, [], 0, -1, false];
+    this.timeline.branchStart = this.branchStart;
+    this.timeline.show(this.run, this.breaks);
     this.drawStops();
     this.go(at, false, true);
   }
@@ -103,16 +103,16 @@ class Stepper {
   /** Add the values that were sent later. @param {any} data */
   complete(data) {
     this.run = new Run(data);
-    this.time.show(this.run, this.breaks);
+    this.timeline.show(this.run, this.breaks);
     this.show();
   }
 
-  // ---------------------------------------------------------------- moving
+  // ---- moving
   /** @param {number} at @param {boolean} [jump] to be able to come back @param {boolean} [always] */
   go(at, jump = false, always = false) {
     const to = Math.max(0, Math.min(this.run.length, at));
     if (to === this.at && !always) return this.code.reveal();
-    if (jump) this.past.push(this.at);
+    if (jump) this.visited.push(this.at);
     this.at = to;
     this.up = 0;
     this.show();
@@ -129,82 +129,82 @@ class Stepper {
     return Math.min(count, this.run.length + 1);
   }
 
-  /** @param {"step" | "next" | "finish" | "kernel" | "line"} how @param {number} way */
-  move(how, way) {
+  /** @param {"step" | "next" | "finish" | "kernel" | "line"} how @param {number} direction */
+  move(how, direction) {
     let at = this.at;
-    if (how === "step") at += way * this.times();
-    else for (let left = this.times(); left > 0; left--) at = this.run[how](at, way);
+    if (how === "step") at += direction * this.times();
+    else for (let left = this.times(); left > 0; left--) at = this.run[how](at, direction);
     this.go(at, how === "finish");
   }
 
-  /** @param {number} way */
-  proceed(way) {
-    if (this.run.data.partial && this.breaks.some((b) => b.nonfinite)) return this.say("the values are still loading: try again in a moment");
+  /** @param {number} direction */
+  proceed(direction) {
+    if (this.run.data.partial && this.breaks.some((b) => b.nonfinite)) return this.setStatus("the values are still loading: try again in a moment");
     let at = this.at;
-    for (let left = this.times(); left > 0; left--) at = this.run.proceed(at, way, this.breaks, this.watches);
+    for (let left = this.times(); left > 0; left--) at = this.run.proceed(at, direction, this.breaks, this.watches);
     this.go(at, true);
   }
 
   /** To the next execution of an instruction; after the last, to the first. @param {number} point */
-  seek(point) {
+  goToNext(point) {
     for (let i = 1; i <= this.run.length; i++) {
       const at = (this.at + i) % (this.run.length + 1);
       if (at < this.run.length && this.run.point[at] === point) return this.go(at, true);
     }
-    this.say("this instruction is not executed");
+    this.setStatus("this instruction is not executed");
   }
 
-  // ---------------------------------------------------------------- breakpoints and watches
+  // ---- breakpoints and watches
   /** @param {number} point */
   toggle(point) {
     if (point < 0) return;
     const { functions } = this.run.data, func = functions.filter((/** @type {any} */ f) => f.base <= point).pop();
     const text = `@${func.name}:${point - func.base}`, at = this.breaks.findIndex((b) => b.text === text);
     if (at >= 0) this.breaks.splice(at, 1);
-    else this.breaks.push(/** @type {any} */ (this.run.breakOf(text)));
-    this.changed();
+    else this.breaks.push(/** @type {any} */ (this.run.parseBreakpoint(text)));
+    this.updateStops();
   }
 
   /** @param {string} text */
   breakOn(text) {
-    const breakpoint = this.run.breakOf(text);
-    if (!breakpoint) return this.say(`nothing in the program is called ${text}`, true);
+    const breakpoint = this.run.parseBreakpoint(text);
+    if (!breakpoint) return this.setStatus(`nothing in the program is called ${text}`, true);
     if (!this.breaks.some((b) => b.text === breakpoint.text)) this.breaks.push(breakpoint);
     this.find.value = "";
     this.root.focus();
-    this.changed();
+    this.updateStops();
   }
 
-  changed() {
-    this.restopped = true;
-    this.time.show(this.run, this.breaks);
+  updateStops() {
+    this.stopsChanged = true;
+    this.timeline.show(this.run, this.breaks);
     this.drawStops();
     this.show();
   }
 
   drawStops() {
     this.chips.replaceChildren(
-      ...this.breaks.map((b) => removable(b.text, "pl-stop-chip", () => { this.breaks = this.breaks.filter((other) => other !== b); this.changed(); })),
-      ...this.watches.map((w) => removable(`$${w[1]}`, "pl-stop-chip pl-watch-chip", () => { this.watches = this.watches.filter((other) => other !== w); this.changed(); })));
+      ...this.breaks.map((b) => removableChip(b.text, "pl-stop-chip", () => { this.breaks = this.breaks.filter((other) => other !== b); this.updateStops(); })),
+      ...this.watches.map((w) => removableChip(`$${w[1]}`, "pl-stop-chip pl-watch-chip", () => { this.watches = this.watches.filter((other) => other !== w); this.updateStops(); })));
   }
 
   watch() {
-    const place = this.placed();
+    const place = this.shownPlace();
     if (!place || this.register < 0) return;
     const at = this.watches.findIndex(([f, r]) => f === place.frame && r === this.register);
     if (at >= 0) this.watches.splice(at, 1);
     else this.watches.push([place.frame, this.register]);
-    this.changed();
+    this.updateStops();
   }
 
-  // ---------------------------------------------------------------- registers and frames
+  // ---- registers and frames
   /** The shown frame. */
-  placed() {
+  shownPlace() {
     return this.run.stack(this.at, this.up + 1)[this.up] || null;
   }
 
   /** @param {number} register */
-  pick(register) {
+  select(register) {
     if (register < 0) return;
     [this.register, this.pinned] = [register, true];
     this.show();
@@ -218,107 +218,107 @@ class Stepper {
   }
 
   origin() {
-    const place = this.placed();
+    const place = this.shownPlace();
     if (!place || this.register < 0) return;
     const e = this.run.registers(place.frame, this.at).by[this.register];
-    if (e < 0) return this.say(`$${this.register} is an argument of the program`);
+    if (e < 0) return this.setStatus(`$${this.register} is an argument of the program`);
     this.go(e, true);
     const from = this.run.inputs(e, place.frame, this.register), nonfinite = from.find(([f, r]) => this.run.nonfinite[this.run.registers(f, e).values[r]]);
-    if (from.length) this.pick((nonfinite || from[0])[1]);
+    if (from.length) this.select((nonfinite || from[0])[1]);
   }
 
-  // ---------------------------------------------------------------- drawing
+  // ---- drawing
   /** @param {string} text @param {boolean} [wrong] */
-  say(text, wrong = false) {
+  setStatus(text, wrong = false) {
     this.status.textContent = text;
     this.status.title = text;
     this.status.classList.toggle("pl-error", wrong);
   }
 
   show() {
-    const { run, at } = this, place = this.placed(), top = this.up === 0;
+    const { run, at } = this, place = this.shownPlace(), top = this.up === 0;
     const point = place ? run.data.functions[place.func].base + place.pc : -1, before = at > 0 ? run.point[at - 1] : -1;
     const accesses = new Map();
     if (place) {
-      for (const r of run.wrote(at - 1, place.frame)) accesses.set(r, "wrote");
+      for (const r of run.writtenBy(at - 1, place.frame)) accesses.set(r, "wrote");
       if (top && point >= 0) {
         for (const r of run.code.reads[point]) accesses.set(r, "reads");
         for (const r of run.code.changes[point]) accesses.set(r, "writes");
       }
     }
-    this.position.value = grouped(this.began + at);
-    this.time.move(at);
+    this.position.value = formatCount(this.branchStart + at);
+    this.timeline.move(at);
     this.frames.show(run, at, this.up);
     this.source.show(run, top ? point : run.code.roles[point - 1] === 1 ? point - 1 : point);
     const stops = (/** @type {number} */ s) => this.breaks.some((b) => b.on && b.mask !== null && b.mask[s] === 1);
     if (!place) return this.showEnd(stops);
     const failed = run.data.end.what === "failed" && at === run.length;
-    this.say(failed ? run.data.end.text : run.code.operators[point].join(" + "), failed);
-    this.code.show(run, place.func, point, top ? before : -1, accesses, stops, this.restopped);
-    this.restopped = false;
-    const held = run.registers(place.frame, at);
-    if (!this.pinned || !(held.values[this.register] > 0)) this.follow(accesses, held.values);
-    this.registers.show(run, place.frame, held.values, accesses, this.register, this.watches);
-    this.showValue(place.frame, held.values[this.register] || 0, held.by[this.register]);
+    this.setStatus(failed ? run.data.end.text : run.code.operators[point].join(" + "), failed);
+    this.code.show(run, place.func, point, top ? before : -1, accesses, stops, this.stopsChanged);
+    this.stopsChanged = false;
+    const frameValues = run.registers(place.frame, at);
+    if (!this.pinned || !(frameValues.values[this.register] > 0)) this.selectAccessed(accesses, frameValues.values);
+    this.registers.show(run, place.frame, frameValues.values, accesses, this.register, this.watches);
+    this.showValue(frameValues.values[this.register] || 0, frameValues.by[this.register]);
   }
 
   /** Show the result after the last instruction. @param {(point: number) => boolean} stops */
   showEnd(stops) {
     const run = this.run, last = run.length - 1;
-    this.say(run.data.end.text);
+    this.setStatus(run.data.end.text);
     this.registers.clear();
     if (last < 0) return;
     this.code.show(run, run.func[run.frameOf[last]], -1, run.point[last], new Map(), stops, true);
     const number = run.data.end.result || 0;
-    const head = el("div", "pl-value-head", el("b", "", "result"), el("span", "pl-value-text", run.texts[number] || "–"));
-    const drawn = run.data.values.pictures[number], heap = run.data.values.heaps?.[number];
-    this.card.replaceChildren(head, drawn ? tensorCard(drawn) : "", heap ? drawHeap(heap) : "");
+    const head = valueHead("result", run.texts[number] || "–");
+    const drawing = run.data.values.pictures[number], heap = run.data.values.heaps?.[number];
+    this.card.replaceChildren(head, drawing ? tensorCard(drawing) : "", heap ? drawHeap(heap) : "");
   }
 
   /** The register to show: just written, else read. @param {Map<number, string>} accesses @param {Int32Array} values */
-  follow(accesses, values) {
-    const by = (/** @type {string} */ look) => [...accesses].filter(([r, l]) => l === look && values[r] > 0).map(([r]) => r)[0];
+  selectAccessed(accesses, values) {
+    const by = (/** @type {string} */ access) => [...accesses].filter(([r, l]) => l === access && values[r] > 0).map(([r]) => r)[0];
     const register = [by("wrote"), by("reads")].find((r) => r !== undefined);
     if (register !== undefined) this.register = register;
     else if (!(values[this.register] > 0)) this.register = values.findIndex((v) => v > 0);
     this.pinned = false;
   }
 
-  /** @param {number} frame @param {number} number of the value @param {number | undefined} by the event that wrote it */
-  showValue(frame, number, by) {
+  /** @param {number} number of the value @param {number | undefined} by the event that wrote it */
+  showValue(number, by) {
     const run = this.run;
     if (this.register < 0 || number <= 0) return this.card.replaceChildren(el("div", "pl-empty", "no value here"));
     if (number === WAITING) return this.card.replaceChildren(el("div", "pl-empty", "This value is on its way."));
-    const head = el("div", "pl-value-head", el("b", "pl-reg", `$${this.register}`), el("span", "pl-value-text", run.texts[number]));
+    const head = valueHead(`$${this.register}`, run.texts[number], "pl-reg");
     const parts = [head];
     if (by !== undefined && by >= 0) {
-      const jump = el("button", "pl-link", `written at ${grouped(this.began + by)}`);
+      const jump = el("button", "pl-link", `written at ${formatCount(this.branchStart + by)}`);
       jump.title = "go to the instruction that wrote it (o)";
       jump.addEventListener("click", () => this.origin());
-      const took = run.code.roles[run.point[by]] === 3 ? `, ${micros(run.columns.micros[by])}` : "";
-      parts.push(el("div", "pl-dim pl-written", jump, ` by ${run.code.names[run.point[by]]}${took}`));
+      const duration = run.code.roles[run.point[by]] === 3 ? `, ${micros(run.columns.micros[by])}` : "";
+      parts.push(el("div", "pl-dim pl-written", jump, ` by ${run.code.names[run.point[by]]}${duration}`));
     } else parts.push(el("div", "pl-dim pl-written", this.original ? originInBranch(this.model.get("branch") || {}, this.register) : "an argument of the program"));
-    const old = this.before(), was = old > WAITING && this.original ? this.original.run : null;
-    if (was && was.texts[old] !== run.texts[number]) {
-      const drawn = was.data.values.pictures[old];
-      parts.push(el("div", "pl-original", el("div", "pl-value-head", el("b", "", "original"), el("span", "pl-value-text", was.texts[old])), drawn ? tensorCard(drawn) : null));
+    const old = this.originalValue(), original = old > WAITING && this.original ? this.original.run : null;
+    if (original && original.texts[old] !== run.texts[number]) {
+      const drawing = original.data.values.pictures[old];
+      parts.push(el("div", "pl-original", valueHead("original", original.texts[old]), drawing ? tensorCard(drawing) : null));
     }
     const picture = run.data.values.pictures[number] || (this.model.get("pictures") || {})[number];
     const heap = run.data.values.heaps?.[number];
-    if (heap) parts.push(drawHeap(heap));
     if (picture) parts.splice(2, 0, tensorCard(picture));
-    else if (run.late.has(number)) parts.push(el("div", "pl-empty", this.ask(number)));
+    else if (run.latePictures.has(number)) parts.push(el("div", "pl-empty", this.requestPicture(number)));
+    if (heap) parts.push(drawHeap(heap));
     this.card.replaceChildren(...parts);
   }
 
   /** @param {number} number */
-  ask(number) {
-    if (this.asked.has(number)) return "Drawing it …";
-    this.asked.add(number);
+  requestPicture(number) {
+    if (this.requested.has(number)) return "Drawing it …";
+    this.requested.add(number);
     return this.send({ draw: number }) ? "Drawing it …" : "Its picture is not in this page; a running kernel can draw it.";
   }
 
-  /** @param {any} message @returns {boolean} whether there is somebody to hear it */
+  /** @param {any} message @returns {boolean} whether a kernel receives it */
   send(message) {
     try {
       this.model.send(message);
@@ -331,11 +331,11 @@ class Stepper {
   // ---- with a kernel
   edit() {
     const place = this.run.place(this.at), fork = this.model.get("branch");
-    if (fork && fork.data) return this.say("this is a branch already: go back to the original first");
-    if (!place || this.register < 0 || this.up) return this.say("choose a register of the frame that runs");
+    if (fork && fork.data) return this.setStatus("this is a branch already: go back to the original first");
+    if (!place || this.register < 0 || this.up) return this.setStatus("choose a register of the frame that runs");
     const done = (/** @type {string} */ value) => {
       const sent = this.send({ fork: { instant: this.at, register: this.register, value } });
-      this.say(sent ? "running …" : "a fork needs the running kernel");
+      this.setStatus(sent ? "running …" : "a fork needs the running kernel");
       this.root.focus();
       this.branch.hidden = true;
     };
@@ -347,10 +347,10 @@ class Stepper {
 
   showBranch() {
     const branch = this.model.get("branch") || {};
-    if (branch.error) return this.say(branch.error, true);
+    if (branch.error) return this.setStatus(branch.error, true);
     if (!branch.data) return;
     if (this.run.data.partial && this.run.data.fork >= 0 && !branch.data.partial) return this.complete(branch.data);
-    if (this.run.data.fork < 0 || !this.original) this.original = { run: this.run, instant: branch.instant, parted: branch.parted, watches: this.watches };
+    if (this.run.data.fork < 0 || !this.original) this.original = { run: this.run, instant: branch.instant, divergedAt: branch.parted, watches: this.watches };
     const back = button("back to the original", () => {
       this.model.set("branch", {});
       this.model.save_changes();
@@ -362,7 +362,7 @@ class Stepper {
     });
     const { register } = this;
     this.load(branch.data, 0, this.stops());
-    this.pick(register); // the value that was changed stays in view
+    this.select(register); // the value that was changed stays in view
     this.branch.replaceChildren(...branchStrip(branch, back, (at) => this.go(at, true)));
     this.branch.hidden = false;
     if (branch.data.partial) setTimeout(() => this.send({ rest: true }), 50);
@@ -374,8 +374,8 @@ class Stepper {
     return this.breaks.map(({ text, mask }) => ({ text, points: mask ? [...code.texts.keys()].filter((point) => mask[point] === 1) : [] }));
   }
 
-  /** What the original had in this place, 0 for nothing. */
-  before() {
+  /** The value of the original in this place, 0 for none. */
+  originalValue() {
     if (!this.original) return 0;
     const { run, instant, parted } = this.original;
     if (parted >= 0 && this.at > parted) return 0;
@@ -384,7 +384,7 @@ class Stepper {
   }
 
   export() {
-    if (!this.send({ export: true })) this.say("this page is already the export");
+    if (!this.send({ export: true })) this.setStatus("this page is already the export");
   }
 
   download() {
@@ -394,7 +394,7 @@ class Stepper {
 
   close() {
     clearTimeout(this.saveTimer);
-    for (const pane of [this.code, this.registers, this.source, this.time]) pane.close();
+    for (const pane of [this.code, this.registers, this.source, this.timeline]) pane.close();
   }
 }
 
@@ -403,7 +403,7 @@ function render({ model, el: host }) {
   const root = el("div", "passlab pl-stepper");
   root.tabIndex = 0;
   const view = new Stepper(model, root);
-  keys(root, actions(view));
+  bindKeys(root, actions(view));
   const update = () => {
     const data = model.get("data"), shown = view.run && view.run.data;
     if (shown && shown.partial && !data.partial && shown.length === data.length) view.complete(data);
@@ -413,8 +413,8 @@ function render({ model, el: host }) {
   const go = () => { if (model.get("at") !== view.at) view.go(model.get("at")); };
   host.append(root);
   update();
-  const leaveSelection = followSelection(model, view.selection);
-  const leaveModel = listenTo(model, {
+  const leaveSelection = syncSelection(model, view.selection);
+  const leaveModel = subscribe(model, {
     "change:data": update, "change:at": go, "change:pictures": () => view.show(), "change:branch": () => view.showBranch(), "change:page": () => view.download(),
   });
   return () => {

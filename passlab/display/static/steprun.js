@@ -15,7 +15,7 @@ function bytesOf(text) {
   return bytes;
 }
 
-/** Decode integers from -1 on. @param {string} text how many bytes each takes, and base64 of them, each one more @returns {Int32Array} */
+/** Decode integers of at least -1. @param {string} text the width in bytes, then base64 of each integer plus one @returns {Int32Array} */
 function ints(text) {
   const { buffer } = bytesOf(text.slice(1)), stored = text[0] === "1" ? new Uint8Array(buffer) : text[0] === "2" ? new Uint16Array(buffer) : new Uint32Array(buffer);
   const numbers = new Int32Array(stored.length);
@@ -24,7 +24,7 @@ function ints(text) {
 }
 
 /** The start of each part. @param {Int32Array} counts @returns {Int32Array} */
-function sums(counts) {
+function prefixSums(counts) {
   const starts = new Int32Array(counts.length + 1);
   for (let i = 0; i < counts.length; i++) starts[i + 1] = starts[i] + counts[i];
   return starts;
@@ -42,7 +42,7 @@ function times(steps) {
  * @param {Int32Array} counts for how long @param {Int32Array} from @param {number} length @param {number} by
  * @returns {Int32Array}
  */
-function spread(counts, from, length, by) {
+function expandRuns(counts, from, length, by) {
   const numbers = new Int32Array(length);
   for (let i = 0, e = 0; i < counts.length; i++) for (let end = e + counts[i], n = from[i]; e < end; e++, n += by) numbers[e] = n;
   return numbers;
@@ -61,10 +61,10 @@ export class Run {
     this.code = data.code;
     this.texts = data.values.texts;
     this.nonfinite = data.values.nonfinite;
-    this.point = spread(ints(data.runs), ints(data.runPoints), this.length, 1);
-    this.late = new Set(data.values.late);
+    this.point = expandRuns(ints(data.runs), ints(data.runPoints), this.length, 1);
+    this.latePictures = new Set(data.values.late);
     this.parameters = ints(data.given);
-    this.parametersAt = sums(ints(data.givenCount));
+    this.parametersAt = prefixSums(ints(data.givenCount));
     this.parent = ints(data.parent);
     this.func = ints(data.function);
     this.created = ints(data.created);
@@ -72,7 +72,7 @@ export class Run {
     this.depth = ints(data.depth);
     const to = ints(data.switchedTo);
     this.last = to.length ? to[to.length - 1] : -1;
-    this.frameOf = spread(ints(data.switches), to, this.length, 0);
+    this.frameOf = expandRuns(ints(data.switches), to, this.length, 0);
     this.writes = /** @type {{value: Int32Array, micros: Float32Array} | null} */ (null);
     this.indexed = /** @type {{toFrame: Int32Array, toRegister: Int32Array, events: Int32Array, starts: Int32Array} | null} */ (null);
   }
@@ -147,7 +147,7 @@ export class Run {
   }
 
   /** The registers of `frame` that event `e` wrote. @param {number} e @param {number} frame @returns {number[]} */
-  wrote(e, frame) {
+  writtenBy(e, frame) {
     if (e < 0 || this.index.toRegister[e] < 0 || this.index.toFrame[e] !== frame) return [];
     const more = this.data.more[e] || [];
     return [this.index.toRegister[e], ...more.filter((/** @type {number} */ _, /** @type {number} */ i) => i % 2 === 0)];
@@ -160,13 +160,13 @@ export class Run {
     while (place && frames.length < most) {
       frames.push(place);
       const frame = this.parent[place.frame];
-      place = frame < 0 ? null : { frame, func: this.func[frame], pc: this.waiting(frame, this.created[place.frame]), depth: this.depth[frame] };
+      place = frame < 0 ? null : { frame, func: this.func[frame], pc: this.resumePoint(frame, this.created[place.frame]), depth: this.depth[frame] };
     }
     return frames;
   }
 
   /** The point where the caller of a frame created by an event continues. @param {number} frame @param {number} event */
-  waiting(frame, event) {
+  resumePoint(frame, event) {
     while (event >= 0 && this.frameOf[event] !== frame) event = this.created[this.frameOf[event]];
     return event < 0 ? this.data.waits[frame] || 0 : this.point[event] - this.data.functions[this.func[frame]].base + 1;
   }
@@ -184,51 +184,51 @@ export class Run {
     return [...new Set(/** @type {number[]} */ (reads[point]))].map((r) => [from, r]);
   }
 
-  // ---------------------------------------------------------------- moving
-  /** @param {number} at @param {number} way 1 or -1 */
-  step(at, way) {
-    return Math.max(0, Math.min(this.length, at + way));
+  // ---- moving
+  /** @param {number} at @param {number} direction 1 or -1 */
+  step(at, direction) {
+    return Math.max(0, Math.min(this.length, at + direction));
   }
 
-  /** Step over calls. @param {number} at @param {number} way */
-  next(at, way) {
-    const to = this.step(at, way);
+  /** Step over calls. @param {number} at @param {number} direction */
+  next(at, direction) {
+    const to = this.step(at, direction);
     if (at >= this.length) return to;
     const frame = this.frameOf[at], depth = this.depth[frame];
-    for (let i = to; i >= 0 && i < this.length; i += way) if (this.frameOf[i] === frame || this.depth[this.frameOf[i]] < depth) return i;
-    return way > 0 ? this.length : 0;
+    for (let i = to; i >= 0 && i < this.length; i += direction) if (this.frameOf[i] === frame || this.depth[this.frameOf[i]] < depth) return i;
+    return direction > 0 ? this.length : 0;
   }
 
-  /** Step out of this frame: to its return, or back to its call. @param {number} at @param {number} way */
-  finish(at, way) {
+  /** Step out of this frame: to its return, or back to its call. @param {number} at @param {number} direction */
+  finish(at, direction) {
     const place = this.place(at);
-    if (!place) return this.step(at, way);
-    if (way < 0) return Math.max(0, this.created[place.frame]);
+    if (!place) return this.step(at, direction);
+    if (direction < 0) return Math.max(0, this.created[place.frame]);
     for (let i = at; i < this.length; i++) if (this.depth[this.frameOf[i]] < place.depth) return i;
     return this.length;
   }
 
-  /** To the next or the previous kernel. @param {number} at @param {number} way */
-  kernel(at, way) {
-    for (let i = at + way; i >= 0 && i < this.length; i += way) if (this.code.roles[this.point[i]] === KERNEL) return i;
-    return way > 0 ? this.length : 0;
+  /** To the next or the previous kernel. @param {number} at @param {number} direction */
+  kernel(at, direction) {
+    for (let i = at + direction; i >= 0 && i < this.length; i += direction) if (this.code.roles[this.point[i]] === KERNEL) return i;
+    return direction > 0 ? this.length : 0;
   }
 
-  /** To an instruction of another source line, if lines are known. @param {number} at @param {number} way */
-  line(at, way) {
+  /** To an instruction of another source line, if lines are known. @param {number} at @param {number} direction */
+  line(at, direction) {
     const { source } = this.code, lines = (/** @type {number} */ i) => (i < this.length ? source[this.point[i]].join() : ""), here = lines(at);
-    for (let i = at + way; i >= 0 && i < this.length; i += way) if (lines(i) && lines(i) !== here) return i;
-    return way > 0 ? this.length : 0;
+    for (let i = at + direction; i >= 0 && i < this.length; i += direction) if (lines(i) && lines(i) !== here) return i;
+    return direction > 0 ? this.length : 0;
   }
 
-  /** To a breakpoint. @param {number} at @param {number} way @param {Break[]} breaks @param {[number, number][]} watches frame, register */
-  proceed(at, way, breaks, watches) {
+  /** To a breakpoint. @param {number} at @param {number} direction @param {Break[]} breaks @param {[number, number][]} watches frame, register */
+  proceed(at, direction, breaks, watches) {
     const on = breaks.filter((b) => b.on);
-    for (let i = at + way; i >= 0 && i <= this.length; i += way) {
+    for (let i = at + direction; i >= 0 && i <= this.length; i += direction) {
       for (const b of on) if (this.stops(b, i)) return i;
-      for (const [frame, register] of watches) if (i > 0 && this.wrote(i - 1, frame).includes(register)) return i;
+      for (const [frame, register] of watches) if (i > 0 && this.writtenBy(i - 1, frame).includes(register)) return i;
     }
-    return way > 0 ? this.length : 0;
+    return direction > 0 ? this.length : 0;
   }
 
   /** Whether a breakpoint holds at an instant. @param {Break} b @param {number} i */
@@ -248,15 +248,15 @@ export class Run {
    * The breakpoint that a text describes, as the debugger reads it; null for what is not there.
    * @param {string} text @returns {Break | null}
    */
-  breakOf(text) {
+  parseBreakpoint(text) {
     const word = text.trim(), nonfinite = NONFINITE[word.toLowerCase().replace(/^first /, "")];
     if (nonfinite) return { text: word, mask: null, nonfinite, on: true };
     const points = this.pointsOf(word);
-    return points.length ? this.breakAt(word, points) : null;
+    return points.length ? this.breakpointAt(word, points) : null;
   }
 
   /** A breakpoint at some instructions. @param {string} text @param {number[]} points @returns {Break} */
-  breakAt(text, points) {
+  breakpointAt(text, points) {
     const mask = new Uint8Array(this.code.texts.length + 1);
     for (const point of points) mask[point] = 1;
     return { text, mask, nonfinite: 0, on: true };
@@ -280,7 +280,7 @@ export class Run {
   }
 
   /** All words that set a breakpoint: operators, opcodes, functions. @returns {string[]} */
-  words() {
+  datalist() {
     const words = new Set([...this.code.operators.flat(), ...this.code.kinds, ...this.data.functions.map((/** @type {any} */ f) => `@${f.name}`)]);
     return [...words, "nan", "inf"].sort();
   }

@@ -1,10 +1,10 @@
 // One value in full: its line, statistics, histogram and heat map. NaN and infinities have marks of their own.
-import { el, grouped, svg } from "./dom.js";
+import { el, formatCount, svg } from "./dom.js";
 
 const ZERO = 125, NAN = 255, PLUS = 254, MINUS = 253;
 
 /** A number as a short text. @param {number} x */
-export function short(x) {
+export function shortNumber(x) {
   if (x === 0 || Number.isInteger(x) && Math.abs(x) < 1e6) return String(x);
   return Math.abs(x) >= 1e-3 && Math.abs(x) < 1e5 ? String(Number(x.toPrecision(4))) : x.toExponential(2);
 }
@@ -17,35 +17,38 @@ export function bytesText(bytes) {
   return `${unit && bytes < 100 ? bytes.toFixed(1) : Math.round(bytes)} ${units[unit]}`;
 }
 
+/** The heading of a value: its name, and the value in one line. @param {string} name @param {string} text @param {string} [className] of the name */
+export const valueHead = (name, text, className = "") => el("div", "pl-value-head", el("b", className, name), el("span", "pl-value-text", text));
+
 /**
  * The statistics, histogram and heat map of a tensor. @param {any} picture @returns {HTMLElement}
  */
 export function tensorCard(picture) {
   const { mean, std, nan, inf, ninf, zero, size } = picture;
   const facts = /** @type {[string, string, string][]} */ ([
-    ["min", picture.min === undefined ? "–" : short(picture.min), ""], ["max", picture.max === undefined ? "–" : short(picture.max), ""],
-    ["mean", mean === undefined ? "–" : short(mean), ""], ["std", std === undefined ? "–" : short(std), ""],
+    ["min", picture.min === undefined ? "–" : shortNumber(picture.min), ""], ["max", picture.max === undefined ? "–" : shortNumber(picture.max), ""],
+    ["mean", mean === undefined ? "–" : shortNumber(mean), ""], ["std", std === undefined ? "–" : shortNumber(std), ""],
     ["zeros", size ? `${Math.round((1000 * zero) / size) / 10}%` : "–", ""], ["bytes", bytesText(picture.bytes), ""],
-    ...(nan ? [["NaN", grouped(nan), "pl-odd"]] : []), ...(inf ? [["+inf", grouped(inf), "pl-odd"]] : []), ...(ninf ? [["−inf", grouped(ninf), "pl-odd"]] : []),
+    ...(nan ? [["NaN", formatCount(nan), "pl-nonfinite"]] : []), ...(inf ? [["+inf", formatCount(inf), "pl-nonfinite"]] : []), ...(ninf ? [["−inf", formatCount(ninf), "pl-nonfinite"]] : []),
   ]);
-  const table = el("div", "pl-stats", ...facts.map(([name, value, look]) => el("div", `pl-stat ${look}`, el("span", "", name), el("b", "", value))));
+  const table = el("div", "pl-stats", ...facts.map(([name, value, className]) => el("div", `pl-stat ${className}`, el("span", "", name), el("b", "", value))));
   return el("div", "pl-tensor", table, picture.bins ? histogram(picture) : null, heatMap(picture));
 }
 
 /** @param {any} picture */
 function histogram(picture) {
-  const bins = /** @type {number[]} */ (picture.bins), most = Math.max(...bins, 1), width = 280, height = 46, step = width / bins.length;
+  const bins = /** @type {number[]} */ (picture.bins), max = Math.max(...bins, 1), width = 280, height = 46, step = width / bins.length;
   const path = bins.map((n, i) => {
-    const tall = n ? Math.max(1.5, (n / most) * height) : 0;
-    return `M${(i * step + 0.5).toFixed(1)} ${height}v${(-tall).toFixed(1)}h${(step - 1).toFixed(1)}v${tall.toFixed(1)}z`;
+    const barHeight = n ? Math.max(1.5, (n / max) * height) : 0;
+    return `M${(i * step + 0.5).toFixed(1)} ${height}v${(-barHeight).toFixed(1)}h${(step - 1).toFixed(1)}v${barHeight.toFixed(1)}z`;
   }).join("");
   const parts = [svg("path", { d: path, class: "pl-bars" }), svg("path", { d: `M0 ${height + 0.5}h${width}`, class: "pl-axis" })];
   if (picture.min < 0 && picture.max > 0) {
     const x = ((-picture.min / (picture.max - picture.min)) * width).toFixed(1);
     parts.push(svg("path", { d: `M${x} 0v${height}`, class: "pl-zero" }));
   }
-  const drawn = svg("svg", { viewBox: `0 0 ${width} ${height + 2}`, class: "pl-histogram", role: "img", "aria-label": "histogram", preserveAspectRatio: "none" }, ...parts);
-  return el("div", "pl-plot", drawn, el("div", "pl-ends", el("span", "", short(picture.min)), el("span", "", short(picture.max))));
+  const drawing = svg("svg", { viewBox: `0 0 ${width} ${height + 2}`, class: "pl-histogram", role: "img", "aria-label": "histogram", preserveAspectRatio: "none" }, ...parts);
+  return el("div", "pl-plot", drawing, el("div", "pl-histogram-ends", el("span", "", shortNumber(picture.min)), el("span", "", shortNumber(picture.max))));
 }
 
 /** @param {any} picture */
@@ -53,7 +56,7 @@ function heatMap(picture) {
   const { rows, columns, grid, scale } = picture, raw = atob(picture.cells);
   const canvas = /** @type {HTMLCanvasElement} */ (document.createElement("canvas"));
   const size = Math.max(1, Math.floor(Math.min(280 / columns, 220 / rows))), big = Math.max(size, 2);
-  canvas.className = "pl-heat";
+  canvas.className = "pl-tensor-cells";
   [canvas.width, canvas.height] = [columns * big, rows * big];
   canvas.style.width = `${Math.min(280, columns * Math.min(size, 18))}px`;
   canvas.setAttribute("role", "img");
@@ -62,9 +65,9 @@ function heatMap(picture) {
   if (paint) for (let i = 0; i < raw.length; i++) cell(paint, raw.charCodeAt(i), (i % columns) * big, Math.floor(i / columns) * big, big, picture);
   if (paint && grid[1] > 1) lines(paint, grid, big, canvas);
   const slices = grid[0] > 1 ? `the first ${grid[0]} slices, ` : "";
-  const legend = el("div", "pl-legend", scale || picture.nan || picture.inf || picture.ninf ? null : "all zero", ...(scale ? [el("i", "pl-minus"), `−${short(scale)}`, el("i", "pl-plus"), `+${short(scale)}`] : []),
+  const legend = el("div", "pl-legend", scale || picture.nan || picture.inf || picture.ninf ? null : "all zero", ...(scale ? [el("i", "pl-minus"), `−${shortNumber(scale)}`, el("i", "pl-plus"), `+${shortNumber(scale)}`] : []),
     ...(picture.nan ? [el("i", "pl-nan", "×"), "NaN"] : []), ...(picture.inf || picture.ninf ? [el("i", "pl-inf", "∞"), "inf"] : []));
-  return el("div", "pl-plot pl-heat-plot", canvas, legend, el("div", "pl-dim", `${slices}${grid[2]} × ${grid[3]} cells${grid[0] > 1 ? " each" : ""}`));
+  return el("div", "pl-plot pl-tensor-plot", canvas, legend, el("div", "pl-dim", `${slices}${grid[2]} × ${grid[3]} cells${grid[0] > 1 ? " each" : ""}`));
 }
 
 /**

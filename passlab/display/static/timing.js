@@ -1,8 +1,8 @@
 // The widget of the times of passes: a zoomable flame chart, and a table with the sums by name of pass.
-import { button, el, grouped, help, keys } from "./dom.js";
+import { button, el, formatCount, createHelp, bindKeys } from "./dom.js";
 import { time } from "./passlist.js";
 
-const HIGH = 20, NARROW = 0.1; // pixels of a bar; the percent below which none is drawn
+const BAR_HEIGHT = 20, MIN_PERCENT = 0.1; // pixels of a bar; the percent below which none is drawn
 const KEYS = /** @type {[string, string][]} */ ([["click", "on a bar: zoom in; on a row: mark its bars"], ["Esc", "all passes again"]]);
 
 /** @typedef {{depth: number, name: string, total: number, own: number, note: string, start: number}} Bar */
@@ -21,36 +21,36 @@ function bars(rows) {
 
 /**
  * A flame chart and its table. `focus` is called after zooming.
- * @param {HTMLElement} whole the button that shows all passes again @param {() => void} focus
+ * @param {HTMLElement} resetButton the button that shows all passes again @param {() => void} focus
  */
-export function timingPane(whole, focus) {
-  const chart = el("div", "pl-flame"), table = el("table", "pl-timing-table"), plain = (/** @type {string} */ name) => name.split("(")[0];
+export function timingPane(resetButton, focus) {
+  const chart = el("div", "pl-flame"), table = el("table", "pl-timing-table"), baseName = (/** @type {string} */ name) => name.split("(")[0];
   let all = /** @type {Bar[]} */ ([]), shown = /** @type {Bar | null} */ (null), marked = "";
   const draw = () => {
     const length = all.filter((bar) => !bar.depth).reduce((sum, bar) => sum + bar.total, 0) || 1, [from, span] = shown ? [shown.start, shown.total || 1] : [0, length];
-    const seen = all.filter((bar) => bar.start + bar.total > from && bar.start < from + span && (100 * bar.total) / span >= NARROW);
-    chart.style.height = `${HIGH * (1 + Math.max(0, ...seen.map((bar) => bar.depth)))}px`;
-    whole.hidden = !shown;
-    chart.replaceChildren(...seen.map((bar) => {
+    const visible = all.filter((bar) => bar.start + bar.total > from && bar.start < from + span && (100 * bar.total) / span >= MIN_PERCENT);
+    chart.style.height = `${BAR_HEIGHT * (1 + Math.max(0, ...visible.map((bar) => bar.depth)))}px`;
+    resetButton.hidden = !shown;
+    chart.replaceChildren(...visible.map((bar) => {
       const left = Math.max(0, (100 * (bar.start - from)) / span), right = Math.min(100, (100 * (bar.start + bar.total - from)) / span);
-      const box = el("button", `pl-flame-bar pl-flame-${bar.depth % 3}${bar.note === "failed" ? " pl-flame-failed" : ""}${marked && plain(bar.name) === marked ? " pl-flame-marked" : ""}`, bar.name);
+      const box = el("button", `pl-flame-bar pl-flame-${bar.depth % 3}${bar.note === "failed" ? " pl-flame-failed" : ""}${marked && baseName(bar.name) === marked ? " pl-flame-marked" : ""}`, bar.name);
       box.style.left = `${left}%`;
       box.style.width = `${right - left}%`;
-      box.style.top = `${bar.depth * HIGH}px`;
+      box.style.top = `${bar.depth * BAR_HEIGHT}px`;
       box.title = `${bar.name}${bar.note ? ` (${bar.note})` : ""}: ${time(bar.total)}, ${time(bar.own)} of its own, ${((100 * bar.total) / length).toFixed(1)}%`;
       box.addEventListener("click", () => zoom(bar === shown ? null : bar));
       return box;
     }));
     const sums = /** @type {Map<string, {count: number, total: number, own: number}>} */ (new Map());
     for (const bar of all.filter((one) => one.start >= from && one.start + one.total <= from + span + 1e-6)) {
-      const sum = sums.get(plain(bar.name)) || { count: 0, total: 0, own: 0 };
-      sums.set(plain(bar.name), { count: sum.count + 1, total: sum.total + bar.total, own: sum.own + bar.own });
+      const sum = sums.get(baseName(bar.name)) || { count: 0, total: 0, own: 0 };
+      sums.set(baseName(bar.name), { count: sum.count + 1, total: sum.total + bar.total, own: sum.own + bar.own });
     }
-    const most = Math.max(1e-9, ...[...sums.values()].map((sum) => sum.own));
+    const max = Math.max(1e-9, ...[...sums.values()].map((sum) => sum.own));
     table.replaceChildren(el("tr", "", ...["pass", "runs", "own time", "total time", ""].map((name) => el("th", "", name))),
       ...[...sums].sort((a, b) => b[1].own - a[1].own).map(([name, sum]) => {
-        const bar = el("span", "pl-timing-bar"), row = el("tr", name === marked ? "pl-chosen" : "", el("td", "", name), el("td", "", grouped(sum.count)), el("td", "", time(sum.own)), el("td", "", time(sum.total)), el("td", "pl-timing-share", bar));
-        bar.style.width = `${(100 * sum.own) / most}%`;
+        const bar = el("span", "pl-timing-bar"), row = el("tr", name === marked ? "pl-active" : "", el("td", "", name), el("td", "", formatCount(sum.count)), el("td", "", time(sum.own)), el("td", "", time(sum.total)), el("td", "pl-timing-share", bar));
+        bar.style.width = `${(100 * sum.own) / max}%`;
         row.addEventListener("click", () => { marked = marked === name ? "" : name; draw(); });
         return row;
       }));
@@ -78,10 +78,10 @@ export function timingPane(whole, focus) {
 function render({ model, el: host }) {
   const root = el("div", "passlab pl-timing");
   root.tabIndex = 0;
-  const title = el("span", "pl-title"), whole = button("all passes", () => pane.zoom(null)), keyHelp = help(root, KEYS);
-  const pane = timingPane(whole, () => root.focus());
-  root.prepend(el("div", "pl-bar", title, el("span", "pl-grow"), whole, button("?", () => keyHelp())), pane.chart, el("div", "pl-timing-rows", pane.table));
-  keys(root, { "?": () => keyHelp(), Escape: () => pane.clear(), Enter: () => false });
+  const title = el("span", "pl-title"), resetButton = button("all passes", () => pane.zoom(null)), keyHelp = createHelp(root, KEYS);
+  const pane = timingPane(resetButton, () => root.focus());
+  root.prepend(el("div", "pl-bar", title, el("span", "pl-grow"), resetButton, button("?", () => keyHelp())), pane.chart, el("div", "pl-timing-rows", pane.table));
+  bindKeys(root, { "?": () => keyHelp(), Escape: () => pane.clear(), Enter: () => false });
   const update = () => {
     const data = model.get("data");
     title.textContent = `${data.title}, ${pane.show(data.rows)}`;

@@ -1,6 +1,6 @@
 // The widget of a run on its program: the values of every line, and the same on the graph.
 import { CodePane } from "./codepane.js";
-import { button, el, help, keys } from "./dom.js";
+import { button, el, createHelp, bindKeys } from "./dom.js";
 import { GraphPane } from "./graphpane.js";
 import { mountPane, Selection } from "./selection.js";
 
@@ -10,18 +10,18 @@ const KEYS = /** @type {[string, string][]} */ ([
 ]);
 
 /** The facts of a line, in columns. @param {any[]} facts */
-function cells([shape, range, nonfinite, distance, time, part, bytes, , first]) {
+function cells([shape, range, nonfinite, distance, time, fraction, bytes, , first]) {
   const bar = el("span", "pl-fact-bar");
-  bar.style.width = `${Math.round(part * 100)}%`;
+  bar.style.width = `${Math.round(fraction * 100)}%`;
   return el("span", `pl-fact-cells${first ? " pl-fact-first" : ""}`, el("span", "pl-fact-shape", shape), el("span", "pl-fact-range", range),
-    el("span", "pl-fact-odd", distance || nonfinite), el("span", "pl-fact-time", time, bar), el("span", "pl-fact-bytes", bytes));
+    el("span", "pl-fact-nonfinite", distance || nonfinite), el("span", "pl-fact-time", time, bar), el("span", "pl-fact-bytes", bytes));
 }
 
 /** @param {{model: any, el: HTMLElement}} context */
 function render({ model, el: host }) {
   const root = el("div", "passlab pl-module pl-values");
   root.tabIndex = 0;
-  const title = el("span", "pl-title"), selection = new Selection(), pane = new CodePane(root, selection), keyHelp = help(root, KEYS), graph = new GraphPane(undefined, selection);
+  const title = el("span", "pl-title"), selection = new Selection(), pane = new CodePane(root, selection), keyHelp = createHelp(root, KEYS), graph = new GraphPane(undefined, selection);
   const choose = (/** @type {string} */ tab) => {
     pane.element.hidden = tab !== "Program";
     graph.element.hidden = tab !== "Graph";
@@ -30,28 +30,28 @@ function render({ model, el: host }) {
   };
   const tabs = el("div", "pl-tabs", ...["Program", "Graph"].map((name) => button(name, () => choose(name))));
   root.prepend(el("div", "pl-bar pl-values-title", title), el("div", "pl-bar pl-tab-bar", tabs, el("span", "pl-grow"), button("?", () => keyHelp())), pane.element, graph.element);
-  const next = (/** @type {number} */ way) => {
+  const next = (/** @type {number} */ direction) => {
     const facts = model.get("data").facts, lines = facts.flatMap((/** @type {any} */ one, /** @type {number} */ at) => (one && (one[2] || one[3]) ? [at] : []));
-    const here = pane.current ?? -1, to = way > 0 ? lines.find((/** @type {number} */ at) => at > here) ?? lines[0] : lines.filter((/** @type {number} */ at) => at < here).pop() ?? lines[lines.length - 1];
+    const here = pane.current ?? -1, to = direction > 0 ? lines.find((/** @type {number} */ at) => at > here) ?? lines[0] : lines.filter((/** @type {number} */ at) => at < here).pop() ?? lines[lines.length - 1];
     if (to === undefined) return false;
     selection.set([model.get("data").nodes[to]]);
     pane.goto(to);
     return true;
   };
   const inGraph = () => !graph.element.hidden;
-  keys(root, {
+  bindKeys(root, {
     "?": () => keyHelp(), 1: () => choose("Program"), 2: () => choose("Graph"), n: () => next(1), N: () => next(-1), f: () => (inGraph() ? graph.toggleAll() : pane.toggleAll()),
     g: () => pane.goto(0), G: () => pane.goto(pane.lines.length - 1), "+": () => inGraph() && graph.zoom(1.25), "-": () => inGraph() && graph.zoom(0.8), 0: () => inGraph() && graph.fit(),
     Escape: () => {
       selection.set([]);
-      pane.pick("");
+      pane.followName("");
     },
   });
   const update = () => {
     const data = model.get("data");
     title.textContent = title.title = data.title;
-    pane.beside = (at) => (data.facts[at] ? cells(data.facts[at]) : null);
-    pane.besideWidth = 74;
+    pane.annotate = (at) => (data.facts[at] ? cells(data.facts[at]) : null);
+    pane.annotationWidth = 74;
     pane.show(data, data.rows, null, null, data.nodes);
     choose("Program");
     const first = data.facts.findIndex((/** @type {any} */ one) => one && one[8]);

@@ -3,7 +3,7 @@ import { button, el, ICONS, prose } from "./dom.js";
 import { mark } from "./passlist.js";
 import { tokens } from "./relaytext.js";
 
-const LONG = 180; // characters
+const MAX_LENGTH = 180; // characters
 
 /**
  * @param {{broken: boolean, sentences: string[], folds: [string, string][], nodes: number[]}} verdict
@@ -19,18 +19,18 @@ export function verdictStrip({ broken, sentences: [head, ...rest], folds, nodes 
     wrong.title = "the first node whose value went wrong, in all views and passes";
     links.push(wrong);
   }
-  const lines = rest.map((line, at) => (at === rest.length - 1 ? reach(capital(line)) : el("div", "", ...prose(capital(line)))));
-  return [sign, el("div", "pl-verdict-words", el("div", `pl-verdict-head ${broken ? "pl-error" : "pl-verdict-good"}`, ...prose(capital(head))), ...lines, ...folds.map(fold)),
+  const lines = rest.map((line, at) => (at === rest.length - 1 ? examined(capitalize(line)) : el("div", "", ...prose(capitalize(line)))));
+  return [sign, el("div", "pl-verdict-text", el("div", `pl-verdict-head ${broken ? "pl-error" : "pl-verdict-good"}`, ...prose(capitalize(head))), ...lines, ...folds.map(fold)),
     el("span", "pl-verdict-links", ...links)];
 }
 
 /** @param {string} text */
-const capital = (text) => text.slice(0, 1).toUpperCase() + text.slice(1);
+const capitalize = (text) => text.slice(0, 1).toUpperCase() + text.slice(1);
 
 /** A long sentence about what was examined: its first clause, which unfolds to the others. @param {string} line */
-function reach(line) {
+function examined(line) {
   const [first, ...rest] = line.split("; ");
-  if (line.length <= LONG || !rest.length) return el("div", "pl-dim", ...prose(line));
+  if (line.length <= MAX_LENGTH || !rest.length) return el("div", "pl-dim", ...prose(line));
   return el("details", "pl-dim", el("summary", "", ...prose(first)), ...rest.map((one) => el("div", "", ...prose(one))));
 }
 

@@ -1,54 +1,54 @@
 // A pipeline that is edited in place: passes are switched off, moved, repeated, rewritten and inserted.
-import { button, choices, el, ICONS, uniqueId } from "./dom.js";
+import { button, datalistOptions, el, ICONS, uniqueId } from "./dom.js";
 import { mark } from "./passlist.js";
 
-const PAUSE = 350; // milliseconds after the last key before a pipeline runs
+const DELAY = 350; // milliseconds after the last key before a pipeline runs
 
-/** @typedef {{number: number | null, text: string, was: string, on: boolean}} Entry a pass: its number in the recording, null for a new one */
+/** @typedef {{number: number | null, text: string, recorded: string, on: boolean}} Entry a pass: its number in the recording, null for a new one */
 
 export class PipelineEditor {
   /**
-   * @param {(passes: (number | string)[]) => void} changed hears the pipeline
-   * @param {(entry: number) => void} chosen hears which pass was chosen
+   * @param {(passes: (number | string)[]) => void} onChange called with the pipeline
+   * @param {(entry: number) => void} onSelect called with the selected pass
    */
-  constructor(changed, chosen) {
-    this.changed = changed;
-    this.chosen = chosen;
+  constructor(onChange, onSelect) {
+    this.onChange = onChange;
+    this.onSelect = onSelect;
     this.entries = /** @type {Entry[]} */ ([]);
     this.at = 0;
     this.timer = 0;
     this.dragged = -1;
     this.edited = false; // whether the pipeline differs from the recorded one
     this.outcomes = /** @type {Record<number, {outcome: string, same: boolean}>} */ ({});
-    this.words = el("datalist", "");
-    this.words.id = uniqueId();
+    this.datalist = el("datalist", "");
+    this.datalist.id = uniqueId();
     this.list = el("div", "pl-list pl-edits");
     this.list.setAttribute("role", "list");
     this.list.setAttribute("aria-label", "the pipeline, to be edited");
     this.problem = el("div", "pl-error pl-edit-problem");
     this.problem.setAttribute("role", "status");
     const head = el("div", "pl-aligned-head", el("span", "", "what if"), el("span", "pl-grow"), button("reset", () => this.reset()));
-    this.element = el("div", "pl-passes pl-editor", head, this.list, this.problem, this.words);
+    this.element = el("div", "pl-passes pl-editor", head, this.list, this.problem, this.datalist);
   }
 
   /** Start from the steps of a recording. @param {any[]} steps */
-  begin(steps) {
+  load(steps) {
     this.steps = steps;
     const own = steps.filter((step) => !step.depth && step.outcome !== "input" && step.role !== "required");
-    this.entries = own.map((step, at) => ({ number: at + 1, text: step.name, was: step.name, on: true }));
+    this.entries = own.map((step, at) => ({ number: at + 1, text: step.name, recorded: step.name, on: true }));
     this.outcomes = {};
     this.problem.textContent = "";
     this.draw();
   }
 
   /** Set the names that may be written. @param {string[]} names of passes */
-  offer(names) {
-    this.words.replaceChildren(...choices(names));
+  setNames(names) {
+    this.datalist.replaceChildren(...datalistOptions(names));
   }
 
   reset() {
-    this.begin(this.steps || []);
-    this.tell();
+    this.load(this.steps || []);
+    this.submit();
   }
 
   draw() {
@@ -65,25 +65,25 @@ export class PipelineEditor {
     on.type = "checkbox";
     on.checked = entry.on;
     on.setAttribute("aria-label", `run ${entry.text}`);
-    on.addEventListener("change", () => { entry.on = on.checked; this.tell(); this.draw(); });
+    on.addEventListener("change", () => { entry.on = on.checked; this.submit(); this.draw(); });
     const name = /** @type {HTMLInputElement} */ (el("input", "pl-edit-name"));
     name.value = entry.text;
     name.spellcheck = false;
     name.placeholder = "a pass";
-    name.setAttribute("list", this.words.id);
+    name.setAttribute("list", this.datalist.id);
     name.setAttribute("aria-label", `pass ${at + 1} with its options`);
     name.title = entry.text;
-    name.addEventListener("input", () => { entry.text = name.value; this.tell(PAUSE); });
+    name.addEventListener("input", () => { entry.text = name.value; this.submit(DELAY); });
     name.addEventListener("focus", () => this.choose(at));
     name.addEventListener("keydown", (event) => {
-      if (event.key === "Enter") this.tell();
+      if (event.key === "Enter") this.submit();
     });
     const tools = el("span", "pl-edit-tools", this.tool("move up (Alt+Up)", ICONS.up, () => this.move(at, at - 1)), this.tool("move down (Alt+Down)", ICONS.down, () => this.move(at, at + 1)),
       this.tool("repeat", ICONS.copy, () => this.repeat(at)), this.tool("insert a pass here", ICONS.plus, () => this.insert(at)),
-      ...(entry.number === null ? [this.tool("take away", ICONS.minus, () => this.remove(at))] : []));
-    const grip = el("span", "pl-edit-grip", "⋮⋮");
+      ...(entry.number === null ? [this.tool("remove", ICONS.minus, () => this.remove(at))] : []));
+    const grip = el("span", "pl-edit-handle", "⋮⋮");
     grip.title = "drag";
-    const row = el("div", `pl-pass pl-edit-row${entry.on ? "" : " pl-edit-off"}${entry.number === null || entry.text !== entry.was ? " pl-edit-new" : ""}`, grip, on, el("span", "pl-edit-mark"), name, tools, el("span", "pl-same"));
+    const row = el("div", `pl-pass pl-edit-row${entry.on ? "" : " pl-edit-off"}${entry.number === null || entry.text !== entry.recorded ? " pl-edit-new" : ""}`, grip, on, el("span", "pl-edit-mark"), name, tools, el("span", "pl-same"));
     row.setAttribute("role", "listitem");
     row.draggable = true;
     row.addEventListener("click", () => this.choose(at));
@@ -120,22 +120,22 @@ export class PipelineEditor {
     this.entries.splice(to, 0, entry);
     this.at = to;
     this.draw();
-    this.tell();
+    this.submit();
     if (focus) this.focus(to);
   }
 
   /** @param {number} at */
   repeat(at) {
-    const { number, text, was } = this.entries[at];
-    this.entries.splice(at + 1, 0, { number: text === was ? number : null, text, was, on: true });
+    const { number, text, recorded } = this.entries[at];
+    this.entries.splice(at + 1, 0, { number: text === recorded ? number : null, text, recorded, on: true });
     this.at = at + 1;
     this.draw();
-    this.tell();
+    this.submit();
   }
 
   /** @param {number} at */
   insert(at) {
-    this.entries.splice(at, 0, { number: null, text: "", was: "", on: true });
+    this.entries.splice(at, 0, { number: null, text: "", recorded: "", on: true });
     this.at = at;
     this.draw();
     this.focus(at);
@@ -145,7 +145,7 @@ export class PipelineEditor {
   remove(at) {
     this.entries.splice(at, 1);
     this.draw();
-    this.tell();
+    this.submit();
   }
 
   /** @param {number} at */
@@ -158,7 +158,7 @@ export class PipelineEditor {
   choose(at) {
     this.at = at;
     this.mark();
-    this.chosen(at);
+    this.onSelect(at);
   }
 
   /** The indices in `entries` of the passes that run. */
@@ -167,17 +167,17 @@ export class PipelineEditor {
   }
 
   /** Report the pipeline. @param {number} [pause] */
-  tell(pause = 0) {
+  submit(pause = 0) {
     clearTimeout(this.timer);
-    this.edited = this.entries.some(({ number, text, was, on }, at) => !on || text !== was || number !== at + 1);
+    this.edited = this.entries.some(({ number, text, recorded, on }, at) => !on || text !== recorded || number !== at + 1);
     this.timer = window.setTimeout(() => {
       const { entries } = this;
-      this.changed(this.running().map((at) => (entries[at].number !== null && entries[at].text === entries[at].was ? /** @type {number} */ (entries[at].number) : entries[at].text)));
+      this.onChange(this.running().map((at) => (entries[at].number !== null && entries[at].text === entries[at].recorded ? /** @type {number} */ (entries[at].number) : entries[at].text)));
     }, pause);
   }
 
   /** Show the outcomes of the passes. @param {any} comparison */
-  learn(comparison) {
+  showOutcomes(comparison) {
     this.problem.textContent = "";
     this.outcomes = {};
     const places = this.running(), steps = comparison.sides[1].steps;
@@ -193,7 +193,7 @@ export class PipelineEditor {
   mark() {
     this.entries.forEach((_, at) => {
       const row = /** @type {HTMLElement} */ (this.list.children[at]), outcome = this.outcomes[at];
-      row.classList.toggle("pl-chosen", at === this.at);
+      row.classList.toggle("pl-active", at === this.at);
       row.classList.toggle("pl-differs", !!outcome && !outcome.same);
       /** @type {Element} */ (row.querySelector(".pl-edit-mark")).replaceChildren(...(outcome ? [mark(outcome.outcome)] : []));
       /** @type {Element} */ (row.querySelector(".pl-same")).textContent = outcome ? (outcome.same ? "=" : "≠") : "";
@@ -207,8 +207,8 @@ export class PipelineEditor {
     const side = entry.on ? 1 : 0, count = entry.on ? this.running().indexOf(at) + 1 : entry.number || 0;
     let seen = 0;
     return comparison.rows.findIndex((/** @type {any} */ row) => {
-      const there = side ? row.b : row.a, number = row.at[side];
-      if (!there || number === 0 || comparison.sides[side].steps[number].role === "required") return false;
+      const isPresent = side ? row.b : row.a, number = row.at[side];
+      if (!isPresent || number === 0 || comparison.sides[side].steps[number].role === "required") return false;
       return ++seen === count;
     });
   }

@@ -1,4 +1,4 @@
-"""What is asked of a live kernel in a real JupyterLab: a program that is edited, a pass defined anew, "what if", rewrites."""
+"""A live kernel in a real JupyterLab: a program that is edited, a pass defined anew, "what if", rewrites."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ CELLS = [
 @pytest.fixture(scope="module")
 def notebook(tmp_path_factory: pytest.TempPathFactory, chromium: Path) -> Iterator[LabPage]:
     with LabServer(tmp_path_factory.mktemp("lab")) as server, browser(chromium) as chrome:
-        server.write_notebook("asking.ipynb", map(new_code_cell, CELLS))
-        with LabPage.opened(server, chrome, "asking.ipynb") as opened:
+        server.write_notebook("modes.ipynb", map(new_code_cell, CELLS))
+        with LabPage.opened(server, chrome, "modes.ipynb") as opened:
             opened.run_all()
             yield opened
             assert opened.page_errors == []
@@ -36,11 +36,11 @@ def notebook(tmp_path_factory: pytest.TempPathFactory, chromium: Path) -> Iterat
 def test_the_views_of_a_live_program_follow_the_typing_and_passes_of_other_cells(notebook: LabPage) -> None:
     cell = notebook.cell(2)
     expect(cell.locator(".pl-pass-changed", has_text="mine")).to_have_count(1)  # the last cell defined it anew
-    program = cell.locator(".pl-typed")
+    program = cell.locator(".pl-relay-input")
     program.fill(program.input_value().replace("nn.relu", "nn.rleu"))
-    expect(cell.locator(".pl-typed-wrong")).to_contain_text("did you mean `nn.relu`")
+    expect(cell.locator(".pl-relay-wrong")).to_contain_text("did you mean `nn.relu`")
     program.fill(program.input_value().replace("nn.rleu", "tanh"))
-    expect(cell.locator(".pl-typed-wrong")).to_have_count(0)
+    expect(cell.locator(".pl-relay-wrong")).to_have_count(0)
     cell.locator(".pl-pass", has_text="input").click()
     expect(cell.locator(".pl-row:visible", has_text="tanh(")).to_have_count(1)
 

@@ -1,4 +1,4 @@
-"""What one asks in an explorer: compare two recordings or two steps, and edit the pipeline; answered by the widget itself."""
+"""The modes of an explorer: compare two recordings or two steps, and edit the pipeline; the widget itself answers."""
 
 from __future__ import annotations
 
@@ -56,16 +56,16 @@ def test_two_recordings_are_aligned_and_part_where_compare_says(rec, chrome):
     comparison = lab.compare(rec, other)
     with widget_page(show(comparison_view(comparison)), chrome) as (page, kernel):
         assert differing(page) == [row.name for row in comparison.rows if not row.same]
-        expect(page.locator(".pl-first.pl-chosen")).to_contain_text(comparison.first_divergence.name)
+        expect(page.locator(".pl-first.pl-active")).to_contain_text(comparison.first_divergence.name)
         expect(page.locator(".pl-chips")).to_contain_text("nn.dropout 0 → 1")
         press(page, "G")
-        expect(page.locator(".pl-step-said")).to_have_text(
+        expect(page.locator(".pl-step-summary")).to_have_text(
             comparison.rows[-1].diff().summary.capitalize() + ".", ignore_case=True
         )
         page.get_by_label("step of recording A").select_option("0")
         page.get_by_label("step of recording B").select_option("3")
         value = passlab.diff(rec[0].after, other[3].after).summary
-        expect(page.locator(".pl-step-said")).to_have_text(f"{value}.", ignore_case=True)
+        expect(page.locator(".pl-step-summary")).to_have_text(f"{value}.", ignore_case=True)
         assert {"content": {"pair": [0, 3]}} in kernel.sent
 
 
@@ -75,7 +75,7 @@ def test_an_explorer_compares_two_of_its_own_steps_and_others_of_the_notebook(as
     page, _ = asked
     press(page, "G", "x")
     value = rec.diff(0, 4).summary
-    expect(page.locator(".pl-compare .pl-step-said")).to_have_text(f"{value}.", ignore_case=True)
+    expect(page.locator(".pl-compare .pl-step-summary")).to_have_text(f"{value}.", ignore_case=True)
     page.get_by_label("the recording to compare with").select_option("other")
     expect(page.locator(".pl-aligned", has_text="ToANormalForm")).to_have_count(1)
     page.locator(".passlab").focus()
@@ -167,11 +167,11 @@ def test_the_rewrites_of_a_pass_are_played_one_by_one_and_lit(chrome):
         page.locator(".pl-row:visible", has_text="multiply(").click(position={"x": 300, "y": 8})
         press(page, "6")
         page.get_by_role("button", name="why was the selected node not rewritten?").click()
-        expect(page.locator(".pl-kept tr", has_text="multiplying by one")).to_contain_text(
+        expect(page.locator(".pl-misses tr", has_text="multiplying by one")).to_contain_text(
             "its condition does not hold"
         )
         press(page, "j", "k", " ")
-        expect(page.locator(".pl-rewrite-row.pl-chosen")).to_contain_text("2", timeout=4000)
+        expect(page.locator(".pl-rewrite-row.pl-active")).to_contain_text("2", timeout=4000)
 
 
 def test_the_graphs_before_and_after_move_together_and_a_neighbourhood_is_seen_alone(asked, rec):
@@ -183,8 +183,8 @@ def test_the_graphs_before_and_after_move_together_and_a_neighbourhood_is_seen_a
     expect(sides).to_have_count(2)
     expect(sides.first.locator(".pl-box", has_text="dense")).to_be_visible()
     sides.last.locator(".pl-box", has_text="dense").click()
-    expect(page.locator(".pl-box.pl-picked:visible")).to_have_count(2)
-    tops = [side.locator(".pl-box.pl-picked").bounding_box() for side in sides.all()]
+    expect(page.locator(".pl-box.pl-selected-box:visible")).to_have_count(2)
+    tops = [side.locator(".pl-box.pl-selected-box").bounding_box() for side in sides.all()]
     assert abs(tops[0]["y"] - tops[1]["y"]) < 8
     page.locator(".passlab").focus()
     press(page, "+")
@@ -193,8 +193,8 @@ def test_the_graphs_before_and_after_move_together_and_a_neighbourhood_is_seen_a
     )
     assert scales[0] == scales[1]
     press(page, "v", "r")
-    beyond = page.locator(".pl-graph-side:visible .pl-box.pl-beyond")
-    near = page.locator(".pl-graph-side:visible .pl-box:not(.pl-beyond)")
+    beyond = page.locator(".pl-graph-side:visible .pl-box.pl-outside-radius")
+    near = page.locator(".pl-graph-side:visible .pl-box:not(.pl-outside-radius)")
     first = near.count()
     assert beyond.count() > 0
     press(page, "r")

@@ -1,0 +1,133 @@
+// The modes of an explorer beside its steps: the comparison with another recording, and the effect of another pipeline.
+import { ComparePane } from "./comparepane.js";
+import { button, el } from "./dom.js";
+import { subscribe } from "./selection.js";
+import { PipelineEditor } from "./whatif.js";
+
+const THIS_RECORDING = "this recording";
+
+export class Modes {
+  /**
+   * @param {any} model
+   * @param {HTMLElement} root @param {import("./selection.js").Selection} selection
+   * @param {HTMLElement} columns of the explorer @param {() => number} currentStep the step that is shown
+   */
+  constructor(model, root, selection, columns, currentStep) {
+    this.model = model;
+    this.root = root;
+    this.columns = columns;
+    this.currentStep = currentStep;
+    this.mode = ""; // "compare", "what if", or neither
+    this.pane = new ComparePane(model, root, selection);
+    this.editor = new PipelineEditor((passes) => this.send({ what_if: passes }), (at) => this.goto(at));
+    this.otherSelect = /** @type {HTMLSelectElement} */ (el("select", "pl-choice"));
+    this.otherSelect.setAttribute("aria-label", "the recording to compare with");
+    this.otherSelect.addEventListener("change", () => this.send({ compare: this.otherSelect.value }));
+    this.compare = button("compare", () => this.toggle("compare"));
+    this.compare.title = "compare this recording with another, or any two of its steps (x)";
+    this.whatIf = button("what if", () => this.toggle("what if"));
+    this.whatIf.title = "switch passes off, move, repeat, change and insert them, and see what differs (w)";
+    this.withLabel = el("label", "pl-compare-with", "with ", this.otherSelect);
+    this.hasKernel = typeof model.send === "function"; // only a kernel can run pipelines and has other recordings
+    this.buttons = this.hasKernel ? [this.withLabel, this.compare, this.whatIf] : (model.get("comparison") || {}).rows ? [this.compare] : [];
+    this.pane.element.hidden = this.withLabel.hidden = true;
+    this.pane.element.prepend(this.editor.element);
+    this.leaveModel = subscribe(model, { "msg:custom": (message) => this.onMessage(message), "change:comparison": () => this.showComparison() });
+  }
+
+  /** @param {any} message */
+  send(message) {
+    if (!this.hasKernel) return this.showComparison();
+    this.root.classList.add("pl-loading");
+    this.model.send(message);
+  }
+
+  /** @param {any} message */
+  onMessage(message) {
+    if (!message) return;
+    if (message.others) {
+      this.otherSelect.replaceChildren(...message.others.map((/** @type {string} */ name) => {
+        const option = el("option", "", name);
+        option.setAttribute("value", name);
+        return option;
+      }));
+      this.editor.setNames(message.passes);
+    }
+    if (message.refused !== undefined) this.editor.problem.textContent = message.refused;
+    this.root.classList.remove("pl-loading");
+  }
+
+  /** Enter a mode, or leave it. @param {string} mode */
+  toggle(mode) {
+    if (!this.buttons.includes(mode === "compare" ? this.compare : this.whatIf)) return false;
+    this.mode = this.mode === mode ? "" : mode;
+    const isOpen = this.mode !== "", focused = document.activeElement;
+    // A hidden element loses the focus, and then keys would go to the notebook's commands.
+    if (this.columns.contains(focused) || this.pane.element.contains(focused)) this.root.focus({ preventScroll: true });
+    this.columns.hidden = isOpen;
+    this.pane.element.hidden = !isOpen || (this.mode === "compare" && !this.pane.data);
+    this.pane.step.hidden = !this.pane.data;
+    this.withLabel.hidden = this.mode !== "compare";
+    this.editor.element.hidden = this.mode !== "what if";
+    this.pane.passes.hidden = this.mode === "what if";
+    this.compare.setAttribute("aria-pressed", String(this.mode === "compare"));
+    this.whatIf.setAttribute("aria-pressed", String(this.mode === "what if"));
+    if (!isOpen) {
+      this.pane.element.remove();
+      return true;
+    }
+    this.columns.after(this.pane.element);
+    this.send({ others: true });
+    if (this.mode === "compare") this.send({ compare: this.otherSelect.value || THIS_RECORDING });
+    else {
+      this.editor.load(this.model.get("data").steps);
+      this.editor.submit();
+    }
+    return true;
+  }
+
+  /** Show the comparison from the kernel. */
+  showComparison() {
+    const data = this.model.get("comparison");
+    this.root.classList.remove("pl-loading");
+    if (!this.mode || !data.rows) return;
+    this.pane.element.hidden = this.pane.step.hidden = false;
+    if (this.mode === "compare") {
+      const last = data.sides[1].steps.length - 1, isItself = data.other === THIS_RECORDING;
+      const step = this.model.get("data").steps[this.currentStep()], number = Number((step ? step.id : "0").split(".")[0]);
+      return this.pane.show(data, isItself ? [0, number || last] : undefined);
+    }
+    this.pane.show(data);
+    this.editor.showOutcomes(data);
+    if (this.editor.edited) this.goto(this.editor.at);
+  }
+
+  /** Show the programs after a pass of the edited pipeline. @param {number} at */
+  goto(at) {
+    if (!this.pane.data) return;
+    const row = this.editor.rowOf(this.pane.data, at);
+    if (row >= 0) this.pane.choose(row);
+  }
+
+  /** The actions of the keys of the open mode. @returns {Record<string, (event: KeyboardEvent) => unknown>} */
+  keys() {
+    const { pane, editor } = this, isEditing = this.mode === "what if";
+    const goBy = (/** @type {number} */ by) => {
+      editor.choose(Math.max(0, Math.min(editor.entries.length - 1, editor.at + by)));
+      return true;
+    };
+    const edit = (/** @type {() => void} */ run) => () => (isEditing && editor.entries[editor.at] ? (run(), true) : false);
+    return {
+      ...(pane.data ? pane.keys() : {}), ...(isEditing ? { g: () => goBy(-editor.at), G: () => goBy(editor.entries.length), j: () => goBy(1), k: () => goBy(-1), ArrowDown: () => goBy(1), ArrowUp: () => goBy(-1) } : {}),
+      " ": edit(() => { editor.entries[editor.at].on = !editor.entries[editor.at].on; editor.draw(); editor.submit(); }),
+      J: edit(() => editor.move(editor.at, editor.at + 1)), K: edit(() => editor.move(editor.at, editor.at - 1)),
+      r: edit(() => editor.repeat(editor.at)), o: edit(() => editor.insert(editor.at + 1)), e: edit(() => editor.focus(editor.at)),
+      x: () => this.toggle("compare"), w: () => this.toggle("what if"), Escape: () => this.toggle(this.mode),
+    };
+  }
+
+  close() {
+    this.leaveModel();
+    this.pane.close();
+  }
+}
