@@ -47,3 +47,45 @@ def test_any_product_of_changing_matrices_is_the_definition(data):
         for memory in (None, "naive"):
             np.testing.assert_array_equal(run_on("numba", mod, {}, *args, memory_cfg=memory), expected)
             np.testing.assert_array_equal(run_on("numba", dense, {}, x[0], w[0], memory_cfg=memory), x[0] @ w[0].T)
+
+
+REDUCTIONS = {
+    "softmax": "nn.softmax(%x)",
+    "mean": "mean(%x, axis=[2])",
+    "variance": "variance(%x, %m, axis=[-1], keepdims=True, unbiased=True)",
+}
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("length", [2, 16, 47, 768, 8192])
+@pytest.mark.parametrize("name", REDUCTIONS)
+def test_rows_are_reduced_as_exactly_as_by_numpy(name, length, threads, rng, monkeypatch):
+    """Beside float64: a few roundings, and what is not a number."""
+    from passlab.vm.kernels import numba_convolution, numba_reductions
+
+    monkeypatch.setattr(numba_convolution, "loop_threads", lambda: threads)
+    monkeypatch.setattr(numba_convolution, "PARALLEL_OPERATIONS", 0)
+    monkeypatch.setattr(numba_reductions, "SMALLEST", 0)
+    used = []
+    for loop in ("softmax_rows", "sum_rows"):
+        run = getattr(numba_reductions, loop)
+        monkeypatch.setattr(numba_reductions, loop, lambda *a, run=run: (used.append(1), run(*a)))
+    x = (20 * rng.standard_normal((3, 5, length)) + 7).astype("float32")
+    x[0, 1, 0], x[0, 2, 1], x[0, 3, 0], x[1, 0] = np.nan, np.inf, -np.inf, -np.inf
+    arrays = {"x": x, "m": x.mean(-1, keepdims=True)}
+    types = ", ".join(f"%{n}: Tensor[{a.shape}, float32]" for n, a in arrays.items())
+    mod = passlab.parse(f"def @main({types}) {{ {REDUCTIONS[name]} }}")
+    with np.errstate(all="ignore"):
+        exact = x.astype("float64")
+        shifted = np.exp((x - x.max(-1, keepdims=True)).astype("float64"))
+        expected = {
+            "softmax": shifted / shifted.sum(-1, keepdims=True),
+            "mean": exact.mean(-1),
+            "variance": ((exact - arrays["m"]) ** 2).sum(-1, keepdims=True) / (length - 1),
+        }[name]
+    tolerance = {"rtol": 1e-6, "atol": 1e-44 if name == "softmax" else 1e-5}
+    for memory in (None, "naive"):
+        result = run_on("numba", mod, {}, *arrays.values(), memory_cfg=memory)
+        assert result.dtype == np.float32
+        np.testing.assert_allclose(result, expected, **tolerance)
+    assert used

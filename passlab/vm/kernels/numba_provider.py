@@ -1,4 +1,4 @@
-"""Kernels compiled by Numba: fused elementwise operators, convolutions, products and pooling. Needs the package numba.
+"""Kernels compiled by Numba: elementwise groups, convolutions, products, pooling, softmax and means. Needs numba.
 
 Compiled are groups of at least two elementwise operators on floats (`numba_elementwise`), and, on float32, pooling,
 convolutions and products with a constant weight (`numba_pooling`, `numba_convolution`, `numba_products`). Other kernels
@@ -30,6 +30,7 @@ from passlab.vm.kernels.numba_products import (
     is_matrix_product,
     matrix_product,
 )
+from passlab.vm.kernels.numba_reductions import REDUCTIONS, is_reduction
 from passlab.vm.kernels.numba_transposed import is_transposed, transposed_convolution
 from passlab.vm.kernels.primitive import Kernel, wrong_shape
 from passlab.vm.kernels.providers import Provider
@@ -69,6 +70,8 @@ def compiled_function(node: Call) -> Callable[..., Any]:
     if is_pooling(node):
         pool = pooling(node)
         return lambda attrs, data, out=None: pool(data, out=out)
+    if is_reduction(node):
+        return REDUCTIONS[op_name(node)](node)
     if op_name(node) == "nn.dense" and is_flat_product(node):
         return without_attrs(flat_product(node))
     changing = without_attrs(changing_product(node)) if is_changing_product(node) else numpy_compute
