@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from passlab.op.nn.sliding import Window
-from passlab.threads import work_together
+from passlab.threads import PIECES, work_together
 from passlab.vm.kernels.fused_product import Array
 from passlab.vm.kernels.numba_blocks import LANES
 from passlab.vm.kernels.numba_images import by_tiles, by_windows, turn
@@ -23,7 +23,6 @@ from passlab.vm.kernels.numba_loops import DATA_BYTES
 from passlab.vm.kernels.numba_tiles import WIDE
 from passlab.vm.kernels.reused_memory import aligned
 
-PIECES = 4  # for each thread, at least: they differ in time, and threads come late
 # Places of a group of neighbours that there are tiles for, and how well a tile uses the processor: multiplications of
 # one place wait for each other.
 TILES = {7: 1.0, 6: 0.97, 4: 0.85, 1: 0.2}

@@ -21,7 +21,7 @@ import numpy as np
 from passlab.ir.expr import Call
 from passlab.op.nn.conv import check_window
 from passlab.op.nn.sliding import Window
-from passlab.threads import work_together
+from passlab.threads import PIECES, work_together
 from passlab.vm.kernels import numba_channels
 from passlab.vm.kernels.fused_product import Array, FrozenCache, shape_of
 from passlab.vm.kernels.numba_blocks import BLOCK_ROWS, LANES
@@ -35,7 +35,6 @@ from passlab.vm.kernels.numba_loops import (
 )
 from passlab.vm.kernels.numba_tiles import WIDE
 
-PIECES_PER_THREAD = 4  # at least: pieces take unequal times, and threads start at different times
 FEWEST_POSITIONS = 96  # output positions of a strip, at least, so that most of its vectors are full
 PARALLEL_OPERATIONS = 4_000_000  # additions and multiplications; less work is done before a second thread wakes up
 DEPTHWISE_COST = 8  # time per operation of a depthwise convolution, relative to other convolutions
@@ -82,10 +81,10 @@ def tile_sizes(size: tuple[int, int], row_bytes: int, width: int, blocks: int, t
     """
     strips = -(-size[0] * row_bytes // DATA_BYTES)
     if threads > 1:
-        strips = max(strips, min(threads * PIECES_PER_THREAD, size[0] * width // FEWEST_POSITIONS, size[0]))
+        strips = max(strips, min(threads * PIECES, size[0] * width // FEWEST_POSITIONS, size[0]))
     rows = max(1, -(-size[0] // max(1, strips)))
     strips = -(-size[0] // rows)
-    parts = 1 if threads == 1 else max(1, min(blocks, -(-threads * PIECES_PER_THREAD // strips)))
+    parts = 1 if threads == 1 else max(1, min(blocks, -(-threads * PIECES // strips)))
     return rows, parts
 
 

@@ -16,10 +16,10 @@ import numpy as np
 
 from passlab.ir.expr import Call
 from passlab.ir.op import op_name
-from passlab.threads import work_together
+from passlab.threads import PIECES, work_together
 from passlab.vm.kernels.fused_product import Array, FrozenCache, shape_of
 from passlab.vm.kernels.numba_blocks import BLOCK_ROWS, PANEL
-from passlab.vm.kernels.numba_channels import PIECES, TILES, group_of
+from passlab.vm.kernels.numba_channels import TILES, group_of, pack_bias
 from passlab.vm.kernels.numba_convolution import threads_for, write_result
 from passlab.vm.kernels.numba_images import multiply_batches
 from passlab.vm.kernels.numba_loops import multiply_panels
@@ -41,7 +41,7 @@ def matrix_product(call: Call, relu: bool) -> Callable[..., Any]:
     shape, (units, inputs) = shape_of(call), shape_of(call.args[1])
     panels, floor = -(-units // PANEL), np.float32(0 if relu else -np.inf)
     threads = threads_for(shape[0] * units * inputs, depthwise=False)
-    weights, biases = FrozenCache(pack_panels), FrozenCache(lambda bias: _pad_bias(bias, panels))
+    weights, biases = FrozenCache(pack_panels), FrozenCache(lambda bias: pack_bias(bias, 1, PANEL).reshape(-1))
     no_bias = np.zeros(panels * PANEL, np.float32)
 
     def compute(data: Any, weight: Any, bias: Any = None, other: Any = None, out: Any = None) -> Any:
@@ -105,9 +105,3 @@ def pack_panels(weight: Array) -> Array:
     packed = np.zeros((panels * PANEL, inputs), weight.dtype)
     packed[:units] = weight
     return np.ascontiguousarray(packed.reshape(panels, PANEL, inputs).transpose(0, 2, 1))
-
-
-def _pad_bias(bias: Array, panels: int) -> Array:
-    result = np.zeros(panels * PANEL, np.float32)
-    result[: bias.size] = bias.reshape(-1)
-    return result

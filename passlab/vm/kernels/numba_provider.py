@@ -117,70 +117,13 @@ class CompiledOperatorsKernel(Kernel):
     find_tail = staticmethod(find_compiled_tail)
 
 
-class ProductKernel(CompiledOperatorsKernel):
-    """A product or convolution compiled with its epilogue; runs as the base class when its weight is not frozen."""
-
-    def __init__(self, function: Function, product: FusedProduct) -> None:
-        super().__init__(function)
-        self.product = product
-
-    @cached_property
-    def _compute(self) -> Callable[..., Any]:
-        """The compiled function (data, weight, bias, other, out), of which the last three may be None."""
-        return compiled_product(self.product.call, self.product.relu)
-
-    def _operands(self) -> list[Callable[[Sequence[Any]], Any]]:
-        """Return the functions from the parameters' values to the data, weight, bias and addend."""
-        product, (data, *weights) = self.product, self.product.call.args
-        nodes = (data, weights[0] if weights else None, product.bias, product.other)
-        return [_getter(self.function, node) for node in nodes]
-
-    @cached_property
-    def value(self) -> Callable[..., Any]:
-        unpacked, compute, (data, weight, bias, other) = super().value, self._compute, self._operands()
-        assert unpacked is not None
-
-        def run(*inputs: Any) -> Any:
-            w = weight(inputs)
-            if w is not None and not is_frozen(w):
-                return unpacked(*inputs)
-            return compute(data(inputs), w, bias(inputs), other(inputs))
-
-        return run
-
-    @cached_property
-    def into(self) -> Callable[[Sequence[Any], Sequence[Any]], None]:
-        unpacked, compute, (data, weight, bias, other) = super().into, self._compute, self._operands()
-
-        def run(inputs: Sequence[Any], results: Sequence[Any]) -> None:
-            w = weight(inputs)
-            if w is None or is_frozen(w):
-                compute(data(inputs), w, bias(inputs), other(inputs), results[0])
-            else:
-                unpacked(inputs, results)
-
-        return run
-
-
-class JoinKernel(CompiledOperatorsKernel):
-    """Images joined along channels that are last in memory, with what follows; NumPy's kernel for other images."""
-
-    def __init__(self, function: Function, joined: Joined) -> None:
-        super().__init__(function)
-        self.joined = joined
+class WholeKernel(CompiledOperatorsKernel):
+    """A kernel compiled as a whole where `_compute` can; it runs as the base class elsewhere."""
 
     @cached_property
     def _compute(self) -> Callable[[Sequence[Any], Any], Any]:
-        """The function of the values of the parameters and a result that may be None; it returns None for NumPy."""
-        joined, compute = self.joined, joiner(self.joined, shape_of(self.function.body))
-        images = [_getter(self.function, part) for part in joined.parts]
-        factor, offset = (_getter(self.function, node) for node in (joined.factor, joined.offset))
-
-        def run(inputs: Sequence[Any], out: Any) -> Any:
-            parts = [image(inputs) for image in images]
-            return compute(parts, factor(inputs), offset(inputs), out) if are_last(parts) else None
-
-        return run
+        """The function of the parameters' values and an array for the result, or None; it returns None to decline."""
+        raise NotImplementedError
 
     @cached_property
     def value(self) -> Callable[..., Any]:
@@ -200,6 +143,55 @@ class JoinKernel(CompiledOperatorsKernel):
         def run(inputs: Sequence[Any], results: Sequence[Any]) -> None:
             if compute(inputs, results[0]) is None:
                 plain(inputs, results)
+
+        return run
+
+    def _getters(self, *nodes: Expr | None) -> list[Callable[[Sequence[Any]], Any]]:
+        """Return the functions from the parameters' values to those of parameters and constants."""
+        return [_getter(self.function, node) for node in nodes]
+
+
+class ProductKernel(WholeKernel):
+    """A product or convolution compiled with its epilogue, where its weight is frozen."""
+
+    def __init__(self, function: Function, product: FusedProduct) -> None:
+        super().__init__(function)
+        self.product = product
+
+    @cached_property
+    def _compute(self) -> Callable[[Sequence[Any], Any], Any]:
+        """The function of the parameters' values and of a result that may be None."""
+        product, (data_node, *weights) = self.product, self.product.call.args
+        compute = compiled_product(product.call, product.relu)
+        data, weight, bias, other = self._getters(
+            data_node, weights[0] if weights else None, product.bias, product.other
+        )
+
+        def run(inputs: Sequence[Any], out: Any) -> Any:
+            w = weight(inputs)
+            if w is not None and not is_frozen(w):
+                return None
+            return compute(data(inputs), w, bias(inputs), other(inputs), out)
+
+        return run
+
+
+class JoinKernel(WholeKernel):
+    """Images joined along channels that are last in memory, with what follows."""
+
+    def __init__(self, function: Function, joined: Joined) -> None:
+        super().__init__(function)
+        self.joined = joined
+
+    @cached_property
+    def _compute(self) -> Callable[[Sequence[Any], Any], Any]:
+        """The function of the parameters' values and of a result that may be None."""
+        joined, compute = self.joined, joiner(self.joined, shape_of(self.function.body))
+        factor, offset, *images = self._getters(joined.factor, joined.offset, *joined.parts)
+
+        def run(inputs: Sequence[Any], out: Any) -> Any:
+            parts = [image(inputs) for image in images]
+            return compute(parts, factor(inputs), offset(inputs), out) if are_last(parts) else None
 
         return run
 
