@@ -29,7 +29,7 @@ Activation = Generator[tuple[int, Sequence[Any]], Any, Any]  # yields calls and 
 Decoder = Callable[[int], list[tuple[int, Any]]]  # number of a function -> flow and work of each instruction
 
 
-class FunctionCode:
+class CompiledFunction:
     """The Python code of one function: `begin` calls it, `pcs` has the instruction of each line."""
 
     __slots__ = ("begin", "pcs")
@@ -45,7 +45,7 @@ class CodeCache:
     __slots__ = ("entries", "numbers")
 
     def __init__(self) -> None:
-        self.entries: dict[int, FunctionCode] = {}
+        self.entries: dict[int, CompiledFunction] = {}
         self.numbers: dict[CodeType, int] = {}
 
 
@@ -79,25 +79,25 @@ class CompiledEngine:
             return
         self.least_checked = least_checked
         cache = self.caches.setdefault(f"python, sizes from {least_checked}", CodeCache())
-        self.entries: dict[int, FunctionCode] = cache.entries
+        self.entries: dict[int, CompiledFunction] = cache.entries
         self.numbers: dict[CodeType, int] = cache.numbers
 
     def source(self, index: int) -> str:
         """Return the Python text of a function."""
         return FunctionSource(self.exe, index, self.allocator).text
 
-    def _entry(self, index: int) -> FunctionCode:
+    def _entry(self, index: int) -> CompiledFunction:
         result = self.entries.get(index)
         if result is None:
             function = self.exe.functions[index]
             if len(function.instructions) > LARGEST:
-                result = FunctionCode(_interpreted_function(self.exe, self.decode, index), ())
+                result = CompiledFunction(_interpreted_function(self.exe, self.decode, index), ())
             else:
                 source = FunctionSource(self.exe, index, self.allocator, self.least_checked)
                 # the file name is a number: hostile names of programs never reach Python's compiler
                 begin = function_of(source.text, "run", source.names, f"<VMFunc[{index}]>")
                 self.numbers[begin.__code__] = index
-                result = FunctionCode(begin, source.pcs)
+                result = CompiledFunction(begin, source.pcs)
             self.entries[index] = result
         return result
 
