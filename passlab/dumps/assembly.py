@@ -260,6 +260,7 @@ class Assembly:
         paths = [name for name, unit in self.units.items() if unit.alive and alike.search(name)]
         if len(paths) <= 1:
             return paths[0] if paths else None
+        # Of several operations of the same name, the one with the most of the operations that were printed inside.
         inside = {name.removeprefix(root) for name in step.names[1:]}
         scores = {p: sum(p + name in self.units and self.units[p + name].alive for name in inside) for p in paths}
         best = [path for path in paths if scores[path] == max(scores.values())]
@@ -281,6 +282,7 @@ class Assembly:
             unit = self.units.get(name) or self._adopt_unit(name, names)
             if unit is None:
                 unit = self.units[name] = Unit(name)
+            # A text before a pass was there since the step after the last one that printed the unit.
             first = since if after else min(number, unit.last_seen + 1) if unit.pieces else number
             unit.put(number, piece, first)
         if banner.scope == MODULE or (names and names[0] == "builtin.module"):
@@ -295,6 +297,7 @@ class Assembly:
         if unit is None:
             return None
         self._last_path.pop(bare, None)
+        # Several operations have the bare name: it is unknown which of them the earlier steps show.
         if sum(other.endswith("/" + bare) for other in names) > 1:
             evidence.retract(bare, self.steps)
             return None
@@ -305,10 +308,12 @@ class Assembly:
 
     def _remove_missing(self, names: tuple[str, ...], number: int, banner: Banner) -> None:
         key = banner.phase if banner.scope == MODULE else names[0]
+        # Equal tuples of names are one object here, so `is` detects that nothing was removed, at no cost.
         if self._last_names.get(key) is names and banner.scope != MODULE:
             return
         self._last_names[key] = names
         present = set(names)
+        # "\x00" begins no name: without names nothing is removed.
         root = "" if banner.scope == MODULE else (names[0] + "/" if names else "\x00")
         chain = banner.phase if self.traits.chains else ""
         for name, unit in self.units.items():
@@ -326,13 +331,8 @@ class Assembly:
             self._steps_from_begins(waiting)
             return
         for begun in self._open:
-            banner = begun.banner
-            step = Step(len(self.steps) + 1, banner.name, banner.unit, banner.kind)
-            step.argument, step.options, step.phase, step.scope = banner.argument, banner.options, banner.phase, NONE
-            step.language = banner.language or self.language.name
-            step.before_body = begun.body.piece if begun.body is not None else None
-            step.verdict = "failed" if self.crash else "unknown"
-            step.since = step.number
+            step = self._begun_step(begun)
+            step.scope, step.verdict, step.since = NONE, "failed" if self.crash else "unknown", step.number
             step.note = "the pass began and its end is not in the dump"
             for child in begun.children:
                 self.steps[child].parent = step.number
@@ -342,6 +342,7 @@ class Assembly:
         """Add the steps of a dump of begins: the text after a pass is the text before the next pass on its unit."""
         following: dict[str, Body | None] = {}
         pairs = []
+        # Backwards, so that the next text of a unit is known where a pass on it begins.
         for begun in reversed(waiting):
             unit = begun.banner.unit
             pairs.append((begun, following.get(unit)))
@@ -356,13 +357,18 @@ class Assembly:
                 self._update_units(begun.body, step.number - 1, True, begun.banner)
             self.steps.append(step)
 
-    def _step_between(self, begun: _OpenPass, body: Body | None) -> Step:
-        """Return the step of a pass from the text before it and, where there is one, the text after it."""
+    def _begun_step(self, begun: _OpenPass) -> Step:
+        """Return the next step, with what the begin of its pass says."""
         banner = begun.banner
         step = Step(len(self.steps) + 1, banner.name, banner.unit, banner.kind)
         step.argument, step.options, step.phase = banner.argument, banner.options, banner.phase
         step.scope, step.language = banner.scope, banner.language or self.language.name
         step.before_body = begun.body.piece if begun.body is not None else None
+        return step
+
+    def _step_between(self, begun: _OpenPass, body: Body | None) -> Step:
+        """Return the step of a pass from the text before it and, where there is one, the text after it."""
+        step = self._begun_step(begun)
         if body is not None:
             step.after_body, step.names, step.pieces = body.piece, body.names, body.pieces
             step.digest = body.numbers

@@ -72,6 +72,7 @@ class UnitHistory:
 
     def _next_origins(self, version: int) -> list[LineOrigin]:
         unit = self.unit
+        # Where steps in between did not print the unit, any of them may have made its new lines.
         here = LineOrigin(min(unit.since[version], unit.steps[version]), unit.steps[version])
         if version == 0:
             return [here] * len(self.lines(0))
@@ -80,7 +81,7 @@ class UnitHistory:
         for kind, old in self.diff(version).origin:
             if old is None:
                 origins.append(here)
-            elif kind in (SAME, OPERANDS, MOVED):
+            elif kind in (SAME, OPERANDS, MOVED):  # other names of operands are no change of the line
                 origins.append(last[old])
             else:
                 assert kind == CHANGED
@@ -91,6 +92,7 @@ class UnitHistory:
         """Return the name in each version that corresponds to a name of one version, as far as it can be followed."""
         names = {version: name}
         current = name
+        # Back to the first version, then forwards to the last.
         for at in range(version, 0, -1):
             back = {new: old for old, new in self.diff(at).names.items()}
             if current not in back:

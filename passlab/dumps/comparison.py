@@ -60,6 +60,7 @@ class TextComparison(Tabular):
             here, there = self.left.steps[i:k], self.right.steps[j:m]
             if tag == "equal":
                 for a, b in zip(here, there, strict=True):
+                    # A dump may lack the text after a pass; digests leave noise such as addresses out.
                     shown = a.after_body is not None and b.after_body is not None
                     yield Pair(a, b, a.digest == b.digest if shown else None)
             else:
@@ -69,6 +70,7 @@ class TextComparison(Tabular):
     @cached_property
     def first(self) -> Pair | None:
         """The first pass in both after which the programs differ in more than names; None for none."""
+        # Digests are compared first, since a difference of texts takes far longer.
         return next((pair for pair in self.pairs if pair.same is False and self.diff(pair)), None)
 
     def diff(self, pair: Pair | int) -> TextDiff:

@@ -206,6 +206,7 @@ def _read_folder(path: Path, chosen: Format | None) -> TextRecording:
             hint = "XLA wrote protocol buffers alone; add --xla_dump_hlo_as_text=true to XLA_FLAGS"
         raise DumpError(Diagnostic(f"the files in {path.name} are not a dump of a known kind", hint=hint))
     scan = chosen.folder(files, path)
+    # Files without a program, such as logs, are the other output; pictures in PDF have no text.
     used = {getattr(banner.source, "path", None) for banner in scan.banners}
     left = [FileSource(file) for file in files if file not in used and file.suffix != ".pdf"]
     scan.other += [Excerpt(source, (0, source.size)) for source in left]
@@ -214,6 +215,7 @@ def _read_folder(path: Path, chosen: Format | None) -> TextRecording:
 
 def _recording(chosen: Format, scan: Scan, name: str, size: int) -> TextRecording:
     traits = chosen.traits
+    # What a dump proves about passes that it does not show depends on the options it was printed with.
     if scan.says_all:
         traits = Traits(says_changes=True)
     elif chosen.name in ("llvm", "mlir") and scan.banners and _whole_programs(scan):
@@ -228,6 +230,7 @@ def _recording(chosen: Format, scan: Scan, name: str, size: int) -> TextRecordin
     if scan.may_be_quiet and not scan.says_all and _is_quiet(scan, traits, chosen.language):
         traits = Traits(says_changes=True)
         scan.notes.append("every pass in it changed something: such a dump does not name the others")
+    # A dump of LLVM or XLA may have several programs, each with passes of its own.
     if chosen.name.startswith(("llvm", "xla")):
         return TextRecording(assemble(scan, traits, chosen.language), chosen.name, name, size)
     assembly = Assembly(scan, traits, chosen.language)
@@ -237,6 +240,7 @@ def _recording(chosen: Format, scan: Scan, name: str, size: int) -> TextRecordin
 
 def _is_quiet(scan: Scan, traits: Traits, language: Language) -> bool:
     """Whether all of the first passes of a dump, read as if it had every pass, changed something."""
+    # Copies, since an assembly changes its banners.
     sample = [replace(banner) for banner in scan.banners[:SAMPLED]]
     assembly = Assembly(Scan(sample), replace(traits, partial=False), language)
     assembly.run()

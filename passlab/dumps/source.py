@@ -114,6 +114,7 @@ def chunks(source: DumpSource) -> Iterator[tuple[int, bytes]]:
         if not data:
             return
         if at + len(data) < source.size:
+            # A line that ends beyond the chunk belongs to the next one; a chunk in which no line ends grows.
             cut = data.rfind(b"\n") + 1
             while not cut and len(data) < LONGEST_LINE and at + len(data) < source.size:
                 more = source.read(at + len(data), at + len(data) + CHUNK)
@@ -137,7 +138,7 @@ def find_lines(source: DumpSource, mark: bytes) -> Iterator[tuple[int, int, byte
             start = data.rfind(b"\n", 0, at) + 1
             end = data.find(b"\n", at) + 1 or len(data)
             below = data[end : end + PEEK]
-            if len(below) < PEEK:
+            if len(below) < PEEK:  # the chunk ends here, the file perhaps not
                 below = source.read(base + end, base + end + PEEK)
             yield base + start, base + end, data[start:end].rstrip(b"\r\n"), below
             at = data.find(mark, end)
@@ -147,12 +148,13 @@ def match_lines(source: DumpSource, pattern: re.Pattern[bytes]) -> Iterator[tupl
     """Yield start, end and match of each line in which a pattern of a whole line, in multi-line mode, matches."""
     for base, data in chunks(source):
         for match in pattern.finditer(data):
-            end = data.find(b"\n", match.end()) + 1 or len(data)
+            end = data.find(b"\n", match.end()) + 1 or len(data)  # `find` returns -1 in the last line, so 0 here
             yield base + match.start(), base + end, match
 
 
 def decode(data: bytes) -> str:
     """Return bytes as text; bytes that are not UTF-8 survive as lone surrogates."""
+    # Dumps contain names and paths of any encoding.
     return data.decode("utf-8", "surrogateescape").replace("\r\n", "\n")
 
 
@@ -178,6 +180,7 @@ class Excerpt:
     @property
     def raw(self) -> bytes:
         """The bytes of the file."""
+        # Spans are a flat tuple (start, end, start, end, ...), which takes less memory than pairs.
         pairs = zip(self.spans[::2], self.spans[1::2], strict=True)
         return b"".join([self.source.read(start, end) for start, end in pairs])
 
@@ -200,7 +203,7 @@ _COLOUR = re.compile(rb"\x1b\[[0-9;]*m")
 
 def without_colours(data: bytes) -> bytes:
     """Return text without the colours of a terminal."""
-    return _COLOUR.sub(b"", data) if b"\x1b" in data else data
+    return _COLOUR.sub(b"", data) if b"\x1b" in data else data  # the search is faster than the substitution
 
 
 def _one_side(data: bytes, other: bytes) -> bytes:
@@ -217,6 +220,7 @@ def _diff_before(data: bytes) -> bytes:
     return _one_side(data, b"+")
 
 
+# The prefix of PyTorch's log: level and date, time, process, file and line, then marks such as `[0/0]`.
 _TORCH_PREFIX = re.compile(rb"(?m)^[VIDWEC]\d{4} \S+ +\d+ [^\]\n]+\] (?:\[[^\]\n]*\] ?)* ?")
 
 

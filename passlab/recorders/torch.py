@@ -56,6 +56,7 @@ def recording(name: str = "torch.compile") -> Iterator[HostRecorder]:
     """Record the FX passes of Inductor that run inside the block."""
     observer = _observer()
     recorder = new_recorder(name)
+    # PyTorch has no hook for these passes, so the methods that run them are replaced; older versions have one of them.
     originals = {method: getattr(observer, method) for method in _METHODS if hasattr(observer, method)}
 
     def wrap(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -92,6 +93,6 @@ def record(function: Callable[..., Any], *args: Any, name: str = "torch.compile"
     assert torch is not None
     config = import_module("torch._inductor.config")
     with recording(name) as recorder, config.patch(fx_graph_cache=False):
-        torch._dynamo.reset()
+        torch._dynamo.reset()  # else a function that was compiled before would not be compiled again
         torch.compile(function, **options)(*args)
     return recorder.recording()

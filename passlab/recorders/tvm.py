@@ -57,7 +57,7 @@ def nodes_of(mod: Any) -> Iterator[GraphNode]:
         for block in getattr(function.body, "blocks", ()):
             for binding in block.bindings:
                 key = f"{name}.{_variable_name(binding.var)}"
-                key += f"#{len(keys)}" if key in keys.values() else ""
+                key += f"#{len(keys)}" if key in keys.values() else ""  # names are only hints, and may be equal
                 keys[binding.var] = key
                 yield _binding_node(relax, binding, key, keys)
 
@@ -93,6 +93,7 @@ def instrument_of(recorder: HostRecorder) -> Any:
         def run_after_pass(self, mod: Any, info: Any) -> None:
             recorder.end(mod)
 
+        # TVM reports no failure: a pass that is open when its context ends has raised.
         def exit_pass_ctx(self) -> None:
             recorder.close("the pass raised an error")
 

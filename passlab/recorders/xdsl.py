@@ -40,6 +40,7 @@ def callback_of(recorder: HostRecorder) -> Callable[[Any, Any, Any], None]:
     """Return a callback for `xdsl.passes.PassPipeline` that reports to a recorder."""
 
     def callback(previous: Any, module: Any, following: Any) -> None:
+        # xDSL calls this once between two passes: it ends one and begins the next.
         if previous is not None:
             recorder.end(module)
         else:
