@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 from passlab.frontend.onnx.package import onnx
 
 
-def with_subgraphs(nodes: Iterable[Any]) -> list[Any]:
-    """Return nodes and the nodes of their subgraphs."""
-    result, stack = [], list(nodes)
+def _with_subgraphs(root: Any) -> list[Any]:
+    """Return a node and the nodes of its subgraphs, of any depth."""
+    result, stack = [], [root]
     while stack:
         node = stack.pop()
         result.append(node)
@@ -21,12 +20,12 @@ def with_subgraphs(nodes: Iterable[Any]) -> list[Any]:
 
 def names_read(root: Any) -> list[str]:
     """Return the names that a node reads, including those in its subgraphs."""
-    return [name for node in with_subgraphs([root]) for name in node.input]
+    return [name for node in _with_subgraphs(root) for name in node.input]
 
 
 def rename_inputs(root: Any, old: str, new: str) -> None:
     """Rename an input of a node, also in its subgraphs."""
-    for node in with_subgraphs([root]):
+    for node in _with_subgraphs(root):
         for index, name in enumerate(node.input):
             if name == old:
                 node.input[index] = new

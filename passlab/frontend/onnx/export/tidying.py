@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from passlab.frontend.onnx.export.protos import attribute_value, with_subgraphs
+from passlab.frontend.onnx.export.protos import attribute_value, names_read
 from passlab.frontend.onnx.package import onnx
 
 Array = np.ndarray[Any, Any]
@@ -25,7 +25,7 @@ class Tidying:
         self.nodes = nodes
         self.weights = {tensor.name: tensor for tensor in initializers}
         self.outputs = set(outputs)
-        self.readers = Counter(name for node in with_subgraphs(nodes) for name in node.input)
+        self.readers = Counter(name for node in nodes for name in names_read(node))
 
     def run(self) -> tuple[list[Any], list[Any]]:
         """Return the remaining nodes and weights."""
@@ -37,9 +37,10 @@ class Tidying:
             remaining.append(node)
             producers.update(dict.fromkeys(node.output, node))
         used = set(self.outputs)
+        # Backwards, so that all readers of a node are decided before it.
         for node in reversed(remaining):
             if used.intersection(node.output):
-                used.update(name for part in with_subgraphs([node]) for name in part.input)
+                used.update(names_read(node))
         remaining = [node for node in remaining if used.intersection(node.output)]
         return remaining, [tensor for name, tensor in self.weights.items() if name in used]
 
@@ -83,6 +84,7 @@ class Tidying:
         """Return the value added to the result of a node in the shape of its bias, None if it cannot be one."""
         if len(producer.input) != 2:
             return None
+        # The weight may be stored in 8 bits.
         origin = producers.get(producer.input[1])
         stored = origin.input[0] if origin is not None and origin.op_type == "DequantizeLinear" else producer.input[1]
         if stored not in self.weights:
@@ -100,6 +102,7 @@ class Tidying:
 
 def _cast(node: Any, values: list[Array]) -> Array | None:
     dtype = onnx().helper.tensor_dtype_to_np_dtype(attribute_value(node, "to"))
+    # Casts of floats depend on the runtime: rounding, and numbers that do not fit.
     return values[0].astype(dtype) if values[0].dtype.kind in "iub" else None
 
 
