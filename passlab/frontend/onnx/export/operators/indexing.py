@@ -26,6 +26,7 @@ def take(e: GraphEmitter, call: OpCall, data: str, indices: str) -> str:
     else:
         axis = attrs.axis % e.rank(call.args[0])
         length = e.type(call.args[0]).shape[axis]
+    # Importers write indices from the end as `where`; they become plain indices again.
     from_end = _indices_from_end(call.args[1], length) if attrs.mode == "clip" and attrs.axis is not None else None
     if from_end is not None and isinstance(name := e.values.get(from_end), str):
         return e.node("Gather", [data, as_int64(e, name)], axis=axis)
@@ -61,7 +62,7 @@ def _is_in_range(indices: Expr, length: Any) -> bool:
 
 def _clip_or_wrap(e: GraphEmitter, mode: str, size: str, indices: str) -> str:
     """Return indices clipped or wrapped to the range of the axis."""
-    size = e.node("Squeeze", [size])
+    size = e.node("Squeeze", [size])  # a scalar, so that the rank of the indices stays
     if mode == "wrap":
         indices = e.node("Mod", [indices, size])
     elif mode == "clip":
@@ -145,6 +146,7 @@ def sequence_mask(e: GraphEmitter, call: OpCall, data: str, lengths: str) -> str
 @exports("unique")
 def unique(e: GraphEmitter, call: OpCall, data: str) -> list[str]:
     """Unique, its results padded with zeros to the length of the data, and their number."""
+    # Relay's results have static shapes, ONNX's are as long as there are values.
     values, first, inverse, counts = e.node_with(4, "Unique", [data], sorted=int(bool(call.attrs.sorted)))
     number = e.node("Shape", [values])
     pads = e.node("Concat", [e.ints(0), e.node("Sub", [e.node("Shape", [data]), number])], axis=0)

@@ -100,6 +100,7 @@ def _pool(e: GraphEmitter, call: OpCall, data: str, op_type: str, **more: Any) -
         kernel_shape=per_axis(attrs.pool_size, rank),
         pads=onnx_padding(attrs.padding, rank),
         strides=per_axis(attrs.strides, rank),
+        # AveragePool has dilations from opset 19 on only, so they are left out where possible.
         dilations=dilations if op_type == "MaxPool" or set(dilations) != {1} else None,
         ceil_mode=int(bool(attrs.ceil_mode)),
         **more,
@@ -155,7 +156,7 @@ def adaptive_pool(e: GraphEmitter, call: OpCall, data: str) -> str:
 def dense(e: GraphEmitter, call: OpCall, data: str, weight: str) -> str:
     """Gemm of matrices, otherwise MatMul with the transposed weight."""
     data, weight = cast_to_sum_dtype(e, call, data, weight)
-    if e.rank(call.args[0]) == 2 and "float" in e.type(call).dtype:
+    if e.rank(call.args[0]) == 2 and "float" in e.type(call).dtype:  # Gemm takes matrices, and no batches
         return e.node("Gemm", [data, weight], transB=1)
     return cast_sum_to_result(e, call, e.node("MatMul", [data, e.transpose(weight, [1, 0])]))
 
@@ -168,6 +169,7 @@ def matmul(e: GraphEmitter, call: OpCall, a: str, b: str) -> str:
     if e.rank(call.args[0]) == e.rank(call.args[1]) == 2 and "float" in e.type(call).dtype:
         return e.node("Gemm", [a, b], transA=int(transposed[0]) or None, transB=int(transposed[1]) or None)
     if not any(transposed) and not e.type(call).dynamic:
+        # `nn.batch_matmul` takes one batch axis, MatMul any number: reshapes before it are not needed.
         batches = [e.before_reshape(name) for name in (a, b)]
         shapes = [shape for _, shape in batches]
         matrices = [tuple(e.type(arg).shape[-2:]) for arg in call.args]

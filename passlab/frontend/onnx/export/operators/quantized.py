@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from passlab.frontend.onnx.export.emitter import GraphEmitter, op_name
-from passlab.frontend.onnx.export.operators.neural import onnx_padding, per_axis
+from passlab.frontend.onnx.export.operators.neural import along_axis, onnx_padding, per_axis
 from passlab.frontend.onnx.export.table import exports
 from passlab.ir.expr import Expr
 from passlab.ir.op import OpCall
@@ -65,10 +65,8 @@ def requantize(e: GraphEmitter, call: OpCall, data: str, scale: str, zero: str, 
     if axis is None:
         wide = dequantize_integers(e, data, e.type(call.args[0]).dtype, scale, zero, None)
     else:
-        rank = e.rank(call.args[0])
-        shape = e.ints(*(-1 if i == axis else 1 for i in range(rank)))
         difference = e.cast(e.node("Sub", [e.cast(data, "int32"), e.cast(zero, "int32")]), "float32")
-        wide = e.node("Mul", [difference, e.node("Reshape", [scale, shape])])
+        wide = e.node("Mul", [difference, along_axis(e, scale, axis, e.rank(call.args[0]))])
     return quantize_floats(e, wide, out_scale, out_zero, call.attrs.out_dtype, None)
 
 
@@ -79,6 +77,7 @@ def through_floats(e: GraphEmitter, call: OpCall, *inputs: str) -> str:
     attrs = call.attrs
     axes = (getattr(attrs, "lhs_axis", -1), getattr(attrs, "rhs_axis", -1))
     operands = []
+    # Relay's inputs: the operands, the scale and zero point of each, and those of the result.
     for i in range(count):
         scale, zero = inputs[count + 2 * i : count + 2 * i + 2]
         axis = _axis(e, call.args[i], call.args[count + 2 * i], axes[i])

@@ -11,7 +11,7 @@ from passlab.frontend.onnx.export.table import exports
 from passlab.ir.op import OpCall
 from passlab.ir.types import Dim
 
-LARGEST = 2**63 - 1
+LARGEST = 2**63 - 1  # beyond the end of any axis
 
 
 @exports("reshape", "contrib_reverse_reshape", "nn.batch_flatten", "reshape_like")
@@ -21,7 +21,7 @@ def reshape(e: GraphEmitter, call: OpCall, data: str, *like: str) -> str:
     unknown = [i for i, dim in enumerate(dims) if not isinstance(dim, int)]
     if not unknown:
         return e.reshape(data, e.shape(call), e.type(call.args[0]).shape)
-    if len(unknown) <= 1 and 0 not in dims:
+    if len(unknown) <= 1 and 0 not in dims:  # a 0 would copy a dimension of the data
         return e.node("Reshape", [data, e.ints(*(dim if isinstance(dim, int) else -1 for dim in dims))])
     if like and op_name(call) == "reshape_like" and not getattr(call.attrs, "lhs_begin", 0):
         return e.node("Reshape", [data, e.node("Shape", [like[0]])])
@@ -143,6 +143,7 @@ def split(e: GraphEmitter, call: OpCall, data: str) -> list[str]:
         return [e.node("Identity", [data])]
     if all(isinstance(size, int) for size in sizes):
         return e.node_with(len(sizes), "Split", [data, e.ints(*sizes)], axis=axis)
+    # Of an axis of unknown length: equal parts, or slices between the cuts.
     if isinstance(attrs.indices_or_sections, int):
         return e.node_with(len(sizes), "Split", [data], axis=axis, num_outputs=len(sizes))
     cuts = [0, *(int(i) for i in attrs.indices_or_sections), LARGEST]
@@ -164,6 +165,7 @@ def strided_slice(e: GraphEmitter, call: OpCall, data: str) -> str:
         end = [LARGEST if size < 0 else start + size for start, size in zip(begin, sizes, strict=True)]
         end = [LARGEST if start < 0 and stop >= 0 else stop for start, stop in zip(begin, end, strict=True)]
     end += [LARGEST] * (len(axes) - len(end))
+    # An end before the first element means the first element, too; ONNX counts any other negative end from the last.
     for i, axis in enumerate(axes):
         size = shape[axis]
         if strides[i] < 0 and end[i] < 0 and isinstance(size, int) and end[i] + size < 0:
@@ -214,6 +216,7 @@ def collapse_sum_like(e: GraphEmitter, call: OpCall, data: str, like: str) -> st
     source, target = e.shape(call.args[0]), e.shape(call.args[1])
     extra = len(source) - len(target)
     axes = [*range(extra), *(i + extra for i, n in enumerate(target) if n == 1 and source[i + extra] != 1)]
+    # All axes are kept, so that their numbers stay valid; the reshape drops those that the tensor does not have.
     name = e.node("ReduceSum", [data, e.ints(*axes)], keepdims=1) if axes else data
     return e.node("Reshape", [name, e.ints(*target)])
 
@@ -256,6 +259,7 @@ def repeat(e: GraphEmitter, call: OpCall, data: str) -> str:
 @exports("reverse")
 def reverse(e: GraphEmitter, call: OpCall, data: str) -> str:
     """Slice with a negative step."""
+    # The end is far before the first element, since -1 would be the last one.
     return e.node("Slice", [data, e.ints(-1), e.ints(-LARGEST), e.ints(call.attrs.axis), e.ints(-1)])
 
 
