@@ -208,8 +208,12 @@ _DEFAULTS: dict[str, Any] = {
     "tag": "",
     "thread_warp_size": 1,
 }
-# Defaults that differ by kind: how many arguments a kernel takes there; 0 stands for any number.
-_OF_KINDS: dict[tuple[str, str], Any] = {("metal", "max_function_args"): 31, ("opencl", "max_function_args"): 128}
+# Defaults that differ by kind. `max_function_args` is how many arguments a kernel takes; 0 stands for any number.
+_OF_KINDS: dict[tuple[str, str], Any] = {
+    ("cuda", "arch"): "sm_50",  # Relay's, where no GPU is found
+    ("metal", "max_function_args"): 31,
+    ("opencl", "max_function_args"): 128,
+}
 # Options of targets from the time before Relay had executors and runtimes.
 _OF_BUILDS = ("executor", "interface-api", "link-params", "runtime", "system-lib", "unpacked-api")
 _OPTION = re.compile(r"-+([\w-]+)(?:=(\S*))?\Z")

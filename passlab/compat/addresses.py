@@ -21,7 +21,7 @@ def _of(module: str, *names: str, **renamed: str) -> dict[str, str]:
 _ARRAYS = _of(f"{OWN}.arrays", "NDArray") | _of(f"{OWN}.contexts", "array", "empty")
 _DEVICES = _of(
     "passlab.devices", "cpu", "cuda", "device", "gpu", "Device", context="device", vpi="cpu", TVMContext="Device"
-)
+) | _of(f"{OWN}.targets", cl="opencl_device", mtl="metal_device")
 _ERRORS = _of(
     "passlab.errors",
     "DiagnosticError",

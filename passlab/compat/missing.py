@@ -6,6 +6,7 @@ from passlab.errors import Diagnostic, PasslabError, UnknownNameError
 
 NUMPY = "kernels are NumPy here: `op.add_kernel(function)`, or the manual's page *Writing an operator*"
 TUNING = "there is nothing to tune: kernels run on NumPy; leave the tuning out and call `relay.build`"
+PARTITION = "partition with `relay.transform.MergeComposite` and `PartitionGraph`"
 DEVICES = "every device is this CPU: leave the device's own code out"
 # Packages of TVM by their first names after `tvm`, longest match first.
 INSTEAD = {
@@ -16,6 +17,7 @@ INSTEAD = {
     "contrib.pipeline_executor": "run the parts one after the other with `relay.create_executor`",
     "contrib.torch": "`relay.frontend.from_pytorch` reads PyTorch's exported programs",
     "build": "`relay.build` compiles a program of Relay",
+    "build_config": "`tvm.transform.PassContext`",
     "contrib": DEVICES,
     "lower": "`relay.build` compiles a program of Relay",
     "relay.op.contrib": "write the patterns of a compiler with `relay.op.contrib.register_pattern_table`",
@@ -25,11 +27,14 @@ INSTEAD = {
     "driver.tvmc": "`passlab opt`, `passlab run` on the command line",
     "micro": DEVICES,
     "relax": "Relax is another language: passlab has Relay",
-    "relay.collage": "partition with `relay.transform.MergeComposite` and `PartitionGraph`",
+    "relay.collage": PARTITION,
+    "relay.transform.CollagePartition": PARTITION,
+    "relay.transform.RewriteAnnotatedOps": "`relay.transform.PlanDevices`",
     "relay.frontend": "`relay.frontend.from_onnx`, `from_pytorch`; or write `mod.astext()` with TVM and read it here",
     "relay.op.strategy": NUMPY,
     "rpc": DEVICES,
     "script": "TVMScript is not read; Relay text is: `relay.parse`",
+    "target.datatype": "dtypes are those of NumPy and `ml_dtypes` (bfloat16, float8_e4m3fn, int4, ...)",
     "te": NUMPY,
     "tir": NUMPY,
     "topi": NUMPY,

@@ -22,7 +22,7 @@ from passlab.compat.arrays import as_ndarray
 from passlab.compat.compiling import function_metadata, label_ops
 from passlab.compat.local_types import remembering, with_remembered
 from passlab.compat.records import finding_tests
-from passlab.compat.scalars import IntImm
+from passlab.compat.scalars import FloatImm, IntImm, StringImm
 from passlab.evaluate.values import ADTValue, RefValue
 from passlab.executor import AotModule, GraphModule, param_dict
 from passlab.executor.create import Executor, FunctionValue, map_leaves
@@ -40,6 +40,7 @@ from passlab.relay.constructors import SourceName
 from passlab.relay.prelude import Prelude
 from passlab.relay.tensor_arrays import TensorArrayOps
 from passlab.text import records
+from passlab.text.meta_objects import BUILDERS
 from passlab.vm import Executable, VirtualMachine
 from passlab.vm.compiling.compiler import VMCompiler
 from passlab.vm.files.saving import KernelLibrary
@@ -312,10 +313,27 @@ CHANGED: tuple[tuple[type, str, Callable[[Any], Any]], ...] = (
 )
 
 
+def _int_imm(node: dict[str, Any], *_: Any) -> int:
+    """Return the literal of a JSON node."""
+    dtype, value = node["attrs"].get("dtype", "int32"), int(node["attrs"]["value"])
+    return bool(value) if dtype == "bool" else IntImm(dtype, value)
+
+
+# Readers of JSON nodes whose values are literals with a dtype.
+READERS: dict[str, Callable[..., Any]] = {
+    "IntImm": _int_imm,
+    "FloatImm": lambda node, *_: FloatImm(node["attrs"].get("dtype", "float64"), float(node["attrs"]["value"])),
+    "tir.StringImm": lambda node, get, _: StringImm(get(int(node["attrs"]["value"]))),
+}
+
+
 def install() -> None:
     """Wrap the methods of the table; a second call changes nothing."""
     if _before:
         return
+    for key, reader in READERS.items():
+        _before.append((BUILDERS, key, BUILDERS[key]))
+        BUILDERS[key] = reader
     for owner, name in METHODS:
         _before.append((owner, name, vars(owner)[name]))
         setattr(owner, name, _wrapping(vars(owner)[name]))
@@ -345,6 +363,8 @@ def uninstall() -> None:
         owner, name, value = _before.pop()
         if isinstance(owner, ModuleType):
             _replace(name, vars(owner)[name], value, remember=False)
+        elif isinstance(owner, dict):
+            owner[name] = value
         elif value is None:
             delattr(owner, name)
         else:

@@ -63,6 +63,7 @@ class StringImm(str):
     """A string with its `value`."""
 
     __slots__ = ()
+    dtype = "handle"
 
     @property
     def value(self) -> str:

@@ -70,7 +70,9 @@ SOURCES: dict[str, Entry] = {
     "tvm.topi.random": (_of(_STAND_INS, threefry_test_wrapping="always"), ()),
     "tvm.rpc.server": (_of(f"{OWN}.rpc", "Server"), ()),
     "tvm.relay.transform": (
-        _of(_STAND_INS, "ManifestAlloc") | _of(_COMPILING, Conv2dToSparse2="conv2d_to_sparse2", LabelOps="label_ops"),
+        _of(_STAND_INS, "ManifestAlloc")
+        | _of(_COMPILING, Conv2dToSparse2="conv2d_to_sparse2", LabelOps="label_ops")
+        | _of("passlab.transform", ToCPS="to_cps"),
         ("passlab.relay.transform",),
     ),
     "tvm.ir.diagnostics": (_of(f"{OWN}.records", "override_renderer"), ("passlab.ir.diagnostics",)),
@@ -184,7 +186,12 @@ SOURCES: dict[str, Entry] = {
         _of("passlab.executor.factories", GraphExecutorFactoryModule="GraphExecutorFactory"),
         ("passlab.executor",),
     ),
+    "tvm.relay.frontend.change_datatype": f"{OWN}.change_datatype",
     "tvm.relay.frontend.common": ({}, (f"{OWN}.importers",)),
+    "tvm.relay.analysis.sparse_dense": (
+        _of("passlab.analysis.sparse_dense", _search_dense_op_weight="search_dense_op_weight"),
+        ("passlab.analysis.sparse_dense",),
+    ),
     "tvm.relay.build_module": (
         {
             **_of("passlab.executor.create", "GraphExecutor", AotExecutor="AOTExecutor"),

@@ -235,18 +235,24 @@ def _not_a_name(name: Any) -> NodeTypeError:
     return NodeTypeError(Diagnostic("the name of an attribute is a string", found=reprlib.repr(name)))
 
 
+_LITERALS = (bool, int, float, str)  # bool first: it is a subclass of int
+
+
+def value_kind(value: Any) -> type:
+    """Return the type by which a value is compared: that of Python for a literal of a subclass, as TVM's are here."""
+    kind = type(value)
+    return kind if kind in _LITERALS else next((literal for literal in _LITERALS if isinstance(value, literal)), kind)
+
+
 # recurses: at most VALUE_DEPTH levels
 def same_values(a: Any, b: Any) -> bool:
-    """Compare two attribute values by type and value: 1, 1.0 and True differ, NaN equals itself, 0.0 is not -0.0.
+    """Compare two attribute values by kind and value: 1, 1.0 and True differ, NaN equals itself, 0.0 is not -0.0.
 
-    Strings are compared by value alone, since TVM's string classes are subclasses of `str` here.
     Stored values nest at most `VALUE_DEPTH` levels, so this may recurse.
     """
     if a is b:
         return True
-    if isinstance(a, str) and isinstance(b, str):
-        return str(a) == str(b)
-    if type(a) is not type(b):
+    if value_kind(a) is not value_kind(b):
         return False
     if isinstance(a, tuple):
         return len(a) == len(b) and all(map(same_values, a, b))
@@ -266,7 +272,7 @@ def value_hash(value: Any) -> int:
         return hash(frozenset((k, value_hash(v)) for k, v in value.items()))
     if isinstance(value, float) and value != value:
         return 0x7FF8
-    return hash(("str" if isinstance(value, str) else type(value).__name__, value))
+    return hash((value_kind(value).__name__, value))
 
 
 def is_node_key(key: Any) -> bool:

@@ -28,7 +28,7 @@ from passlab.ir.adt import (
     PatternWildcard,
     TypeData,
 )
-from passlab.ir.attrs import Attrs, DictAttrs, same_values
+from passlab.ir.attrs import Attrs, DictAttrs, same_values, value_kind
 from passlab.ir.expr import (
     Call,
     Constant,
@@ -114,7 +114,7 @@ class StructuralComparison:
                     return self.fail(link, a, b, "shared differently")
                 continue
             kind = type(a)
-            if kind is not type(b) and {kind, type(b)} != {list, tuple} and not _are_strings(a, b):
+            if kind is not type(b) and {kind, type(b)} != {list, tuple} and value_kind(a) is not value_kind(b):
                 return self.fail(link, a, b, "different kinds")
             if kind is TupleGetItem:
                 a, b = self._projection(a, 0), self._projection(b, 1)
@@ -261,14 +261,9 @@ class StructuralComparison:
             return self.same_type(a, b) or self.fail(link, a, b, "different types")
         if isinstance(a, np.ndarray) and isinstance(b, np.ndarray):
             return same_array(a, b) or self.fail(link, a, b, "different values")
-        if type(a) is float and type(b) is float and not self.exact:
+        if isinstance(a, float) and isinstance(b, float) and not self.exact:
             return a == b or abs(a - b) < TOLERANCE or (a != a and b != b) or self.fail(link, a, b, "different values")
         return same_values(a, b) or self.fail(link, a, b, "different values")
-
-
-def _are_strings(a: Any, b: Any) -> bool:
-    """Return whether both are strings, of `str` or a subclass such as TVM's `StringImm`."""
-    return isinstance(a, str) and isinstance(b, str)
 
 
 def _key_text(key: Any) -> str:

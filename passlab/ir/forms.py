@@ -14,7 +14,7 @@ from typing import Any as PyAny
 from typing import NamedTuple
 from weakref import WeakValueDictionary
 
-from passlab.ir.attrs import Attrs
+from passlab.ir.attrs import Attrs, value_kind
 from passlab.ir.types import (
     ANY,
     FuncType,
@@ -211,10 +211,8 @@ def value_token(value: PyAny, token_of: Callable[[PyAny], int], exact: bool = Tr
     `token_of` returns the token of an expression. Without `exact` all finite floats have one token, since close ones
     are equal. Attribute values nest only a few levels, so this may recurse.
     """
-    if isinstance(value, str):
-        return text_token(f"str {str(value)!r}")
-    if value is None or isinstance(value, (bool, int)):
-        return text_token(f"{type(value).__name__} {value!r}")
+    if value is None or isinstance(value, (bool, int, str)):
+        return text_token(f"{value_kind(value).__name__} {value!r}")
     if isinstance(value, float):
         return text_token(f"float {'nan' if math.isnan(value) else value.hex()}") if exact else _close_token(value)
     if isinstance(value, tuple):

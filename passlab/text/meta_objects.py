@@ -49,7 +49,8 @@ SIZE_ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
 # The fields of a node that are nodes; all other fields of these kinds are numbers or texts.
 _REFERENCES: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("", "SourceName", "Op", "IntImm", "FloatImm", "runtime.String", "tir.Any", "passlab.Opaque"), ()),
-    "relay.Constant": (), "relay.TensorType": ("shape",), "relay.RefType": ("value",), "relay.Id": ("name_hint",),
+    "relay.Constant": (), "relay.TensorType": ("shape",), "relay.Id": ("name_hint",),
+    **dict.fromkeys(("relay.RefType", "tir.StringImm"), ("value",)),
     "relay.Var": ("vid", "type_annotation", "virtual_device_"),
     "TupleType": ("fields",), "FuncType": ("arg_types", "ret_type", "type_params"), "TypeVar": ("name_hint",),
     "GlobalTypeVar": ("name_hint",), "TypeCall": ("func", "args"), "IncompleteType": (), "GlobalVar": ("name_hint",),
@@ -214,6 +215,7 @@ BUILDERS: dict[str, Builder] = {
     "": lambda node, get, tensor: None,
     "runtime.String": lambda node, get, tensor: str(node.get("repr_str", "")),
     "SourceName": lambda node, get, tensor: str(node.get("repr_str", "")),
+    "tir.StringImm": _field("value"),
     "IntImm": _int_imm,
     "FloatImm": lambda node, get, tensor: float(node["attrs"]["value"]),
     "Array": lambda node, get, tensor: tuple(get(int(i)) for i in node.get("data", ())),

@@ -147,10 +147,16 @@ class ObjectGraph:
             return 0
         if isinstance(value, (bool, int)):
             dtype = "bool" if isinstance(value, bool) else "int32" if -(2**31) <= value < 2**31 else "int64"
+            dtype = getattr(value, "dtype", dtype)  # literals of `passlab.compat` have one
             return self._add("IntImm", {"dtype": dtype, "span": 0, "value": int(value)})
         if isinstance(value, float):
-            return self._add("FloatImm", {"dtype": "float64", "span": 0, "value": repr(value)})
+            dtype = getattr(value, "dtype", "float64")
+            return self._add("FloatImm", {"dtype": dtype, "span": 0, "value": repr(float(value))})
         if isinstance(value, str):
+            if type(value) is not str and getattr(value, "dtype", "") == "handle":
+                return self._add(
+                    "tir.StringImm", {"dtype": "handle", "span": 0, "value": (yield self._value(str(value)))}
+                )
             return self._add("runtime.String", repr_str=value) if value else self._add("runtime.String")
         if isinstance(value, (tuple, list)):
             return (yield self._array(value))

@@ -231,6 +231,7 @@ def test_tvms_strings_in_attributes_equal_pythons() -> None:
     marked = relay.Function([x], x).with_attr("Compiler", tvm.tir.StringImm("a"))
     read = tvm.ir.load_json(tvm.ir.save_json(marked))
     assert marked.attrs["Compiler"].value == "a"
+    assert isinstance(read.attrs["Compiler"], tvm.tir.StringImm)
     assert tvm.ir.structural_equal(marked, read)
     assert tvm.ir.structural_hash(marked) == tvm.ir.structural_hash(read)
     assert tvm.ir.structural_equal([tvm.tir.StringImm("a")], ["a"])
@@ -239,3 +240,36 @@ def test_tvms_strings_in_attributes_equal_pythons() -> None:
     assert not tvm.ir.structural_equal(
         relay.Function([x], x).with_attr("n", "1"), relay.Function([x], x).with_attr("n", 1)
     )
+
+
+def test_literals_equal_their_values_and_read_back_from_json_with_their_dtypes() -> None:
+    import tvm
+
+    for value in (tvm.tir.IntImm("int64", 3), tvm.tir.FloatImm("float16", 0.5), tvm.tir.StringImm("s")):
+        read = tvm.ir.load_json(tvm.ir.save_json(value))
+        assert (type(read), read, read.dtype) == (type(value), value, value.dtype)
+        assert tvm.ir.structural_equal(value, value.value)
+        assert tvm.ir.structural_hash(value) == tvm.ir.structural_hash(value.value)
+        assert not tvm.ir.structural_equal(value, True)
+
+
+def test_a_program_changes_its_dtype() -> None:
+    import tvm
+    from tvm import relay
+    from tvm.relay.frontend.change_datatype import ChangeDatatype
+
+    x, i = relay.var("x", shape=(2,)), relay.var("i", shape=(2,), dtype="int32")
+    mod = relay.transform.InferType()(
+        tvm.IRModule.from_expr(relay.Function([x, i], relay.take(x * relay.const(0.1), i)))
+    )
+    change = ChangeDatatype("float32", "float64")
+    changed = relay.transform.InferType()(change(mod))
+    assert tvm.ir.structural_equal(
+        changed["main"].body,
+        relay.transform.InferType()(tvm.IRModule.from_expr(change.visit(mod["main"])))["main"].body,
+        map_free_vars=True,
+    )
+    assert [p.checked_type.dtype for p in changed["main"].params] == ["float64", "int32"]
+    data, index = np.array([1.0, 2.0]), np.array([1, 0], "int32")
+    result = relay.create_executor("vm", changed).evaluate()(data, index).numpy()
+    assert (result.dtype, result.tolist()) == (np.float64, (data * np.float64(np.float32(0.1)))[index].tolist())

@@ -17,8 +17,14 @@ from passlab.errors import AttrsError, NodeTypeError
 from passlab.ir.op import Op
 from passlab.op.declare import OpBuilder
 
-LINES = (Path(__file__).parent / "relay_signatures.txt").read_text().splitlines()
-FACTS = [line for line in LINES if line and not line.startswith("#")]
+
+def _facts(name: str) -> list[str]:
+    lines = (Path(__file__).parent / name).read_text().splitlines()
+    return [line for line in lines if line and not line.startswith("#")]
+
+
+FACTS = _facts("relay_signatures.txt")
+PASSES = _facts("relay_pass_signatures.txt")
 # Operators whose function here is under no name of Relay's interface, and why.
 ELSEWHERE: dict[str, str] = {
     "contrib_reverse_reshape": "`reverse_reshape` in Python",
@@ -63,6 +69,15 @@ def test_a_function_has_relays_parameters(fact: str) -> None:
     result = inspect.signature(function(fact.partition("(")[0])).parameters.values()
     assert [(p.name, p.default) for p in result] == parameters(fact)
     assert all(p.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD for p in result)
+
+
+@pytest.mark.parametrize("fact", PASSES, ids=lambda fact: fact.partition("(")[0])
+def test_a_pass_has_relays_parameters(fact: str) -> None:
+    result = inspect.signature(function(f"transform.{fact.partition('(')[0]}")).parameters.values()
+    expected = parameters(fact)
+    assert [p.name for p in result] == [name for name, _ in expected]
+    for p, (_, default) in zip(result, expected, strict=True):
+        assert default in (inspect.Parameter.empty, None, p.default)  # None stands for a default of passlab's own
 
 
 def test_every_operator_is_in_the_facts_or_has_a_reason() -> None:

@@ -32,8 +32,8 @@ class FlexibleShapeDispatch(ModulePass):
     tensors.
     """
 
-    axis: int = 0
     buckets: Sequence[int] = (1,)
+    axis: int = 0
     auto_pad: bool = False
     pad_value: float = 0
     input_indices: Sequence[int] = (0,)
