@@ -6,17 +6,8 @@ names are included. A submodule that is not listed here is looked up below those
 
 from __future__ import annotations
 
-from passlab.compat.source_addresses import FURTHER, SOURCES
-
-OWN = "passlab.compat"
-Entry = str | tuple[dict[str, str], tuple[str, ...]]
-
-
-def _of(module: str, *names: str, **renamed: str) -> dict[str, str]:
-    """Return targets of names in a module; `renamed` maps names of TVM to those of the module."""
-    same = {name: f"{module}:{name}" for name in names}
-    return {**same, **{name: f"{module}:{target}" for name, target in renamed.items()}}
-
+from passlab.compat.source_addresses import FURTHER, OWN, SOURCES, Entry
+from passlab.compat.source_addresses import names_of as _of
 
 _ARRAYS = _of(f"{OWN}.arrays", "NDArray") | _of(f"{OWN}.contexts", "array", "empty")
 _DEVICES = _of(

@@ -38,5 +38,6 @@ class ChangeDatatype(ExprMutator):
 
     def _with_dtype(self, param: Var) -> Var:
         ty = param.type_annotation
-        replaced = isinstance(ty, TensorType) and ty.dtype == self.src
-        return Var(param.name_hint, TensorType(ty.shape, self.dst) if replaced else ty, param.span)
+        if isinstance(ty, TensorType) and ty.dtype == self.src:
+            ty = TensorType(ty.shape, self.dst)
+        return Var(param.name_hint, ty, param.span)

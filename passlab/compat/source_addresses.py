@@ -9,9 +9,12 @@ OWN = "passlab.compat"
 Entry = str | tuple[dict[str, str], tuple[str, ...]]
 
 
-def _of(module: str, *names: str, **renamed: str) -> dict[str, str]:
+def names_of(module: str, *names: str, **renamed: str) -> dict[str, str]:
     """Return targets of names in a module; `renamed` maps names of TVM to those of the module."""
     return {**{name: f"{module}:{name}" for name in names}, **{name: f"{module}:{to}" for name, to in renamed.items()}}
+
+
+_of = names_of
 
 
 def _same(package: str, *addresses: str) -> dict[str, Entry]:

@@ -89,7 +89,7 @@ def _never(*args: Any, **kwargs: Any) -> bool:
 
 
 def always(*args: Any, **kwargs: Any) -> bool:
-    """Return True: the part of TVM that is asked for is here."""
+    """Return True: this part of TVM is available."""
     return True
 
 
@@ -237,7 +237,7 @@ def current_requantize_config() -> RequantizeConfig:
 MIXED_PRECISION_ALWAYS, MIXED_PRECISION_FOLLOW, MIXED_PRECISION_NEVER = range(3)  # the categories of ToMixedPrecision
 
 
-# ------------------------------------------------------------ executors and passes that are told a device
+# ------------------------------------------------------------ executors and passes with an argument for the device
 class Interpreter(DebugExecutor):
     """Evaluates expressions. The device and the target are this CPU."""
 

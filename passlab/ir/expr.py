@@ -278,8 +278,8 @@ class TupleGetItem(Expr):
 class Call(Expr):
     """`op` applied to `args`: an operator, a function, a constructor or any expression of function type.
 
-    `type_args` are the arguments for the callee's type parameters. An operator has one type parameter for each argument
-    and one for its result, so `type_args` of a typed call of an operator are always these types.
+    `type_args` are the arguments for the callee's type parameters. Those of a typed call of an operator are always the
+    types of its arguments, as in Relay.
     """
 
     __slots__ = ("op", "args", "attrs", "_type_args")
@@ -308,11 +308,11 @@ class Call(Expr):
 
     @property
     def type_args(self) -> tuple[Type, ...]:
-        """The arguments for the callee's type parameters; for an operator, the types of a typed call."""
+        """The arguments for the callee's type parameters; for an operator, the types of a typed call's arguments."""
         if not self.op.is_operator or self._checked_type is None:
             return self._type_args
         types = tuple([arg._checked_type for arg in self.args if arg._checked_type is not None])
-        return (*types, self._checked_type) if len(types) == len(self.args) else self._type_args
+        return types if len(types) == len(self.args) else self._type_args
 
     def with_fields(self, **changes: Any) -> Call:
         if _has_fields(self, changes):

@@ -141,3 +141,8 @@ def test_an_annotation_may_leave_a_part_open():
         signature(LIST + "def @main(%l: List[_]) -> int32 { match (%l) { Cons(%h, _) => %h, Nil => 0 } }")
         == "fn (List[int32]) -> int32"
     )
+
+
+def test_type_arguments_of_an_operator_are_the_types_of_its_arguments():
+    call = typed("def @main(%x: Tensor[(10, 10), float32], %y: Tensor[(1, 10), float32]) { %x + %y }")["main"].body
+    assert call.type_args == tuple(arg.checked_type for arg in call.args)
