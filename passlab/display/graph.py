@@ -256,24 +256,22 @@ def _lines(box: Box) -> tuple[str, ...]:
     if len(weights) > 2:
         weights = [weights[0], f"and {len(weights) - 1} more"]
     lines += map(_cut, weights)
-    several = box.count > 1 and box.kind != "fused"
-    type_ = None if box.expr is None or several else box.expr.checked_type_
-    if box.kind == "fused" and isinstance(type_, FuncType):
-        type_ = type_.ret_type  # of the result, as for the last of its operators
-    if type_ is not None and (short := short_type(type_)):
-        lines.append(_cut(short))
-    return tuple(lines)
+    return (*lines, _cut(text)) if (text := _type_text(box)) else tuple(lines)
 
 
 def _brief_lines(box: Box) -> tuple[str, ...]:
     """The name and the type (of a float32 tensor only the shape): the lines of a box in a large graph."""
-    name = _lines(box)[0]
-    type_ = None if box.expr is None else box.expr.checked_type_
-    if box.kind == "fused" and isinstance(type_, FuncType):
-        type_ = type_.ret_type
-    text = "" if type_ is None or (box.count > 1 and box.kind != "fused") else short_type(type_)
+    name, text = _lines(box)[0], _type_text(box)
     text = text.removesuffix(" float32") if text.startswith("(") else text
     return (name, _cut(text)) if text else (name,)
+
+
+def _type_text(box: Box) -> str:
+    """The type of a box's value, "" where it is unknown or where several operators share the box."""
+    type_ = None if box.expr is None or (box.count > 1 and box.kind != "fused") else box.expr.checked_type_
+    if box.kind == "fused" and isinstance(type_, FuncType):
+        type_ = type_.ret_type  # of the result, as for the last of its operators
+    return "" if type_ is None else short_type(type_)
 
 
 def _box_nodes(box: Box) -> list[int]:

@@ -79,7 +79,6 @@ class PrintedStepView(View):
     """One program or diff that a printing instrument showed, as a line that unfolds."""
 
     kind = script = "printer"
-
     rest = ""  # with a text, only the first lines are shown as text, and it says how to print the others
 
     def __init__(self, step: PrintedStep) -> None:

@@ -129,15 +129,10 @@ def _order(graph: Dataflow) -> list[int]:
 
 def _homes(graph: Dataflow) -> list[int]:
     """The function that each box stands in, by the number of its group; -1 where the graph is of one alone."""
-    parents = {group.number: group.parent for group in graph.groups}
-    definitions = {group.number for group in graph.groups if group.kind == "definition"}
-    homes = []
-    for box in graph.boxes:
-        group = box.group
-        while group is not None and group not in definitions:
-            group = parents[group]
-        homes.append(-1 if group is None else group)
-    return homes
+    return [
+        next((group.number for group in graph.groups_around(box) if group.kind == "definition"), -1)
+        for box in graph.boxes
+    ]
 
 
 def _segments(graph: Dataflow, order: list[int], homes: Sequence[int], small: set[int]) -> list[list[int]]:
@@ -166,14 +161,11 @@ def _segments(graph: Dataflow, order: list[int], homes: Sequence[int], small: se
 
 def _group_members(graph: Dataflow) -> dict[int, list[int]]:
     """The boxes of each group inside a function, those of groups inside it included."""
-    parents = {group.number: group.parent for group in graph.groups}
-    definitions = {group.number for group in graph.groups if group.kind == "definition"}
     members: dict[int, list[int]] = {}
     for box in graph.boxes:
-        group = box.group
-        while group is not None and group not in definitions:
-            members.setdefault(group, []).append(box.number)
-            group = parents[group]
+        for group in graph.groups_around(box):
+            if group.kind != "definition":
+                members.setdefault(group.number, []).append(box.number)
     return members
 
 

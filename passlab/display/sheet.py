@@ -128,15 +128,10 @@ def _group_sizes(graph: Dataflow) -> Counter[int | None]:
 def _groups_inside(graph: Dataflow, pieces: Sequence[GraphPiece]) -> Iterator[set[int]]:
     """Yield the groups inside each piece; a function counts only if all its boxes are in the piece."""
     sizes = _group_sizes(graph)
-    parents = {group.number: group.parent for group in graph.groups}
     definitions = {group.number for group in graph.groups if group.kind == "definition"}
     for piece in pieces:
-        inside: Counter[int] = Counter()
-        for number in piece.boxes:
-            group = graph.boxes[number].group
-            while group is not None:
-                inside[group] += 1
-                group = parents[group]
+        boxes = (graph.boxes[number] for number in piece.boxes)
+        inside = Counter(group.number for box in boxes for group in graph.groups_around(box))
         yield {group for group, count in inside.items() if group not in definitions or count == sizes[group]}
 
 

@@ -82,14 +82,9 @@ class TextRecordingView(View):
 
     def remark(self, step: Step) -> str:
         """The facts about a step besides its verdict."""
-        parts = []
-        if step.verdict == "unknown" and step.since < step.number:
-            parts.append(f"between step {step.since} and {step.number}")
-        if step.assumed:
-            parts.append("assumed")
-        if step.note:
-            parts.append(step.note)
-        return "; ".join(parts)
+        is_range = step.verdict == "unknown" and step.since < step.number
+        between = f"between step {step.since} and {step.number}" if is_range else ""
+        return "; ".join(filter(None, (between, "assumed" if step.assumed else "", step.note)))
 
     def parts(self) -> Iterable[Part]:
         yield Sentence(f"Recording: {self.title}.", "muted")
@@ -131,16 +126,12 @@ class TextRecordingView(View):
         pages.fill()
         steps = self.recording.steps[:MOST_STEPS]
         rows = [self._step(step, pages) for step in steps]
-        left = (
-            [f"{len(self.recording.steps) - len(steps):,} more steps are left out"]
-            if len(steps) < len(self.recording.steps)
-            else []
-        )
+        more = len(self.recording.steps) - len(steps)
+        left = [f"{more:,} more steps are left out"] if more else []
         if pages.left_out:
             left.append(f"the texts of {pages.left_out:,} versions are left out of this page")
-        first = next((n for n, s in enumerate(steps) if s.verdict == "failed"), None)
-        if first is None:
-            first = next((n for n, s in enumerate(steps) if s.verdict == "changed"), 0)
+        verdicts = [step.verdict for step in steps]
+        first = next((verdicts.index(verdict) for verdict in ("failed", "changed") if verdict in verdicts), 0)
         return {
             "kind": self.kind,
             "title": visible(self.title),

@@ -1,7 +1,7 @@
 // Two recordings side by side: their passes aligned at the left; at the right the programs after any two of their steps.
 import { chips } from "./diff.js";
 import { DiffPane } from "./diffpane.js";
-import { button, el, formatCount, reveal } from "./dom.js";
+import { button, el, formatCount, listbox, options, setActive } from "./dom.js";
 import { mark, passName, time } from "./passlist.js";
 import { subscribe } from "./selection.js";
 
@@ -35,13 +35,7 @@ export class ComparePane {
     this.pairs = /** @type {Record<string, any>} */ ({});
     this.data = /** @type {any} */ (null);
     this.diff = new DiffPane(root, () => this.updateButtons(), selection);
-    this.list = el("div", "pl-list");
-    this.list.setAttribute("role", "listbox");
-    this.list.setAttribute("aria-label", "aligned passes");
-    this.list.addEventListener("click", (event) => {
-      const item = /** @type {Element} */ (event.target).closest(".pl-pass");
-      if (item) this.choose(Number(item.getAttribute("data-at")));
-    });
+    this.list = listbox("aligned passes", (at) => this.choose(at));
     this.passes = el("div", "pl-passes", el("div", "pl-aligned-head", el("span", "pl-side-mark", "A"), el("span", "pl-side-mark", "B"), el("span", "", "passes, aligned")), this.list);
     this.selects = [0, 1].map((side) => this.createSelect(side));
     this.names = [0, 1].map(() => el("span", "pl-end-name"));
@@ -55,8 +49,8 @@ export class ComparePane {
     this.all.title = "show unchanged lines, too (a)";
     this.first = button("first divergence", () => this.goToFirst());
     this.first.title = "the first step after which the programs differ (d)";
-    const side = (/** @type {number} */ at) => el("label", "pl-end", el("span", "pl-side-mark", "AB"[at]), this.names[at], this.selects[at]);
-    const head = el("div", "pl-step-head", el("div", "pl-step-line pl-ends", side(0), side(1), this.facts), this.sentence, this.chips);
+    const end = (/** @type {number} */ at) => el("label", "pl-end", el("span", "pl-side-mark", "AB"[at]), this.names[at], this.selects[at]);
+    const head = el("div", "pl-step-head", el("div", "pl-step-line pl-ends", end(0), end(1), this.facts), this.sentence, this.chips);
     const bar = el("div", "pl-bar", this.first, el("span", "pl-grow"), this.unified, this.all);
     this.step = el("div", "pl-step", head, bar, el("div", "pl-body", this.diff.element, this.note));
     this.element = el("div", "pl-columns pl-compare", this.passes, this.step);
@@ -92,11 +86,8 @@ export class ComparePane {
     this.data = data;
     data.sides.forEach((/** @type {any} */ side, /** @type {number} */ at) => {
       this.names[at].textContent = side.name;
-      this.selects[at].replaceChildren(...side.steps.map((/** @type {any} */ step, /** @type {number} */ number) => {
-        const option = el("option", "", `${step.id} ${step.name.length > 44 ? `${step.name.slice(0, 42)} …` : step.name}`);
-        option.setAttribute("value", String(number));
-        return option;
-      }));
+      const label = (/** @type {any} */ { id, name }) => `${id} ${name.length > 44 ? `${name.slice(0, 42)} …` : name}`;
+      this.selects[at].replaceChildren(...options(Object.keys(side.steps), (number) => label(side.steps[number])));
     });
     this.list.replaceChildren(...data.rows.map((/** @type {any} */ row, /** @type {number} */ at) => this.item(row, at)));
     this.first.disabled = data.first < 0;
@@ -144,11 +135,7 @@ export class ComparePane {
     if (!this.data) return;
     const [a, b] = this.pair, [first, second] = [this.data.sides[0].steps[a], this.data.sides[1].steps[b]], key = `${a}:${b}`;
     this.selects.forEach((select, side) => { select.value = String(this.pair[side]); });
-    [...this.list.children].forEach((item, at) => {
-      item.classList.toggle("pl-active", at === this.at);
-      item.setAttribute("aria-selected", String(at === this.at));
-      if (at === this.at) reveal(this.list, /** @type {HTMLElement} */ (item));
-    });
+    setActive(this.list, this.at);
     const nodes = fromTo(formatCount(first.nodes), formatCount(second.nodes)), times = fromTo(time(first.ms), time(second.ms));
     const memory = first.peak || second.peak ? `  ·  ${fromTo(mebibytes(first.peak), mebibytes(second.peak))}` : "";
     this.facts.textContent = `${nodes} nodes${first.outcome === "input" || second.outcome === "input" ? "" : `  ·  ${times}`}${memory}`;

@@ -1,7 +1,7 @@
 // The widget of two recordings side by side.
 import { ComparePane } from "./comparepane.js";
 import { DIFF_KEYS } from "./diff.js";
-import { button, el, createHelp, bindKeys } from "./dom.js";
+import { bindKeys, button, createHelp, el } from "./dom.js";
 import { mountPane, Selection } from "./selection.js";
 
 export const COMPARE_KEYS = /** @type {[string, string][]} */ ([

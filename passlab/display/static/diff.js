@@ -1,5 +1,5 @@
 // The widget of a difference between two programs.
-import { button, el, createHelp, bindKeys } from "./dom.js";
+import { bindKeys, button, createHelp, el } from "./dom.js";
 import { DiffPane } from "./diffpane.js";
 import { mountPane, Selection } from "./selection.js";
 

@@ -161,12 +161,63 @@ export const formatCount = (count) => String(count).replace(/\B(?=(\d{3})+$)/g, 
 /** `1 line`, `2 lines` @param {number} count @param {string} what */
 export const plural = (count, what) => `${formatCount(count)} ${what}${count === 1 ? "" : "s"}`;
 
-/** The choices of a `datalist`. @param {string[]} words */
-export const datalistOptions = (words) => words.map((word) => {
-  const option = el("option", "");
-  option.setAttribute("value", word);
+/** The choices of a `select` or a `datalist`. @param {string[]} values @param {(value: string) => string} [label] */
+export const options = (values, label = (value) => value) => values.map((value) => {
+  const option = el("option", "", label(value));
+  option.setAttribute("value", value);
   return option;
 });
+
+/** A field to search with. @param {string} placeholder @param {string} label for screen readers */
+export function searchField(placeholder, label) {
+  const field = /** @type {HTMLInputElement} */ (el("input", "pl-find"));
+  field.placeholder = placeholder;
+  field.setAttribute("aria-label", label);
+  return field;
+}
+
+/** A row of tabs. @param {string[]} names @param {(name: string) => void} onSelect @param {boolean} [numbered] whether keys choose them */
+export function tabBar(names, onSelect, numbered = false) {
+  const bar = el("div", "pl-tabs", ...names.map((name, at) => {
+    const tab = button(name, () => onSelect(name));
+    tab.setAttribute("role", "tab");
+    if (numbered) tab.title = `${name} (${at + 1})`;
+    return tab;
+  }));
+  bar.setAttribute("role", "tablist");
+  return bar;
+}
+
+/** @param {HTMLElement} bar @param {string} name of the selected tab */
+export function setTab(bar, name) {
+  for (const tab of bar.children) tab.setAttribute("aria-selected", String(tab.textContent === name));
+}
+
+/**
+ * A list with one active item, see `setActive`; a click selects the item with the attribute `data-at`.
+ * @param {string} label for screen readers @param {(at: number) => void} onSelect @param {string} [className]
+ */
+export function listbox(label, onSelect, className = "pl-list") {
+  const list = el("div", className);
+  list.setAttribute("role", "listbox");
+  list.setAttribute("aria-label", label);
+  list.addEventListener("click", (event) => {
+    const item = /** @type {HTMLElement | null} */ (/** @type {Element} */ (event.target).closest("[data-at]"));
+    if (item) onSelect(Number(item.dataset.at));
+  });
+  return list;
+}
+
+/** Mark the active option of a list, and scroll to it. @param {HTMLElement} list @param {number} place */
+export function setActive(list, place) {
+  list.querySelectorAll("[role=option]").forEach((item, at) => {
+    item.classList.toggle("pl-active", at === place);
+    item.setAttribute("aria-selected", String(at === place));
+    if (at !== place) return;
+    if (item.id) list.setAttribute("aria-activedescendant", item.id);
+    reveal(list, /** @type {HTMLElement} */ (item));
+  });
+}
 
 /** A chip that is removed by a click. @param {string} text @param {string} className @param {() => void} remove */
 export function removableChip(text, className, remove) {

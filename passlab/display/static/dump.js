@@ -1,5 +1,5 @@
 // The widget of a recording of text: the passes of a dump at the left; the changes of each, and the origin of each line, at the right.
-import { button, el, createHelp, bindKeys, plural, reveal } from "./dom.js";
+import { bindKeys, button, createHelp, el, options, plural, reveal, searchField, setTab, tabBar } from "./dom.js";
 import { comparedStep } from "./dumpcompare.js";
 import { DUMP_KEYS, dumpActions } from "./dumpkeys.js";
 import { graphOf, liveGraphOf, pictureOf } from "./dumpgraph.js";
@@ -35,12 +35,7 @@ class DumpStep {
     this.units = /** @type {HTMLSelectElement} */ (el("select", "pl-find pl-dump-units"));
     this.units.setAttribute("aria-label", "the function or operation that is shown");
     this.units.addEventListener("change", () => { this.unit = Number(this.units.value); this.draw(); });
-    this.tabs = TABS.map((name, at) => {
-      const one = button(name, () => this.choose(name));
-      one.title = `${name} (${at + 1})`;
-      one.setAttribute("role", "tab");
-      return one;
-    });
+    this.tabs = tabBar(TABS, (name) => this.choose(name), true);
     this.wholeButton = button("all passes", () => this.times.zoom(null));
     this.times = timingPane(this.wholeButton, () => this.element.parentElement?.parentElement?.focus());
     this.allButton = button("all lines", () => { this.showAll = !this.showAll; this.draw(); });
@@ -52,10 +47,8 @@ class DumpStep {
     this.scroll.tabIndex = 0;
     this.scroll.setAttribute("role", "region");
     this.scroll.setAttribute("aria-label", "text of the program");
-    const tabs = el("div", "pl-tabs", ...this.tabs);
-    tabs.setAttribute("role", "tablist");
     this.element = el("div", "pl-step", el("div", "pl-step-head", el("div", "pl-step-line", this.title, this.facts), this.sentence, this.command),
-      el("div", "pl-bar pl-tab-bar", tabs, this.units, el("span", "pl-grow"), this.wholeButton, this.blameButton, this.allButton), this.filters, el("div", "pl-body", this.scroll));
+      el("div", "pl-bar pl-tab-bar", this.tabs, this.units, el("span", "pl-grow"), this.wholeButton, this.blameButton, this.allButton), this.filters, el("div", "pl-body", this.scroll));
     this.scroll.addEventListener("click", (event) => {
       const target = /** @type {HTMLElement} */ (event.target);
       const origin = target.closest("[data-origin]");
@@ -171,12 +164,8 @@ class DumpStep {
     const live = written.find((/** @type {number} */ unit) => data.units[unit].versions.some((/** @type {any} */ v) => v[STEP] === at + 1 && v[LINES] && v[LINES].length));
     if (!written.includes(this.unit) || this.unit < 0) this.unit = live !== undefined ? live : written.length ? written[0] : step[FRAGMENT].length ? -1 : this.unit;
     const shownUnits = [...new Set([...written, ...data.units.keys()])].slice(0, MAX_UNITS);
-    this.units.replaceChildren(...shownUnits.map((number) => {
-      const option = /** @type {HTMLOptionElement} */ (el("option", "", `${written.includes(number) ? "● " : ""}${data.units[number].name}`));
-      option.value = String(number);
-      option.selected = number === this.unit;
-      return option;
-    }));
+    this.units.replaceChildren(...options(shownUnits.map(String), (number) => `${written.includes(Number(number)) ? "● " : ""}${data.units[Number(number)].name}`));
+    if (this.unit >= 0) this.units.value = String(this.unit);
     this.renameFollowed(before, at);
     this.draw();
   }
@@ -208,10 +197,8 @@ class DumpStep {
     this.sentence.textContent = step[SUMMARY];
     this.command.textContent = step[COMMAND];
     this.command.title = "the command that runs just this pass on its input";
-    this.tabs.forEach((one, at) => {
-      one.hidden = !this.has(TABS[at]);
-      one.setAttribute("aria-selected", String(TABS[at] === this.tab));
-    });
+    setTab(this.tabs, this.tab);
+    TABS.forEach((tab, at) => { /** @type {HTMLElement} */ (this.tabs.children[at]).hidden = !this.has(tab); });
     this.allButton.setAttribute("aria-pressed", String(this.showAll));
     this.blameButton.setAttribute("aria-pressed", String(this.showBlame));
     this.allButton.hidden = this.tab !== "changes";
@@ -320,9 +307,7 @@ class DumpStep {
 function render({ model, el: host }) {
   const root = el("div", "passlab pl-pipeline pl-dump"), title = el("span", "pl-title"), showHelp = createHelp(root, DUMP_KEYS);
   root.tabIndex = 0;
-  const search = /** @type {HTMLInputElement} */ (el("input", "pl-find")), results = el("div", "pl-dump-results");
-  search.placeholder = "search all steps";
-  search.setAttribute("aria-label", "search the text of all steps: a regular expression");
+  const search = searchField("search all steps", "search the text of all steps: a regular expression"), results = el("div", "pl-dump-results");
   results.hidden = true;
   const remarks = el("div", "pl-dump-remarks");
   const step = new DumpStep((at) => list.choose(at), () => {

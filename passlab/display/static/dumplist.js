@@ -1,5 +1,5 @@
 // The list of passes of a dump: names, units and verdicts, with a search and filters.
-import { button, el, formatCount } from "./dom.js";
+import { button, el, formatCount, listbox, searchField } from "./dom.js";
 
 const SIGNS = /** @type {Record<string, [string, string]>} */ ({
   changed: ["●", "pl-increase"], unchanged: ["○", ""], unknown: ["◌", "pl-attribute"], invalidated: ["⊘", "pl-decrease"],
@@ -16,19 +16,11 @@ export class DumpList {
     this.steps = /** @type {any[]} */ ([]);
     this.hidden = new Set();
     this.shown = /** @type {number[]} */ ([]);
-    this.search = /** @type {HTMLInputElement} */ (el("input", "pl-find"));
-    this.search.placeholder = "a pass, or what it ran on";
-    this.search.setAttribute("aria-label", "search the passes by name or unit");
+    this.search = searchField("a pass, or what it ran on", "search the passes by name or unit");
     this.search.addEventListener("input", () => this.draw());
     this.filters = el("div", "pl-filters");
-    this.list = el("div", "pl-list");
-    this.list.setAttribute("role", "listbox");
-    this.list.setAttribute("aria-label", "passes");
+    this.list = listbox("passes", (at) => this.choose(at));
     this.element = el("div", "pl-passes", el("div", "pl-search", this.search), this.filters, this.list);
-    this.list.addEventListener("click", (event) => {
-      const item = /** @type {HTMLElement | null} */ (/** @type {Element} */ (event.target).closest(".pl-pass"));
-      if (item) this.choose(Number(item.dataset.at));
-    });
     this.list.addEventListener("scroll", () => this.paint());
   }
 

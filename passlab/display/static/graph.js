@@ -1,5 +1,5 @@
 // The widget of a dataflow graph.
-import { button, el, formatCount, createHelp, bindKeys } from "./dom.js";
+import { bindKeys, button, createHelp, el, formatCount, searchField } from "./dom.js";
 import { GraphPane } from "./graphpane.js";
 import { mountPane, Selection } from "./selection.js";
 
@@ -18,10 +18,8 @@ const boxes = (count) => `${formatCount(count)} box${count === 1 ? "" : "es"}`;
 function render({ model, el: host }) {
   const root = el("div", "passlab pl-graph-view");
   root.tabIndex = 0;
-  const title = el("span", "pl-title"), find = /** @type {HTMLInputElement} */ (el("input", "pl-find")), hitCount = el("span", "pl-found");
+  const title = el("span", "pl-title"), find = searchField("find", "find in the graph"), hitCount = el("span", "pl-found");
   hitCount.setAttribute("role", "status");
-  find.placeholder = "find";
-  find.setAttribute("aria-label", "find in the graph");
   const selection = new Selection(), pane = new GraphPane(undefined, selection);
   const keyHelp = createHelp(root, KEYS);
   const fold = button("fused functions", () => model.send({ fold: !model.get("data").folded }));

@@ -1,5 +1,5 @@
 // What the colours of a graph's boxes mean: families of operators, kinds of boxes, or a series of numbers.
-import { el } from "./dom.js";
+import { el, options } from "./dom.js";
 
 const FIXED = ["family", "kind"], STRONGEST = 65; // percent of ink of the largest number
 
@@ -21,11 +21,7 @@ export class Colours {
   show(values) {
     this.values = values;
     const names = [...FIXED, ...Object.keys(values)];
-    this.element.replaceChildren(...names.map((name) => {
-      const option = el("option", "", `colour: ${name}`);
-      option.setAttribute("value", name);
-      return option;
-    }));
+    this.element.replaceChildren(...options(names, (name) => `colour: ${name}`));
     if (!names.includes(this.name)) this.name = FIXED[0];
     this.element.value = this.name;
   }

@@ -325,8 +325,8 @@ export class GraphPane {
     if (!width || !this.sheet) return;
     const { width: w, height: h } = this.sheet;
     const within = (/** @type {number} */ room) => {
-      const scale = Math.min((width - 2 * MARGIN) / w, (room - 2 * MARGIN) / h, 1.2);
-      return [(width - w * scale) / 2, Math.max(MARGIN, (room - h * scale) / 2), scale];
+      const largest = Math.min((width - 2 * MARGIN) / w, (room - 2 * MARGIN) / h, 1.2);
+      return [(width - w * largest) / 2, Math.max(MARGIN, (room - h * largest) / 2), largest];
     };
     let [x, y, scale] = within(height);
     const covered = (/** @type {[number, [number, number]]} */ [number, [across, down]]) => {

@@ -1,6 +1,6 @@
 // The widget of `lab.what_if`: a cell for each pass and change, warmer the larger the result; a click opens its pipeline.
 import { ComparePane } from "./comparepane.js";
-import { el, createHelp, bindKeys, button, reveal } from "./dom.js";
+import { bindKeys, button, createHelp, el, reveal } from "./dom.js";
 import { syncSelection, subscribe, Selection } from "./selection.js";
 
 const KEYS = /** @type {[string, string][]} */ ([

@@ -1,5 +1,5 @@
 // The widget of an instrument: what it measured, as a table that is sorted by a click on a head and filtered by a word.
-import { el, formatCount } from "./dom.js";
+import { el, formatCount, searchField } from "./dom.js";
 
 /** @typedef {string | number | boolean} Cell */
 
@@ -8,9 +8,7 @@ const text = (cell) => (typeof cell !== "number" ? String(cell) : Number.isInteg
 
 /** @param {{model: any, el: HTMLElement}} context */
 function render({ model, el: host }) {
-  const root = el("div", "passlab pl-timing pl-instrument"), title = el("span", "pl-title"), table = el("table", "pl-timing-table"), filter = /** @type {HTMLInputElement} */ (el("input", "pl-find"));
-  filter.placeholder = "find";
-  filter.setAttribute("aria-label", "rows that hold a word");
+  const root = el("div", "passlab pl-timing pl-instrument"), title = el("span", "pl-title"), table = el("table", "pl-timing-table"), filter = searchField("find", "rows that contain a word");
   root.append(el("div", "pl-bar", title, el("span", "pl-grow"), filter), el("div", "pl-timing-rows", table));
   let sortColumn = -1, descending = false;
   const compare = (/** @type {Cell} */ a, /** @type {Cell} */ b) => (typeof a === "number" && typeof b === "number" ? a - b : String(a).localeCompare(String(b)));

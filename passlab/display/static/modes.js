@@ -1,6 +1,6 @@
 // The modes of an explorer beside its steps: the comparison with another recording, and the effect of another pipeline.
 import { ComparePane } from "./comparepane.js";
-import { button, el } from "./dom.js";
+import { button, el, options } from "./dom.js";
 import { subscribe } from "./selection.js";
 import { PipelineEditor } from "./whatif.js";
 
@@ -46,11 +46,7 @@ export class Modes {
   onMessage(message) {
     if (!message) return;
     if (message.others) {
-      this.otherSelect.replaceChildren(...message.others.map((/** @type {string} */ name) => {
-        const option = el("option", "", name);
-        option.setAttribute("value", name);
-        return option;
-      }));
+      this.otherSelect.replaceChildren(...options(message.others));
       this.editor.setNames(message.passes);
     }
     if (message.refused !== undefined) this.editor.problem.textContent = message.refused;

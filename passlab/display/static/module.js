@@ -1,5 +1,5 @@
 // The widget of one program.
-import { button, el, createHelp, ICONS, bindKeys } from "./dom.js";
+import { bindKeys, button, createHelp, el, ICONS, searchField } from "./dom.js";
 import { CodePane } from "./codepane.js";
 import { mountPane, Selection } from "./selection.js";
 
@@ -12,10 +12,8 @@ const KEYS = /** @type {[string, string][]} */ ([
 function render({ model, el: host }) {
   const root = el("div", "passlab pl-module");
   root.tabIndex = 0;
-  const title = el("span", "pl-title"), find = /** @type {HTMLInputElement} */ (el("input", "pl-find")), hitCount = el("span", "pl-found");
+  const title = el("span", "pl-title"), find = searchField("find", "find in the program"), hitCount = el("span", "pl-found");
   hitCount.setAttribute("role", "status");
-  find.placeholder = "find";
-  find.setAttribute("aria-label", "find in the program");
   const selection = new Selection(), pane = new CodePane(root, selection), keyHelp = createHelp(root, KEYS);
   const copy = button("copy the program", () => navigator.clipboard?.writeText(pane.text()), ICONS.copy);
   root.prepend(el("div", "pl-bar", title, el("span", "pl-grow"), hitCount, find, copy, button("?", () => keyHelp())), pane.element);

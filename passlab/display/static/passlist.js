@@ -1,5 +1,5 @@
 // The list of the passes of a recording: each with a mark of its outcome and its time; with filters and a search.
-import { button, el, reveal, svg, uniqueId } from "./dom.js";
+import { button, el, listbox, reveal, searchField, setActive, svg, uniqueId } from "./dom.js";
 
 export const OUTCOMES = ["changed", "unchanged", "skipped", "failed"];
 const LINE = { fill: "none", stroke: "currentColor" };
@@ -51,23 +51,15 @@ export class Passes {
     this.sortByTime = false; // whether the list is sorted by time
     this.longest = 0.001; // milliseconds
     this.at = -1;
-    this.search = /** @type {HTMLInputElement} */ (el("input", "pl-find"));
-    this.search.placeholder = "a pass, or an operator it changed";
-    this.search.setAttribute("aria-label", "search the passes by name, or by an operator whose calls they changed");
+    this.search = searchField("a pass, or an operator it changed", "search the passes by name, or by an operator whose calls they changed");
     this.search.addEventListener("input", () => this.draw());
     this.filters = el("div", "pl-filters");
-    this.list = el("div", "pl-list");
-    this.list.setAttribute("role", "listbox");
-    this.list.setAttribute("aria-label", "passes");
+    this.list = listbox("passes", (at) => this.choose(at));
     this.list.tabIndex = -1;
     this.name = uniqueId();
     this.element = el("div", "pl-passes", el("div", "pl-search", this.search), this.filters, this.list);
     this.resizeObserver = new ResizeObserver(() => this.reveal()); // the selected pass stays visible when the list changes its size
     this.resizeObserver.observe(this.list);
-    this.list.addEventListener("click", (event) => {
-      const item = /** @type {Element} */ (event.target).closest(".pl-pass");
-      if (item) this.choose(Number(item.getAttribute("data-at")));
-    });
   }
 
   /** @param {any[]} steps */
@@ -163,15 +155,7 @@ export class Passes {
   }
 
   updateSelection() {
-    this.shown.forEach((at, place) => {
-      const item = /** @type {HTMLElement} */ (this.list.children[place]), here = at === this.at;
-      item.classList.toggle("pl-active", here);
-      item.setAttribute("aria-selected", String(here));
-      if (here) {
-        this.list.setAttribute("aria-activedescendant", item.id);
-        reveal(this.list, item);
-      }
-    });
+    setActive(this.list, this.shown.indexOf(this.at));
   }
 
   /** Scroll the list to the selected pass. */

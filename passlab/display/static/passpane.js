@@ -3,7 +3,7 @@ import { Biography } from "./biography.js";
 import { CodePane } from "./codepane.js";
 import { chips } from "./diff.js";
 import { DiffPane } from "./diffpane.js";
-import { button, el, plural, prose } from "./dom.js";
+import { button, el, plural, prose, setTab, tabBar } from "./dom.js";
 import { GraphPair } from "./graphpair.js";
 import { GraphPane } from "./graphpane.js";
 import { passName, time } from "./passlist.js";
@@ -51,16 +51,10 @@ export class Step {
     this.above = el("div", "pl-above");
     this.table = el("div", "pl-numbers");
     this.error = el("div", "pl-numbers pl-error-pane");
-    const tabs = TABS.map((name, number) => {
-      const tab = button(name, () => this.choose(name));
-      tab.title = `${name} (${number + 1})`;
-      tab.setAttribute("role", "tab");
-      return tab;
-    });
-    this.rewritesTab = /** @type {HTMLElement} */ (tabs.pop()); // only for a pass with rewrites, if a kernel can list them
-    this.errorTab = /** @type {HTMLElement} */ (tabs.pop()); // only for a failed pass
-    this.tabs = el("div", "pl-tabs", ...tabs);
-    this.tabs.setAttribute("role", "tablist");
+    this.tabs = tabBar(TABS, (name) => this.choose(name), true);
+    const tabs = /** @type {HTMLElement[]} */ ([...this.tabs.children]);
+    this.errorTab = tabs[TABS.indexOf("Error")]; // only for a failed pass
+    this.rewritesTab = tabs[TABS.indexOf("Rewrites")]; // only for a pass with rewrites, if a kernel or the page can list them
     this.unified = button("unified", () => this.diff.toggleUnified());
     this.unified.title = "unified or side by side (u)";
     this.all = button("all lines", () => this.diff.toggleAll());
@@ -103,10 +97,9 @@ export class Step {
     if (!step) return;
     const data = this.model.get("data"), diff = step.diff === undefined ? null : data.diffs[step.diff], tab = this.tabOf(step);
     if (isOther) this.showHead(data, step, diff);
-    const more = [...(step.error ? [this.errorTab] : []), ...(this.hasRewrites(step) ? [this.rewritesTab] : [])];
-    for (const tab of [this.errorTab, this.rewritesTab]) if (!more.includes(tab)) tab.remove();
-    for (const tab of more) if (!tab.parentElement) this.tabs.append(tab); // an existing one stays, and keeps the focus
-    for (const button of this.tabs.children) button.setAttribute("aria-selected", String(button.textContent === tab));
+    this.errorTab.hidden = !step.error;
+    this.rewritesTab.hidden = !this.hasRewrites(step);
+    setTab(this.tabs, tab);
     const { pane, note, above } = this.contents(data, step, diff, tab);
     for (const element of [this.code.element, this.diff.element, this.graphs.element, this.table, this.error, this.rewrites.element]) element.hidden = element !== pane || note !== "";
     this.above.hidden = !above;

@@ -1,7 +1,7 @@
 // The widget of a recorded pipeline: every pass at the left; the program, changes, graph and numbers at the right.
 import { Modes } from "./modes.js";
 import { DIFF_KEYS } from "./diff.js";
-import { button, el, createHelp, bindKeys } from "./dom.js";
+import { bindKeys, button, createHelp, el } from "./dom.js";
 import { Passes } from "./passlist.js";
 import { Step } from "./passpane.js";
 import { syncSelection, subscribe, Selection } from "./selection.js";

@@ -2,7 +2,7 @@
 import { CodePane } from "./codepane.js";
 import { chips } from "./diff.js";
 import { DiffPane } from "./diffpane.js";
-import { button, el, createHelp, ICONS, icon, bindKeys, plural, reveal, uniqueId } from "./dom.js";
+import { bindKeys, button, createHelp, el, icon, ICONS, plural, reveal, searchField, uniqueId } from "./dom.js";
 import { mark, passName } from "./passlist.js";
 import { mountPane, Selection } from "./selection.js";
 
@@ -147,15 +147,13 @@ function render({ model, el: host }) {
   const root = el("div", "passlab pl-printer");
   root.tabIndex = 0;
   const title = el("span", "pl-title"), selection = new Selection(), keyHelp = createHelp(root, KEYS), list = new PassOutput(root, selection);
-  const find = /** @type {HTMLInputElement} */ (el("input", "pl-find")), only = button("changed", () => {
+  const find = searchField("find", "passes that contain a word"), only = button("changed", () => {
     list.changedOnly = !list.changedOnly;
     only.setAttribute("aria-pressed", String(list.changedOnly));
     list.filter();
   });
   only.title = "only passes that changed something (c)";
   only.setAttribute("aria-pressed", "false");
-  find.placeholder = "find";
-  find.setAttribute("aria-label", "passes that hold a word");
   find.addEventListener("input", () => {
     list.query = find.value.trim().toLowerCase();
     list.filter();

@@ -1,5 +1,5 @@
 // The widget of a program's prospects: passes that would change it; the selected one runs, and its recording is shown below.
-import { button, el, createHelp, icon, bindKeys, prose, reveal, uniqueId } from "./dom.js";
+import { bindKeys, button, createHelp, el, icon, listbox, prose, setActive, uniqueId } from "./dom.js";
 import { explorer } from "./pipeline.js";
 import { subscribe } from "./selection.js";
 
@@ -8,12 +8,11 @@ const RUN = "M5 3l7 5-7 5z";
 
 /** @param {{model: any, el: HTMLElement}} context */
 function render({ model, el: host }) {
-  const root = el("div", "passlab pl-prospects"), title = el("span", "pl-title"), list = el("div", "pl-list"), explorerHost = el("div", "");
+  const root = el("div", "passlab pl-prospects"), title = el("span", "pl-title"), explorerHost = el("div", "");
   const name = uniqueId(), keyHelp = createHelp(root, KEYS);
   let at = 0, close = () => {};
   root.tabIndex = 0;
-  list.setAttribute("role", "listbox");
-  list.setAttribute("aria-label", "passes that would change the program");
+  const list = listbox("passes that would change the program", (place) => { choose(place); run(); });
   root.prepend(el("div", "pl-bar", title, el("span", "pl-grow"), button("?", () => keyHelp())), list);
   const data = () => model.get("prospects") || model.get("data"); // of a page, which has the data of its view alone
   const rows = () => data().rows || [];
@@ -25,24 +24,14 @@ function render({ model, el: host }) {
   };
   const choose = (/** @type {number} */ to) => {
     at = Math.max(0, Math.min(rows().length - 1, to));
-    [...list.children].forEach((item, place) => {
-      item.classList.toggle("pl-active", place === at);
-      item.setAttribute("aria-selected", String(place === at));
-      if (place === at) {
-        list.setAttribute("aria-activedescendant", item.id);
-        reveal(list, /** @type {HTMLElement} */ (item));
-      }
-    });
+    setActive(list, at);
   };
   const row = (/** @type {[string, number, string, boolean]} */ [pass, level, what, fails], /** @type {number} */ place) => {
     const item = el("div", `pl-pass pl-prospect${fails ? " pl-prospect-fails" : ""}`, el("span", "pl-prospect-run", icon(RUN)), el("b", "pl-prospect-name", pass), el("span", "pl-prospect-sentence", fails ? `fails: ${what}` : what), el("span", "pl-time", `level ${level}`));
     item.id = `${name}-${place}`;
     item.title = `run ${pass} by itself: ${what}`;
     item.setAttribute("role", "option");
-    item.addEventListener("click", () => {
-      choose(place);
-      run();
-    });
+    item.dataset.at = String(place);
     return item;
   };
   const draw = () => {

@@ -1,6 +1,6 @@
 // The rewrites of a pass, played one by one, and the reasons why a node was not rewritten.
 import { DiffPane } from "./diffpane.js";
-import { button, el, ICONS, reveal } from "./dom.js";
+import { button, el, ICONS, listbox, setActive } from "./dom.js";
 import { subscribe } from "./selection.js";
 
 const INTERVAL = 1200; // milliseconds for each rewrite while they play
@@ -19,13 +19,7 @@ export class RewritePane {
     this.diff = new DiffPane(root, () => {}, undefined);
     this.diff.all = true;
     this.diff.element.hidden = true;
-    this.list = el("div", "pl-list pl-rewrites");
-    this.list.setAttribute("role", "listbox");
-    this.list.setAttribute("aria-label", "rewrites");
-    this.list.addEventListener("click", (event) => {
-      const item = /** @type {Element} */ (event.target).closest("[data-at]");
-      if (item) this.choose(Number(item.getAttribute("data-at")));
-    });
+    this.list = listbox("rewrites", (at) => this.choose(at), "pl-list pl-rewrites");
     this.count = el("span", "pl-facts");
     this.rule = el("span", "pl-rewrite-rule");
     this.reason = el("div", "pl-step-summary");
@@ -132,12 +126,8 @@ export class RewritePane {
     this.count.textContent = step ? `${this.at + 1} of ${this.steps.length}` : "";
     this.reason.textContent = step ? step.why : "";
     this.diff.element.hidden = !parts;
-    [...this.list.children].forEach((item, at) => {
-      item.classList.toggle("pl-active", at === this.at);
-      item.classList.toggle("pl-done", at < this.at);
-      item.setAttribute("aria-selected", String(at === this.at));
-      if (at === this.at) reveal(this.list, /** @type {HTMLElement} */ (item));
-    });
+    [...this.list.children].forEach((item, at) => item.classList.toggle("pl-done", at < this.at));
+    setActive(this.list, this.at);
     if (parts) this.diff.show(parts, parts.before, parts.after, parts, ...parts.nodes);
     else if (step) this.model.send({ parts: [this.event, this.at] });
   }

@@ -1,6 +1,6 @@
 // The widget of an analysis at work: the program with the state of each line, one decision after another, and back.
 import { CodePane } from "./codepane.js";
-import { button, el, createHelp, bindKeys } from "./dom.js";
+import { bindKeys, button, createHelp, el } from "./dom.js";
 import { mountPane, Selection } from "./selection.js";
 
 const KEYS = /** @type {[string, string][]} */ ([

@@ -1,5 +1,5 @@
 // What a step of the stepper is: a kernel, a source line or an instruction.
-import { el } from "./dom.js";
+import { el, options } from "./dom.js";
 
 const SIZES = ["kernel", "line", "instruction"];
 
@@ -8,7 +8,7 @@ export class StepSize {
   constructor(view) {
     this.view = view;
     this.name = SIZES[0];
-    this.element = /** @type {HTMLSelectElement} */ (el("select", "pl-choice", ...SIZES.map((name) => el("option", "", name))));
+    this.element = /** @type {HTMLSelectElement} */ (el("select", "pl-choice", ...options(SIZES)));
     this.element.setAttribute("aria-label", "size of a step");
     this.element.title = "step size of the arrow keys and these buttons (i)";
     this.element.addEventListener("change", () => this.set(this.element.value));

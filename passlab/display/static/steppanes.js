@@ -1,5 +1,5 @@
 // The panes of the stepper: bytecode with its gutter, registers, frames, and the source at the program counter.
-import { button, el, formatCount, svg } from "./dom.js";
+import { el, formatCount, setTab, svg, tabBar } from "./dom.js";
 import { breakLine, code, hangingIndent, Rows } from "./rows.js";
 
 /** @typedef {import("./steprun.js").Run} Run */
@@ -319,12 +319,7 @@ export class SourcePane {
     });
     this.histories = el("div", "pl-histories");
     this.note = el("div", "pl-empty");
-    this.tabs = el("div", "pl-tabs", ...TABS.map((name) => {
-      const tab = button(name, () => this.choose(name));
-      tab.setAttribute("role", "tab");
-      return tab;
-    }));
-    this.tabs.setAttribute("role", "tablist");
+    this.tabs = tabBar(TABS, (name) => this.choose(name));
     this.place = el("span", "pl-source-place");
     this.element = el("div", "pl-step-pane pl-source-pane", el("div", "pl-pane-title pl-source-title", this.tabs, el("span", "pl-grow"), this.place), this.rows.box, this.histories, this.note);
   }
@@ -343,7 +338,7 @@ export class SourcePane {
   show(run, point) {
     const { source, kernel, kernels, program, histories, biographies, places } = run.code;
     [this.run, this.point] = [run, point];
-    [...this.tabs.children].forEach((tab, i) => tab.setAttribute("aria-selected", String(TABS[i] === this.tab)));
+    setTab(this.tabs, this.tab);
     this.place.textContent = point < 0 ? "" : places[point];
     let note = "", lines = /** @type {number[]} */ ([]);
     const old = this.marked;

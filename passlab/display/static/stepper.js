@@ -1,5 +1,5 @@
 // The stepper: a recorded run, forwards and backwards, from its data alone; a kernel adds forks and large pictures.
-import { button, datalistOptions, el, formatCount, bindKeys, createHelp, removableChip, uniqueId } from "./dom.js";
+import { bindKeys, button, createHelp, el, formatCount, options, removableChip, searchField, uniqueId } from "./dom.js";
 import { download } from "./download.js";
 import { branchStrip, originInBranch, valueField } from "./stepfork.js";
 import { StepSize } from "./stepgrain.js";
@@ -28,7 +28,7 @@ class Stepper {
     this.visited = /** @type {number[]} */ ([]);
     this.requested = new Set();
     // of a branch that is shown
-    this.original = /** @type {{run: Run, instant: number, parted: number, watches: [number, number][]} | null} */ (null);
+    this.original = /** @type {{run: Run, instant: number, divergedAt: number, watches: [number, number][]} | null} */ (null);
     this.stopsChanged = false;
     this.stepSize = new StepSize(this);
     this.build();
@@ -54,9 +54,7 @@ class Stepper {
     this.position.addEventListener("change", () => this.go((Number(this.position.value.replace(/[^\d]/g, "")) || 0) - this.branchStart));
     this.total = el("span", "pl-title");
     this.status = el("span", "pl-stepper-status");
-    this.find = /** @type {HTMLInputElement} */ (el("input", "pl-find"));
-    this.find.placeholder = "break on …";
-    this.find.setAttribute("aria-label", "set a breakpoint: an operator, an opcode, @function, line 6, nan");
+    this.find = searchField("break on …", "set a breakpoint: an operator, an opcode, @function, line 6, nan");
     this.find.addEventListener("keydown", (event) => {
       if (event.key === "Enter" && this.find.value.trim()) this.breakOn(this.find.value);
     });
@@ -91,7 +89,7 @@ class Stepper {
     this.run = new Run(data);
     this.title.textContent = data.title;
     this.total.textContent = `of ${formatCount(this.branchStart + this.run.length)}`;
-    this.datalist.replaceChildren(...datalistOptions(this.run.datalist()));
+    this.datalist.replaceChildren(...options(this.run.datalist()));
     this.breaks = breaks.flatMap(({ text, points }) => this.run.parseBreakpoint(text) || (points && points.length ? this.run.breakpointAt(text, points) : []));
     [this.watches, this.visited, this.up, this.register, this.pinned] = [watches, [], 0, -1, false];
     this.timeline.branchStart = this.branchStart;
@@ -377,8 +375,8 @@ class Stepper {
   /** The value of the original in this place, 0 for none. */
   originalValue() {
     if (!this.original) return 0;
-    const { run, instant, parted } = this.original;
-    if (parted >= 0 && this.at > parted) return 0;
+    const { run, instant, divergedAt } = this.original;
+    if (divergedAt >= 0 && this.at > divergedAt) return 0;
     const place = run.stack(this.at + instant, this.up + 1)[this.up];
     return place ? run.registers(place.frame, this.at + instant).values[this.register] || 0 : 0;
   }

@@ -178,8 +178,8 @@ export class Run {
   inputs(e, frame, register) {
     const point = this.point[e], from = this.frameOf[e], { reads, calls, roles } = this.code;
     if (roles[point] === CALL && this.created[frame] === e) {
-      const captured = this.data.functions[this.func[frame]].params.length - calls[point].length, from = calls[point][register - captured];
-      return register < captured ? [[this.frameOf[e], reads[point][0]]] : from >= 0 ? [[this.frameOf[e], from]] : [];
+      const captured = this.data.functions[this.func[frame]].params.length - calls[point].length, operand = calls[point][register - captured];
+      return register < captured ? [[from, reads[point][0]]] : operand >= 0 ? [[from, operand]] : [];
     }
     return [...new Set(/** @type {number[]} */ (reads[point]))].map((r) => [from, r]);
   }

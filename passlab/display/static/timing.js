@@ -1,5 +1,5 @@
 // The widget of the times of passes: a zoomable flame chart, and a table with the sums by name of pass.
-import { button, el, formatCount, createHelp, bindKeys } from "./dom.js";
+import { bindKeys, button, createHelp, el, formatCount } from "./dom.js";
 import { time } from "./passlist.js";
 
 const BAR_HEIGHT = 20, MIN_PERCENT = 0.1; // pixels of a bar; the percent below which none is drawn

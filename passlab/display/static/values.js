@@ -1,6 +1,6 @@
 // The widget of a run on its program: the values of every line, and the same on the graph.
 import { CodePane } from "./codepane.js";
-import { button, el, createHelp, bindKeys } from "./dom.js";
+import { bindKeys, button, createHelp, el, setTab, tabBar } from "./dom.js";
 import { GraphPane } from "./graphpane.js";
 import { mountPane, Selection } from "./selection.js";
 
@@ -25,10 +25,10 @@ function render({ model, el: host }) {
   const choose = (/** @type {string} */ tab) => {
     pane.element.hidden = tab !== "Program";
     graph.element.hidden = tab !== "Graph";
-    [...tabs.children].forEach((one) => one.setAttribute("aria-selected", String(one.textContent === tab)));
+    setTab(tabs, tab);
     if (tab === "Graph") graph.show(model.get("data").graph);
   };
-  const tabs = el("div", "pl-tabs", ...["Program", "Graph"].map((name) => button(name, () => choose(name))));
+  const tabs = tabBar(["Program", "Graph"], choose, true);
   root.prepend(el("div", "pl-bar pl-values-title", title), el("div", "pl-bar pl-tab-bar", tabs, el("span", "pl-grow"), button("?", () => keyHelp())), pane.element, graph.element);
   const next = (/** @type {number} */ direction) => {
     const facts = model.get("data").facts, lines = facts.flatMap((/** @type {any} */ one, /** @type {number} */ at) => (one && (one[2] || one[3]) ? [at] : []));

@@ -1,5 +1,5 @@
 // A pipeline that is edited in place: passes are switched off, moved, repeated, rewritten and inserted.
-import { button, datalistOptions, el, ICONS, uniqueId } from "./dom.js";
+import { button, el, ICONS, options, uniqueId } from "./dom.js";
 import { mark } from "./passlist.js";
 
 const DELAY = 350; // milliseconds after the last key before a pipeline runs
@@ -43,7 +43,7 @@ export class PipelineEditor {
 
   /** Set the names that may be written. @param {string[]} names of passes */
   setNames(names) {
-    this.datalist.replaceChildren(...datalistOptions(names));
+    this.datalist.replaceChildren(...options(names));
   }
 
   reset() {
