@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 import zlib
 from collections.abc import Callable
 from pathlib import Path
@@ -23,6 +24,8 @@ CHROMIUM_PATHS = (
     Path("/Applications/Chromium.app/Contents/MacOS/Chromium"),
     Path("/Applications/Google Chrome.app/Contents/MacOS/Google Chrome"),
 )
+
+SHARED_GENERATORS = pytest.StashKey[list[np.random.Generator]]()
 
 # Deadlines measure the machine, not the program; a program that is too slow shows in benchmarks/.
 settings.register_profile(
@@ -50,6 +53,20 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         for item in items:
             if item.get_closest_marker("browser"):
                 item.add_marker(absent)
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Find the random generators that modules of tests share between their tests."""
+    modules = [module for name, module in sys.modules.items() if name.startswith("tests.")]
+    values = [value for module in modules for value in vars(module).values()]
+    session.config.stash[SHARED_GENERATORS] = [value for value in values if isinstance(value, np.random.Generator)]
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Give each test the same random numbers in every run, whatever ran before it."""
+    state = np.random.PCG64(zlib.crc32(item.nodeid.encode())).state
+    for generator in item.config.stash[SHARED_GENERATORS]:
+        generator.bit_generator.state = state
 
 
 def find_chromium() -> Path | None:

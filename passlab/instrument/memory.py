@@ -29,8 +29,8 @@ class MemoryMeter:
     def begin(self) -> list[int]:
         """Start an interval inside the current one, and return it."""
         if not tracemalloc.is_tracing():
+            self._started = True  # first: an interrupt between the two lines must not leave it running for good
             tracemalloc.start()
-            self._started = True
         now, peak = tracemalloc.get_traced_memory()
         for around in self._open[-1:]:  # the peak so far belongs to the interval around this one
             around[1] = max(around[1], peak)

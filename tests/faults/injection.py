@@ -10,6 +10,7 @@ import contextlib
 import io
 import logging
 import sys
+import tracemalloc
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -295,3 +296,4 @@ def check_what_is_left(where: Setting, context: PassContext, used: list[Any], fa
     assert timing.render().startswith("sequential: "), fault
     assert timing.text().splitlines()[0] == "sequential", fault
     assert recorder._handler not in logging.getLogger("passlab").handlers, fault
+    assert not tracemalloc.is_tracing(), fault

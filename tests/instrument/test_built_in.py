@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import sys
 import time
 import tracemalloc
 
@@ -27,6 +28,8 @@ from passlab.instrument import (
     TraceInstrument,
     VerifyInstrument,
 )  # fmt: skip
+from passlab.instrument import memory as memory_module
+from passlab.instrument.memory import MemoryMeter
 from passlab.ir import Constant, Function, IRModule, Let, TensorType, Var
 from passlab.text.parser import parse
 from passlab.text.printer import astext
@@ -208,6 +211,38 @@ def test_memory_peaks_and_what_is_kept():
     assert rows["sequential"]["peak_bytes"] >= rows["Greedy"]["peak_bytes"]
     assert not tracemalloc.is_tracing()
     assert memory.text() == "sequential\n  Greedy\n  Frugal"
+
+
+def meter_once(meter):
+    meter.end(meter.begin())
+    meter.close()
+
+
+def test_no_interrupt_leaves_the_tracing_of_memory_on():
+    interrupted = 0
+    for last in range(1, 60):
+        lines = 0
+
+        def interrupt(frame, event, arg, last=last):
+            nonlocal lines
+            if frame.f_code.co_filename != memory_module.__file__:
+                return None
+            lines += event == "line"
+            if event == "line" and lines == last:
+                raise KeyboardInterrupt
+            return interrupt
+
+        meter, before = MemoryMeter(), sys.gettrace()
+        sys.settrace(interrupt)
+        try:
+            meter_once(meter)
+        except KeyboardInterrupt:
+            interrupted += 1
+        finally:
+            sys.settrace(before)
+        meter_once(meter)  # the next use of the meter, as in the next context
+        assert not tracemalloc.is_tracing(), last
+    assert 15 < interrupted < 59  # at every line, and past the last one
 
 
 # ---------------------------------------------------------------- limiting
