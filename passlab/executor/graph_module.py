@@ -108,14 +108,15 @@ class GraphModule(RunsByInputs):
 
     def get_input_info(self) -> tuple[dict[str, tuple[int, ...]], dict[str, str]]:
         """Return the shapes and the dtypes of the inputs that are not parameters, by name."""
-        inputs = {n: self.rows[i] for n, i in self.inputs.items() if n not in self.param_names}
-        shapes, dtypes = self.graph.shapes, self.graph.dtypes
-        return {n: shapes[r] for n, r in inputs.items()}, {n: dtypes[r] for n, r in inputs.items()}
+        return self._info({n: self.rows[i] for n, i in self.inputs.items() if n not in self.param_names})
 
     def get_output_info(self) -> tuple[dict[str, tuple[int, ...]], dict[str, str]]:
         """Return the shapes and the dtypes of the outputs, by name; equal names stand for the first of them."""
         names = self._output_names()
-        results = {name: self._result_number(self.graph.heads[names.index(name)]) for name in names}
+        return self._info({name: self._result_number(self.graph.heads[names.index(name)]) for name in names})
+
+    def _info(self, results: Mapping[str, int]) -> tuple[dict[str, tuple[int, ...]], dict[str, str]]:
+        """Return the shapes and the dtypes of results, by name."""
         shapes, dtypes = self.graph.shapes, self.graph.dtypes
         return {n: shapes[r] for n, r in results.items()}, {n: dtypes[r] for n, r in results.items()}
 

@@ -31,6 +31,12 @@ class Windows:
         return len(self.kernel)
 
 
+def split_padding(totals: list[int], upper: bool = True) -> list[int]:
+    """Return padding before all axes, then after all axes; an odd element goes after with `upper`, else before."""
+    smaller, larger = [total // 2 for total in totals], [total - total // 2 for total in totals]
+    return [*smaller, *larger] if upper else [*larger, *smaller]
+
+
 def pool(n: ModelNode, kind: str, x: Expr, windows: Windows, ceil: bool, **more: bool) -> Expr:
     """Return the maxima (`max`) or means (`avg`) of the windows of an image; `more` are attributes of the operator."""
     if ceil and (reach := _reached_padding(n, x, windows)) is not None:

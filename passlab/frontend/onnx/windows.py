@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from passlab.frontend.onnx.node import OnnxNode
-from passlab.frontend.pooling import Windows
+from passlab.frontend.pooling import Windows, split_padding
 from passlab.ir.expr import Expr
 
 AUTO = ("NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID")
@@ -44,19 +44,15 @@ def _same_padding(
     n: OnnxNode, x: Expr, kernel: list[int], strides: list[int], dilations: list[int], upper: bool
 ) -> list[int]:
     """Return the padding for which the result has the size of the image divided by the stride, rounded up."""
-    before, after = [], []
+    totals = []
     for at, (size, step, dilation) in enumerate(zip(kernel, strides, dilations, strict=True)):
         extent = (size - 1) * dilation + 1
         if step == 1:
-            total = extent - 1  # the same for every image, so its size may be unknown
+            totals.append(extent - 1)  # the same for every image, so its size may be unknown
         else:
             (length,) = n.static_shape(x, [2 + at])
-            total = max((-(-length // step) - 1) * step + extent - length, 0)
-        half = total // 2
-        # An odd element goes after the image for SAME_UPPER, before it for SAME_LOWER.
-        before.append(half if upper else total - half)
-        after.append(total - half if upper else half)
-    return [*before, *after]
+            totals.append(max((-(-length // step) - 1) * step + extent - length, 0))
+    return split_padding(totals, upper)
 
 
 DATA = {1: "NCW", 2: "NCHW", 3: "NCDHW"}

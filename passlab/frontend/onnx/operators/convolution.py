@@ -5,7 +5,7 @@ from __future__ import annotations
 from passlab.frontend.onnx.entries import onnx_operator
 from passlab.frontend.onnx.node import OnnxNode
 from passlab.frontend.onnx.windows import AUTO, spatial_rank, windows_of
-from passlab.frontend.pooling import Windows
+from passlab.frontend.pooling import Windows, split_padding
 from passlab.ir.expr import Expr
 
 
@@ -81,14 +81,11 @@ def _transposed_padding(n: OnnxNode, x: Expr, strides: list[int], extent: list[i
     sizes = (
         output_shape[-rank:] if output_shape else [length * step for length, step in zip(lengths, strides, strict=True)]
     )
-    before, after = [], []
-    for length, step, window, extra, size in zip(lengths, strides, extent, output_padding, sizes, strict=True):
-        total = step * (length - 1) + extra + window - size  # the size without padding, minus the size that is wanted
-        half = total // 2
-        upper = auto == "SAME_UPPER"
-        before.append(half if upper else total - half)
-        after.append(total - half if upper else half)
-    return [*before, *after], output_padding
+    totals = [
+        step * (length - 1) + extra + window - size  # the size without padding, minus the size that is wanted
+        for length, step, window, extra, size in zip(lengths, strides, extent, output_padding, sizes, strict=True)
+    ]
+    return split_padding(totals, auto == "SAME_UPPER"), output_padding
 
 
 @onnx_operator("DeformConv", 19, 22)

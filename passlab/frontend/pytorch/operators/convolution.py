@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from passlab.frontend.pooling import split_padding
 from passlab.frontend.pytorch.entries import aten
 from passlab.frontend.pytorch.node import TorchNode
 from passlab.ir.expr import Expr
@@ -50,7 +51,7 @@ def _pads(n: TorchNode, weight: Expr, pads: Any, dilations: list[int]) -> list[i
         return [0] * 2 * len(dilations)
     if pads == "same":
         total = [step * (size - 1) for step, size in zip(dilations, n.static_shape(weight)[2:], strict=True)]
-        return [*(t // 2 for t in total), *(t - t // 2 for t in total)]
+        return split_padding(total)
     return [*pads, *pads]
 
 

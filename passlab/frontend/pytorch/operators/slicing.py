@@ -63,12 +63,18 @@ def split_with_sizes(n: TorchNode, x: Expr, split_sizes: list[Any], dim: int = 0
     return n.fields(n("split", x, indices_or_sections=cuts, axis=axis), len(sizes))
 
 
+def _axis_and_length(n: TorchNode, x: Expr, dim: int) -> tuple[int, int]:
+    """Return an axis counted from 0, and its length, which must be known."""
+    axis = n.axis(dim, n.rank(x))
+    return axis, n.static_shape(x, [axis])[0]
+
+
 @aten("split", "unsafe_split", "split_copy")
 def split(n: TorchNode, x: Expr, split_size: Any, dim: int = 0) -> list[Expr]:
     """`split` into parts of one size; the last may be smaller."""
     if isinstance(split_size, list):
         return split_with_sizes(n, x, split_size, dim)
-    (length,) = n.static_shape(x, [n.axis(dim, n.rank(x))])
+    _, length = _axis_and_length(n, x, dim)
     size = n.static_int(split_size)
     count = max(-(-length // size), 1)
     return split_with_sizes(n, x, [min(size, length - at * size) for at in range(count)], dim)
@@ -77,15 +83,14 @@ def split(n: TorchNode, x: Expr, split_size: Any, dim: int = 0) -> list[Expr]:
 @aten("chunk", "unsafe_chunk")
 def chunk(n: TorchNode, x: Expr, chunks: int, dim: int = 0) -> list[Expr]:
     """`split`."""
-    (length,) = n.static_shape(x, [n.axis(dim, n.rank(x))])
+    _, length = _axis_and_length(n, x, dim)
     return split(n, x, max(-(-length // chunks), 1), dim)
 
 
 @aten("tensor_split")
 def tensor_split(n: TorchNode, x: Expr, parts: Any, dim: int = 0) -> list[Expr]:
     """`split` into parts that differ by one at most."""
-    axis = n.axis(dim, n.rank(x))
-    (length,) = n.static_shape(x, [axis])
+    _, length = _axis_and_length(n, x, dim)
     if isinstance(parts, list):
         edges = [0, *n.static_ints(parts), length]
         return split_with_sizes(n, x, [b - a for a, b in pairwise(edges)], dim)
@@ -96,8 +101,7 @@ def tensor_split(n: TorchNode, x: Expr, parts: Any, dim: int = 0) -> list[Expr]:
 @aten("unbind", "unbind_copy")
 def unbind(n: TorchNode, x: Expr, dim: int = 0) -> list[Expr]:
     """`take` of each index."""
-    axis = n.axis(dim, n.rank(x))
-    (length,) = n.static_shape(x, [axis])
+    axis, length = _axis_and_length(n, x, dim)
     return [n("take", x, n.constant(at, "int64"), axis=axis) for at in range(length)]
 
 
@@ -119,8 +123,7 @@ def slice_scatter(
     n: TorchNode, x: Expr, source: Expr, dim: int = 0, start: Any = None, end: Any = None, step: int = 1
 ) -> Expr:
     """`where` of the part and the rest."""
-    axis = n.axis(dim, n.rank(x))
-    (length,) = n.static_shape(x, [axis])
+    axis, length = _axis_and_length(n, x, dim)
     bounds = slice(None if start is None else n.static_int(start), None if end is None else n.static_int(end), step)
     sizes = sizes_of(n, x)
     positions = range(*bounds.indices(length))
@@ -131,8 +134,7 @@ def slice_scatter(
 @aten("select_scatter")
 def select_scatter(n: TorchNode, x: Expr, source: Expr, dim: int, index: int) -> Expr:
     """`where` of the part and the rest."""
-    axis = n.axis(dim, n.rank(x))
-    (length,) = n.static_shape(x, [axis])
+    axis, length = _axis_and_length(n, x, dim)
     return _replace_elements(
         n, x, n("expand_dims", n.cast(source, n.dtype(x)), axis=axis), axis, [n.static_int(index) % length]
     )

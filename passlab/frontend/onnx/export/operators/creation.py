@@ -93,15 +93,17 @@ def _one_hot(e: GraphEmitter, call: OpCall, indices: str, on: str, off: str, dep
 @exports("shape_of")
 def shape_of(e: GraphEmitter, call: OpCall, data: str) -> str:
     """Shape."""
-    name = e.node("Shape", [data])
-    dtype = e.type(call).dtype
-    return name if dtype == "int64" else e.cast(name, dtype)
+    return _in_result_dtype(e, call, e.node("Shape", [data]))
 
 
 @exports("ndarray_size")
 def ndarray_size(e: GraphEmitter, call: OpCall, data: str) -> str:
     """Size."""
-    name = e.node("Size", [data])
+    return _in_result_dtype(e, call, e.node("Size", [data]))
+
+
+def _in_result_dtype(e: GraphEmitter, call: OpCall, name: str) -> str:
+    """Return sizes, which ONNX gives as int64, in the dtype of a call."""
     dtype = e.type(call).dtype
     return name if dtype == "int64" else e.cast(name, dtype)
 
