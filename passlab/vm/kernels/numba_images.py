@@ -36,7 +36,7 @@ from passlab.vm.kernels.numba_tiles import (
 # the instructions: a test compares this sum over them.
 INSTRUCTIONS = 4112129584
 STRETCH = 1024  # places that are joined as one piece
-SQUARE = 64  # places that are turned at a time
+TOGETHER = 8  # channels that are turned together: more would displace each other from the nearest cache
 SAME_LINES = 4096  # bytes
 
 
@@ -48,12 +48,16 @@ def _turn(x: Any, out: Any, channels: Any, places: Any) -> None:  # pragma: no c
             source, target = x.ctypes.data + np.uintp(4 * start), out.ctypes.data + np.uintp(12 * start)
             interleave_three(source, places, target)
         return
-    many, length, square = np.uintp(channels), np.uintp(places), np.uintp(SQUARE)
-    for first in range(np.uintp(0), length, square):
-        end = min(first + square, length)
-        for c in range(many):
-            for i in range(first, end):
-                out[i * many + c] = x[c * length + i]
+    many, length = np.uintp(channels), np.uintp(places)
+    for first in range(np.uintp(0), many, np.uintp(TOGETHER)):
+        end = min(first + np.uintp(TOGETHER), many)
+        for i in range(length):
+            if end - first == np.uintp(TOGETHER):  # a loop of known length is unrolled
+                for c in range(np.uintp(TOGETHER)):
+                    out[i * many + first + c] = x[(first + c) * length + i]
+            else:
+                for c in range(first, end):
+                    out[i * many + c] = x[c * length + i]
 
 
 def _lay_out(image: Any, top: int, left: int, padding: Any, held: Any) -> None:  # pragma: no cover
