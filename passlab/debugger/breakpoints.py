@@ -196,7 +196,7 @@ def points_of(trace: TraceData, text: str) -> list[int]:
     if not matches and line is not None:
         matches = _points_of_line(trace, line["name"] or "", int(line["line"] or line["at"]))
     if not matches:
-        raise _no_such_point(trace, names, text)
+        raise _no_such_point(trace, text)
     return matches
 
 
@@ -227,7 +227,7 @@ def words_of(trace: TraceData) -> list[str]:
     return [*operators, *opcodes, *(f"@{f.name}" for f in code_map.functions), *PREDICATES]
 
 
-def _no_such_point(trace: TraceData, names: list[str], text: str) -> RunError:
+def _no_such_point(trace: TraceData, text: str) -> RunError:
     code_map = trace.code_map
     operators = sorted({name for s in range(len(code_map)) for name in code_map.operators(s)})
     words = words_of(trace)

@@ -36,7 +36,6 @@ from passlab.table import Table, Tabular
 MACHINE = " (machine code)"  # suffix of the names of functions of machine code
 LARGE = 3000  # lines of a program above which a diff shows only the units that the step changed
 MOST_HISTORIES = 64  # units whose versions and origins are cached
-StepLike = "Step | int | str"
 
 
 class TextRecording(Tabular):

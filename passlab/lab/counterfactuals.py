@@ -146,7 +146,7 @@ class WhatIfTable:
     def table(self) -> Table:
         """Return one row for each variant: its cost, and whether the values stay those of the unchanged pipeline."""
         columns = ("pass", "change", "nodes", "kernels", "constant bytes", "elements", "result", "values")
-        return Table(columns, [_variant_row(v, self.base) for v in (self.base, *self.variants)])
+        return Table(columns, [_variant_row(v) for v in (self.base, *self.variants)])
 
     def heat_map(self) -> Table:
         """Return a row for each pass and a column for each change: the difference in nodes of the result."""
@@ -185,7 +185,7 @@ def _is_wrong(variant: Variant) -> bool:
     return variant.correct not in ("kept", "same") and not variant.correct.startswith("not compared")
 
 
-def _variant_row(variant: Variant, base: Variant) -> tuple[Any, ...]:
+def _variant_row(variant: Variant) -> tuple[Any, ...]:
     name = f"{variant.number} {variant.name}" if variant.number else "all"
     cost = variant.cost
     numbers = ("", "", "", "") if cost is None else (cost.nodes, cost.kernels, cost.constant_bytes, cost.elements)

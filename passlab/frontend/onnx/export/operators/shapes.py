@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
 from passlab.frontend.onnx.export.emitter import GraphEmitter, op_name
 from passlab.frontend.onnx.export.table import exports
 from passlab.ir.op import OpCall
-from passlab.ir.types import Dim
 
 LARGEST = 2**63 - 1  # beyond the end of any axis
 
@@ -25,10 +23,10 @@ def reshape(e: GraphEmitter, call: OpCall, data: str, *like: str) -> str:
         return e.node("Reshape", [data, e.ints(*(dim if isinstance(dim, int) else -1 for dim in dims))])
     if like and op_name(call) == "reshape_like" and not getattr(call.attrs, "lhs_begin", 0):
         return e.node("Reshape", [data, e.node("Shape", [like[0]])])
-    return e.node("Reshape", [data, e.node("Concat", _dimensions(e, call, data, dims), axis=0)])
+    return e.node("Reshape", [data, e.node("Concat", _dimensions(e, call, data), axis=0)])
 
 
-def _dimensions(e: GraphEmitter, call: OpCall, data: str, dims: Sequence[Dim]) -> list[str]:
+def _dimensions(e: GraphEmitter, call: OpCall, data: str) -> list[str]:
     """Return the dimensions of a reshape with several unknown sizes, as vectors of one element."""
     codes = list(getattr(call.attrs, "newshape", None) or [])
     source = e.type(call.args[0]).shape
