@@ -101,20 +101,29 @@ def post_order(*roots: Expr, enter: Callable[[Expr], bool] | None = None, seen: 
         if kind in _LEAVES or (enter is not None and not enter(node)):
             emit(node)
             continue
-        push(node)
-        push(None)
-        if kind is Call:  # most nodes are calls, and most of their parts have been seen: a third less time
-            for arg in node.args[::-1]:
-                if arg not in seen:
-                    push(arg)
-            if node.op not in seen:
-                push(node.op)
-        elif kind is Let:
+        if kind is Let:  # most bindings are calls of variables, and so take no turn of this loop for their leaves
+            if node.var not in seen:
+                mark_seen(node.var)
+                emit(node.var)
+            push(node)
+            push(None)
             push(node.body)
             push(node.value)
-            push(node.var)
+            continue
+        parts = iter((node.op, *node.args) if kind is Call else CHILDREN[kind](node))
+        for part in parts:
+            if part in seen:
+                continue
+            if type(part) not in _LEAVES:
+                push(node)
+                push(None)
+                stack += [*parts][::-1]
+                push(part)
+                break
+            mark_seen(part)
+            emit(part)
         else:
-            stack.extend(CHILDREN[kind](node)[::-1])
+            emit(node)
     return order
 
 
@@ -151,58 +160,42 @@ def _clause_with(clause: Clause, new: Callable[[Expr], Expr]) -> Clause:
     return clause if lhs is clause.lhs and rhs is clause.rhs else Clause(lhs, rhs, clause.span)
 
 
-def _all(values: tuple[Expr, ...], new: Callable[[Expr], Expr]) -> tuple[Expr, ...]:
-    result = tuple(map(new, values))
-    return values if result == values else result  # expressions are compared by identity, so this is one loop in C
+def _match_with(node: Match, parts: tuple[Expr, ...]) -> Match:
+    new = dict(zip(_match_children(node), parts, strict=True)).__getitem__
+    return Match(parts[0], [_clause_with(clause, new) for clause in node.clauses], node.complete, node.span)
 
 
-def _rebuild_let(n: Let, new: Callable[[Expr], Expr]) -> Expr:
-    var, value, body = new(n.var), new(n.value), new(n.body)
-    if var is n.var and value is n.value and body is n.body:
-        return n
-    return Let(var, value, body, n.span)  # type: ignore[arg-type]
-
-
-def _rebuild_call(n: Call, new: Callable[[Expr], Expr]) -> Expr:
-    op, args = new(n.op), _all(n.args, new)
-    return n if op is n.op and args is n.args else Call(op, args, n.attrs, n._type_args, n.span)
-
-
-def _rebuild_match(n: Match, new: Callable[[Expr], Expr]) -> Expr:
-    data = new(n.data)
-    clauses = tuple(_clause_with(c, new) for c in n.clauses)
-    same = data is n.data and all(a is b for a, b in zip(clauses, n.clauses, strict=True))
-    return n if same else Match(data, clauses, n.complete, n.span)
-
-
-REBUILD: dict[type, Callable[[Any, Callable[[Expr], Expr]], Expr]] = {
-    **{leaf: lambda n, new: n for leaf in LEAVES},
-    Call: _rebuild_call,
-    Tuple: lambda n, new: n.with_fields(fields=_all(n.fields, new)),
-    TupleGetItem: lambda n, new: n.with_fields(tuple_value=new(n.tuple_value)),
-    Let: _rebuild_let,
-    Function: lambda n, new: n.with_fields(params=_all(n.params, new), body=new(n.body)),
-    If: lambda n, new: n.with_fields(
-        cond=new(n.cond), true_branch=new(n.true_branch), false_branch=new(n.false_branch)
-    ),
-    Match: _rebuild_match,
-    RefCreate: lambda n, new: n.with_fields(value=new(n.value)),
-    RefRead: lambda n, new: n.with_fields(ref=new(n.ref)),
-    RefWrite: lambda n, new: n.with_fields(ref=new(n.ref), value=new(n.value)),
+# For each class with children: the node with other children, which are given in the order of `CHILDREN`.
+WITH_CHILDREN: dict[type, Callable[[Any, tuple[Any, ...]], Expr]] = {
+    Call: lambda n, parts: Call(parts[0], parts[1:], n.attrs, n._type_args, n.span),
+    Tuple: lambda n, parts: Tuple(parts, n.span),
+    TupleGetItem: lambda n, parts: TupleGetItem(parts[0], n.index, n.span),
+    Let: lambda n, parts: Let(parts[0], parts[1], parts[2], n.span),
+    Function: lambda n, parts: n.with_fields(params=parts[:-1], body=parts[-1]),
+    If: lambda n, parts: If(parts[0], parts[1], parts[2], n.span),
+    Match: _match_with,
+    RefCreate: lambda n, parts: RefCreate(parts[0], n.span),
+    RefRead: lambda n, parts: RefRead(parts[0], n.span),
+    RefWrite: lambda n, parts: RefWrite(parts[0], parts[1], n.span),
 }
 
 
 def rebuild(expr: ExprT, new: Callable[[Expr], Expr]) -> ExprT:
     """Return `expr` with each child replaced by `new(child)`; the same object if nothing changed. Keeps the span."""
-    return REBUILD[type(expr)](expr, new)  # type: ignore[return-value]  # each class is rebuilt as itself
+    parts = children(expr)
+    results = tuple(map(new, parts))
+    # Expressions are compared by identity, so comparing two tuples is one loop in C.
+    return expr if results == parts else cast(ExprT, WITH_CHILDREN[type(expr)](expr, results))
 
 
 def rebuild_typed(expr: ExprT, new: Callable[[Expr], Expr]) -> ExprT:
     """Return `expr` with each child replaced, as `rebuild` does, and with its type where no child changed its type."""
-    result = rebuild(expr, new)
-    if result is not expr:
-        parts = children(expr)
-        keep_type(expr, result, parts, map(new, parts))
+    parts = children(expr)
+    results = tuple(map(new, parts))
+    if results == parts:
+        return expr
+    result = cast(ExprT, WITH_CHILDREN[type(expr)](expr, results))
+    keep_type(expr, result, parts, results)
     return result
 
 
@@ -289,10 +282,6 @@ def rewrite(
     changed: dict[Expr, Expr] = {} if replace is None else replace
     observer = _observer.get()
     get = changed.get
-
-    def new(node: Expr) -> Expr:
-        return get(node, node)
-
     skipped = set[Expr]()
     replacements = list(changed)
 
@@ -305,16 +294,20 @@ def rewrite(
 
     if order is None:
         order = post_order(root, enter=enters if enter else None, seen=set(replacements))
-    table, replaced, spans = CHILDREN, changed.keys(), SpanTransfer([*replacements, *order] if replacements else order)
-    pre: Any  # for the rule, a node of a class in `only`
+    replaced, spans = changed.keys(), SpanTransfer([*replacements, *order] if replacements else order)
+    idle = _LEAVES.difference(only) if only else frozenset() if rule else _LEAVES  # leaves that no rule is for
+    pre: Any  # for the rule, nodes of a class in `only`
+    post: Any
     for pre in order:
-        if pre in changed or (skipped and pre in skipped):
-            continue
         kind = type(pre)
+        if kind in idle or pre in changed or (skipped and pre in skipped):
+            continue
         post = pre
-        if kind not in _LEAVES and not replaced.isdisjoint(parts := table[kind](pre)):
-            post = REBUILD[kind](pre, new)
-            keep_type(pre, post, parts, map(get, parts))
+        if changed and not replaced.isdisjoint(parts := CHILDREN[kind](pre)):
+            results = tuple(map(get, parts, parts))
+            if results != parts:
+                post = WITH_CHILDREN[kind](pre, results)
+                keep_type(pre, post, parts, results)
         if rule is not None and (only is None or kind in only):
             result = rule(pre, post)
             if result is not post:

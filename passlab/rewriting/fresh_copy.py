@@ -10,7 +10,7 @@ from passlab.ir.adt import Constructor, pattern_vars
 from passlab.ir.expr import Call, Expr, ExprT, Function, Let, Match, RefCreate, RefRead, RefWrite, Var
 from passlab.ir.op import Op
 from passlab.ir.types import IncompleteType, Type, TypeVar, map_type
-from passlab.ir.walk import CHILDREN, REBUILD, make_lets, post_order, result_of
+from passlab.ir.walk import CHILDREN, make_lets, post_order, rebuild, result_of
 
 Types = dict[Type, Type]
 
@@ -53,7 +53,7 @@ def fresh_copy(
     for node in order:
         if node in result or not CHILDREN[type(node)](node):
             continue
-        copy = REBUILD[type(node)](node, new)
+        copy = rebuild(node, new)
         if copy is node and shared is not None and node not in shared and _may_have_effects(node):
             copy = shallow_copy(node)
         if swap and type(copy) is Call and not copy.op.is_operator and copy.type_args:

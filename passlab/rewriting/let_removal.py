@@ -10,7 +10,7 @@ from enum import Enum
 from typing import Any
 
 from passlab.ir.expr import Expr, ExprT, Let, Var
-from passlab.ir.walk import CHILDREN, REBUILD, SpanTransfer, may_rewrite, note_rewrite, post_order, result_of
+from passlab.ir.walk import CHILDREN, SpanTransfer, may_rewrite, note_rewrite, post_order, rebuild, result_of
 
 
 class LetAction(Enum):
@@ -65,7 +65,7 @@ def remove_lets(
                 post = new(pre.body)
                 by = "" if let_name is None else let_name(pre)
             elif not replaced.isdisjoint(kids):
-                post = _rebuild_let(pre, new) if type(pre) is Let else REBUILD[kind](pre, new)
+                post = _rebuild_let(pre, new) if type(pre) is Let else rebuild(pre, new)
         if rule is not None and type(pre) is not Let:
             result = rule(pre, post)
             if result is not post and (not name or may_rewrite(name)):

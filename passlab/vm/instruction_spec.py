@@ -171,7 +171,9 @@ def _getter(indices: Sequence[tuple[int, bool]]) -> Registers:
     """Return a function that gets registers from operands; an index with True is that of a list of registers."""
     if not any(many for _, many in indices):
         single = [index for index, _ in indices]
-        return lambda operands: tuple([operands[index] for index in single])
+        if len(single) > 1:
+            return itemgetter(*single)
+        return (lambda operands: (operands[single[0]],)) if single else lambda operands: ()
     if len(indices) == 1:
         return itemgetter(indices[0][0])  # the operand is a tuple of registers already
 

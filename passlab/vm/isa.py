@@ -134,12 +134,13 @@ class Instruction:
     node: Expr | None
 
     def __init__(self, opcode: Opcode, *operands: Any, node: Expr | None = None) -> None:
-        self.spec: InstructionSpec = ISA[opcode]
-        if len(operands) != len(self.spec.stored):
-            raise VerifyError(f"{self.spec.mnemonic} takes {len(self.spec.stored)} operands, not {len(operands)}")
+        spec: InstructionSpec = ISA[opcode]
+        if len(operands) != len(spec.stored):
+            raise VerifyError(f"{spec.mnemonic} takes {len(spec.stored)} operands, not {len(operands)}")
+        self.spec = spec
         self.opcode = opcode
         self.operands: tuple[Any, ...] = operands
-        for index in self.spec.lists:
+        for index in spec.lists:
             if type(operands[index]) is not tuple:
                 self.operands = (*self.operands[:index], tuple(operands[index]), *operands[index + 1 :])
         self.node = node

@@ -127,9 +127,9 @@ def _checked_operands(opcode: Opcode) -> tuple[tuple[int, Operand], ...]:
 
 
 def _check_constant(exe: Executable, function: VMFunction, i: int, instruction: Instruction) -> None:
-    if instruction.device != exe.const_device_indexes[instruction.const]:
-        device = exe.const_device_indexes[instruction.const]
-        raise _invalid(function, i, f"constant {instruction.const} is on device {device}")
+    const, device, _ = instruction.operands
+    if device != exe.const_device_indexes[const]:
+        raise _invalid(function, i, f"constant {const} is on device {exe.const_device_indexes[const]}")
 
 
 def _check_call(exe: Executable, function: VMFunction, i: int, instruction: Instruction) -> None:
@@ -153,8 +153,8 @@ def _is_dtype(dtype: str) -> bool:
 
 def _check_kernel(exe: Executable, function: VMFunction, i: int, instruction: Instruction) -> None:
     """Check the number of inputs and results. A shape function has one input for each array, not each parameter."""
-    kernel = exe.kernel_functions[instruction.packed]
-    inputs = len(instruction.args) - instruction.outputs
+    packed, outputs, args = instruction.operands  # by name they would take ten times as long
+    kernel, inputs = exe.kernel_functions[packed], len(args) - outputs
     if inputs < 0:
         raise _invalid(function, i, "the call has more outputs than arguments")
     if not kernel.attrs.get("ShapeFunction") and inputs != len(kernel.params):
@@ -185,6 +185,7 @@ def _check_flow(function: VMFunction, reads: list[tuple[int, ...]], writes: list
         written[register // CHUNK] |= 1 << register % CHUNK
     written_at: dict[int, list[int]] = {0: written}  # by block: the registers written on all paths to its start
     worklist = [(0, 0)]
+    kill = Opcode.KILL_REGISTER
     while worklist:
         _, start = heappop(worklist)
         # The block was pushed twice; the second visit sees the same set.
@@ -197,7 +198,7 @@ def _check_flow(function: VMFunction, reads: list[tuple[int, ...]], writes: list
                 if not (here[register] if register in here else before[register // CHUNK] >> register % CHUNK & 1):
                     raise _invalid(function, i, f"register ${register} is read before it is written on some path")
             for register in writes[i]:
-                here[register] = code[i].opcode is not Opcode.KILL_REGISTER
+                here[register] = code[i].opcode is not kill
         after = _after_block(before, here) if successors else []
         for target in successors:
             old = written_at.get(target)

@@ -32,6 +32,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from functools import cache
 from math import prod
 from typing import Any
 
@@ -332,6 +333,7 @@ def needs_data(primitive: Function) -> bool:
     return any(is_op_call(n) and n.op.spec.shape_function is not None for n in post_order(primitive.body))
 
 
+@cache
 def itemsize(dtype: str) -> int:
     """Return the size of an element of a dtype in bytes."""
     if dtype == "bool":

@@ -68,8 +68,9 @@ class ManifestLifetimes(FunctionPass):
         nodes = post_order(func, enter=_enter)
         if Op.get(KILL) in nodes:
             return func
-        names = _aliases(nodes)
-        kills = _LastUses(func, names, nodes).kills
+        inner = [node for node in nodes if type(node) not in _ATOMS]
+        names = _aliases(inner)
+        kills = _LastUses(func, names, inner).kills
         name = partial(_rule_name, names)
         replace = dict[Expr, Expr](names.items())
         return rewrite(func, _kill_rule(kills, names), replace=replace, only=(Let,), order=nodes, name=name)
@@ -193,7 +194,7 @@ class _LastUses:
 
     @cached_property
     def _sizes(self) -> dict[Expr, int]:
-        """The number of nodes of each expression; lazy, as it is needed only at branches."""
+        """The number of nodes of each expression but leaves; lazy, as it is needed only at branches."""
         return _sizes(self._order)
 
     def _visit(self, node: Expr) -> None:
@@ -246,7 +247,7 @@ class _LastUses:
         body = self._bodies[self._owner[node]]
         alternatives, condition = _alternatives(node)
         if len(alternatives) > 1:
-            alternatives = sorted(alternatives, key=self._sizes.__getitem__)
+            alternatives = sorted(alternatives, key=lambda expr: self._sizes.get(expr, 1))
         mark, others = len(body.log), list[Var]()  # variables that are live in other alternatives than the last
         self._stack += condition
         self._stack.append((self._join, body, body.at, others))
@@ -278,17 +279,14 @@ def _alternatives(node: If | Match | Let) -> tuple[list[Expr], list[Expr]]:
 
 
 def _is_tree(order: list[Expr]) -> bool:
-    """Whether each node with children is the child of one node only; `order` are the nodes of a function."""
+    """Whether each node with children is the child of one node only; `order` are those nodes of a function."""
     difference = -1  # between the number of nodes and that of uses; the function itself is used by none
     for node in order:
-        kind = type(node)
-        if kind in _ATOMS:
-            continue
         parts: tuple[Expr, ...]
         if type(node) is Let:
             parts = (node.value, node.body)
         else:
-            parts = () if type(node) is Function and node.is_primitive else CHILDREN[kind](node)
+            parts = () if type(node) is Function and node.is_primitive else CHILDREN[type(node)](node)
             if type(node) is Tuple and not parts:
                 continue
         difference += 1
@@ -344,16 +342,18 @@ def _uses(function: Function, names: Names) -> dict[Var, int]:
         elif type(node) is Function:
             stack += () if node.is_primitive else (node.body,)
         else:
-            stack += CHILDREN[type(node)](node)[::-1]
+            for part in CHILDREN[type(node)](node)[::-1]:
+                if type(part) is Var or type(part) not in _ATOMS:
+                    stack.append(part)
     return used
 
 
 def _sizes(order: list[Expr]) -> dict[Expr, int]:
-    """Return the number of nodes of each expression; `order` holds those of a function without shared ones."""
+    """Return the number of nodes of each expression in `order`: those with children of a function, none shared."""
     sizes: dict[Expr, int] = {}
     for node in order:
         size = 1
         for part in CHILDREN[type(node)](node):
-            size += sizes.get(part, 0)  # nodes inside kernels are not in the order
+            size += sizes.get(part, 1)  # leaves and the nodes inside kernels are not in the order
         sizes[node] = size
     return sizes
