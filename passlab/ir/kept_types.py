@@ -43,9 +43,8 @@ def keep_type(old: Expr, new: Expr, parts: Iterable[Expr], results: Iterable[Exp
             return
         other: Dependency | None = now._type_dependency
         if other is not None and other is not dependency:
-            if dependency is None or other.covers(dependency):
-                dependency = other
-            elif not dependency.covers(other):
+            dependency = _wider(dependency, other)
+            if dependency is None:
                 return
     set_checked_type(new, ty)
     if dependency is not None:
@@ -62,12 +61,17 @@ def set_type(node: Expr, ty: Type, parts: Iterable[Expr] = (), dependency: Depen
         if part._checked_type is None:
             return
         other: Dependency | None = part._type_dependency
-        if other is None or other is dependency:
-            continue
-        if dependency is None or other.covers(dependency):
-            dependency = other
-        elif not dependency.covers(other):
-            return
+        if other is not None and other is not dependency:
+            dependency = _wider(dependency, other)
+            if dependency is None:
+                return
     set_checked_type(node, ty)
     if dependency is not None:
         set_type_dependency(node, dependency)
+
+
+def _wider(a: Dependency | None, b: Dependency) -> Dependency | None:
+    """Return the dependency that covers the other, None if neither does."""
+    if a is None or b.covers(a):
+        return b
+    return a if a.covers(b) else None
