@@ -19,14 +19,19 @@ keep: weight_name=["v"], weight_shape=[[2, 1, 4, 2, 5]]
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
-from passlab.analysis.call_graph import named_functions
-from passlab.errors import Diagnostic, PassValueError
 from passlab.ir.expr import Call, Expr, Function, Var
 from passlab.ir.module import IRModule
-from passlab.ir.op import find_op
+from passlab.ir.op import is_call_of
 from passlab.op import make
-from passlab.rewriting.weights import block_sparse_parts, has_sparse_form, keeps_dtype, with_weights
+from passlab.rewriting.weights import (
+    block_sparse_parts,
+    check_block_shapes,
+    has_sparse_form,
+    weight_of_same_dtype,
+    with_weights,
+)
 from passlab.transform.base import FunctionPass
 from passlab.transform.context import PassContext
 from passlab.transform.declare import standard_pass
@@ -48,30 +53,18 @@ class Conv2dToSparse(FunctionPass):
     kernel_size: int = 1
 
     def __post_init__(self) -> None:
-        lengths = [len(shape) for shape in self.weight_shape]
-        if len(lengths) != len(self.weight_name) or set(lengths) - {5}:
-            actual = f"{len(self.weight_name)} names, shapes of {lengths or 'no'} lengths"
-            what = "Conv2dToSparse: bad shapes"
-            raise PassValueError(Diagnostic(what, expected="five lengths a name", found=actual))
+        check_block_shapes("Conv2dToSparse", self.weight_name, self.weight_shape)
 
     def transform_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
         shapes = {str(name): shape for name, shape in zip(self.weight_name, self.weight_shape, strict=True)}
-        params = {p: shapes[p.name_hint] for p in func.params if p.name_hint in shapes}
-        if not params or func in named_functions(mod):
-            return func
-        parts: dict[Var, tuple[Var, ...]] = {}
-        conv2d = find_op("nn.conv2d")
+        window = (self.kernel_size, self.kernel_size)
 
-        def replace(pre: Call, post: Call) -> tuple[Expr, Sequence[Var]] | None:
-            weight = pre.args[1] if pre.op is conv2d else None
-            if not isinstance(weight, Var) or weight not in params or not keeps_dtype(pre, weight):
-                return None
-            if not has_sparse_form(pre, self.layout, self.kernel_size):
-                return None
-            if weight not in parts:
-                parts[weight] = block_sparse_parts(weight, params[weight])
-            window = (self.kernel_size, self.kernel_size)
-            data = post.args[0]
-            return make("nn.sparse_conv2d", data, *parts[weight], layout=self.layout, kernel_size=window), parts[weight]
+        def weight_of(call: Call) -> Expr | None:
+            fits = is_call_of(call, "nn.conv2d") and has_sparse_form(call, self.layout, self.kernel_size)
+            return weight_of_same_dtype(call) if fits else None
 
-        return with_weights(func, replace, "convolve with a sparse weight")
+        def replace(call: Call, parts: tuple[Var, ...]) -> Expr:
+            return make("nn.sparse_conv2d", call.args[0], *parts, layout=self.layout, kernel_size=window)
+
+        parts_of = partial(block_sparse_parts, shapes)
+        return with_weights(func, mod, shapes, weight_of, parts_of, replace, "convolve with a sparse weight")

@@ -15,14 +15,13 @@ keep: weight_name=["v"], weight_shape=[[2, 1, 4, 2, 5]]
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
-from passlab.analysis.call_graph import named_functions
-from passlab.errors import Diagnostic, PassValueError
 from passlab.ir.expr import Call, Expr, Function, Var
 from passlab.ir.module import IRModule
-from passlab.ir.op import find_op
+from passlab.ir.op import is_call_of
 from passlab.op import make
-from passlab.rewriting.weights import block_sparse_parts, keeps_dtype, with_weights
+from passlab.rewriting.weights import block_sparse_parts, check_block_shapes, weight_of_same_dtype, with_weights
 from passlab.transform.base import FunctionPass
 from passlab.transform.context import PassContext
 from passlab.transform.declare import standard_pass
@@ -42,25 +41,16 @@ class DenseToSparse(FunctionPass):
     weight_shape: Sequence[Sequence[int]] = ()
 
     def __post_init__(self) -> None:
-        lengths = [len(shape) for shape in self.weight_shape]
-        if len(lengths) != len(self.weight_name) or set(lengths) - {5}:
-            actual = f"{len(self.weight_name)} names, shapes of {lengths or 'no'} lengths"
-            raise PassValueError(Diagnostic("DenseToSparse: bad shapes", expected="five lengths a name", found=actual))
+        check_block_shapes("DenseToSparse", self.weight_name, self.weight_shape)
 
     def transform_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
         shapes = {str(name): shape for name, shape in zip(self.weight_name, self.weight_shape, strict=True)}
-        params = {p: shapes[p.name_hint] for p in func.params if p.name_hint in shapes}
-        if not params or func in named_functions(mod):
-            return func
-        parts: dict[Var, tuple[Var, ...]] = {}
-        dense = find_op("nn.dense")
 
-        def replace(pre: Call, post: Call) -> tuple[Expr, Sequence[Var]] | None:
-            weight = pre.args[1] if pre.op is dense else None
-            if not isinstance(weight, Var) or weight not in params or not keeps_dtype(pre, weight):
-                return None
-            if weight not in parts:
-                parts[weight] = block_sparse_parts(weight, params[weight])
-            return make("nn.sparse_dense", post.args[0], *parts[weight]), parts[weight]
+        def weight_of(call: Call) -> Expr | None:
+            return weight_of_same_dtype(call) if is_call_of(call, "nn.dense") else None
 
-        return with_weights(func, replace, "multiply by a sparse weight")
+        def replace(call: Call, parts: tuple[Var, ...]) -> Expr:
+            return make("nn.sparse_dense", call.args[0], *parts)
+
+        parts_of = partial(block_sparse_parts, shapes)
+        return with_weights(func, mod, shapes, weight_of, parts_of, replace, "multiply by a sparse weight")

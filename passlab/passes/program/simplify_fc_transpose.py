@@ -18,10 +18,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from passlab.analysis.call_graph import named_functions
 from passlab.ir.expr import Call, Expr, Function, Var
 from passlab.ir.module import IRModule
-from passlab.ir.op import find_op
+from passlab.ir.op import is_call_of
 from passlab.ir.types import TensorType
 from passlab.rewriting.weights import with_weights
 from passlab.transform.base import FunctionPass
@@ -41,30 +40,23 @@ class SimplifyFCTranspose(FunctionPass):
     target_weight_name: Sequence[str] = ()
 
     def transform_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
-        expected = {p for p in func.params if p.name_hint in {str(name) for name in self.target_weight_name}}
-        if not expected or func in named_functions(mod):
-            return func
-        turned: dict[Var, Var] = {}
+        def replace(call: Call, transposed: tuple[Var, ...]) -> Expr:
+            return call.with_fields(args=(call.args[0], *transposed))
 
-        def replace(pre: Call, post: Call) -> tuple[Expr, Sequence[Var]] | None:
-            weight = transposed_weight(pre)
-            if weight is None or weight not in expected or not isinstance(weight.type_annotation, TensorType):
-                return None
-            ty = weight.type_annotation
-            if weight not in turned:
-                turned[weight] = Var(f"{weight.name_hint}.T", TensorType(ty.shape[::-1], ty.dtype), weight.span)
-            result = post.with_fields(args=(post.args[0], turned[weight]))
-            return result, (turned[weight],)
-
-        return with_weights(func, replace, "take transposed weights")
+        names, rule = self.target_weight_name, "take transposed weights"
+        return with_weights(func, mod, names, transposed_weight, _transposed, replace, rule)
 
 
-def transposed_weight(call: Call) -> Var | None:
+def _transposed(weight: Var) -> tuple[Var]:
+    """Return the new parameter for the transpose of a weight."""
+    ty = weight.type_annotation
+    assert isinstance(ty, TensorType)
+    return (Var(f"{weight.name_hint}.T", TensorType(ty.shape[::-1], ty.dtype), weight.span),)
+
+
+def transposed_weight(call: Call) -> Expr | None:
     """Return w of `nn.dense(x, transpose(w))`, or None for other calls."""
-    if call.op is not find_op("nn.dense"):
+    if not is_call_of(call, "nn.dense") or not is_call_of(transpose := call.args[1], "transpose"):
         return None
-    turn = call.args[1]
-    if not isinstance(turn, Call) or turn.op is not find_op("transpose") or not isinstance(turn.args[0], Var):
-        return None
-    axes = turn.attrs.get("axes") if turn.attrs is not None else None
-    return turn.args[0] if axes is None or [int(axis) % 2 for axis in axes] == [1, 0] else None
+    axes = transpose.attrs.get("axes") if transpose.attrs is not None else None
+    return transpose.args[0] if axes is None or [int(axis) % 2 for axis in axes] == [1, 0] else None
