@@ -25,7 +25,7 @@ from passlab.ir.expr import (
 )
 from passlab.ir.module import IRModule
 from passlab.ir.op import Op
-from passlab.ir.walk import CHILDREN, post_order
+from passlab.ir.walk import CHILDREN, outside_kernels, post_order
 
 
 class Feature(IntEnum):
@@ -82,7 +82,7 @@ def detect_feature(a: Any, b: Any = None) -> set[Feature]:
 
 
 def _features(root: Expr) -> set[Feature]:
-    order = post_order(root, enter=lambda node: type(node) is not Function or not node.is_primitive)
+    order = post_order(root, enter=outside_kernels)
     position = {node: i for i, node in enumerate(order)}
     result = {_FEATURES[type(node)] for node in order}
     used: set[Expr] = set()

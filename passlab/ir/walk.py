@@ -441,7 +441,12 @@ class Scopes:
                 self.of[child] = child_scope if cached is None else cached.common(child_scope)
 
 
-# ---------------------------------------------------------------- lets and uses
+# ---------------------------------------------------------------- kernels, lets and uses
+def outside_kernels(node: Expr) -> bool:
+    """Whether a node is no kernel (primitive function); a walk that enters only such nodes leaves out kernels."""
+    return type(node) is not Function or not node.is_primitive
+
+
 def let_chain(expr: Expr) -> tuple[list[Let], Expr]:
     """Return the lets at the top of `expr`, outermost first, and the body of the last."""
     lets = []

@@ -8,11 +8,11 @@ import numpy as np
 
 from passlab.analysis.state import Movability
 from passlab.analysis.stated_types import states_type
-from passlab.ir.expr import Call, Constant, Expr, ExprT, Function, If, Let, Tuple, TupleGetItem
+from passlab.ir.expr import Call, Constant, Expr, ExprT, If, Let, Tuple, TupleGetItem
 from passlab.ir.module import IRModule
 from passlab.ir.op import Op, OpCall
 from passlab.ir.types import TensorType, Type
-from passlab.ir.walk import post_order
+from passlab.ir.walk import outside_kernels, post_order
 from passlab.rewriting.constant_values import folded_call, without_on_device
 from passlab.rewriting.fresh_copy import with_type
 from passlab.rewriting.let_removal import LetAction, remove_lets
@@ -27,7 +27,7 @@ def fold(expr: ExprT, fold_qnn: bool = False, mod: IRModule | None = None) -> Ex
     tuple literals resolved, and shapes of tensors of static type folded. Primitive functions are not entered. An
     `on_device` around a constant is kept. Expressions with effects are not dropped; `mod` tells which calls have any.
     """
-    order = post_order(expr, enter=_enter)
+    order = post_order(expr, enter=outside_kernels)
     if not any(map(_starts_folding, order)):
         return expr
     is_movable = Movability(mod)
@@ -44,11 +44,7 @@ def fold(expr: ExprT, fold_qnn: bool = False, mod: IRModule | None = None) -> Ex
             return _chosen_branch(post, bool(cond.data), pre.checked_type_)
         return post
 
-    return remove_lets(expr, choose, rule, _enter, name="folded", order=order)
-
-
-def _enter(node: Expr) -> bool:
-    return type(node) is not Function or not node.is_primitive
+    return remove_lets(expr, choose, rule, outside_kernels, name="folded", order=order)
 
 
 def _starts_folding(node: Expr) -> bool:

@@ -29,7 +29,7 @@ import re
 
 from passlab.ir.expr import Constant, Expr, Function, Let, Var, set_checked_type
 from passlab.ir.module import IRModule
-from passlab.ir.walk import let_chain, make_lets, note_rewrite, post_order, rewrite
+from passlab.ir.walk import let_chain, make_lets, note_rewrite, outside_kernels, post_order, rewrite
 from passlab.transform.base import FunctionPass
 from passlab.transform.context import PassContext
 from passlab.transform.declare import EXACT, standard_pass
@@ -52,7 +52,7 @@ class LiftConstants(FunctionPass):
         variables: dict[Expr, Var] = {}
         for let in top:
             variables.setdefault(let.value, let.var)
-        order = post_order(rest, enter=_enter)
+        order = post_order(rest, enter=outside_kernels)
         constants = [n for n in order if type(n) is Constant and n not in variables]
         if not constants and not any(n in variables for n in order):
             return func
@@ -61,7 +61,7 @@ class LiftConstants(FunctionPass):
         new = {c: _variable(f"const{first + i}", c) for i, c in enumerate(constants)}
         for constant, var in new.items():
             note_rewrite(constant, var)
-        body = rewrite(rest, replace=dict[Expr, Expr]([*variables.items(), *new.items()]), enter=_enter)
+        body = rewrite(rest, replace=dict[Expr, Expr]([*variables.items(), *new.items()]), enter=outside_kernels)
         bindings = [(let.var, let.value) for let in top] + [(var, c) for c, var in new.items()]
         return func.with_fields(body=make_lets(bindings, body))
 
@@ -77,7 +77,3 @@ def _variable(name: str, constant: Constant) -> Var:
     var = Var(name, constant.tensor_type, constant.span)
     set_checked_type(var, constant.tensor_type)
     return var
-
-
-def _enter(node: Expr) -> bool:
-    return not (isinstance(node, Function) and node.is_primitive)

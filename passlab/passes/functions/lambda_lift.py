@@ -45,7 +45,7 @@ from passlab.ir.expr import Call, Expr, Function, GlobalVar, Let, Var
 from passlab.ir.module import IRModule
 from passlab.ir.types import Type
 from passlab.ir.variables import bound_vars, free_vars
-from passlab.ir.walk import post_order, rewrite, substitute
+from passlab.ir.walk import outside_kernels, post_order, rewrite, substitute
 from passlab.rewriting.fresh_copy import fresh_copy
 from passlab.rewriting.let_binding import bind_shared_effects
 from passlab.transform.base import ModulePass
@@ -130,7 +130,7 @@ class _Lifter:
         literals = _literals(root)
         if not literals:
             return root
-        bound = {n.value for n in post_order(root, enter=_enter) if isinstance(n, Let) and n.value in literals}
+        bound = {n.value for n in post_order(root, enter=outside_kernels) if isinstance(n, Let) and n.value in literals}
 
         def rule(pre: Expr, post: Expr) -> Expr:
             if isinstance(post, Let) and isinstance(pre, Let) and pre.value in literals:
@@ -140,7 +140,7 @@ class _Lifter:
                 return self.lift(post, None)
             return post
 
-        return rewrite(root, rule, enter=_enter, name="lifted function")
+        return rewrite(root, rule, enter=outside_kernels, name="lifted function")
 
     def lift(self, literal: Function, name: Var | None) -> Expr:
         """Return the replacement of a literal bound to `name`, and create its global function."""
@@ -184,12 +184,8 @@ class _Lifter:
 def _literals(root: Function) -> set[Expr]:
     """Return the function literals to be lifted from a global function; the literal that a closure returns stays."""
     top = root.body if root.attrs.get("Closure") else root
-    inside = (n for n in post_order(root, enter=_enter) if isinstance(n, Function) and not n.is_primitive)
+    inside = (n for n in post_order(root, enter=outside_kernels) if isinstance(n, Function) and not n.is_primitive)
     return {n for n in inside if n is not root and n is not top}
-
-
-def _enter(node: Expr) -> bool:
-    return not (isinstance(node, Function) and node.is_primitive)
 
 
 def _type(var: Var) -> Type | None:

@@ -12,7 +12,7 @@ from passlab.ir.expr import Call, Constant, Expr, Function, GlobalVar, If, Let, 
 from passlab.ir.module import IRModule
 from passlab.ir.op import Op, is_op_call
 from passlab.ir.types import FuncType, TensorType, TupleType, Type, map_type, type_nodes
-from passlab.ir.walk import children, make_lets, note_rewrite, post_order, rebuild
+from passlab.ir.walk import children, make_lets, note_rewrite, outside_kernels, post_order, rebuild
 from passlab.rewriting.tuple_values import fieldwise
 
 _FILLS = {"zeros": "Zero", "zeros_like": "Zero", "ones": "One", "ones_like": "One"}
@@ -27,7 +27,7 @@ def wrap_in_cells(function: Function, mod: IRModule) -> Function:
     than tensors, tuples, references, closures and branches. The library of cells is added to `mod`. Raises
     `DiagnosticError` if `mod` defines its names differently.
     """
-    order = post_order(function.body, enter=_enter)
+    order = post_order(function.body, enter=outside_kernels)
     has_fills = any(is_op_call(n) and n.op.name in _FILLS for n in order)
     if not has_fills or function.type_params or not _is_supported(function, order):
         return function
@@ -35,10 +35,6 @@ def wrap_in_cells(function: Function, mod: IRModule) -> Function:
     result = _Cells(mod).wrap(function, order)
     note_rewrite(function, result)
     return result
-
-
-def _enter(node: Expr) -> bool:
-    return not (type(node) is Function and node.is_primitive)
 
 
 def _is_plain(ty: Type) -> bool:

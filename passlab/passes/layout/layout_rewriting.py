@@ -16,7 +16,7 @@ from passlab.ir.attrs import Attrs
 from passlab.ir.expr import Call, Expr, Function, Tuple, TupleGetItem
 from passlab.ir.op import Op, OpCall, is_op_call
 from passlab.ir.types import TupleType
-from passlab.ir.walk import may_rewrite, note_rewrite, post_order, rebuild
+from passlab.ir.walk import may_rewrite, note_rewrite, outside_kernels, post_order, rebuild
 from passlab.op import make
 from passlab.op.layout_change import LayoutChange, Result
 from passlab.op.layout_names import LayoutName
@@ -38,7 +38,7 @@ def in_other_layouts(function: Function, convert: Convert, replace: Replace | No
     layouts. Raises `PassError` if the replacement has another type.
     """
     rewriting = _Rewriting(convert, replace)
-    for node in post_order(function.body, enter=lambda e: type(e) is not Function or not e.is_primitive):
+    for node in post_order(function.body, enter=outside_kernels):
         rewriting.visit(node)
     return function.with_fields(body=rewriting.original(function.body))
 

@@ -9,7 +9,7 @@ from passlab.errors import Diagnostic, PassError
 from passlab.ir.expr import Call, Expr, Function
 from passlab.ir.op import Op
 from passlab.ir.types import Type
-from passlab.ir.walk import rewrite
+from passlab.ir.walk import outside_kernels, rewrite
 from passlab.rewriting.node_types import NodeTypes
 
 # (attributes, arguments, types of the arguments and of the call) -> replacement or None
@@ -34,12 +34,7 @@ def legalize_call(function: Function, attr: str, standard: Mapping[str, Hook] | 
         result = hook(post.attrs, list(post.args), [*(a.checked_type for a in pre.args), expected])
         return post if result is None or result is post else check(result, pre, expected, types)
 
-    return rewrite(function, legal, only=(Call,), enter=is_open, name="legal form")
-
-
-def is_open(node: Expr) -> bool:
-    """Return False for primitive functions, whose bodies are not visited."""
-    return not (type(node) is Function and node.is_primitive)
+    return rewrite(function, legal, only=(Call,), enter=outside_kernels, name="legal form")
 
 
 def check(result: Any, call: Call, expected: Type, types: NodeTypes) -> Expr:

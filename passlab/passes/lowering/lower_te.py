@@ -33,7 +33,7 @@ from passlab.ir.expr import Call, Expr, Function, GlobalVar, Let, Var
 from passlab.ir.module import IRModule
 from passlab.ir.op import Op, OpCall, is_op_call
 from passlab.ir.outline import FunctionOutline, outline
-from passlab.ir.walk import children, post_order, rewrite
+from passlab.ir.walk import children, outside_kernels, post_order, rewrite
 from passlab.rewriting.beta_reduction import beta_reduced
 from passlab.transform.base import ModulePass
 from passlab.transform.context import PassContext
@@ -76,7 +76,7 @@ class _KernelTable:
 
     def lower(self, function: Function) -> Function:
         """Return a function with its primitive literals named."""
-        order = post_order(function, enter=_outside)
+        order = post_order(function, enter=outside_kernels)
         names: dict[Expr, GlobalVar] = {}
         unfused: dict[Expr, GlobalVar] = {}
         for kernel in _kernels_in_order(order):
@@ -119,7 +119,7 @@ class _KernelTable:
         """Replace kernels used as values by functions that call them: a kernel itself is not a value."""
         kernels: dict[Expr, Expr] = dict(bound)
         uses: set[Expr] = set()
-        for node in post_order(function, enter=_outside):
+        for node in post_order(function, enter=outside_kernels):
             if isinstance(node, GlobalVar) and node.name_hint in self.kernels:
                 kernels[node] = node
             uses.update(_value_operands(node))
@@ -132,7 +132,7 @@ class _KernelTable:
             return Call(kernels.get(pre.op, post.op), args, post.attrs, post.type_args, post.span)
 
         replace: dict[Expr, Expr] = dict(values)
-        return rewrite(function, keep, replace=replace, enter=_outside, only=(Call,))
+        return rewrite(function, keep, replace=replace, enter=outside_kernels, only=(Call,))
 
     def _wrapper(self, kernel: Expr) -> GlobalVar:
         """Return the name of a non-primitive function that calls a kernel."""
@@ -211,10 +211,6 @@ def _kernels_in_order(order: list[Expr]) -> Iterator[Function | OpCall]:
         if type(kernel) is Function and kernel.is_primitive and is_first:
             pending.discard(kernel)
             yield kernel
-
-
-def _outside(node: Expr) -> bool:
-    return not (isinstance(node, Function) and node.is_primitive)
 
 
 def _value_operands(node: Expr) -> Sequence[Expr]:

@@ -44,7 +44,7 @@ from passlab.ir.module import IRModule
 from passlab.ir.op import Op, is_call_of
 from passlab.ir.span import Span
 from passlab.ir.types import TupleType
-from passlab.ir.walk import CHILDREN, LEAVES, let_chain, post_order, rewrite
+from passlab.ir.walk import CHILDREN, LEAVES, let_chain, outside_kernels, post_order, rewrite
 from passlab.transform.base import FunctionPass
 from passlab.transform.context import PassContext
 from passlab.transform.declare import EXACT, standard_pass
@@ -65,7 +65,7 @@ class ManifestLifetimes(FunctionPass):
     def transform_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
         if func.is_primitive:
             return func
-        nodes = post_order(func, enter=_enter)
+        nodes = post_order(func, enter=outside_kernels)
         if Op.get(KILL) in nodes:
             return func
         inner = [node for node in nodes if type(node) not in _ATOMS]
@@ -114,7 +114,7 @@ def without_kills(function: Function) -> Function:
     A rewrite may lengthen a lifetime, so that a value is used after its kill: passes that rewrite the program remove
     the kills first and compute the last uses again.
     """
-    if not any(type(n) is Op and n.name == KILL for n in post_order(function, enter=_enter)):
+    if not any(type(n) is Op and n.name == KILL for n in post_order(function, enter=outside_kernels)):
         return function
     return rewrite(function, _remove_kill, only=(Let,))
 
@@ -130,10 +130,6 @@ def _aliases(nodes: list[Expr]) -> Names:
         if type(let) is Let and type(let.value) is Var:
             names[let.var] = names.get(let.value, let.value)
     return names
-
-
-def _enter(node: Expr) -> bool:
-    return not (isinstance(node, Function) and node.is_primitive)
 
 
 class _LiveSet:

@@ -45,7 +45,7 @@ import numpy as np
 from passlab.ir.expr import Call, Constant, Expr, Function, Let, Var
 from passlab.ir.module import IRModule
 from passlab.ir.op import OpCall, is_call_of, is_op_call
-from passlab.ir.walk import CHILDREN, may_rewrite, post_order, rewrite
+from passlab.ir.walk import CHILDREN, may_rewrite, outside_kernels, post_order, rewrite
 from passlab.op import make
 from passlab.transform.base import FunctionPass
 from passlab.transform.context import PassContext
@@ -63,7 +63,7 @@ class MemoryPlan(FunctionPass):
     """
 
     def transform_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
-        order = post_order(func, enter=lambda n: not (type(n) is Function and n.is_primitive))
+        order = post_order(func, enter=outside_kernels)
         regions = _regions(order)
         if not regions:
             return func

@@ -13,7 +13,7 @@ from passlab.ir.expr import Call, Expr, Function
 from passlab.ir.module import IRModule
 from passlab.ir.op import Op
 from passlab.ir.types import TensorType, TupleType, Type, tensor_types
-from passlab.ir.walk import post_order, rewrite
+from passlab.ir.walk import outside_kernels, post_order, rewrite
 from passlab.op import make
 from passlab.rewriting.node_types import NodeTypes
 from passlab.rewriting.tuple_values import fieldwise
@@ -37,7 +37,7 @@ def recast(
             Diagnostic("only programs can be recast", expected="an expression or a module", found=type_name)
         )
     operators = {Op.get(name) for name in (["nn.conv2d"] if ops is None else ops)}
-    calls: list[Expr] = [n for n in post_order(main, enter=_is_open) if type(n) is Call and n.op in operators]
+    calls: list[Expr] = [n for n in post_order(main, enter=outside_kernels) if type(n) is Call and n.op in operators]
     left = {calls[i] for i in _numbers(skip_layers or (), len(calls))}
     result: Any = _recast(main, {c for c in calls if c not in left}, dtype_name(dtype), dtype_name(out_dtype))
     if isinstance(main, Function) and main.ret_type is None:
@@ -54,17 +54,13 @@ def _numbers(layers: Iterable[int], count: int) -> list[int]:
     return layers
 
 
-def _is_open(node: Expr) -> bool:
-    return not (type(node) is Function and node.is_primitive)
-
-
 def _recast(expr: Expr, calls: set[Expr], dtype: str, out_dtype: str) -> Expr:
     types = NodeTypes()
     if any(c.checked_type_ is None for c in calls):
         named = infer_expr(expr)  # the same nodes, unless inference had to add annotations
         if named is not expr:
-            order = post_order(expr, enter=_is_open)
-            again = dict(zip(order, post_order(named, enter=_is_open), strict=True))
+            order = post_order(expr, enter=outside_kernels)
+            again = dict(zip(order, post_order(named, enter=outside_kernels), strict=True))
             expr, calls = named, {again[c] for c in calls}
 
     def cast(pre: Call, post: Call) -> Expr:
@@ -76,7 +72,7 @@ def _recast(expr: Expr, calls: set[Expr], dtype: str, out_dtype: str) -> Expr:
         now = types.of(result)
         return result if now is old else _back(result, old, now)
 
-    return rewrite(expr, cast, only=(Call,), enter=_is_open)
+    return rewrite(expr, cast, only=(Call,), enter=outside_kernels)
 
 
 def _attrs(attrs: Any, out_dtype: str) -> Attrs | None:

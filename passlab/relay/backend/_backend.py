@@ -18,7 +18,7 @@ from passlab.infer import infer_module
 from passlab.ir.expr import Call, Expr, Function, GlobalVar, Var
 from passlab.ir.module import IRModule
 from passlab.ir.op import is_op_call
-from passlab.ir.walk import post_order, rewrite
+from passlab.ir.walk import outside_kernels, post_order, rewrite
 from passlab.op.dtypes import array_dtype
 from passlab.vm.files.saving import KernelLibrary
 
@@ -87,7 +87,7 @@ def build(mod: dict[Any, KernelLibrary], target: Any = None, target_host: Any = 
 
 def _outside_kernels(func: Function) -> list[Expr]:
     """Return the nodes of a function except those inside its primitive functions."""
-    return post_order(func, enter=lambda n: n is func or not (isinstance(n, Function) and n.is_primitive))
+    return post_order(func, enter=lambda n: n is func or outside_kernels(n))
 
 
 def _lower(func: Function) -> tuple[IRModule, dict[Expr, Expr]]:
