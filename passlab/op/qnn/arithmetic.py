@@ -11,11 +11,11 @@ from passlab.ir.attrs import Attrs
 from passlab.ir.op import Op, OpPattern, Reporter
 from passlab.ir.types import IncompleteType, TensorType, TupleType, Type
 from passlab.op import layout_rules
-from passlab.op.declare import Python, operator
+from passlab.op.declare import Python
 from passlab.op.dtypes import Array, as_array
 from passlab.op.fields import attrs, integer
 from passlab.op.join import CONCATENATE, concatenate_type
-from passlab.op.no_gradient import QUANTIZED
+from passlab.op.qnn.declare import quantized_operator
 from passlab.op.qnn.scales import along, check_parameter, requantize_array, rescale, saturate
 from passlab.op.relations import broadcast_shape, refuse, same_dtype, tensor
 
@@ -81,26 +81,21 @@ def _binary_op(name: str, combine: Combine, doc: str) -> Op:
             refuse("lhs must be quantized", 0, expected="an integer dtype", found=lhs.dtype)
         return saturate(combine(lhs, rhs, parameters, attrs), lhs.dtype.name)
 
-    return operator(
+    return quantized_operator(
         name,
         INPUTS,
         attrs=BROADCAST,
         layout=layout_rules.rescale_pair,
         relation=_binary_type,
         pattern=OpPattern.BROADCAST,
-        non_computational=True,
-        level=11,
-        out=False,
         doc=doc,
         shapes="lhs and rhs, which broadcast to S -> S; scales and zero points ()",
-        source="Jacob et al., Quantization and training of neural networks (2018)",
         edge_cases=(
             f"{name}(%q: (2, 3) int8, %r: (2, 3) int8, 0.25f, 1, 0.125f, -2, 0.5f, 3)",
             f"{name}(%q: (2, 1) uint8, %r: (3) uint8, 0.25f, 128, 0.125f, 7, 0.5f, 30)",
             f"{name}(%q: (0, 3) int8, %r: (0, 3) int8, 0.25f, 1, 0.125f, -2, 0.5f, 3)",
         ),
         example=f"{name}(%q, %q, 0.5f, 0, 0.5f, 0, 0.5f, 0)",
-        no_gradient=QUANTIZED,
     )(kernel)
 
 
@@ -124,25 +119,20 @@ def _concatenate_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -
     return result if all(parameters) else None
 
 
-@operator(
+@quantized_operator(
     "qnn.concatenate",
     ("data", "input_scales", "input_zero_points", "output_scale", "output_zero_point"),
     attrs=CONCATENATE,
     relation=_concatenate_type,
     pattern=OpPattern.INJECTIVE,
-    non_computational=True,
-    level=11,
-    out=False,
     python=Python("data, input_scales, input_zero_points, output_scale, output_zero_point, axis"),
     shapes="quantized tensors, a tuple of scales, a tuple of zero points -> joined along axis",
-    source="Jacob et al., Quantization and training of neural networks (2018)",
     edge_cases=(
         "qnn.concatenate((%q: (2, 3) int8, %r: (2, 1) int8), (0.5f, 0.25f), (1, 2), 0.25f, 3, axis=-1)",
         "qnn.concatenate((%q: (0, 3) uint8, %r: (2, 3) uint8), (0.5f, 0.5f), (1, 1), 0.5f, 1)",
     ),
     example="qnn.concatenate((%q, %q), (0.5f, 0.5f), (0, 0), 0.5f, 0)",
     layout=layout_rules.join,
-    no_gradient=QUANTIZED,
 )
 def concatenate(
     attrs: Attrs,

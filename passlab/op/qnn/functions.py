@@ -14,10 +14,10 @@ from passlab.ir.attrs import Attrs
 from passlab.ir.op import Op, OpPattern, Relation, Reporter
 from passlab.ir.types import TensorType, Type
 from passlab.op import layout_rules
-from passlab.op.declare import Python, attrs_record, operator, raw_kernel
+from passlab.op.declare import Python, attrs_record, raw_kernel
 from passlab.op.dtypes import Array, as_array
 from passlab.op.nn.windows import on_axes, pad
-from passlab.op.no_gradient import QUANTIZED
+from passlab.op.qnn.declare import quantized_operator
 from passlab.op.qnn.scales import check_parameter, integer_input, quantize_real, real, requantize_array
 from passlab.op.relations import normal_axis
 
@@ -53,16 +53,11 @@ def _quantized_kernel(function: Function) -> Callable[..., Any]:
 def _quantized(name: str, inputs: Sequence[str], function: Function, signature: str, **facts: Any) -> Op:
     """Declare the quantized form of a function of real numbers."""
     facts.setdefault("pattern", OpPattern.OPAQUE)
-    return operator(
+    return quantized_operator(
         name,
         inputs,
-        non_computational=True,
-        level=11,
-        out=False,
         warns=True,
         python=Python(signature, names={"x": "data"}),
-        source="Jacob et al., Quantization and training of neural networks (2018)",
-        no_gradient=QUANTIZED,
         **facts,
     )(_quantized_kernel(function))
 
@@ -164,14 +159,13 @@ def _pool_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type 
     return TensorType(result.shape, data.dtype) if isinstance(result, TensorType) else None
 
 
-@operator(
+@quantized_operator(
     "qnn.avg_pool2d",
     _INPUTS_WITH_INPUT_SCALE,
     attrs=attrs_record("nn.avg_pool2d"),
     relation=_pool_type,
     pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
-    level=11,
-    out=False,
+    non_computational=False,
     python=Python(
         "data, input_scale, input_zero_point, output_scale, output_zero_point, pool_size, "
         "strides, padding, dilation, ceil_mode=False, count_include_pad=True, layout='NHWC', "
@@ -182,14 +176,12 @@ def _pool_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type 
         dilation=on_axes(2),
     ),
     shapes="(N, C, H, W) -> (N, C, windows)",
-    source="Jacob et al., Quantization and training of neural networks (2018)",
     edge_cases=(
         "qnn.avg_pool2d(%q: (1, 2, 4, 4) int8, 0.5f, 1, 0.5f, 1, pool_size=[2, 2], strides=[2, 2])",
         "qnn.avg_pool2d(%q: (1, 2, 4, 4) uint8, 0.5f, 128, 0.25f, 3, pool_size=[2, 2])",
     ),
     example="qnn.avg_pool2d(%q4, 0.5f, 0, 0.5f, 0, pool_size=[2, 2])",
     layout=layout_rules.OneLayout(),
-    no_gradient=QUANTIZED,
 )
 def avg_pool2d(
     attrs: Attrs,

@@ -16,10 +16,10 @@ from passlab.ir.attrs import Attrs
 from passlab.ir.op import Op, OpPattern, Relation, Reporter
 from passlab.ir.types import TensorType, Type
 from passlab.op import layout_rules
-from passlab.op.declare import Python, attrs_record, operator, raw_kernel
+from passlab.op.declare import Python, attrs_record, raw_kernel
 from passlab.op.dtypes import Array, array_dtype
 from passlab.op.nn.windows import on_axes, window_parameters
-from passlab.op.no_gradient import QUANTIZED
+from passlab.op.qnn.declare import quantized_operator
 from passlab.op.qnn.scales import along, check_parameter, integer_input
 
 _WEIGHT_PARAMETERS = ("input_zero_point", "weight_zero_point", "input_scale", "weight_scale")
@@ -63,18 +63,14 @@ def _quantized_product(
     name: str, float_op: str, names: Sequence[str], channel: Callable[[Any], int], doc: str, **facts: Any
 ) -> Op:
     """Declare the quantized form of the operator `float_op`; `names` are the zero points and scales."""
-    return operator(
+    return quantized_operator(
         name,
         facts.pop("inputs", ("data", "weight", *names)),
         attrs=attrs_record(float_op),
         relation=_product_relation(float_op, names, channel),
         pattern=facts.pop("pattern", OpPattern.OUT_ELEMWISE_FUSABLE),
-        non_computational=True,
-        level=11,
-        out=False,
         doc=doc,
         **facts,
-        no_gradient=QUANTIZED,
     )(_product_kernel(float_op, channel))
 
 
@@ -90,7 +86,6 @@ dense = _quantized_product(
         names={"kernel_zero_point": "weight_zero_point", "kernel_scale": "weight_scale"},
     ),
     shapes="data (m, k), weight (units, k) -> (m, units)",
-    source="Jacob et al., Quantization and training of neural networks (2018)",
     edge_cases=(
         'qnn.dense(%q: (2, 3) int8, %w: (4, 3) int8, 1, -2, 0.5f, 0.5f, units=4, out_dtype="int32")',
         'qnn.dense(%q: (0, 3) uint8, %w: (4, 3) int8, 128, 0, 0.5f, 0.5f, units=4, out_dtype="int32")',
@@ -113,7 +108,6 @@ batch_matmul = _quantized_product(
         fixed={"transpose_a": False, "transpose_b": True},
     ),
     shapes="x (b, m, k), y (b, k, n); with transpose_b (b, n, k) -> (b, m, n)",
-    source="Jacob et al., Quantization and training of neural networks (2018)",
     edge_cases=(
         (
             'qnn.batch_matmul(%x: (2, 2, 3) int8, %y: (2, 4, 3) int8, 1, -2, 0.5f, 0.5f, out_dtype="int32", '
@@ -148,7 +142,6 @@ conv2d = _quantized_product(
         **window_parameters(2),
     ),
     shapes="data (N, C, H, W), weight (O, C / groups, KH, KW) -> (N, O, OH, OW)",
-    source="Jacob et al., Quantization and training of neural networks (2018)",
     edge_cases=(
         (
             "qnn.conv2d(%q: (1, 2, 4, 4) uint8, %w: (3, 2, 2, 2) int8, 128, -3, 0.5f, 0.5f, channels=3, "
@@ -181,7 +174,6 @@ conv2d_transpose = _quantized_product(
     ),
     pattern=OpPattern.OPAQUE,
     shapes="data (N, C, H, W), weight (C, O / groups, KH, KW) -> (N, O, OH, OW)",
-    source="Jacob et al., Quantization and training of neural networks (2018)",
     edge_cases=(
         (
             "qnn.conv2d_transpose(%q: (1, 2, 3, 3) uint8, %w: (2, 3, 2, 2) int8, 128, -3, 0.5f, 0.5f, channels=3, "

@@ -16,10 +16,10 @@ from passlab.ir.types import TensorType, Type
 from passlab.op import layout_rules
 from passlab.op.along_axis import reshape_to
 from passlab.op.chain import by_definition, dtype_of, shape_of
-from passlab.op.declare import Python, call, operator
+from passlab.op.declare import Python, call
 from passlab.op.dtypes import Array, array_dtype, is_float_name, round_half_away
 from passlab.op.fields import attrs, dtype, integer, text
-from passlab.op.no_gradient import QUANTIZED
+from passlab.op.qnn.declare import quantized_operator
 from passlab.op.qnn.scales import INTEGERS, along, check_parameter, integer_input, quantize_real, real, requantize_array
 from passlab.op.relations import normal_axis, refuse, tensor
 
@@ -42,19 +42,15 @@ def _quantize_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> T
     return TensorType(data.shape, attrs.out_dtype) if all(parameters) else None
 
 
-@operator(
+@quantized_operator(
     "qnn.quantize",
     ("data", "output_scale", "output_zero_point"),
     attrs=attrs("QuantizeAttrs", dtype("out_dtype", doc="the integer dtype of the result"), _AXIS),
     relation=_quantize_type,
     pattern=OpPattern.ELEMWISE,
-    non_computational=True,
-    level=11,
-    out=False,
     warns=True,
     python=Python("data, output_scale, output_zero_point, axis=-1, out_dtype='int8'"),
     shapes="data S, scale and zero point () or (S[axis]) -> S",
-    source="Jacob et al., Quantization and training of neural networks (2018)",
     edge_cases=(
         'qnn.quantize(%x: (2, 3) float32, 0.5f, 1, out_dtype="int8")',
         (
@@ -66,7 +62,6 @@ def _quantize_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> T
     ),
     example='qnn.quantize(%x, 0.5f, 0, out_dtype="int8")',
     layout=layout_rules.along(),
-    no_gradient=QUANTIZED,
 )
 def quantize(attrs: Attrs, data: Array, output_scale: Array, output_zero_point: Array) -> Array:
     """Quantize numbers: divide by the scale, add the zero point, round, and saturate to the dtype's range."""
@@ -103,20 +98,16 @@ def _define_dequantize(attrs: Attrs, data: Expr, scale: Expr, zero_point: Expr) 
     return call("cast", shifted * _broadcast_along(scale, attrs.axis, rank), dtype=attrs.out_dtype)
 
 
-@operator(
+@quantized_operator(
     "qnn.dequantize",
     ("data", "input_scale", "input_zero_point"),
     attrs=attrs("DequantizeAttrs", dtype("out_dtype", doc="the dtype of the result"), _AXIS),
     relation=_dequantize_type,
     pattern=OpPattern.ELEMWISE,
-    non_computational=True,
-    level=11,
-    out=False,
     warns=True,
     python=Python("data, input_scale, input_zero_point, axis=-1, out_dtype='float32'"),
     gradient=by_definition(_define_dequantize),
     shapes="data S, scale and zero point () or (S[axis]) -> S",
-    source="Jacob et al., Quantization and training of neural networks (2018)",
     edge_cases=(
         'qnn.dequantize(%q: (2, 3) int8, 0.5f, 1, out_dtype="float32")',
         (
@@ -170,7 +161,7 @@ def current_rounding() -> tuple[str, str]:
     return _config.get()
 
 
-@operator(
+@quantized_operator(
     "qnn.requantize",
     ("data", "input_scale", "input_zero_point", "output_scale", "output_zero_point"),
     attrs=attrs(
@@ -187,9 +178,6 @@ def current_rounding() -> tuple[str, str]:
     ),
     relation=_requantize_type,
     pattern=OpPattern.ELEMWISE,
-    non_computational=True,
-    level=11,
-    out=False,
     warns=True,
     python=Python(
         "data, input_scale, input_zero_point, output_scale, output_zero_point, axis=-1, rounding='None', "
@@ -198,7 +186,6 @@ def current_rounding() -> tuple[str, str]:
         compute_dtype=lambda own: current_rounding()[1] if own == "None" else own,
     ),
     shapes="data S, scales and zero points () or (S[axis]) -> S",
-    source="Jacob et al., Quantization and training of neural networks (2018)",
     edge_cases=(
         'qnn.requantize(%q: (2, 3) int32, 0.5f, 1, 0.25f, 2, out_dtype="int8")',
         'qnn.requantize(%q: (2, 3) int8, 0.5f, 1, 0.75f, 2, rounding="TONEAREST", out_dtype="uint8")',
@@ -206,7 +193,6 @@ def current_rounding() -> tuple[str, str]:
     ),
     example='qnn.requantize(%q, 0.5f, 0, 0.25f, 0, out_dtype="int8")',
     layout=layout_rules.along(),
-    no_gradient=QUANTIZED,
 )
 def requantize(
     attrs: Attrs,
@@ -250,25 +236,22 @@ def _dtype_code(dtype: Any) -> Any:
     return Constant(np.array(CODES[dtype], np.int32)) if isinstance(dtype, str) else dtype
 
 
-@operator(
+@quantized_operator(
     "qnn.simulated_quantize",
     ("data", "out_dtype", "output_scale", "output_zero_point"),
     attrs=attrs("SimulatedQuantizeAttrs", _AXIS),
     relation=_simulated_type(("out_dtype", "output_scale", "output_zero_point")),
     pattern=OpPattern.ELEMWISE,
-    level=11,
-    out=False,
+    non_computational=False,
     warns=True,
     python=Python("data, output_scale, output_zero_point, axis=-1, out_dtype='int8'", out_dtype=_dtype_code),
     shapes="data S, out_dtype (), scale and zero point () or (S[axis]) -> S",
-    source="Jacob et al., Quantization and training of neural networks (2018)",
     edge_cases=(
         "qnn.simulated_quantize(%x: (2, 3) float32, 2, 0.5f, 1)",
         "qnn.simulated_quantize(%x: () float32, 0, 0.5f, 1)",
         "qnn.simulated_quantize(%x: (0, 3) float32, 1, 0.5f, 1)",
     ),
     example="qnn.simulated_quantize(%x, 2, 0.5f, 0)",
-    no_gradient=QUANTIZED,
 )
 def simulated_quantize(
     attrs: Attrs, data: Array, out_dtype: Array, output_scale: Array, output_zero_point: Array
@@ -290,14 +273,13 @@ def _define_simulated_dequantize(attrs: Attrs, data: Expr, in_dtype: Expr, scale
     return call("where", disabled, data, (data - zero) * factor)
 
 
-@operator(
+@quantized_operator(
     "qnn.simulated_dequantize",
     ("data", "in_dtype", "input_scale", "input_zero_point"),
     attrs=dequantize.spec.attrs,
     relation=_simulated_type(("in_dtype", "input_scale", "input_zero_point")),
     pattern=OpPattern.ELEMWISE,
-    level=11,
-    out=False,
+    non_computational=False,
     warns=True,
     python=Python(
         "data, input_scale, input_zero_point, axis=-1, in_dtype='int8'",
@@ -306,7 +288,6 @@ def _define_simulated_dequantize(attrs: Attrs, data: Expr, in_dtype: Expr, scale
     ),
     gradient=by_definition(_define_simulated_dequantize),
     shapes="data S, in_dtype (), scale and zero point () or (S[axis]) -> S",
-    source="Jacob et al., Quantization and training of neural networks (2018)",
     edge_cases=(
         'qnn.simulated_dequantize(%x: (2, 3) float32, 2, 0.5f, 1, out_dtype="float32")',
         'qnn.simulated_dequantize(%x: () float32, 0, 0.5f, 1, out_dtype="float32")',
