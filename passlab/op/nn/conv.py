@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
@@ -47,6 +47,20 @@ def conv_attrs(rank: int) -> type[Attrs]:
         text("kernel_layout", KERNEL_LAYOUTS[rank], KERNEL_DOC),
         text("out_layout", "", 'layout of the result, "" for that of the data'),
         dtype("out_dtype", "", "dtype of sums and result"),
+    )
+
+
+def conv_signature(
+    rank: int, before: str = "data, weight", data_layout: str = "", names: Mapping[str, str] | None = None
+) -> Python:
+    """Return Relay's Python signature of a convolution; `before` are the parameters before those of the window."""
+    one, zero = ("1", "0") if rank == 1 else ((1,) * rank, (0,) * rank)
+    return Python(
+        f"{before}, strides={one}, padding={zero}, dilation={one}, groups=1, channels=None, kernel_size=None, "
+        f"data_layout={data_layout or DATA_LAYOUTS[rank]!r}, kernel_layout={KERNEL_LAYOUTS[rank]!r}, out_layout='', "
+        "out_dtype=''",
+        names,
+        **window_parameters(rank),
     )
 
 
@@ -219,15 +233,10 @@ def convolution(name: str, kernel: Callable[..., Array], **facts: Any) -> Op:
 def _conv_op(rank: int, channels_last: str, shapes: str, edge_cases: Sequence[str], doc: str, **layouts: str) -> Op:
     """Declare `nn.conv{rank}d`; `channels_last` is its kernel layout for such data, `layouts` are further pairs."""
     name, data, kernel = f"nn.conv{rank}d", DATA_LAYOUTS[rank], KERNEL_LAYOUTS[rank]
-    one, zero = ("1", "0") if rank == 1 else ((1,) * rank, (0,) * rank)
     return convolution(
         name,
         partial(conv_kernel, rank),
-        python=Python(
-            f"data, weight, strides={one}, padding={zero}, dilation={one}, groups=1, channels=None, kernel_size=None, "
-            f"data_layout={data!r}, kernel_layout={kernel!r}, out_layout='', out_dtype=''",
-            **window_parameters(rank),
-        ),
+        python=conv_signature(rank),
         attrs=conv_attrs(rank),
         relation=conv_relation(rank, name),
         gradient=conv_gradients.conv(rank),

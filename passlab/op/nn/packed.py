@@ -22,21 +22,11 @@ from passlab.op.fields import attrs, dtype, integer, text
 from passlab.op.layout_names import conversion, forward_shape
 from passlab.op.nn import conv_gradients
 from passlab.op.nn.arithmetic import matmul, result_dtype
-from passlab.op.nn.conv import conv_attrs, conv_kernel, conv_relation
+from passlab.op.nn.conv import conv_attrs, conv_kernel, conv_relation, conv_signature
 from passlab.op.nn.matmul import check_inner, check_units
-from passlab.op.nn.windows import window_parameters
 from passlab.op.relations import refuse, tensor
 
 _PACK = "nn.contrib_dense_pack"
-
-
-_CONV_SIGNATURE = Python(
-    "data, kernel, strides=(1, 1), padding=(0, 0), dilation=(1, 1), groups=1, channels=None, "
-    "kernel_size=None, data_layout='NCHW8c', kernel_layout='OIHW', out_layout='', "
-    "out_dtype=''",
-    names={"kernel": "weight"},
-    **window_parameters(2),
-)
 
 
 def _packed_conv2d(name: str, **facts: Any) -> Op:
@@ -49,7 +39,7 @@ def _packed_conv2d(name: str, **facts: Any) -> Op:
         pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
         level=10,
         warns=True,
-        python=_CONV_SIGNATURE,
+        python=conv_signature(2, "data, kernel", "NCHW8c", {"kernel": "weight"}),
         gradient=conv_gradients.conv(2),
         layout=layout_rules.TwoLayouts({}),
         **facts,

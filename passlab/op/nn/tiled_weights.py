@@ -18,10 +18,10 @@ from passlab.op.declare import Python, operator
 from passlab.op.dtypes import Array, guard_size
 from passlab.op.fields import attrs, integer
 from passlab.op.nn.arithmetic import result_dtype
-from passlab.op.nn.conv import check_window, conv_attrs
+from passlab.op.nn.conv import check_window, conv_attrs, conv_signature
 from passlab.op.nn.convolve import convolve
 from passlab.op.nn.pad import copy_result
-from passlab.op.nn.windows import check_positive, window_parameters, window_size
+from passlab.op.nn.windows import check_positive, window_size
 from passlab.op.no_gradient import TRANSFORMED_WEIGHT
 from passlab.op.relations import refuse, tensor
 
@@ -115,11 +115,7 @@ def _gemm_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type 
     pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
     level=10,
     warns=True,
-    python=Python(
-        "data, weight, strides=(1, 1), padding=(0, 0), dilation=(1, 1), groups=1, channels=None, "
-        "kernel_size=None, data_layout='NCHW', kernel_layout='OIHW', out_layout='', out_dtype=''",
-        **window_parameters(2),
-    ),
+    python=conv_signature(2),
     shapes="data (N, H, W, C), tiles of a weight -> (N, OH, OW, O)",
     source="im2col and a matrix product in BLAS, panel by panel",
     edge_cases=(

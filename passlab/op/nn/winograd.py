@@ -19,15 +19,15 @@ import numpy as np
 from passlab.ir.attrs import Attrs
 from passlab.ir.op import Op, OpPattern, Reporter
 from passlab.ir.types import ANY, Dim, TensorType, Type
-from passlab.op.declare import Python, operator
+from passlab.op.declare import operator
 from passlab.op.dtypes import Array
 from passlab.op.fields import attrs, integer
 from passlab.op.layout_names import DATA_LAYOUTS, conversion, forward_shape
 from passlab.op.nn.arithmetic import result_dtype
-from passlab.op.nn.conv import check_window, conv_attrs
+from passlab.op.nn.conv import check_window, conv_attrs, conv_signature
 from passlab.op.nn.pad import copy_result
 from passlab.op.nn.sliding import pad_spatial
-from passlab.op.nn.windows import window_parameters, window_size
+from passlab.op.nn.windows import window_size
 from passlab.op.no_gradient import TRANSFORMED_WEIGHT
 from passlab.op.relations import refuse, tensor
 
@@ -255,16 +255,6 @@ def _winograd_convolve(rank: int, attrs: Attrs, data: Array, weight: Array, *, o
     return copy_result(np.ascontiguousarray(output, result_dtype(attrs.out_dtype, data.dtype)), out)
 
 
-def _winograd_signature(rank: int) -> Python:
-    one, zero = (1,) * rank, (0,) * rank
-    data, kernel = DATA_LAYOUTS[rank], "OIHW" if rank == 2 else "OIDHW"
-    return Python(
-        f"data, weight, tile_size, strides={one}, padding={zero}, dilation={one}, groups=1, channels=None, "
-        f"kernel_size=None, data_layout='{data}', kernel_layout='{kernel}', out_layout='', out_dtype=''",
-        **window_parameters(rank),
-    )
-
-
 def _declare_winograd(rank: int, **facts: Any) -> Op:
     """Declare the convolution over `rank` axes on a transformed weight."""
     name = f"nn.contrib_conv{rank}d_winograd_without_weight_transform"
@@ -276,7 +266,7 @@ def _declare_winograd(rank: int, **facts: Any) -> Op:
         pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
         level=10,
         warns=True,
-        python=_winograd_signature(rank),
+        python=conv_signature(rank, "data, weight, tile_size"),
         source=_SOURCE,
         no_gradient=TRANSFORMED_WEIGHT,
         **facts,
