@@ -11,7 +11,8 @@ from passlab.ir.op import Op, is_call_of, is_op_call
 from passlab.ir.walk import CHILDREN, post_order
 
 
-def _functions(program: IRModule | Expr) -> list[Expr]:
+def functions_of(program: IRModule | Expr) -> list[Expr]:
+    """Return the functions of a module, or the expression itself."""
     return [f for _, f in program.items()] if isinstance(program, IRModule) else [program]
 
 
@@ -26,7 +27,11 @@ def _operator_calls(nodes: list[Expr]) -> list[Call]:
 
 def list_op_freqs(mod: IRModule | Expr) -> dict[str, int]:
     """Return how often each operator is called, most often first, then by name."""
-    counts = Counter(str(call.op) for call in operator_calls(*_functions(mod)))
+    return _counts(operator_calls(*functions_of(mod)))
+
+
+def _counts(calls: Iterable[Call]) -> dict[str, int]:
+    counts = Counter(str(call.op) for call in calls)
     return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
 
 
@@ -37,15 +42,12 @@ def list_fake_quantized_op_freqs(mod: IRModule | Expr) -> dict[str, int]:
     constants but no variables and no control flow. A call in two regions counts once.
     """
     inside: dict[Expr, None] = {}
-    order = post_order(*_functions(mod))
+    order = post_order(*functions_of(mod))
     is_quantized = _fake_quantized_nodes(order)
     for node in order:
         if is_call_of(node, "qnn.quantize") and is_quantized.get(node.args[0]):
             _add_region(node.args[0], inside)
-    counts = Counter(
-        str(node.op) for node in inside if isinstance(node, Call) and not is_call_of(node, "qnn.dequantize")
-    )
-    return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
+    return _counts(node for node in inside if is_op_call(node) and not is_call_of(node, "qnn.dequantize"))
 
 
 def _fake_quantized_nodes(order: list[Expr]) -> dict[Expr, bool]:

@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from passlab.analysis.census import operator_calls
+from passlab.analysis.census import functions_of, operator_calls
 from passlab.ir.expr import Call, Constant, Expr, Var
 from passlab.ir.module import IRModule
 from passlab.ir.types import TensorType, TupleType, Type
@@ -35,8 +35,7 @@ class OpCost:
 
 def costs(program: IRModule | Expr) -> list[OpCost]:
     """Return the cost of every operator call, in evaluation order."""
-    roots = [f for _, f in program.items()] if isinstance(program, IRModule) else [program]
-    return [call_cost(call) for call in operator_calls(*roots)]
+    return [call_cost(call) for call in operator_calls(*functions_of(program))]
 
 
 def call_cost(call: Call) -> OpCost:
@@ -146,8 +145,7 @@ _RULES: dict[str, Rule] = {
 
 def get_total_mac_number(expr: IRModule | Expr) -> int:
     """Return the multiply-accumulates of convolutions and matrix products; calls of unknown size give a warning."""
-    roots = [f for _, f in expr.items()] if isinstance(expr, IRModule) else [expr]
-    counts = [macs(call) for call in operator_calls(*roots)]
+    counts = [macs(call) for call in operator_calls(*functions_of(expr))]
     unknown = counts.count(None)
     if unknown:
         warnings.warn(

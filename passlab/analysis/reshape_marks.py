@@ -9,7 +9,7 @@ from __future__ import annotations
 from passlab.errors import Diagnostic, WellFormedError
 from passlab.ir.expr import Call, Function
 from passlab.ir.module import IRModule
-from passlab.ir.op import Op, Trait, has_trait
+from passlab.ir.op import Trait, has_trait, is_op_call
 from passlab.ir.walk import post_order
 
 MARK = "relay.reshape_only"
@@ -31,7 +31,7 @@ def false_marks(mod: IRModule) -> list[Diagnostic]:
 def _other_call(function: Function) -> Call | None:
     """Return the first call, from the result back to the input, that is not a reshape."""
     node = function.body
-    while isinstance(node, Call) and isinstance(node.op, Op):
+    while is_op_call(node):
         if not has_trait(node, Trait.RESHAPES):
             return node
         node = node.args[0]

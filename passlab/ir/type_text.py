@@ -68,23 +68,22 @@ def _tensor_text(ty: TensorType, name: Callable[[PyAny], str | None]) -> str:
 def _type_parts(ty: Type) -> list[Type | str]:
     """Split one structured type into text and child types."""
     if isinstance(ty, TupleType):
-        return ["(", *_commas(ty.fields), ",)" if len(ty.fields) == 1 else ")"]
+        return ["(", *commas(ty.fields), ",)" if len(ty.fields) == 1 else ")"]
     if isinstance(ty, FuncType):
-        generic = ["[", *_commas(ty.type_params), "]"] if ty.type_params else []
-        return ["fn ", *generic, "(", *_commas(ty.arg_types), ") -> ", ty.ret_type]
+        generic = ["[", *commas(ty.type_params), "]"] if ty.type_params else []
+        return ["fn ", *generic, "(", *commas(ty.arg_types), ") -> ", ty.ret_type]
     if isinstance(ty, RefType):
         return ["ref(", ty.value, ")"]
     if isinstance(ty, TypeCall):
-        return [ty.func, "[", *_commas(ty.args), "]"]
+        return [ty.func, "[", *commas(ty.args), "]"]
     if isinstance(ty, TypeRelation):
-        return [f"{ty.name}(", *_commas(ty.args), ")"]
+        return [f"{ty.name}(", *commas(ty.args), ")"]
     return [f"<{type(ty).__name__}>"]
 
 
-def _commas(types: Sequence[Type]) -> list[Type | str]:
+def commas(types: Sequence[Type]) -> list[Type | str]:
+    """Return types with a comma between any two."""
     out: list[Type | str] = []
     for ty in types:
-        if out:
-            out.append(", ")
-        out.append(ty)
+        out += [", ", ty] if out else [ty]
     return out

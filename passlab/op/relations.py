@@ -128,6 +128,11 @@ def join_dim(a: Dim, b: Dim) -> Dim | None:
     return b if a is ANY or is_computed(a) else None
 
 
+def may_agree(a: Sequence[Dim], b: Sequence[Dim]) -> bool:
+    """Whether two shapes have one rank, and lengths that are equal as far as they are known."""
+    return len(a) == len(b) and all(join_dim(x, y) is not None for x, y in zip(a, b, strict=True))
+
+
 def same_dtype(a: TensorType, b: TensorType, index: int = 1) -> None:
     """Raise `RelationError` unless both tensors have one dtype."""
     if a.dtype != b.dtype:
@@ -187,6 +192,14 @@ def broadcast_shape(a: TensorType, b: TensorType) -> Shape:
 def identity(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     """The result has the type of the first input."""
     return tensor(types, 0)
+
+
+def identity_along_axis(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
+    """The result has the type of the first input, which has the dimension `axis`."""
+    data = tensor(types, 0, "data")
+    if data is not None:
+        normal_axis(attrs.axis, len(data.shape))
+    return data
 
 
 def broadcast(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:

@@ -16,7 +16,7 @@ from passlab.op.declare import Dynamic, Python, call, constant, constant_list, o
 from passlab.op.dtypes import Array, filled_array
 from passlab.op.fields import attrs, boolean, dims, integer, number, text
 from passlab.op.gather import axis_grid, index_tensor, normal_indices
-from passlab.op.relations import join_dim, normal_axis, refuse, same_dtype, tensor
+from passlab.op.relations import join_dim, may_agree, normal_axis, refuse, same_dtype, tensor
 
 REDUCTIONS = ("update", "add", "mul", "mean", "min", "max")
 
@@ -64,10 +64,6 @@ def _covers(a: Shape, b: Shape) -> bool:
     return len(a) == len(b) and all(
         type(x) is not int or type(y) is not int or x >= y for x, y in zip(a, b, strict=True)
     )
-
-
-def _shapes_agree(a: Shape, b: Shape) -> bool:
-    return len(a) == len(b) and all(join_dim(x, y) is not None for x, y in zip(a, b, strict=True))
 
 
 def _scatter_elements_grad(orig: OpCall, grad: Expr) -> list[Expr]:
@@ -164,7 +160,7 @@ def _scatter_nd_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) ->
             refuse(f"indices of {depth} parts do not fit data of {len(data.shape)} dimensions", 1)
         if type(depth) is int and updates is not None:
             expected = indices.shape[1:] + data.shape[depth:]
-            if not _shapes_agree(updates.shape, expected):
+            if not may_agree(updates.shape, expected):
                 refuse("updates do not fit indices and data", 2, expected=list(expected), found=list(updates.shape))
     return data
 

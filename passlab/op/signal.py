@@ -17,7 +17,7 @@ from passlab.op.dtypes import Array, is_float_name
 from passlab.op.elementwise import constant_like
 from passlab.op.fields import attrs, boolean, integer
 from passlab.op.nn import window_gradients
-from passlab.op.relations import join_dim, refuse, same_dtype, tensor
+from passlab.op.relations import may_agree, refuse, same_dtype, tensor
 
 
 # ---------------------------------------------------------------- stft
@@ -107,8 +107,7 @@ def _dft_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type |
     same_dtype(real, imaginary)
     if not is_float_name(real.dtype) or not real.shape:
         refuse("dft needs floating-point data of at least one dimension", 0, found=real)
-    pairs = zip(real.shape, imaginary.shape, strict=False)
-    if len(real.shape) != len(imaginary.shape) or any(join_dim(a, b) is None for a, b in pairs):
+    if not may_agree(real.shape, imaginary.shape):
         refuse("real and imaginary parts must have one shape", 1, expected=real, found=imaginary)
     return TupleType([real, imaginary])
 

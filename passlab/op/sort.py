@@ -20,7 +20,7 @@ from passlab.op.declare import Dynamic, Python, call, constant_integer, field_of
 from passlab.op.dtypes import Array, ArrayOrArrays, array_dtype
 from passlab.op.fields import attrs, boolean, dtype, integer, text
 from passlab.op.layout_change import LayoutArguments, Result
-from passlab.op.relations import join_dim, normal_axis, refuse, tensor
+from passlab.op.relations import identity_along_axis, may_agree, normal_axis, refuse, tensor
 
 _AXIS = integer("axis", -1, doc="the dimension to sort along")
 _ASCENDING = boolean("is_ascend", True, doc="whether the smallest comes first")
@@ -39,13 +39,6 @@ def stable_order(data: Array, axis: int, ascending: bool) -> Array:
 
 
 # ---------------------------------------------------------------- sort, argsort
-def _sort_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
-    data = tensor(types, 0, "data")
-    if data is not None:
-        normal_axis(attrs.axis, len(data.shape))
-    return data
-
-
 def _sort_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     """Each element receives the gradient of its new position."""
     data, attrs = orig.args[0], orig.attrs
@@ -58,7 +51,7 @@ def _sort_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     "sort",
     ("data",),
     attrs=ARGSORT,
-    relation=_sort_type,
+    relation=identity_along_axis,
     pattern=OpPattern.OPAQUE,
     level=6,
     out=False,
@@ -91,7 +84,7 @@ def _stability_is_invisible(data: Array) -> bool:
 
 
 def _argsort_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
-    data = _sort_type(types, attrs, reporter)
+    data = identity_along_axis(types, attrs, reporter)
     return TensorType(data.shape, attrs.dtype or "int32") if isinstance(data, TensorType) else None
 
 
@@ -230,12 +223,8 @@ def _search_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Typ
         refuse("sorted_sequence must have at least one dimension", 0, found=rows)
     if rows.dtype != values.dtype:
         refuse("the values have another dtype than the sorted sequence", 1, expected=rows.dtype, found=values.dtype)
-    if len(rows.shape) > 1:
-        pairs = zip(rows.shape[:-1], values.shape[:-1], strict=False)
-        if len(rows.shape) != len(values.shape) or any(join_dim(a, b) is None for a, b in pairs):
-            refuse(
-                "sorted_sequence and values must agree in all dimensions but the last", 1, expected=rows, found=values
-            )
+    if len(rows.shape) > 1 and not may_agree(rows.shape[:-1], values.shape[:-1]):
+        refuse("sorted_sequence and values must agree in all dimensions but the last", 1, expected=rows, found=values)
     return TensorType(values.shape, attrs.dtype)
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from passlab import limits
-from passlab.ir.type_text import brief_type_text
+from passlab.ir.type_text import brief_type_text, commas
 from passlab.ir.types import (
     ANY,
     FuncType,
@@ -133,11 +133,11 @@ class TypePrinter:
     def _parts(self, ty: Type) -> list[Any]:
         """Split one type into text and child types."""
         if isinstance(ty, TupleType):
-            return ["(", *_commas(ty.fields), ",)" if len(ty.fields) == 1 else ")"]
+            return ["(", *commas(ty.fields), ",)" if len(ty.fields) == 1 else ")"]
         if isinstance(ty, FuncType):
             return _function_parts(ty, "")
         if isinstance(ty, TypeCall):
-            return [ty.func, "[", *_commas(ty.args), "]"]
+            return [ty.func, "[", *commas(ty.args), "]"]
         if isinstance(ty, RefType):
             return ["ref(", ty.value, ")"]
         if isinstance(ty, GlobalTypeVar):
@@ -146,19 +146,12 @@ class TypePrinter:
         if isinstance(ty, IncompleteType):
             return [self._meta.reference("IncompleteType", ty)]
         if isinstance(ty, TypeRelation):
-            return [f"{ty.name}(", *_commas(ty.args), ")"]
+            return [f"{ty.name}(", *commas(ty.args), ")"]
         return [f"meta[{type(ty).__name__}][0]"]
 
 
 def _function_parts(ty: FuncType, generic: str) -> list[Any]:
-    return [f"fn {generic}(", *_commas(ty.arg_types), ") -> ", ty.ret_type]
-
-
-def _commas(types: Iterable[Type]) -> list[Any]:
-    out: list[Any] = []
-    for ty in types:
-        out += [", ", ty] if out else [ty]
-    return out
+    return [f"fn {generic}(", *commas(ty.arg_types), ") -> ", ty.ret_type]
 
 
 __all__ = ["SizeVar", "TypePrinter"]

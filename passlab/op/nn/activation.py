@@ -19,7 +19,7 @@ from passlab.op.dtypes import Array, as_array, is_float
 from passlab.op.fields import attrs, integer, number
 from passlab.op.nn import gradients
 from passlab.op.nn.arithmetic import BLAS, cast_result, result_array
-from passlab.op.relations import identity, normal_axis, tensor
+from passlab.op.relations import identity, identity_along_axis, normal_axis, tensor
 
 _ROW = 8192  # elements; NumPy's buffer size, so that it iterates over such rows without copying
 
@@ -178,13 +178,6 @@ def prelu(attrs: Attrs, data: Array, alpha: Array, *, out: Array | None = None) 
     return _scale_negatives(data, along(alpha, attrs.axis, data.ndim), out)
 
 
-def _softmax_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
-    data = tensor(types, 0, "data")
-    if data is not None:
-        normal_axis(attrs.axis, len(data.shape))
-    return data
-
-
 def _to_sum_dtype(data: Array) -> Array:
     """Return the data in the dtype in which exponentials are summed: integers, which would wrap, in float64."""
     if data.dtype in BLAS:
@@ -229,7 +222,7 @@ def _softmax_operator(name: str, gradient: Gradient) -> Callable[[Callable[..., 
         name,
         ("data",),
         attrs=SOFTMAX,
-        relation=_softmax_type,
+        relation=identity_along_axis,
         pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
         precision=Precision.NEVER,
         level=1,

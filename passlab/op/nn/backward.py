@@ -22,7 +22,7 @@ from passlab.op.nn.conv import check_window, conv_attrs
 from passlab.op.nn.pool import PoolPlan, plan_of, pool_attrs, pool_relation
 from passlab.op.nn.sliding import pad_spatial
 from passlab.op.nn.windows import as_list, on_axes, split_padding, window_size
-from passlab.op.relations import join_dim, refuse, same_dtype, tensor
+from passlab.op.relations import join_dim, may_agree, refuse, same_dtype, tensor
 
 
 # ---------------------------------------------------------------- pooling
@@ -34,8 +34,7 @@ def _pool_grad_type(name: str, types: Sequence[Type], attrs: Attrs, reporter: Re
     result = pool_relation(2, name)([data], attrs, reporter)
     if grad is None or not isinstance(result, TensorType):
         return data
-    same_rank = len(grad.shape) == len(result.shape)
-    if not same_rank or any(join_dim(a, b) is None for a, b in zip(grad.shape, result.shape, strict=True)):
+    if not may_agree(grad.shape, result.shape):
         refuse(f"{name}: the gradient is not like the pooled data", 0, expected=result, found=grad)
     same_dtype(data, grad, 0)
     return data

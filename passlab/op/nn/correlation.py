@@ -16,7 +16,7 @@ from passlab.op.nn import window_gradients
 from passlab.op.nn.arithmetic import cast_result
 from passlab.op.nn.pooling import divide_sums, sum_dtype
 from passlab.op.nn.windows import on_axes, split_padding
-from passlab.op.relations import join_dim, refuse, same_dtype, tensor
+from passlab.op.relations import may_agree, refuse, same_dtype, tensor
 
 
 def _correlation_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
@@ -26,7 +26,7 @@ def _correlation_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -
     for i, ty in enumerate((a, b)):
         if len(ty.shape) != 4:
             refuse("nn.correlation takes images in NCHW", i, expected="four dimensions", found=ty)
-    if any(join_dim(x, y) is None for x, y in zip(a.shape, b.shape, strict=True)):
+    if not may_agree(a.shape, b.shape):
         refuse("nn.correlation compares tensors of one shape", 1, expected=a, found=b)
     same_dtype(a, b)
     if attrs.kernel_size < 1 or attrs.kernel_size % 2 == 0:

@@ -21,7 +21,7 @@ from passlab.op.nn.arithmetic import matmul, result_dtype, working_dtype, wrap_r
 from passlab.op.nn.conv import check_weight, check_window
 from passlab.op.nn.sampling import linear
 from passlab.op.nn.windows import check_positive, window_parameters, window_size
-from passlab.op.relations import join_dim, refuse, tensor
+from passlab.op.relations import may_agree, refuse, tensor
 
 NAME = "nn.deformable_conv2d"
 
@@ -77,8 +77,7 @@ def _check_offset(
     if offset is None:
         reporter.assign(1, expected)
         return
-    same_rank = len(offset.shape) == 4
-    if not same_rank or any(join_dim(a, b) is None for a, b in zip(offset.shape, expected.shape, strict=True)):
+    if not may_agree(offset.shape, expected.shape):
         refuse(f"{NAME}: the offsets do not fit the windows", 1, expected=expected, found=offset)
 
 

@@ -13,7 +13,7 @@ from passlab.ir.expr import Expr, TupleGetItem
 from passlab.ir.op import OpCall
 from passlab.ir.types import Dim, TensorType
 from passlab.op.along_axis import matmul_along_axis, number, reshape_to, take_along
-from passlab.op.chain import attrs_of, by_definition, sizes_of
+from passlab.op.chain import attrs_of, by_definition, sizes_of, zeros_of
 from passlab.op.declare import call
 from passlab.op.elementwise import constant_like
 from passlab.op.relations import product
@@ -25,14 +25,10 @@ def _tensor_type(expr: Expr) -> TensorType:
     return ty
 
 
-def _zeros(like: Expr) -> Expr:
-    return call("zeros_like", like)
-
-
 def relu(orig: OpCall, grad: Expr) -> list[Expr]:
     """The gradient where the input is not negative, else zero."""
     x = orig.args[0]
-    zeros = _zeros(x)
+    zeros = zeros_of(x)
     return [call("where", call("less", x, zeros), zeros, call("ones_like", x) * grad)]
 
 
@@ -40,14 +36,14 @@ def leaky_relu(orig: OpCall, grad: Expr) -> list[Expr]:
     """The gradient, multiplied by alpha where the input is negative."""
     x = orig.args[0]
     slope = constant_like(attrs_of(orig).alpha, x)
-    return [call("where", call("less", x, _zeros(x)), slope * grad, grad)]
+    return [call("where", call("less", x, zeros_of(x)), slope * grad, grad)]
 
 
 def prelu(orig: OpCall, grad: Expr) -> list[Expr]:
     """The gradient, multiplied by alpha where the input is negative; for alpha, the sum over those elements."""
     x, alpha = orig.args
-    negative, slope = call("less", x, _zeros(x)), _along(alpha, attrs_of(orig).axis, x)
-    scaled_part = call("where", negative, x * grad, _zeros(x))
+    negative, slope = call("less", x, zeros_of(x)), _along(alpha, attrs_of(orig).axis, x)
+    scaled_part = call("where", negative, x * grad, zeros_of(x))
     return [call("where", negative, slope * grad, grad), _sum_except(scaled_part, attrs_of(orig).axis)]
 
 
@@ -224,8 +220,8 @@ def batch_norm(orig: OpCall, grad: Expr) -> list[Expr]:
     mean_grad = call("negative", scale * _sum_except(result_grad, axis)) + TupleGetItem(grad, 1)
     weighted = scale_grad * (gamma if attrs.scale else call("ones_like", gamma))
     var_grad = weighted * constant_like(-0.5, var) * inverse * inverse * inverse + TupleGetItem(grad, 2)
-    gamma_grad = scale_grad * inverse if attrs.scale else _zeros(gamma)
-    beta_grad = _sum_except(result_grad, axis) if attrs.center else _zeros(beta)
+    gamma_grad = scale_grad * inverse if attrs.scale else zeros_of(gamma)
+    beta_grad = _sum_except(result_grad, axis) if attrs.center else zeros_of(beta)
     return [result_grad * broadcast(scale), gamma_grad, beta_grad, mean_grad, var_grad]
 
 
@@ -242,8 +238,8 @@ def _normalization_gradient(orig: OpCall, grad: Expr, axes: Sequence[int]) -> li
     normalized = centred * inverse
     normalized_grad = grad * _along(gamma, attrs.axis, data) if attrs.scale else grad
     data_grad = (normalized_grad - mean(normalized_grad) - normalized * mean(normalized_grad * normalized)) * inverse
-    gamma_grad = _sum_except(grad * normalized, attrs.axis) if attrs.scale else _zeros(gamma)
-    return [data_grad, gamma_grad, _sum_except(grad, attrs.axis) if attrs.center else _zeros(beta)]
+    gamma_grad = _sum_except(grad * normalized, attrs.axis) if attrs.scale else zeros_of(gamma)
+    return [data_grad, gamma_grad, _sum_except(grad, attrs.axis) if attrs.center else zeros_of(beta)]
 
 
 def layer_norm(orig: OpCall, grad: Expr) -> list[Expr]:

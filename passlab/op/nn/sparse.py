@@ -74,13 +74,14 @@ def _check_integers(name: str, types: Sequence[Type], indices: Sequence[int]) ->
             refuse(f"{name}: indices and row pointers are vectors of integers", i, found=ty)
 
 
-def _dense_and_sparse(types: Sequence[Type]) -> tuple[TensorType, TensorType, TensorType] | None:
-    dense, data, pointers = (
-        tensor(types, 0, "dense_data"),
-        tensor(types, 1, "sparse_data"),
-        tensor(types, 3, "sparse_indptr"),
-    )
-    return None if dense is None or data is None or pointers is None else (dense, data, pointers)
+def _dense_and_sparse(name: str, types: Sequence[Type]) -> tuple[TensorType, TensorType, TensorType] | None:
+    """Return the types of a dense tensor and of the data and row pointers of a sparse one, None if one is unknown."""
+    dense, data = tensor(types, 0, "dense_data"), tensor(types, 1, "sparse_data")
+    pointers = tensor(types, 3, "sparse_indptr")
+    if dense is None or data is None or pointers is None:
+        return None
+    _check_integers(name, types, (2, 3))
+    return dense, data, pointers
 
 
 # ---------------------------------------------------------------- sparse_dense
@@ -88,11 +89,10 @@ SPARSE_DENSE = attrs("SparseDenseAttrs", boolean("sparse_lhs", False, "whether t
 
 
 def _dense_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
-    inputs = _dense_and_sparse(types)
+    inputs = _dense_and_sparse("nn.sparse_dense", types)
     if inputs is None:
         return None
     dense, data, pointers = inputs
-    _check_integers("nn.sparse_dense", types, (2, 3))
     if len(dense.shape) != 2:
         refuse("nn.sparse_dense: dense data must be a matrix", 0, found=dense)
     rows = _row_count("nn.sparse_dense", data, pointers)
@@ -197,11 +197,10 @@ def sparse_transpose(attrs: Attrs, data: Array, indices: Array, pointers: Array)
 
 
 def _add_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
-    inputs = _dense_and_sparse(types)
+    inputs = _dense_and_sparse("nn.sparse_add", types)
     if inputs is None:
         return None
     dense, data, pointers = inputs
-    _check_integers("nn.sparse_add", types, (2, 3))
     if len(dense.shape) != 2 or len(data.shape) != 1:
         refuse("nn.sparse_add adds a matrix and one in compressed rows", 0, found=dense)
     rows = _row_count("nn.sparse_add", data, pointers)
@@ -236,11 +235,10 @@ def sparse_add(
 
 # ---------------------------------------------------------------- sparse_conv2d
 def _conv_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
-    inputs = _dense_and_sparse(types)
+    inputs = _dense_and_sparse("nn.sparse_conv2d", types)
     if inputs is None:
         return None
     dense, data, pointers = inputs
-    _check_integers("nn.sparse_conv2d", types, (2, 3))
     if len(dense.shape) != 4:
         refuse("nn.sparse_conv2d: dense data must be images", 0, expected="four dimensions", found=dense)
     if attrs.kernel_size not in ((1, 1), (3, 3)):

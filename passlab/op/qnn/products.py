@@ -123,7 +123,7 @@ batch_matmul = _quantized_product(
 
 
 # ---------------------------------------------------------------- conv2d
-def _output_channel(attrs: Attrs) -> int:
+def output_channel(attrs: Attrs) -> int:
     """Return the index of axis O in the layout of the weight, 0 if it has none."""
     return int(attrs.kernel_layout.index("O")) if "O" in attrs.kernel_layout else 0
 
@@ -132,7 +132,7 @@ conv2d = _quantized_product(
     "qnn.conv2d",
     "nn.conv2d",
     _WEIGHT_PARAMETERS,
-    _output_channel,
+    output_channel,
     "Convolve quantized `data` with a quantized `weight`; the padding represents zero.",
     python=Python(
         "data, kernel, input_zero_point, kernel_zero_point, input_scale, kernel_scale, kernel_size, "
@@ -161,7 +161,7 @@ conv2d_transpose = _quantized_product(
     "qnn.conv2d_transpose",
     "nn.conv2d_transpose",
     _WEIGHT_PARAMETERS,
-    _output_channel,
+    output_channel,
     "The transposed convolution of quantized `data` with a quantized `weight`.",
     python=Python(
         "data, weight, input_zero_point, kernel_zero_point, input_scale, kernel_scale, strides=(1, "

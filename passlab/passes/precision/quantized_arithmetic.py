@@ -19,6 +19,7 @@ from passlab.op import make
 from passlab.op.declare import field_of
 from passlab.op.dtypes import Array, array_dtype
 from passlab.op.fixed_point import FRACTION_BITS
+from passlab.op.qnn.products import output_channel
 from passlab.op.qnn.scales import along, fixed_point
 from passlab.rewriting.dimensions import expand_to_axis
 
@@ -219,10 +220,6 @@ def _products(plain: str, channel: Callable[[Any], int]) -> Rule:
     return _rule(build)
 
 
-def _output_channel(attrs: Any) -> int:
-    return int(attrs.kernel_layout.index("O")) if "O" in attrs.kernel_layout else 0
-
-
 # ---------------------------------------------------------------- functions of each number
 def _table(name: str) -> Rule:
     """Return the rule of an elementwise function of 8-bit data: a table of its 256 values, computed now."""
@@ -270,8 +267,8 @@ RULES: dict[str, Rule] = {
     "qnn.avg_pool2d": _rule(_avg_pool),
     "qnn.batch_matmul": _products("nn.batch_matmul", lambda attrs: -1),
     "qnn.concatenate": _rule(_concatenate),
-    "qnn.conv2d": _products("nn.conv2d", _output_channel),
-    "qnn.conv2d_transpose": _products("nn.conv2d_transpose", _output_channel),
+    "qnn.conv2d": _products("nn.conv2d", output_channel),
+    "qnn.conv2d_transpose": _products("nn.conv2d_transpose", output_channel),
     "qnn.dense": _products("nn.dense", lambda attrs: 0),
     "qnn.dequantize": _rule(_dequantize),
     "qnn.mul": _rule(_product),

@@ -9,7 +9,7 @@ from passlab.errors import Diagnostic, RunError
 from passlab.infer import infer_module
 from passlab.ir.expr import Call, Constant, Expr, Function, GlobalVar, Tuple, TupleGetItem, Var
 from passlab.ir.module import IRModule
-from passlab.ir.op import Op
+from passlab.ir.op import Op, op_name
 from passlab.ir.types import TensorType
 from passlab.ir.variables import free_vars
 from passlab.ir.walk import children, make_lets, post_order, rewrite, substitute
@@ -22,7 +22,7 @@ class NotIntegralError(RunError, AssertionError):
 
 
 def _is_conversion(node: Expr) -> bool:
-    return isinstance(node, Call) and isinstance(node.op, Op) and node.op.name in CONVERSIONS
+    return op_name(node) in CONVERSIONS
 
 
 def partition_conversions(mod: IRModule, quantized_dtypes: Collection[str], ensure_fully_integral: bool) -> IRModule:

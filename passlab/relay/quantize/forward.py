@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from passlab.ir.expr import Call, Expr, Function, Tuple, TupleGetItem
-from passlab.ir.op import Op, Trait
+from passlab.ir.op import Op, Trait, is_op_call
 from passlab.ir.walk import post_order, rebuild
 
 Rule = Callable[[Call, list[Any]], Any]
@@ -62,7 +62,7 @@ def _forward(node: Expr, values: Mapping[Expr, Any], rules: Mapping[str, Rule]) 
         return [write(field) if isinstance(field, list) else field for field in fields]
     if isinstance(node, TupleGetItem) and isinstance(values[node.tuple_value], list):
         return values[node.tuple_value][node.index]
-    if isinstance(node, Call) and isinstance(node.op, Op) and node.op.name in rules:
+    if is_op_call(node) and node.op.name in rules:
         result = rules[node.op.name](node, [values[arg] for arg in node.args])
         if result is not None:
             return result

@@ -19,7 +19,7 @@ from passlab.relay.quantize.annotating import SIMULATED, Annotator, QAnnotateKin
 from passlab.relay.quantize.calibration import find_scale_by_kl, find_scale_by_percentile, max_scale, power_of_two_scale
 from passlab.relay.quantize.config import QConfig, current_qconfig
 from passlab.relay.quantize.conversions import partition_conversions
-from passlab.relay.quantize.forward import rewrite_forward
+from passlab.relay.quantize.forward import Rule, rewrite_forward
 from passlab.relay.quantize.partitioning import PARTITION_RULES
 from passlab.relay.quantize.realizing import REALIZE_RULES, scalar
 from passlab.rewriting.parameters import bind_params
@@ -39,11 +39,14 @@ def prerequisite_optimize(mod: IRModule, params: Mapping[str, Any] | None = None
 
 def partition() -> Pass:
     """Return the pass that inserts hints where the results of a layer are narrowed."""
+    return _forward_pass("QuantizePartition", PARTITION_RULES)
 
+
+def _forward_pass(name: str, rules: Mapping[str, Rule]) -> Pass:
     def transform(func: Function, mod: IRModule, ctx: PassContext) -> Function:
-        return rewrite_forward(func, PARTITION_RULES)
+        return rewrite_forward(func, rules)
 
-    result: Pass = function_pass(transform, opt_level=1, name="QuantizePartition")
+    result: Pass = function_pass(transform, opt_level=1, name=name)
     return result
 
 
@@ -61,12 +64,7 @@ def annotate() -> Pass:
 
 def realize() -> Pass:
     """Return the pass that replaces `simulated_quantize` by integer arithmetic."""
-
-    def transform(func: Function, mod: IRModule, ctx: PassContext) -> Function:
-        return rewrite_forward(func, REALIZE_RULES)
-
-    result: Pass = function_pass(transform, opt_level=1, name="QuantizeRealize")
-    return result
+    return _forward_pass("QuantizeRealize", REALIZE_RULES)
 
 
 def calibrate(dataset: Dataset | None = None) -> Callable[[IRModule, PassContext], IRModule]:

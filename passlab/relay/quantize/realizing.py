@@ -10,8 +10,8 @@ import numpy as np
 
 from passlab.ir.expr import Call, Constant, Expr, Tuple
 from passlab.ir.op import Op
-from passlab.ir.types import TensorType
 from passlab.op import make
+from passlab.op.chain import dtype_of
 from passlab.op.fixed_point import FRACTION_BITS
 from passlab.op.qnn.scales import fixed_point
 from passlab.relay.quantize.annotating import SIMULATED
@@ -79,12 +79,6 @@ def _enlarge(data: Expr, scale: float, smaller: float, dtype: str) -> Expr:
     return make("cast", _fixed_point_product(make("cast", data, dtype="int64"), factor), dtype=dtype)
 
 
-def _dtype(call: Call) -> str:
-    ty = call.checked_type
-    assert isinstance(ty, TensorType)
-    return ty.dtype
-
-
 def _attrs(call: Call) -> dict[str, Any]:
     return {} if call.attrs is None else dict(call.attrs.items())
 
@@ -93,8 +87,8 @@ def _quantize(call: Call, args: list[Any]) -> Integers:
     scale, low, high = (float(arg.data) for arg in args[1:])
     data = args[0]
     if not isinstance(data, Integers):
-        steps = make("round", make("multiply", data, scalar(1 / scale, _dtype(call))))
-        return Integers(make("clip", steps, a_min=low, a_max=high), scale, _dtype(call))
+        steps = make("round", make("multiply", data, scalar(1 / scale, dtype_of(call))))
+        return Integers(make("clip", steps, a_min=low, a_max=high), scale, dtype_of(call))
     expr = data.expr
     if data.scale != scale:
         expr = _rescale(data, scale)
@@ -204,14 +198,14 @@ def _hint(call: Call, args: list[Any]) -> Integers | None:
     return Integers(args[0].cast(dtype), args[0].scale, dtype)
 
 
-def _with_float_dtype(rule: Rule) -> Rule:
+def _with_floatdtype_of(rule: Rule) -> Rule:
     """Return a rule that stores in its integers the dtype of the floats they represent."""
 
     @functools.wraps(rule)
     def realize(call: Call, args: list[Any]) -> object:
         result = rule(call, args)
         if isinstance(result, Integers):
-            result.float_dtype = _dtype(call)
+            result.float_dtype = dtype_of(call)
         return result
 
     return realize
@@ -229,4 +223,4 @@ _RULES: dict[str, Rule] = {
     **dict.fromkeys(("nn.avg_pool2d", "nn.global_avg_pool2d"), _follow_as_activation),
     "annotation.cast_hint": _hint,
 }
-REALIZE_RULES = {name: _with_float_dtype(rule) for name, rule in _RULES.items()}
+REALIZE_RULES = {name: _with_floatdtype_of(rule) for name, rule in _RULES.items()}
