@@ -111,12 +111,16 @@ class OperatorRelation:
             return True
         if result is None:
             return False
-        try:
-            unify(solver, self.out, result)
-        except MismatchError as mismatch:
-            expected = solver.resolve(self.out)
-            self.reporter.report.error(diagnose.mismatch(mismatch, expected, result, self.call.span))
+        _unify_result(solver, self.reporter.report, self.out, result, self.call.span)
         return not solver.is_open(result)
+
+
+def _unify_result(solver: Solver, report: FindingReporter, out: Type, result: Type, place: Place | None) -> None:
+    """Unify the expected type of a result with its actual type; a conflict is reported at `place`."""
+    try:
+        unify(solver, out, result)
+    except MismatchError as mismatch:
+        report.error(diagnose.mismatch(mismatch, solver.resolve(out), solver.resolve(result), place))
 
 
 class Projection:
@@ -145,13 +149,12 @@ class Projection:
         if type(source) is IncompleteType:
             return False
         try:
-            unify(self.solver, self.out, project(self.node, source))
-        except MismatchError as mismatch:
-            resolved = self.solver.resolve(source)
-            self.report.error(diagnose.mismatch(mismatch, self.solver.resolve(self.out), resolved, self.node.span))
+            element = project(self.node, source)
         except PasslabError as error:
             for finding in error.diagnostics:
                 self.report.error(finding)
+        else:
+            _unify_result(self.solver, self.report, self.out, element, self.node.span)
         return True
 
 
@@ -207,9 +210,5 @@ class Instance:
         if self.solver.free_unknowns((self.source,)):
             return False
         result = map_type(self.solver.resolve(self.source), self.replacements.get)
-        try:
-            unify(self.solver, self.out, result)
-        except MismatchError as mismatch:
-            expected, actual = self.solver.resolve(self.out), self.solver.resolve(result)
-            self.report.error(diagnose.mismatch(mismatch, expected, actual, self.place))
+        _unify_result(self.solver, self.report, self.out, result, self.place)
         return True

@@ -60,22 +60,14 @@ compiler_begin = _mark(
     "annotation.compiler_begin",
     "Mark a value that enters a region for another compiler.",
     COMPILER,
-    edge_cases=(
-        'annotation.compiler_begin(%x: (2, 3), compiler="c")',
-        'annotation.compiler_begin(%x: (), compiler="c")',
-        'annotation.compiler_begin(%x: (0, 3), compiler="c")',
-    ),
+    edge_cases=on_one("annotation.compiler_begin", 'compiler="c"'),
     example='annotation.compiler_begin(%x, compiler="dnnl")',
 )
 compiler_end = _mark(
     "annotation.compiler_end",
     "Mark a value that leaves a region for another compiler.",
     COMPILER,
-    edge_cases=(
-        'annotation.compiler_end(%x: (2, 3), compiler="c")',
-        'annotation.compiler_end(%x: (), compiler="c")',
-        'annotation.compiler_end(%x: (0, 3), compiler="c")',
-    ),
+    edge_cases=on_one("annotation.compiler_end", 'compiler="c"'),
     example='annotation.compiler_end(%x, compiler="dnnl")',
 )
 stop_fusion = _mark(
@@ -103,11 +95,7 @@ cast_hint = _mark(
     "Hint that a tensor may be kept in a smaller dtype; its values do not change.",
     attrs("CastHintAttrs", dtype("dtype", doc="the sufficient dtype")),
     shapes="S -> S",
-    edge_cases=(
-        'annotation.cast_hint(%x: (2, 3), dtype="int8")',
-        'annotation.cast_hint(%x: (), dtype="int8")',
-        'annotation.cast_hint(%x: (0, 3), dtype="int8")',
-    ),
+    edge_cases=on_one("annotation.cast_hint", 'dtype="int8"'),
     example='annotation.cast_hint(%x, dtype="int8")',
     layout=layout_rules.elementwise,
 )
@@ -228,13 +216,8 @@ on_device = _mark(
         src_device=as_virtual_device,
         dst_device=as_virtual_device,
     ),
-    shapes="S -> S",
     source="Relay",
-    edge_cases=(
-        "device_copy(%x: (2, 3), src_virtual_device=None, dst_virtual_device=None)",
-        "device_copy(%x: (), src_virtual_device=None, dst_virtual_device=None)",
-        "device_copy(%x: (0, 3), src_virtual_device=None, dst_virtual_device=None)",
-    ),
+    edge_cases=on_one("device_copy", "src_virtual_device=None, dst_virtual_device=None"),
     example="device_copy(%x, src_virtual_device=None, dst_virtual_device=None)",
     layout=layout_rules.elementwise,
 )

@@ -66,9 +66,10 @@ def program(edge: str, dtype: str = "float32") -> EdgeProgram:
     return EdgeProgram(f'#[version = "0.0.5"]\ndef @main({params}) {{\n  {call}\n}}', tuple(variables))
 
 
-def on_one(name: str) -> tuple[str, ...]:
-    """The edge cases of an operator on single elements of one tensor."""
-    return (f"{name}(%x: (2, 3))", f"{name}(%x: ())", f"{name}(%x: (0, 3))", f"{name}(%x: (7))")
+def on_one(name: str, attributes: str = "") -> tuple[str, ...]:
+    """The edge cases of an operator on single elements of one tensor, with these attributes."""
+    end = f", {attributes})" if attributes else ")"
+    return tuple(f"{name}(%x: {shape}{end}" for shape in ("(2, 3)", "()", "(0, 3)", "(7)"))
 
 
 def on_two(name: str) -> tuple[str, ...]:

@@ -406,7 +406,6 @@ def _bound_in_dtype(value: float, dtype: np.dtype[Any]) -> Any:
     python=Python("a, a_min, a_max", names={"a": "data"}),
     gradient=_clip_grad,
     warns=True,
-    shapes="S -> S",
     source="np.clip",
     edge_cases=(
         "clip(%x: (2, 3), a_min=-1f, a_max=2f)",

@@ -18,6 +18,7 @@ from passlab.ir.types import FuncType, GlobalTypeVar, IncompleteType, TensorType
 from passlab.op.chain import gradient_by, zero_gradient
 from passlab.op.declare import Python, operator
 from passlab.op.dtypes import Array
+from passlab.op.edge_cases import on_one
 from passlab.op.fields import anything, attrs, dims, dtype, expression
 from passlab.op.no_gradient import MACHINE_INSTRUCTION
 from passlab.op.relations import product, refuse, tensor
@@ -170,11 +171,7 @@ shape_of = operator(
     doc="The shape of a tensor as a vector, as an instruction.",
     shapes="(d0, ..., dn) -> (n + 1)",
     source="ndarray.shape",
-    edge_cases=(
-        'vm.shape_of(%x: (2, 3), dtype="int64")',
-        'vm.shape_of(%x: (), dtype="int64")',
-        'vm.shape_of(%x: (0, 3), dtype="int64")',
-    ),
+    edge_cases=on_one("vm.shape_of", 'dtype="int64"'),
     example='vm.shape_of(%x, dtype="int64")',
 )(shape_of_array)
 

@@ -82,15 +82,17 @@ def scatter_elements(orig: OpCall, grad: Expr, reduction: str) -> list[Expr]:
 def scatter_nd(orig: OpCall, grad: Expr) -> list[Expr]:
     """The gradients of data, indices (zero) and updates."""
     indices, updates = orig.args[1:]
+    data_grad, update_grad = _scatter_gradients(orig, updates, grad, attrs_of(orig)["mode"], *_access_by_nd(indices))
+    return [data_grad, call("zeros_like", indices), update_grad]
+
+
+def _access_by_nd(indices: Expr) -> tuple[Scatter, Gather]:
+    """Return the functions that write and read at the indices of `scatter_nd`."""
 
     def scatter(target: Expr, values: Expr, mode: str) -> Expr:
         return call("scatter_nd", target, indices, values, mode=mode)
 
-    def gather(source: Expr) -> Expr:
-        return call("gather_nd", source, indices)
-
-    data_grad, update_grad = _scatter_gradients(orig, updates, grad, attrs_of(orig)["mode"], scatter, gather)
-    return [data_grad, call("zeros_like", indices), update_grad]
+    return scatter, lambda source: call("gather_nd", source, indices)
 
 
 def sparse_to_dense(orig: OpCall, grad: Expr) -> list[Expr]:
@@ -100,13 +102,7 @@ def sparse_to_dense(orig: OpCall, grad: Expr) -> list[Expr]:
     count = sizes[0] if sizes else 1
     indices = call("transpose", reshape_to(rows, (count, rank)), axes=[1, 0])
     grad_like = call("reshape_like", grad, orig)
-
-    def scatter(target: Expr, updates: Expr, mode: str) -> Expr:
-        return call("scatter_nd", target, indices, updates, mode=mode)
-
-    def gather(source: Expr) -> Expr:
-        return call("gather_nd", source, indices)
-
+    scatter, gather = _access_by_nd(indices)
     used = infer_types(call("broadcast_to", values, shape=(count,)))
     default_grad, value_grad = _scatter_gradients(call("copy", orig), used, grad_like, "update", scatter, gather)
     rest = [call("zeros_like", arg) for arg in orig.args[3:]]

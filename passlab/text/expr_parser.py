@@ -6,6 +6,8 @@ Operators bind as in Relay: projection and call, then `* /`, `+ -`, `< <= > >=`,
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from passlab import limits
@@ -48,14 +50,14 @@ class ExprParser:
         self.attrs = AttrParser(cursor, scopes)
         self.patterns = PatternParser(cursor, scopes, types, self.attrs)
         self.flat = FlatParser(cursor, scopes, self.attrs, self.patterns)
-        self._primaries = {
+        self._primaries: dict[str, Callable[[], Parse]] = {
             "(": self._parentheses,
             "fn": self._function_literal,
             "if": self._if,
             "match": self._match,
             "match?": self._match,
-            "ref": self._ref,
-            "ref_read": self._ref_read,
+            "ref": partial(self._reference, RefCreate),
+            "ref_read": partial(self._reference, RefRead),
             "ref_write": self._ref_write,
         }
 
@@ -375,21 +377,13 @@ class ExprParser:
         false_branch = yield self._block()
         return If(cond, true_branch, false_branch, self.cursor.span_from(first))
 
-    def _ref(self) -> Parse:
+    def _reference(self, kind: type[RefCreate] | type[RefRead]) -> Parse:
         first = self.cursor.i
         self.cursor.i += 1
         self.cursor.expect("(")
-        value = yield self.body()
+        operand = yield self.body()
         self.cursor.expect(")")
-        return RefCreate(value, self.cursor.span_from(first))
-
-    def _ref_read(self) -> Parse:
-        first = self.cursor.i
-        self.cursor.i += 1
-        self.cursor.expect("(")
-        ref = yield self.body()
-        self.cursor.expect(")")
-        return RefRead(ref, self.cursor.span_from(first))
+        return kind(operand, self.cursor.span_from(first))
 
     def _ref_write(self) -> Parse:
         first = self.cursor.i

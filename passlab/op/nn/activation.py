@@ -16,6 +16,7 @@ from passlab.op import layout_rules
 from passlab.op.chain import Gradient
 from passlab.op.declare import Python, operator
 from passlab.op.dtypes import Array, as_array, is_float
+from passlab.op.edge_cases import on_one
 from passlab.op.fields import attrs, integer, number
 from passlab.op.nn import gradients
 from passlab.op.nn.arithmetic import BLAS, cast_result, result_array
@@ -32,9 +33,7 @@ _ROW = 8192  # elements; NumPy's buffer size, so that it iterates over such rows
     level=1,
     warns=True,
     gradient=gradients.relu,
-    shapes="S -> S",
     source="Nair and Hinton (2010)",
-    edge_cases=("nn.relu(%x: (2, 3))", "nn.relu(%x: ())", "nn.relu(%x: (0, 3))"),
     example="nn.relu(%x)",
     layout=layout_rules.elementwise,
     precision=Precision.FOLLOW,
@@ -70,13 +69,8 @@ def _zeros(dtype: np.dtype[Any]) -> Array:
     warns=True,
     python=Python("data, alpha=0.01"),
     gradient=gradients.leaky_relu,
-    shapes="S -> S",
     source="Maas et al. (2013)",
-    edge_cases=(
-        "nn.leaky_relu(%x: (2, 3), alpha=0.1f)",
-        "nn.leaky_relu(%x: (), alpha=0.1f)",
-        "nn.leaky_relu(%x: (0, 3), alpha=0.1f)",
-    ),
+    edge_cases=on_one("nn.leaky_relu", "alpha=0.1f"),
     example="nn.leaky_relu(%x, alpha=0.1f)",
     layout=layout_rules.elementwise,
     precision=Precision.FOLLOW,
