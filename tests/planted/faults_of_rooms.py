@@ -134,7 +134,7 @@ MODULES = (
           QUANTIZED, _QNN, "QnnCanonicalizeOps", "qnn.dense"),
     Fault("halves go up whatever is asked", "rounding", _QUANTIZED, '    if rounding != "UPWARD":\n        below', '    if rounding == "":\n        below',
           dataflow('qnn.requantize(%x, 0.5f, 0, 1f, 0, rounding="TONEAREST", out_dtype="int8")', "%x: Tensor[(4, 4), int32]"), _QNN, "QnnCanonicalizeOps", "qnn.requantize"),
-    Fault("relu at zero and not at the zero point", "guard", _AFFINE, 'return make("maximum", arg, fold(nothing)), source', 'return make("maximum", arg, fold(make("zeros_like", nothing))), source',
+    Fault("relu at zero and not at the zero point", "guard", _AFFINE, 'return make("maximum", arg, fold(lowest)), source', 'return make("maximum", arg, fold(make("zeros_like", lowest))), source',
           _FAKE, "InferType, FakeQuantizationToInteger", "FakeQuantizationToInteger", "nn.relu|maximum|quantize|integer"),
     # ------------------------------------------------------------ regions, functions
     Fault("results of a region in reverse", "operands", "passes/external/partition_graph.py", "projections = iter([TupleGetItem(call, i) for i in range(len(flat))])",

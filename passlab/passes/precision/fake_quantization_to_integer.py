@@ -46,7 +46,7 @@ from passlab.transform.declare import standard_pass
 class FakeQuantizationToInteger(FunctionPass):
     """Rewrite the regions between `qnn.dequantize` and `qnn.quantize` to integer arithmetic.
 
-    Each operator in between needs a rule; a region with an operator that has none is left as it is, or raises
+    Each operator between them needs a rule; a region with an operator without a rule stays as it is, or raises
     `PassError` with `hard_fail`. With `use_qat`, single operators whose arguments are all dequantized are rewritten,
     too, and their results dequantized. `optional_qnn_ops` names operators whose less exact rules may be used
     (nn.softmax).
@@ -67,9 +67,9 @@ class FakeQuantizationToInteger(FunctionPass):
         name = op_name(call)
         if not name:
             return None
-        own = call.op.spec.extra.get("FTVMFakeQuantizationToInteger")
-        if own is not None:
-            return own  # type: ignore[no-any-return]
+        registered = call.op.spec.extra.get("FTVMFakeQuantizationToInteger")
+        if registered is not None:
+            return registered  # type: ignore[no-any-return]
         return rule_of(call) or (OPTIONAL.get(name) if name in (self.optional_qnn_ops or ()) else None)
 
     def _region(self, post: Expr, types: NodeTypes) -> Expr:
@@ -159,7 +159,7 @@ class FakeQuantizationToInteger(FunctionPass):
         )
         try:
             out, params = rule(result, region)
-        except NotImplementedError as error:  # what a user's rule raises for a call that it does not cover
+        except NotImplementedError as error:  # raised by a user's rule for a call that it does not cover
             raise NoIntegerFormError(f"the rule for `{call.op}` does not cover it: {error}") from error
         region.quantization[out] = params
         return out  # type: ignore[no-any-return]
@@ -173,7 +173,7 @@ def _dequantize(call: OpCall, types: NodeTypes) -> QuantParams:
 
 
 def _inner(order: Sequence[Expr]) -> set[Expr]:
-    """Return the nodes of a region, children first, that an operator reads that does not commute with quantizing."""
+    """Return the nodes that are read by operators that do not commute with quantizing; `order` lists children first."""
     inner: set[Expr] = set()
     for node in reversed(order):
         if node in inner or not commutes(node):

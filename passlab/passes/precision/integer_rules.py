@@ -1,11 +1,11 @@
 """Integer forms of operators. An integer tensor represents the numbers `scale * (integer - zero_point)`.
 
-`rule_of` returns for an operator the function of (call on integers, region) that returns the integer expression and its
-quantization parameters. It raises `NoIntegerFormError` for a use of the operator without an integer form.
+`rule_of(call)` returns the rule of an operator. A rule takes a call on integers and its region, and returns an integer
+expression with its quantization parameters. It raises `NoIntegerFormError` for a call without an integer form.
 
-The numbers of a region are rounded and saturated once, as in the original: an operator gives its result in the scale of
-the region's result only where all that follows commutes with quantizing; everywhere else its integers are exact. Knows
-nothing of passes.
+The numbers of a region are rounded and saturated once, as in the original: an operator returns its result in the scale
+of the region's result only if all later operators commute with quantizing; all other integers are exact. Independent of
+the pass manager.
 """
 
 from __future__ import annotations
@@ -40,64 +40,64 @@ from passlab.passes.precision.quantized_region import (
 )
 from passlab.rewriting.constant_folding import fold
 
-Done = tuple[Expr, QuantParams | QuantParamsTuple]
-Rule = Callable[[OpCall, QuantizedRegion], Done]
+IntegerForm = tuple[Expr, QuantParams | QuantParamsTuple]
+Rule = Callable[[OpCall, QuantizedRegion], IntegerForm]
 
 
 # ---------------------------------------------------------------- rules
-def _quantize(call: OpCall, region: QuantizedRegion) -> Done:
+def _quantize(call: OpCall, region: QuantizedRegion) -> IntegerForm:
     source = region.of(call.args[0])
     attrs: Any = call.attrs
-    want = QuantParams(call.args[1], call.args[2], attrs.out_dtype, attrs.axis)
-    return converted(call.args[0], source, want), want
+    target = QuantParams(call.args[1], call.args[2], attrs.out_dtype, attrs.axis)
+    return converted(call.args[0], source, target), target
 
 
-def _keep(call: OpCall, region: QuantizedRegion) -> Done:
-    """Move elements, or choose among them."""
+def _keep(call: OpCall, region: QuantizedRegion) -> IntegerForm:
+    """Move elements, or select some of them."""
     return call, region.scalar(call.args[0])
 
 
-def _topk(call: OpCall, region: QuantizedRegion) -> Done:
+def _topk(call: OpCall, region: QuantizedRegion) -> IntegerForm:
     if call.attrs.ret_type != "values":
         raise NoIntegerFormError("topk with indices")
     return _keep(call, region)
 
 
-def _average(call: OpCall, region: QuantizedRegion) -> Done:
+def _average(call: OpCall, region: QuantizedRegion) -> IntegerForm:
     """Compute averages in int32 in the scale of the result, so that only the result is rounded."""
-    source, want = region.scalar(call.args[0]), region.wide()
+    source, target = region.scalar(call.args[0]), region.wide()
     attrs: Any = call.attrs
-    if getattr(attrs, "count_include_pad", False) and any(attrs.padding) and not is_zero(want.zero_point):
+    if getattr(attrs, "count_include_pad", False) and any(attrs.padding) and not is_zero(target.zero_point):
         raise NoIntegerFormError("zeros are averaged that are not the zero point")
     same = nearly_same(source, region.target())
-    data = make("cast", call.args[0], dtype="int32") if same else requantize(call.args[0], source, want)
-    return call.with_fields(args=(data, *call.args[1:])), want
+    data = make("cast", call.args[0], dtype="int32") if same else requantize(call.args[0], source, target)
+    return call.with_fields(args=(data, *call.args[1:])), target
 
 
-def _narrow_average(call: OpCall, region: QuantizedRegion) -> Done:
+def _narrow_average(call: OpCall, region: QuantizedRegion) -> IntegerForm:
     """Like `_average`, but in the dtype of the result if the argument has its scale."""
     out, wide = _average(call, region)
     same = nearly_same(region.of(call.args[0]), region.target())
     return (make("cast", out, dtype=region.target().dtype), region.target()) if same else (out, wide)
 
 
-def _pool(call: OpCall, region: QuantizedRegion) -> Done:
+def _pool(call: OpCall, region: QuantizedRegion) -> IntegerForm:
     """Like `_average`, but in the dtype of the result."""
     out, wide = _average(call, region)
-    want = region.target()
-    if want.dtype == "int32":
+    target = region.target()
+    if target.dtype == "int32":
         return out, wide
-    ends = np.iinfo(want.dtype)
-    return make("cast", make("clip", out, a_min=float(ends.min), a_max=float(ends.max)), dtype=want.dtype), want
+    ends = np.iinfo(target.dtype)
+    return make("cast", make("clip", out, a_min=float(ends.min), a_max=float(ends.max)), dtype=target.dtype), target
 
 
-def _resize(call: OpCall, region: QuantizedRegion) -> Done:
+def _resize(call: OpCall, region: QuantizedRegion) -> IntegerForm:
     if call.attrs.method == "nearest_neighbor" or nearly_same(region.of(call.args[0]), region.target()):
         return _keep(call, region)
     return _average(call, region)
 
 
-def _bias_add(call: OpCall, region: QuantizedRegion) -> Done:
+def _bias_add(call: OpCall, region: QuantizedRegion) -> IntegerForm:
     """Add in int32. A bias that no integers represent in the scale of the data is rounded there."""
     data, bias = call.args
     data, source = _center(data, region.of(data), region)
@@ -106,15 +106,15 @@ def _bias_add(call: OpCall, region: QuantizedRegion) -> Done:
             _check_is_finer(source, region.target())
         bias = quantized(bias, source, axis=0)
     else:
-        bias, own = _center(bias, replace(region.of(bias), axis=0), region)
-        if not nearly_same(replace(source, axis=0), own):
+        bias, bias_params = _center(bias, replace(region.of(bias), axis=0), region)
+        if not nearly_same(replace(source, axis=0), bias_params):
             _check_is_finer(source, region.target())
-            bias = requantize(bias, own, source)
+            bias = requantize(bias, bias_params, source)
     return call.with_fields(args=(data, bias)), source
 
 
 def _check_is_finer(source: QuantParams, result: QuantParams) -> None:
-    """Raise `NoIntegerFormError` unless what is rounded in one scale is rounded by at most a level of the result."""
+    """Raise `NoIntegerFormError` unless the scale of `source` is at most that of the result."""
     one, other = fold(source.scale), fold(result.scale)
     if type(one) is not Constant or type(other) is not Constant or one.data.max() > other.data.min():
         raise NoIntegerFormError("a bias is rounded in a coarser scale than the result")
@@ -129,18 +129,18 @@ def _center(expr: Expr, source: QuantParams, region: QuantizedRegion) -> tuple[E
     return make("subtract", make("cast", expr, dtype="int32"), make("cast", shift, dtype="int32")), wide
 
 
-def _product(call: OpCall, region: QuantizedRegion, op: str, axis: int, **attrs: Any) -> Done:
-    """A convolution or matrix product in int32; its scale is the product of the scales, its zero point 0."""
+def _product(call: OpCall, region: QuantizedRegion, op: str, axis: int, **attrs: Any) -> IntegerForm:
+    """Return a convolution or matrix product in int32; its scale is the product of the scales, its zero point 0."""
     (x, w), (a, b) = call.args, (region.scalar(call.args[0]), region.of(call.args[1]))
     if "int32" in (a.dtype, b.dtype):
-        raise NoIntegerFormError("a product of sums is no int32")
+        raise NoIntegerFormError("a product of sums may overflow int32")
     out = make(op, x, w, a.zero_point, b.zero_point, a.scale, b.scale, **{**attrs, "out_dtype": "int32"})
     scale = fold(make("multiply", a.scale, b.scale))
     zero = fold(make("cast", make("zeros_like", scale), dtype="int32"))
     return out, QuantParams(scale, zero, "int32", axis)
 
 
-def _conv(call: OpCall, region: QuantizedRegion) -> Done:
+def _conv(call: OpCall, region: QuantizedRegion) -> IntegerForm:
     attrs = dict(call.attrs.items())
     layout = parse_layout(attrs["out_layout"] or attrs["data_layout"])
     axes = layout.axes if layout is not None else ""
@@ -149,31 +149,33 @@ def _conv(call: OpCall, region: QuantizedRegion) -> Done:
     return _product(call, region, f"qnn.{call.op.name.removeprefix('nn.')}", axes.index("C"), **attrs)
 
 
-def _dense(call: OpCall, region: QuantizedRegion) -> Done:
+def _dense(call: OpCall, region: QuantizedRegion) -> IntegerForm:
     return _product(call, region, "qnn.dense", 1, **dict(call.attrs.items()))
 
 
-def _batch_matmul(call: OpCall, region: QuantizedRegion) -> Done:
+def _batch_matmul(call: OpCall, region: QuantizedRegion) -> IntegerForm:
     region.scalar(call.args[1])
     return _product(call, region, "qnn.batch_matmul", region.of(call.args[0]).axis, **dict(call.attrs.items()))
 
 
-def _concatenate(call: OpCall, region: QuantizedRegion) -> Done:
+def _concatenate(call: OpCall, region: QuantizedRegion) -> IntegerForm:
     whole = region.quantization.get(call.args[0])
     if not isinstance(whole, QuantParamsTuple):
         raise NoIntegerFormError("an argument is not quantized")
     attrs: Any = call.attrs
     fields = [region.check_scalar(field) for field in whole.fields]
-    if not region.is_last and all(nearly_same(fields[0], t) for t in fields):
+    if not region.is_last and all(nearly_same(fields[0], field) for field in fields):
         return call, fields[0]
-    want = region.target()
-    if any(t.dtype != want.dtype for t in fields):
+    target = region.target()
+    if any(field.dtype != target.dtype for field in fields):
         raise NoIntegerFormError("tensors of several dtypes are joined")
-    scales, zeros = Tuple([t.scale for t in fields]), Tuple([t.zero_point for t in fields])
-    return make("qnn.concatenate", call.args[0], scales, zeros, want.scale, want.zero_point, axis=attrs.axis), want
+    scales, zeros = Tuple([field.scale for field in fields]), Tuple([field.zero_point for field in fields])
+    return make(
+        "qnn.concatenate", call.args[0], scales, zeros, target.scale, target.zero_point, axis=attrs.axis
+    ), target
 
 
-def _split(call: OpCall, region: QuantizedRegion) -> Done:
+def _split(call: OpCall, region: QuantizedRegion) -> IntegerForm:
     source, sections = region.scalar(call.args[0]), call.attrs.indices_or_sections
     count = sections if isinstance(sections, int) else len(sections) + 1
     return call, QuantParamsTuple((source,) * count)
@@ -191,12 +193,12 @@ def _spread(value: Expr, like: QuantParams, region: QuantizedRegion, arg: Expr) 
     return make("reshape", make("broadcast_to", value, shape=list(scale.shape)), newshape=shape)
 
 
-def _clamp(call: OpCall, region: QuantizedRegion) -> Done:
+def _clamp(call: OpCall, region: QuantizedRegion) -> IntegerForm:
     arg, source = call.args[0], region.of(call.args[0])
     attrs: Any = call.attrs
-    if attrs is None:  # from zero on
-        nothing = make("cast", _spread(source.zero_point, source, region, arg), dtype=source.dtype)
-        return make("maximum", arg, fold(nothing)), source
+    if attrs is None:  # relu
+        lowest = make("cast", _spread(source.zero_point, source, region, arg), dtype=source.dtype)
+        return make("maximum", arg, fold(lowest)), source
     if not _bounds_are_exact(attrs, source):
         arg, source = converted(arg, source, region.target()), region.target()
     scale, zero = fold(source.scale), fold(source.zero_point)
@@ -226,18 +228,18 @@ def _nearest(value: float) -> int:
     return math.floor(value + 0.5)
 
 
-def _pad(call: OpCall, region: QuantizedRegion) -> Done:
+def _pad(call: OpCall, region: QuantizedRegion) -> IntegerForm:
     (arg, value), source = call.args, region.of(call.args[0])
     if value in region.quantization:
-        own = region.of(value)
-        want = source if nearly_same(own, source) else region.target()
-        value = converted(value, own, want)
+        params = region.of(value)
+        target = source if nearly_same(params, source) else region.target()
+        value = converted(value, params, target)
     elif type(value) is Constant:
-        want = source if represents(source, value) else region.target()
-        value = quantized(value, want)
+        target = source if represents(source, value) else region.target()
+        value = quantized(value, target)
     else:
         raise NoIntegerFormError("the padding value is not known")
-    return call.with_fields(args=(converted(arg, source, want), value)), want
+    return call.with_fields(args=(converted(arg, source, target), value)), target
 
 
 Side = tuple[Expr, QuantParams]
@@ -246,7 +248,8 @@ Side = tuple[Expr, QuantParams]
 def _sides(call: OpCall, region: QuantizedRegion) -> tuple[Side, Side]:
     """Return both operands of a binary call with their quantization.
 
-    A floating constant is quantized like the other operand if that represents it, a number else in a scale of its own.
+    A floating constant is quantized with the parameters of the other operand if these represent it; any other number
+    has a scale of its own.
     """
     quantizations = [p for p in map(region.quantization.get, call.args) if isinstance(p, QuantParams)]
     if not quantizations:
@@ -271,17 +274,17 @@ def _own_scale(value: Constant, dtype: str) -> QuantParams:
 
 
 def _binary(op: str) -> Rule:
-    def rule(call: OpCall, region: QuantizedRegion) -> Done:
+    def rule(call: OpCall, region: QuantizedRegion) -> IntegerForm:
         (left, a), (right, b) = _sides(call, region)
         dtypes = {a.dtype, b.dtype}
         if op == "qnn.add" and dtypes == {"int32"} and nearly_same(a, b) and is_zero(a.zero_point):
             return make("add", left, right), a  # a sum after a convolution, whose scale may be a vector
         if op == "qnn.mul" and "int32" in dtypes:
             raise NoIntegerFormError("a product of sums may overflow int32")
-        want = region.target() if region.is_last else _exact_result(op, a, b)
-        if dtypes != {want.dtype}:
+        target = region.target() if region.is_last else _exact_result(op, a, b)
+        if dtypes != {target.dtype}:
             left, right = (make("cast", side, dtype="int32") for side in (left, right))
-            want = replace(want, dtype="int32")
+            target = replace(target, dtype="int32")
         result = make(
             op,
             left,
@@ -290,12 +293,12 @@ def _binary(op: str) -> Rule:
             a.zero_point,
             b.scale,
             b.zero_point,
-            want.scale,
-            want.zero_point,
+            target.scale,
+            target.zero_point,
             lhs_axis=a.axis,
             rhs_axis=b.axis,
         )
-        return result, want
+        return result, target
 
     return rule
 
@@ -308,21 +311,21 @@ def _exact_result(op: str, a: QuantParams, b: QuantParams) -> QuantParams:
     return QuantParams(scale, Constant(np.int32(0)), "int32")
 
 
-def _in_one_scale(call: OpCall, region: QuantizedRegion) -> Done:
+def _in_one_scale(call: OpCall, region: QuantizedRegion) -> IntegerForm:
     (left, a), (right, b) = _sides(call, region)
-    want = region.target() if region.is_last or not nearly_same(a, b) else a
-    left = left if identical(a, want) else requantize(left, a, want)
-    right = right if identical(b, want) else requantize(right, b, want)
-    return call.with_fields(args=(left, right)), want
+    target = region.target() if region.is_last or not nearly_same(a, b) else a
+    left = left if identical(a, target) else requantize(left, a, target)
+    right = right if identical(b, target) else requantize(right, b, target)
+    return call.with_fields(args=(left, right)), target
 
 
 def _unary(op: str) -> Rule:
-    def rule(call: OpCall, region: QuantizedRegion) -> Done:
-        source, want = region.scalar(call.args[0]), region.target()
-        if source.dtype != want.dtype:
+    def rule(call: OpCall, region: QuantizedRegion) -> IntegerForm:
+        source, target = region.scalar(call.args[0]), region.target()
+        if source.dtype != target.dtype:
             raise NoIntegerFormError(f"`{op}` changes no dtype")
         attrs = dict(call.attrs.items()) if call.attrs is not None else {}
-        return make(op, call.args[0], source.scale, source.zero_point, want.scale, want.zero_point, **attrs), want
+        return make(op, call.args[0], source.scale, source.zero_point, target.scale, target.zero_point, **attrs), target
 
     return rule
 
@@ -345,7 +348,7 @@ RULES: dict[str, Rule] = {
     **{name: _unary(f"qnn.{name}") for name in ("sqrt", "rsqrt", "exp", "erf", "sigmoid", "tanh", "log", "abs")},
     "nn.leaky_relu": _unary("qnn.leaky_relu"),
 }  # fmt: skip
-# What commutes with rounding and saturating each element: it moves elements, chooses among them, or limits them.
+# Operators that commute with rounding and saturating each element: they move, select or limit elements.
 COMMUTES = {
     name for name, rule in RULES.items() if rule in (_quantize, _keep, _topk, _split, _pad, _concatenate, _in_one_scale)
 }
@@ -353,7 +356,7 @@ OPTIONAL: dict[str, Rule] = {"nn.softmax": _unary("qnn.softmax")}
 
 
 def rule_of(call: OpCall, alone: bool = False) -> Rule | None:
-    """Return the integer form of an operator, None for one that has none; with `alone` of those of ALONE."""
+    """Return the rule of an operator, None if it has none; with `alone`, only a rule of ALONE."""
     if has_trait(call, Trait.CLAMPS):
         return _clamp
     return (ALONE if alone else RULES).get(call.op.name)

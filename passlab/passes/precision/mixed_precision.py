@@ -2,7 +2,7 @@
 
 Each operator call is ALWAYS, FOLLOW or NEVER short. A FOLLOW call becomes short if all its floating arguments are short
 already, or are variables and constants, which may be cast. Each value is cast once, and no cast is undone by a second
-one. Independent of the pass manager; the pass chooses types and reports.
+one. Independent of the pass manager; the pass chooses the type and reports errors.
 """
 
 from __future__ import annotations
@@ -78,9 +78,9 @@ class MixedPrecision:
 
     def _rebind(self, let: Let) -> None:
         """Give a let variable the current type of its value."""
-        old, now = let.value.checked_type_, self.types.of(self._new(let.value))
-        if now is not None and now is not old:
-            self._result[let.var] = Var(let.var.name_hint, now, let.var.span, let.var.virtual_device)
+        ty = self.types.of(self._new(let.value))
+        if ty is not None and ty is not let.value.checked_type_:
+            self._result[let.var] = Var(let.var.name_hint, ty, let.var.span, let.var.virtual_device)
 
     # ------------------------------------------------------------ nodes
     def _node(self, node: Expr) -> Expr:
@@ -89,8 +89,8 @@ class MixedPrecision:
         if type(node) is Function:
             return self._function(node)
         if type(node) is If:
-            yes, no = self._alike(node, [node.true_branch, node.false_branch])
-            return node.with_fields(cond=self._new(node.cond), true_branch=yes, false_branch=no)
+            true_branch, false_branch = self._with_one_type([node.true_branch, node.false_branch])
+            return node.with_fields(cond=self._new(node.cond), true_branch=true_branch, false_branch=false_branch)
         if type(node) is Match:
             return self._match(node)
         if type(node) is RefCreate:
@@ -121,24 +121,23 @@ class MixedPrecision:
         return function.with_fields(body=body, ret_type=function.ret_type if keeps else None)
 
     def _match(self, match: Match) -> Expr:
-        arms = self._alike(match, [c.rhs for c in match.clauses])
+        arms = self._with_one_type([c.rhs for c in match.clauses])
         data = self._new(match.data)
         if data is match.data and all(a is c.rhs for a, c in zip(arms, match.clauses, strict=True)):
             return match
         clauses = [Clause(c.lhs, arm, c.span) for c, arm in zip(match.clauses, arms, strict=True)]
         return Match(data, clauses, match.complete, match.span)
 
-    def _alike(self, node: Expr, branches: Sequence[Expr]) -> list[Expr]:
-        """Return branches of one type: their new types if they agree, else each cast back to its original type."""
-        now = [self._new(b) for b in branches]
-        if len({self.types.of(b) for b in now}) == 1:
-            return now
-        return [self._original(b) for b in branches]
+    def _with_one_type(self, branches: Sequence[Expr]) -> list[Expr]:
+        """Return branches of one type: the results if their types are equal, else each cast to its original type."""
+        results = [self._new(b) for b in branches]
+        equal = len({self.types.of(b) for b in results}) == 1
+        return results if equal else [self._original(b) for b in branches]
 
     def _original(self, pre: Expr) -> Expr:
         """Return the new form of a node, cast to its original type."""
-        want, now = pre.checked_type_, self._new(pre)
-        return now if want is None or now is pre else self._to_type(now, want)
+        ty, result = pre.checked_type_, self._new(pre)
+        return result if ty is None or result is pre else self._to_type(result, ty)
 
     # ------------------------------------------------------------ operators
     def _op_call(self, call: Call) -> Expr:
@@ -148,15 +147,15 @@ class MixedPrecision:
             short = all(self._can_be_short(a) for a in args)
             category = Precision.ALWAYS if short else Precision.NEVER
         self._name = f"{call.op.name} in {self.short}"  # type: ignore[attr-defined]
-        if category is Precision.NEVER or not self._may(args, call, accumulate):
+        if category is Precision.NEVER or not self._may_shorten(args, call, accumulate):
             self._name = ""
             return self._with_args(call, [self._original(a) for a in call.args], call.attrs)
         cast = [self._to_dtype(a, self.short) for a in args]
         output = self._with_args(call, cast, self._short_attrs(call, accumulate))
         return output if accumulate == result else self._to_dtype(output, result)
 
-    def _may(self, args: list[Expr], call: Call, accumulate: str) -> bool:
-        """Return whether a call may become short; computed only where that changes anything."""
+    def _may_shorten(self, args: list[Expr], call: Call, accumulate: str) -> bool:
+        """Return whether a call may become short; permission is needed only if that changes the call."""
         changes = self._short_attrs(call, accumulate) is not call.attrs
         return not (changes or any(map(self._changes, args))) or may_rewrite(self._name)
 
@@ -168,9 +167,9 @@ class MixedPrecision:
     def _category(self, call: Call) -> tuple[Precision, str, str]:
         """Return the category of a call, the dtype it accumulates in and the dtype of its result."""
         op: Any = call.op
-        own = op.spec.extra.get("FTVMMixedPrecisionConversionType")
-        if own is not None:
-            kind, accumulate, result = own(call, self.short)
+        registered = op.spec.extra.get("FTVMMixedPrecisionConversionType")
+        if registered is not None:
+            kind, accumulate, result = registered(call, self.short)
             return Precision(int(kind)), str(accumulate), str(result)
         kind = op.spec.precision
         if kind is None:  # an unknown operator counts as FOLLOW
@@ -188,8 +187,8 @@ class MixedPrecision:
 
     def _short_attrs(self, call: Call, dtype: str) -> Attrs | None:
         attrs: Attrs | None = call.attrs
-        own = call.checked_type_
-        if attrs is None or (own is not None and not any(map(is_float_name, _dtypes(own)))):
+        ty = call.checked_type_
+        if attrs is None or (ty is not None and not any(map(is_float_name, _dtypes(ty)))):
             return attrs  # an integer operator stays integer: an empty dtype is that of the arguments
         kind = attrs.type_key.rpartition(".")[2]
         name = "dtype" if kind == "InitOpAttrs" else "out_dtype" if kind.startswith(_WITH_OUT_DTYPE) else ""
@@ -221,12 +220,12 @@ class MixedPrecision:
         ty = self.types.of(expr)
         return expr if ty is None else self._to_type(expr, self._with_dtype(ty, name))
 
-    def _to_type(self, expr: Expr, want: Type) -> Expr:
+    def _to_type(self, expr: Expr, target: Type) -> Expr:
         """Return an expression cast to a type that differs in floating dtypes."""
         ty = self.types.of(expr)
-        if ty is want or ty is None:
+        if ty is target or ty is None:
             return expr
-        return fieldwise([expr], [ty, want], self._cast_leaf, _rejoin)
+        return fieldwise([expr], [ty, target], self._cast_leaf, _rejoin)
 
     def _with_dtype(self, ty: Type, dtype: str) -> Type:
         """Return a type with another dtype for its floating tensors."""
@@ -241,9 +240,9 @@ class MixedPrecision:
         return cached
 
     def _cast_leaf(self, values: tuple[Expr, ...], types: tuple[Type, ...]) -> Expr:
-        ty, want = types
-        if type(ty) is TensorType and type(want) is TensorType:
-            return self._cast(values[0], ty.dtype, want.dtype)
+        ty, target = types
+        if type(ty) is TensorType and type(target) is TensorType:
+            return self._cast(values[0], ty.dtype, target.dtype)
         return values[0]
 
 
@@ -251,8 +250,8 @@ def _rejoin(fields: list[Expr], values: tuple[Expr, ...]) -> Expr:
     """Return a tuple of fields, or the tuple whose projections they are."""
     whole = values[0]
     for i, field in enumerate(fields):
-        own = field is whole.fields[i] if type(whole) is Tuple else _is_field(field, whole, i)
-        if not own:
+        unchanged = field is whole.fields[i] if type(whole) is Tuple else _is_field(field, whole, i)
+        if not unchanged:
             return Tuple(fields)
     return whole
 
@@ -265,9 +264,9 @@ def _dtypes(ty: Type) -> set[str]:
     """Return the dtypes of the tensors in a type."""
     result, stack = set(), [ty]
     while stack:
-        at = stack.pop()
-        if type(at) is TensorType:
-            result.add(at.dtype)
-        elif type(at) is TupleType:
-            stack += at.fields
+        part = stack.pop()
+        if type(part) is TensorType:
+            result.add(part.dtype)
+        elif type(part) is TupleType:
+            stack += part.fields
     return result

@@ -79,14 +79,14 @@ def _plus(name: str, data: Expr, term: Expr) -> Expr:
     return data if _is_zero(term) else make(name, data, term)
 
 
-def _saturate(data: Expr, at: str, dtype: str) -> Expr:
-    """Return whole numbers of dtype `at` as integers of `dtype`, saturated."""
-    if at == dtype:
+def _saturate(data: Expr, source: str, dtype: str) -> Expr:
+    """Return whole numbers of dtype `source` as integers of `dtype`, saturated."""
+    if source == dtype:
         return data
     if dtype not in _MIDDLE:
         raise _UnknownScaleError
     # float32 does not represent the ends of the other dtypes
-    if at == "float32" and dtype not in (*_SMALL, "int16", "uint16"):
+    if source == "float32" and dtype not in (*_SMALL, "int16", "uint16"):
         data = make("cast", data, dtype="float64")
     info = np.iinfo(dtype)
     return make("cast", make("clip", data, a_min=float(info.min), a_max=float(info.max)), dtype=dtype)
@@ -227,13 +227,13 @@ def _table(name: str) -> Rule:
     def build(attrs: Any, args: Sequence[Expr], types: Sequence[Any]) -> Expr | None:
         dtype = types[0].dtype
         kernel = Op.get(name).spec.kernel
-        facts = [_known(a) for a in args[1:]]
-        if dtype not in _SMALL or kernel is None or any(f.size != 1 for f in facts):
+        parameters = [_known(a) for a in args[1:]]
+        if dtype not in _SMALL or kernel is None or any(p.size != 1 for p in parameters):
             return None
         first = int(np.iinfo(dtype).min)
         values = np.arange(first, first + 256).astype(dtype)
-        at = _plus("subtract", make("cast", args[0], dtype="int32"), _number(first, "int32"))
-        return make("take", Constant(kernel(attrs, values, *facts)), at, axis=0)
+        index = _plus("subtract", make("cast", args[0], dtype="int32"), _number(first, "int32"))
+        return make("take", Constant(kernel(attrs, values, *parameters)), index, axis=0)
 
     return _rule(build)
 

@@ -1,4 +1,4 @@
-"""What the rewrite of a quantized region knows: scales, zero points, and which numbers integers represent with them.
+"""The state of the rewrite of a quantized region: scales, zero points, and the numbers that integers represent.
 
 An integer tensor represents the numbers `scale * (integer - zero_point)`. Independent of operators and passes.
 """
@@ -42,7 +42,7 @@ class QuantParamsTuple:
 class QuantizedRegion:
     """The state of the rewrite of one region: the quantization of each expression, and the one required of the result.
 
-    `is_last`: all that follows the call in hand commutes with quantizing, so that its result may be rounded.
+    `is_last` states that all operators after the current call commute with quantizing: its result may be rounded.
     """
 
     def __init__(self, result: QuantParams | None) -> None:
@@ -61,7 +61,7 @@ class QuantizedRegion:
     def __getitem__(self, expr: Expr) -> QuantParams | QuantParamsTuple:
         """Return the quantization parameters of an argument, or those of the region's result for any other expression.
 
-        Rules written for Relay read them so: `type_map[expr]`.
+        Rules written for Relay read them as `type_map[expr]`.
         """
         return self.quantization.get(expr) or self.target()
 
@@ -78,11 +78,11 @@ class QuantizedRegion:
         return replace(self.target(), dtype="int32")
 
     def scalar(self, expr: Expr) -> QuantParams:
-        """Return the quantization parameters of an integer tensor; raise where they are vectors along an axis."""
+        """Return the quantization parameters of an integer tensor; raise an error for vectors along an axis."""
         return self.check_scalar(self.of(expr))
 
     def check_scalar(self, params: QuantParams) -> QuantParams:
-        """Return quantization parameters as scalars; raise where they are vectors along an axis."""
+        """Return quantization parameters as scalars; raise an error for vectors along an axis."""
         return replace(params, scale=self._scalar(params.scale), zero_point=self._scalar(params.zero_point))
 
     def _scalar(self, part: Expr) -> Expr:
@@ -108,8 +108,8 @@ def nearly_equal(a: Expr, b: Expr) -> bool:
     """
     a, b = fold(a), fold(b)
     if type(a) is Constant and type(b) is Constant:
-        one, other = _without_repeats(a.data), _without_repeats(b.data)
-        return one.shape == other.shape and bool(np.allclose(one, other))
+        left, right = _without_repeats(a.data), _without_repeats(b.data)
+        return left.shape == right.shape and bool(np.allclose(left, right))
     return structural_equal(a, b, exact=True)
 
 
@@ -126,7 +126,7 @@ def is_uniform(part: Expr) -> bool:
 
 
 def nearly_same(a: QuantParams, b: QuantParams) -> bool:
-    """Return whether integers represent the same numbers with either, up to rounding of the scale."""
+    """Return whether both give integers the same numbers, up to rounding of the scale."""
     axis = a.axis == b.axis or all(is_uniform(part) for part in (a.scale, a.zero_point))
     return axis and a.dtype == b.dtype and nearly_equal(a.scale, b.scale) and nearly_equal(a.zero_point, b.zero_point)
 
@@ -137,23 +137,23 @@ def identical(a: QuantParams, b: QuantParams) -> bool:
     return same and (a.dtype, a.axis) == (b.dtype, b.axis)
 
 
-def requantize(expr: Expr, source: QuantParams, want: QuantParams) -> Expr:
+def requantize(expr: Expr, source: QuantParams, target: QuantParams) -> Expr:
     """Return integers that represent the same numbers under another scale and zero point."""
     return make(
         "qnn.requantize",
         expr,
         fold(source.scale),
         fold(source.zero_point),
-        want.scale,
-        want.zero_point,
+        target.scale,
+        target.zero_point,
         axis=source.axis,
-        out_dtype=want.dtype,
+        out_dtype=target.dtype,
     )
 
 
-def converted(expr: Expr, source: QuantParams, want: QuantParams) -> Expr:
-    """Like `requantize`; return `expr` where that changes nothing."""
-    return expr if nearly_same(source, want) else requantize(expr, source, want)
+def converted(expr: Expr, source: QuantParams, target: QuantParams) -> Expr:
+    """Return `requantize(...)`, or `expr` if both parameters are the same."""
+    return expr if nearly_same(source, target) else requantize(expr, source, target)
 
 
 def quantized(value: Constant, params: QuantParams, axis: int | None = None) -> Expr:
@@ -170,7 +170,7 @@ def represents(params: QuantParams, value: Constant) -> bool:
 
 
 def steps_of(values: Any, params: QuantParams) -> np.ndarray[Any, Any] | None:
-    """Return numbers as multiples of a scale, from its zero point on; None unless scale and zero point are uniform."""
+    """Return numbers as steps of a scale, plus its zero point; None unless scale and zero point are uniform."""
     scale, zero = fold(params.scale), fold(params.zero_point)
     if type(scale) is not Constant or type(zero) is not Constant or not is_uniform(scale) or not is_uniform(zero):
         return None
@@ -179,7 +179,7 @@ def steps_of(values: Any, params: QuantParams) -> np.ndarray[Any, Any] | None:
 
 
 def is_whole(steps: np.ndarray[Any, Any]) -> bool:
-    """Return whether numbers are whole but for the rounding of float32."""
+    """Return whether numbers are whole, up to the rounding of float32."""
     return bool(np.all(np.abs(steps - np.rint(steps)) <= 1e-3 + 1e-6 * np.abs(steps)))
 
 

@@ -38,8 +38,8 @@ def recast(
         )
     operators = {Op.get(name) for name in (["nn.conv2d"] if ops is None else ops)}
     calls: list[Expr] = [n for n in post_order(main, enter=outside_kernels) if type(n) is Call and n.op in operators]
-    left = {calls[i] for i in _numbers(skip_layers or (), len(calls))}
-    result: Any = _recast(main, {c for c in calls if c not in left}, dtype_name(dtype), dtype_name(out_dtype))
+    skipped = {calls[i] for i in _numbers(skip_layers or (), len(calls))}
+    result: Any = _recast(main, {c for c in calls if c not in skipped}, dtype_name(dtype), dtype_name(out_dtype))
     if isinstance(main, Function) and main.ret_type is None:
         result = result.with_fields(ret_type=None)
     return expr.with_functions({"main": result}) if isinstance(expr, IRModule) else result
@@ -57,20 +57,20 @@ def _numbers(layers: Iterable[int], count: int) -> list[int]:
 def _recast(expr: Expr, calls: set[Expr], dtype: str, out_dtype: str) -> Expr:
     types = NodeTypes()
     if any(c.checked_type_ is None for c in calls):
-        named = infer_expr(expr)  # the same nodes, unless inference had to add annotations
-        if named is not expr:
+        typed = infer_expr(expr)  # the same nodes, unless inference had to add annotations
+        if typed is not expr:
             order = post_order(expr, enter=outside_kernels)
-            again = dict(zip(order, post_order(named, enter=outside_kernels), strict=True))
-            expr, calls = named, {again[c] for c in calls}
+            typed_nodes = dict(zip(order, post_order(typed, enter=outside_kernels), strict=True))
+            expr, calls = typed, {typed_nodes[c] for c in calls}
 
     def cast(pre: Call, post: Call) -> Expr:
         if pre not in calls:
             return post
         old = pre.checked_type
-        args = tuple(_in_dtype(new, was.checked_type, dtype) for new, was in zip(post.args, pre.args, strict=True))
+        args = tuple(_in_dtype(new, arg.checked_type, dtype) for new, arg in zip(post.args, pre.args, strict=True))
         result: Expr = post.with_fields(args=args, attrs=_attrs(post.attrs, out_dtype))
-        now = types.of(result)
-        return result if now is old else _back(result, old, now)
+        ty = types.of(result)
+        return result if ty is old else _cast_back(result, old, ty)
 
     return rewrite(expr, cast, only=(Call,), enter=outside_kernels)
 
@@ -91,14 +91,13 @@ def _cast(value: Expr, ty: Type, dtype: str) -> Expr:
     return make("cast", value, dtype=dtype) if type(ty) is TensorType and ty.dtype != dtype else value
 
 
-def _back(expr: Expr, old: Type, now: Type | None) -> Expr:
+def _cast_back(expr: Expr, old: Type, ty: Type | None) -> Expr:
     """Return the result of a call cast to its original type."""
-    current = old if now is None else now
 
     def leaf(values: tuple[Expr, ...], kinds: tuple[Type, ...]) -> Expr:
-        was, at = kinds[0], kinds[1]
-        if type(was) is not TensorType or (now is not None and was is at):
+        target, source = kinds
+        if type(target) is not TensorType or (ty is not None and target is source):
             return values[0]
-        return make("cast", values[0], dtype=was.dtype)
+        return make("cast", values[0], dtype=target.dtype)
 
-    return fieldwise([expr], [old, current], leaf)
+    return fieldwise([expr], [old, ty or old], leaf)

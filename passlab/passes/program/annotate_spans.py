@@ -44,10 +44,9 @@ class AnnotateSpans(ModulePass):
 
 
 def _note(old: Function, new: Function) -> None:
-    """Tell observers which node replaces which, in functions whose sharing has changed."""
+    """Record which node replaces which; if the kinds of nodes differ, only that `new` replaces `old`."""
     olds, news = ([n for n in post_order(f) if type(n) is not Op] for f in (old, new))
-    same = len(olds) == len(news) and all(type(a) is type(b) for a, b in zip(olds, news, strict=True))
-    for before, after in zip(olds, news, strict=True) if same else [(old, new)]:
+    for before, after in zip(olds, news, strict=True) if [*map(type, olds)] == [*map(type, news)] else [(old, new)]:
         note_rewrite(before, after)
 
 

@@ -50,21 +50,22 @@ class FlattenAtrousConv(FunctionPass):
 def _flatten(pre: Call, post: Call) -> Expr:
     if not is_call_of(post, "nn.batch_to_space_nd") or not is_call_of(conv := post.args[0], "nn.conv2d", "qnn.conv2d"):
         return post
-    if not is_call_of(spread := conv.args[0], "nn.space_to_batch_nd"):
+    if not is_call_of(to_batch := conv.args[0], "nn.space_to_batch_nd"):
         return post
-    out, plain, into = post.attrs, conv.attrs, spread.attrs
-    padding = _padding(into["paddings"], out["crops"])
-    if padding is None or not _is_plain(plain) or into["block_shape"] != out["block_shape"]:
+    split, join = to_batch.attrs, post.attrs
+    padding = _padding(split["paddings"], join["crops"])
+    if padding is None or not _is_plain(conv.attrs) or split["block_shape"] != join["block_shape"]:
         return post
-    if len(into["block_shape"]) != 2 or not _pads_with_zero_point(conv, into["pad_value"]):
+    if len(split["block_shape"]) != 2 or not _pads_with_zero_point(conv, split["pad_value"]):
         return post
-    attrs = plain.with_fields(padding=padding, dilation=into["block_shape"])
-    return conv.with_fields(args=(spread.args[0], *conv.args[1:]), attrs=attrs)
+    attrs = conv.attrs.with_fields(padding=padding, dilation=split["block_shape"])
+    return conv.with_fields(args=(to_batch.args[0], *conv.args[1:]), attrs=attrs)
 
 
 def _is_plain(attrs: Any) -> bool:
-    own = attrs.data_layout == "NHWC" and attrs.out_layout in ("", "NHWC")
-    return own and attrs.strides == _ONES and attrs.dilation == _ONES and attrs.padding in _ZEROS
+    """Return whether a convolution is plain in its spatial axes: NHWC, no padding, strides and dilation 1."""
+    channels_last = attrs.data_layout == "NHWC" and attrs.out_layout in ("", "NHWC")
+    return channels_last and attrs.strides == _ONES and attrs.dilation == _ONES and attrs.padding in _ZEROS
 
 
 def _padding(paddings: Any, crops: Any) -> tuple[int, ...] | None:
