@@ -9,7 +9,7 @@ from passlab.errors import AttrsError, Diagnostic, RelationError
 from passlab.ir.types import ANY, Dim
 
 
-def repeat_number(value: Any, rank: int) -> Any:
+def repeat_number(value: object, rank: int) -> Any:
     """Return one number as `rank` equal numbers, as Relay's Python interface does; other values unchanged."""
     return (value,) * rank if isinstance(value, int) else value
 
@@ -19,7 +19,7 @@ def on_axes(rank: int) -> Callable[[Any], Any]:
     return lambda value: repeat_number(value, rank)
 
 
-def as_list(value: Any) -> Any:
+def as_list(value: object) -> Any:
     """Return one number as a list of one, for the Python signature of an operator."""
     return (value,) if isinstance(value, int) else value
 
