@@ -1,6 +1,6 @@
 // The rewrites of a pass, played one by one, and the reasons why a node was not rewritten.
 import { DiffPane } from "./diffpane.js";
-import { button, el, ICONS, listbox, setActive } from "./dom.js";
+import { button, el, ICONS, listbox, prose, setActive } from "./dom.js";
 import { subscribe } from "./selection.js";
 
 const INTERVAL = 1200; // milliseconds for each rewrite while they play
@@ -124,7 +124,7 @@ export class RewritePane {
     const step = this.steps[this.at], key = `${this.event}:${this.at}`, parts = step && this.diffs[key];
     this.rule.textContent = step ? step.rule || step.pass : "";
     this.count.textContent = step ? `${this.at + 1} of ${this.steps.length}` : "";
-    this.reason.textContent = step ? step.why : "";
+    this.reason.replaceChildren(...(step ? prose(step.why) : []));
     this.diff.element.hidden = !parts;
     [...this.list.children].forEach((item, at) => item.classList.toggle("pl-done", at < this.at));
     setActive(this.list, this.at);
