@@ -19,6 +19,8 @@ import argparse
 import json
 import os
 import sys
+import zipfile
+import zlib
 from collections.abc import Callable, Sequence
 from importlib.machinery import SourceFileLoader
 from importlib.util import module_from_spec, spec_from_file_location
@@ -27,7 +29,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from passlab import __version__, instrument
+from passlab import __version__, instrument, limits
 from passlab.errors import Diagnostic, DumpError, PassError, PasslabError, RunError, visible
 from passlab.frontend import to_onnx
 from passlab.infer import infer_module
@@ -44,6 +46,17 @@ if TYPE_CHECKING:
     from passlab.ir.module import IRModule
 
 
+# What numpy and zipfile raise for files that are no archives of arrays, or damaged ones.
+NOT_ARRAYS = (
+    AttributeError,
+    EOFError,
+    MemoryError,
+    RuntimeError,
+    TypeError,
+    ValueError,
+    zipfile.BadZipFile,
+    zlib.error,
+)
 OWN_PASSES = "a Python file whose passes the pipeline may name"
 
 
@@ -309,22 +322,26 @@ def _run(options: argparse.Namespace) -> int:
     if options.args is None:
         arguments = random_arguments(function, options.random, "give it with --args")
     else:
-        arrays = _arrays(options.args)
-        missing = [name for name in names if name not in arrays]
-        if missing:
-            raise RunError(
-                Diagnostic(f"{options.args} has no array `{missing[0]}`", hint=f"it has {', '.join(arrays)}")
-            )
-        arguments = [arrays[name] for name in names]
+        arguments = _arrays(options.args, names)
     print(create_executor(options.executor, mod).evaluate(mod.get_global_var(options.entry))(*arguments))
     return 0
 
 
-def _arrays(path: Path) -> dict[str, Any]:
+def _arrays(path: Path, names: Sequence[str]) -> list[Any]:
+    """Return the named arrays of an .npz file; others in it are not read."""
     try:
-        with np.load(path, allow_pickle=False) as archive:
-            return dict(archive.items())
-    except (ValueError, EOFError, AttributeError, TypeError) as error:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:  # numpy leaves bad files open
+            missing = [name for name in names if name not in archive]
+            if missing:
+                hint = f"it has {', '.join(archive.files)}"
+                raise RunError(Diagnostic(f"{path} has no array `{missing[0]}`", hint=hint))
+            for part in archive.zip.infolist():
+                if part.filename.removesuffix(".npy") in names:
+                    limits.check("tensor_bytes", part.file_size, f"the array {part.filename} of {path.name}")
+            return [archive[name] for name in names]
+    except PasslabError:
+        raise
+    except NOT_ARRAYS as error:
         hint = "`numpy.savez(path, x=..., w=...)` writes one, by name of the parameter"
         raise RunError(Diagnostic(f"{path} is not an .npz file of arrays", hint=hint)) from error
 

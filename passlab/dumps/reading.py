@@ -19,7 +19,16 @@ from passlab.dumps.evidence import Traits, is_only_changes
 from passlab.dumps.language import GCC, HLO, LLVM, MLIR, ONNX, PYTHON, RUST, TEXT, Language
 from passlab.dumps.programs import assemble
 from passlab.dumps.recording import TextRecording
-from passlab.dumps.source import BytesSource, DumpSource, Excerpt, FileSource, chunks, open_file, spool
+from passlab.dumps.source import (
+    UNPACKING_ERRORS,
+    BytesSource,
+    DumpSource,
+    Excerpt,
+    FileSource,
+    chunks,
+    open_file,
+    spool,
+)
 from passlab.errors import Diagnostic, DumpError, did_you_mean
 
 SAMPLED = 400  # passes that decide whether a dump has all passes or only those that changed something
@@ -106,7 +115,7 @@ def read(path_or_stream: Any, format: str | None = None) -> TextRecording:
             raise DumpError(Diagnostic(f"there is no file or folder {path}"))
         if path.is_dir():
             return _read_folder(path, chosen)
-        if tarfile.is_tarfile(path):
+        if _is_tar(path):
             hint = "unpack it (`tar xf`), and read the folder"
             raise DumpError(Diagnostic(f"{path.name} is an archive", hint=hint))
         return _read_stream(open_file(path), chosen)
@@ -118,6 +127,13 @@ def read(path_or_stream: Any, format: str | None = None) -> TextRecording:
         return _read_stream(spool(stream, "standard input" if name in ("<stdin>", "0") else Path(name).name), chosen)
     hint = "a path, an open file, or bytes; `passlab.dumps.read_text(text)` reads a text"
     raise DumpError(Diagnostic(f"a {type(path_or_stream).__name__} is not a dump", hint=hint))
+
+
+def _is_tar(path: Path) -> bool:
+    try:
+        return tarfile.is_tarfile(path)
+    except UNPACKING_ERRORS:  # a damaged compressed file; `open_file` says what is wrong with it
+        return False
 
 
 def read_text(text: str, format: str | None = None) -> TextRecording:

@@ -8,9 +8,9 @@ from __future__ import annotations
 import gzip
 import os
 import re
-import shutil
 import tempfile
 import threading
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
@@ -21,6 +21,7 @@ from passlab.errors import Diagnostic, DumpError
 
 CHUNK = 4 * 2**20  # bytes that a scan reads at once
 LONGEST_LINE = 64 * 2**20  # bytes after which a scan stops looking for the end of a line
+UNPACKING_ERRORS = (OSError, EOFError, ValueError, zlib.error)
 GZIP = b"\x1f\x8b"  # the first two bytes of such a file
 
 
@@ -81,29 +82,33 @@ def open_file(path: Path, name: str = "", keep_open: bool = True) -> DumpSource:
         packed = file.read(2) == GZIP
     if not packed:
         return FileSource(path, name, keep_open)
-    try:
-        with gzip.open(path, "rb") as stream:
-            return spool(stream, name or path.stem)
-    except (OSError, EOFError, ValueError) as error:
-        raise DumpError(Diagnostic(f"{path.name} looks like gzip and cannot be unpacked: {error}")) from error
+    with gzip.open(path, "rb") as stream:
+        return spool(stream, name or path.stem)
 
 
 def spool(stream: Any, name: str) -> DumpSource:
-    """Copy a stream of bytes or text into a temporary file and return that as a source."""
-    first = stream.read(CHUNK)
-    if isinstance(first, str):
-        rest = stream.read()
-        return BytesSource((first + rest).encode("utf-8", "surrogateescape"), name)
-    with tempfile.NamedTemporaryFile("wb", prefix="passlab-dump-", delete=False) as copy:
-        copy.write(first)
-        try:
-            shutil.copyfileobj(stream, copy, CHUNK)
-        except zlib_errors as error:
-            raise DumpError(Diagnostic(f"{name} cannot be unpacked: {error}")) from error
-        finally:
-            copy.close()
-    limits.check("dump_bytes", Path(copy.name).stat().st_size, f"reading {name}")
-    return FileSource(Path(copy.name), name, temporary=True)
+    """Copy a stream of bytes or text into a temporary file and return that as a source.
+
+    Raises `DumpError` for what cannot be unpacked, and `LimitError` as soon as more is unpacked than a dump may have.
+    """
+    copy: Path | None = None
+    try:
+        first = stream.read(CHUNK)
+        if isinstance(first, str):
+            return BytesSource((first + stream.read()).encode("utf-8", "surrogateescape"), name)
+        with tempfile.NamedTemporaryFile("wb", prefix="passlab-dump-", delete=False) as file:
+            copy = Path(file.name)
+            while first:
+                file.write(first)
+                limits.check("dump_bytes", file.tell(), f"reading {name}")
+                first = stream.read(CHUNK)
+        source, copy = FileSource(copy, name, temporary=True), None
+        return source
+    except UNPACKING_ERRORS as error:
+        raise DumpError(Diagnostic(f"{name} cannot be read: {error}")) from error
+    finally:
+        if copy is not None:  # an error or an interrupt came before a source owned the file
+            copy.unlink(missing_ok=True)
 
 
 def chunks(source: DumpSource) -> Iterator[tuple[int, bytes]]:
@@ -246,4 +251,3 @@ FORMS = {
     "torch": _torch_lines,
     "onnx": _onnx_lines,
 }
-zlib_errors = (OSError, EOFError, ValueError)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import io
 import subprocess
 import sys
+import zipfile
 
 import numpy as np
 import pytest
 
 import passlab
-from passlab import transform
+from passlab import limits, transform
 from passlab.cli import main
 from passlab.lab.recording import Recording
 
@@ -124,6 +125,24 @@ def test_run_names_the_argument_that_is_missing(net, tmp_path, capsys):
     (tmp_path / "text.npz").write_text("no arrays")
     assert main(["run", net, "--args", str(tmp_path / "text.npz")]) == 1
     assert "is not an .npz file" in capsys.readouterr().err
+
+
+def test_arrays_of_damaged_files_are_refused(net, tmp_path, capsys):
+    path = tmp_path / "args.npz"
+    np.savez_compressed(path, x=np.array([1, 2], "float32"))
+    whole = path.read_bytes()
+    for i in range(0, len(whole), 3):
+        path.write_bytes(whole[:i] + bytes([whole[i] ^ 0x55]) + whole[i + 1 :])
+        assert main(["run", net, "--args", str(path)]) in (0, 1)  # and no foreign error
+    header = b"{'descr': '<f4', 'fortran_order': False, 'shape': (1000000000000,), }"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("x.npy", b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header)
+    assert main(["run", net, "--args", str(path)]) == 1
+    capsys.readouterr()
+    path.write_bytes(whole)
+    with limits.override(tensor_bytes=100):
+        assert main(["run", net, "--args", str(path)]) == 1
+    assert "`tensor_bytes`" in capsys.readouterr().err
 
 
 def test_report_writes_a_page_or_a_folder(net, tmp_path, capsys):

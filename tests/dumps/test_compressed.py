@@ -1,0 +1,61 @@
+"""Dumps that gzip compressed, damaged ones and ones that unpack to too much included."""
+
+import gzip
+import tempfile
+
+import pytest
+
+from passlab import limits
+from passlab.dumps import read
+from passlab.errors import DumpError, LimitError
+from tests.dumps import writer
+
+
+@pytest.fixture
+def temporary_files(tmp_path, monkeypatch):
+    """The folder of temporary files, empty at first."""
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    return folder
+
+
+def test_a_damaged_file_is_refused_or_read_as_the_whole_one(tmp_path, temporary_files):
+    packed = gzip.compress(writer.llvm_dump(writer.run(1), "quiet").encode(), mtime=0)
+    path = tmp_path / "passes.txt.gz"
+    path.write_bytes(packed)
+    whole = read(path).text()
+    refused = 0
+    damaged = [packed[:length] for length in range(2, len(packed), 5)]
+    damaged += [packed[:i] + bytes([packed[i] ^ 0x55]) + packed[i + 1 :] for i in range(2, len(packed), 5)]
+    for data in damaged:
+        path.write_bytes(data)
+        try:
+            assert read(path).text() == whole
+        except DumpError:
+            refused += 1
+    assert refused > 0.9 * len(damaged)
+    assert list(temporary_files.iterdir()) == []
+
+
+def test_a_file_is_unpacked_no_further_than_a_dump_may_be_long(tmp_path, temporary_files):
+    path = tmp_path / "long.txt.gz"
+    with gzip.open(path, "wb") as file:
+        for _ in range(64):
+            file.write(b"a line\n" * (1 << 17))
+    read_bytes = 0
+
+    class Stream(gzip.GzipFile):
+        def read(self, size=-1):
+            nonlocal read_bytes
+            data = super().read(size)
+            read_bytes += len(data)
+            return data
+
+    with limits.override(dump_bytes=1 << 20):
+        with pytest.raises(LimitError, match="dump_bytes"):
+            read(path)
+        with Stream(path) as stream, pytest.raises(LimitError, match="dump_bytes"):
+            read(stream)
+    assert read_bytes < 16 << 20
+    assert list(temporary_files.iterdir()) == []
