@@ -133,6 +133,7 @@ PROVIDERS = tuple(
         "numba_rows",
         "numba_tiles",
         "numba_elementwise",
+        "numba_reductions",
     )
 )
 
