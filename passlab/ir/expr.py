@@ -8,7 +8,7 @@ a changed copy, with `with_fields`. Structural equality is in `equal`, traversal
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 from typing import TypeVar as TypingTypeVar
 
@@ -181,9 +181,14 @@ class Constant(Expr):
 
 @dataclass(frozen=True)
 class Id:
-    """The identity of a variable as Relay's `var.vid`: only its name."""
+    """The identity of a variable as Relay's `var.vid`; its only content is the name."""
 
     name_hint: str
+    var: Any = field(default=None, compare=False, repr=False)
+
+    def same_as(self, other: object) -> bool:
+        """Whether the other is the identity of the same variable."""
+        return self is other or (isinstance(other, Id) and self.var is not None and self.var is other.var)
 
 
 class Var(Expr):
@@ -198,7 +203,7 @@ class Var(Expr):
     @property
     def vid(self) -> Id:
         """Relay's identity of a variable, whose only content is the name."""
-        return Id(self.name_hint)
+        return Id(self.name_hint, self)
 
     def __new__(
         cls, name_hint: str, type_annotation: Type | None = None, span: Span | None = None, virtual_device: Any = None

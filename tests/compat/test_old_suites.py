@@ -84,6 +84,8 @@ def test_nodes_with_other_fields_and_spans() -> None:
     span = relay.Span(relay.SourceName("model"), 3, 3, 1, 9)
     call = expr.CallWithFields(relay.add(x, y), relay.op.get("multiply"), None, None, None, None, span)
     assert (call.op.name, call.args, call.span) == ("multiply", (x, y), span)
+    assert x.vid.same_as(call.args[0].vid)
+    assert not x.vid.same_as(relay.var("x").vid)
     assert expr.VarWithFields(x, relay.var("z").vid, relay.TensorType((3,))).name_hint == "z"
     assert expr.TupleWithFields(relay.Tuple([x]), [y]).fields == (y,)
     assert expr.TupleGetItemWithFields(relay.TupleGetItem(x, 0), index=2).index == 2

@@ -136,6 +136,10 @@ def arguments_of_a_run_are_checked() -> None:
         value(EXP, np.ones(3, "float32"), kind="vm")
     with pytest.raises(RunError, match="dtype"):
         value(EXP, np.ones(2, "int8"), kind="vm")
+    graph = relay.build(passlab.parse(EXP)).module()
+    graph.run(x=np.ones(2, "float32"))
+    with pytest.raises(RunError, match="does not fit"):
+        graph.get_output(0, np.zeros(2, "int32"))
 
 
 def unset_inputs_are_refused() -> None:

@@ -262,3 +262,21 @@ def test_biases_of_parallel_dense_layers_are_added_to_the_batch(axis: int, batch
     args = [np.random.default_rng(i).standard_normal((3, 3)[: 2 - i // 2]).astype("float32") for i in range(3)]
     for a, b in zip(*(Evaluator(m).run("main", args) for m in (mod, result)), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("text", "writes"),
+    [
+        ("let %r = ref(%x); let %s = ref(%r); let %u = ref_write(%r, 2); let %v = ref_write(%s, %r); %x", 0),
+        ("let %r = ref(%x); let %f = fn () { let %u = ref_write(%r, 1); 2 }; %f() + %x", 0),
+        ("let %r = ref(%x); let %u = ref_write(%r, 1); let %v = ref_write(%r, 2); (%u, %x)", 2),
+        ("let %r = ref(%x); let %s = ref(%r); let %u = ref_write(%r, 1); ref_read(ref_read(%s))", 1),
+        ("let %r = ref(%x); let %s = ref(0); let %u = ref_write(%s, ref_read(%r)); let %v = ref_write(%r, 3); %x", 2),
+    ],
+)
+def test_only_writes_to_references_that_nothing_reads_are_dead(text: str, writes: int) -> None:
+    mod = infer_module(parse(f"def @main(%x: int32) {{ {text} }}"))
+    result = infer_module(transform.get_pass("DeadCodeElimination")(mod))
+    assert str(result["main"]).count("ref_write(") == writes
+    values = [relay.create_executor("debug", m).evaluate()(np.int32(7)) for m in (mod, result)]
+    assert str(values[0]) == str(values[1])

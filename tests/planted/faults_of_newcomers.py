@@ -140,7 +140,7 @@ NEWCOMERS = (
     # ------------------------------------------------------------ effects
     Fault("arguments are bound from the last to the first", "effects", "rewriting/let_binding.py", "return (*expr.args, expr.op)", "return (*expr.args[::-1], expr.op)",
           dataflow(_ORDERED, _VECTORS), "InferType, ToANormalForm", "ToANormalForm", ""),
-    Fault("what only an effect needs is not needed", "effects", "passes/simplify/dead_code_elimination.py", "if not pure(node.value):\n                stack.append((node.value, depth))", "pass",
+    Fault("what only an effect needs is not needed", "effects", "passes/simplify/dead_code_elimination.py", "stack += writes.pop(node, ())", "writes.pop(node, ())",
           dataflow("let %r = ref(%x);\nlet %a = add(%x, %y);\nlet %u = ref_write(%r, %a);\ntanh(ref_read(%r))", _VECTORS), "InferType, DeadCodeElimination", "DeadCodeElimination", "unused let"),
     # ------------------------------------------------------------ casts and precision
     Fault("squares of halves stay halves", "cast", _INFERENCE, "if array_dtype(ty.dtype).itemsize >= _WIDE:\n        return data, ty", "if True:\n        return data, ty",

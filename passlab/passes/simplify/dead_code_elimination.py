@@ -10,6 +10,11 @@ before: inline_once=True
 after:
     def @main(%x: int32) { let %z = multiply(add(%x, 2), 3); add(%z, %z) }
 
+before:
+    def @main(%x: int32) { let %r = ref(%x); let %u = ref_write(%r, 1); add(%x, 2) }
+after:
+    def @main(%x: int32) { add(%x, 2) }
+
 keep:
     def @main(%x: int32) { let %r = ref(%x); let %u = ref_write(%r, 1); ref_read(%r) }
 """
@@ -20,7 +25,7 @@ from collections.abc import Callable
 
 from passlab.analysis.purity import module_purity
 from passlab.analysis.stated_types import states_type
-from passlab.ir.expr import Expr, Function, Let, Var
+from passlab.ir.expr import Expr, Function, Let, RefCreate, RefWrite, Var
 from passlab.ir.module import IRModule
 from passlab.ir.walk import CHILDREN, may_rewrite, post_order
 from passlab.rewriting.let_binding import bind_shared_effects
@@ -34,9 +39,10 @@ from passlab.transform.declare import EXACT, standard_pass
 class DeadCodeElimination(ModulePass):
     """Remove let bindings that are unused and whose value neither reads nor changes state.
 
-    With `inline_once`, a value that is used exactly once, and not inside a function that might run more often, replaces
-    its variable. With `ignore_impurity` every value counts as pure. Parameters and global functions stay. Relay gives
-    up on calls nested more than 25 deep; here any depth is handled.
+    Writes to a reference that is never read count as unused, too. With `inline_once`, a value that is used exactly
+    once, and not inside a function that might run more often, replaces its variable. With `ignore_impurity` every value
+    counts as pure. Parameters and global functions stay. Relay gives up on calls nested more than 25 deep; here any
+    depth is handled.
     """
 
     inline_once: bool = False
@@ -55,9 +61,13 @@ class DeadCodeElimination(ModulePass):
 
     def _function(self, function: Function, lets: list[Let], pure: Callable[[Expr], bool]) -> Function:
         uses = needed_uses(function, pure)
+        created = {let.var for let in lets if type(let.value) is RefCreate}
 
         def choose(let: Let) -> LetAction:
             used = uses.get(let.var, 0)
+            reference = _written(let.value, pure)
+            if reference in created and uses.get(reference, 0) == 0:  # `uses` has the write if its result is used
+                return LetAction.DROP
             if used > 1 or (used == 1 and not self.inline_once) or not pure(let.value):
                 return LetAction.KEEP
             if used and not states_type(let.value):
@@ -86,25 +96,34 @@ class DeadCodeElimination(ModulePass):
 _NAMES = {LetAction.DROP: "unused let", LetAction.INLINE: "let used once"}
 
 
+def _written(expr: Expr, pure: Callable[[Expr], bool]) -> Var | None:
+    """Return the variable to whose reference an expression writes, None if it has any other effect."""
+    return expr.ref if type(expr) is RefWrite and type(expr.ref) is Var and pure(expr.value) else None
+
+
 def needed_uses(function: Function, pure: Callable[[Expr], bool]) -> dict[Var, int]:
     """Return how often each let variable is used by needed expressions: 0, 1, or 2 for "more than once".
 
     Uses in the pure value of a variable count only if the variable itself is used. A use inside a local function counts
-    as two, since that may run any number of times; so does a use inside an expression that is used twice.
+    as two, since that may run any number of times; so does a use inside an expression that is used twice. Bound writes
+    to a new reference are needed if there is another needed use of the reference, or one of their result.
     """
     values: dict[Var, Expr] = {}
     level: dict[Var, int] = {}
     uses: dict[Var, int] = {}
     visits: dict[Expr, int] = {}
+    writes: dict[Var, list[tuple[Expr, int]]] = {}  # by references that are not needed so far
     stack: list[tuple[Expr, int]] = [(function, 0)]
     while stack:
         node, depth = stack.pop()
         kind = type(node)
         if type(node) is Var:
             if node in values:
-                count = uses[node] = uses.get(node, 0) + (2 if level[node] < depth else 1)
-                if count - (2 if level[node] < depth else 1) == 0 and pure(values[node]):
+                is_first = node not in uses
+                uses[node] = uses.get(node, 0) + (2 if level[node] < depth else 1)
+                if is_first and (pure(values[node]) or _written(values[node], pure) in writes):
                     stack.append((values[node], depth))
+                stack += writes.pop(node, ())
             continue
         visits[node] = seen = visits.get(node, 0) + 1
         if seen > 2:
@@ -112,7 +131,10 @@ def needed_uses(function: Function, pure: Callable[[Expr], bool]) -> dict[Var, i
         if type(node) is Let:
             values[node.var], level[node.var] = node.value, depth
             stack.append((node.body, depth))
-            if not pure(node.value):
+            reference = _written(node.value, pure)
+            if reference is not None and not uses.get(reference) and type(values.get(reference)) is RefCreate:
+                writes.setdefault(reference, []).append((node.value, depth))
+            elif not pure(node.value):
                 stack.append((node.value, depth))
             continue
         inner = depth + 1 if type(node) is Function else depth
