@@ -29,6 +29,7 @@ class Disagreement:
     """The first part of two results that differs: its path (`.0`, `[1, 2]`), both sides, how many elements, and `ulps`.
 
     `ulps` is the largest distance in units in the last place, infinite where it is not a number of units.
+    `kinds_differ` says that the parts have other shapes, dtypes or fields, so that no elements were compared.
     """
 
     path: str
@@ -37,6 +38,7 @@ class Disagreement:
     count: int = 1
     size: int = 1
     ulps: float = float("inf")
+    kinds_differ: bool = False
 
     def __str__(self) -> str:
         counts = f"{self.count:,} of {self.size:,} elements differ, the worst " if self.size > 1 else ""
@@ -65,7 +67,7 @@ def disagreement(before: Value, after: Value, ulps: float = 0.0, finite_only: bo
             continue
         parts = _parts(a, b)
         if parts is None:
-            return Disagreement(path, describe(a), describe(b))
+            return Disagreement(path, describe(a), describe(b), kinds_differ=True)
         seen.add((id(a), id(b)))
         stack.extend((x, y, f"{path}.{i}") for i, (x, y) in reversed(list(enumerate(parts))))
     return None
@@ -86,7 +88,7 @@ def _parts(a: Value, b: Value) -> list[tuple[Value, Value]] | None:
 
 def _arrays(a: Array, b: Array, path: str, ulps: float, finite_only: bool) -> Disagreement | None:
     if a.dtype != b.dtype or a.shape != b.shape:
-        return Disagreement(path, describe(a), describe(b))
+        return Disagreement(path, describe(a), describe(b), kinds_differ=True)
     wrong, distance = _floats(a, b, ulps, finite_only) if is_float(a.dtype) else _others(a, b)
     if not wrong.any():
         return None

@@ -58,8 +58,9 @@ def same_fault(check: Check, other: Check) -> bool:
     """Whether two checks found the same error, or a wrong value at the same operator."""
     if check.error is not None or other.error is not None:
         return same_failure(check.error, other.error)
-    # Where an operator is unknown, or did not change, any difference counts as the same fault.
-    if check.node is None or other.node is None or not check.node.changed:
+    # Where an operator is unknown, did not change, or got a result of another type, which a rewrite may well intend, it
+    # does not say what is wrong: any difference counts as the same fault.
+    if check.node is None or other.node is None or not check.node.changed or check.node.finding.kinds_differ:
         return True
     return node_name(check.node.node) == node_name(other.node.node) and check.node.removed == other.node.removed
 
