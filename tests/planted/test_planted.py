@@ -29,7 +29,6 @@ NOT_YET = {
     "two tensors in one place": _LARGE,
     "what a branch wrote is known in the other one": _LARGE,
     "loops with captures alike are one": _LARGE,
-    "the larger of two scales": _LARGE,
     "a quantized product of one scale": _LARGE,
     "calls of random numbers are one call": _LARGE,
     "allocations of a branch join those around it": _LARGE,
