@@ -49,7 +49,7 @@ def wrap(values: Any, dtype: Any) -> Array:
 
 def is_int(x: Any) -> bool:
     """Return True for a tensor of integers or bools."""
-    return x.dtype.kind in "iub"
+    return x.dtype.kind in "iub" or x.dtype.name in ("int4", "uint4")  # of `ml_dtypes`, whose kind is "V"
 
 
 def elementwise(function: Callable[..., Any], *arrays: Any) -> Any:

@@ -129,7 +129,7 @@ def _mean(data: Array, **where: Any) -> Array:
         return as_array(np.mean(data if data.dtype.kind == "f" else data.astype(np.float32), **where))
     if count == 0:
         raise RunError(Diagnostic("the mean of no integers has no value", hint="cast the data to a float first"))
-    wide = np.dtype(np.int64 if data.dtype.kind == "i" else np.uint64)
+    wide = np.dtype(np.uint64 if data.dtype == np.uint64 else np.int64)
     sums = as_array(np.add.reduce(data, dtype=data.dtype, **where)).astype(wide)
     return truncated_quotient(sums, np.asarray(count, wide))
 

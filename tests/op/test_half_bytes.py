@@ -97,3 +97,25 @@ def test_every_pair_gives_what_whole_numbers_give(dtype: str, kind: str) -> None
         result = value(passlab.parse(f"def @main({params}) {{ {body} }}"), kind, x, y)
         assert result.dtype == array_dtype(dtype), body
         assert result.astype(int).tolist() == [expected(body, a, b, dtype) for a, b in pairs], body
+
+
+REDUCTIONS = {  # by rows of two; sums wrap before they are divided, but pools add up whole numbers
+    "sum(%x, axis=[2])": lambda row, wrap: wrap(sum(row)),
+    "max(%x, axis=[2])": lambda row, wrap: max(row),
+    "mean(%x, axis=[2])": lambda row, wrap: int(wrap(sum(row)) / len(row)),
+    "nn.avg_pool1d(%x, pool_size=[2])": lambda row, wrap: int(sum(row) / len(row)),
+    "nn.adaptive_avg_pool1d(%x, output_size=[1])": lambda row, wrap: int(sum(row) / len(row)),
+    "nn.adaptive_max_pool1d(%x, output_size=[1])": lambda row, wrap: max(row),
+}
+
+
+@pytest.mark.parametrize("dtype", RANGES)
+@pytest.mark.parametrize("body", REDUCTIONS)
+@pytest.mark.parametrize("executor", ["debug", "vm", "definition"])
+def test_rows_are_reduced_as_whole_numbers_are(body: str, dtype: str, executor: str) -> None:
+    rows = [(x, y) for x in RANGES[dtype] for y in RANGES[dtype]]
+    mod = passlab.parse(f"def @main(%x: Tensor[(1, {len(rows)}, 2), {dtype}]) {{ {body} }}")
+    data = np.array([rows]).astype(array_dtype(dtype))
+    result = relay.create_executor(executor, mod).evaluate()(data)
+    expected_values = [REDUCTIONS[body](row, lambda value: wrapped(value, dtype)) for row in rows]
+    assert np.asarray(result).astype(int).reshape(-1).tolist() == expected_values
