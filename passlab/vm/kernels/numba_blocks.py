@@ -11,7 +11,6 @@ learning convolutions on SIMD architectures" (2018). Needs the package numba.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from typing import Any
 
 import llvmlite.binding as llvm
@@ -49,16 +48,31 @@ def _emit_sums(context: Any, builder: Any, args: Any, rows: int, vectors: int) -
     data, weights, sums = (builder.inttoptr(a, FLOAT_POINTER) for a in (data, weights, sums))
     starts = builder.inttoptr(starts, ir.PointerType(I64))
     zeros = [ir.Constant(VECTOR, [0.0] * LANES)] * (rows * vectors)
+    entry = builder.block
+    outer, inner, after, end = (builder.append_basic_block(n) for n in ("channel", "tap", "next_channel", "end"))
+    builder.branch(outer)
 
-    def add_channel(_: Any, plane: Any, channel_weights: Any, *channel_sums: Any) -> list[Any]:
-        def add_tap(tap: Any, tap_weights: Any, *tap_sums: Any) -> list[Any]:
-            source = builder.gep(plane, [builder.load(builder.gep(starts, [tap]))])
-            results = _emit_tap(builder, source, tap_weights, tap_sums, rows, vectors)
-            return [builder.gep(tap_weights, [constant(rows)]), *results]
+    builder.position_at_end(outer)
+    channel, plane, channel_weights, *channel_sums = loop_variables(
+        builder, entry, [constant(0), data, weights, *zeros]
+    )
+    builder.branch(inner)
 
-        return [builder.gep(plane, [row]), *emit_loop(builder, taps, [channel_weights, *channel_sums], add_tap)]
+    builder.position_at_end(inner)
+    tap, tap_weights, *tap_sums = loop_variables(builder, outer, [constant(0), channel_weights, *channel_sums])
+    source = builder.gep(plane, [builder.load(builder.gep(starts, [tap]))])
+    results = _emit_tap(builder, source, tap_weights, tap_sums, rows, vectors)
+    next_tap, next_weights = builder.add(tap, constant(1)), builder.gep(tap_weights, [constant(rows)])
+    close_loop([tap, tap_weights, *tap_sums], [next_tap, next_weights, *results], inner)
+    builder.cbranch(builder.icmp_signed("<", next_tap, taps), inner, after)
 
-    _, _, *results = emit_loop(builder, channels, [data, weights, *zeros], add_channel)
+    builder.position_at_end(after)
+    next_channel, next_plane = builder.add(channel, constant(1)), builder.gep(plane, [row])
+    variables = [channel, plane, channel_weights, *channel_sums]
+    close_loop(variables, [next_channel, next_plane, next_weights, *results], after)
+    builder.cbranch(builder.icmp_signed("<", next_channel, channels), outer, end)
+
+    builder.position_at_end(end)
     for o in range(rows):
         target = builder.gep(sums, [builder.mul(sums_row, constant(o))])
         for v in range(vectors):
@@ -66,14 +80,14 @@ def _emit_sums(context: Any, builder: Any, args: Any, rows: int, vectors: int) -
     return context.get_dummy_value()
 
 
-def _emit_tap(builder: Any, source: Any, weights: Any, sums: Sequence[Any], rows: int, vectors: int) -> list[Any]:
+def _emit_tap(builder: Any, source: Any, weights: Any, sums: list[Any], rows: int, vectors: int) -> list[Any]:
     """Return the sums with the products of one tap added."""
     emit_prefetch(builder, builder.gep(weights, [constant(PREFETCH_DISTANCE)]))
     data = [load_vector(builder, source, v) for v in range(vectors)]
     return _add_products(builder, data, [builder.gep(weights, [constant(o)]) for o in range(rows)], sums)
 
 
-def _add_products(builder: Any, data: list[Any], weights: list[Any], sums: Sequence[Any]) -> list[Any]:
+def _add_products(builder: Any, data: list[Any], weights: list[Any], sums: list[Any]) -> list[Any]:
     """Return the sums (rows x vectors) with the outer product of the weights at these addresses and the data added."""
     add, results = multiply_add(builder.module), []
     for o, address in enumerate(weights):
@@ -131,24 +145,20 @@ def vector_address(builder: Any, start: Any, index: int) -> Any:
     return builder.bitcast(builder.gep(start, [constant(index * LANES)]), ir.PointerType(VECTOR))
 
 
-def emit_loop(builder: Any, count: Any, initial: list[Any], body: Callable[..., list[Any]], step: int = 1) -> list[Any]:
-    """Emit a loop of at least one turn over the numbers below `count`, and return its variables after it.
+def loop_variables(builder: Any, source: Any, values: list[Any]) -> list[Any]:
+    """Return the phi nodes of a loop's variables, with their initial values from the block `source`."""
+    variables = []
+    for value in values:
+        phi = builder.phi(value.type)
+        phi.add_incoming(value, source)
+        variables.append(phi)
+    return variables
 
-    `body` is called with the number, 0, `step`, ..., and the variables, and returns these for the next turn.
-    """
-    before, loop = builder.block, builder.append_basic_block("loop")
-    builder.branch(loop)
-    builder.position_at_end(loop)
-    variables = [builder.phi(value.type) for value in (constant(0), *initial)]
-    results = [builder.add(variables[0], constant(step)), *body(*variables)]
-    # The body may end in another block than it began in: it may contain a loop.
-    for phi, first, following in zip(variables, (constant(0), *initial), results, strict=True):
-        phi.add_incoming(first, before)
-        phi.add_incoming(following, builder.block)
-    end = builder.append_basic_block("end")
-    builder.cbranch(builder.icmp_signed("<", results[0], count), loop, end)
-    builder.position_at_end(end)
-    return results[1:]
+
+def close_loop(variables: list[Any], values: list[Any], source: Any) -> None:
+    """Give the phi nodes of a loop their values for the next iteration, from the block `source`."""
+    for phi, value in zip(variables, values, strict=True):
+        phi.add_incoming(value, source)
 
 
 def _add_panel(context: Any, panel: Any, weights: Any, row: Any, channels: Any, sums: Any) -> Any:
@@ -162,16 +172,22 @@ def _add_panel(context: Any, panel: Any, weights: Any, row: Any, channels: Any, 
 def _emit_panel(context: Any, builder: Any, signature: Any, args: Any) -> Any:
     panel, weights, row, channels, sums = args
     panel, weights, sums = (builder.inttoptr(a, FLOAT_POINTER) for a in (panel, weights, sums))
-    vectors = PANEL // LANES
+    vectors, entry = PANEL // LANES, builder.block
+    loop, end = (builder.append_basic_block(name) for name in ("channel", "end"))
     initial_sums = [load_vector(builder, sums, i) for i in range(BLOCK_ROWS * vectors)]
     distances = [builder.mul(row, constant(o)) for o in range(BLOCK_ROWS)]
+    builder.branch(loop)
 
-    def add_channel(channel: Any, *loop_sums: Any) -> list[Any]:
-        source, column = builder.gep(panel, [builder.mul(channel, constant(PANEL))]), builder.gep(weights, [channel])
-        data = [load_vector(builder, source, v) for v in range(vectors)]
-        return _add_products(builder, data, [builder.gep(column, [distance]) for distance in distances], loop_sums)
+    builder.position_at_end(loop)
+    channel, *loop_sums = loop_variables(builder, entry, [constant(0), *initial_sums])
+    source, column = builder.gep(panel, [builder.mul(channel, constant(PANEL))]), builder.gep(weights, [channel])
+    data = [load_vector(builder, source, v) for v in range(vectors)]
+    results = _add_products(builder, data, [builder.gep(column, [distance]) for distance in distances], loop_sums)
+    next_channel = builder.add(channel, constant(1))
+    close_loop([channel, *loop_sums], [next_channel, *results], loop)
+    builder.cbranch(builder.icmp_signed("<", next_channel, channels), loop, end)
 
-    results = emit_loop(builder, channels, initial_sums, add_channel)
+    builder.position_at_end(end)
     for i, value in enumerate(results):
         store_vector(builder, value, sums, i)
     return context.get_dummy_value()

@@ -17,7 +17,7 @@ from numba import extending, types
 from passlab.ir.expr import Call
 from passlab.ir.op import op_name
 from passlab.op.reduce import reduced_axes
-from passlab.threads import PIECES, work_together
+from passlab.threads import work_together
 from passlab.vm.kernels.fused_product import Array, shape_of
 from passlab.vm.kernels.numba_blocks import (
     ADDRESS,
@@ -26,17 +26,19 @@ from passlab.vm.kernels.numba_blocks import (
     LANES,
     VECTOR,
     broadcast,
+    close_loop,
     constant,
-    emit_loop,
     fetch_and_increment,
+    loop_variables,
     multiply_add,
 )
+from passlab.vm.kernels.numba_channels import PIECES
 from passlab.vm.kernels.numba_convolution import threads_for, write_result
 from passlab.vm.kernels.numba_loops import njit
 from passlab.vm.kernels.numba_rows import clamp, lanes_between, masked_load, masked_store
 
 # The crc32 of the instructions that other files hold, as in `numba_loops`.
-INSTRUCTIONS = 2578561010
+INSTRUCTIONS = 3614324403
 LONGEST = 8192  # elements of a row
 SMALLEST = 1024  # elements of a tensor: NumPy is as fast on smaller ones
 EXP_COST = 4  # time for each element of a softmax, relative to a sum
@@ -56,11 +58,16 @@ def _numbers(value: float) -> Any:
 
 def _over_row(builder: Any, length: Any, totals: list[Any], turn: Turn) -> list[Any]:
     """Emit a loop over the vectors of a row: `turn` computes new totals from an index, a mask and the totals."""
-
-    def body(index: Any, *values: Any) -> list[Any]:
-        return turn(index, lanes_between(builder, 0, constant(0), builder.sub(length, index)), list(values))
-
-    return emit_loop(builder, length, totals, body, LANES)
+    entry, loop, end = builder.block, builder.append_basic_block("vector"), builder.append_basic_block("end")
+    builder.branch(loop)
+    builder.position_at_end(loop)
+    index, *values = loop_variables(builder, entry, [constant(0), *totals])
+    results = turn(index, lanes_between(builder, 0, constant(0), builder.sub(length, index)), values)
+    following = builder.add(index, constant(LANES))
+    close_loop([index, *values], [following, *results], loop)
+    builder.cbranch(builder.icmp_signed("<", following, length), loop, end)
+    builder.position_at_end(end)
+    return results
 
 
 def _reduce(builder: Any, vector: Any, combine: Callable[[Any, Any], Any]) -> Any:

@@ -10,7 +10,7 @@ package numba.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from llvmlite import ir
@@ -23,22 +23,23 @@ from passlab.vm.kernels.numba_blocks import (
     FLOAT_POINTER,
     I64,
     LANES,
-    PREFETCH_DISTANCE,
     VECTOR,
     broadcast,
+    close_loop,
     constant,
-    emit_loop,
     emit_prefetch,
     load_vector,
+    loop_variables,
     multiply_add,
     vector_address,
 )
 from passlab.vm.kernels.numba_rows import clamp, lanes_between, masked_load, masked_store
 
 WIDE = 2 * LANES  # channels of a block of weights
+AHEAD = 1024  # weights
 _DATA = types.BaseTuple.from_types((ADDRESS, ADDRESS, COUNT, ADDRESS, COUNT, COUNT, ADDRESS))
 _ENDING = types.BaseTuple.from_types((ADDRESS, types.float32, COUNT, ADDRESS, ADDRESS, ADDRESS, ADDRESS, COUNT, COUNT))
-Turn = Callable[[Any, list[Any], Any, Sequence[Any], int], list[Any]]
+Turn = Callable[[Any, Any, Any, list[Any], int], list[Any]]
 
 
 def _tile(groups: int, places: int, vectors: int, turn: Turn, least: float = 0.0) -> Any:
@@ -66,21 +67,32 @@ def _emit(context: Any, builder: Any, args: Any, size: tuple[int, int, int], tur
     weights, starts = builder.inttoptr(weights, FLOAT_POINTER), builder.inttoptr(starts, ir.PointerType(I64))
     distances = [builder.mul(step, constant(p)) for p in range(places)]
     empty = [ir.Constant(VECTOR, [least] * LANES)] * (groups * places * vectors)
+    before = builder.block
+    outer, inner, after, end = (builder.append_basic_block(n) for n in ("run", "turn", "next_run", "end"))
+    builder.branch(outer)
 
-    def add_run(run: Any, factors: Any, *totals: Any) -> list[Any]:
-        def add_turn(_: Any, factor: Any, *variables: Any) -> list[Any]:
-            at, parts = variables[:groups], variables[groups:]
-            sources = [builder.gep(pointer, [distance]) for pointer in at for distance in distances]
-            results = turn(builder, sources, factor, parts, vectors)
-            next_at = [builder.gep(pointer, [constant(1)]) for pointer in at]
-            return [builder.gep(factor, [constant(vectors * LANES)]), *next_at, *results]
+    builder.position_at_end(outer)
+    run, factors, *totals = loop_variables(builder, before, [constant(0), weights, *empty])
+    start = builder.load(builder.gep(starts, [run]))
+    firsts = [builder.gep(base, [start]) for base in bases]
+    builder.branch(inner)
 
-        start = builder.load(builder.gep(starts, [run]))
-        firsts = [builder.gep(base, [start]) for base in bases]
-        factors, *variables = emit_loop(builder, length, [factors, *firsts, *totals], add_turn)
-        return [factors, *variables[groups:]]
+    builder.position_at_end(inner)
+    left, factor, *rest = loop_variables(builder, outer, [length, factors, *firsts, *totals])
+    at, parts = rest[:groups], rest[groups:]
+    sources = [builder.gep(pointer, [distance]) for pointer in at for distance in distances]
+    results = turn(builder, sources, factor, parts, vectors)
+    next_left, next_factor = builder.sub(left, constant(1)), builder.gep(factor, [constant(vectors * LANES)])
+    next_at = [builder.gep(pointer, [constant(1)]) for pointer in at]
+    close_loop([left, factor, *at, *parts], [next_left, next_factor, *next_at, *results], inner)
+    builder.cbranch(builder.icmp_signed(">", next_left, constant(0)), inner, after)
 
-    _, *results = emit_loop(builder, runs, [weights, *empty], add_run)
+    builder.position_at_end(after)
+    next_run = builder.add(run, constant(1))
+    close_loop([run, factors, *totals], [next_run, next_factor, *results], after)
+    builder.cbranch(builder.icmp_signed("<", next_run, runs), outer, end)
+
+    builder.position_at_end(end)
     _finish(builder, results, size, ending)
     return context.get_dummy_value()
 
@@ -109,10 +121,8 @@ def _finish(builder: Any, results: list[Any], size: tuple[int, int, int], ending
     builder.branch(last)
 
     builder.position_at_end(last)
-    final = [builder.phi(VECTOR) for _ in values]
-    for phi, plain, added in zip(final, values, sums, strict=True):
-        phi.add_incoming(plain, before)
-        phi.add_incoming(added, with_other)
+    final = loop_variables(builder, before, values)
+    close_loop(final, sums, with_other)
     for i, row in enumerate(rows(to, to_second)):
         for v in range(vectors):
             value = clamp(builder, final[i * vectors + v], floor)
@@ -120,11 +130,11 @@ def _finish(builder: Any, results: list[Any], size: tuple[int, int, int], ending
 
 
 # ---------------------------------------------------------------- one turn
-def _numbers(builder: Any, data: list[Any], factor: Any, parts: Sequence[Any], vectors: int) -> list[Any]:
+def _numbers(builder: Any, data: list[Any], factor: Any, parts: list[Any], vectors: int) -> list[Any]:
     """Return the sums with the products of one number of each place and the vectors of weights."""
     add, results = multiply_add(builder.module), []
     for v in range(vectors):
-        emit_prefetch(builder, builder.gep(factor, [constant(PREFETCH_DISTANCE + v * LANES)]))
+        emit_prefetch(builder, builder.gep(factor, [constant(AHEAD + v * LANES)]))
     factors = [load_vector(builder, factor, v) for v in range(vectors)]
     for i, place in enumerate(data):
         each = broadcast(builder, builder.load(place))
@@ -132,13 +142,13 @@ def _numbers(builder: Any, data: list[Any], factor: Any, parts: Sequence[Any], v
     return results
 
 
-def _vectors(builder: Any, data: list[Any], factor: Any, parts: Sequence[Any], vectors: int) -> list[Any]:
+def _vectors(builder: Any, data: list[Any], factor: Any, parts: list[Any], vectors: int) -> list[Any]:
     """Return the sums with the products of a vector of each place and the vector of weights."""
     add, weight = multiply_add(builder.module), load_vector(builder, factor, 0)
     return [builder.call(add, [load_vector(builder, place, 0), weight, parts[i]]) for i, place in enumerate(data)]
 
 
-def _maxima(builder: Any, data: list[Any], factor: Any, parts: Sequence[Any], vectors: int) -> list[Any]:
+def _maxima(builder: Any, data: list[Any], factor: Any, parts: list[Any], vectors: int) -> list[Any]:
     """Return the maxima with a vector of each place; what is not a number stays."""
     results = []
     for i, place in enumerate(data):
