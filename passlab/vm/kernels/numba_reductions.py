@@ -17,7 +17,7 @@ from numba import extending, types
 from passlab.ir.expr import Call
 from passlab.ir.op import op_name
 from passlab.op.reduce import reduced_axes
-from passlab.threads import work_together
+from passlab.threads import PIECES, work_together
 from passlab.vm.kernels.fused_product import Array, shape_of
 from passlab.vm.kernels.numba_blocks import (
     ADDRESS,
@@ -32,7 +32,6 @@ from passlab.vm.kernels.numba_blocks import (
     loop_variables,
     multiply_add,
 )
-from passlab.vm.kernels.numba_channels import PIECES
 from passlab.vm.kernels.numba_convolution import threads_for, write_result
 from passlab.vm.kernels.numba_loops import njit
 from passlab.vm.kernels.numba_rows import clamp, lanes_between, masked_load, masked_store
