@@ -234,8 +234,7 @@ def _arrange(
         wide = max(widths[unit] for unit in column)
         y = 0.0
         for number in column:
-            unit, repeat = units[number]
-            top = y
+            (unit, repeat), top = units[number], y
             for piece in unit:
                 x = left + (wide - piece.layout.width) / 2
                 if last is not None and piece.entry is not None:
