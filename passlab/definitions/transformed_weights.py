@@ -68,9 +68,8 @@ def winograd(attrs: Any, x: Any, w: Any) -> Any:
     kernel, tile = attrs.kernel_size, attrs.tile_size
     rank = len(kernel)
     plain = PLAIN_LAYOUTS[rank][0]
-    x = np.pad(to_layout(x, attrs.data_layout, plain), [(0, 0), (0, 0), *pad_widths(attrs.padding, rank)]).astype(
-        np.float64
-    )
+    padding = [(0, 0), (0, 0), *pad_widths(attrs.padding, rank)]
+    x = np.pad(to_layout(x, attrs.data_layout, plain), padding).astype(np.float64)
     size = [n - k + 1 for n, k in zip(x.shape[2:], kernel, strict=True)]
     x = np.pad(x, [(0, 0), (0, 0)] + [(0, tile + k) for k in kernel])
     changed = _transformed_axes(rank, kernel)

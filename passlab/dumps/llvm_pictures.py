@@ -33,8 +33,7 @@ def scan_pictures(files: list[Path]) -> Scan:
     for path in files:
         if path.name != INDEX:
             continue
-        source = FileSource(path)
-        last = b""
+        source, last = FileSource(path), b""
         for match in _ENTRY.finditer(source.read(0, source.size)):
             words = decode(match["words"]).replace("&lt;", "<").replace("&gt;", ">")
             picture = _PICTURE.search(match["attributes"])
