@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from passlab.vm.kernels.numba_blocks import LANES, fetch_and_increment
-from passlab.vm.kernels.numba_loops import njit
+from passlab.vm.kernels.numba_loops import CACHE_LINE, njit
 from passlab.vm.kernels.numba_rows import copy_memory, interleave_three, scale_vector
 from passlab.vm.kernels.numba_tiles import (
     WIDE,
@@ -35,7 +35,6 @@ from passlab.vm.kernels.numba_tiles import (
 # Numba keeps machine code beside this file for as long as the file stays as it is. It does not look at the files of
 # the instructions: a test compares this sum over them.
 INSTRUCTIONS = 1844737559
-LINE = 16  # numbers of a line of cache; a vector has no more
 STRETCH = 1024  # places that are joined as one piece
 TOGETHER = 8  # channels that are turned together: more would displace each other from the nearest cache
 SAME_LINES = 4096  # bytes
@@ -82,9 +81,9 @@ def _aligned_memory(size: int) -> Any:  # pragma: no cover
 
     The copies of a loop live here: memory from Python (`reused_memory`) costs a small convolution a third of its time.
     """
-    memory = np.empty(size + 2 * LINE, np.float32)
-    first = (np.uintp(-memory.ctypes.data) % np.uintp(4 * LINE)) // np.uintp(4)
-    return memory[first : first + np.uintp(size + LINE)]
+    memory = np.empty(size + 2 * CACHE_LINE, np.float32)
+    first = (np.uintp(-memory.ctypes.data) % np.uintp(4 * CACHE_LINE)) // np.uintp(4)
+    return memory[first : first + np.uintp(size + CACHE_LINE)]
 
 
 aligned: Any = njit(_aligned_memory)
@@ -194,7 +193,7 @@ def _multiply_batches(x: Any, w: Any, cuts: Any, out: Any) -> None:  # pragma: n
     blocks, starts, nothing = -(-columns // WIDE), np.zeros(1, np.int64), np.zeros(WIDE, np.float32)
     # Rows that lie a multiple of SAME_LINES apart would displace each other from the nearest cache.
     copies = x.strides[2] != 4 or x.strides[1] % SAME_LINES == 0
-    held = np.empty((rows if copies else 0, depth + LINE), np.float32)
+    held = np.empty((rows if copies else 0, depth + CACHE_LINE), np.float32)
     packed = aligned(depth * WIDE)[: depth * WIDE].reshape((depth, WIDE))
     row, copied = held.strides[0] if copies else x.strides[1], -1
     while True:

@@ -35,7 +35,7 @@ from passlab.vm.kernels.numba_rows import (
 DATA_BYTES = 512 << 10  # of data for the rows of a piece: it stays in the second-level cache
 BLOCK_POSITIONS = 512  # output positions of a block of channels whose sums stay in the first-level cache
 PANEL_DEPTH = 96  # rows of a panel used at a time: they stay in the nearest cache for all rows of the data
-CACHE_LINE = 16  # float32 elements
+CACHE_LINE = 16  # float32 elements; a vector has no more
 WEIGHT_ROWS = 32  # of a piece of a flat product
 
 
