@@ -91,20 +91,23 @@ def test_lookup_tables_are_of_integers():
 
 
 def test_functions_for_a_compiler_are_optimized_by_what_it_registers(toy: None):
-    seen: list[list[str]] = []
+    seen: list[tuple[list[str], dict[str, object]]] = []
 
     def optimize(mod: IRModule) -> IRModule:
-        seen.append([name for name, _ in mod.items()])
-        return transform.SimplifyExpr()(mod)
+        seen.append(([name for name, _ in mod.items()], dict(mod["main"].attrs or {})))
+        return transform.FoldConstant()(mod)
 
-    mod = parse("def @main(%x: Tensor[(2), float32]) { nn.relu(nn.relu(%x)) }")
+    mod = parse("def @main() { nn.relu(nn.relu(-1f)) }")
     marked = transform.MergeCompilerRegions()(transform.AnnotateTarget("toy")(mod))
     register_compiler_optimize("toy", optimize)
     try:
         result = transform.PartitionGraph()(marked)
     finally:
         register_compiler_optimize("toy", None)
-    assert seen == [[name for name, _ in result.items() if name != "main"]]
+    assert seen == [(["main"], {})]  # attributes would keep FoldConstant off
+    function = result["tvmgen_default_toy_main_0"]
+    assert isinstance(function.body, ir.Constant)
+    assert function.attrs["Compiler"] == "toy"
     register_compiler_optimize("toy", lambda mod: None)  # type: ignore[arg-type, return-value]
     try:
         with pytest.raises(TypeError, match="did not return a module"):

@@ -46,7 +46,7 @@ class PartitionGraph(ModulePass):
     of the function. It has the attributes `Compiler`, `Primitive=1`, `Inline=1` and `global_symbol`. Its parameters are
     the inputs of the region, each value once; constants move inside, unless `bind_constants` is off. Several results,
     and the fields of tuples among them, are returned as one tuple. The optimizer that `register_compiler_optimize`
-    registered for a compiler gets a module of all its functions and returns them optimized. Types are inferred
+    registered for a compiler gets each function as `main` of a module, without attributes. Types are inferred
     afterwards. Raises `PassError` if the marks do not form regions or a region depends on its own result, and
     `PassTypeError` if an optimizer returns something other than a module.
     """
@@ -77,15 +77,21 @@ def _optimize(mod: IRModule, functions: Mapping[str, Sequence[GlobalVar]]) -> IR
     """Return the module with the functions of each compiler optimized by the hook registered for it."""
     for compiler, names in functions.items():
         hook = _HOOKS.get(compiler)
-        if hook is None:
-            continue
-        own = {var.name_hint for var in names}
-        result: Any = hook(infer_types(mod).with_functions({name: None for name, _ in mod.items() if name not in own}))
-        if not isinstance(result, IRModule):
-            what = f"the optimizer registered for {compiler} did not return a module"
-            raise PassTypeError(Diagnostic(what, expected="IRModule", found=type(result).__name__))
-        mod = mod.with_functions({var: result[var] for var in names})
+        if hook is not None:
+            mod = mod.with_functions({var: _optimized(infer_types(mod), mod[var], hook, compiler) for var in names})
     return mod
+
+
+def _optimized(mod: IRModule, func: Function, hook: Callable[[IRModule], IRModule], compiler: str) -> Function:
+    """Return a function optimized by a hook, which gets it as `main`, without attributes: they would keep passes off."""
+    plain = Function(func.params, func.body, func.ret_type, func.type_params, span=func.span)
+    alone: dict[Any, Function | None] = {name: None for name, _ in mod.items()}
+    result: Any = hook(infer_types(mod.with_functions(alone).with_functions({"main": plain})))
+    if not isinstance(result, IRModule):
+        what = f"the optimizer registered for {compiler} did not return a module"
+        raise PassTypeError(Diagnostic(what, expected="IRModule", found=type(result).__name__))
+    main = result["main"]
+    return Function(main.params, main.body, main.ret_type, main.type_params, func.attrs, func.span)
 
 
 _HOOKS: dict[str, Callable[[IRModule], IRModule]] = {}
@@ -93,6 +99,8 @@ _HOOKS: dict[str, Callable[[IRModule], IRModule]] = {}
 
 def register_compiler_optimize(compiler: str, hook: Callable[[IRModule], IRModule] | None) -> None:
     """Register the optimizer of the functions that PartitionGraph creates for a compiler: module -> module, or None.
+
+    Each function is `main` of a module of its own, without attributes: PartitionGraph adds them afterwards.
 
     TVM's programs register it as the global function `relay.ext.<compiler>.optimize`.
     """
