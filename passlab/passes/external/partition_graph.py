@@ -83,7 +83,7 @@ def _optimize(mod: IRModule, functions: Mapping[str, Sequence[GlobalVar]]) -> IR
 
 
 def _optimized(mod: IRModule, func: Function, hook: Callable[[IRModule], IRModule], compiler: str) -> Function:
-    """Return a function optimized by a hook, which gets it as `main`, without attributes: they would keep passes off."""
+    """Return a function optimized by a hook, which gets it as `main` without attributes: they would keep passes off."""
     plain = Function(func.params, func.body, func.ret_type, func.type_params, span=func.span)
     alone: dict[Any, Function | None] = {name: None for name, _ in mod.items()}
     result: Any = hook(infer_types(mod.with_functions(alone).with_functions({"main": plain})))
