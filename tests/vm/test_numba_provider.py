@@ -306,6 +306,17 @@ def test_kept_machine_code_belongs_to_its_instructions():
         assert zlib.crc32(text.encode()) == loops.INSTRUCTIONS, f"write this sum into {loops.__name__}"
 
 
+def test_the_sums_of_a_tile_fit_into_the_registers():
+    """Sums that do not fit are written to memory in every turn, which takes twice the time."""
+    pytest.importorskip("numba")
+    from passlab.vm.kernels.numba_blocks import BLOCK_ROWS, LANES, PANEL, REGISTERS
+    from passlab.vm.kernels.numba_tiles import PLACES, WIDE
+
+    weights, number, groups = WIDE // LANES, 1, 2
+    assert groups * max(PLACES) * weights + weights + number <= REGISTERS
+    assert BLOCK_ROWS * PANEL // LANES + PANEL // LANES + number <= REGISTERS
+
+
 class TestCompiledPooling:
     """What Numba compiles of pooling: planes of each channel, maxima or sums in registers."""
 

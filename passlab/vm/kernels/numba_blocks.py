@@ -11,6 +11,7 @@ learning convolutions on SIMD architectures" (2018). Needs the package numba.
 
 from __future__ import annotations
 
+import platform
 from typing import Any
 
 import llvmlite.binding as llvm
@@ -20,6 +21,8 @@ from numba import extending, types
 _FEATURES = llvm.get_host_cpu_features()
 # Elements of a vector, and rows of a block of sums (channels of a convolution): as many as the registers hold.
 LANES, BLOCK_ROWS = (16, 8) if _FEATURES.get("avx512f") else (8, 4) if _FEATURES.get("avx2") else (4, 4)
+REGISTERS = 32 if LANES == 16 or platform.machine().lower() in ("aarch64", "arm64") else 16  # of vectors
+CACHE_LINE = 16  # float32 elements; a vector has no more
 PANEL = 3 * LANES  # columns of a block of a matrix product
 PREFETCH_DISTANCE = 1024  # weights
 F32, I64 = ir.FloatType(), ir.IntType(64)

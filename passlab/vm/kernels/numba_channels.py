@@ -20,12 +20,12 @@ from passlab.vm.kernels.fused_product import Array
 from passlab.vm.kernels.numba_blocks import LANES
 from passlab.vm.kernels.numba_images import by_tiles, by_windows, turn
 from passlab.vm.kernels.numba_loops import DATA_BYTES
-from passlab.vm.kernels.numba_tiles import WIDE
+from passlab.vm.kernels.numba_tiles import PLACES, WIDE
 from passlab.vm.kernels.reused_memory import aligned
 
 # Places of a group of neighbours that there are tiles for, and how well a tile uses the processor: multiplications of
 # one place wait for each other.
-TILES = {7: 1.0, 6: 0.97, 4: 0.85, 1: 0.2}
+TILES = dict(zip(PLACES, (1.0, 0.97, 0.85, 0.2) if PLACES[0] == 7 else (1.0, 0.96, 0.5, 0.5), strict=True))
 WINDOWS = {7: 1.0, 4: 0.85, 1: 0.3}
 NOWHERE = (0, 0, 0, 0)
 Run = Callable[[Array, Any, Any, Any, Array | None, Array], None]

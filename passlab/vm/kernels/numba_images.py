@@ -11,30 +11,31 @@ from typing import Any
 
 import numpy as np
 
-from passlab.vm.kernels.numba_blocks import LANES, fetch_and_increment
-from passlab.vm.kernels.numba_loops import CACHE_LINE, njit
+from passlab.vm.kernels.numba_blocks import CACHE_LINE, LANES, fetch_and_increment
+from passlab.vm.kernels.numba_loops import njit
 from passlab.vm.kernels.numba_rows import copy_memory, interleave_three, scale_vector
 from passlab.vm.kernels.numba_tiles import (
+    PLACES,
     WIDE,
+    alone_0,
     alone_1,
-    alone_4,
-    alone_6,
-    alone_7,
+    alone_2,
+    alone_3,
     maxima_1,
     maxima_4,
     maxima_7,
+    pair_0,
+    pair_1,
+    pair_2,
+    pair_3,
     sums_1,
     sums_4,
     sums_7,
-    tile_1,
-    tile_4,
-    tile_6,
-    tile_7,
 )
 
 # Numba keeps machine code beside this file for as long as the file stays as it is. It does not look at the files of
 # the instructions: a test compares this sum over them.
-INSTRUCTIONS = 1844737559
+INSTRUCTIONS = 1805932559
 STRETCH = 1024  # places that are joined as one piece
 TOGETHER = 8  # channels that are turned together: more would displace each other from the nearest cache
 SAME_LINES = 4096  # bytes
@@ -93,22 +94,22 @@ turn, lay_out = njit(_turn), njit(_lay_out)
 def _tile_of(many: int, pair: bool, data: Any, ending: Any) -> None:  # pragma: no cover
     """Compute one tile of one or two groups of `many` places; see `numba_tiles`."""
     if pair:
-        if many == 7:
-            tile_7(data, ending)
-        elif many == 6:
-            tile_6(data, ending)
-        elif many == 4:
-            tile_4(data, ending)
+        if many == PLACES[0]:
+            pair_0(data, ending)
+        elif many == PLACES[1]:
+            pair_1(data, ending)
+        elif many == PLACES[2]:
+            pair_2(data, ending)
         else:
-            tile_1(data, ending)
-    elif many == 7:
-        alone_7(data, ending)
-    elif many == 6:
-        alone_6(data, ending)
-    elif many == 4:
-        alone_4(data, ending)
-    else:
+            pair_3(data, ending)
+    elif many == PLACES[0]:
+        alone_0(data, ending)
+    elif many == PLACES[1]:
         alone_1(data, ending)
+    elif many == PLACES[2]:
+        alone_2(data, ending)
+    else:
+        alone_3(data, ending)
 
 
 def _window_of(many: int, is_sum: bool, data: Any, ending: Any) -> None:  # pragma: no cover

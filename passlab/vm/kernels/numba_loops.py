@@ -15,6 +15,7 @@ import numpy as np
 from passlab.threads import thread_count
 from passlab.vm.kernels.numba_blocks import (
     BLOCK_ROWS,
+    CACHE_LINE,
     LANES,
     PANEL,
     add_panel,
@@ -35,7 +36,6 @@ from passlab.vm.kernels.numba_rows import (
 DATA_BYTES = 512 << 10  # of data for the rows of a piece: it stays in the second-level cache
 BLOCK_POSITIONS = 512  # output positions of a block of channels whose sums stay in the first-level cache
 PANEL_DEPTH = 96  # rows of a panel used at a time: they stay in the nearest cache for all rows of the data
-CACHE_LINE = 16  # float32 elements; a vector has no more
 WEIGHT_ROWS = 32  # of a piece of a flat product
 
 
@@ -46,7 +46,7 @@ def loop_threads() -> int:
 
 # Numba's cache of machine code is invalidated when this file changes, but not when the files of the intrinsics do.
 # So this file contains their crc32, which a test compares.
-INSTRUCTIONS = 3614324403
+INSTRUCTIONS = 1159621529
 
 
 def njit(function: Callable[..., None]) -> Callable[..., None]:

@@ -37,7 +37,7 @@ from passlab.vm.kernels.numba_loops import njit
 from passlab.vm.kernels.numba_rows import clamp, lanes_between, masked_load, masked_store
 
 # The crc32 of the instructions that other files hold, as in `numba_loops`.
-INSTRUCTIONS = 3614324403
+INSTRUCTIONS = 1159621529
 LONGEST = 8192  # elements of a row
 SMALLEST = 1024  # elements of a tensor: NumPy is as fast on smaller ones
 EXP_COST = 4  # time for each element of a softmax, relative to a sum
@@ -63,7 +63,7 @@ def _over_row(builder: Any, length: Any, totals: list[Any], turn: Turn) -> list[
     index, *values = loop_variables(builder, entry, [constant(0), *totals])
     results = turn(index, lanes_between(builder, 0, constant(0), builder.sub(length, index)), values)
     following = builder.add(index, constant(LANES))
-    close_loop([index, *values], [following, *results], loop)
+    close_loop([index, *values], [following, *results], builder.block)
     builder.cbranch(builder.icmp_signed("<", following, length), loop, end)
     builder.position_at_end(end)
     return results

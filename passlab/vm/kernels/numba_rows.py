@@ -48,7 +48,23 @@ def lanes_between(builder: Any, first: int, low: Any, high: Any) -> Any:
 
 
 def masked_store(builder: Any, value: Any, target: Any, mask: Any) -> None:
-    """Store the lanes of a vector that a mask names."""
+    """Store the lanes of a vector that a mask names.
+
+    Processors without AVX-512 take many times as long for a masked store, so they store a whole vector without a mask.
+    """
+    if LANES == 16:
+        _store_lanes(builder, value, target, mask)
+        return
+    bits = ir.IntType(LANES)
+    is_whole = builder.icmp_unsigned("==", builder.bitcast(mask, bits), ir.Constant(bits, 2**LANES - 1))
+    with builder.if_else(is_whole, likely=True) as (whole, part):
+        with whole:
+            store_vector(builder, value, builder.bitcast(target, FLOAT_POINTER), 0)
+        with part:
+            _store_lanes(builder, value, target, mask)
+
+
+def _store_lanes(builder: Any, value: Any, target: Any, mask: Any) -> None:
     pointer = ir.PointerType(VECTOR)
     parameters = [VECTOR, pointer, _I32, _MASK]
     function = declare(builder.module, f"llvm.masked.store.v{LANES}f32.p0", ir.VoidType(), parameters)

@@ -19,10 +19,12 @@ from numba.core import cgutils
 
 from passlab.vm.kernels.numba_blocks import (
     ADDRESS,
+    CACHE_LINE,
     COUNT,
     FLOAT_POINTER,
     I64,
     LANES,
+    REGISTERS,
     VECTOR,
     broadcast,
     close_loop,
@@ -36,6 +38,8 @@ from passlab.vm.kernels.numba_blocks import (
 from passlab.vm.kernels.numba_rows import clamp, lanes_between, masked_load, masked_store
 
 WIDE = 2 * LANES  # channels of a block of weights
+# Places of a group: the sums of two groups, two vectors of weights and one number fit into the registers.
+PLACES = (7, 6, 4, 1) if REGISTERS == 32 else (3, 2, 1, 1)
 AHEAD = 1024  # weights
 _DATA = types.BaseTuple.from_types((ADDRESS, ADDRESS, COUNT, ADDRESS, COUNT, COUNT, ADDRESS))
 _ENDING = types.BaseTuple.from_types((ADDRESS, types.float32, COUNT, ADDRESS, ADDRESS, ADDRESS, ADDRESS, COUNT, COUNT))
@@ -133,8 +137,8 @@ def _finish(builder: Any, results: list[Any], size: tuple[int, int, int], ending
 def _numbers(builder: Any, data: list[Any], factor: Any, parts: list[Any], vectors: int) -> list[Any]:
     """Return the sums with the products of one number of each place and the vectors of weights."""
     add, results = multiply_add(builder.module), []
-    for v in range(vectors):
-        emit_prefetch(builder, builder.gep(factor, [constant(AHEAD + v * LANES)]))
+    for ahead in range(AHEAD, AHEAD + vectors * LANES, CACHE_LINE):
+        emit_prefetch(builder, builder.gep(factor, [constant(ahead)]))
     factors = [load_vector(builder, factor, v) for v in range(vectors)]
     for i, place in enumerate(data):
         each = broadcast(builder, builder.load(place))
@@ -158,8 +162,8 @@ def _maxima(builder: Any, data: list[Any], factor: Any, parts: list[Any], vector
     return results
 
 
-(tile_7, tile_6, tile_4, tile_1), (alone_7, alone_6, alone_4, alone_1) = (
-    [_tile(groups, places, 2, _numbers) for places in (7, 6, 4, 1)] for groups in (2, 1)
+(pair_0, pair_1, pair_2, pair_3), (alone_0, alone_1, alone_2, alone_3) = (
+    [_tile(groups, places, 2, _numbers) for places in PLACES] for groups in (2, 1)
 )
 sums_7, sums_4, sums_1 = (_tile(1, places, 1, _vectors) for places in (7, 4, 1))
 maxima_7, maxima_4, maxima_1 = (_tile(1, places, 1, _maxima, float("-inf")) for places in (7, 4, 1))
