@@ -20,6 +20,7 @@ import numpy as np
 
 from passlab.compat.arrays import as_ndarray
 from passlab.compat.compiling import function_metadata, label_ops
+from passlab.compat.dnnl import DNNL, pattern_table, with_dnnl
 from passlab.compat.local_types import remembering, with_remembered
 from passlab.compat.records import finding_tests
 from passlab.compat.scalars import FloatImm, IntImm, StringImm
@@ -35,8 +36,10 @@ from passlab.ir.module import IRModule
 from passlab.ir.span import Span
 from passlab.ir.types import TensorType, TypeRelation
 from passlab.op.dtypes import array_dtype
+from passlab.passes.external import annotate_target
 from passlab.passes.program import expressions, print_ir
 from passlab.relay.constructors import SourceName
+from passlab.relay.op import contrib
 from passlab.relay.prelude import Prelude
 from passlab.relay.tensor_arrays import TensorArrayOps
 from passlab.text import records
@@ -344,6 +347,7 @@ def install() -> None:
     _replace("arguments", create.arguments, _with_unused_names(create.arguments))
     _replace("type_of", expressions.type_of, remembering(expressions.type_of))
     _replace("record_class", records.record_class, finding_tests(records.record_class))
+    _install_dnnl()
     _replace("REFUSALS", registered.REFUSALS, ())  # what a user's relation raises arrives as it was raised, as in TVM
     for owner, name in ARRAYS:
         member = vars(owner)[name]
@@ -354,6 +358,12 @@ def install() -> None:
         member = vars(owner).get(name)
         _before.append((owner, name, member))
         setattr(owner, name, changed(member))
+
+
+def _install_dnnl() -> None:
+    _replace("compiler_for", annotate_target.compiler_for, with_dnnl(annotate_target.compiler_for))
+    _before.append((contrib.TABLES, DNNL, contrib.TABLES.get(DNNL)))
+    contrib.TABLES[DNNL] = contrib.TABLES.get(DNNL) or pattern_table
 
 
 def uninstall() -> None:

@@ -100,6 +100,7 @@ def py_str(value: bytes) -> str:
 
 have_bf16 = have_fp16 = have_int8 = have_tensorcore = _never
 can_use_rocthrust = can_use_thrust = _never
+pipeline_executor_enabled = pipeline_executor_build_enabled = _never
 target_has_amx = target_has_avx512 = target_has_vnni = _never
 
 

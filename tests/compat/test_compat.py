@@ -128,7 +128,11 @@ def test_arrays_copy() -> None:
         ("from tvm.script import tir as T", "T.prim_func(print)", "TVMScript is not read"),
         ("from tvm import te", "te.compute((3,), print)", "NumPy"),
         ("from tvm import tir", "class Mine(tir.PrimFunc): pass", "NumPy"),
-        ("from tvm.relay.op.contrib import dnnl", "for row in dnnl.pattern_table: pass", "register_pattern_table"),
+        (
+            "from tvm.relay.op.contrib import cutlass",
+            "for row in cutlass.pattern_table: pass",
+            "register_pattern_table",
+        ),
         ("from tvm.relay.op import register_compute", "register_compute('relu')(print)", "add_kernel"),
         ("import tvm", "tvm.build(None)", "relay.build"),
     ],

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 Table = Sequence[tuple[Any, ...]]
-_tables: dict[str, Callable[[], Table]] = {}
+TABLES: dict[str, Callable[[], Table] | None] = {}
 
 
 def register_pattern_table(compiler: str, table: Callable[[], Table] | None = None) -> Callable[..., Any]:
@@ -21,7 +21,7 @@ def register_pattern_table(compiler: str, table: Callable[[], Table] | None = No
     """
 
     def register(function: Callable[[], Table]) -> Callable[[], Table]:
-        _tables[compiler] = function
+        TABLES[compiler] = function
         return function
 
     return register if table is None else register(table)
@@ -29,5 +29,5 @@ def register_pattern_table(compiler: str, table: Callable[[], Table] | None = No
 
 def get_pattern_table(compiler: str) -> Table | None:
     """Return the patterns of a compiler, to pass to MergeComposite; None if none are registered."""
-    function = _tables.get(compiler)
+    function = TABLES.get(compiler)
     return None if function is None else function()
