@@ -14,8 +14,9 @@ from collections.abc import Iterable
 from typing import Any, Protocol
 
 from passlab.ir.adt import Constructor
-from passlab.ir.expr import Expr, GlobalVar, set_checked_type, set_type_dependency
-from passlab.ir.types import Type
+from passlab.ir.expr import Expr, Function, GlobalVar, Let, Var, set_checked_type, set_type_dependency
+from passlab.ir.span import Span
+from passlab.ir.types import FuncType, GlobalTypeVar, TensorType, Type, holds
 
 _NAMES = (GlobalVar, Constructor)  # whose type is that of a function or data type of the module
 
@@ -68,6 +69,35 @@ def set_type(node: Expr, ty: Type, parts: Iterable[Expr] = (), dependency: Depen
     set_checked_type(node, ty)
     if dependency is not None:
         set_type_dependency(node, dependency)
+
+
+def typed_var(name: str, ty: Type, span: Span | None = None, virtual_device: Any = None) -> Var:
+    """Return a new variable annotated with a type; it stays untyped if its type depends on the definition of a data
+    type.
+    """
+    var = Var(name, ty, span, virtual_device)
+    if type(ty) is TensorType or not holds(ty, GlobalTypeVar):
+        set_checked_type(var, ty)
+    return var
+
+
+def set_function_type(function: Function) -> None:
+    """Give a new function that states its result type its type, unless its body or a parameter has another or none."""
+    types = [ty for param in function.params if (ty := param._checked_type) is not None]
+    ret = function.ret_type
+    if ret is not None and function.body._checked_type is ret and len(types) == len(function.params):
+        set_type(function, FuncType(types, ret, function.type_params), (*function.params, function.body))
+
+
+def typed_let(var: Var, value: Expr, body: Expr, span: Span | None = None) -> Let:
+    """Return a let, with the type of its body if its parts are typed."""
+    let, ty = Let(var, value, body, span), body._checked_type
+    if ty is not None and var._checked_type is not None and var._checked_type is value._checked_type:
+        if var._type_dependency is value._type_dependency is body._type_dependency is None:
+            set_checked_type(let, ty)
+        else:
+            set_type(let, ty, (var, value, body))
+    return let
 
 
 def _wider(a: Dependency | None, b: Dependency) -> Dependency | None:

@@ -31,7 +31,7 @@ from passlab.ir.expr import (
     Var,
     set_span,
 )
-from passlab.ir.kept_types import keep_type
+from passlab.ir.kept_types import keep_type, typed_let
 from passlab.ir.node_errors import not_a_node_error
 from passlab.ir.op import Op
 from passlab.ir.span import Span
@@ -110,15 +110,16 @@ def post_order(*roots: Expr, enter: Callable[[Expr], bool] | None = None, seen: 
             push(node.body)
             push(node.value)
             continue
-        parts = iter((node.op, *node.args) if kind is Call else CHILDREN[kind](node))
+        parts = (node.op, *node.args) if kind is Call else CHILDREN[kind](node)
         for part in parts:
             if part in seen:
                 continue
             if type(part) not in _LEAVES:
                 push(node)
                 push(None)
-                stack += [*parts][::-1]
-                push(part)
+                for other in parts[::-1]:  # many parts were listed before, and so take no turn of this loop
+                    if other not in seen:
+                        push(other)
                 break
             mark_seen(part)
             emit(part)
@@ -457,9 +458,9 @@ def let_chain(expr: Expr) -> tuple[list[Let], Expr]:
 
 
 def make_lets(bindings: Iterable[tuple[Var, Expr]], body: Expr) -> Expr:
-    """Return `body` under the bindings, the first outermost."""
+    """Return `body` under the bindings, the first outermost; typed if all of them are."""
     for var, value in reversed(list(bindings)):
-        body = Let(var, value, body, value.span)
+        body = typed_let(var, value, body, value.span)
     return body
 
 

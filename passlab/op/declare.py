@@ -26,7 +26,7 @@ from passlab.errors import AttrsError, Diagnostic, NodeTypeError, did_you_mean
 from passlab.ir.attrs import REQUIRED, Attrs
 from passlab.ir.expr import Constant, Expr, Tuple, TupleGetItem
 from passlab.ir.node_errors import not_a_node_error
-from passlab.ir.op import Op, OpCall, OpPattern, OpSpec, Precision, Relation, declare_op
+from passlab.ir.op import Op, OpCall, OpPattern, OpSpec, Precision, Relation, declare_op, find_op
 from passlab.ir.tuple_wrapper import TupleWrapper
 from passlab.op.copying import copy_into
 from passlab.op.dtypes import Array
@@ -159,18 +159,19 @@ def field_of(value: Expr, index: int) -> Expr:
 def make_call(op: Op, args: Sequence[Any], values: dict[str, Any]) -> OpCall:
     """Return a call of an operator with attributes by name. Raises `AttrsError` for wrong names."""
     spec = op.spec
-    if spec.attrs is None:
-        if values:
-            raise AttrsError(
-                Diagnostic(f"`{spec.name}` has no attribute `{next(iter(values))}`", hint="it takes no attributes")
-            )
-        return OpCall(op, tuple(map(as_expr, args)))
-    return OpCall(op, tuple(map(as_expr, args)), spec.attrs(**values))
+    operands = tuple([arg if isinstance(arg, Expr) else as_expr(arg) for arg in args])
+    if spec.attrs is not None:
+        return OpCall(op, operands, spec.attrs(**values))
+    if values:
+        raise AttrsError(
+            Diagnostic(f"`{spec.name}` has no attribute `{next(iter(values))}`", hint="it takes no attributes")
+        )
+    return OpCall(op, operands)
 
 
 def call(name: str, *args: Any, **attrs: Any) -> OpCall:
     """Return a call of the operator `name` on `args` with attributes by name."""
-    return make_call(Op.get(name), args, attrs)
+    return make_call(find_op(name) or Op.get(name), args, attrs)
 
 
 class Dynamic:

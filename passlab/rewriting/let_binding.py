@@ -16,9 +16,10 @@ from passlab.analysis.state import Movability, stateless
 from passlab.infer import infer_expr
 from passlab.ir.adt import Clause, Constructor
 from passlab.ir.expr import Call, Constant, Expr, Function, GlobalVar, If, Let, Match, RefCreate, Var
+from passlab.ir.kept_types import keep_type, typed_let, typed_var
 from passlab.ir.module import IRModule
 from passlab.ir.op import Op, find_op
-from passlab.ir.walk import CHILDREN, Scope, note_rewrite, post_order, rebuild
+from passlab.ir.walk import CHILDREN, Scope, note_rewrite, post_order, rebuild_typed
 
 ATOMS = (Var, GlobalVar, Op, Constructor)
 Bindings = list[Any]  # (variable, value) pairs, and nested lists of them: the bindings of spliced scopes
@@ -36,6 +37,7 @@ def bind_in_scopes(
     *,
     flatten: bool,
     on_devices: bool = False,
+    annotate: bool = False,
     plan: BindingPlan | None = None,
 ) -> Function:
     """Return `function` with each node for which `is_bound(node, plan)` holds bound by a `let`; itself if none is.
@@ -43,10 +45,13 @@ def bind_in_scopes(
     Values of existing lets keep their variable; new variables are called `x_N`, counted from the first unused N. With
     `flatten`, lets inside values are spliced into the enclosing lets: all bindings of a block are in the order of
     evaluation, including expressions used both inside and outside of such a let. With `on_devices`, each bound value is
-    annotated by `on_device` with the device of an `on_device` around it, else with that of its function.
+    annotated by `on_device` with the device of an `on_device` around it, else with that of its function. With
+    `annotate`, new variables have the types of their values, so that the result is typed where the program was.
     """
-    binder = _Binder(plan or BindingPlan(function), is_bound, flatten, on_devices)
-    return function.with_fields(body=binder.bind(function.body))
+    binder = _Binder(plan or BindingPlan(function), is_bound, flatten, on_devices, annotate)
+    result = function.with_fields(body=binder.bind(function.body))
+    keep_type(function, result, (function.body,), (result.body,))
+    return result
 
 
 def bind_beside_effects(
@@ -117,14 +122,14 @@ def pin(expr: Expr) -> Expr | None:
 
 
 def flat_lets(bindings: Bindings, body: Expr) -> Expr:
-    """Return `body` under bindings that may hold lists of bindings, the first outermost."""
+    """Return `body` under bindings that may hold lists of bindings, the first outermost; typed if all of them are."""
     stack: list[Any] = [*bindings]
     while stack:  # from the last binding to the first
         item = stack.pop()
         if type(item) is list:
             stack += item
         else:
-            body = Let(item[0], item[1], body, item[1].span)
+            body = typed_let(item[0], item[1], body, item[1].span)
     return body
 
 
@@ -286,11 +291,17 @@ class _Binder:
     """Executes a plan: collects the bindings of each scope, and rebuilds the nodes around them."""
 
     def __init__(
-        self, plan: BindingPlan, is_bound: Callable[[Expr, BindingPlan], bool], flatten: bool, on_devices: bool
+        self,
+        plan: BindingPlan,
+        is_bound: Callable[[Expr, BindingPlan], bool],
+        flatten: bool,
+        on_devices: bool,
+        annotate: bool,
     ) -> None:
         self.plan = plan
         self.is_bound = is_bound
         self.flatten = flatten
+        self.annotate = annotate
         self.devices = plan.devices() if on_devices else {}
         self.result: dict[Expr, Expr] = {}
         self.bindings: dict[Scope, Bindings] = {}
@@ -314,11 +325,12 @@ class _Binder:
     def _new(self, expr: Expr) -> Expr:
         return self.result.get(expr, expr)
 
-    def _fresh_var(self) -> Var:
+    def _fresh_var(self, value: Expr) -> Var:
         if self.count < 0:
             self.count = first_free_number(self.plan.function)
         self.count += 1
-        return Var(f"x_{self.count - 1}")
+        name, ty = f"x_{self.count - 1}", value._checked_type
+        return typed_var(name, ty) if ty is not None and self.annotate else Var(name)
 
     def _push(self, scope: Scope, var: Var, value: Expr) -> None:
         target = self.plan.block[scope] if self.flatten else scope
@@ -338,12 +350,12 @@ class _Binder:
         var = plan.let_var.get(node)
         if var is None and not self.is_bound(node, plan):
             return self._rebuild(node)
-        var = var or self._fresh_var()
-        scope = plan.scope[node]
         if type(node) is Let and self.flatten:
-            self._push(scope, var, self._new(node.body))
+            value = self._new(node.body)
         else:
-            self._push(scope, var, self._pin(self._rebuild(node), self.devices.get(node)))
+            value = self._pin(self._rebuild(node), self.devices.get(node))
+        var = var or self._fresh_var(value)
+        self._push(plan.scope[node], var, value)
         note_rewrite(node, var)
         return var
 
@@ -361,7 +373,13 @@ class _Binder:
             return self._rebuild_let(node)
         inner = self.plan.inner.get(node)
         if inner is None:
-            return rebuild(node, self._new)
+            return rebuild_typed(node, self._new)
+        result = self._rebuild_block(node, inner)
+        keep_type(node, result, CHILDREN[type(node)](node), CHILDREN[type(result)](result))
+        return result
+
+    def _rebuild_block(self, node: Expr, inner: list[Scope]) -> Expr:
+        """Return a function, branch or match with the bindings of its scopes."""
         if type(node) is Function:
             return node if node.is_primitive else node.with_fields(body=self._close(inner[0], node.body))
         if type(node) is If:

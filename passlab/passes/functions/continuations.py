@@ -8,7 +8,7 @@ of a call is the rest of its chain of lets: each chain is converted from its end
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from passlab.errors import Diagnostic, DiagnosticError
@@ -16,10 +16,11 @@ from passlab.infer import infer_expr
 from passlab.ir.adt import Clause, Constructor
 from passlab.ir.equal import structural_equal
 from passlab.ir.expr import Call, Expr, Function, GlobalVar, If, Let, Match, Var
+from passlab.ir.kept_types import keep_type, set_function_type, set_type, typed_let, typed_var
 from passlab.ir.module import IRModule
 from passlab.ir.op import Op
 from passlab.ir.types import FuncType, TupleType, Type, TypeVar, holds, map_type, rebuild_type, type_nodes
-from passlab.ir.walk import children, let_chain, note_rewrite, post_order, rebuild
+from passlab.ir.walk import children, let_chain, note_rewrite, post_order, rebuild, rebuild_typed
 from passlab.rewriting.fresh_copy import fresh_copy
 from passlab.rewriting.let_binding import bind_in_scopes, evaluation_children, in_normal_form
 from passlab.transform.base import is_optimizable
@@ -36,13 +37,13 @@ def to_cps(func: Function, mod: IRModule | None = None) -> Function:
     for values without such a form: operators, constructors and kernels as values, ADT values that hold functions.
     """
     mod = mod if mod is not None else IRModule()
-    source = _a_normal_form(func, mod)
+    source = _Source(_a_normal_form(func, mod))
     renamed, sources = _reachable(source, mod)
-    obstacles = [d for f in (source, *sources.values()) for d in _obstacles(f)]
+    obstacles = [d for s in (source, *sources.values()) for d in _obstacles(s)]
     if obstacles:
         raise DiagnosticError(*obstacles)
-    functions = {renamed[name]: _Style(renamed, mod).function_of(f) for name, f in sources.items()}
-    result = _Style(renamed, mod).function_of(source)
+    functions = {renamed[name]: _Style(renamed, mod, s).function() for name, s in sources.items()}
+    result = _Style(renamed, mod, source).function()
     for var, function in functions.items():
         mod.add(var, function)
     return result
@@ -80,16 +81,31 @@ def is_cps(func: Function) -> bool:
 
 
 # ---------------------------------------------------------------- the functions to be converted
+class _Source:
+    """A typed function in A-normal form, its nodes (children first), and the variables that kernels are bound to."""
+
+    def __init__(self, function: Function) -> None:
+        self.function = function
+        self.nodes = post_order(function)
+        lets = [n for n in self.nodes if type(n) is Let]
+        self.kernels: set[Expr] = {n.var for n in lets if type(n.value) is Function and n.value.is_primitive}
+
+    def global_names(self) -> list[str]:
+        """Return the names of the global functions that the function refers to, the last one first."""
+        return [n.name_hint for n in self.nodes if type(n) is GlobalVar][::-1]
+
+
 def _a_normal_form(function: Function, mod: IRModule) -> Function:
-    result = function if in_normal_form(function) else bind_in_scopes(function, lambda node, plan: True, flatten=True)
-    return infer_expr(result, mod)
+    if not in_normal_form(function):
+        function = bind_in_scopes(function, lambda node, plan: True, flatten=True, annotate=True)
+    return infer_expr(function, mod)
 
 
-def _reachable(function: Function, mod: IRModule) -> tuple[dict[str, GlobalVar], dict[str, Function]]:
+def _reachable(function: _Source, mod: IRModule) -> tuple[dict[str, GlobalVar], dict[str, _Source]]:
     """Return the new names of the reachable global functions, and the functions that have yet to be converted."""
     renamed: dict[str, GlobalVar] = {}
-    sources: dict[str, Function] = {}
-    stack = _global_names(function)
+    sources: dict[str, _Source] = {}
+    stack = function.global_names()
     while stack:
         name = stack.pop()
         if name in renamed or name not in mod or not _is_converted(mod[name]):
@@ -100,33 +116,29 @@ def _reachable(function: Function, mod: IRModule) -> tuple[dict[str, GlobalVar],
             new += "_"
         renamed[name] = mod.get_global_var(new) if new in mod else GlobalVar(new)
         if new not in mod:
-            sources[name] = _a_normal_form(source, mod)
-            stack += _global_names(source)
+            sources[name] = _Source(_a_normal_form(source, mod))
+            stack += sources[name].global_names()
     return renamed, sources
-
-
-def _global_names(function: Function) -> list[str]:
-    return [n.name_hint for n in post_order(function) if type(n) is GlobalVar][::-1]
 
 
 def _is_converted(function: Function) -> bool:
     return is_optimizable(function) and not function.is_primitive
 
 
-def _obstacles(function: Function) -> Iterator[Diagnostic]:
-    order = post_order(function)
-    kernels = {n.var for n in order if type(n) is Let and type(n.value) is Function and n.value.is_primitive}
-    for node in order:
+def _obstacles(source: _Source) -> Iterator[Diagnostic]:
+    kernels = source.kernels
+    # few nodes use an operator, a constructor or a kernel as a value
+    suspects = kernels.union(n for n in source.nodes if type(n) is Op or type(n) is Constructor)
+    for node in source.nodes:
         callee = node.op if type(node) is Call else None
-        for part in children(node):
-            if part is callee or (part in kernels and type(node) is Let):
-                continue
+        parts = node.args if type(node) is Call else children(node)
+        for part in () if suspects.isdisjoint(parts) else parts:
             if type(part) is Op:
                 yield Diagnostic(f"the operator `{part}` is used as a value", node.span, hint="wrap it in `fn`")
             elif type(part) is Constructor and part.inputs:
                 what = f"the constructor `{part}` is used as a value"
                 yield Diagnostic(what, node.span, hint="run EtaExpand(expand_constructor=True) first")
-            elif part in kernels:
+            elif part in kernels and type(node) is not Let:
                 yield Diagnostic("a fused kernel is used as a value", node.span, hint="run DefuseOps first")
         if type(callee) is Constructor and any(holds(i, FuncType) for i in callee.inputs):
             yield Diagnostic(f"the constructor `{callee}` holds functions that are not of a type parameter", node.span)
@@ -171,24 +183,22 @@ def _chain(body: Expr) -> tuple[list[Let], Expr]:
 class _Style:
     """The conversion of one global function and all functions inside it: they share the answer type."""
 
-    def __init__(self, renamed: dict[str, GlobalVar], mod: IRModule) -> None:
+    def __init__(self, renamed: dict[str, GlobalVar], mod: IRModule, source: _Source) -> None:
         self._renamed = renamed
         self._mod = mod
+        self._source = source.function
+        self._direct = source.kernels
         self._answer = TypeVar("answer")
         self._vars: dict[Expr, Expr] = {}
-        self._direct: set[Expr] = set()  # variables bound to kernels
         self._bodies: dict[BodyKey, Expr] = {}
         self._continuations: dict[Expr, Var] = {}  # of each function literal and of each branch
 
-    def function_of(self, function: Function) -> Function:
-        """Convert a typed function in A-normal form to continuation-passing style."""
-        for node in post_order(function):
-            if type(node) is Let and type(node.value) is Function and node.value.is_primitive:
-                self._direct.add(node.var)
-        self._convert_bodies(function)
-        output = self._function(function)
+    def function(self) -> Function:
+        """Convert the function to continuation-passing style."""
+        self._convert_bodies(self._source)
+        output = self._function(self._source)
         result: Function = output.with_fields(type_params=(*output.type_params, self._answer))
-        note_rewrite(function, result)
+        note_rewrite(self._source, result)
         return result
 
     # ------------------------------------------------------------ types and variables
@@ -196,7 +206,13 @@ class _Style:
         return cps_type(ty, self._answer)
 
     def _continuation(self, ty: Type) -> Var:
-        return Var("k", FuncType((self._convert_type(ty),), self._answer))
+        return typed_var("k", FuncType((self._convert_type(ty),), self._answer))
+
+    def _literal(self, params: Sequence[Var], body: Expr, **fields: Any) -> Function:
+        """Return a function with a body that passes its result on."""
+        result = Function(params, body, self._answer, **fields)
+        set_function_type(result)
+        return result
 
     def _new(self, node: Expr) -> Expr:
         """Return the new form of an atom."""
@@ -204,7 +220,7 @@ class _Style:
             if node not in self._vars:
                 ty = node.type_annotation if node.type_annotation is not None else node.checked_type
                 new_type = ty if node in self._direct else self._convert_type(ty)
-                self._vars[node] = Var(node.name_hint, new_type, node.span, node.virtual_device)
+                self._vars[node] = typed_var(node.name_hint, new_type, node.span, node.virtual_device)
             return self._vars[node]
         return self._wrap(node) if type(node) is GlobalVar else node
 
@@ -251,6 +267,7 @@ class _Style:
             note_rewrite(value, rest)
         else:
             rest = Call(k, [self._new(last)])
+            set_type(rest, self._answer, (k, *rest.args))
         for let in reversed(lets):
             rest = self._convert_let(let, rest)
         return rest
@@ -286,7 +303,7 @@ class _Style:
         var: Any = self._new(let.var)
         value = let.value
         if self._takes_continuation(value):
-            continuation = Function([var], rest, self._answer)
+            continuation = self._literal([var], rest)
             if type(value) is Call:
                 result = self._pass_to(value, continuation)
                 note_rewrite(value, result)
@@ -295,19 +312,22 @@ class _Style:
             return Let(k, continuation, self._pass_to(value, k), let.span)
         result = self._convert_direct(value)
         note_rewrite(value, result)
-        return Let(var, result, rest, let.span)
+        return typed_let(var, result, rest, let.span)
 
     def _convert_direct(self, value: Expr) -> Expr:
         """Convert a value that takes no continuation."""
         if type(value) is Function:
             return fresh_copy(value) if value.is_primitive else self._function(value)
         if type(value) is Call:
-            types = [self._convert_type(t) for t in value.type_args]
-            callee = value.op if type(value.op) is not Var else self._new(value.op)
-            return Call(callee, [*map(self._new, value.args)], value.attrs, types, value.span)
-        return self._new(value) if type(value) is Var or type(value) is GlobalVar else rebuild(value, self._new)
+            types = () if type(value.op) is Op else [self._convert_type(t) for t in value.type_args]
+            parts = value.op if type(value.op) is not Var else self._new(value.op), *map(self._new, value.args)
+            result = Call(parts[0], parts[1:], value.attrs, types, value.span)
+            if not types:
+                keep_type(value, result, children(value), parts)
+            return result
+        return self._new(value) if type(value) is Var or type(value) is GlobalVar else rebuild_typed(value, self._new)
 
     def _function(self, function: Function) -> Function:
         params: Any = [*map(self._new, function.params), self._continuations[function]]
-        body = self._bodies[function, 0]
-        return Function(params, body, self._answer, function.type_params, function.attrs, function.span)
+        fields = {"type_params": function.type_params, "attrs": function.attrs, "span": function.span}
+        return self._literal(params, self._bodies[function, 0], **fields)

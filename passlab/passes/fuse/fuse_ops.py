@@ -28,10 +28,10 @@ from passlab.analysis.fusion import FusionGraph, FusionGroups
 from passlab.analysis.state import Movability
 from passlab.ir.attrs import DictAttrs
 from passlab.ir.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem, Var, set_span
-from passlab.ir.kept_types import keep_type, set_type
+from passlab.ir.kept_types import keep_type, set_function_type, set_type, typed_var
 from passlab.ir.module import IRModule
 from passlab.ir.op import Trait, has_trait, is_op_call
-from passlab.ir.types import FuncType, GlobalTypeVar, TensorType, holds
+from passlab.ir.types import TensorType
 from passlab.ir.walk import LEAVES, note_rewrite, post_order, rebuild_typed, result_of
 from passlab.transform.base import FunctionPass
 from passlab.transform.context import PassContext
@@ -86,11 +86,9 @@ class _KernelBuilder:
         cached = self.params.get(value)
         if cached is None:
             ty = like.checked_type
-            cached = self.params[value] = Var(f"p{len(self.params)}", ty)
-            if not holds(ty, GlobalTypeVar):
-                set_type(cached, ty)
+            cached = self.params[value] = typed_var(f"p{len(self.params)}", ty)
             self.originals[value] = like
-            self.reshapes = self.reshapes and type(like.checked_type) is TensorType
+            self.reshapes = self.reshapes and type(ty) is TensorType
         return cached
 
 
@@ -179,10 +177,8 @@ class _Fuser:
         params = tuple([kernel.params[arg] for arg in args])
         function, ty = Function(params, body, node.checked_type, None, attrs), node.checked_type
         result = Call(function, args)
-        types = [param_ty for param in params if (param_ty := param._checked_type) is not None]
-        if body._checked_type is ty and len(types) == len(params):
-            set_type(function, FuncType(types, ty), (*params, body))
-            set_type(result, ty, (function, *args))
+        set_function_type(function)
+        set_type(result, ty, (function, *args))
         return result
 
     def _in_order(self, kernel: _KernelBuilder, body: Expr) -> tuple[Expr, ...]:
