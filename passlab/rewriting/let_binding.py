@@ -15,11 +15,11 @@ from passlab.analysis.purity import LocalPurity
 from passlab.analysis.state import Movability, stateless
 from passlab.infer import infer_expr
 from passlab.ir.adt import Clause, Constructor
-from passlab.ir.expr import Call, Constant, Expr, Function, GlobalVar, If, Let, Match, RefCreate, Var
+from passlab.ir.expr import Call, Constant, Expr, ExprT, Function, GlobalVar, If, Let, Match, RefCreate, Var
 from passlab.ir.kept_types import keep_type, typed_let, typed_var
 from passlab.ir.module import IRModule
 from passlab.ir.op import Op, find_op
-from passlab.ir.walk import CHILDREN, Scope, note_rewrite, post_order, rebuild_typed
+from passlab.ir.walk import CHILDREN, Scope, note_rewrite, post_order, rebuild, rebuild_typed
 
 ATOMS = (Var, GlobalVar, Op, Constructor)
 Bindings = list[Any]  # (variable, value) pairs, and nested lists of them: the bindings of spliced scopes
@@ -50,8 +50,7 @@ def bind_in_scopes(
     """
     binder = _Binder(plan or BindingPlan(function), is_bound, flatten, on_devices, annotate)
     result = function.with_fields(body=binder.bind(function.body))
-    keep_type(function, result, (function.body,), (result.body,))
-    return result
+    return binder.with_type(function, result)
 
 
 def bind_beside_effects(
@@ -373,9 +372,13 @@ class _Binder:
             return self._rebuild_let(node)
         inner = self.plan.inner.get(node)
         if inner is None:
-            return rebuild_typed(node, self._new)
-        result = self._rebuild_block(node, inner)
-        keep_type(node, result, CHILDREN[type(node)](node), CHILDREN[type(result)](result))
+            return rebuild_typed(node, self._new) if self.annotate else rebuild(node, self._new)
+        return self.with_type(node, self._rebuild_block(node, inner))
+
+    def with_type(self, node: Expr, result: ExprT) -> ExprT:
+        """Return a rebuilt node, with its type if that is known and variables are annotated."""
+        if self.annotate:
+            keep_type(node, result, CHILDREN[type(node)](node), CHILDREN[type(result)](result))
         return result
 
     def _rebuild_block(self, node: Expr, inner: list[Scope]) -> Expr:
