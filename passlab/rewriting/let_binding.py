@@ -132,9 +132,9 @@ def flat_lets(bindings: Bindings, body: Expr) -> Expr:
     return body
 
 
-def first_free_number(function: Function) -> int:
-    """Return the least N such that no variable of the function is called `x_M` for any M >= N."""
-    numbers = (_NUMBERED.match(n.name_hint) for n in post_order(function) if type(n) is Var)
+def first_free_number(nodes: Iterable[Expr]) -> int:
+    """Return the least N such that no variable among the nodes of a function is called `x_M` for any M >= N."""
+    numbers = (_NUMBERED.match(n.name_hint) for n in nodes if type(n) is Var)
     return 1 + max((int(m.group(1)) for m in numbers if m), default=-1)
 
 
@@ -326,7 +326,7 @@ class _Binder:
 
     def _fresh_var(self, value: Expr) -> Var:
         if self.count < 0:
-            self.count = first_free_number(self.plan.function)
+            self.count = first_free_number(post_order(self.plan.function))
         self.count += 1
         name, ty = f"x_{self.count - 1}", value._checked_type
         return typed_var(name, ty) if ty is not None and self.annotate else Var(name)

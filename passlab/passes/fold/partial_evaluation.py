@@ -33,6 +33,7 @@ from passlab.ir.expr import (
     TupleGetItem,
     Var,
 )
+from passlab.ir.kept_types import keep_type, typed_var
 from passlab.ir.module import IRModule
 from passlab.ir.op import Op
 from passlab.ir.types import IncompleteType, Type, TypeVar
@@ -77,8 +78,8 @@ def _is_opaque(function: Function) -> bool:
 
 def _without_sharing(function: Function, mod: IRModule) -> Function:
     """Return a function in which each shared expression is bound by a let."""
-    counts = use_counts(function.body)
-    return bind_beside_effects(function, mod, lambda node: counts.get(node, 0) > 1 and not is_atom(node))
+    shared = {node for node, count in use_counts(function.body).items() if count > 1 and not is_atom(node)}
+    return bind_beside_effects(function, mod, shared.__contains__) if shared else function
 
 
 def _drive(root: Any) -> Any:
@@ -124,8 +125,8 @@ class _PartialEvaluator:
     def function(self, name: str) -> int:
         """Compute the residual form of a global function; return the remaining budget."""
         function = self.closures[name].function
-        self.count = first_free_number(function)
         nodes = post_order(function)
+        self.count = first_free_number(nodes)
         own = _BUDGET_PER_NODE * len(nodes)
         budget, self.budget = self.budget, self.budget + own
         for n in nodes:
@@ -146,7 +147,7 @@ class _PartialEvaluator:
 
         A node that was emitted before is copied: a shared node would be evaluated once.
         """
-        var = name or self._fresh()
+        var = name or self._fresh(expr._checked_type)
         if expr in self.nodes:
             expr = shallow_copy(expr)
         self.nodes.add(expr)
@@ -154,9 +155,11 @@ class _PartialEvaluator:
         self.emitted += 1
         return self._value(var, **facts)
 
-    def _fresh(self) -> Var:
+    def _fresh(self, ty: Type | None = None) -> Var:
+        """Return a new variable, annotated with the type of its value if that is known."""
         self.count += 1
-        return Var(f"x_{self.count - 1}")
+        name = f"x_{self.count - 1}"
+        return Var(name) if ty is None else typed_var(name, ty)
 
     def _binder(self, var: Var, frame: Bindings) -> Var:
         """Return the variable that replaces the binder `var`: `var` itself the first time, then a copy."""
@@ -350,10 +353,14 @@ class _PartialEvaluator:
         values: dict[Expr, Value] = {}
         for part in (first, *call.args, call.op):
             if part is not None and part not in values:
-                values[part] = yield self._run(part, frame, out)
+                value = self._run(part, frame, out)
+                values[part] = value if type(value) is Value else (yield value)
         callee, args = values[call.op], [values[arg] for arg in call.args]
-        types = tuple(frame.replace_type_params(t) for t in call.type_args)
-        residual = Call(callee.atom, [a.atom for a in args], call.attrs, types, call.span)
+        types = tuple([frame.replace_type_params(t) for t in call._type_args])
+        atoms = (callee.atom, *[a.atom for a in args])
+        residual = Call(atoms[0], atoms[1:], call.attrs, types, call.span)
+        if not frame.types:
+            keep_type(call, residual, (call.op, *call.args), atoms)
         if type(callee.atom) is Op:
             data = operator_value(callee.atom, call.attrs, [a.data for a in args])
             value = self._compute(data, out, name) if data is not UNKNOWN and may_rewrite("known operator") else None
