@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from passlab.compat.arrays import as_ndarray
+from passlab.compat.attribute_lists import as_list, is_inside, list_fields
 from passlab.compat.compiling import function_metadata, label_ops
 from passlab.compat.dnnl import DNNL, pattern_table, with_dnnl
 from passlab.compat.local_types import remembering, with_remembered
@@ -32,6 +33,7 @@ from passlab.executor.graph_module import GraphModuleDebug
 from passlab.executor.outputs import CallableByName
 from passlab.ir.attrs import DictAttrs
 from passlab.ir.expr import Constant, Expr
+from passlab.ir.immutable import Immutable
 from passlab.ir.module import IRModule
 from passlab.ir.span import Span
 from passlab.ir.types import TensorType, TypeRelation
@@ -177,7 +179,7 @@ def _shape_with_values(member: Any) -> property:
 
     def shape(self: TensorType) -> Any:
         dims = member.__get__(self)
-        if sys._getframe(1).f_globals.get("__name__", "").startswith("passlab."):
+        if is_inside(sys._getframe(1).f_globals.get("__name__", "")):
             return dims
         return tuple(IntImm("int32", dim) if isinstance(dim, int) else dim for dim in dims)
 
@@ -226,11 +228,9 @@ def _with_values(method: Callable[[Any, str], Any]) -> Callable[[Any, str], Any]
     @wraps(method)
     def access(self: Any, name: str) -> Any:
         value = method(self, name)
-        if sys._getframe(1).f_globals.get("__name__", "").startswith("passlab."):
+        if is_inside(sys._getframe(1).f_globals.get("__name__", "")):
             return value
-        if isinstance(value, tuple):
-            return tuple(IntImm("int32", part) if type(part) is int else part for part in value)
-        return IntImm("int32", value) if type(value) is int else value
+        return as_list(value)
 
     return access
 
@@ -291,6 +291,23 @@ def _with_unused_names(arguments: Callable[..., list[Any]]) -> Callable[..., lis
     return ordered
 
 
+def _set_note(self: Expr, name: str, value: object) -> None:
+    """Ignore an assignment to the device of a node, as TVM does; no other attribute can be assigned to."""
+    if name != "virtual_device_":
+        Immutable.__setattr__(self, name, value)
+
+
+def _with_spans(astext: Callable[..., str]) -> Callable[..., str]:
+    """Return the `astext` that prints spans for programs outside passlab, as TVM does."""
+
+    @wraps(astext)
+    def text(self: Any, *args: Any, spans: bool | None = None, **kwargs: Any) -> str:
+        outside = not is_inside(sys._getframe(1).f_globals.get("__name__", ""))
+        return astext(self, *args, spans=outside if spans is None else spans, **kwargs)
+
+    return text
+
+
 def _array_property(member: Any) -> property:
     """Return a property over a slot whose value is an `NDArray`."""
     return property(lambda self: wrap_result(member.__get__(self)), member.__set__)
@@ -300,10 +317,13 @@ def _array_property(member: Any) -> property:
 CHANGED: tuple[tuple[type, str, Callable[[Any], Any]], ...] = (
     (DictAttrs, "__getattr__", _with_values),
     (DictAttrs, "__getitem__", _with_values),
+    (Expr, "__setattr__", lambda _: _set_note),
+    (Expr, "astext", _with_spans),
     (Expr, "checked_type", with_remembered),
     (Executable, "primitive_ops", _with_prefixes),
     (Executable, "save", _with_bytearray),
     (GraphModule, "_check_inputs", _with_zeros),
+    (IRModule, "astext", _with_spans),
     (IRModule, "functions", lambda member: property(_listed_functions)),
     (IRModule, "type_definitions", _listed_types),
     (Prelude, "__init__", _with_tensor_arrays),
@@ -353,6 +373,9 @@ def install() -> None:
         member = vars(owner)[name]
         _before.append((owner, name, member))
         setattr(owner, name, _array_property(member))
+    for record, name, replacement in list_fields():
+        _before.append((record, name, vars(record)[name]))
+        setattr(record, name, replacement)
     logging.getLogger(print_ir.LOGGER).addHandler(_PRINTED)
     for owner, name, changed in CHANGED:
         member = vars(owner).get(name)

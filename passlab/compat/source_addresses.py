@@ -57,7 +57,11 @@ SOURCES: dict[str, Entry] = {
     "tvm.relay.quantize": (_of(_STAND_INS, "qconfig"), ("passlab.relay.quantize",)),
     **_same(
         "tvm.relay.quantize",
-        *(f"tvm.relay.quantize.{name}" for name in ("_annotate", "_calibrate", "_partition", "_quantize")),
+        *(f"tvm.relay.quantize.{name}" for name in ("_calibrate", "_partition", "_quantize")),
+    ),
+    "tvm.relay.quantize._annotate": (
+        _of("passlab.relay.quantize.annotating", "attach_simulated_quantize"),
+        ("passlab.relay.quantize",),
     ),
     **_same("passlab.relay.quantize.conversions", "tvm.relay.quantize._partition_conversions"),
     **_same("passlab.relay.quantize.calibration", "tvm.relay.quantize.kl_divergence"),

@@ -72,7 +72,8 @@ class TypeData(Type):
         _set(self, "type_vars", check_all(type_vars, TypeVar, "a type variable"))
         _set(self, "constructors", check_all(constructors, Constructor, "a constructor"))
         _set(self, "extern", extern)
-        _set(self, "_inside", 0)  # a definition is not part of a type
+        _set(self, "_inside", 0)  # a definition is not part of a type: `check_kind` refuses it there
+        _set(self, "parts", 1)
         for index, constructor in enumerate(self.constructors):
             if constructor.tag == -1:
                 _set(constructor, "tag", constructor_tag(header.name_hint, index))

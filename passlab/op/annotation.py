@@ -251,6 +251,7 @@ def _simulated_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> 
     ("data", "dom_scale", "clip_min", "clip_max"),
     attrs=SIMULATED_QUANTIZE,
     relation=_simulated_type,
+    layout=layout_rules.elementwise,
     pattern=OpPattern.ELEMWISE,
     level=11,
     out=False,

@@ -6,6 +6,7 @@ which `ELSEWHERE` names.
 
 from __future__ import annotations
 
+import functools
 import logging
 import re
 from collections.abc import Callable
@@ -17,6 +18,7 @@ import pytest
 
 import passlab
 from passlab import instrument, relay, transform, vm
+from passlab.devices import Target
 from passlab.errors import AttrsError, ParseError, PassTypeError, RunError, TypeInferenceError
 from passlab.passes.normal_form.to_basic_block_normal_form import ToBasicBlockNormalForm
 
@@ -181,6 +183,15 @@ def a_quadratic_stays() -> None:
     assert passlab.testing.count_ops(simplified)["multiply"] >= 4
 
 
+def kernels_take_any_number_of_arguments() -> None:
+    params = [relay.var(f"x{i}", shape=(2,)) for i in range(40)]
+    mod = passlab.IRModule.from_expr(relay.Function(params, functools.reduce(relay.add, params)))
+    with Target("metal"):
+        assert Target.current().max_function_args == 31
+        fused = transform.FuseOps(2)(transform.InferType()(mod))["main"]
+    assert len(fused.body.args) == 40
+
+
 def level_zero_compiles() -> None:
     with transform.PassContext(opt_level=0):
         exe = vm.compile(passlab.parse("def @main(%x: float32) { exp(tanh(%x)) }"))
@@ -294,6 +305,7 @@ CHECKS: dict[str, Callable[[], None]] = {
     "`SimplifyExpr` of": a_quadratic_stays,
     "Flattening in `ConvertLayout`": flattening_keeps_the_order,
     "`relay.qnn.transform.Legalize`": no_target_has_other_integers,
+    "Number of arguments": kernels_take_any_number_of_arguments,
     "Level 0": level_zero_compiles,
     "Shifts of floats": shifts_of_floats_are_refused,
     "`ToBasicBlockNormalForm`": a_normal_form_returns_the_same,

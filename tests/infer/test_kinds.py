@@ -66,6 +66,7 @@ def data(header, *fields, owner=None):
         (RefType(SHAPE), "a reference's content must be of kind Type"),
         (TypeRelation("add", [SHAPE], 1), "a relation's argument must be of kind Type"),
         (TypeCall(LIST_VAR, [SHAPE]), "a type argument must be of kind Type"),
+        (TypeCall(LIST_VAR, [MOD.type_data("List")]), "a type argument must be of kind Type"),
         (TypeCall(A, [T]), "only a data type takes type arguments"),
         (TypeCall(LIST_VAR, [T, T]), "Expected 1 arguments for List"),
         (TypeCall(GlobalTypeVar("Lost"), []), "the type variable : `Lost` is undefined"),

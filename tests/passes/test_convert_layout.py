@@ -67,6 +67,7 @@ ALONG = {
     "normalization of layers": "nn.layer_norm(%0, %b, %b, axis=1)",
     "normalization of instances": "nn.instance_norm(%0, %b, %b)",
     "filling": "full_like(%0, 2f)",
+    "simulated integers": "relay.op.annotation.simulated_quantize(%0, 0.5f, -4f, 3f, kind=1)",
     "crops": 'image.crop_and_resize(%0, %o, subtract(%i, %i), crop_size=[2, 2], layout="NCHW")',
     "a grouped convolution": "nn.conv2d(%0, %g, groups=8, channels=8, kernel_size=[1, 1])",
 }

@@ -40,6 +40,18 @@ def simulated_calls(root: Expr) -> list[OpCall]:
     return [node for node in post_order(root) if is_call_of(node, SIMULATED)]
 
 
+def attach_simulated_quantize(data: Expr, kind: int, sign: bool = True, rounding: str = "round") -> Expr:
+    """Return `simulated_quantize` of an expression with new variables for scale and bounds.
+
+    A call of it for the same kind, sign and rounding stays as it is.
+    """
+    settings = {"kind": kind, "sign": sign, "rounding": rounding}
+    if is_call_of(data, SIMULATED) and all(data.attrs[name] == value for name, value in settings.items()):
+        return data
+    bounds = [Var(name, TensorType((), "float32")) for name in ("dom_scale", "clip_min", "clip_max")]
+    return make(SIMULATED, data, *bounds, **settings)
+
+
 class Annotated(PendingResult):
     """An expression to be computed on integers, and its kind."""
 
@@ -92,8 +104,7 @@ class Annotator:
         if is_call_of(expr, SIMULATED) and expr.attrs.kind == kind:
             return expr
         if (expr, kind) not in self.simulated:
-            bounds = [Var(name, TensorType((), "float32")) for name in ("dom_scale", "clip_min", "clip_max")]
-            self.simulated[expr, kind] = make(SIMULATED, expr, *bounds, kind=kind)
+            self.simulated[expr, kind] = attach_simulated_quantize(expr, kind)
         return self.simulated[expr, kind]
 
     def _attach_narrow(self, expr: Expr) -> Expr:
