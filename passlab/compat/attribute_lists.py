@@ -24,12 +24,17 @@ class AttributeList(tuple[Any, ...]):
     __str__ = __repr__
 
 
-# recurses: at most VALUE_DEPTH levels
-def as_list(value: Any) -> Any:
-    """Return an attribute value whose tuples are lists of TVM, and whose numbers have a `value`."""
-    if isinstance(value, tuple):
-        return AttributeList(map(as_list, value))
+def _number(value: Any) -> Any:
     return IntImm("int32", value) if type(value) is int else value
+
+
+def _list_of(value: Any) -> Any:
+    return AttributeList(map(_number, value)) if isinstance(value, tuple) else _number(value)
+
+
+def as_list(value: Any) -> Any:
+    """Return an attribute value whose numbers have a `value` and whose tuples, in one level of others too, are lists."""
+    return AttributeList(map(_list_of, value)) if isinstance(value, tuple) else _number(value)
 
 
 def is_inside(name: str) -> bool:
