@@ -33,7 +33,7 @@ def _list_of(value: Any) -> Any:
 
 
 def as_list(value: Any) -> Any:
-    """Return an attribute value whose numbers have a `value` and whose tuples, in one level of others too, are lists."""
+    """Return an attribute value whose numbers have a `value`; tuples are lists, and so are the tuples in them."""
     return AttributeList(map(_list_of, value)) if isinstance(value, tuple) else _number(value)
 
 
