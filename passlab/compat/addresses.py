@@ -90,7 +90,11 @@ _STRATEGIES = _of(
     "schedule_injective",
 )
 
-_OP = _STRATEGIES | _of(f"{OWN}.conversion_rules", "register_optional_fake_quantization_to_integer")
+_OP = (
+    _STRATEGIES
+    | _of(f"{OWN}.conversion_rules", "register_optional_fake_quantization_to_integer")
+    | _of(f"{OWN}.stand_ins", "scatter_add")
+)
 _SPANS = _of(f"{OWN}.spans", "SequentialSpan", "SpanCheck")
 _WITH_FIELDS = _of(
     f"{OWN}.with_fields",

@@ -14,6 +14,17 @@ from passlab.ir.walk import children
 from passlab.transform.context import PassContext
 
 
+class Anywhere(VirtualDevice):
+    """The place of a value without a constraint, which has the device type -1 in TVM."""
+
+    @property
+    def device_type_int(self) -> int:
+        """TVM's number for no device."""
+        return -1
+
+    device_type = virtual_device_id = device_type_int
+
+
 @dataclass(frozen=True)
 class CompilationConfig:
     """The targets of a compilation, the host device, and the device of primitives without an annotation."""

@@ -23,6 +23,7 @@ from passlab.compat.attribute_lists import as_list, is_inside, list_fields
 from passlab.compat.compiling import function_metadata, label_ops
 from passlab.compat.dnnl import DNNL, pattern_table, with_dnnl
 from passlab.compat.local_types import remembering, with_remembered
+from passlab.compat.placement import Anywhere
 from passlab.compat.records import finding_tests
 from passlab.compat.scalars import FloatImm, IntImm, StringImm
 from passlab.evaluate.values import ADTValue, RefValue
@@ -37,6 +38,7 @@ from passlab.ir.immutable import Immutable
 from passlab.ir.module import IRModule
 from passlab.ir.span import Span
 from passlab.ir.types import TensorType, TypeRelation
+from passlab.op.annotation import on_device
 from passlab.op.dtypes import array_dtype
 from passlab.passes.external import annotate_target
 from passlab.passes.program import expressions, print_ir
@@ -186,6 +188,16 @@ def _shape_with_values(member: Any) -> property:
     return property(shape, member.__set__)
 
 
+def _with_anywhere(member: Any) -> property:
+    """Return the device of an annotation; for programs outside passlab it is an object also if there is none."""
+
+    def virtual_device(self: Any) -> Any:
+        inside = sys._getframe(1).f_globals.get("__name__", "").startswith("passlab.")
+        return member.__get__(self) or (None if inside else Anywhere())
+
+    return property(virtual_device, member.__set__)
+
+
 def _with_prefixes(member: property) -> property:
     """Return the names of an executable's kernels with TVM's prefix, which names the module."""
     getter: Any = member.fget
@@ -313,6 +325,7 @@ def _array_property(member: Any) -> property:
     return property(lambda self: wrap_result(member.__get__(self)), member.__set__)
 
 
+_OnDeviceAttrs: Any = on_device.spec.attrs
 # Other members, and functions that return their replacements.
 CHANGED: tuple[tuple[type, str, Callable[[Any], Any]], ...] = (
     (DictAttrs, "__getattr__", _with_values),
@@ -331,6 +344,7 @@ CHANGED: tuple[tuple[type, str, Callable[[Any], Any]], ...] = (
     (TensorType, "shape", _shape_with_values),
     (TypeRelation, "func", lambda _: property(lambda self: self.name)),
     (VMCompiler, "optimize", _with_hashes),
+    (_OnDeviceAttrs, "virtual_device", _with_anywhere),
     (VirtualMachine, "benchmark", _timed_by_module),
     (Factory, "function_metadata", lambda _: property(function_metadata)),
 )

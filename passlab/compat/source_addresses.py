@@ -234,6 +234,7 @@ SOURCES: dict[str, Entry] = {
         _of(_STAND_INS, "have_bf16", "have_fp16", "have_int8", "have_tensorcore", "parse_compute_version"),
         (),
     ),
+    "tvm.contrib.cudnn": (_of(_STAND_INS, exists="_never"), ()),
     "tvm.contrib.thrust": (_of(_STAND_INS, "can_use_rocthrust", "can_use_thrust"), ()),
     "tvm.contrib.pipeline_executor": (_of(_STAND_INS, "pipeline_executor_enabled"), ()),
     "tvm.contrib.pipeline_executor_build": (_of(_STAND_INS, "pipeline_executor_build_enabled"), ()),

@@ -88,9 +88,25 @@ def strtobool(text: str) -> bool:
 
 
 def parametrize_targets(*targets: Any) -> Decorator:
-    """Return a decorator that runs a test on each of some targets; only one exists here."""
-    mark = _pytest().mark.parametrize(("target", "dev"), enabled_targets())
-    result: Decorator = mark(targets[0]) if len(targets) == 1 and callable(targets[0]) else mark
+    """Return a decorator that runs a test on each of some targets that are this CPU, by default on "llvm".
+
+    The test takes `target`, `dev` or both, or its fixtures take `target`. It is skipped if no target is this CPU.
+    """
+    if len(targets) == 1 and callable(targets[0]):
+        return _on_targets(targets[0], enabled_targets())
+    rows = [(target, cpu(0)) for target in targets if device_enabled(target)] if targets else enabled_targets()
+    return functools.partial(_on_targets, rows=rows)
+
+
+def _on_targets(test: Any, rows: list[tuple[str, Device]]) -> Decorator:
+    """Return a test that runs on each of some targets, or is skipped if there are none."""
+    if not rows:
+        skipped: Decorator = _pytest().mark.skip(reason="passlab has no code for its targets")(test)
+        return skipped
+    taken = inspect.signature(test).parameters
+    names = [name for name in ("target", "dev") if name in taken] or ["target"]
+    values = [tuple({"target": target, "dev": dev}[name] for name in names) for target, dev in rows]
+    result: Decorator = _pytest().mark.parametrize(names, values)(test)
     return result
 
 

@@ -142,6 +142,14 @@ MEANING["nn.upsampling3d"] = lambda attrs, x: _upsample(attrs, x, (attrs.scale_d
 MEANING["dyn.nn.upsampling"] = MEANING["dyn.nn.upsampling3d"] = lambda attrs, x, *scales: _upsample(attrs, x, scales)
 
 
+def _crop_position(i: int, count: int, length: int, start: np.float32, end: np.float32) -> float:
+    """Return where element i of a crop is read: in float32, since rounding decides what is outside the image."""
+    last = np.float32(length - 1)
+    if count == 1:
+        return float(np.float32(0.5) * (start + end) * last)
+    return float(start * last + (end - start) * last / np.float32(count - 1) * np.float32(i))
+
+
 @definition_of("image.crop_and_resize")
 def crop_and_resize(attrs: Any, x: Any, boxes: Any, indices: Any) -> Any:
     """Define `image.crop_and_resize`."""
@@ -149,9 +157,8 @@ def crop_and_resize(attrs: Any, x: Any, boxes: Any, indices: Any) -> Any:
     (oh, ow), (height, width) = attrs.crop_size, x.shape[2:]
     result = np.full((len(boxes), x.shape[1], oh, ow), attrs.extrapolation_value)
     for k, i, j in np.ndindex(len(boxes), oh, ow):
-        y1, x1, y2, x2 = as_float64(boxes[k])
-        y = y1 * (height - 1) + i * (y2 - y1) * (height - 1) / (oh - 1) if oh > 1 else 0.5 * (y1 + y2) * (height - 1)
-        z = x1 * (width - 1) + j * (x2 - x1) * (width - 1) / (ow - 1) if ow > 1 else 0.5 * (x1 + x2) * (width - 1)
+        y1, x1, y2, x2 = np.asarray(boxes[k], np.float32)
+        y, z = _crop_position(i, oh, height, y1, y2), _crop_position(j, ow, width, x1, x2)
         if not (0 <= y <= height - 1 and 0 <= z <= width - 1):
             continue
         image = x[int(indices[k])]

@@ -36,7 +36,21 @@ def apply_operator(op: Op, attrs: Any, args: Sequence[Value], span: Span | None 
         ) from error
     except (ValueError, TypeError, IndexError, ArithmeticError, MemoryError) as error:
         notes = ((f"its arguments: {', '.join(describe(a) for a in args)}", None),)
+        refused = _refusal(op, attrs, args) if isinstance(error, ValueError) else None
+        if refused is not None:
+            raise RunError(Diagnostic(refused.message, span, notes=notes, hint=refused.hint)) from error
         raise failure(error, f"`{op.name}` failed", span, notes) from error
+
+
+def _refusal(op: Op, attrs: Any, args: Sequence[Any]) -> Diagnostic | None:
+    """Return what the type relation says against the arguments' own shapes; a program with `?` is typed without."""
+    if not all(isinstance(a, np.ndarray) for a in args):
+        return None
+    try:
+        op.spec.relation([TensorType(a.shape, a.dtype.name) for a in args], attrs, KNOWN_INPUTS)
+    except PasslabError as error:
+        return error.diagnostics[0]
+    return None
 
 
 def _is_half_byte(value: Value) -> bool:

@@ -174,6 +174,12 @@ def as_virtual_device(device_or_name: Any) -> object:
     return VirtualDevice(device_or_name) if isinstance(device_or_name, Device) else device_or_name
 
 
+def _without_device(values: dict[str, Any]) -> None:
+    """Drop the device if neither the body nor its result is constrained, as Relay does."""
+    if not values["constrain_result"] and not values["constrain_body"]:
+        values["device"] = None
+
+
 on_device = _mark(
     "on_device",
     "Constrain the device on which the body is computed, or on which its result is stored.",
@@ -187,6 +193,7 @@ on_device = _mark(
     python=Python(
         "body, device, constrain_result=False, constrain_body=True",
         names={"device": "virtual_device"},
+        prepare=_without_device,
         device=as_virtual_device,
     ),
     non_computational=True,

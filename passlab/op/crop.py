@@ -69,6 +69,11 @@ def _crop_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type 
             "image.crop_and_resize(%x: (1, 3, 4, 2), %b: (1, 4) float32 = [[0, 0, 1, 1]], %i: (1) int32 = [0], "
             'crop_size=[2, 2], layout="NHWC", method="nearest_neighbor")'
         ),
+        (
+            # in float32, the last row is read behind the last one of the image
+            "image.crop_and_resize(%x: (1, 224, 1, 1), %b: (1, 4) float32 = [[0.2, 0, 1, 1]], %i: (1) int32 = [0], "
+            'crop_size=[20, 1], layout="NHWC")'
+        ),
     ),
     example="image.crop_and_resize(%x, %boxes, %indices, crop_size=[8, 8])",
     layout=layout_rules.OneLayout(ends=True),

@@ -44,6 +44,19 @@ class TestReduce:
 @tvm.testing.requires_cuda
 def test_elsewhere():
     assert False
+
+class TestCode:
+    @tvm.testing.fixture
+    def code(self, target):
+        return target + " code"
+
+    @tvm.testing.parametrize_targets("cuda", "llvm -mcpu=core-avx2", "c")
+    def test_targets(self, code, kind):
+        assert code in ("llvm -mcpu=core-avx2 code", "c code")
+
+    @tvm.testing.parametrize_targets("cuda -libs=cublas")
+    def test_libraries(self, target, dev):
+        assert False
 """
 
 
@@ -52,7 +65,7 @@ def test_a_suite_with_parameters_of_classes_runs(tmp_path: Path) -> None:
     (tmp_path / "conftest.py").write_text('pytest_plugins = ["tvm.testing.plugin"]\n', "utf-8")
     command = [sys.executable, "-m", "passlab.compat", "-m", "pytest", "-p", "no:randomly", "-p", "no:cacheprovider"]
     done = subprocess.run([*command, str(tmp_path)], capture_output=True, text=True, check=False, cwd=tmp_path)
-    assert "8 passed, 1 skipped" in done.stdout, done.stdout + done.stderr
+    assert "12 passed, 2 skipped" in done.stdout, done.stdout + done.stderr
 
 
 def test_parts_are_found_on_the_devices_where_a_plan_put_them() -> None:
@@ -73,6 +86,32 @@ def test_parts_are_found_on_the_devices_where_a_plan_put_them() -> None:
     kinds = {str(e.op) if isinstance(e, relay.Call) else type(e).__name__: d.device.kind for e, d in places.items()}
     assert [places[p].device.kind for p in planned.params] == ["cpu", "cuda"]
     assert (kinds["exp"], kinds["device_copy"], kinds["add"], kinds["Function"]) == ("cpu", "cuda", "cuda", "cuda")
+
+
+def test_a_value_without_a_constraint_has_no_device() -> None:
+    import tvm
+    from tvm import relay
+
+    free = relay.annotation.on_device(relay.var("x"), "cuda", constrain_result=False, constrain_body=False)
+    fixed = relay.annotation.on_device(relay.var("x"), "cuda", constrain_result=True)
+    place = free.attrs.virtual_device
+    assert isinstance(place, tvm.target.VirtualDevice)
+    assert (place.device_type_int, place.virtual_device_id, place.target, place.memory_scope) == (-1, -1, None, "")
+    assert fixed.attrs.virtual_device.device_type_int == 2
+    assert "virtual_device" not in free.astext()
+    assert tvm.ir.structural_equal(free, tvm.ir.load_json(tvm.ir.save_json(free)), map_free_vars=True)
+
+
+def test_operators_and_libraries_under_other_names() -> None:
+    from tvm import relay
+    from tvm.contrib import cudnn
+
+    assert not cudnn.exists()
+    data, updates = relay.const(np.zeros(3, "float32")), relay.const(np.ones(2, "float32"))
+    added = relay.op.scatter_add(data, relay.const(np.array([1, 1])), updates, 0)
+    assert relay.create_executor("debug").evaluate(added).numpy().tolist() == [0, 2, 0]
+    counts = relay.vision.get_valid_counts(relay.var("x", shape=(1, 4, 6)), 0.5)
+    assert "score_threshold=None" in counts.astext()
 
 
 def test_nodes_with_other_fields_and_spans() -> None:

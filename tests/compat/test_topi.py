@@ -259,6 +259,7 @@ def test_pooling_in_other_layouts_and_dtypes() -> None:
     np.testing.assert_array_equal(moved.transpose(0, 3, 1, 2), topi.poolnd_python(X, *whole))
     numbers = np.arange(6, dtype="int32").reshape(1, 1, 6)
     assert topi.pool1d_ncw_python(numbers, 2, 2, (0, 0), (1, 1, 3), "max", dtype="int32").tolist() == [[[1, 3, 5]]]
+    assert topi.poolnd_python(numbers, [2], [2], [1], [0], [0], "max").tolist() == [[[1, 3, 5]]]
     cube = np.arange(8, dtype="float32").reshape(1, 1, 2, 2, 2)
     assert topi.pool3d_ncdhw_python(cube, (2, 2, 2), (2, 2, 2), [0] * 6, None, "avg").tolist() == [[[[[3.5]]]]]
 

@@ -201,3 +201,13 @@ def test_a_machine_takes_the_functions_that_it_returned():
     )
     machine = relay.vm.VirtualMachine(relay.vm.compile(mod))
     assert float(machine.run(True, machine.invoke("make", 3.0))) == 6
+
+
+def test_shapes_that_do_not_fit_are_refused_in_the_words_of_the_type_relation() -> None:
+    unknown = [relay.Any(), relay.Any()]
+    c, x, y = relay.var("c", shape=unknown, dtype="bool"), relay.var("x", shape=unknown), relay.var("y", shape=unknown)
+    run = relay.create_executor("debug").evaluate(relay.Function([c, x, y], relay.where(c, x, y)))
+    with pytest.raises(RunError, match=r"Incompatible broadcast type Tensor\[\(3, 1\)") as raised:
+        run(np.ones((3, 4), bool), np.ones((3, 1), "float32"), np.ones((2, 4), "float32"))
+    assert "its arguments: Tensor[(3, 4), bool]" in str(raised.value)
+    assert str(raised.value).splitlines()[-1].startswith("  help: Invalid broadcast shapes")

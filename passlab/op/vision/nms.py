@@ -53,7 +53,7 @@ def _counts_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Typ
     ("data", "score_threshold"),
     attrs=attrs(
         "GetValidCountsAttrs",
-        number("score_threshold", 0.0, "not used: the threshold is an input", optional=True),
+        number("score_threshold", doc="not used: the threshold is an input", optional=True),
         integer("id_index", 0, "the index of the class in a detection, -1 for none"),
         integer("score_index", 1, "the index of the score in a detection"),
     ),

@@ -53,7 +53,7 @@ def poolnd_python(
         )
         axes: Any = tuple(range(2, data.ndim))
         if pool_type == "max":
-            low: Any = np.iinfo(dtype).min if np.dtype(dtype).kind in "iu" else np.finfo(dtype).min
+            low: Any = (np.iinfo if data.dtype.kind in "iu" else np.finfo)(data.dtype).min
             result[(..., *at)] = part.max(axes, initial=low)
         else:
             count = math.prod(map(len, spots if count_include_pad else inside))
