@@ -172,9 +172,16 @@ class FusionGroups:
         if is_fused_tuple and self._check_path(node, sink, INJECTIVE, _at_most_injective):
             self._merge(node, sink)
 
+    def _is_only_user(self, user: int, node: int) -> bool:
+        """Return True if no path from a node leads around a user: then no search for paths is needed."""
+        edges = self._graph.outputs[node]
+        return len(edges) == 1 and edges[0][0] == user
+
     def _within_limit(self, node: int, sink: int) -> bool:
         """Return True if the merged group would have at most `max_nodes` nodes; stop counting once it has more."""
         total = self._size[self.root(sink)]
+        if self._is_only_user(sink, node):
+            return total + self._size[node] <= self._max
         seen = {sink}
         stack = [node]
         while stack:
@@ -190,6 +197,8 @@ class FusionGroups:
 
     def _check_path(self, node: int, sink: int, between: int, at_sink: Callable[[int], bool]) -> bool:
         """Return True if all groups on paths to `sink` are of kind `between` or less, and `at_sink` accepts its own."""
+        if self._is_only_user(sink, node):
+            return at_sink(self._kind[self.root(sink)])
         seen = {node}
         stack = [user for user, _ in self._graph.outputs[node]]
         while stack:
@@ -209,6 +218,9 @@ class FusionGroups:
 
     def _merge(self, node: int, sink: int) -> None:
         """Merge the groups of all nodes on the paths from a node to its post-dominator."""
+        if self._is_only_user(sink, node):
+            self._join(self.root(node), self.root(sink))
+            return
         seen = {sink}
         stack = [node]
         while stack:

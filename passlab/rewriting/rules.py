@@ -21,7 +21,7 @@ from passlab.ir.attrs import Attrs
 from passlab.ir.expr import Call, Constant, Expr, ExprT, set_span
 from passlab.ir.op import Op, Trait, is_op_call
 from passlab.ir.types import TensorType, Type
-from passlab.ir.walk import CHILDREN, may_rewrite, note_rewrite, rebuild, result_of
+from passlab.ir.walk import CHILDREN, may_rewrite, note_rewrite, rebuild_typed, result_of
 from passlab.op import make
 from passlab.rewriting.constant_values import folded_call
 from passlab.rewriting.node_types import NodeTypes
@@ -90,7 +90,8 @@ class NearMiss:
 class Rule:
     """One rewrite. `when` may reject a match; `result` is a pattern over the same names, or computes the new node.
 
-    A result function may also return None to reject the match. `promise` is the numeric contract of the rewrite.
+    A result function may also return None to reject the match. `promise` is the numeric contract of the rewrite. A rule
+    with `needs` matches only calls with an argument of one of these kinds: operators by name, or `Constant`.
     """
 
     name: str
@@ -98,6 +99,7 @@ class Rule:
     result: str | Callable[[RuleMatch], Expr | None]
     when: Callable[[RuleMatch], bool] | None = None
     promise: NumericContract = EXACT
+    needs: frozenset[Any] = frozenset()
     terms: tuple[Term, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -297,7 +299,7 @@ class RuleSet:
                 set_span(result, node.span)
                 note_rewrite(node, result, rule_names[node])
                 continue
-            post = rebuild(node, new)
+            post = rebuild_typed(node, new)
             replacement = self._apply_first(post, types, purity) if fuel > 0 and type(post) is Call else None
             if replacement is not None:
                 result, rule_names[node] = replacement
@@ -324,7 +326,9 @@ class RuleSet:
         rules = self._by_heads.get(heads)
         if rules is None:
             candidates = (
-                (rule, tuple([term for term in rule.terms if _may_match(term, heads)])) for rule in self.rules
+                (rule, tuple([term for term in rule.terms if _may_match(term, heads)]))
+                for rule in self.rules
+                if not (rule.needs and rule.needs.isdisjoint(heads[1:]))
             )
             rules = self._by_heads[heads] = [(rule, terms) for rule, terms in candidates if terms]
         return rules

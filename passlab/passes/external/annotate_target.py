@@ -29,10 +29,11 @@ from passlab.analysis.regions import BEGIN, DEFAULT, END, compiler_of, enter, is
 from passlab.analysis.stated_types import states_type
 from passlab.errors import Diagnostic, PassTypeError
 from passlab.ir.expr import Call, Expr, Function, If, Let, Match, RefCreate, RefRead, RefWrite, Tuple, TupleGetItem, Var
+from passlab.ir.kept_types import set_type
 from passlab.ir.module import IRModule
 from passlab.ir.op import Op, op_name
 from passlab.ir.types import RefType, TensorType, TupleType, Type
-from passlab.ir.walk import CHILDREN, rebuild, rewrite
+from passlab.ir.walk import CHILDREN, rebuild_typed, rewrite
 from passlab.op import make
 from passlab.transform.base import FunctionPass
 from passlab.transform.context import PassContext
@@ -102,10 +103,11 @@ class _Annotation:
     def _mark_use(self, mark: str, expr: Expr, compiler: str) -> Call:
         """Return a new mark around an expression; all marks share one attributes object."""
         first = self.marks.get((mark, compiler))
-        if first is None:
-            first = self.marks[mark, compiler] = make(mark, expr, compiler=compiler)
-            return first
-        return Call(first.op, (expr,), first.attrs)
+        result: Call = Call(first.op, (expr,), first.attrs) if first else make(mark, expr, compiler=compiler)
+        self.marks.setdefault((mark, compiler), result)
+        if expr._checked_type is not None:
+            set_type(result, expr._checked_type, (result.op, expr))
+        return result
 
     def rule(self, pre: Expr, post: Expr) -> Expr:
         """Return a node with marks around its arguments."""
@@ -122,7 +124,7 @@ class _Annotation:
         Results of a match without arms stay, too: a mark around them would hide their type.
         """
         parts = node.args if type(node) is Call else CHILDREN[type(node)](node)
-        types = [node.checked_type, *[part.checked_type for part in parts]]
+        types = {node.checked_type, *[part.checked_type for part in parts]}
         return all(map(states_type, parts)) and all(map(self._holds_tensors, types))
 
     def _holds_tensors(self, ty: Type) -> bool:
@@ -152,7 +154,7 @@ class _Annotation:
     def _assign(self, node: Expr, compiler: str) -> Expr:
         """Return a call, tuple or projection assigned to a compiler, with marks around its arguments."""
         callee = node.op if type(node) is Call else None
-        result = rebuild(node, lambda part: part if part is callee else self._begin(part, compiler))
+        result = rebuild_typed(node, lambda part: part if part is callee else self._begin(part, compiler))
         self.compiler[result] = compiler
         return result
 
@@ -181,4 +183,4 @@ class _Annotation:
 
     def _end_regions(self, node: Expr) -> Expr:
         """Return a node whose parts are marked as outputs of their regions."""
-        return rebuild(node, self._end)
+        return rebuild_typed(node, self._end)

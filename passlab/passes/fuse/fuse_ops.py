@@ -127,7 +127,8 @@ class _Fuser:
         if type(node) is Tuple:
             if self._is_root(node):
                 return rebuild_typed(node, self._now)
-            inner = node.with_fields(fields=self._inside(self._kernel(node), self._root(node), node.fields))
+            root = self._root(node)
+            inner = node.with_fields(fields=self._inside(self._kernel(root), root, node.fields))
             keep_type(node, inner, node.fields, inner.fields)
             return inner
         if type(node) is TupleGetItem:
@@ -139,7 +140,8 @@ class _Fuser:
         return self.groups.root(number) == number
 
     def _call(self, call: Call) -> Expr:
-        root, kernel = self._root(call), self._kernel(call)
+        root = self._root(call)
+        kernel = self._kernel(root)
         kernel.calls = True
         kernel.reshapes = kernel.reshapes and has_trait(call, Trait.RESHAPES)
         inner = call.with_fields(args=self._inside(kernel, root, call.args))
@@ -150,13 +152,13 @@ class _Fuser:
         alone = self._is_root(node)
         if alone and self._root(node.tuple_value) != self.graph.index[node]:
             return rebuild_typed(node, self._now)
-        kernel = self._kernel(node)
-        inner = node.with_fields(tuple_value=self._inside(kernel, self._root(node), (node.tuple_value,))[0])
+        root = self._root(node)
+        kernel = self._kernel(root)
+        inner = node.with_fields(tuple_value=self._inside(kernel, root, (node.tuple_value,))[0])
         keep_type(node, inner, (node.tuple_value,), (inner.tuple_value,))
         return self._closed(node, inner, kernel) if alone else inner
 
-    def _kernel(self, node: Expr) -> _KernelBuilder:
-        root = self._root(node)
+    def _kernel(self, root: int) -> _KernelBuilder:
         kernel = self.kernels.get(root)
         if kernel is None:
             kernel = self.kernels[root] = _KernelBuilder()
@@ -165,9 +167,10 @@ class _Fuser:
     def _inside(self, kernel: _KernelBuilder, root: int, args: Sequence[Expr]) -> tuple[Expr, ...]:
         """Return the arguments inside a kernel: nodes of the kernel itself, and parameters for all others."""
         inside: list[Expr] = []
+        root_of, number = self.groups.root, self.graph.index
         for arg in args:
             now = self.result.get(arg, arg)
-            own = self._root(arg) == root or (self.link and type(now) is Constant)
+            own = root_of(number[arg]) == root or (self.link and type(now) is Constant)
             inside.append(now if own else kernel.param(now, arg))
         return tuple(inside)
 

@@ -23,6 +23,7 @@ from collections.abc import Callable
 
 from passlab.errors import Diagnostic, DiagnosticError
 from passlab.ir.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem, Var, set_checked_type
+from passlab.ir.kept_types import typed_var
 from passlab.ir.module import IRModule
 from passlab.ir.op import Op, OpCall, is_op_call
 from passlab.ir.types import TensorType, TupleType, Type
@@ -131,10 +132,9 @@ class _Gradient:
 
     # ------------------------------------------------------------ building
     def _bind(self, value: Expr, ty: Type | None) -> Var:
-        var = Var(f"x_{self.count}", ty)
+        name = f"x_{self.count}"
+        var = Var(name) if ty is None else typed_var(name, ty)
         self.count += 1
-        if ty is not None:
-            set_checked_type(var, ty)
         self.lets.append((var, value))
         return var
 
@@ -195,6 +195,8 @@ class _Gradient:
 
     def _sum(self, ty: Type, a: Expr, b: Expr) -> Expr:
         """Return the sum of two values of a type, field by field."""
+        if type(ty) is TensorType:
+            return self._bind(make("add", a, b), ty)
         return fieldwise(
             [a, b],
             [ty],

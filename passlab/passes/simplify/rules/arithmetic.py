@@ -17,6 +17,7 @@ from passlab.transform.numeric_contract import FINITE, NumericContract, Rounds
 
 _BROADCASTING = "add|subtract|multiply|divide|maximum|minimum"
 _FULL = frozenset({"full", "ones", "zeros", "full_like", "ones_like", "zeros_like"})
+_UNIFORM = _FULL | {Constant}
 _RESULT: dict[str, Any] = {"zeros": 0, "zeros_like": 0, "ones": 1, "ones_like": 1}
 
 
@@ -130,11 +131,11 @@ def _distribute(match: RuleMatch) -> Expr | None:
 ARITHMETIC = (
     Rule("sum with itself", "add(x, x)", _double),
     Rule("quotient by a root", "divide(x, sqrt(y))", "multiply(x, rsqrt(y))", promise=Rounds(4)),
-    Rule("adding zero", "add(x, n)", "x", _neutral(0), promise=FINITE),
-    Rule("subtracting zero", "subtract(x, n)", "x", _neutral(0)),
-    Rule("multiplying by one", "multiply(x, n)", "x", _neutral(1)),
-    Rule("dividing by one", "divide(x, n)", "x", _neutral(1)),
-    Rule("one value throughout", f"{_BROADCASTING}(x, y)", _uniform_operand),
+    Rule("adding zero", "add(x, n)", "x", _neutral(0), promise=FINITE, needs=_UNIFORM),
+    Rule("subtracting zero", "subtract(x, n)", "x", _neutral(0), needs=_UNIFORM),
+    Rule("multiplying by one", "multiply(x, n)", "x", _neutral(1), needs=_UNIFORM),
+    Rule("dividing by one", "divide(x, n)", "x", _neutral(1), needs=_UNIFORM),
+    Rule("one value throughout", f"{_BROADCASTING}(x, y)", _uniform_operand, needs=_FULL),
     Rule(
         "sum times a constant", "multiply(add(x, c1), c2)", _distribute, promise=NumericContract(4096, finite_only=True)
     ),
