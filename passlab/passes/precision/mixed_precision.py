@@ -143,21 +143,24 @@ class MixedPrecision:
     def _op_call(self, call: Call) -> Expr:
         category, accumulate, result = self._category(call)
         args = [self._new(a) for a in call.args]
+        changes = [self._changes(self.types.of(a)) for a in args]
         if category is Precision.FOLLOW:
-            short = all(self._can_be_short(a) for a in args)
+            short = all(
+                [change is False or type(a) in (Var, Constant) for a, change in zip(args, changes, strict=True)]
+            )
             category = Precision.ALWAYS if short else Precision.NEVER
         self._name = f"{call.op.name} in {self.short}"  # type: ignore[attr-defined]
-        if category is Precision.NEVER or not self._may_shorten(args, call, accumulate):
+        if category is Precision.NEVER or not self._may_shorten(any(changes), call, accumulate):
             self._name = ""
             return self._with_args(call, [self._original(a) for a in call.args], call.attrs)
-        cast = [self._to_dtype(a, self.short) for a in args]
+        cast = [self._to_dtype(a, self.short) if change else a for a, change in zip(args, changes, strict=True)]
         output = self._with_args(call, cast, self._short_attrs(call, accumulate))
         return output if accumulate == result else self._to_dtype(output, result)
 
-    def _may_shorten(self, args: list[Expr], call: Call, accumulate: str) -> bool:
+    def _may_shorten(self, changes_args: bool, call: Call, accumulate: str) -> bool:
         """Return whether a call may become short; permission is needed only if that changes the call."""
-        changes = self._short_attrs(call, accumulate) is not call.attrs
-        return not (changes or any(map(self._changes, args))) or may_rewrite(self._name)
+        changes = changes_args or self._short_attrs(call, accumulate) is not call.attrs
+        return not changes or may_rewrite(self._name)
 
     def _with_args(self, call: Call, args: list[Expr], attrs: Any) -> Expr:
         if attrs is call.attrs and tuple(args) == call.args:  # expressions are compared by identity
@@ -196,13 +199,9 @@ class MixedPrecision:
             return attrs
         return attrs if attrs[name] == dtype else attrs.with_fields(**{name: dtype})
 
-    def _can_be_short(self, arg: Expr) -> bool:
-        return type(arg) in (Var, Constant) or (self.types.of(arg) is not None and not self._changes(arg))
-
-    def _changes(self, arg: Expr) -> bool:
-        """Return whether a cast to the short dtype changes a value."""
-        ty = self.types.of(arg)
-        return ty is not None and self._with_dtype(ty, self.short) is not ty
+    def _changes(self, ty: Type | None) -> bool | None:
+        """Return whether a cast to the short dtype changes values of a type, None for an unknown type."""
+        return None if ty is None else self._with_dtype(ty, self.short) is not ty
 
     # ------------------------------------------------------------ casts
     def _cast(self, expr: Expr, dtype: str, name: str) -> Expr:
@@ -229,15 +228,16 @@ class MixedPrecision:
 
     def _with_dtype(self, ty: Type, dtype: str) -> Type:
         """Return a type with another dtype for its floating tensors."""
+        cached = self._cast_types.get((ty, dtype))
+        if cached is not None:
+            return cached
 
         def leaf(part: Type) -> Type | None:
             floating = type(part) is TensorType and is_float_name(part.dtype)
             return TensorType(part.shape, dtype) if floating else None  # type: ignore[attr-defined]
 
-        cached = self._cast_types.get((ty, dtype))
-        if cached is None:
-            cached = self._cast_types[ty, dtype] = map_type(ty, leaf)
-        return cached
+        result = self._cast_types[ty, dtype] = map_type(ty, leaf)
+        return result
 
     def _cast_leaf(self, values: tuple[Expr, ...], types: tuple[Type, ...]) -> Expr:
         ty, target = types
