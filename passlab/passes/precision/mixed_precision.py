@@ -35,6 +35,7 @@ from passlab.op.dtypes import array_dtype, float_info, is_float_name
 from passlab.rewriting.node_types import NodeTypes
 from passlab.rewriting.tuple_values import fieldwise
 
+_INPUTS = (Var, Constant)  # which may be cast
 _WITH_OUT_DTYPE = ("Conv", "DeformableConv", "Dense", "BatchMatmul")
 
 
@@ -145,9 +146,7 @@ class MixedPrecision:
         args = [self._new(a) for a in call.args]
         changes = [self._changes(self.types.of(a)) for a in args]
         if category is Precision.FOLLOW:
-            short = all(
-                [change is False or type(a) in (Var, Constant) for a, change in zip(args, changes, strict=True)]
-            )
+            short = all(change is False or type(a) in _INPUTS for a, change in zip(args, changes, strict=True))
             category = Precision.ALWAYS if short else Precision.NEVER
         self._name = f"{call.op.name} in {self.short}"  # type: ignore[attr-defined]
         if category is Precision.NEVER or not self._may_shorten(any(changes), call, accumulate):
