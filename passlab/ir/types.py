@@ -252,8 +252,11 @@ class TupleType(StructuredType):
     fields: tuple[Type, ...]
 
     def __new__(cls, fields: Sequence[Type] = ()) -> TupleType:
-        fields = _type_list(fields)
-        return _structure(cls, (cls, _ids(fields)), fields=fields)
+        if type(fields) is not tuple:
+            fields = _type_list(fields)
+        key = (cls, tuple(map(id, fields)))
+        ref = _table.get(key)  # as `_structure` does, in a third of its time
+        return (ref() if ref is not None else None) or _structure(cls, key, fields=fields)
 
 
 class FuncType(StructuredType):

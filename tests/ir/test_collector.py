@@ -10,7 +10,7 @@ import pytest
 
 from passlab import transform
 from passlab.errors import ParseError
-from passlab.ir.gc_pause import YOUNG, building
+from passlab.ir.gc_pause import SEARCHES, YOUNG, building
 from passlab.text.parser import parse
 
 PROGRAM = '#[version = "0.0.5"]\ndef @main(%x: float32) { add(%x, %x) }'
@@ -39,7 +39,7 @@ def seen_in_a_pass(work):
 
 
 def test_a_pass_runs_under_a_patient_collector_which_is_restored():
-    assert seen_in_a_pass(lambda: None) == [(YOUNG, 10, 10)]
+    assert seen_in_a_pass(lambda: None) == [(YOUNG, SEARCHES, 10)]
     assert gc.get_threshold() == (700, 10, 10)
 
 
@@ -47,7 +47,7 @@ def test_programs_are_printed_under_a_patient_collector():
     seen = []
     mod = parse(PROGRAM)
     mod.astext(annotate=lambda node: seen.append(gc.get_threshold()) or "")
-    assert set(seen) == {(YOUNG, 10, 10)}
+    assert set(seen) == {(YOUNG, SEARCHES, 10)}
     assert gc.get_threshold() == (700, 10, 10)
 
 
@@ -93,7 +93,7 @@ def test_an_interrupt_on_the_way_out_costs_nobody_the_patience_of_later_builds()
     context = building()
     context.__enter__()  # and never left
     gc.set_threshold(700, 10, 10)
-    assert seen_in_a_pass(lambda: None) == [(YOUNG, 10, 10)]
+    assert seen_in_a_pass(lambda: None) == [(YOUNG, SEARCHES, 10)]
     assert gc.get_threshold() == (700, 10, 10)
 
 

@@ -70,9 +70,9 @@ MACHINES = (
     Fault("two tensors in one place", "buffers", "passes/lowering/memory_plan.py", "start = -(-self.size // self.alignment) * self.alignment",
           "start = (self.size // self.alignment // 2) * self.alignment", MLP, f"{_LOWER}, MemoryPlan", "MemoryPlan", "allocations as one"),
     Fault("what a branch uses dies before it", "lifetimes", "passes/lowering/manifest_lifetimes.py",
-          "            body = _typed_let(killed, call, body)\n        return _typed_let(post.var, post.value, body, post.span)",
-          "            body = Let(post.var, post.value, body, post.span) if var is kills[pre][-1] else body\n"
-          "            body = _typed_let(killed, call, body)\n        return body",
+          "        result = _typed_let(let.var, value, after, let)\n",
+          "        result = _typed_let(let.var, value, body, let)\n        for var in dying if name else ():\n"
+          "            result = _typed_let(Var(\"killed\", self._unit), Call(self._kill, (var,)), result)\n",
           BRANCHES, f"{_LOWER}, ManifestLifetimes", "ManifestLifetimes", "last use"),
     Fault("a tensor with the bytes of its elements alone", "buffers", "passes/lowering/manifest_alloc.py",
           "size = self._int64(prod(ty.concrete_shape) * itemsize(ty.dtype))", "size = self._int64(prod(ty.concrete_shape) * max(1, itemsize(ty.dtype) // 2))",

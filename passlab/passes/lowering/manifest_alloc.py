@@ -41,7 +41,19 @@ import numpy as np
 from passlab.devices import VirtualDevice
 from passlab.errors import Diagnostic, LimitError, VerifyError
 from passlab.infer.type_env import TypeDependency, type_dependency_of
-from passlab.ir.expr import Call, Constant, Expr, Function, GlobalVar, Let, Tuple, TupleGetItem, Var, set_span
+from passlab.ir.expr import (
+    Call,
+    Constant,
+    Expr,
+    Function,
+    GlobalVar,
+    Let,
+    Tuple,
+    TupleGetItem,
+    Var,
+    set_checked_type,
+    set_span,
+)
 from passlab.ir.kept_types import set_type
 from passlab.ir.module import IRModule
 from passlab.ir.op import is_call_of, is_op_call
@@ -91,11 +103,12 @@ class _Allocator:
         # Caches, as few sizes, shapes and sets of attributes occur thousands of times in a program.
         self._constants: dict[Any, Constant] = {}  # of the current function, by number or shape
         self._first_calls: dict[tuple[Any, ...], Call] = {}  # by operator and attributes
+        self._static: dict[tuple[TensorType, Any], tuple[Any, Any]] = {}  # allocations, by type and device
         self._dependencies: dict[TypeDependency | None, TypeDependency] = {}  # of kernel calls: without, with storages
 
     def manifest(self, function: Function) -> Function:
         """Return a function with explicit allocations."""
-        self._constants = {}
+        self._constants, self._static = {}, {}
         return rewrite(_inline_tuples(function), self._rewrite_let, only=(Let,), name="memory of a kernel")
 
     def _rewrite_let(self, pre: Let, post: Let) -> Expr:
@@ -103,12 +116,13 @@ class _Allocator:
         if not (isinstance(call, Call) and isinstance(call.op, GlobalVar) and call.op.name_hint in self.primitives):
             return post
         bindings: list[Binding] = []
-        result = self._bind_call(call, pre.value.checked_type, bindings)
-        for _, value in bindings:  # a failed allocation is reported at the call
-            if isinstance(value, Call) and value.span is None and call.span is not None:
+        dependency = self._dependency(pre.value)
+        result = self._bind_call(call, pre.value.checked_type, dependency, bindings)
+        for _, value in bindings if call.span is not None else ():  # a failed allocation is reported at the call
+            if isinstance(value, Call):
                 set_span(value, call.span)
         bindings.append((post.var, result))
-        return self._lets(bindings, post, self._dependency(pre.value))
+        return self._lets(bindings, post, dependency)
 
     def _lets(self, bindings: list[Binding], post: Let, dependency: TypeDependency) -> Expr:
         """Return the body of `post` below bindings, with types where all parts have one."""
@@ -130,7 +144,7 @@ class _Allocator:
             result = self._dependencies[before] = TypeDependency(signatures, {**data, **storage})
         return result
 
-    def _bind_call(self, call: Call, ty: Type, bindings: list[Binding]) -> Expr:
+    def _bind_call(self, call: Call, ty: Type, dependency: TypeDependency, bindings: list[Binding]) -> Expr:
         """Bind the allocations and the call; return its result."""
         assert isinstance(call.op, GlobalVar)
         primitive = self.primitives[call.op.name_hint]
@@ -145,13 +159,14 @@ class _Allocator:
         if any(t.dynamic for t in types):
             outs = self._allocate_dynamic(call, primitive, types, bindings)
         else:
-            outs = [self._allocate_static(t, bindings, primitive.virtual_device, self._dependency(call)) for t in types]
-        inputs, results = _tuple(call.args), _tuple(outs)
-        invoke = self._call("vm.invoke_tvm_op", (call.op, inputs, results))
-        dependency, done = self._dependency(call), self._var("called", _UNIT)
+            outs = [self._allocate_static(t, bindings, primitive.virtual_device, dependency) for t in types]
+        invoke = self._call("vm.invoke_tvm_op", (call.op, _tuple(call.args), _tuple(outs)))
+        done = self._var("called", _UNIT)
         set_type(invoke, _UNIT, invoke.args, dependency)
-        set_type(done, _UNIT)
+        set_checked_type(done, _UNIT)
         bindings.append((done, invoke))
+        if type(ty) is TensorType:
+            return outs[0]
         leaves = iter(outs)
 
         def leaf(part: Type) -> Expr:
@@ -172,9 +187,16 @@ class _Allocator:
         dependency: TypeDependency | None = None,
     ) -> Var:
         """Bind an allocation of known size; its nodes are typed if `dependency` tells what that depends on."""
-        shape = self._shape(ty)
-        size = self._int64(prod(ty.concrete_shape) * itemsize(ty.dtype))
-        tensor = self._allocate(ty, size, shape, shape, bindings, device)
+        like = self._static.get((ty, device))
+        if like is None:
+            shape = self._shape(ty)
+            size = self._int64(prod(ty.concrete_shape) * itemsize(ty.dtype))
+            tensor = self._allocate(ty, size, shape, shape, bindings, device)
+            self._static[ty, device] = bindings[-2][1], bindings[-1][1]
+        else:
+            storage, tensor = self._var("storage", STORAGE), self._var("tensor", ty)
+            bindings.append((storage, Call(like[0].op, like[0].args, like[0].attrs)))
+            bindings.append((tensor, Call(like[1].op, (storage, *like[1].args[1:]), like[1].attrs)))
         if dependency is not None:
             for var, call in bindings[-2:]:
                 assert var.type_annotation is not None

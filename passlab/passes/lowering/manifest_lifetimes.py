@@ -33,23 +33,32 @@ keep:
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable
-from functools import cached_property, partial
 from typing import Any
 
 from passlab.ir.adt import pattern_vars
-from passlab.ir.expr import Call, Expr, Function, If, Let, Match, Tuple, Var
-from passlab.ir.kept_types import set_type
+from passlab.ir.expr import Call, Expr, Function, If, Let, Match, Tuple, Var, set_checked_type, set_span
+from passlab.ir.kept_types import keep_type, set_type
 from passlab.ir.module import IRModule
 from passlab.ir.op import Op, is_call_of
-from passlab.ir.span import Span
 from passlab.ir.types import TupleType
-from passlab.ir.walk import CHILDREN, LEAVES, let_chain, outside_kernels, post_order, rewrite
+from passlab.ir.walk import (
+    CHILDREN,
+    LEAVES,
+    WITH_CHILDREN,
+    let_chain,
+    may_rewrite,
+    note_rewrite,
+    outside_kernels,
+    post_order,
+    result_of,
+    rewrite,
+)
 from passlab.transform.base import FunctionPass
 from passlab.transform.context import PassContext
 from passlab.transform.declare import EXACT, standard_pass
 
 KILL = "memory.kill"
+LAST_USE = "last use"  # the name of the rewrite: instruments may limit the kills, not the removal of aliases
 Names = dict[Var, Var]  # variables that are aliases, and the variables they are bound to
 
 
@@ -65,47 +74,15 @@ class ManifestLifetimes(FunctionPass):
     def transform_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
         if func.is_primitive:
             return func
-        nodes = post_order(func, enter=outside_kernels)
-        if Op.get(KILL) in nodes:
+        facts = _Facts(func)
+        if facts.has_kills:
             return func
-        inner = [node for node in nodes if type(node) not in _ATOMS]
-        names = _aliases(inner)
-        kills = _LastUses(func, names, inner).kills
-        name = partial(_rule_name, names)
+        if facts.is_tree:
+            return _Lifetimes(facts).manifest(func)
+        # Where nodes are shared, the order of evaluation is not explicit.
+        names = facts.names
         replace = dict[Expr, Expr](names.items())
-        return rewrite(func, _kill_rule(kills, names), replace=replace, only=(Let,), order=nodes, name=name)
-
-
-def _rule_name(names: Names, let: Expr) -> str:
-    """Return the name of the rewrite of a binding: instruments may limit the kills, not the removal of aliases."""
-    return "" if isinstance(let, Let) and let.var in names else "last use"
-
-
-def _kill_rule(kills: dict[Let, list[Var]], names: Names) -> Callable[[Let, Let], Expr]:
-    kill, unit = Op.get(KILL), TupleType(())
-
-    def rule(pre: Let, post: Let) -> Expr:
-        if pre.var in names:
-            return post.body
-        if pre not in kills:
-            return post
-        body = post.body
-        for var in reversed(kills[pre]):
-            killed, call = Var("killed", unit), Call(kill, (var,))
-            set_type(killed, unit)
-            set_type(call, unit, (var,))
-            body = _typed_let(killed, call, body)
-        return _typed_let(post.var, post.value, body, post.span)
-
-    return rule
-
-
-def _typed_let(var: Var, value: Expr, body: Expr, span: Span | None = None) -> Let:
-    """Return a let with the type of its body, if all parts are typed."""
-    let = Let(var, value, body, span)
-    if body._checked_type is not None:
-        set_type(let, body._checked_type, (var, value, body))
-    return let
+        return rewrite(func, lambda pre, post: post.body if pre.var in names else post, replace=replace, only=(Let,))
 
 
 def without_kills(function: Function) -> Function:
@@ -123,233 +100,260 @@ def _remove_kill(pre: Let, post: Let) -> Expr:
     return post.body if is_call_of(post.value, KILL) else post
 
 
-def _aliases(nodes: list[Expr]) -> Names:
-    """Return the variable that each alias stands for; `nodes` are in post-order."""
-    names: Names = {}
-    for let in reversed(nodes):  # outer bindings first
-        if type(let) is Let and type(let.value) is Var:
-            names[let.var] = names.get(let.value, let.value)
-    return names
+_ATOMS = frozenset(LEAVES)
+_OPENING = (If, Match, Let, Function)  # nodes with bindings of their own, or with alternatives
 
 
 class _LiveSet:
     """The live variables of one function body, while the walk goes from its end to its start."""
 
-    __slots__ = ("live", "log", "at")
+    __slots__ = ("live", "dying")
 
     def __init__(self) -> None:
-        self.live: set[Var] = set()
-        self.log: list[Var] = []  # the variables of `live` in the order in which they became live
-        self.at: Let | None = None  # the current binding, None at the end of a chain
-
-    def enter(self, var: Var) -> bool:
-        """Mark a variable as live; return whether it was not live before."""
-        if var in self.live:
-            return False
-        self.live.add(var)
-        self.log.append(var)
-        return True
+        self.live: dict[Var, None] = {}  # in the order in which they became live
+        self.dying: list[Var] | None = None  # what the current binding uses last, None at the end of a chain
 
     def forget(self, mark: int) -> list[Var]:
-        """Restore the state when the log was `mark` long, and return the variables that are no longer live."""
-        dead = self.log[mark:]
-        del self.log[mark:]
-        self.live.difference_update(dead)
-        return dead
+        """Restore the state when `mark` variables were live, and return those that are no longer live."""
+        return [self.live.popitem()[0] for _ in range(len(self.live) - mark)]
 
 
-class _LastUses:
-    """Finds the bindings after which each variable is dead, in one backward walk over a function.
+class _Facts:
+    """What one walk forwards over a function finds.
 
-    `kills[binding]` are the variables that are dead from the binding on. Control flow splits at branches and arms: each
-    alternative is walked from the variables live after all of them, the largest last, so that no variable moves more
-    than a logarithmic number of times. A variable captured by a nested function is used where that function is created.
-    Aliases are skipped.
+    `names` are the aliases, `used` the variables that are read, numbered by first use. `live` has the live set of the
+    innermost function around each variable and each node with alternatives, and that of each function. `bounds` has the
+    number of nodes before each alternative, and behind the last. `nodes` are all nodes with children.
     """
 
-    def __init__(self, function: Function, names: Names, order: list[Expr]) -> None:
-        self.kills: defaultdict[Let, list[Var]] = defaultdict(list)
-        if not _is_tree(order):  # the order of evaluation is not explicit
-            return
-        self._owner = _owners(function, order)
-        self._order = order
-        self._names = names
-        self._bodies = {function: _LiveSet()}
-        self._stack: list[Any] = []
-        self._chain(function.body, self._bodies[function])
-        while self._stack:
-            item = self._stack.pop()
-            if type(item) is tuple:
-                item[0](*item[1:])
-            else:
-                self._visit(item)
-        several = [dead for dead in self.kills.values() if len(dead) > 1]
-        used = _uses(function, names) if several else {}
-        for dead in several:
-            dead.sort(key=used.__getitem__)
+    def __init__(self, function: Function) -> None:
+        self.names: Names = {}
+        self.used: dict[Var, int] = {}
+        self.live: dict[Expr, _LiveSet] = {}
+        self.bounds: defaultdict[Expr, list[int]] = defaultdict(list)
+        self.is_tree = True  # no node with children is shared
+        self.has_kills = False
+        self.nodes: set[Expr] = set()
+        self._around: list[_LiveSet] = []
+        self._walk(function)
 
-    @cached_property
-    def _sizes(self) -> dict[Expr, int]:
-        """The number of nodes of each expression but leaves; lazy, as it is needed only at branches."""
-        return _sizes(self._order)
+    def _walk(self, function: Function) -> None:
+        kill, names, used, seen = Op.get(KILL), self.names, self.used, self.nodes
+        stack: list[Any] = [function]  # nodes, and in tuples nodes of which a part is done
+        while stack:
+            node = stack.pop()
+            kind = type(node)
+            if kind is Var:
+                used.setdefault(names.get(node, node), len(used))
+            elif kind is tuple:
+                self._leave(*node)
+            elif kind in _ATOMS:
+                continue
+            elif node in seen:
+                self.is_tree = self.is_tree and kind is Tuple and not node.fields
+            else:
+                seen.add(node)
+                if kind is Call:
+                    self.has_kills |= node.op is kill
+                    stack += node.args[::-1] if type(node.op) is Op else (*node.args[::-1], node.op)
+                elif kind in _OPENING:
+                    self._open(node, stack)
+                else:
+                    stack += CHILDREN[kind](node)[::-1]
+
+    def _open(self, node: Expr, stack: list[Any]) -> None:
+        """Record what a node binds, and push its parts."""
+        if type(node) is Let:
+            self.live[node.var] = self._around[-1]
+            stack.append(node.body)
+            if type(node.value) is Var:
+                self.names[node.var] = self.names.get(node.value, node.value)
+            else:
+                stack.append(node.value)
+        elif type(node) is Function:
+            if not node.is_primitive:
+                live = self.live[node] = _LiveSet()
+                self.live.update(dict.fromkeys(node.params, live))
+                self._around.append(live)
+                stack += ((node,), node.body)
+        else:
+            live = self.live[node] = self._around[-1]
+            alternatives, condition = _alternatives(node)
+            for number in reversed(range(len(alternatives))):
+                stack += ((node,), alternatives[number])
+                if type(node) is Match:
+                    bound = pattern_vars(node.clauses[number].lhs)
+                    self.live.update(dict.fromkeys(bound, live))
+                    stack += bound[::-1]
+            stack += ((node,), condition)
+
+    def _leave(self, node: Expr) -> None:
+        if type(node) is Function:
+            self._around.pop()
+        else:
+            self.bounds[node].append(len(self.nodes))
+
+
+class _Lifetimes:
+    """Rebuilds a function with kills, in one walk backwards.
+
+    A variable that is not live yet when a binding reads it dies there. Control flow splits at branches and arms: each
+    alternative is walked from the variables live after all of them, the largest last, so that no variable moves more
+    than a logarithmic number of times. A variable captured by a nested function is used where that function is created.
+    """
+
+    def __init__(self, facts: _Facts) -> None:
+        self._facts = facts
+        self._live = facts.live
+        self._names = facts.names
+        self._new: dict[Expr, Expr] = dict(facts.names.items())  # what replaces aliases and changed nodes
+        self._steps: list[Any] = []  # methods and their arguments, the next one last
+        self._kill, self._unit = Op.get(KILL), TupleType(())
+
+    def manifest(self, function: Function) -> Function:
+        """Return the function with kills, and without aliases."""
+        self._visit(function)
+        while self._steps:
+            step, *arguments = self._steps.pop()
+            step(*arguments)
+        return result_of(function, self._new)
 
     def _visit(self, node: Expr) -> None:
-        if isinstance(node, Var):
-            self._read(node)
-        elif isinstance(node, (If, Match, Let)):
+        """Walk a node with bindings of its own or with alternatives."""
+        if type(node) is Let:
+            live = self._live[node.var]
+            self._steps += ((self._join, live, live.dying, [], None), (self._chain, node, live))
+        elif type(node) is not Function:
             self._walk_alternatives(node)
-        elif isinstance(node, Function):
-            if not node.is_primitive:
-                self._chain(node.body, self._bodies.setdefault(node, _LiveSet()))
-        else:
-            self._stack += CHILDREN[type(node)](node)[::-1]
+        elif not node.is_primitive:
+            self._steps += ((self._rebuild, node), (self._chain, node.body, self._live[node]))
 
-    def _read(self, alias: Var) -> None:
-        var = self._names.get(alias, alias)
-        body = self._bodies.get(self._owner[var]) if var in self._owner else None
-        if body is not None and body.enter(var) and body.at is not None:
-            self.kills[body.at].append(var)
-
-    def _chain(self, expr: Expr, body: _LiveSet) -> None:
+    # ------------------------------------------------------------ bindings
+    def _chain(self, expr: Expr, live: _LiveSet) -> None:
         """Walk a chain of bindings: its result first, then the values from the last to the first."""
-        chain, end = let_chain(expr)
+        lets, end = let_chain(expr)
+        live.dying = None
+        self._steps.append((self._after_end, expr, lets, end, live))
+        self._steps += self._walk(end)
+
+    def _after_end(self, expr: Expr, lets: list[Let], end: Expr, live: _LiveSet) -> None:
+        self._bindings(expr, lets, self._new.get(end, end), live)
+
+    def _bindings(self, expr: Expr, lets: list[Let], body: Expr, live: _LiveSet) -> None:
+        """Rebuild bindings around a body, up to one with others in its value, which are walked before."""
         names = self._names
-        lets = [let for let in chain if let.var not in names] if names else chain
-        body.at = None
-        if lets:
-            self._stack.append((self._values, lets, body))
-        self._stack.append(end)
-
-    def _values(self, lets: list[Let], body: _LiveSet) -> None:
-        """Pop bindings and walk their values, up to one that contains others to walk before."""
-        others: list[Expr] = []
-        while lets and not others:
-            body.at = lets.pop()
-            parts = [body.at.value]
-            for part in parts:
-                kind = type(part)
-                if type(part) is Var:
-                    self._read(part)
-                elif kind in _OPENING:
-                    others.append(part)
-                elif kind not in LEAVES:
-                    parts += CHILDREN[kind](part)
-        if lets:
-            self._stack.append((self._values, lets, body))
-        self._stack += others
-
-    def _walk_alternatives(self, node: If | Match | Let) -> None:
-        """Walk the alternatives of a node, then the condition that selects one."""
-        body = self._bodies[self._owner[node]]
-        alternatives, condition = _alternatives(node)
-        if len(alternatives) > 1:
-            alternatives = sorted(alternatives, key=lambda expr: self._sizes.get(expr, 1))
-        mark, others = len(body.log), list[Var]()  # variables that are live in other alternatives than the last
-        self._stack += condition
-        self._stack.append((self._join, body, body.at, others))
-        for i in range(len(alternatives) - 1, -1, -1):
-            if i < len(alternatives) - 1:
-                self._stack.append((self._leave, body, mark, others))
-            self._stack.append((self._chain, alternatives[i], body))
-
-    def _leave(self, body: _LiveSet, mark: int, others: list[Var]) -> None:
-        """Return from the start of an alternative to the state at its end, and collect what it made live."""
-        others += body.forget(mark)
-
-    def _join(self, body: _LiveSet, at: Let | None, others: list[Var]) -> None:
-        """Go on before a node with alternatives, bound by `at`."""
-        for var in others:
-            body.enter(var)
-        body.at = at
-
-
-_ATOMS = frozenset(LEAVES)
-_OPENING = (If, Match, Let, Function)  # nodes with bindings of their own, or with alternatives
-
-
-def _alternatives(node: If | Match | Let) -> tuple[list[Expr], list[Expr]]:
-    """Return the alternatives of a branch and its condition; a chain inside a value is the only alternative."""
-    if isinstance(node, If):
-        return [node.true_branch, node.false_branch], [node.cond]
-    return ([c.rhs for c in node.clauses], [node.data]) if isinstance(node, Match) else ([node], [])
-
-
-def _is_tree(order: list[Expr]) -> bool:
-    """Whether each node with children is the child of one node only; `order` are those nodes of a function."""
-    difference = -1  # between the number of nodes and that of uses; the function itself is used by none
-    for node in order:
-        parts: tuple[Expr, ...]
-        if type(node) is Let:
-            parts = (node.value, node.body)
-        else:
-            parts = () if type(node) is Function and node.is_primitive else CHILDREN[type(node)](node)
-            if type(node) is Tuple and not parts:
+        while lets:
+            let = lets.pop()
+            if let.var in names and may_rewrite(""):
+                if body not in self._facts.nodes and type(body) not in _ATOMS:
+                    set_span(body, let.span)
+                note_rewrite(let, body)
                 continue
-        difference += 1
+            live.dying = dying = list[Var]()
+            before = self._walk(let.value)
+            if before:
+                self._steps.append((self._after_value, expr, lets, let, dying, body, live))
+                self._steps += before
+                return
+            body = self._binding(let, dying, body)
+        if body is not expr:
+            self._new[expr] = body
+
+    def _after_value(self, expr: Expr, lets: list[Let], let: Let, dying: list[Var], body: Expr, live: _LiveSet) -> None:
+        self._bindings(expr, lets, self._binding(let, dying, body), live)
+
+    def _binding(self, let: Let, dying: list[Var], body: Expr) -> Let:
+        """Return a binding around a body, with kills of what dies there in the order of first use."""
+        value, name, after = self._new.get(let.value, let.value), "", body
+        if dying and may_rewrite(LAST_USE):
+            name = LAST_USE
+            if len(dying) > 1:
+                dying.sort(key=self._facts.used.__getitem__)
+            for var in reversed(dying):
+                killed, call = Var("killed", self._unit), Call(self._kill, (var,))
+                set_checked_type(killed, self._unit)
+                set_type(call, self._unit, (var,))
+                after = _typed_let(killed, call, after)
+        elif body is let.body and value is let.value:
+            return let
+        result = _typed_let(let.var, value, after, let)
+        note_rewrite(let, result, name)
+        return result
+
+    # ------------------------------------------------------------ values
+    def _walk(self, value: Expr) -> list[Any]:
+        """Read and rebuild a value; return the steps for it, the last first, where it contains nodes to walk before."""
+        inner: list[Expr] = []  # the nodes with children, users first
+        others: list[Any] = []
+        changes = False
+        parts = [value]
         for part in parts:
-            if type(part) not in _ATOMS and not (type(part) is Tuple and not part.fields):
-                difference -= 1
-    return difference == 0
+            kind = type(part)
+            if type(part) is Var:
+                var = self._names.get(part, part)
+                changes |= var is not part
+                live = self._live.get(var)
+                if live is not None and var not in live.live:
+                    live.live[var] = None
+                    if live.dying is not None:
+                        live.dying.append(var)
+            elif kind in _OPENING:
+                others.append((self._visit, part))
+            elif kind not in _ATOMS:
+                inner.append(part)
+                parts += CHILDREN[kind](part)
+        if others:
+            return [*((self._rebuild, node) for node in inner), *others]
+        if changes:
+            for node in reversed(inner):
+                self._rebuild(node)
+        return others
+
+    def _rebuild(self, node: Expr) -> None:
+        """Replace a node if one of its children was replaced."""
+        new, parts = self._new.get, CHILDREN[type(node)](node)
+        results = tuple(map(new, parts, parts))
+        if results != parts:
+            changed = self._new[node] = WITH_CHILDREN[type(node)](node, results)
+            keep_type(node, changed, parts, results)
+            note_rewrite(node, changed)
+
+    # ------------------------------------------------------------ alternatives
+    def _walk_alternatives(self, node: Expr) -> None:
+        """Walk the alternatives of a node, then the condition that selects one."""
+        live, bounds = self._live[node], self._facts.bounds[node]
+        alternatives, condition = _alternatives(node)
+        order = sorted(range(len(alternatives)), key=lambda i: bounds[i + 1] - bounds[i])
+        mark, others = len(live.live), list[Var]()  # variables that are live in other alternatives than the last
+        self._steps += ((self._rebuild, node), (self._join, live, live.dying, others, condition))
+        for i in reversed(order):
+            if i != order[-1]:
+                self._steps.append((self._leave, live, mark, others))
+            self._steps.append((self._chain, alternatives[i], live))
+
+    def _leave(self, live: _LiveSet, mark: int, others: list[Var]) -> None:
+        """Return from the start of an alternative to the state at its end, and collect what it made live."""
+        others += live.forget(mark)
+
+    def _join(self, live: _LiveSet, dying: list[Var] | None, others: list[Var], condition: Expr | None) -> None:
+        """Go on before a node with alternatives, inside the binding where variables die."""
+        live.live.update(dict.fromkeys(others))
+        live.dying = dying
+        if condition is not None:
+            self._steps += self._walk(condition)
 
 
-def _owners(function: Function, order: list[Expr]) -> dict[Expr, Function]:
-    """Return the innermost function around each bound variable and each branching node; `order` are the nodes."""
-    owner: dict[Expr, Function] = {}
-    if not any(type(node) is Function and node is not function and not node.is_primitive for node in order):
-        _own(order, function, owner)
-        return owner
-    stack: list[tuple[Expr, Function]] = [(function, function)]
-    while stack:
-        node, around = stack.pop()
-        if type(node) is Function:
-            if node.is_primitive:
-                continue
-            around = node
-        _own((node,), around, owner)
-        children = (node.value, node.body) if type(node) is Let else CHILDREN[type(node)](node)
-        stack += [(child, around) for child in children if type(child) not in _ATOMS]
-    return owner
+def _alternatives(node: Expr) -> tuple[list[Expr], Expr]:
+    """Return the alternatives of a branch or match, and what selects one."""
+    if type(node) is If:
+        return [node.true_branch, node.false_branch], node.cond
+    assert isinstance(node, Match)
+    return [clause.rhs for clause in node.clauses], node.data
 
 
-def _own(nodes: Iterable[Expr], around: Function, owner: dict[Expr, Function]) -> None:
-    """Record what nodes of the innermost function `around` bind, and which of them branch."""
-    for node in nodes:
-        kind = type(node)
-        if type(node) is Let:
-            owner[node] = owner[node.var] = around
-        elif kind is If or kind is Match:
-            owner[node] = around
-            if type(node) is Match:
-                owner.update((var, around) for clause in node.clauses for var in pattern_vars(clause.lhs))
-        elif type(node) is Function and node is around:
-            owner.update(dict.fromkeys(node.params, around))
-
-
-def _uses(function: Function, names: Names) -> dict[Var, int]:
-    """Number the variables that a function reads in the order of first use."""
-    used: dict[Var, int] = {}
-    stack: list[Expr] = [function.body]
-    while stack:
-        node = stack.pop()
-        if type(node) is Var:
-            used.setdefault(names.get(node, node), len(used))
-        elif type(node) is Let:
-            stack += (node.body,) if node.var in names else (node.body, node.value)
-        elif type(node) is Function:
-            stack += () if node.is_primitive else (node.body,)
-        else:
-            for part in CHILDREN[type(node)](node)[::-1]:
-                if type(part) is Var or type(part) not in _ATOMS:
-                    stack.append(part)
-    return used
-
-
-def _sizes(order: list[Expr]) -> dict[Expr, int]:
-    """Return the number of nodes of each expression in `order`: those with children of a function, none shared."""
-    sizes: dict[Expr, int] = {}
-    for node in order:
-        size = 1
-        for part in CHILDREN[type(node)](node):
-            size += sizes.get(part, 1)  # leaves and the nodes inside kernels are not in the order
-        sizes[node] = size
-    return sizes
+def _typed_let(var: Var, value: Expr, body: Expr, like: Let | None = None) -> Let:
+    """Return a let with the type of its body, if all parts are typed; `like` is the let that it replaces."""
+    let = Let(var, value, body, None if like is None else like.span)
+    if body._checked_type is not None:
+        set_type(let, body._checked_type, (var, value, body), None if like is None else like._type_dependency)
+    return let
