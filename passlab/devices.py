@@ -5,9 +5,11 @@ Everything runs on this CPU: any target is accepted, kept and printed back, with
 
 from __future__ import annotations
 
+import json
 import re
+import shlex
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import InitVar, dataclass, field
 from typing import Any
 
 from passlab.errors import Diagnostic, DiagnosticError, NodeValueError, did_you_mean
@@ -100,14 +102,16 @@ class Target:
     kind: str = "llvm"  # a TargetKind after `__post_init__`
     options: tuple[tuple[str, str], ...] = field(default=())
     host: Target | None = None
+    target: InitVar[Any] = None  # Relay's name of the first argument
 
-    def __post_init__(self) -> None:
-        written: Any = self.kind
+    def __post_init__(self, target: Any) -> None:
+        written: Any = self.kind if target is None else target
         second: Any = self.options
         host: Any = self.host
-        if isinstance(second, (str, Target)):  # Relay's second argument is the host
+        if isinstance(second, (str, dict, Target)):  # Relay's second argument is the host
             host, second = second, ()
-        if not isinstance(written, str) or written.split() != [written]:
+        second = second or ()  # Target(target, None)
+        if not isinstance(written, str) or written.split() != [written] or _gpu(written) is not None:
             parsed = _parse_text(written)
             written, second, host = parsed.kind, (*parsed.options, *second), host or parsed.host
         object.__setattr__(self, "kind", TargetKind(written))
@@ -132,13 +136,22 @@ class Target:
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """The keys of the target: the option `keys`, by default "cpu"."""
-        return tuple(self.attrs.get("keys", "cpu").split(","))
+        """What rules are registered for: the option `keys`, else the option `device` and the keys of the kind."""
+        written = dict(self.options)
+        if "keys" in written:
+            return tuple(written["keys"].split(","))
+        keys = _KEYS.get(self.kind, (str(self.kind),))
+        return keys if "device" not in written else (written["device"], *(k for k in keys if k != written["device"]))
 
     def export(self) -> dict[str, Any]:
         """Return the target as a dict, from which `Target` makes an equal one."""
-        options = {**self.attrs, "keys": list(self.keys)} if "keys" in self.attrs else self.attrs
-        return {"kind": str(self.kind), **options, **({} if self.host is None else {"host": self.host.export()})}
+        host = {} if self.host is None else {"host": self.host.export()}
+        return {"kind": str(self.kind), **dict(self.options), **self.attrs, **host}
+
+    @staticmethod
+    def list_kinds() -> list[str]:
+        """Return the kinds of targets that have keys of their own; any other word is a kind too."""
+        return sorted(_KEYS)
 
     @staticmethod
     def of(target: Any, host: Any = None) -> Target:
@@ -172,6 +185,13 @@ class Target:
         """Return a list of targets, each with its host."""
         return [Target.of(one, target_host) for one in Target.canon_multi_target(target)]
 
+    @staticmethod
+    def canon_target_map_and_host(target_map: Any, target_host: Any = None) -> tuple[dict[Target, Any], Target | None]:
+        """Return a dict whose keys are targets with their host, and the host."""
+        return {Target.of(one, target_host): value for one, value in target_map.items()}, Target.canon_target(
+            target_host
+        )
+
     def with_host(self, host: Any) -> Target:
         """Return the target with another host."""
         return Target(self.kind, self.options, _parse_text(host))
@@ -180,19 +200,22 @@ class Target:
         """Return an option by Relay's name for it (`mcpu`, `arch`, `libs`, ...), its default if it is not written."""
         if name not in _DEFAULTS:
             raise AttributeError(f"a target has no `{name}`", name=name, obj=self)
-        written = self.attrs.get({"device_name": "device"}.get(name, name.replace("_", "-")))
+        options = dict(self.options)
+        written = options.get({"device_name": "device"}.get(name, name.replace("_", "-")), options.get(name))
         default = _OF_KINDS.get((self.kind, name), _DEFAULTS[name])
         if written is None:
             return default
         return written.split(",") if isinstance(default, list) else type(default)(written)
 
     @property
-    def attrs(self) -> dict[str, str]:
-        """The options by name."""
-        return dict(self.options)
+    def attrs(self) -> dict[str, Any]:
+        """The options by name: lists, numbers and targets where Relay has them, else strings."""
+        return {name: _option_value(name, value) for name, value in self.options}
 
     def __str__(self) -> str:
-        return " ".join([self.kind, *(f"-{name}={value}" if value else f"-{name}" for name, value in self.options)])
+        return " ".join(
+            [self.kind, *(f"-{name}={_quoted(value)}" if value else f"-{name}" for name, value in self.options)]
+        )
 
 
 # The options that programs read as properties of a target, with their defaults.
@@ -214,9 +237,60 @@ _OF_KINDS: dict[tuple[str, str], Any] = {
     ("metal", "max_function_args"): 31,
     ("opencl", "max_function_args"): 128,
 }
+# The keys of the kinds of targets, by which programs register rules.
+_KEYS = {
+    **dict.fromkeys(("c", "llvm", "hybrid", "stackvm"), ("cpu",)),
+    **{kind: (kind, "gpu") for kind in ("cuda", "metal", "opencl", "rocm", "vulkan", "webgpu")},
+    **{kind: (kind,) for kind in ("composite", "ext_dev", "hexagon", "nvptx")},
+}
+_LISTS = ("cl-opt", "keys", "libs", "mattr")
+# The GPUs of NVIDIA that target strings name: their architecture and the number of registers of a block.
+_GPUS = {
+    "geforce-gtx-1080-ti": ("sm_61", 65536),
+    "geforce-rtx-2080-ti": ("sm_75", 65536),
+    "geforce-rtx-3090": ("sm_86", 65536),
+    "jetson-agx-xavier": ("sm_72", 65536),
+    "jetson-nano": ("sm_53", 32768),
+    "nvidia-a100": ("sm_80", 65536),
+    "nvidia-t4": ("sm_75", 65536),
+    "nvidia-v100": ("sm_70", 65536),
+}
 # Options of targets from the time before Relay had executors and runtimes.
 _OF_BUILDS = ("executor", "interface-api", "link-params", "runtime", "system-lib", "unpacked-api")
-_OPTION = re.compile(r"-+([\w-]+)(?:=(\S*))?\Z")
+_OPTION = re.compile(r"-+([\w-]+)(?:=(.*))?\Z", re.DOTALL)
+
+
+def _option_value(name: str, text: str) -> Any:
+    """Return the value of an option that is written as `text`."""
+    if name in _LISTS:
+        return text.split(",")
+    if name == "devices":
+        return [_parse_text(target) for target in text.split(",")]
+    if text in ("True", "true", "False", "false"):
+        return text in ("True", "true")
+    is_number = name.startswith(("max", "registers", "thread")) and text.isdecimal()
+    return int(text) if is_number else text
+
+
+def _quoted(text: str) -> str:
+    return f"'{text}'" if text.split() != [text] else text
+
+
+def option_text(name: Any, value: Any) -> str:
+    """Return the text of the value of a target's option: the parts of a list with commas between them."""
+    if isinstance(value, dict):
+        raise NodeValueError(Diagnostic(f"the option `{name}` of a target is a list or one value", found=repr(value)))
+    return ",".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
+
+
+def _gpu(name: str) -> Target | None:
+    """Return the target of an NVIDIA GPU named as in `nvidia/jetson-nano`; None for another name."""
+    maker, _, model = name.partition("/")
+    if maker != "nvidia" or model not in _GPUS:
+        return None
+    arch, registers = _GPUS[model]
+    limits = {"max_shared_memory_per_block": 49152, "max_threads_per_block": 1024, "thread_warp_size": 32}
+    return _parse_text({"kind": "cuda", "arch": arch, **limits, "registers_per_block": registers, "tag": name})
 
 
 def _parse_text(target: Any) -> Target:
@@ -224,25 +298,34 @@ def _parse_text(target: Any) -> Target:
         return Target()
     if isinstance(target, Target):
         return target
+    if isinstance(target, str) and target.lstrip().startswith("{"):
+        target = json.loads(target)
     if isinstance(target, dict):
-        rest = {k: v for k, v in target.items() if k not in ("kind", "host")}
-        pairs = tuple(
-            (str(k), ",".join(map(str, v)) if isinstance(v, (list, tuple)) else str(v)) for k, v in rest.items()
-        )
+        pairs = tuple((str(k), option_text(k, v)) for k, v in target.items() if k not in ("kind", "host"))
         return Target(str(target.get("kind", "llvm")), pairs, target.get("host"))
     if not isinstance(target, str) or not target.split():
         raise DiagnosticError(Diagnostic('a target is a string such as "llvm", a dict or a Target', found=repr(target)))
-    kind, *words = target.split()
+    kind, *words = shlex.split(target)
+    return _gpu(kind) or _with_options(kind, words)
+
+
+def _with_options(kind: str, words: list[str]) -> Target:
+    """Return the target of a kind with options such as `-mcpu=x`, and with a host after `--host`."""
     options: list[tuple[str, str]] = []
-    for word in words:
+    host = None
+    while words:
+        word = words.pop(0)
         match = _OPTION.match(word)
         if match is None:
             raise DiagnosticError(Diagnostic(f"`{word}` is not an option of a target", hint="write it as -name=value"))
         if match[1] in _OF_BUILDS:
             hint = "give it to `relay.build(executor=Executor(...), runtime=Runtime(...))`"
             raise NodeValueError(Diagnostic(f"Cannot recognize '{word}': it is an option of a build", hint=hint))
-        options.append((match[1], match[2] or ""))
-    return Target(kind, tuple(options))
+        if match[1] == "host":
+            host = match[2] or (words.pop(0) if words else None)
+        else:
+            options.append((match[1], match[2] or ""))
+    return Target(kind, tuple(options), _parse_text(host) if host else None)
 
 
 @dataclass(frozen=True)

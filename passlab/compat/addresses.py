@@ -64,6 +64,7 @@ _TARGET = {
         "rocm",
         "vulkan",
         "generic_func",
+        "get_native_generic_func",
         "override_native_generic_func",
     ),
 }
@@ -211,8 +212,8 @@ _LISTED: dict[str, Entry] = {
     "tvm.runtime.container": (
         {
             **_of("builtins", String="str"),
-            **_of(f"{OWN}.values", "ADT"),
-            **_of("builtins", Array="tuple", Map="dict", ShapeTuple="tuple", tuple_object="tuple"),
+            **_of(f"{OWN}.values", "ADT", "ShapeTuple"),
+            **_of("builtins", Array="tuple", Map="dict", tuple_object="tuple"),
         },
         (),
     ),

@@ -15,6 +15,7 @@ from passlab.devices import Target
 from passlab.errors import Diagnostic, RunError
 from passlab.executor import build, optimize
 from passlab.executor.factories import AOTExecutorFactory, GraphExecutorFactory
+from passlab.executor.graph_module import GraphModuleDebug
 from passlab.infer import infer_module
 from passlab.ir import structural_equal, structural_hash
 from passlab.ir.expr import Expr, Function
@@ -137,6 +138,26 @@ def function_metadata(factory: Any) -> dict[str, FunctionInfo]:
         {},
     )
     return {**_kernel_infos(factory.kernels), "__tvm_main__": main}
+
+
+class DebugDatum:
+    """What TVM's debugger of graphs tells about the nodes of an executor."""
+
+    def __init__(self, module: GraphModuleDebug) -> None:
+        self.module = module
+
+    def get_graph_nodes(self) -> list[dict[str, Any]]:
+        """Return for each node its name, its kernel (`param` for an input), its inputs and the shape of its result."""
+        graph = self.module.graph
+        return [
+            {
+                "name": node.name,
+                "op": node.func_name or "param",
+                "inputs": [graph.nodes[number].name for number, _ in node.inputs],
+                "shape": list(graph.shapes[graph.row_ptr[at]]),
+            }
+            for at, node in enumerate(graph.nodes)
+        ]
 
 
 def _kernel_infos(kernels: Mapping[str, Function]) -> dict[str, FunctionInfo]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import wraps
 from importlib import import_module
 from types import ModuleType
@@ -20,7 +20,7 @@ import numpy as np
 
 from passlab.compat.arrays import as_ndarray
 from passlab.compat.attribute_lists import as_list, is_inside, list_fields
-from passlab.compat.compiling import function_metadata, label_ops
+from passlab.compat.compiling import DebugDatum, function_metadata, label_ops
 from passlab.compat.dnnl import DNNL, pattern_table, with_dnnl
 from passlab.compat.local_types import remembering, with_remembered
 from passlab.compat.placement import Anywhere
@@ -31,7 +31,8 @@ from passlab.executor import AotModule, GraphModule, param_dict
 from passlab.executor.create import Executor, FunctionValue, map_leaves
 from passlab.executor.factories import Factory
 from passlab.executor.graph_module import GraphModuleDebug
-from passlab.executor.outputs import CallableByName
+from passlab.executor.outputs import CallableByName, RunsByInputs
+from passlab.executor.param_dict import load_param_dict
 from passlab.ir.attrs import DictAttrs
 from passlab.ir.expr import Constant, Expr
 from passlab.ir.immutable import Immutable
@@ -174,6 +175,20 @@ def _with_zeros(check: Callable[..., None]) -> Callable[..., None]:
         check(self)
 
     return check_inputs
+
+
+def _with_known_names(load: Callable[..., None]) -> Callable[..., None]:
+    """Return the `load_params` of an executor that leaves parameters with unknown names out, with a warning."""
+
+    @wraps(load)
+    def load_params(self: RunsByInputs, params: Any) -> None:
+        arrays = params if isinstance(params, Mapping) else load_param_dict(params)
+        unused = [name for name in arrays if self.get_input_index(name) < 0]
+        if unused:
+            warnings.warn(f"there are no inputs {', '.join(unused)}", RuntimeWarning, stacklevel=3)
+        load(self, {name: value for name, value in arrays.items() if name not in unused})
+
+    return load_params
 
 
 def _shape_with_values(member: Any) -> property:
@@ -339,7 +354,9 @@ CHANGED: tuple[tuple[type, str, Callable[[Any], Any]], ...] = (
     (IRModule, "astext", _with_spans),
     (IRModule, "functions", lambda member: property(_listed_functions)),
     (IRModule, "type_definitions", _listed_types),
+    (GraphModuleDebug, "debug_datum", lambda _: property(DebugDatum)),
     (Prelude, "__init__", _with_tensor_arrays),
+    (RunsByInputs, "load_params", _with_known_names),
     (Span, "source_name", _named_source),
     (TensorType, "shape", _shape_with_values),
     (TypeRelation, "func", lambda _: property(lambda self: self.name)),

@@ -103,8 +103,14 @@ size_var = var
 
 
 def convert(value: Any, span: Any = None) -> Any:
-    """Return a value in passlab's form: lists become tuples, other values stay."""
-    return tuple(map(convert, value)) if isinstance(value, (list, tuple)) else value
+    """Return a value in passlab's form: lists become tuples, and numbers in them and in maps have a `value`."""
+    if isinstance(value, (list, tuple)):
+        return tuple(_with_value(convert(part)) for part in value)
+    return {k: _with_value(convert(v)) for k, v in value.items()} if type(value) is dict else value
+
+
+def _with_value(part: Any) -> Any:
+    return IntImm("int32", part) if type(part) is int else part
 
 
 def max_value(dtype: str, span: Any = None) -> IntImm | FloatImm:

@@ -31,7 +31,8 @@ _COMPILING = f"{OWN}.compiling"
 _TUPLES = _of(f"{OWN}.tuples", "flatten_tuple_type", "from_tuple_type", "to_tuple_type")
 
 _TARGETS = _of(
-    f"{OWN}.targets", *("adreno", "bifrost", "hexagon", "intel_graphics", "mali", "micro", "rasp", "riscv_cpu", "stm32")
+    f"{OWN}.targets",
+    *("adreno", "bifrost", "hexagon", "intel_graphics", "mali", "micro", "rasp", "riscv_cpu", "stm32", "vta"),
 )
 
 # Packages of TVM that are single modules here: they need their own address to have submodules.
@@ -129,6 +130,15 @@ SOURCES: dict[str, Entry] = {
     **_same("passlab.relay.op.nn", "tvm.relay.op.nn._make"),
     **_same("passlab.relay.op._make", "tvm.relay._make"),
     **_same("passlab.relay", "tvm.relay._ffi_api", "tvm.relay.ir_pass"),
+    # Templates of AutoTVM are registered at the top of files that also compile and run programs.
+    "tvm.autotvm": (
+        _of(
+            f"{OWN}.functions",
+            **dict.fromkeys(("register_topi_compute", "register_topi_schedule", "template"), "ignore"),
+        ),
+        (),
+    ),
+    "tvm.ir._ffi_api": ({}, ("tvm.ir",)),
     **_same("passlab.relay.build_module", "tvm.relay._build_module"),
     "tvm.relay.analysis._ffi_api": (
         _of(f"{OWN}.solving", _test_type_solver="type_solver"),
@@ -267,11 +277,11 @@ FURTHER: dict[str, dict[str, str]] = {
     "tvm.ir.instrument": {"PassPrintingInstrument": f"{_STAND_INS}:PassPrintingInstrument"},
     "tvm.runtime": {
         "BenchmarkResult": "passlab.vm.benchmarking:BenchmarkResult",
-        "ShapeTuple": "builtins:tuple",
+        **_of(f"{OWN}.values", "ShapeTuple"),
         **_of(_STAND_INS, "num_threads"),
         **_of(f"{OWN}.folders", "load_param_dict_from_file", "save_param_dict_to_file"),
     },
-    "tvm.runtime.container": {"ShapeTuple": "builtins:tuple", **_of(_STAND_INS, "getitem_helper")},
+    "tvm.runtime.container": _of(_STAND_INS, "getitem_helper"),
     "tvm.runtime.module": {
         "BenchmarkResult": "passlab.vm.benchmarking:BenchmarkResult",
         "Module": "passlab.executor.outputs:CallableByName",

@@ -42,16 +42,21 @@ class NameSupply:
 
 
 class GlobalVarSupply:
-    """Creates global variables with fresh names: for modules, whose names are in use, or from a `NameSupply`."""
+    """Creates global variables with fresh names: for modules, whose names are in use, or from a `NameSupply`.
+
+    For modules, the prefix is the attribute `mod_name` of the first one, or `tvmgen_default`.
+    """
 
     def __init__(self, value: IRModule | Iterable[IRModule] | NameSupply | None = None) -> None:
         self.name_supply = value if isinstance(value, NameSupply) else NameSupply()
         self._vars: dict[str, GlobalVar] = {}
         if value is None or isinstance(value, NameSupply):
             return
-        for mod in [value] if isinstance(value, IRModule) else value:
+        for index, mod in enumerate([value] if isinstance(value, IRModule) else value):
             if not isinstance(mod, IRModule):
                 raise not_a_node_error(mod, "a module")
+            if index == 0:
+                self.name_supply.prefix = str(mod.get_attr("mod_name") or "tvmgen_default")
             for var in mod.get_global_vars():
                 self.reserve_global(var, allow_conflict=True)
 

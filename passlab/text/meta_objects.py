@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Set
 from typing import Any
 
-from passlab.devices import DEVICE_KINDS, Device, Target, VirtualDevice
+from passlab.devices import DEVICE_KINDS, Device, Target, VirtualDevice, option_text
 from passlab.ir.attrs import Attrs, DictAttrs, Field
 from passlab.ir.expr import Constant, GlobalVar, Var
 from passlab.ir.op import Op
@@ -192,7 +192,9 @@ def _target(node: Node, get: Get, tensor: Tensor) -> Target:
     attrs = node["attrs"]
     options = get(int(attrs["attrs"])) or {}
     host = get(int(attrs["host"]))
-    return Target(str(get(int(attrs["kind"])).name), tuple((str(k), str(v)) for k, v in options.items()), host)
+    return Target(
+        str(get(int(attrs["kind"])).name), tuple((str(k), option_text(k, v)) for k, v in options.items()), host
+    )
 
 
 def _field(name: str) -> Callable[[Node, Get, Tensor], Any]:

@@ -285,3 +285,46 @@ def test_eta_expansion_equals_the_parsed_function() -> None:
     mod = relay.transform.EtaExpand(expand_constructor=True)(tvm.relay.fromtext(lists + "{ Cons }"))
     wrapped = "{ fn [A](%x: A, %xs: List[A]) -> List[A] { Cons(%x, %xs) } }"
     tvm.ir.assert_structural_equal(mod["main"], tvm.relay.fromtext(lists + wrapped)["main"], map_free_vars=True)
+
+
+def test_templates_of_autotvm_are_registered_without_effect() -> None:
+    from tvm import autotvm
+
+    @autotvm.register_topi_compute("conv2d.mine")
+    def compute(cfg: object) -> int:
+        return 3
+
+    assert compute(None) == 3
+    with pytest.raises(AttributeError, match="there is nothing to tune"):
+        autotvm.apply_history_best([])
+
+
+def test_containers_of_values() -> None:
+    import tvm
+
+    value = tvm.runtime.container.ADT(2, [tvm.nd.array([1]), ()])
+    assert (value.tag, len(value), isinstance(value, tvm.runtime.container.ADT)) == (2, 2, True)
+    sizes = tvm.runtime.container.ShapeTuple([3, -1])
+    assert sizes == [3, -1] == sizes
+    assert sizes == (3, -1)
+    assert sizes != [3]
+    assert isinstance((1, 2), tvm.runtime.ShapeTuple)
+    assert tvm.runtime.convert([1, [2]])[1][0].value == tvm.runtime.convert({"a": 2})["a"].value == 2
+
+
+def test_a_debugged_graph_tells_its_nodes_and_leaves_unknown_parameters_out() -> None:
+    import tvm
+    from tvm import relay
+    from tvm.contrib.debugger import debug_executor
+
+    x = relay.var("x", shape=(2, 3))
+    lib = relay.build(relay.Function([x], relay.exp(x)), target="llvm")
+    module = debug_executor.GraphModuleDebug(lib["debug_create"]("default", tvm.cpu()), [tvm.cpu()], "", None)
+    nodes = module.debug_datum.get_graph_nodes()
+    assert [(node["op"], node["inputs"], node["shape"]) for node in nodes] == [
+        ("param", [], [2, 3]),
+        ("tvmgen_default_fused_exp", ["x"], [2, 3]),
+    ]
+    with pytest.warns(RuntimeWarning, match="there are no inputs z"):
+        module.load_params(tvm.runtime.save_param_dict({"z": np.ones(1), "x": np.ones((2, 3), "float32")}))
+    assert module.get_input("x").numpy().sum() == 6

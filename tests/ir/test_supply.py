@@ -25,12 +25,19 @@ def test_names_are_given_once() -> None:
 def test_global_variables_of_a_module_are_in_use() -> None:
     mod = parse("def @main() { 1 } def @f() { 2 }")
     supply = GlobalVarSupply(mod)
-    assert supply.fresh_global("main").name_hint == "main_1"
-    assert supply.unique_global_for("f") is mod.get_global_var("f")
+    assert supply.fresh_global("main", add_prefix=False).name_hint == "main_1"
+    assert supply.unique_global_for("f", add_prefix=False) is mod.get_global_var("f")
     assert supply.unique_global_for("g") is supply.unique_global_for("g")
-    with pytest.raises(NodeValueError, match="another global variable is called @g"):
-        supply.reserve_global(GlobalVar("g"))
-    assert GlobalVarSupply([mod, mod]).fresh_global("f").name_hint == "f_1"
+    with pytest.raises(NodeValueError, match="another global variable is called @tvmgen_default_g"):
+        supply.reserve_global(GlobalVar("tvmgen_default_g"))
+    assert GlobalVarSupply([mod, mod]).fresh_global("f", add_prefix=False).name_hint == "f_1"
+
+
+def test_global_variables_of_a_module_have_its_name_as_prefix() -> None:
+    mod = parse("def @main() { 1 }")
+    assert GlobalVarSupply(mod).fresh_global("main").name_hint == "tvmgen_default_main"
+    named = mod.with_attr("mod_name", "net")
+    assert [GlobalVarSupply(m).unique_global_for("g").name_hint for m in (named, [named, mod])] == ["net_g", "net_g"]
 
 
 def test_findings_are_shown_to_a_renderer_of_the_users() -> None:
