@@ -4,6 +4,8 @@ A job is a function that takes one piece after the other until none is left. The
 of a small pool join as soon as they are free. Nothing waits for a thread that has not begun, so any number of
 threads may share jobs, also from inside a job. Which thread computes a piece never changes its value.
 
+Threads sleep while they wait, unless compiled code that needs no lock of Python's can wait for them (`use_watch`).
+
 There are as many threads as BLAS may use: OPENBLAS_NUM_THREADS or OMP_NUM_THREADS, else one for each processor.
 """
 
@@ -15,6 +17,7 @@ from collections.abc import Callable, Iterator
 from contextvars import copy_context
 from functools import cache
 from queue import SimpleQueue
+from typing import Protocol
 
 WORTH = 1 << 18  # bytes of a piece, at least: waking a thread takes as long as copying half of them
 PIECES = 4  # of a range for each thread: pieces differ in time, and threads start late
@@ -72,6 +75,27 @@ def work_together(job: Callable[[], None], threads: int) -> None:
         raise work.error
 
 
+class Watch(Protocol):
+    """Waits awake for other threads, without Python's lock and for a short time; see `passlab.vm.kernels`."""
+
+    def loops(self) -> int:
+        """Return how many shared loops have begun."""
+
+    def threads(self) -> int:
+        """Return how often a thread has finished its part of a loop."""
+
+    def wait_for_loop(self, seen: int) -> None:
+        """Count this thread as finished, then wait until another number of loops than `seen` has begun."""
+
+    def wait_for_thread(self, seen: int) -> bool:
+        """Wait until more than `seen` threads have finished; return whether they have."""
+
+
+def use_watch(watch: Watch) -> None:
+    """Let threads wait with `watch` before they sleep."""
+    _pool.watch = watch
+
+
 class _Job:
     """A job that threads may join until it is closed."""
 
@@ -107,6 +131,11 @@ class _Job:
             if waits:
                 self.finished.acquire()
         if waits:
+            watch = _pool.watch
+            while watch is not None:
+                seen = watch.threads()
+                if not self.active or not watch.wait_for_thread(seen):
+                    break
             self.finished.acquire()
 
 
@@ -114,6 +143,7 @@ class _Pool:
     """The pool of threads, which are started when they are first needed, and again after a fork."""
 
     def __init__(self) -> None:
+        self.watch: Watch | None = None
         self.forget()
 
     def forget(self) -> None:
@@ -142,6 +172,9 @@ class _Pool:
 def _work(jobs: SimpleQueue[_Job]) -> None:
     while True:
         jobs.get().join()
+        if (watch := _pool.watch) is not None:
+            seen = watch.loops()
+            watch.wait_for_loop(seen if jobs.empty() else -1)
 
 
 _pool = _Pool()

@@ -134,6 +134,7 @@ PROVIDERS = tuple(
         "numba_tiles",
         "numba_elementwise",
         "numba_reductions",
+        "numba_waiting",
     )
 )
 

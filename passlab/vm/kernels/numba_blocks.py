@@ -205,15 +205,25 @@ def _emit_prefetch(context: Any, builder: Any, signature: Any, args: Any) -> Any
     return context.get_dummy_value()
 
 
-def _fetch_and_increment(context: Any, counter: Any) -> Any:
-    """Type the function of an address that atomically adds one to the integer there and returns its value before."""
-    return COUNT(ADDRESS), _emit_increment
+def _next_piece(context: Any, counter: Any) -> Any:
+    """Type the function that takes the next piece of a shared loop: it returns its number and adds one to the counter.
+
+    Behind the counter is the address of another number, or 0. Who takes the first piece adds one there, too, which
+    calls the threads that wait for a loop to begin.
+    """
+    return COUNT(ADDRESS), _emit_next_piece
 
 
-def _emit_increment(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-    return builder.atomic_rmw("add", builder.inttoptr(args[0], ir.PointerType(I64)), constant(1), "monotonic")
+def _emit_next_piece(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    counter = builder.inttoptr(args[0], ir.PointerType(I64))
+    piece = builder.atomic_rmw("add", counter, constant(1), "monotonic")
+    with builder.if_then(builder.icmp_signed("==", piece, constant(0)), likely=False):
+        begun = builder.load(builder.gep(counter, [constant(1)]))
+        with builder.if_then(builder.icmp_signed("!=", begun, constant(0))):
+            builder.atomic_rmw("add", builder.inttoptr(begun, ir.PointerType(I64)), constant(1), "release")
+    return piece
 
 
 sum_one_vector, sum_two_vectors, sum_three_vectors = (_sum_block(BLOCK_ROWS, vectors) for vectors in (1, 2, 3))
 add_panel, prefetch = extending.intrinsic(_add_panel), extending.intrinsic(_prefetch)
-fetch_and_increment = extending.intrinsic(_fetch_and_increment)
+next_piece = extending.intrinsic(_next_piece)

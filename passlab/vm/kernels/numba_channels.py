@@ -15,12 +15,13 @@ from typing import Any
 import numpy as np
 
 from passlab.op.nn.sliding import Window
-from passlab.threads import PIECES, work_together
+from passlab.threads import PIECES
 from passlab.vm.kernels.fused_product import Array
 from passlab.vm.kernels.numba_blocks import LANES
 from passlab.vm.kernels.numba_images import by_tiles, by_windows, turn
 from passlab.vm.kernels.numba_loops import DATA_BYTES
 from passlab.vm.kernels.numba_tiles import PLACES, WIDE
+from passlab.vm.kernels.numba_waiting import share_pieces
 from passlab.vm.kernels.reused_memory import aligned
 
 # Places of a group of neighbours that there are tiles for, and how well a tile uses the processor: multiplications of
@@ -121,7 +122,8 @@ def convolution(
     if flat:  # one row of places
         samples, size = 1, (1, samples * size[0] * size[1])
     many, blocks = group_of(size[1], TILES), -(-shape[1] // groups // WIDE)
-    piece, parts = _cut(size, many, 4 * inputs * (many if flat else reach.wide * reach.steps[0]), flat, blocks, threads)
+    step_bytes = 4 * inputs * (many if flat else reach.wide * reach.steps[0])
+    piece, parts = _cut(size, many, step_bytes, flat, blocks, 4 * each * math.prod(kernel) * WIDE, threads)
     numbers = reach.numbers()
 
     def run(x: Array, factors: Any, offsets: Any, floor: Any, other: Array | None, result: Array) -> None:
@@ -129,31 +131,36 @@ def convolution(
             x, result = x.reshape(1, 1, -1, inputs), result.reshape(1, 1, -1, shape[1])
             other = None if other is None else other.reshape(result.shape)
         ending = (offsets, floor, int(other is not None), _place(other))
-        cuts = (many, piece, parts, np.zeros(1, np.int64))
-        target = _place(result)
-        work_together(
-            lambda: by_tiles(x, (*size, shape[1] // groups), numbers, starts, length, cuts, factors, ending, target),
-            threads,
-        )
+        channels, target = (*size, shape[1] // groups), _place(result)
+
+        def loop(counter: Array) -> None:
+            cuts = (many, piece, parts, counter)
+            by_tiles(x, channels, numbers, starts, length, cuts, factors, ending, target)
+
+        share_pieces(loop, threads)
 
     return run, joined
 
 
-def _cut(size: tuple[int, int], many: int, step_bytes: int, flat: bool, blocks: int, threads: int) -> tuple[int, int]:
+def _cut(
+    size: tuple[int, int], many: int, step_bytes: int, flat: bool, blocks: int, block_bytes: int, threads: int
+) -> tuple[int, int]:
     """Return how many groups of places are a piece, and the parts that blocks of channels are cut into.
 
     The data of a piece is read from the second-level cache once for each block. `step_bytes` are those of a group of a
-    flat image, of a row of others, whose pieces are whole rows.
+    flat image, of a row of others, whose pieces are whole rows. Each piece reads the weights of its blocks, so several
+    threads share places where weights are smaller than data, else blocks.
     """
     row = 1 if flat else -(-size[1] // many)
     steps = size[0] * -(-size[1] // many) // row
     pieces = max(-(-steps * step_bytes // DATA_BYTES), 1)
-    if threads > 1:
-        pieces = max(pieces, min(threads * PIECES, steps))
+    needed = threads * PIECES if threads > 1 else 1
+    shared = min(blocks, needed) if blocks * block_bytes > steps * step_bytes else 1
+    pieces = max(pieces, min(-(-needed // shared), steps))
     each = -(-steps // pieces)
     if flat:
         each += each % 2  # tiles are pairs of groups
-    parts = 1 if threads == 1 else max(1, min(blocks, -(-threads * PIECES // -(-steps // each))))
+    parts = max(1, min(blocks, -(-needed // -(-steps // each))))
     return each * row, parts
 
 
@@ -205,13 +212,13 @@ def windows(
     taps = [(y * window.dilation[0], x * window.dilation[1]) for y in range(kernel[0]) for x in range(kernel[1])]
     starts = np.array([(y * reach.wide + x) * channels for y, x in taps], np.int64)
     many = group_of(size[1], WINDOWS)
-    rows, _ = _cut(size, size[1], 4 * channels * reach.wide * reach.steps[0], False, 1, threads)
+    rows, _ = _cut(size, size[1], 4 * channels * reach.wide * reach.steps[0], False, 1, 0, threads)
     numbers, filler, is_sum = reach.numbers(), np.float32(maximum_of or 0), maximum_of is None
 
     def run(x: Array, factors: Any, offsets: Any, floor: Any, other: Array | None, result: Array) -> None:
         ending = (offsets, floor, int(other is not None), result if other is None else other)
-        cuts = (many, rows, filler, np.zeros(1, np.int64))
-        work_together(lambda: by_windows(x, numbers, starts, is_sum, cuts, factors, ending, result), threads)
+        cuts = (many, rows, filler)
+        share_pieces(lambda c: by_windows(x, numbers, starts, is_sum, (*cuts, c), factors, ending, result), threads)
 
     return run
 

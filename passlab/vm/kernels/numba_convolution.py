@@ -21,7 +21,7 @@ import numpy as np
 from passlab.ir.expr import Call
 from passlab.op.nn.conv import check_window
 from passlab.op.nn.sliding import Window
-from passlab.threads import PIECES, work_together
+from passlab.threads import PIECES
 from passlab.vm.kernels import numba_channels
 from passlab.vm.kernels.fused_product import Array, FrozenCache, shape_of
 from passlab.vm.kernels.numba_blocks import BLOCK_ROWS, LANES
@@ -34,6 +34,7 @@ from passlab.vm.kernels.numba_loops import (
     multiply_rows,
 )
 from passlab.vm.kernels.numba_tiles import WIDE
+from passlab.vm.kernels.numba_waiting import share_pieces
 
 FEWEST_POSITIONS = 96  # output positions of a strip, at least, so that most of its vectors are full
 PARALLEL_OPERATIONS = 4_000_000  # additions and multiplications; less work is done before a second thread wakes up
@@ -127,8 +128,8 @@ def blocked_convolution(shape: tuple[int, ...], inputs: int, groups: int, layout
     geometry = (layout.planes, layout.window, plane_rows, width, layout.starts(plane_rows))
 
     def run(x: Any, packed: Any, epilogue: Any, result: Any) -> None:
-        tiling = (rows, step, parts, np.zeros(1, np.int64))
-        work_together(lambda: convolve(x, is_plane, geometry, tiling, packed, epilogue, result), threads)
+        tiling = (rows, step, parts)
+        share_pieces(lambda c: convolve(x, is_plane, geometry, (*tiling, c), packed, epilogue, result), threads)
 
     return run
 
@@ -223,10 +224,10 @@ def flat_product(call: Call) -> Callable[..., Any]:
     shape, threads = shape_of(call), loop_threads()
 
     def compute(data: Any, weight: Any, out: Any = None) -> Any:
-        x, w, counter = np.ascontiguousarray(data), np.ascontiguousarray(weight), np.zeros(1, np.int64)
+        x, w = np.ascontiguousarray(data), np.ascontiguousarray(weight)
 
         def write(result: Array) -> None:
-            work_together(lambda: multiply_rows(x, w, counter, result), threads)
+            share_pieces(lambda counter: multiply_rows(x, w, counter, result), threads)
 
         return write_result(out, shape, write)
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from passlab.vm.kernels.numba_blocks import CACHE_LINE, LANES, fetch_and_increment
+from passlab.vm.kernels.numba_blocks import CACHE_LINE, LANES, next_piece
 from passlab.vm.kernels.numba_loops import njit
 from passlab.vm.kernels.numba_rows import copy_memory, interleave_three, scale_vector
 from passlab.vm.kernels.numba_tiles import (
@@ -35,7 +35,7 @@ from passlab.vm.kernels.numba_tiles import (
 
 # Numba keeps machine code beside this file for as long as the file stays as it is. It does not look at the files of
 # the instructions: a test compares this sum over them.
-INSTRUCTIONS = 1805932559
+INSTRUCTIONS = 1034206564
 STRETCH = 1024  # places that are joined as one piece
 TOGETHER = 8  # channels that are turned together: more would displace each other from the nearest cache
 SAME_LINES = 4096  # bytes
@@ -198,7 +198,7 @@ def _multiply_batches(x: Any, w: Any, cuts: Any, out: Any) -> None:  # pragma: n
     packed = aligned(depth * WIDE)[: depth * WIDE].reshape((depth, WIDE))
     row, copied = held.strides[0] if copies else x.strides[1], -1
     while True:
-        piece = fetch_and_increment(counter.ctypes.data)
+        piece = next_piece(counter.ctypes.data)
         if piece >= samples * parts:
             return
         n, part = divmod(piece, parts)
@@ -243,7 +243,7 @@ def _by_tiles(
     row_bytes, step = 4 * (wide if padded else x.shape[2]) * inputs * down, across * inputs
     last = -1
     while True:
-        piece = fetch_and_increment(counter.ctypes.data)
+        piece = next_piece(counter.ctypes.data)
         if piece >= samples * groups * stretches * parts:
             return
         place, part = divmod(piece, parts)
@@ -297,7 +297,7 @@ def _by_windows(
     held = aligned(((rows - 1) * down + 1 + beyond) * wide * channels if padded else 0)
     row_bytes = 4 * down * (wide if padded else x.shape[2]) * channels
     while True:
-        piece = fetch_and_increment(counter.ctypes.data)
+        piece = next_piece(counter.ctypes.data)
         if piece >= samples * stretches:
             return
         n, stretch = divmod(piece, stretches)
@@ -320,7 +320,7 @@ def _join(
     """Write places (n, channels) times `factors` plus `offsets`, limited, as channels from `first` on of places."""
     places, channels = x.shape
     while True:
-        piece = fetch_and_increment(counter.ctypes.data)
+        piece = next_piece(counter.ctypes.data)
         begin, end = piece * STRETCH, min((piece + 1) * STRETCH, places)
         if begin >= places:
             return

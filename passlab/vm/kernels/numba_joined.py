@@ -16,11 +16,11 @@ import numpy as np
 
 from passlab.ir.expr import Call, Constant, Expr, Function, Tuple, Var
 from passlab.ir.op import op_name
-from passlab.threads import work_together
 from passlab.vm.kernels.fused_product import CHANNELS, Array, is_float32, is_relu, shape_of, users_in
 from passlab.vm.kernels.numba_channels import is_last, last, write
 from passlab.vm.kernels.numba_convolution import threads_for
 from passlab.vm.kernels.numba_images import join
+from passlab.vm.kernels.numba_waiting import share_pieces
 
 IMAGE = 4  # axes
 
@@ -103,8 +103,8 @@ def joiner(joined: Joined, shape: tuple[int, ...]) -> Callable[[Sequence[Array],
         offsets = zeros if offset is None else np.ascontiguousarray(offset).reshape(-1)
 
         def copy(image: Array, first: int, places: Array) -> None:
-            x, counter = last(image).reshape(len(places), -1), np.zeros(1, np.int64)
-            work_together(lambda: join(x, factors, offsets, plain, floor, first, counter, places), threads)
+            x = last(image).reshape(len(places), -1)
+            share_pieces(lambda counter: join(x, factors, offsets, plain, floor, first, counter, places), threads)
 
         def fill(result: Array) -> None:
             first = 0

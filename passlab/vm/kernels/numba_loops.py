@@ -19,7 +19,7 @@ from passlab.vm.kernels.numba_blocks import (
     LANES,
     PANEL,
     add_panel,
-    fetch_and_increment,
+    next_piece,
     prefetch,
     sum_one_vector,
     sum_three_vectors,
@@ -46,7 +46,7 @@ def loop_threads() -> int:
 
 # Numba's cache of machine code is invalidated when this file changes, but not when the files of the intrinsics do.
 # So this file contains their crc32, which a test compares.
-INSTRUCTIONS = 1159621529
+INSTRUCTIONS = 2781711213
 
 
 def njit(function: Callable[..., None]) -> Callable[..., None]:
@@ -160,7 +160,7 @@ def _convolve(
     buffer = np.empty((0 if is_plane else inputs, area), np.float32)
     copied = -1  # the strip whose planes are in the buffer
     while True:
-        piece = fetch_and_increment(counter.ctypes.data)
+        piece = next_piece(counter.ctypes.data)
         if piece >= pieces:
             return
         strip, part = divmod(piece, parts)
@@ -192,7 +192,7 @@ def _multiply_panels(x: Any, weights: Any, counter: Any, epilogue: Any, out: Any
     blocks = -(-out.shape[0] // BLOCK_ROWS)
     sums = np.empty((blocks, BLOCK_ROWS, PANEL), np.float32)
     while True:
-        piece = fetch_and_increment(counter.ctypes.data)
+        piece = next_piece(counter.ctypes.data)
         if piece >= panels:
             return
         column, width = piece * PANEL, min(PANEL, out.shape[1] - piece * PANEL)
@@ -226,7 +226,7 @@ def _multiply_rows(x: Any, weight: Any, counter: Any, out: Any) -> None:  # prag
     Four rows of the weight are read at a time, which hides the latency of memory.
     """
     while True:
-        first = fetch_and_increment(counter.ctypes.data) * WEIGHT_ROWS
+        first = next_piece(counter.ctypes.data) * WEIGHT_ROWS
         if first >= weight.shape[0]:
             return
         end = min(first + WEIGHT_ROWS, weight.shape[0])

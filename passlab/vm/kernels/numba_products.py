@@ -16,7 +16,7 @@ import numpy as np
 
 from passlab.ir.expr import Call
 from passlab.ir.op import op_name
-from passlab.threads import PIECES, work_together
+from passlab.threads import PIECES
 from passlab.vm.kernels.fused_product import Array, FrozenCache, shape_of
 from passlab.vm.kernels.numba_blocks import BLOCK_ROWS, PANEL
 from passlab.vm.kernels.numba_channels import TILES, group_of, pack_bias
@@ -24,6 +24,7 @@ from passlab.vm.kernels.numba_convolution import threads_for, write_result
 from passlab.vm.kernels.numba_images import multiply_batches
 from passlab.vm.kernels.numba_loops import multiply_panels
 from passlab.vm.kernels.numba_tiles import WIDE
+from passlab.vm.kernels.numba_waiting import share_pieces
 
 NO_ADDEND = np.empty((1, 1), np.float32)
 FEWEST_ROWS = 4  # of a product of changing matrices: for fewer, packing the second one does not pay
@@ -45,12 +46,12 @@ def matrix_product(call: Call, relu: bool) -> Callable[..., Any]:
     no_bias = np.zeros(panels * PANEL, np.float32)
 
     def compute(data: Any, weight: Any, bias: Any = None, other: Any = None, out: Any = None) -> Any:
-        x, packed, counter = np.ascontiguousarray(data), weights(weight), np.zeros(1, np.int64)
+        x, packed = np.ascontiguousarray(data), weights(weight)
         addend = NO_ADDEND if other is None else np.ascontiguousarray(other)
         epilogue = (no_bias if bias is None else biases(bias), addend, other is not None, floor)
 
         def write(result: Array) -> None:
-            work_together(lambda: multiply_panels(x, packed, counter, epilogue, result), threads)
+            share_pieces(lambda counter: multiply_panels(x, packed, counter, epilogue, result), threads)
 
         return write_result(out, shape, write)
 
@@ -87,11 +88,10 @@ def changing_product(call: Call) -> Callable[..., Any]:
     def compute(data: Any, weight: Any, out: Any = None) -> Any:
         factors = [m if m.ndim == 3 else m[None] for m in (data, weight)]
         x, w = (m.transpose(0, 2, 1) if turned else m for m, turned in zip(factors, turns, strict=True))
-        cuts = (many, parts, np.zeros(1, np.int64))
 
         def write(result: Array) -> None:
             whole = result.reshape(shape)
-            work_together(lambda: multiply_batches(x, w, cuts, whole), threads)
+            share_pieces(lambda counter: multiply_batches(x, w, (many, parts, counter), whole), threads)
 
         return write_result(out, shape_of(call), write)
 

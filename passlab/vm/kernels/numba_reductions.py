@@ -17,7 +17,7 @@ from numba import extending, types
 from passlab.ir.expr import Call
 from passlab.ir.op import op_name
 from passlab.op.reduce import reduced_axes
-from passlab.threads import PIECES, work_together
+from passlab.threads import PIECES
 from passlab.vm.kernels.fused_product import Array, shape_of
 from passlab.vm.kernels.numba_blocks import (
     ADDRESS,
@@ -28,16 +28,17 @@ from passlab.vm.kernels.numba_blocks import (
     broadcast,
     close_loop,
     constant,
-    fetch_and_increment,
     loop_variables,
     multiply_add,
+    next_piece,
 )
 from passlab.vm.kernels.numba_convolution import threads_for, write_result
 from passlab.vm.kernels.numba_loops import njit
 from passlab.vm.kernels.numba_rows import clamp, lanes_between, masked_load, masked_store
+from passlab.vm.kernels.numba_waiting import share_pieces
 
 # The crc32 of the instructions that other files hold, as in `numba_loops`.
-INSTRUCTIONS = 1159621529
+INSTRUCTIONS = 2781711213
 LONGEST = 8192  # elements of a row
 SMALLEST = 1024  # elements of a tensor: NumPy is as fast on smaller ones
 EXP_COST = 4  # time for each element of a softmax, relative to a sum
@@ -172,7 +173,7 @@ def _softmax_rows(x: Any, each: int, counter: Any, out: Any) -> None:  # pragma:
     """Write the softmax of each row; `each` rows are one piece."""
     rows, length = x.shape
     while True:
-        first = fetch_and_increment(counter.ctypes.data) * each
+        first = next_piece(counter.ctypes.data) * each
         if first >= rows:
             return
         for r in range(first, min(first + each, rows)):
@@ -184,7 +185,7 @@ def _sum_rows(x: Any, centres: Any, is_square: bool, counts: Any, counter: Any, 
     each, divisor = counts
     rows, length = x.shape
     while True:
-        first = fetch_and_increment(counter.ctypes.data) * each
+        first = next_piece(counter.ctypes.data) * each
         if first >= rows:
             return
         for r in range(first, min(first + each, rows)):
@@ -216,11 +217,11 @@ def softmax(call: Call) -> Callable[..., Any]:
     threads, each = _cut(rows, EXP_COST * length)
 
     def compute(attrs: Any, data: Any, out: Any = None) -> Any:
-        x, counter = np.ascontiguousarray(data).reshape(rows, length), np.zeros(1, np.int64)
+        x = np.ascontiguousarray(data).reshape(rows, length)
 
         def write(result: Array) -> None:
             target = result.reshape(rows, length)
-            work_together(lambda: softmax_rows(x, each, counter, target), threads)
+            share_pieces(lambda counter: softmax_rows(x, each, counter, target), threads)
 
         return write_result(out, shape, write)
 
@@ -238,12 +239,12 @@ def average(call: Call) -> Callable[..., Any]:
     nowhere = np.zeros(1, np.float32)
 
     def compute(attrs: Any, data: Any, centres: Any = None, out: Any = None) -> Any:
-        x, counter = np.ascontiguousarray(data).reshape(rows, length), np.zeros(1, np.int64)
+        x = np.ascontiguousarray(data).reshape(rows, length)
         middle = nowhere if centres is None else np.ascontiguousarray(centres).reshape(-1)
 
         def write(result: Array) -> None:
             target = result.reshape(-1)
-            work_together(lambda: sum_rows(x, middle, is_square, counts, counter, target), threads)
+            share_pieces(lambda counter: sum_rows(x, middle, is_square, counts, counter, target), threads)
 
         return write_result(out, shape, write)
 
