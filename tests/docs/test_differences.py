@@ -35,6 +35,14 @@ def value(text: str, *arguments: Any, kind: str = "debug") -> Any:
     return relay.create_executor(kind, passlab.parse(text)).evaluate()(*arguments)
 
 
+def constants_of_other_compilers_are_parameters() -> None:
+    y = relay.var("y", shape=(2,))
+    part = relay.Function([y], relay.add(y, relay.const(np.ones(2, "float32"))))
+    part = part.with_attr("Primitive", 1).with_attr("Compiler", "toy").with_attr("global_symbol", "toy_0")
+    mod = passlab.IRModule.from_expr(part(relay.var("x", shape=(2,))))
+    assert [array.tolist() for array in relay.build(mod).get_params().values()] == [[1, 1]]
+
+
 def nodes_never_change() -> None:
     mod = passlab.text.parse(THREE)
     body = mod["main"].body
@@ -306,6 +314,7 @@ CHECKS: dict[str, Callable[[], None]] = {
     "Flattening in `ConvertLayout`": flattening_keeps_the_order,
     "`relay.qnn.transform.Legalize`": no_target_has_other_integers,
     "Number of arguments": kernels_take_any_number_of_arguments,
+    "Constants in functions for other compilers": constants_of_other_compilers_are_parameters,
     "Level 0": level_zero_compiles,
     "Shifts of floats": shifts_of_floats_are_refused,
     "`ToBasicBlockNormalForm`": a_normal_form_returns_the_same,
