@@ -58,10 +58,10 @@ def with_dnnl(compiler_for: Callable[[Call, Sequence[str]], str]) -> Callable[[C
     """Return the search for the compiler of a call that also knows DNNL, unless the program says what it supports."""
 
     @wraps(compiler_for)
-    def compiler(call: Call, targets: Sequence[str]) -> str:
-        found = compiler_for(call, targets)
-        if found != "default" or DNNL not in targets or not is_op_call(call):
-            return found
-        return DNNL if f"target.{DNNL}" not in call.op.spec.extra and supports(call) else found
+    def extended(call: Call, targets: Sequence[str]) -> str:
+        compiler = compiler_for(call, targets)
+        if compiler != "default" or DNNL not in targets or not is_op_call(call):
+            return compiler
+        return DNNL if f"target.{DNNL}" not in call.op.spec.extra and supports(call) else compiler
 
-    return compiler
+    return extended

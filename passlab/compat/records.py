@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import wraps
 from typing import Any
 
-from passlab.compat.scalars import IntImm
+from passlab.compat.scalars import FloatImm, IntImm
 from passlab.errors import Diagnostic, DiagnosticError
 from passlab.ir import diagnostics
 from passlab.ir.attrs import Field, attrs_class
@@ -16,7 +16,7 @@ from passlab.ir.attrs import Field, attrs_class
 
 def _axis(value: Any) -> int:
     if not 1 <= int(value) <= 10:
-        raise ValueError("it is from 1 to 10")
+        raise ValueError(f"{value} is {'below the lower bound 1' if value < 1 else 'above the upper bound 10'}")
     return int(value)
 
 
@@ -31,12 +31,15 @@ TestAttrs = attrs_class(
 )
 
 
+FOUND_BY_NAME: dict[str, Any] = {TestAttrs.type_key: TestAttrs, "IntImm": IntImm, "FloatImm": FloatImm}
+
+
 def finding_tests(find: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the search for a class of records by name that also finds `TestAttrs`."""
+    """Return the search for a class of records by name that also finds `TestAttrs` and literals."""
 
     @wraps(find)
     def record_class(type_key: str, fields: Iterable[str] = ()) -> Any:
-        return TestAttrs if type_key == TestAttrs.type_key else find(type_key, fields)
+        return FOUND_BY_NAME.get(type_key) or find(type_key, fields)
 
     return record_class
 

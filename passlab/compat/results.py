@@ -26,6 +26,7 @@ from passlab.compat.local_types import remembering, with_remembered
 from passlab.compat.placement import Anywhere
 from passlab.compat.records import finding_tests
 from passlab.compat.scalars import FloatImm, IntImm, StringImm
+from passlab.compat.solving import EnvFunc
 from passlab.evaluate.values import ADTValue, RefValue
 from passlab.executor import AotModule, GraphModule, param_dict
 from passlab.executor.create import Executor, FunctionValue, map_leaves
@@ -49,6 +50,7 @@ from passlab.relay.prelude import Prelude
 from passlab.relay.tensor_arrays import TensorArrayOps
 from passlab.text import records
 from passlab.text.meta_objects import BUILDERS
+from passlab.text.tensor_bytes import decode_tensor
 from passlab.vm import Executable, VirtualMachine
 from passlab.vm.compiling.compiler import VMCompiler
 from passlab.vm.files.saving import KernelLibrary
@@ -377,6 +379,8 @@ def _int_imm(node: dict[str, Any], *_: Any) -> int:
 READERS: dict[str, Callable[..., Any]] = {
     "IntImm": _int_imm,
     "FloatImm": lambda node, *_: FloatImm(node["attrs"].get("dtype", "float64"), float(node["attrs"]["value"])),
+    "EnvFunc": lambda node, *_: EnvFunc(str(node.get("repr_str", ""))),
+    "runtime.NDArray": lambda node, *_: as_ndarray(decode_tensor(str(node["repr_b64"]))),
     "tir.StringImm": lambda node, get, _: StringImm(get(int(node["attrs"]["value"]))),
 }
 

@@ -103,14 +103,14 @@ size_var = var
 
 
 def convert(value: Any, span: Any = None) -> Any:
-    """Return a value in passlab's form: lists become tuples, and numbers in them and in maps have a `value`."""
+    """Return a value in passlab's form: lists become tuples, and plain numbers get TVM's dtype and `value`."""
     if isinstance(value, (list, tuple)):
-        return tuple(_with_value(convert(part)) for part in value)
-    return {k: _with_value(convert(v)) for k, v in value.items()} if type(value) is dict else value
-
-
-def _with_value(part: Any) -> Any:
-    return IntImm("int32", part) if type(part) is int else part
+        return tuple(map(convert, value))
+    if isinstance(value, dict):
+        return {key: convert(item) for key, item in value.items()}
+    if type(value) is int:
+        return IntImm("int32" if -(2**31) <= value < 2**31 else "int64", value)
+    return FloatImm("float32", value) if type(value) is float else value
 
 
 def max_value(dtype: str, span: Any = None) -> IntImm | FloatImm:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from passlab.compat.functions import get_global_func
 from passlab.errors import Diagnostic, TypeInferenceError, UnknownNameError, did_you_mean
 from passlab.infer.relations import OperatorRelation, OperatorReporter
 from passlab.infer.solver import MismatchError, Solver, brief
@@ -29,11 +30,23 @@ class EnvFunc(str):
     """A function of TVM by its name, as relations are named: `EnvFunc.get("tvm.relay.type_relation.Broadcast")`."""
 
     __slots__ = ()
+    type_key = "EnvFunc"  # in JSON
 
     @property
     def name(self) -> str:
         """The name as a plain string."""
         return str(self)
+
+    @property
+    def func(self) -> Callable[..., Any]:
+        """The function that is registered under the name. Raises `UnknownNameError` if there is none."""
+        function = get_global_func(self.name)
+        assert function is not None
+        return function
+
+    def __call__(self, *args: Any) -> Any:
+        """Return the result of the registered function."""
+        return self.func(*args)
 
     @classmethod
     def get(cls, name: str) -> EnvFunc:

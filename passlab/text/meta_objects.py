@@ -22,10 +22,12 @@ from passlab.ir.types import (
     TensorType,
     TupleType,
     TypeCall,
+    TypeRelation,
     TypeVar,
 )
 from passlab.text.program_objects import KINDS, built
 from passlab.text.records import MetaObject, record_class
+from passlab.text.tensor_bytes import decode_tensor
 
 Node = dict[str, Any]
 TYPE_KEY = re.compile(r"[\w.:-]+\Z", re.ASCII)
@@ -49,6 +51,7 @@ SIZE_ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
 # The fields of a node that are nodes; all other fields of these kinds are numbers or texts.
 _REFERENCES: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("", "SourceName", "Op", "IntImm", "FloatImm", "runtime.String", "tir.Any", "passlab.Opaque"), ()),
+    **dict.fromkeys(("EnvFunc", "runtime.NDArray"), ()), "TypeRelation": ("func", "args", "attrs"),
     "relay.Constant": (), "relay.TensorType": ("shape",), "relay.Id": ("name_hint",),
     **dict.fromkeys(("relay.RefType", "tir.StringImm"), ("value",)),
     "relay.Var": ("vid", "type_annotation", "virtual_device_"),
@@ -115,7 +118,7 @@ def build_record(node: Node, nodes: list[Node], owned: Set[int], get: Get) -> At
     if not TYPE_KEY.match(key):
         raise ValueError(f"`{key}` is not the name of a type")
     attrs = node.get("attrs", {})
-    record = record_class(key, attrs) if key.startswith("relay.attrs.") else None
+    record = record_class(key, attrs) if "attrs." in key else None
     if key in _REFERENCES:
         return MetaObject(key, {n: get(int(t)) if n in _REFERENCES[key] else _plain(t) for n, t in attrs.items()})
     fields = _fields(key, attrs)
@@ -208,6 +211,11 @@ def _function_type(node: Node, get: Get, tensor: Tensor) -> FuncType:
     )
 
 
+def _relation(node: Node, get: Get, tensor: Tensor) -> TypeRelation:
+    func, args, attrs = (get(int(node["attrs"][name])) for name in ("func", "args", "attrs"))
+    return TypeRelation(_text(func), args, int(node["attrs"]["num_inputs"]), attrs)
+
+
 def _kind(node: Node) -> Kind:
     return Kind(int(node.get("attrs", {}).get("kind", 0)))
 
@@ -237,6 +245,9 @@ BUILDERS: dict[str, Builder] = {
     "GlobalTypeVar": lambda node, get, tensor: GlobalTypeVar(_text(get(int(node["attrs"]["name_hint"]))), _kind(node)),
     "TypeCall": lambda node, get, tensor: TypeCall(get(int(node["attrs"]["func"])), get(int(node["attrs"]["args"]))),
     "relay.RefType": lambda node, get, tensor: RefType(get(int(node["attrs"]["value"]))),
+    "TypeRelation": _relation,
+    "EnvFunc": lambda node, get, tensor: str(node.get("repr_str", "")),
+    "runtime.NDArray": lambda node, get, tensor: decode_tensor(str(node["repr_b64"])),
     "IncompleteType": lambda node, get, tensor: IncompleteType(_kind(node)),
     "tir.SizeVar": lambda node, get, tensor: SizeVar(
         str(get(int(node["attrs"]["name"]))), node["attrs"].get("dtype", "int64")

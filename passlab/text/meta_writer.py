@@ -157,7 +157,10 @@ class ObjectGraph:
                 return self._add(
                     "tir.StringImm", {"dtype": "handle", "span": 0, "value": (yield self._value(str(value)))}
                 )
-            return self._add("runtime.String", repr_str=value) if value else self._add("runtime.String")
+            key = getattr(value, "type_key", "runtime.String")  # names of functions of `passlab.compat` have one
+            return self._add(key, repr_str=value) if value else self._add(key)
+        if isinstance(value, np.ndarray):
+            return self._add("runtime.NDArray", repr_b64=encode_tensor(value))
         if isinstance(value, (tuple, list)):
             return (yield self._array(value))
         if isinstance(value, dict):

@@ -16,7 +16,7 @@ from passlab.ir.module import IRModule
 from passlab.ir.op import Op
 from passlab.ir.span import Position, Source, Span
 from passlab.ir.types import Any as AnyLength
-from passlab.ir.types import SizeVar, Type
+from passlab.ir.types import SizeVar, Type, TypeRelation
 from passlab.ir.walk import post_order
 from passlab.text.cursor import Parse, drive
 from passlab.text.meta_writer import UNCONSTRAINED, ObjectGraph
@@ -27,7 +27,7 @@ from passlab.text.records import MetaObject
 
 
 def save_json(node: Any) -> str:
-    """Return a module, expression, type, attribute record, span, or a tuple or dict by name of such, as TVM's JSON.
+    """Return a module, expression, type, attribute record, span or array, or a tuple or dict of such, as TVM's JSON.
 
     Inferred types and source locations of nodes are not saved. Raises `NodeTypeError` for other objects.
     """
@@ -80,6 +80,8 @@ class ProgramGraph(ObjectGraph):
         key = _KEYS.get(type(value))
         if key is not None:
             return self._deep(key, value) if isinstance(value, Expr) else self._kind(key, value)
+        if isinstance(value, TypeRelation):
+            return self._relation(value)
         if isinstance(value, Attrs) and not isinstance(value, DictAttrs):
             return self._attrs(value)
         if not isinstance(value, (Expr, Type, Span, MetaObject, DictAttrs, *_RECORDS)):
@@ -121,6 +123,11 @@ class ProgramGraph(ObjectGraph):
         if isinstance(value, Expr):
             attrs |= {"_checked_type_": 0, "virtual_device_": (yield self._value(_device(value)))}
         return self._add(key, dict(sorted(attrs.items())))
+
+    def _relation(self, value: TypeRelation) -> Parse:
+        func = self._add("EnvFunc", repr_str=str(value.name))
+        args, attrs = (yield self._value(value.args)), (yield self._value(value.attrs))
+        return self._add("TypeRelation", {"func": func, "args": args, "attrs": attrs, "num_inputs": value.num_inputs})
 
     def _op(self, value: Op) -> Parse:
         yield from ()
