@@ -357,10 +357,7 @@ class _PartialEvaluator:
                 values[part] = value if type(value) is Value else (yield value)
         callee, args = values[call.op], [values[arg] for arg in call.args]
         types = tuple([frame.replace_type_params(t) for t in call._type_args])
-        atoms = (callee.atom, *[a.atom for a in args])
-        residual = Call(atoms[0], atoms[1:], call.attrs, types, call.span)
-        if not frame.types:
-            keep_type(call, residual, (call.op, *call.args), atoms)
+        residual = _residual_call(call, (callee.atom, *[a.atom for a in args]), types)
         if type(callee.atom) is Op:
             data = operator_value(callee.atom, call.attrs, [a.data for a in args])
             value = self._compute(data, out, name) if data is not UNKNOWN and may_rewrite("known operator") else None
@@ -408,6 +405,14 @@ class _PartialEvaluator:
         result = yield self._run(body.body, frame, out, name)
         self._set_fuel(function, outer_fuel)
         return result
+
+
+def _residual_call(call: Call, parts: tuple[Expr, ...], types: tuple[Type, ...]) -> Call:
+    """Return a call of other operands, with its type if all types are the same."""
+    result = Call(parts[0], parts[1:], call.attrs, types, call.span)
+    if types == call._type_args:
+        keep_type(call, result, (call.op, *call.args), parts)
+    return result
 
 
 def _rename_arm(clause: Clause, renaming: Mapping[Expr, Expr], rhs: Expr) -> Clause:
