@@ -139,6 +139,7 @@ SOURCES: dict[str, Entry] = {
         (),
     ),
     "tvm.ir._ffi_api": ({}, ("tvm.ir",)),
+    "tvm.runtime.name_transforms": (_of(_STAND_INS, "sanitize_name"), ()),
     **_same("passlab.relay.build_module", "tvm.relay._build_module"),
     "tvm.relay.analysis._ffi_api": (
         _of(f"{OWN}.solving", _test_type_solver="type_solver"),

@@ -54,8 +54,11 @@ def prefix_generated_name(names: str | Sequence[str]) -> str:
 
 def _join(prefix: str, names: str | Sequence[str]) -> str:
     parts = [names] if isinstance(names, str) else [*names]
-    if not any(parts):
-        raise NameStyleError("Name is empty")
+    if "" in parts or not parts:
+        what = (
+            "Name is empty" if isinstance(names, str) else "Name segment is empty" if parts else "Name segments empty"
+        )
+        raise NameStyleError(what)
     return "_".join([prefix, *parts])
 
 

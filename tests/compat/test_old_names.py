@@ -328,3 +328,13 @@ def test_a_debugged_graph_tells_its_nodes_and_leaves_unknown_parameters_out() ->
     with pytest.warns(RuntimeWarning, match="there are no inputs z"):
         module.load_params(tvm.runtime.save_param_dict({"z": np.ones(1), "x": np.ones((2, 3), "float32")}))
     assert module.get_input("x").numpy().sum() == 6
+
+
+def test_names_of_generated_code_have_no_empty_parts() -> None:
+    from tvm.relay.backend.name_transforms import prefix_generated_name, prefix_name
+    from tvm.runtime.name_transforms import sanitize_name
+
+    assert (prefix_name(["a", "b"]), prefix_generated_name("c"), sanitize_name("d:1")) == ("TVM_a_b", "TVMGen_c", "d_1")
+    for names, what in (("", "Name is empty"), ([], "Name segments empty"), (["a", ""], "Name segment is empty")):
+        with pytest.raises(RuntimeError, match=what):
+            prefix_name(names)
