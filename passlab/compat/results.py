@@ -209,7 +209,7 @@ def _with_anywhere(member: Any) -> property:
     """Return the device of an annotation; for programs outside passlab it is an object also if there is none."""
 
     def virtual_device(self: Any) -> Any:
-        inside = sys._getframe(1).f_globals.get("__name__", "").startswith("passlab.")
+        inside = is_inside(sys._getframe(1).f_globals.get("__name__", ""))
         return member.__get__(self) or (None if inside else Anywhere())
 
     return property(virtual_device, member.__set__)
