@@ -290,7 +290,8 @@ def _gpu(name: str) -> Target | None:
         return None
     arch, registers = _GPUS[model]
     limits = {"max_shared_memory_per_block": 49152, "max_threads_per_block": 1024, "thread_warp_size": 32}
-    return _parse_text({"kind": "cuda", "arch": arch, **limits, "registers_per_block": registers, "tag": name})
+    options = {"arch": arch, **limits, "registers_per_block": registers, "tag": name}
+    return Target("cuda", tuple((option, str(value)) for option, value in options.items()))
 
 
 def _parse_text(target: Any) -> Target:
@@ -325,7 +326,7 @@ def _with_options(kind: str, words: list[str]) -> Target:
             host = match[2] or (words.pop(0) if words else None)
         else:
             options.append((match[1], match[2] or ""))
-    return Target(kind, tuple(options), _parse_text(host) if host else None)
+    return Target(kind, tuple(options)) if host is None else Target(kind, tuple(options)).with_host(host)
 
 
 @dataclass(frozen=True)

@@ -107,7 +107,7 @@ def convert(value: Any, span: Any = None) -> Any:
     if isinstance(value, (list, tuple)):
         return tuple(map(convert, value))
     if isinstance(value, dict):
-        return {key: convert(item) for key, item in value.items()}
+        return dict(zip(value, map(convert, value.values()), strict=True))
     if type(value) is int:
         return IntImm("int32" if -(2**31) <= value < 2**31 else "int64", value)
     return FloatImm("float32", value) if type(value) is float else value

@@ -81,9 +81,12 @@ class GenericFunc:
     def register(self, func: Any, key_list: Any = None, allow_override: bool = False) -> Any:
         """Add an implementation for keys: `register(f, ["cuda"])`, or a decorator `@register(["cuda"])`."""
         if key_list is None:
-            return lambda function: self.register(function, func)
-        self.by_key.update(dict.fromkeys([key_list] if isinstance(key_list, str) else key_list, func))
-        return func
+            return lambda function: self._enter(function, func)
+        return self._enter(func, key_list)
+
+    def _enter(self, function: Callable[..., Any], keys: Any) -> Callable[..., Any]:
+        self.by_key.update(dict.fromkeys([keys] if isinstance(keys, str) else keys, function))
+        return function
 
     def set_default(self, func: Callable[..., Any], allow_override: bool = False) -> None:
         """Replace the implementation for all other targets."""
