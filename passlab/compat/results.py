@@ -400,7 +400,9 @@ def install() -> None:
         _replace(name, function, _wrapping(function))
     create, registered = (import_module(f"passlab.{name}") for name in ("executor.create", "op.registered"))
     _replace("arguments", create.arguments, _with_unused_names(create.arguments))
-    _replace("type_of", expressions.type_of, remembering(expressions.type_of))
+    type_of = expressions.type_of
+    for name in ("type_of", "InferTypeLocal"):  # packages keep what they import late under the second name
+        _replace(name, type_of, remembering(type_of))
     _replace("record_class", records.record_class, finding_tests(records.record_class))
     _install_dnnl()
     _replace("REFUSALS", registered.REFUSALS, ())  # what a user's relation raises arrives as it was raised, as in TVM

@@ -138,6 +138,17 @@ def test_infer_type_local_gives_a_type_to_the_expression_itself() -> None:
         _ = function.checked_type
 
 
+def test_infer_type_local_is_changed_where_it_was_used_before() -> None:
+    import passlab.compat
+    from passlab import relay
+
+    passlab.compat.uninstall()
+    assert relay.transform.InferTypeLocal(relay.const(1)) == relay.TensorType((), "int32")
+    passlab.compat.install()
+    function = relay.Function([], relay.Tuple([]))
+    assert relay.transform.InferTypeLocal(function) == function.checked_type
+
+
 # ------------------------------------------------------------ rules of quantization
 def _quantized(op: Any, count: int) -> Any:
     import tvm
