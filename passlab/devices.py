@@ -276,7 +276,7 @@ def _quoted(text: str) -> str:
     return f"'{text}'" if text.split() != [text] else text
 
 
-def option_text(name: Any, value: Any) -> str:
+def _option_text(name: Any, value: Any) -> str:
     """Return the text of the value of a target's option: the parts of a list with commas between them."""
     if isinstance(value, dict):
         raise NodeValueError(Diagnostic(f"the option `{name}` of a target is a list or one value", found=repr(value)))
@@ -302,7 +302,7 @@ def _parse_text(target: Any) -> Target:
     if isinstance(target, str) and target.lstrip().startswith("{"):
         target = json.loads(target)
     if isinstance(target, dict):
-        pairs = tuple((str(k), option_text(k, v)) for k, v in target.items() if k not in ("kind", "host"))
+        pairs = tuple((str(k), _option_text(k, v)) for k, v in target.items() if k not in ("kind", "host"))
         return Target(str(target.get("kind", "llvm")), pairs, target.get("host"))
     if not isinstance(target, str) or not target.split():
         raise DiagnosticError(Diagnostic('a target is a string such as "llvm", a dict or a Target', found=repr(target)))

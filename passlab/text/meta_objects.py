@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Set
 from typing import Any
 
-from passlab.devices import DEVICE_KINDS, Device, Target, VirtualDevice, option_text
+from passlab.devices import DEVICE_KINDS, Device, Target, VirtualDevice
 from passlab.ir.attrs import Attrs, DictAttrs, Field
 from passlab.ir.expr import Constant, GlobalVar, Var
 from passlab.ir.op import Op
@@ -193,11 +193,8 @@ def _virtual_device(node: Node, get: Get, tensor: Tensor) -> VirtualDevice | Met
 
 def _target(node: Node, get: Get, tensor: Tensor) -> Target:
     attrs = node["attrs"]
-    options = get(int(attrs["attrs"])) or {}
-    host = get(int(attrs["host"]))
-    return Target(
-        str(get(int(attrs["kind"])).name), tuple((str(k), option_text(k, v)) for k, v in options.items()), host
-    )
+    options = {str(name): value for name, value in (get(int(attrs["attrs"])) or {}).items()}
+    return Target(target={**options, "kind": get(int(attrs["kind"])).name, "host": get(int(attrs["host"]))})
 
 
 def _field(name: str) -> Callable[[Node, Get, Tensor], Any]:

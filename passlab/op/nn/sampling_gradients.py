@@ -26,6 +26,11 @@ def _clip_to(expr: Expr, low: float, high: float) -> Expr:
     return call("clip", expr, a_min=float(low), a_max=float(high))
 
 
+def _cast(expr: Expr, before: str, after: str) -> Expr:
+    """Return an expression of one dtype in another."""
+    return expr if before == after else call("cast", expr, dtype=after)
+
+
 class _SampledImages:
     """Images (N, C, *S) sampled at positions, each (N, P) along one axis; the samples are (N, C, P)."""
 
@@ -114,7 +119,7 @@ def _define_grid_sample(attrs: Attrs, data: Expr, grid: Expr) -> Expr:
     size, result = shape[2:], sizes_of(grid, "image.grid_sample")[2:]
     count, aligned, mode = int(np.prod(result)), attrs.align_corners, attrs.padding_mode
     image = _SampledImages(data, shape, dtype)
-    cast_grid = grid if dtype_of(grid) == dtype else call("cast", grid, dtype=dtype)
+    cast_grid = _cast(grid, dtype_of(grid), dtype)
     positions = []
     for axis, length in enumerate(size):
         at = len(size) - 1 - axis
@@ -210,24 +215,37 @@ def _column(boxes: Expr, index: int) -> Expr:
     return part(boxes, 1, index, index + 1)
 
 
+def _crop_positions(boxes: Expr, axis: int, length: int, count: int) -> Expr:
+    """Return where each crop is read on one axis of the image: (n, count), in float32 and the order of the kernel.
+
+    Rounding decides whether the last position is outside.
+    """
+    corners = _cast(boxes, dtype_of(boxes), "float32")
+    start, end, extent = _column(corners, axis), _column(corners, axis + 2), number(length - 1, "float32")
+    if count == 1:
+        return number(0.5, "float32") * (start + end) * extent
+    elements, steps = number(np.arange(count)[None], "float32"), number(count - 1, "float32")
+    return start * extent + (end - start) * extent / steps * elements
+
+
 def _define_crop_and_resize(attrs: Attrs, data: Expr, boxes: Expr, box_indices: Expr) -> Expr:
     """Define `image.crop_and_resize`: boxes resized by a product along each axis; pixels outside have no gradient."""
     x, dtype = infer_types(to_layout(data, attrs.layout, "NCHW")), dtype_of(data)
     _, c, *size = sizes_of(x, "image.crop_and_resize")
     n, counts = sizes_of(boxes, "image.crop_and_resize")[0], attrs.crop_size
-    corners = boxes if dtype_of(boxes) == dtype else call("cast", boxes, dtype=dtype)
     matrices = []
     for axis, (length, count) in enumerate(zip(size, counts, strict=True)):
-        start, end, extent = _column(corners, axis), _column(corners, axis + 2), number(length - 1, dtype)
-        steps = number(np.arange(count)[None] / (count - 1) if count > 1 else [[0.5]], dtype)
-        positions = (start + (end - start) * steps) * extent
+        exact = _crop_positions(boxes, axis, length, count)
+        positions, inside = (
+            _cast(value, "float32", dtype) for value in (exact, _inside(exact, 0, length - 1, "float32"))
+        )
         if attrs.method == "bilinear":
             samples = _linear_weights(positions, length, dtype)
         else:
             nearest = call("floor", positions + number(0.5, dtype))
             pixels = number(np.arange(length), dtype)
             samples = call("cast", call("equal", call("expand_dims", nearest, axis=-1), pixels), dtype=dtype)
-        matrices.append(samples * _inside(positions, 0, length - 1, dtype))
+        matrices.append(samples * inside)
     images = call("take", x, box_indices, axis=0, mode="fast")
     result = to_layout(_matmul_on_both_axes(images, (n, c, *size), matrices, counts), "NCHW", attrs.layout)
     return call("cast", result, dtype=attrs.out_dtype) if attrs.out_dtype not in ("", dtype) else result
@@ -242,7 +260,7 @@ def _define_roi_align(attrs: Attrs, data: Expr, rois: Expr) -> Expr:
     _, c, *size = sizes_of(x, "vision.roi_align")
     n, samples, pooled = sizes_of(rois, "vision.roi_align")[0], attrs.sample_ratio, attrs.pooled_size
     batch = call("cast", reshape_to(_column(rois, 0), (n,)), dtype="int64")
-    boxes = (rois if dtype_of(rois) == dtype else call("cast", rois, dtype=dtype)) * number(attrs.spatial_scale, dtype)
+    boxes = _cast(rois, dtype_of(rois), dtype) * number(attrs.spatial_scale, dtype)
     matrices = []
     for axis, (length, count) in enumerate(zip(size, pooled, strict=True)):
         start, end = _column(boxes, 2 - axis), _column(boxes, 4 - axis)
