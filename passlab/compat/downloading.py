@@ -12,6 +12,7 @@ import urllib.parse
 import urllib.request
 from pathlib import Path
 
+from passlab.atomic_file import atomic_file
 from passlab.errors import Diagnostic, RunError
 
 SECONDS = 60.0  # without a response from the server
@@ -25,15 +26,16 @@ def download(url: str, path: str | Path, overwrite: bool = False, size_compare: 
     if urllib.parse.urlsplit(url).scheme not in ("http", "https"):
         raise RunError(Diagnostic("only http and https are fetched", found=url))
     target.parent.mkdir(parents=True, exist_ok=True)
-    part = target.with_name(f"{target.name}.part")
     for left in range(max(retries, 1) - 1, -1, -1):
         try:
-            with urllib.request.build_opener().open(url, timeout=SECONDS) as answer, part.open("wb") as file:
+            with (
+                atomic_file(target) as unfinished,
+                urllib.request.build_opener().open(url, timeout=SECONDS) as answer,
+                unfinished.open("wb") as file,
+            ):
                 shutil.copyfileobj(answer, file)
-            part.replace(target)
             return
         except (OSError, urllib.error.URLError) as error:
-            part.unlink(missing_ok=True)
             if left == 0:
                 hint = f"put the file at {target} yourself"
                 raise RunError(Diagnostic(f"{url} cannot be fetched: {error}", hint=hint)) from error

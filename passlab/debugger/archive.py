@@ -7,13 +7,13 @@ further than the table says.
 
 from __future__ import annotations
 
-import os
 import zipfile
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import IO
 
 from passlab import limits
+from passlab.atomic_file import atomic_file
 from passlab.errors import Diagnostic, VerifyError
 
 MOST_PER_BYTE = 1032  # bytes that deflate can make of one: 258 from 2 bits
@@ -84,13 +84,7 @@ def _collecting(stream: IO[bytes], begin: bytearray) -> Read:
 
 
 def write_archive(path: Path, files: Iterable[tuple[str, bytes | str]]) -> None:
-    """Write an archive of named files under a temporary name, and rename it when it is complete."""
-    # In the same folder, since a file can be renamed in one step only within a file system.
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        with zipfile.ZipFile(unfinished, "w", zipfile.ZIP_DEFLATED) as file:
-            for name, data in files:
-                file.writestr(name, data)
-        unfinished.replace(path)
-    finally:
-        unfinished.unlink(missing_ok=True)
+    """Write an archive of named files atomically."""
+    with atomic_file(path) as unfinished, zipfile.ZipFile(unfinished, "w", zipfile.ZIP_DEFLATED) as file:
+        for name, data in files:
+            file.writestr(name, data)

@@ -6,6 +6,7 @@ import os
 import re
 from pathlib import Path
 
+from passlab.atomic_file import atomic_file
 from passlab.instrument.base import PassInstrument
 from passlab.instrument.change import is_changed
 from passlab.instrument.per_run import PerRun
@@ -65,9 +66,8 @@ class DumpIR(PassInstrument, Tabular):
 
     def _write(self, name: str, ending: str, text: str) -> None:
         file_name = f"{self._next:03d}_{_UNSAFE.sub('_', name)[:100]}{ending}"
-        partial = self.dump_dir / f".{file_name}.{os.getpid()}.part"
-        partial.write_text(text, encoding="utf-8")  # renamed when complete, so that no reader sees half a file
-        partial.replace(self.dump_dir / file_name)
+        with atomic_file(self.dump_dir / file_name) as unfinished:
+            unfinished.write_text(text, encoding="utf-8")
         self._written.append((self._next, name, file_name))
         self._next += 1
 

@@ -17,12 +17,15 @@ import json
 import mmap
 import os
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
+from types import TracebackType
 from typing import IO, Any
 
 import numpy as np
 
 from passlab import limits
+from passlab.atomic_file import atomic_file
 from passlab.errors import Diagnostic, FileAccessError, PassError, PasslabError
 from passlab.infer import infer_module
 from passlab.instrument.events import ContextOptions, Event, Rewrites
@@ -140,13 +143,8 @@ def _file_name(number: int) -> str:
 
 def _write_atomically(path: Path, text: str) -> None:
     """Write a file atomically."""
-    partial = _partial(path)
-    partial.write_text(text, encoding="utf-8")
-    partial.replace(path)
-
-
-def _partial(path: Path) -> Path:
-    return path.with_name(f".{path.name}.{os.getpid()}.part")  # in the same directory, so that the rename is atomic
+    with atomic_file(path) as unfinished:
+        unfinished.write_text(text, encoding="utf-8")
 
 
 class _ArrayWriter:
@@ -158,13 +156,15 @@ class _ArrayWriter:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.file: IO[bytes] | None = None
+        self._contexts = ExitStack()
 
     def encode(self, array: np.ndarray[Any, Any]) -> Any:
         """Return the JSON of an array: offset and length of its record, or the contents of a small array."""
         if array.nbytes < _LARGE:
             return encode_tensor(array)
         if self.file is None:
-            self.file = _partial(self.path).open("wb")
+            unfinished = self._contexts.enter_context(atomic_file(self.path))
+            self.file = self._contexts.enter_context(unfinished.open("wb"))
         start = self.file.tell()
         record = tensor_record(array)
         padding = -(start + len(record)) % _ALIGNMENT  # bytes up to the next multiple
@@ -174,12 +174,9 @@ class _ArrayWriter:
     def __enter__(self) -> None:
         pass
 
-    def __exit__(self, kind: object, *_: object) -> None:
-        if self.file is not None:
-            self.file.close()
-            partial = _partial(self.path)
-            partial.replace(self.path) if kind is None else partial.unlink()
-        elif kind is None:
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._contexts.__exit__(kind, error, at)
+        if self.file is None and kind is None:
             self.path.unlink(missing_ok=True)
 
 
