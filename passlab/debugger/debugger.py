@@ -183,7 +183,10 @@ class Debugger:
 
     def continue_(self) -> Instant:
         """Run to the next breakpoint or change of a watched register, else to the end."""
-        stops = [(i, s) for s in self._stops() if (i := s.after(self.at)) is not None]
+        return self._to_stop_after(self.at)
+
+    def _to_stop_after(self, start: int) -> Instant:
+        stops = [(i, s) for s in self._stops() if (i := s.after(start)) is not None]
         if not stops:
             return self._move(len(self.trace), "end")
         instant, stop = min(stops, key=lambda pair: pair[0])
@@ -199,8 +202,7 @@ class Debugger:
 
     def to_first_stop(self) -> Instant:
         """Go to the first stop of the run, which may be its start, else to the end."""
-        self.at = -1  # before the start, so that a stop at instant 0 counts
-        return self.continue_()
+        return self._to_stop_after(-1)  # a stop at instant 0 counts
 
     def _stops(self) -> list[Breakpoint | Watch]:
         return [*(b for b in self.breakpoints if b.enabled), *(w for w in self.watches if w.stops)]

@@ -51,6 +51,18 @@ def test_forward_and_back_gives_the_same_state(start, count):
     assert dbg.now.same_state(before)
 
 
+@pytest.mark.parametrize("name", ["continue_", "continue_back", "to_first_stop"])
+def test_an_interrupted_search_for_a_stop_leaves_the_debugger_where_it_was(down, name):
+    def interrupt(value):
+        raise KeyboardInterrupt
+
+    at = down.goto(3).number
+    down.breakpoint(interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        getattr(down, name)()
+    assert down.at == at
+
+
 RUN = vm.Debugger(passlab.parse(TREE), np.int32(2))
 
 
