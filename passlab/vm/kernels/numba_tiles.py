@@ -33,6 +33,7 @@ from passlab.vm.kernels.numba_blocks import (
     load_vector,
     loop_variables,
     multiply_add,
+    store_vector,
     vector_address,
 )
 from passlab.vm.kernels.numba_rows import clamp, lanes_between, masked_load, masked_store
@@ -71,6 +72,7 @@ def _emit(context: Any, builder: Any, args: Any, size: tuple[int, int, int], tur
     weights, starts = builder.inttoptr(weights, FLOAT_POINTER), builder.inttoptr(starts, ir.PointerType(I64))
     distances = [builder.mul(step, constant(p)) for p in range(places)]
     empty = [ir.Constant(VECTOR, [least] * LANES)] * (groups * places * vectors)
+    _call_in(builder, size, ending)
     before = builder.block
     outer, inner, after, end = (builder.append_basic_block(n) for n in ("run", "turn", "next_run", "end"))
     builder.branch(outer)
@@ -103,22 +105,75 @@ def _emit(context: Any, builder: Any, args: Any, size: tuple[int, int, int], tur
 
 def _finish(builder: Any, results: list[Any], size: tuple[int, int, int], ending: Any) -> None:
     """Write the sums of a tile, with what follows them."""
+    if LANES == 16:
+        _finish_masked(builder, results, size, ending)
+        return
+    # without AVX-512 masks cost time, so there is one question for the whole tile
+    is_whole = builder.icmp_signed(">=", ending[-1], constant(size[2] * LANES))
+    with builder.if_else(is_whole, likely=True) as (whole, part):
+        with whole:
+            _finish_whole(builder, results, size, ending)
+        with part:
+            _finish_masked(builder, results, size, ending)
+
+
+def _rows(builder: Any, size: tuple[int, int, int], to_step: Any, addresses: tuple[Any, ...]) -> list[Any]:
+    """Return where the channels of each place of a tile begin."""
+    groups, places, _ = size
+    starts = [builder.inttoptr(a, FLOAT_POINTER) for a in addresses[:groups]]
+    return [builder.gep(s, [builder.mul(to_step, constant(p))]) for s in starts for p in range(places)]
+
+
+def _call_in(builder: Any, size: tuple[int, int, int], ending: Any) -> None:
+    """Prefetch what a tile writes and adds: places lie apart, so the processor does not expect them."""
+    if LANES == 16:
+        return
+    _, _, adds, more, more_second, to, to_second, to_step, _ = ending
+    for row in _rows(builder, size, to_step, (to, to_second)):
+        emit_prefetch(builder, row, writes=True)
+    with builder.if_then(builder.icmp_signed("!=", adds, constant(0)), likely=False):
+        for row in _rows(builder, size, to_step, (more, more_second)):
+            emit_prefetch(builder, row)
+
+
+def _finish_whole(builder: Any, results: list[Any], size: tuple[int, int, int], ending: Any) -> None:
+    """Write the sums of a tile whose vectors are full."""
+    bias, floor, adds, more, more_second, to, to_second, to_step, _ = ending
+    vectors = size[2]
+    before, with_other, last = builder.block, builder.append_basic_block("other"), builder.append_basic_block("last")
+    offsets = [load_vector(builder, builder.inttoptr(bias, FLOAT_POINTER), v) for v in range(vectors)]
+    values = [builder.fadd(value, offsets[i % vectors]) for i, value in enumerate(results)]
+    builder.cbranch(builder.icmp_signed("!=", adds, constant(0)), with_other, last)
+
+    builder.position_at_end(with_other)
+    others = _rows(builder, size, to_step, (more, more_second))
+    sums = [
+        builder.fadd(value, load_vector(builder, others[i // vectors], i % vectors)) for i, value in enumerate(values)
+    ]
+    builder.branch(last)
+
+    builder.position_at_end(last)
+    final = loop_variables(builder, before, values)
+    close_loop(final, sums, with_other)
+    targets = _rows(builder, size, to_step, (to, to_second))
+    for i, value in enumerate(final):
+        store_vector(builder, clamp(builder, value, floor), targets[i // vectors], i % vectors)
+
+
+def _finish_masked(builder: Any, results: list[Any], size: tuple[int, int, int], ending: Any) -> None:
+    """Write the sums of a tile with a mask for each vector."""
     bias, floor, adds, more, more_second, to, to_second, to_step, count = ending
-    groups, places, vectors = size
+    vectors = size[2]
     before, with_other, last = builder.block, builder.append_basic_block("other"), builder.append_basic_block("last")
     inside = [lanes_between(builder, v * LANES, constant(0), count) for v in range(vectors)]
     offsets = [load_vector(builder, builder.inttoptr(bias, FLOAT_POINTER), v) for v in range(vectors)]
     values = [builder.fadd(value, offsets[i % vectors]) for i, value in enumerate(results)]
     builder.cbranch(builder.icmp_signed("!=", adds, constant(0)), with_other, last)
 
-    def rows(*addresses: Any) -> list[Any]:
-        starts = [builder.inttoptr(a, FLOAT_POINTER) for a in addresses[:groups]]
-        return [builder.gep(s, [builder.mul(to_step, constant(p))]) for s in starts for p in range(places)]
-
     builder.position_at_end(with_other)
     nothing = ir.Constant(VECTOR, ir.Undefined)
     sums: list[Any] = []
-    for row in rows(more, more_second):
+    for row in _rows(builder, size, to_step, (more, more_second)):
         for v in range(vectors):
             other = masked_load(builder, vector_address(builder, row, v), inside[v], nothing)
             sums.append(builder.fadd(values[len(sums)], other))
@@ -127,7 +182,7 @@ def _finish(builder: Any, results: list[Any], size: tuple[int, int, int], ending
     builder.position_at_end(last)
     final = loop_variables(builder, before, values)
     close_loop(final, sums, with_other)
-    for i, row in enumerate(rows(to, to_second)):
+    for i, row in enumerate(_rows(builder, size, to_step, (to, to_second))):
         for v in range(vectors):
             value = clamp(builder, final[i * vectors + v], floor)
             masked_store(builder, value, vector_address(builder, row, v), inside[v])
