@@ -17,7 +17,7 @@ import numpy as np
 from passlab.op.nn.sliding import Window
 from passlab.threads import PIECES
 from passlab.vm.kernels.fused_product import Array
-from passlab.vm.kernels.numba_blocks import LANES
+from passlab.vm.kernels.numba_blocks import LANES, REGISTERS
 from passlab.vm.kernels.numba_images import by_tiles, by_windows, turn
 from passlab.vm.kernels.numba_loops import DATA_BYTES
 from passlab.vm.kernels.numba_tiles import PLACES, WIDE
@@ -70,6 +70,17 @@ def group_of(width: int, tiles: dict[int, float]) -> int:
     return min(costs, key=lambda many: costs[many])
 
 
+def groups_of(width: int) -> tuple[int, int]:
+    """Return how many neighbouring places of a row are computed together, and how many at the end of a row.
+
+    Tiles for 16 registers are small: two sizes of them fill a row of any length.
+    """
+    if REGISTERS == 16:
+        return min(PLACES[0], width), min(PLACES[1], width)
+    many = group_of(width, TILES)
+    return many, many
+
+
 @dataclass(frozen=True)
 class Reach:
     """What windows read of an image: rows and columns with padding, or the image itself."""
@@ -114,16 +125,17 @@ def convolution(
     (samples, inputs, *image), size = data, (shape[2], shape[3])
     reach, each = reach_of(window, kernel, (image[0], image[1]), size), inputs // groups
     joined = groups == 1 and window.dilation[1] == 1
-    rows = [y * window.dilation[0] * reach.wide * inputs for y in range(kernel[0])]
-    columns = [0] if joined else [x * window.dilation[1] * inputs for x in range(kernel[1])]
-    starts = np.array([y + x for y in rows for x in columns], np.int64)
+    down = [y * window.dilation[0] * reach.wide * inputs for y in range(kernel[0])]
+    across = [0] if joined else [x * window.dilation[1] * inputs for x in range(kernel[1])]
+    starts = np.array([y + x for y in down for x in across], np.int64)
     length = each * kernel[1] if joined else each
     flat = dense and not reach.padded and kernel == (1, 1) and reach.steps == (1, 1)
     if flat:  # one row of places
         samples, size = 1, (1, samples * size[0] * size[1])
-    many, blocks = group_of(size[1], TILES), -(-shape[1] // groups // WIDE)
+    (many, less), blocks = groups_of(size[1]), -(-shape[1] // groups // WIDE)
     step_bytes = 4 * inputs * (many if flat else reach.wide * reach.steps[0])
     piece, parts = _cut(size, many, step_bytes, flat, blocks, 4 * each * math.prod(kernel) * WIDE, threads)
+    rows, columns = (1, piece * many) if flat else (piece, size[1])
     numbers = reach.numbers()
 
     def run(x: Array, factors: Any, offsets: Any, floor: Any, other: Array | None, result: Array) -> None:
@@ -134,7 +146,7 @@ def convolution(
         channels, target = (*size, shape[1] // groups), _place(result)
 
         def loop(counter: Array) -> None:
-            cuts = (many, piece, parts, counter)
+            cuts = (many, less, rows, columns, parts, counter)
             by_tiles(x, channels, numbers, starts, length, cuts, factors, ending, target)
 
         share_pieces(loop, threads)
@@ -145,7 +157,7 @@ def convolution(
 def _cut(
     size: tuple[int, int], many: int, step_bytes: int, flat: bool, blocks: int, block_bytes: int, threads: int
 ) -> tuple[int, int]:
-    """Return how many groups of places are a piece, and the parts that blocks of channels are cut into.
+    """Return how many rows are a piece, or groups of a flat image, and the parts that blocks of channels are cut into.
 
     The data of a piece is read from the second-level cache once for each block. `step_bytes` are those of a group of a
     flat image, of a row of others, whose pieces are whole rows. Each piece reads the weights of its blocks, so several
@@ -161,7 +173,7 @@ def _cut(
     if flat:
         each += each % 2  # tiles are pairs of groups
     parts = max(1, min(blocks, -(-needed // -(-steps // each))))
-    return each * row, parts
+    return each, parts
 
 
 def _place(image: Array | None) -> tuple[int, int, int, int]:

@@ -35,7 +35,7 @@ from passlab.vm.kernels.numba_tiles import (
 
 # Numba keeps machine code beside this file for as long as the file stays as it is. It does not look at the files of
 # the instructions: a test compares this sum over them.
-INSTRUCTIONS = 988710032
+INSTRUCTIONS = 4251404048
 STRETCH = 1024  # places that are joined as one piece
 TOGETHER = 8  # channels that are turned together: more would displace each other from the nearest cache
 SAME_LINES = 4096  # bytes
@@ -132,37 +132,71 @@ def _window_of(many: int, is_sum: bool, data: Any, ending: Any) -> None:  # prag
 tile_of, window_of = njit(_tile_of), njit(_window_of)
 
 
-def _places_of(q: int, many: int, width: int, first_row: int, firsts: Any, moves: Any) -> Any:  # pragma: no cover
-    """Return the addresses of the data, the result and what is added of a group of places."""
-    y, j = divmod(q, -(-width // many))
-    i = min(j * many, width - many)  # the last group of a row computes some places again
-    data, to, more = firsts
+def _edge_of(width: int, many: int, less: int) -> Any:  # pragma: no cover
+    """Return how many places of a row come in groups of `many`, so that groups of `less` take the rest and none twice.
+
+    Where there is no such number, the last group of `many` computes some places again.
+    """
+    for rest in range(0, width + 1, less):
+        if (width - rest) % many == 0:
+            return width - rest
+    return width
+
+
+def _block_of(many: int, size: Any, firsts: Any, moves: Any, factors: Any, ends: Any) -> None:  # pragma: no cover
+    """Compute a block of channels of the places of some rows and columns, two groups of neighbours at a time.
+
+    `firsts` are the addresses of the data, the result and what is added of the first place.
+    """
+    (height, width), (data, target, other) = size, firsts
     down, across, to_row, to_step, other_row, other_step = moves
-    return (
-        data + np.uintp((y - first_row) * down + i * across),
-        to + np.uintp(y * to_row + i * to_step),
-        more + np.uintp(y * other_row + i * other_step),
-    )
-
-
-places_of: Any = njit(_places_of)
-
-
-def _block_of(
-    many: int, width: int, begin: int, end: int, first_row: int, firsts: Any, moves: Any, factors: Any, ends: Any
-) -> None:  # pragma: no cover
-    """Compute a block of channels of the groups of places from `begin` on, two groups at a time."""
     step, starts, runs, length, weights = factors
-    bias, floor, adds, to_step, count = ends
-    for q in range(begin, end, 2):
-        pair = q + 1 < end
-        x0, t0, m0 = places_of(q, many, width, first_row, firsts, moves)
-        x1, t1, m1 = places_of(q + 1 if pair else q, many, width, first_row, firsts, moves)
-        ending = (bias, floor, adds, m0, m1, t0, t1, to_step, count)
+    bias, floor, adds, result_step, count = ends
+    each = -(-width // many)
+    y, j, held = 0, 0, 0
+    x0, t0, m0 = data, target, other
+    for q in range(height * each):
+        i = min(j * many, width - many)
+        x1 = data + np.uintp(y * down + i * across)
+        t1 = target + np.uintp(y * to_row + i * to_step)
+        m1 = other + np.uintp(y * other_row + i * other_step)
+        j += 1
+        if j == each:
+            y, j = y + 1, 0
+        if held == 0 and q + 1 < height * each:  # it waits for a second group
+            x0, t0, m0, held = x1, t1, m1, 1
+            continue
+        pair = held == 1
+        if not pair:
+            x0, t0, m0 = x1, t1, m1
+        held = 0
+        ending = (bias, floor, adds, m0, m1, t0, t1, result_step, count)
         tile_of(many, pair, (x0, x1, step, starts, runs, length, weights), ending)
 
 
-block_of = njit(_block_of)
+edge_of: Any = njit(_edge_of)
+one_block_of = njit(_block_of)
+
+
+def _rows_of_places(
+    many: int, less: int, size: Any, firsts: Any, moves: Any, factors: Any, ends: Any
+) -> None:  # pragma: no cover
+    """Compute a block of channels of the places of some rows and columns: groups of `many`, at the end of `less`."""
+    (height, width), (data, target, other) = size, firsts
+    _, across, _, to_step, _, other_step = moves
+    edge = edge_of(width, many, less)
+    if edge:
+        one_block_of(many, (height, edge), firsts, moves, factors, ends)
+    if edge < width:
+        behind = (
+            data + np.uintp(edge * across),
+            target + np.uintp(edge * to_step),
+            other + np.uintp(edge * other_step),
+        )
+        one_block_of(less, (height, width - edge), behind, moves, factors, ends)
+
+
+block_of = njit(_rows_of_places)
 
 
 def _pack_columns(w: Any, column: int, packed: Any) -> None:  # pragma: no cover
@@ -186,10 +220,10 @@ pack_columns = njit(_pack_columns)
 def _multiply_batches(x: Any, w: Any, cuts: Any, out: Any) -> None:  # pragma: no cover
     """Multiply matrices (rows, depth) and (columns, depth) of each sample; a single sample belongs to all results.
 
-    `cuts` are the rows of a group, the parts that the blocks of columns of a sample are cut into, and a counter of the
-    pieces that are begun.
+    `cuts` are the rows of a group, those of a group at the end, the parts that the blocks of columns of a sample are
+    cut into, and a counter of the pieces that are begun.
     """
-    many, parts, counter = cuts
+    many, less, parts, counter = cuts
     (samples, rows, columns), depth = out.shape, x.shape[2]
     blocks, starts, nothing = -(-columns // WIDE), np.zeros(1, np.int64), np.zeros(WIDE, np.float32)
     # Rows that lie a multiple of SAME_LINES apart would displace each other from the nearest cache.
@@ -212,7 +246,7 @@ def _multiply_batches(x: Any, w: Any, cuts: Any, out: Any) -> None:  # pragma: n
             moves = (0, row, 0, 4 * columns, 0, 0)
             factors = (row // 4, starts.ctypes.data, 1, depth, packed.ctypes.data)
             ends = (nothing.ctypes.data, np.float32(-np.inf), 0, columns, min(WIDE, columns - b * WIDE))
-            block_of(many, rows, 0, -(-rows // many), 0, (data, target, target), moves, factors, ends)
+            block_of(many, less, (1, rows), (data, target, target), moves, factors, ends)
 
 
 multiply_batches = njit(_multiply_batches)
@@ -225,43 +259,46 @@ def _by_tiles(
 
     `window` is where the data of the first place begins and how far it moves, then whether a padded copy is read that
     has so many rows beyond the first of each window, and so many columns. Each run of a window is `length` elements of
-    the data, which begin at one of the distances `starts`. `cuts` are the places of a group, the groups of a piece, the
-    parts that the blocks are cut into, and a counter of the pieces that are begun: several threads may run this on the
-    same counter, until there are no more. A result is its address and the bytes between samples, rows and columns.
+    the data, which begin at one of the distances `starts`. `cuts` are the places of a group, those of a group at the
+    end, the rows and columns of a piece, the parts that the blocks are cut into, and a counter of the pieces that are
+    begun: several threads may run this on the same counter, until there are no more. A result is its address and the
+    bytes between samples, rows and columns.
     """
     down, across, top, left, padded, beyond, wide = window
-    many, each, parts, counter = cuts
+    many, less, most_rows, most_columns, parts, counter = cuts
     bias, floor, adds, (other, other_sample, other_row, other_step) = ending
     target, to_sample, to_row, to_step = result
     height, width, outputs = size
     samples, inputs, (groups, blocks) = x.shape[0], x.shape[3], weights.shape[:2]
-    row_groups = -(-width // many)
-    all_groups = height * row_groups
-    stretches = -(-all_groups // each)
-    held_rows = (min(height, -(-each // row_groups)) - 1) * down + 1 + beyond if padded else 0
+    stretches = -(-width // most_columns)
+    stretches_of_all = -(-height // most_rows) * stretches
+    held_rows = (most_rows - 1) * down + 1 + beyond if padded else 0
     held = aligned(held_rows * wide * inputs)[: held_rows * wide * inputs].reshape((held_rows, wide, inputs))
     row_bytes, step = 4 * (wide if padded else x.shape[2]) * inputs * down, across * inputs
     last = -1
     while True:
         piece = next_piece(counter.ctypes.data)
-        if piece >= samples * groups * stretches * parts:
+        if piece >= samples * groups * stretches_of_all * parts:
             return
         place, part = divmod(piece, parts)
         which, g = divmod(place, groups)
-        n, stretch = divmod(which, stretches)
-        begin, end = stretch * each, min((stretch + 1) * each, all_groups)
-        first_row = begin // row_groups if padded else 0
+        n, stretch = divmod(which, stretches_of_all)
+        y, i = stretch // stretches * most_rows, stretch % stretches * most_columns
+        extent = (min(most_rows, height - y), min(most_columns, width - i))
         if padded and which != last:
             last = which
-            lay_out(x[n], first_row * down + top, left, np.float32(0), held)
-        data = (held.ctypes.data if padded else x[n].ctypes.data) + np.uintp(4 * g * (inputs // groups))
+            lay_out(x[n], y * down + top, left, np.float32(0), held)
+        data = held.ctypes.data if padded else x[n].ctypes.data + np.uintp(y * row_bytes + 4 * i * step)
+        data += np.uintp(4 * g * (inputs // groups))
         moves = (row_bytes, 4 * step, to_row, to_step, other_row, other_step)
+        to = target + n * to_sample + y * to_row + i * to_step
+        more = other + n * other_sample + y * other_row + i * other_step
         for b in range(part * blocks // parts, (part + 1) * blocks // parts):
             o, count = 4 * (g * outputs + b * WIDE), min(WIDE, outputs - b * WIDE)
-            firsts = (data, np.uintp(target + n * to_sample + o), np.uintp(other + n * other_sample + o))
+            firsts = (data, np.uintp(to + o), np.uintp(more + o))
             factors = (step, starts.ctypes.data, starts.size, length, weights[g, b].ctypes.data)
             ends = (bias[g, b].ctypes.data, floor, adds, to_step // 4, count)
-            block_of(many, width, begin, end, first_row, firsts, moves, factors, ends)
+            block_of(many, less, extent, firsts, moves, factors, ends)
 
 
 def _rows_of(

@@ -19,7 +19,7 @@ from passlab.ir.op import op_name
 from passlab.threads import PIECES
 from passlab.vm.kernels.fused_product import Array, FrozenCache, shape_of
 from passlab.vm.kernels.numba_blocks import BLOCK_ROWS, PANEL
-from passlab.vm.kernels.numba_channels import TILES, group_of, pack_bias
+from passlab.vm.kernels.numba_channels import groups_of, pack_bias
 from passlab.vm.kernels.numba_convolution import threads_for, write_result
 from passlab.vm.kernels.numba_images import multiply_batches
 from passlab.vm.kernels.numba_loops import multiply_panels
@@ -82,7 +82,7 @@ def is_changing_product(call: Call) -> bool:
 def changing_product(call: Call) -> Callable[..., Any]:
     """Return a function (data, weight, out) of arrays, of which the last may be None; the weight may change."""
     shape, depth, turns = _matrices(call)
-    threads, many = threads_for(math.prod(shape) * depth, depthwise=False), group_of(shape[1], TILES)
+    threads, groups = threads_for(math.prod(shape) * depth, depthwise=False), groups_of(shape[1])
     parts = 1 if threads == 1 else max(1, min(-(-shape[2] // WIDE), -(-threads * PIECES // shape[0])))
 
     def compute(data: Any, weight: Any, out: Any = None) -> Any:
@@ -91,7 +91,7 @@ def changing_product(call: Call) -> Callable[..., Any]:
 
         def write(result: Array) -> None:
             whole = result.reshape(shape)
-            share_pieces(lambda counter: multiply_batches(x, w, (many, parts, counter), whole), threads)
+            share_pieces(lambda counter: multiply_batches(x, w, (*groups, parts, counter), whole), threads)
 
         return write_result(out, shape_of(call), write)
 

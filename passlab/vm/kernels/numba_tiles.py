@@ -42,6 +42,7 @@ WIDE = 2 * LANES  # channels of a block of weights
 # Places of a group: the sums of two groups, two vectors of weights and one number fit into the registers.
 PLACES = (7, 6, 4, 1) if REGISTERS == 32 else (3, 2, 1, 1)
 AHEAD = 1024  # weights
+UNROLLED = 4 if REGISTERS == 16 else 1  # turns of a loop: small tiles have as many other instructions as sums
 _DATA = types.BaseTuple.from_types((ADDRESS, ADDRESS, COUNT, ADDRESS, COUNT, COUNT, ADDRESS))
 _ENDING = types.BaseTuple.from_types((ADDRESS, types.float32, COUNT, ADDRESS, ADDRESS, ADDRESS, ADDRESS, COUNT, COUNT))
 Turn = Callable[[Any, Any, Any, list[Any], int], list[Any]]
@@ -74,33 +75,62 @@ def _emit(context: Any, builder: Any, args: Any, size: tuple[int, int, int], tur
     empty = [ir.Constant(VECTOR, [least] * LANES)] * (groups * places * vectors)
     _call_in(builder, size, ending)
     before = builder.block
-    outer, inner, after, end = (builder.append_basic_block(n) for n in ("run", "turn", "next_run", "end"))
+    outer, end = (builder.append_basic_block(n) for n in ("run", "end"))
     builder.branch(outer)
 
     builder.position_at_end(outer)
     run, factors, *totals = loop_variables(builder, before, [constant(0), weights, *empty])
     start = builder.load(builder.gep(starts, [run]))
-    firsts = [builder.gep(base, [start]) for base in bases]
-    builder.branch(inner)
-
-    builder.position_at_end(inner)
-    left, factor, *rest = loop_variables(builder, outer, [length, factors, *firsts, *totals])
-    at, parts = rest[:groups], rest[groups:]
-    sources = [builder.gep(pointer, [distance]) for pointer in at for distance in distances]
-    results = turn(builder, sources, factor, parts, vectors)
-    next_left, next_factor = builder.sub(left, constant(1)), builder.gep(factor, [constant(vectors * LANES)])
-    next_at = [builder.gep(pointer, [constant(1)]) for pointer in at]
-    close_loop([left, factor, *at, *parts], [next_left, next_factor, *next_at, *results], inner)
-    builder.cbranch(builder.icmp_signed(">", next_left, constant(0)), inner, after)
-
-    builder.position_at_end(after)
+    values = [factors, *[builder.gep(base, [start]) for base in bases], *totals]
+    for times, unrolled in _parts_of(builder, length, turn):
+        values = _turns(builder, (times, unrolled), values, (distances, groups, vectors), turn)
+    next_factor, results = values[0], values[1 + groups :]
     next_run = builder.add(run, constant(1))
-    close_loop([run, factors, *totals], [next_run, next_factor, *results], after)
+    close_loop([run, factors, *totals], [next_run, next_factor, *results], builder.block)
     builder.cbranch(builder.icmp_signed("<", next_run, runs), outer, end)
 
     builder.position_at_end(end)
     _finish(builder, results, size, ending)
     return context.get_dummy_value()
+
+
+def _parts_of(builder: Any, length: Any, turn: Turn) -> list[tuple[Any, int]]:
+    """Return how often each loop over a run is repeated, and how many turns it takes at once."""
+    if UNROLLED == 1 or turn is not _numbers:
+        return [(length, 1)]
+    return [
+        (builder.sdiv(length, constant(UNROLLED)), UNROLLED),
+        (builder.srem(length, constant(UNROLLED)), 1),
+    ]
+
+
+def _turns(
+    builder: Any, counts: tuple[Any, int], values: list[Any], reads: tuple[list[Any], int, int], turn: Turn
+) -> list[Any]:
+    """Emit a loop over the addresses of weights and data, and sums; return these after it."""
+    (times, unrolled), (distances, groups, vectors) = counts, reads
+    before, loop, end = builder.block, builder.append_basic_block("turn"), builder.append_basic_block("turned")
+    may_be_none = UNROLLED > 1 and turn is _numbers
+    if may_be_none:
+        builder.cbranch(builder.icmp_signed(">", times, constant(0)), loop, end)
+    else:
+        builder.branch(loop)
+    builder.position_at_end(loop)
+    left, *now = loop_variables(builder, before, [times, *values])
+    factor, at, sums = now[0], now[1 : 1 + groups], now[1 + groups :]
+    for t in range(unrolled):
+        sources = [builder.gep(builder.gep(p, [d]), [constant(t)]) for p in at for d in distances]
+        sums = turn(builder, sources, builder.gep(factor, [constant(t * vectors * LANES)]), sums, vectors)
+    next_left, next_factor = builder.sub(left, constant(1)), builder.gep(factor, [constant(unrolled * vectors * LANES)])
+    results = [next_factor, *[builder.gep(pointer, [constant(unrolled)]) for pointer in at], *sums]
+    close_loop([left, *now], [next_left, *results], loop)
+    builder.cbranch(builder.icmp_signed(">", next_left, constant(0)), loop, end)
+    builder.position_at_end(end)
+    if not may_be_none:
+        return results
+    final = loop_variables(builder, before, values)
+    close_loop(final, results, loop)
+    return final
 
 
 def _finish(builder: Any, results: list[Any], size: tuple[int, int, int], ending: Any) -> None:
