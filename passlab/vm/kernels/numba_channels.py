@@ -18,7 +18,7 @@ from passlab.op.nn.sliding import Window
 from passlab.threads import PIECES
 from passlab.vm.kernels.fused_product import Array
 from passlab.vm.kernels.numba_blocks import LANES, REGISTERS
-from passlab.vm.kernels.numba_images import by_tiles, by_windows, turn
+from passlab.vm.kernels.numba_images import by_tiles, by_windows, place_of, turn
 from passlab.vm.kernels.numba_loops import DATA_BYTES
 from passlab.vm.kernels.numba_tiles import PLACES, WIDE
 from passlab.vm.kernels.numba_waiting import share_pieces
@@ -136,14 +136,14 @@ def convolution(
     step_bytes = 4 * inputs * (many if flat else reach.wide * reach.steps[0])
     piece, parts = _cut(size, many, step_bytes, flat, blocks, 4 * each * math.prod(kernel) * WIDE, threads)
     rows, columns = (1, piece * many) if flat else (piece, size[1])
-    numbers = reach.numbers()
+    numbers, channels = reach.numbers(), (*size, shape[1] // groups)
 
     def run(x: Array, factors: Any, offsets: Any, floor: Any, other: Array | None, result: Array) -> None:
         if flat:
             x, result = x.reshape(1, 1, -1, inputs), result.reshape(1, 1, -1, shape[1])
             other = None if other is None else other.reshape(result.shape)
-        ending = (offsets, floor, int(other is not None), _place(other))
-        channels, target = (*size, shape[1] // groups), _place(result)
+        ending = (offsets, floor, int(other is not None), NOWHERE if other is None else place_of(other))
+        target = place_of(result)
 
         def loop(counter: Array) -> None:
             cuts = (many, less, rows, columns, parts, counter)
@@ -174,11 +174,6 @@ def _cut(
         each += each % 2  # tiles are pairs of groups
     parts = max(1, min(blocks, -(-needed // -(-steps // each))))
     return each, parts
-
-
-def _place(image: Array | None) -> tuple[int, int, int, int]:
-    """Return the address of an image, and the bytes between its samples, rows and columns."""
-    return NOWHERE if image is None else (image.__array_interface__["data"][0], *image.strides[:3])
 
 
 def pack(weight: Array, groups: int, joined: bool) -> Array:

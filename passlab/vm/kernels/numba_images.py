@@ -41,6 +41,14 @@ TOGETHER = 8  # channels that are turned together: more would displace each othe
 SAME_LINES = 4096  # bytes
 
 
+def _place_of(image: Any) -> Any:  # pragma: no cover
+    """Return the address of an image, and the bytes between its samples, rows and columns."""
+    return np.intp(image.ctypes.data), image.strides[0], image.strides[1], image.strides[2]
+
+
+place_of: Any = njit(_place_of)
+
+
 def _turn(x: Any, out: Any, channels: Any, places: Any) -> None:  # pragma: no cover
     """Write an image (channels, places) as (places, channels), both flat; unsigned numbers need no look at the sign."""
     if channels == 3 and places >= LANES:  # a picture

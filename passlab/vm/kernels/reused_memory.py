@@ -5,6 +5,7 @@ Each piece begins with a line of cache, so that vectors do not lie across two li
 
 from __future__ import annotations
 
+import ctypes
 import math
 from collections import deque
 from typing import Any
@@ -12,37 +13,40 @@ from typing import Any
 import numpy as np
 
 Array = np.ndarray[Any, Any]
+FLOAT, BYTE = np.dtype(np.float32), np.dtype(np.uint8)
 LINE = 64  # bytes of a line of cache
 MOST = 16  # pieces that are kept
 LARGER = 4  # times as large as needed, at most
 
 
-class Memory:
-    """The owner of the memory of one array, which is free again when the array and all views of it are gone."""
+class Memory(np.ndarray[Any, Any]):
+    """The bytes of one array, which are free again when the array and all views of it are gone."""
 
-    __slots__ = ("__array_interface__", "held")
-
-    def __init__(self, held: Array, shape: tuple[int, ...]) -> None:
-        self.held = held
-        first = held.__array_interface__["data"][0]
-        address = first + -first % LINE
-        self.__array_interface__ = {"shape": shape, "typestr": "<f4", "data": (address, False), "version": 3}
+    __slots__ = ()
 
     def __del__(self) -> None:
-        _free.append(self.held)
+        _free.append(self.base)
 
 
-_free: deque[Array] = deque(maxlen=MOST)  # the piece that was freed last is at the end
+_free: deque[Any] = deque(maxlen=MOST)  # the piece that was freed last is at the end
 
 
 def aligned(shape: tuple[int, ...]) -> Array:
     """Return a new array of float32, in the memory that was freed last where that fits."""
-    return np.asarray(Memory(_take(4 * math.prod(shape) + LINE), shape))
+    held = _take(4 * math.prod(shape))
+    return np.ndarray(shape, FLOAT, Memory(len(held), BYTE, held))
 
 
-def _take(size: int) -> Array:
+def _new(size: int) -> Any:
+    """Return new memory of so many bytes. It is no array, for which NumPy would take it as the owner of all views."""
+    array = np.empty(size + LINE, np.uint8)
+    first = -array.__array_interface__["data"][0] % LINE
+    return (ctypes.c_char * size).from_buffer(array.data, first)
+
+
+def _take(size: int) -> Any:
     """Return memory of so many bytes. Threads may do so at the same time: methods of a deque are atomic."""
-    others: list[Array] = []
+    others: list[Any] = []
     result = None
     while result is None and _free:
         try:
@@ -55,4 +59,4 @@ def _take(size: int) -> Array:
             others.append(held)
     if others:
         _free.extend(reversed(others))
-    return np.empty(size, np.uint8) if result is None else result
+    return _new(size) if result is None else result
