@@ -6,7 +6,9 @@ threads may share jobs, also from inside a job. Which thread computes a piece ne
 
 Threads sleep while they wait, unless compiled code that needs no lock of Python's can wait for them (`use_watch`).
 
-There are as many threads as BLAS may use: OPENBLAS_NUM_THREADS or OMP_NUM_THREADS, else one for each processor.
+There are as many threads as BLAS may use: OPENBLAS_NUM_THREADS or OMP_NUM_THREADS, else one for each processor. BLAS's
+own threads spin after a product, waiting for the next one. Where no other processor is free, a thread that helps then
+has half of one, and the system often lets it run on that of its caller.
 """
 
 from __future__ import annotations
@@ -17,21 +19,53 @@ from collections.abc import Callable, Iterator
 from contextvars import copy_context
 from functools import cache
 from queue import SimpleQueue
-from typing import Protocol
+from time import perf_counter
+from typing import Any, Protocol
+
+import numpy as np
 
 WORTH = 1 << 18  # bytes of a piece, at least: waking a thread takes as long as copying half of them
 PIECES = 4  # of a range for each thread: pieces differ in time, and threads start late
+SPIN = 0.1  # seconds that threads of BLAS spin after a product
+SHARED_PRODUCT = 1 << 18  # multiplications: OpenBLAS shares a product of more
 
 
 @cache
 def thread_count() -> int:
     """Return how many threads one job may have, as the environment says at the first call."""
-    there = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    there = _processors()
     for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
         value = os.environ.get(name, "")
         if value.isdecimal() and int(value) > 0:
             return min(int(value), there)
     return there
+
+
+def _processors() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def free_threads() -> int:
+    """Return how many threads are worth asking for now: fewer while those of BLAS spin on the same processors."""
+    most = thread_count()
+    if most < 2 or perf_counter() > _blas.spins_until:
+        return most
+    unused = max(0, _processors() - most)  # the others have half of a processor each
+    return min(most, 1 + unused + max(0, most - 1 - unused) // 2)
+
+
+def note_product(multiplications: int) -> None:
+    """Remember that BLAS has just multiplied matrices; its threads have shared a large product, and spin now."""
+    if multiplications > SHARED_PRODUCT and thread_count() > 1 and _blas_spins():
+        _blas.spins_until = perf_counter() + SPIN
+
+
+@cache
+def _blas_spins() -> bool:
+    """Whether threads of NumPy's BLAS spin after a product. Those of Apple's Accelerate do not."""
+    libraries: Any = np.show_config(mode="dicts")
+    name: str = libraries.get("Build Dependencies", {}).get("blas", {}).get("name", "")
+    return name.lower() != "accelerate"
 
 
 def share(job: Callable[[Iterator[int]], None], pieces: int) -> None:
@@ -40,12 +74,13 @@ def share(job: Callable[[Iterator[int]], None], pieces: int) -> None:
     Raises what `job` raises, wherever it ran.
     """
     numbers = iter(range(pieces))  # each number is taken once
-    work_together(lambda: job(numbers), min(pieces, thread_count()))
+    work_together(lambda: job(numbers), min(pieces, free_threads()))
 
 
 def share_range(work: Callable[[int, int], None], length: int, size: int) -> None:
     """Call `work` with the starts and ends of parts of a range, which threads share if `size` bytes are enough."""
-    parts = min(length, size // WORTH, PIECES * thread_count()) if thread_count() > 1 else 1
+    threads = free_threads()
+    parts = min(length, size // WORTH, PIECES * threads) if threads > 1 else 1
     if parts < 2:
         work(0, length)
         return
@@ -73,6 +108,12 @@ def work_together(job: Callable[[], None], threads: int) -> None:
         work.close()
     if work.error is not None:
         raise work.error
+
+
+class _Blas:
+    """What is known of the threads of BLAS."""
+
+    spins_until = 0.0  # on the clock `perf_counter`
 
 
 class Watch(Protocol):
@@ -177,6 +218,7 @@ def _work(jobs: SimpleQueue[_Job]) -> None:
             watch.wait_for_loop(seen if jobs.empty() else -1)
 
 
+_blas = _Blas()
 _pool = _Pool()
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_pool.forget)

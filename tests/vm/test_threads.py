@@ -11,7 +11,8 @@ import pytest
 
 import passlab
 from passlab import threads
-from passlab.op.nn import depthwise, pool, stacked
+from passlab.op.nn import depthwise, pool
+from passlab.op.nn.products import multiply
 from passlab.vm import VirtualMachine, compile
 from passlab.vm.kernels import elementwise_tail
 
@@ -34,6 +35,7 @@ def watch(request, monkeypatch):
 @pytest.fixture
 def four(monkeypatch):
     monkeypatch.setattr(threads, "thread_count", lambda: 4)
+    monkeypatch.setattr(threads._blas, "spins_until", 0.0)
 
 
 def numbers_of(pieces):
@@ -173,11 +175,11 @@ def test_threads_change_no_bit_of_a_result(name, monkeypatch, rng):
     arrays = [rng.standard_normal(shape).astype("float32") for shape in SHAPES.values()]
     exe = compile(passlab.parse(f"def @main({params}) {{ {SHARED[name]} }}"))
     helpers = []
-    for module in (threads, depthwise, pool, stacked):
-        monkeypatch.setattr(module, "thread_count", lambda: 1)
+    for module in (threads, depthwise, pool):
+        monkeypatch.setattr(module, "free_threads", lambda: 1)
     expected = VirtualMachine(exe).run(*arrays)
-    for module in (threads, depthwise, pool):  # not `stacked`, whose blocks are larger then: so would be sums of BLAS
-        monkeypatch.setattr(module, "thread_count", lambda: 4)
+    for module in (threads, depthwise, pool):
+        monkeypatch.setattr(module, "free_threads", lambda: 4)
     monkeypatch.setattr(threads, "WORTH", 64)
     monkeypatch.setattr(elementwise_tail, "BLOCK", 1000)
     monkeypatch.setattr(pool, "_SLAB_BYTES", 1000)
@@ -186,6 +188,35 @@ def test_threads_change_no_bit_of_a_result(name, monkeypatch, rng):
     for _ in range(5):
         np.testing.assert_array_equal(VirtualMachine(exe).run(*arrays), expected)
     assert max(helpers) > 1, "no thread was asked to help"
+
+
+@pytest.mark.parametrize(
+    ("processors", "most", "free"), [(2, 2, 1), (4, 2, 2), (3, 3, 2), (16, 16, 8), (16, 8, 8), (16, 10, 8), (1, 1, 1)]
+)
+def test_few_threads_help_while_those_of_blas_spin(processors, most, free, monkeypatch):
+    monkeypatch.setattr(threads, "thread_count", lambda: most)
+    monkeypatch.setattr(threads, "_processors", lambda: processors)
+    monkeypatch.setattr(threads, "_blas_spins", lambda: True)
+    monkeypatch.setattr(threads._blas, "spins_until", 0.0)
+    now = [100.0]
+    monkeypatch.setattr(threads, "perf_counter", lambda: now[0])
+    multiply(np.ones((8, 64), "float32"), np.ones((64, 64), "float32"))  # too small to be shared
+    assert threads.free_threads() == most
+    multiply(np.ones((128, 64), "float32"), np.ones((64, 64), "float32"))
+    assert threads.free_threads() == free
+    now[0] += threads.SPIN + 1e-3
+    assert threads.free_threads() == most
+
+
+def test_a_helper_is_not_asked_beside_the_threads_of_blas(monkeypatch):
+    monkeypatch.setattr(threads, "thread_count", lambda: 2)
+    monkeypatch.setattr(threads, "_processors", lambda: 2)
+    monkeypatch.setattr(threads._blas, "spins_until", float("inf"))
+    asked = []
+    monkeypatch.setattr(threads, "work_together", lambda job, most: (asked.append(most), job()))
+    assert numbers_of(3) == [0, 1, 2]
+    threads.share_range(lambda first, end: None, 100, 1000 * threads.WORTH)
+    assert asked == [1]
 
 
 @pytest.mark.skipif(np.lib.NumpyVersion(np.__version__) < "2.0.0", reason="NumPy keeps it for each thread")

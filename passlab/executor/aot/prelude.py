@@ -46,6 +46,15 @@ def thread_count() -> int:
     return 1
 
 
+def free_threads() -> int:
+    """Return 1: work is not shared between threads."""
+    return 1
+
+
+def note_product(multiplications: int) -> None:
+    """Ignore it: no other threads wait for those of BLAS."""
+
+
 class Attributes:
     """The attributes of one call of an operator."""
 

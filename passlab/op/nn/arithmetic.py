@@ -15,6 +15,7 @@ import numpy as np
 
 from passlab.ir.attrs import Attrs
 from passlab.op.dtypes import HALF_BYTES, Array, DType, array_dtype, is_float
+from passlab.op.nn.products import multiply
 
 BLAS = (np.dtype("float32"), np.dtype("float64"))
 _SMALL = tuple(np.dtype(d) for d in ("bool", "int8", "uint8", "int16", "uint16"))
@@ -86,9 +87,9 @@ def in_float_dtype(kernel: Callable[..., Any]) -> Callable[..., Any]:
 def matmul(a: Array, b: Array, dtype: np.dtype[Any], out: Array | None = None) -> Array:
     """Return the matrix product of `a` and `b` (NumPy's rules) summed and returned in `dtype`."""
     if a.dtype is b.dtype is dtype and dtype in BLAS:  # the common case needs no decision
-        return np.matmul(a, b, out=out)
+        return multiply(a, b, out=out)
     work = working_dtype(dtype, a.dtype, b.dtype)
     a, b = a.astype(work, copy=False), b.astype(work, copy=False)
     if work == dtype:
-        return np.matmul(a, b, out=out)
-    return wrap_result(np.matmul(a, b), dtype, out)
+        return multiply(a, b, out=out)
+    return wrap_result(multiply(a, b), dtype, out)

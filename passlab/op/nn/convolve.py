@@ -18,6 +18,7 @@ from numpy.lib.stride_tricks import as_strided
 from passlab.op.dtypes import Array
 from passlab.op.nn.arithmetic import result_array, working_dtype, wrap_result
 from passlab.op.nn.depthwise import depthwise
+from passlab.op.nn.products import multiply
 from passlab.op.nn.sliding import Window, pad_spatial, shifts
 from passlab.op.nn.stacked import convolve_stacked, suits_stacking
 from passlab.threads import share_range
@@ -90,13 +91,13 @@ def _pointwise(out: Array, x: Array, matrix: Any, groups: int, last: bool) -> No
     """Convolve with a 1x1 window: the data is already the matrix of patches."""
     if last:
         if groups == 1:
-            np.matmul(x.reshape(-1, x.shape[-1]), matrix[0], out=out.reshape(-1, out.shape[-1]))
+            multiply(x.reshape(-1, x.shape[-1]), matrix[0], out=out.reshape(-1, out.shape[-1]))
             return
         data = x.reshape(-1, groups, x.shape[-1] // groups).transpose(1, 0, 2)
-        np.matmul(data, matrix, out=out.reshape(-1, groups, out.shape[-1] // groups).transpose(1, 0, 2))
+        multiply(data, matrix, out=out.reshape(-1, groups, out.shape[-1] // groups).transpose(1, 0, 2))
         return
     n, c, o = x.shape[0], x.shape[1], out.shape[1]
-    np.matmul(matrix, x.reshape(n, groups, c // groups, -1), out=out.reshape(n, groups, o // groups, -1))
+    multiply(matrix, x.reshape(n, groups, c // groups, -1), out=out.reshape(n, groups, o // groups, -1))
 
 
 def _blocks(samples: int, rows: int, row_bytes: int, channels: int) -> list[tuple[int, int, int, int]]:
@@ -129,7 +130,7 @@ def _columns_first(out: Array, x: Array, matrix: Any, window: Window, groups: in
         block = scratch[: math.prod(shape)].reshape(shape)
         _copy_patches(block, patches[(*leading, slice(r0, r1))])
         factor = block.reshape(n1 - n0, groups, -1, (r1 - r0) * rest)
-        np.matmul(matrix, factor, out=result[n0:n1, :, :, r0 * rest : r1 * rest])
+        multiply(matrix, factor, out=result[n0:n1, :, :, r0 * rest : r1 * rest])
 
 
 def _copy_patches(block: Any, patches: Any) -> None:
@@ -189,7 +190,7 @@ def _columns_last(out: Array, x: Array, matrix: Any, window: Window, groups: int
         block = scratch[: math.prod(shape)].reshape(shape)
         np.copyto(block, patches[:, n0:n1, r0:r1])
         result = out[n0:n1, r0:r1].reshape(-1, groups, out.shape[-1] // groups).transpose(1, 0, 2)
-        np.matmul(block.reshape(groups, -1, inner), matrix, out=result)
+        multiply(block.reshape(groups, -1, inner), matrix, out=result)
 
 
 def _scratch_of_size(scratch: Any, count: int) -> Array:
@@ -238,7 +239,7 @@ def _add_products(out: Any, x: Array, w: Array, window: Window, kernel: tuple[in
     for i, o in itertools.product(range(0, n, depth), range(0, group_outputs, step)):
         weight = w[:, :, o : o + step]
         factor = weight.reshape(groups, weight.shape[1], -1).transpose(0, 2, 1)
-        columns = np.matmul(factor, x[i : i + depth]).reshape(-1, groups, weight.shape[2], taps, *size)
+        columns = multiply(factor, x[i : i + depth]).reshape(-1, groups, weight.shape[2], taps, *size)
         _add_taps(out[i : i + depth, :, o : o + step], columns, [position for _, position in tap_positions])
 
 

@@ -21,7 +21,7 @@ from numpy.lib.stride_tricks import as_strided
 
 from passlab.op.dtypes import Array
 from passlab.op.nn.sliding import Window, pad_spatial, shifts
-from passlab.threads import share, thread_count
+from passlab.threads import free_threads, share
 
 # The sums of a block, their operands and the planes stay in the second-level cache.
 _BLOCK_BYTES = 768 << 10
@@ -78,7 +78,7 @@ def _by_planes(out: Array, x: Array, w: Array, window: Window, kernel: tuple[int
     plane_size = max(g.start + (g.count - 1) * g.step for g in groups) + length
     plane_size = max(plane_size, area)
     each = (math.prod(window.strides) * plane_size + 2 * length) * x.itemsize
-    step = max(1, min(channels, _BLOCK_BYTES // each, -(-channels // thread_count())))
+    step = max(1, min(channels, _BLOCK_BYTES // each, -(-channels // free_threads())))
     positions = list(_plane_slices(x.shape[2:], planes, window))
     starts = list(itertools.product(range(x.shape[0]), range(0, channels, step)))
 

@@ -24,7 +24,7 @@ from passlab.op.nn.arithmetic import cast_result, result_array
 from passlab.op.nn.windows import check_lengths, check_positive, on_axes, pad, split_padding, window_size
 from passlab.op.reduce import extremum
 from passlab.op.relations import tensor
-from passlab.threads import share, thread_count
+from passlab.threads import free_threads, share
 
 
 # ---------------------------------------------------------------- sliding windows
@@ -144,7 +144,7 @@ def _in_slabs(pool: Callable[..., Any], rank: int, name: str, attrs: Attrs, data
     length = data.shape[axis]
     step = max(_LONG_ROW if axis == data.ndim - 1 else 1, length * _SLAB_BYTES // max(data.nbytes, 1))
     if data.nbytes > _SLAB_BYTES:
-        step = min(step, -(-length // thread_count()))
+        step = min(step, -(-length // free_threads()))
     slabs = [(slice(None),) * axis + (slice(start, start + step),) for start in range(0, length, step)]
 
     def pool_slabs(numbers: Iterator[int]) -> None:

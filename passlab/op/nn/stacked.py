@@ -16,14 +16,15 @@ from typing import Any
 import numpy as np
 
 from passlab.op.dtypes import Array
+from passlab.op.nn.products import multiply
 from passlab.op.nn.sliding import Window
-from passlab.threads import share_range, thread_count
+from passlab.threads import share_range
 
 MAX_CHANNELS = 128  # of the output; with more, one product with all patches is as fast
 MIN_ROWS = 8  # of the output, for each row at its edges whose products are dropped
 MIN_INPUTS = 32  # in a row of the window
 MAX_TAPS = 4  # rows of the window: each is added to the result separately
-PRODUCT_BYTES = 512 << 10  # of the products of a block, for each thread, which are added up in the second-level cache
+PRODUCT_BYTES = 512 << 10  # of the products of a block, which are added up in the second-level cache
 
 
 def suits_stacking(out: Any, x: Any, window: Window, kernel: tuple[int, ...]) -> bool:
@@ -40,7 +41,7 @@ def convolve_stacked(out: Array, x: Array, w: Array, window: Window, kernel: tup
     matrix = _stack_weights(w, kernel)
     rest = math.prod(size[1:])
     total = size[0] + (kernel[0] - 1) * window.dilation[0]  # rows of data and padding
-    step = max(1, thread_count() * PRODUCT_BYTES // max(1, len(matrix) * rest * x.itemsize))
+    step = max(1, PRODUCT_BYTES // max(1, len(matrix) * rest * x.itemsize))
     step = -(-total // -(-total // step))  # blocks of nearly the same height
     columns = np.zeros((x.shape[1], *kernel[1:], step, *size[1:]), x.dtype)
     products = np.empty((len(matrix), step * rest), x.dtype)
@@ -49,7 +50,7 @@ def convolve_stacked(out: Array, x: Array, w: Array, window: Window, kernel: tup
         rows = min(step, total - r)
         _share_row_copies(columns, x[n], r, rows, window, kernel)
         data = columns.reshape(matrix.shape[1], -1)[:, : rows * rest]
-        product = np.matmul(matrix, data, out=products[:, : rows * rest])
+        product = multiply(matrix, data, out=products[:, : rows * rest])
         _add_rows(result[n], product.reshape(kernel[0], out.shape[1], -1), r, rows, window.dilation[0], rest)
 
 
