@@ -18,9 +18,9 @@ from passlab.op.nn.sliding import Window
 from passlab.threads import PIECES
 from passlab.vm.kernels.fused_product import Array
 from passlab.vm.kernels.numba_blocks import LANES, REGISTERS
-from passlab.vm.kernels.numba_images import by_tiles, by_windows, place_of, turn
+from passlab.vm.kernels.numba_images import MAXIMA, ROWS, SUMS, by_tiles, by_windows, place_of, turn
 from passlab.vm.kernels.numba_loops import DATA_BYTES
-from passlab.vm.kernels.numba_tiles import PLACES, WIDE
+from passlab.vm.kernels.numba_tiles import COLUMNS, PLACES, WIDE
 from passlab.vm.kernels.numba_waiting import share_pieces
 from passlab.vm.kernels.reused_memory import aligned
 
@@ -216,18 +216,28 @@ def windows(
     """
     channels, size = data[1], (shape[2], shape[3])
     reach = reach_of(window, kernel, (data[2], data[3]), size, copy=channels % LANES > 0)
-    taps = [(y * window.dilation[0], x * window.dilation[1]) for y in range(kernel[0]) for x in range(kernel[1])]
-    starts = np.array([(y * reach.wide + x) * channels for y, x in taps], np.int64)
+    kind = _kind_of(window, kernel[1], maximum_of)
+    columns = [0] if kind == ROWS else [x * window.dilation[1] for x in range(kernel[1])]
+    rows_below = [y * window.dilation[0] * reach.wide for y in range(kernel[0])]
+    starts = np.array([(y + x) * channels for y in rows_below for x in columns], np.int64)
     many = group_of(size[1], WINDOWS)
     rows, _ = _cut(size, size[1], 4 * channels * reach.wide * reach.steps[0], False, 1, 0, threads)
-    numbers, filler, is_sum = reach.numbers(), np.float32(maximum_of or 0), maximum_of is None
+    numbers, filler = reach.numbers(), np.float32(maximum_of or 0)
 
     def run(x: Array, factors: Any, offsets: Any, floor: Any, other: Array | None, result: Array) -> None:
         ending = (offsets, floor, int(other is not None), result if other is None else other)
         cuts = (many, rows, filler)
-        share_pieces(lambda c: by_windows(x, numbers, starts, is_sum, (*cuts, c), factors, ending, result), threads)
+        share_pieces(lambda c: by_windows(x, numbers, starts, kind, (*cuts, c), factors, ending, result), threads)
 
     return run
+
+
+def _kind_of(window: Window, columns: int, maximum_of: float | None) -> int:
+    """Return how windows are computed; see `numba_images`."""
+    if maximum_of is not None:
+        return MAXIMA
+    is_row = columns == COLUMNS and window.dilation[1] == 1 and window.strides[1] <= 2
+    return ROWS if is_row and REGISTERS == 16 else SUMS
 
 
 def pack_windows(weight: Array) -> Array:

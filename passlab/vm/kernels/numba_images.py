@@ -21,9 +21,15 @@ from passlab.vm.kernels.numba_tiles import (
     alone_1,
     alone_2,
     alone_3,
+    apart_1,
+    apart_4,
+    apart_7,
     maxima_1,
     maxima_4,
     maxima_7,
+    near_1,
+    near_4,
+    near_7,
     pair_0,
     pair_1,
     pair_2,
@@ -35,10 +41,11 @@ from passlab.vm.kernels.numba_tiles import (
 
 # Numba keeps machine code beside this file for as long as the file stays as it is. It does not look at the files of
 # the instructions: a test compares this sum over them.
-INSTRUCTIONS = 4251404048
+INSTRUCTIONS = 3618545117
 STRETCH = 1024  # places that are joined as one piece
 TOGETHER = 8  # channels that are turned together: more would displace each other from the nearest cache
 SAME_LINES = 4096  # bytes
+MAXIMA, SUMS, ROWS = range(3)  # kinds of windows; the last are sums whose rows are read at once
 
 
 def _place_of(image: Any) -> Any:  # pragma: no cover
@@ -120,9 +127,9 @@ def _tile_of(many: int, pair: bool, data: Any, ending: Any) -> None:  # pragma: 
         alone_3(data, ending)
 
 
-def _window_of(many: int, is_sum: bool, data: Any, ending: Any) -> None:  # pragma: no cover
+def _window_of(many: int, kind: int, data: Any, ending: Any) -> None:  # pragma: no cover
     """Compute `many` windows over a vector of channels each; see `numba_tiles`."""
-    if is_sum:
+    if kind == SUMS:
         if many == 7:
             sums_7(data, ending)
         elif many == 4:
@@ -137,7 +144,24 @@ def _window_of(many: int, is_sum: bool, data: Any, ending: Any) -> None:  # prag
         maxima_1(data, ending)
 
 
-tile_of, window_of = njit(_tile_of), njit(_window_of)
+def _row_window_of(many: int, stride: int, data: Any, ending: Any) -> None:  # pragma: no cover
+    """Compute `many` windows of neighbouring columns over a vector of channels each; see `numba_tiles`."""
+    if stride == 1:
+        if many == 7:
+            near_7(data, ending)
+        elif many == 4:
+            near_4(data, ending)
+        else:
+            near_1(data, ending)
+    elif many == 7:
+        apart_7(data, ending)
+    elif many == 4:
+        apart_4(data, ending)
+    else:
+        apart_1(data, ending)
+
+
+tile_of, window_of, row_window_of = njit(_tile_of), njit(_window_of), njit(_row_window_of)
 
 
 def _edge_of(width: int, many: int, less: int) -> Any:  # pragma: no cover
@@ -310,30 +334,37 @@ def _by_tiles(
 
 
 def _rows_of(
-    seen: Any, is_sum: bool, channels: int, data: Any, starts: Any, weights: Any, ends: Any
+    seen: Any, kind: int, channels: int, data: Any, starts: Any, weights: Any, ends: Any
 ) -> None:  # pragma: no cover
     """Compute windows over each channel of some rows, `many` windows of a row at a time."""
     many, rows, width, row_bytes, across = seen
     bias, floor, adds, other, target = ends
-    at, taps, step, factors = starts.ctypes.data, starts.size, across * channels, weights.ctypes.data
+    at, runs, step, factors = starts.ctypes.data, starts.size, across * channels, weights.ctypes.data
+    block = np.uintp(4 * weights.shape[1] * LANES)
     for y in range(rows):
         for first in range(0, width, many):
             i = min(first, width - many)
             source, place = data + np.uintp(y * row_bytes + 4 * i * step), np.uintp(4 * (y * width + i) * channels)
             for b in range(weights.shape[0]):
                 o = np.uintp(4 * b * LANES)
-                x, w, more, to = source + o, factors + o * np.uintp(taps), other + place + o, target + place + o
+                x, w, more, to = source + o, factors + np.uintp(b) * block, other + place + o, target + place + o
                 ending = (bias + o, floor, adds, more, more, to, to, channels, channels - b * LANES)
-                window_of(many, is_sum, (x, x, step, at, taps, 1, w), ending)
+                if kind == ROWS:
+                    row_window_of(many, across, (x, x, channels, at, runs, 1, w), ending)
+                else:
+                    window_of(many, kind, (x, x, step, at, runs, 1, w), ending)
 
 
 rows_of = njit(_rows_of)
 
 
 def _by_windows(
-    x: Any, window: Any, starts: Any, is_sum: bool, cuts: Any, weights: Any, ending: Any, out: Any
+    x: Any, window: Any, starts: Any, kind: int, cuts: Any, weights: Any, ending: Any, out: Any
 ) -> None:  # pragma: no cover
-    """Write sums with weights (blocks of channels, taps, LANES), or maxima, over windows of each channel."""
+    """Write sums with weights (blocks of channels, taps, LANES), or maxima, over windows of each channel.
+
+    `starts` are the distances of taps; if `kind` is ROWS, those of the rows of a window.
+    """
     down, across, top, left, padded, beyond, wide = window
     many, rows, padding, counter = cuts
     bias, floor, adds, other = ending
@@ -356,7 +387,7 @@ def _by_windows(
         at = np.uintp(4 * (n * height + begin) * width * channels)
         seen = (many, end - begin, width, row_bytes, across)
         ends = (bias.ctypes.data, floor, adds, other.ctypes.data + at, out.ctypes.data + at)
-        rows_of(seen, is_sum, channels, data, starts, weights, ends)
+        rows_of(seen, kind, channels, data, starts, weights, ends)
 
 
 def _join(

@@ -247,8 +247,66 @@ def _maxima(builder: Any, data: list[Any], factor: Any, parts: list[Any], vector
     return results
 
 
+# ---------------------------------------------------------------- windows of neighbouring columns
+def _row_tile(places: int, taps: int, stride: int) -> Any:
+    """Return the function (data, ending) of windows over a vector of channels, each of rows of so many neighbours.
+
+    `data` are as in `_tile`, but runs are the rows of a window, and the distance is that of neighbouring columns.
+    """
+
+    def tile(context: Any, data: Any, ending: Any) -> Any:
+        return types.void(_DATA, _ENDING), lambda context, builder, signature, args: _emit_rows(
+            context, builder, args, (places, taps, stride)
+        )
+
+    return extending.intrinsic(tile)
+
+
+def _emit_rows(context: Any, builder: Any, args: Any, shape: tuple[int, int, int]) -> Any:
+    data, ending = (cgutils.unpack_tuple(builder, a) for a in args)
+    first, _, step, starts, runs, _, weights = data
+    places, taps, _ = shape
+    base, weights = (builder.inttoptr(a, FLOAT_POINTER) for a in (first, weights))
+    starts = builder.inttoptr(starts, ir.PointerType(I64))
+    _call_in(builder, (1, places, 1), ending)
+    before, loop, end = builder.block, builder.append_basic_block("row"), builder.append_basic_block("end")
+    builder.branch(loop)
+    builder.position_at_end(loop)
+    empty = [ir.Constant(VECTOR, [0.0] * LANES)] * places
+    run, factors, *totals = loop_variables(builder, before, [constant(0), weights, *empty])
+    source = builder.gep(base, [builder.load(builder.gep(starts, [run]))])
+    results = _row_of_columns(
+        builder, source, step, [load_vector(builder, factors, t) for t in range(taps)], totals, shape
+    )
+    next_run = builder.add(run, constant(1))
+    close_loop([run, factors, *totals], [next_run, builder.gep(factors, [constant(taps * LANES)]), *results], loop)
+    builder.cbranch(builder.icmp_signed("<", next_run, runs), loop, end)
+    builder.position_at_end(end)
+    _finish(builder, results, (1, places, 1), ending)
+    return context.get_dummy_value()
+
+
+def _row_of_columns(
+    builder: Any, source: Any, step: Any, factors: list[Any], totals: list[Any], shape: tuple[int, int, int]
+) -> list[Any]:
+    """Return the sums with the products of a row: each column is read once, for all windows that it lies in."""
+    (places, taps, stride), results, add = shape, list(totals), multiply_add(builder.module)
+    for column in range((places - 1) * stride + taps):
+        value = load_vector(builder, source, 0)
+        source = builder.gep(source, [step])
+        for t in range(taps):
+            place, rest = divmod(column - t, stride)
+            if rest == 0 and 0 <= place < places:
+                results[place] = builder.call(add, [value, factors[t], results[place]])
+    return results
+
+
 (pair_0, pair_1, pair_2, pair_3), (alone_0, alone_1, alone_2, alone_3) = (
     [_tile(groups, places, 2, _numbers) for places in PLACES] for groups in (2, 1)
 )
 sums_7, sums_4, sums_1 = (_tile(1, places, 1, _vectors) for places in (7, 4, 1))
 maxima_7, maxima_4, maxima_1 = (_tile(1, places, 1, _maxima, float("-inf")) for places in (7, 4, 1))
+# The usual windows of channels have three columns. There are as many registers as a row of three and its sums need.
+COLUMNS = 3
+near_7, near_4, near_1 = (_row_tile(places, COLUMNS, 1) for places in (7, 4, 1))
+apart_7, apart_4, apart_1 = (_row_tile(places, COLUMNS, 2) for places in (7, 4, 1))
