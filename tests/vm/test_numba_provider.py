@@ -317,6 +317,24 @@ def test_the_sums_of_a_tile_fit_into_the_registers():
     assert BLOCK_ROWS * PANEL // LANES + PANEL // LANES + number <= REGISTERS
 
 
+def test_tiles_for_sixteen_registers_fill_rows_of_any_length():
+    """No place is computed twice; tiles for 32 registers are larger, and the last one of a row may overlap."""
+    pytest.importorskip("numba")
+    from passlab.vm.kernels import numba_channels
+    from passlab.vm.kernels.numba_images import _edge_of
+    from passlab.vm.kernels.numba_tiles import PLACES
+
+    for width in range(1, 100):
+        many, less = numba_channels.groups_of(width)
+        edge = _edge_of(width, many, less)
+        if numba_channels.REGISTERS == 16:
+            assert many in PLACES
+            assert less in PLACES
+            assert edge % many == 0 == (width - edge) % less
+        else:
+            assert (many, edge) == (less, width)
+
+
 class TestCompiledPooling:
     """What Numba compiles of pooling: planes of each channel, maxima or sums in registers."""
 
@@ -394,6 +412,22 @@ class TestChannelsLast:
         x = rng.standard_normal((2, 3, 23, 30)).astype("float32")
         result = run_on("numba", mod, params, x, memory_cfg=memory)
         close_sums(result, run_on("numpy", mod, params, x))
+
+    @pytest.mark.parametrize("memory", [None, "naive"])
+    def test_a_scale_behind_a_sum_is_part_of_its_kernel(self, memory, rng):
+        types = (
+            "%x: Tensor[(1, 8, 9, 9), float32], %y: Tensor[(1, 24, 9, 9), float32], %w: Tensor[(24, 8, 3, 3), float32]"
+        )
+        mod = passlab.parse(f"""def @main({types}, %a: Tensor[(24, 1, 1), float32]) {{
+            %0 = nn.conv2d(%x, %w, padding=[1, 1, 1, 1]) + %y; nn.relu(%0 * %a + %a) }}""")
+        shapes = {"w": (24, 8, 3, 3), "a": (24, 1, 1)}
+        params = {name: rng.standard_normal(shape).astype("float32") for name, shape in shapes.items()}
+        args = [rng.standard_normal(shape).astype("float32") for shape in ((1, 8, 9, 9), (1, 24, 9, 9))]
+        with passlab.transform.PassContext(opt_level=3):
+            machine = VirtualMachine(compile(mod, params=params), providers="numba", memory_cfg=memory)
+        kinds = [type(kernel).__name__ for kernel in machine.machine.exe.kernels]
+        assert kinds.count("ScaledKernel") == 1
+        close_sums(machine.run(*args), run_on("numpy", mod, params, *args))
 
     def test_images_are_joined_as_they_lie_in_memory(self, rng):
         from passlab.vm.kernels.numba_channels import is_last

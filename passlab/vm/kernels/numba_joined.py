@@ -16,7 +16,8 @@ import numpy as np
 
 from passlab.ir.expr import Call, Constant, Expr, Function, Tuple, Var
 from passlab.ir.op import op_name
-from passlab.vm.kernels.fused_product import CHANNELS, Array, is_float32, is_relu, shape_of, users_in
+from passlab.ir.walk import post_order
+from passlab.vm.kernels.fused_product import CHANNELS, Array, FusedProduct, is_float32, is_relu, shape_of, users_in
 from passlab.vm.kernels.numba_channels import is_last, last, write
 from passlab.vm.kernels.numba_convolution import threads_for
 from passlab.vm.kernels.numba_images import join
@@ -59,6 +60,20 @@ def joined_images(function: Function) -> Joined | None:
     if any(len(users.get(n, ())) > 1 for n in (node, *chain)):
         return None
     return _with_ends(parts, chain[::-1])
+
+
+def scaled_after(product: FusedProduct, function: Function) -> Joined | None:
+    """Return the scale, offset and ReLU that a function has besides a product; None for all other functions."""
+    chain, node, users = list[Call](), function.body, users_in(function)
+    while node is not product.last:
+        inner = [a for a in node.args if not _is_channels(a, node)] if isinstance(node, Call) else []
+        if len(inner) != 1 or not is_float32(node, inner[0]) or len(users.get(inner[0], ())) > 1:
+            return None
+        assert isinstance(node, Call)
+        chain.append(node)
+        (node,) = inner
+    calls = {n for n in post_order(function.body) if isinstance(n, Call)}
+    return _with_ends((product.last,), chain[::-1]) if calls == {*product.inside, product.last, *chain} else None
 
 
 def _with_ends(parts: tuple[Expr, ...], chain: list[Call]) -> Joined | None:

@@ -19,10 +19,19 @@ from passlab.ir.op import Op, is_op_call, op_name
 from passlab.ir.types import TensorType
 from passlab.ir.walk import post_order
 from passlab.vm.kernels.compiled_kernel import numpy_function
-from passlab.vm.kernels.fused_product import FusedProduct, fuse, is_float32, is_frozen, is_product, shape_of, users_in
-from passlab.vm.kernels.numba_convolution import convolution, flat_product, is_convolution, is_flat_product
+from passlab.vm.kernels.fused_product import (
+    CHANNELS,
+    FusedProduct,
+    fuse,
+    is_float32,
+    is_frozen,
+    is_product,
+    shape_of,
+    users_in,
+)
+from passlab.vm.kernels.numba_convolution import NARROW, convolution, flat_product, is_convolution, is_flat_product
 from passlab.vm.kernels.numba_elementwise import EXPRESSIONS, compiled_loop, find_compiled_tail
-from passlab.vm.kernels.numba_joined import Joined, are_last, joined_images, joiner
+from passlab.vm.kernels.numba_joined import IMAGE, Joined, are_last, joined_images, joiner, scaled_after
 from passlab.vm.kernels.numba_pooling import POOLS, fused_pooling, is_plain_pooling, is_pooling, pooling
 from passlab.vm.kernels.numba_products import (
     changing_product,
@@ -50,9 +59,12 @@ class NumbaProvider(Provider):
         kernel = CompiledOperatorsKernel(function)
         if kernel.shapes or kernel.scalar:
             return kernel
-        product = whole_product(function)
-        if product is not None:
+        product = first_product(function)
+        if product is not None and product.last is function.body:
             return ProductKernel(function, product)
+        scaled = scaled_after(product, function) if product is not None else None
+        if product is not None and scaled is not None and shape_of(function.body)[CHANNELS] >= NARROW:
+            return ScaledKernel(function, product, scaled)
         joined = joined_images(function)
         if joined is not None:
             return JoinKernel(function, joined)
@@ -176,6 +188,28 @@ class ProductKernel(WholeKernel):
         return run
 
 
+class ScaledKernel(ProductKernel):
+    """A convolution or pooling with its epilogue, whose channels are scaled afterwards, in place."""
+
+    def __init__(self, function: Function, product: FusedProduct, scaled: Joined) -> None:
+        super().__init__(function, product)
+        self.scaled = scaled
+
+    @cached_property
+    def _compute(self) -> Callable[[Sequence[Any], Any], Any]:
+        """The function of the parameters' values and of a result that may be None."""
+        compute, scale = super()._compute, joiner(self.scaled, shape_of(self.function.body))
+        factor, offset = self._getters(self.scaled.factor, self.scaled.offset)
+
+        def run(inputs: Sequence[Any], out: Any) -> Any:
+            image = compute(inputs, None)
+            if image is None:
+                return None
+            return scale([image], factor(inputs), offset(inputs), image if out is None else out)
+
+        return run
+
+
 class JoinKernel(WholeKernel):
     """Images joined along channels that are last in memory, with what follows."""
 
@@ -196,8 +230,8 @@ class JoinKernel(WholeKernel):
         return run
 
 
-def whole_product(function: Function) -> FusedProduct | None:
-    """Return the fused product that a whole function is, None if it has other calls."""
+def first_product(function: Function) -> FusedProduct | None:
+    """Return the fused product that a function of images begins with, or is; None if it has calls besides it."""
     calls = [n for n in post_order(function.body) if isinstance(n, Call)]
     users = users_in(function)
     if (
@@ -209,7 +243,13 @@ def whole_product(function: Function) -> FusedProduct | None:
     ):
         return None
     product = fuse(calls[0], users)
-    return product if product.last is function.body and len(product.inside) + 1 == len(calls) else None
+    is_whole = product.last is function.body and len(product.inside) + 1 == len(calls)
+    return product if is_whole or (product.last is not function.body and _is_image(function.body)) else None
+
+
+def _is_image(node: Expr) -> bool:
+    """Whether a node is a static image of float32."""
+    return is_float32(node) and len(shape_of(node)) == IMAGE
 
 
 def _getter(function: Function, node: Expr | None) -> Callable[[Sequence[Any]], Any]:
