@@ -10,7 +10,7 @@ from typing import TypeGuard
 
 from passlab.errors import Diagnostic, PassError
 from passlab.ir.expr import Call, Expr, Function, RefCreate, RefRead, RefWrite, Tuple, TupleGetItem
-from passlab.ir.op import Op, is_call_of
+from passlab.ir.op import Op
 from passlab.ir.walk import CHILDREN, post_order
 
 BEGIN, END = "annotation.compiler_begin", "annotation.compiler_end"
@@ -20,12 +20,12 @@ _MARKED = (Call, Tuple, TupleGetItem, RefCreate, RefRead, RefWrite)  # nodes tha
 
 def is_begin(expr: Expr) -> TypeGuard[Call]:
     """Return True for a mark at which a value enters a region."""
-    return is_call_of(expr, BEGIN)
+    return type(expr) is Call and type(expr.op) is Op and expr.op.name == BEGIN
 
 
 def is_end(expr: Expr) -> TypeGuard[Call]:
     """Return True for a mark at which a value leaves a region."""
-    return is_call_of(expr, END)
+    return type(expr) is Call and type(expr.op) is Op and expr.op.name == END
 
 
 def compiler_of(mark: Call) -> str:

@@ -15,6 +15,7 @@ from typing import Any, Protocol
 
 from passlab.ir.adt import Constructor
 from passlab.ir.expr import Expr, Function, GlobalVar, Let, Var, set_checked_type, set_type_dependency
+from passlab.ir.new_nodes import new_let, new_var
 from passlab.ir.span import Span
 from passlab.ir.types import FuncType, GlobalTypeVar, TensorType, Type, holds
 
@@ -26,6 +27,20 @@ class Dependency(Protocol):
 
     def covers(self, other: Any) -> bool:
         """Whether it has all that `other` has."""
+
+
+def kept_type(old: Expr, parts: tuple[Expr, ...], results: tuple[Expr, ...]) -> Type | None:
+    """Return the type that `keep_type` would set, None if there is none or if it depends on the module."""
+    ty = old._checked_type
+    if ty is None or old._type_dependency is not None:
+        return None
+    for i, now in enumerate(results):
+        if now is not parts[i]:
+            if now._checked_type is not parts[i]._checked_type or now._type_dependency is not None:
+                return None
+            if type(now) in _NAMES:
+                return None
+    return ty
 
 
 def keep_type(old: Expr, new: Expr, parts: Iterable[Expr], results: Iterable[Expr | None]) -> None:
@@ -75,10 +90,8 @@ def typed_var(name: str, ty: Type, span: Span | None = None, virtual_device: Any
     """Return a new variable annotated with a type; it stays untyped if its type depends on the definition of a data
     type.
     """
-    var = Var(name, ty, span, virtual_device)
-    if type(ty) is TensorType or not holds(ty, GlobalTypeVar):
-        set_checked_type(var, ty)
-    return var
+    is_final = type(ty) is TensorType or not holds(ty, GlobalTypeVar)
+    return new_var(name, ty, span, virtual_device, ty if is_final else None)
 
 
 def set_function_type(function: Function) -> None:
@@ -91,12 +104,13 @@ def set_function_type(function: Function) -> None:
 
 def typed_let(var: Var, value: Expr, body: Expr, span: Span | None = None) -> Let:
     """Return a let, with the type of its body if its parts are typed."""
-    let, ty = Let(var, value, body, span), body._checked_type
-    if ty is not None and var._checked_type is not None and var._checked_type is value._checked_type:
-        if var._type_dependency is value._type_dependency is body._type_dependency is None:
-            set_checked_type(let, ty)
-        else:
-            set_type(let, ty, (var, value, body))
+    ty = body._checked_type
+    if ty is None or var._checked_type is None or var._checked_type is not value._checked_type:
+        return new_let(var, value, body, span)
+    if var._type_dependency is value._type_dependency is body._type_dependency is None:
+        return new_let(var, value, body, span, ty)
+    let = new_let(var, value, body, span)
+    set_type(let, ty, (var, value, body))
     return let
 
 

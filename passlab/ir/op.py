@@ -291,6 +291,7 @@ class Op(Expr):
 
 _registry: dict[str, Op] = {}
 _loaded = False
+loaded_op: Callable[[str], Op | None] = _registry.get  # the operator of a name, None if it is not loaded yet
 
 
 def _load() -> None:

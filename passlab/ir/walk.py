@@ -30,8 +30,10 @@ from passlab.ir.expr import (
     TupleGetItem,
     Var,
     set_span,
+    unwrap,
 )
-from passlab.ir.kept_types import keep_type, typed_let
+from passlab.ir.kept_types import keep_type, kept_type, typed_let
+from passlab.ir.new_nodes import new_call, new_tuple
 from passlab.ir.node_errors import not_a_node_error
 from passlab.ir.op import Op
 from passlab.ir.span import Span
@@ -168,8 +170,8 @@ def _match_with(node: Match, parts: tuple[Expr, ...]) -> Match:
 
 # For each class with children: the node with other children, which are given in the order of `CHILDREN`.
 WITH_CHILDREN: dict[type, Callable[[Any, tuple[Any, ...]], Expr]] = {
-    Call: lambda n, parts: Call(parts[0], parts[1:], n.attrs, n._type_args, n.span),
-    Tuple: lambda n, parts: Tuple(parts, n.span),
+    Call: lambda n, parts: new_call(parts[0], parts[1:], n.attrs, n._type_args, n.span),
+    Tuple: lambda n, parts: new_tuple(parts, n.span),
     TupleGetItem: lambda n, parts: TupleGetItem(parts[0], n.index, n.span),
     Let: lambda n, parts: Let(parts[0], parts[1], parts[2], n.span),
     Function: lambda n, parts: n.with_fields(params=parts[:-1], body=parts[-1]),
@@ -184,19 +186,31 @@ WITH_CHILDREN: dict[type, Callable[[Any, tuple[Any, ...]], Expr]] = {
 def rebuild(expr: ExprT, new: Callable[[Expr], Expr]) -> ExprT:
     """Return `expr` with each child replaced by `new(child)`; the same object if nothing changed. Keeps the span."""
     parts = children(expr)
-    results = tuple(map(new, parts))
-    # Expressions are compared by identity, so comparing two tuples is one loop in C.
-    return expr if results == parts else cast(ExprT, WITH_CHILDREN[type(expr)](expr, results))
+    results: tuple[Any, ...] = tuple(map(new, parts))
+    if results == parts:  # expressions are compared by identity, so this is one loop in C
+        return expr
+    for part in results:
+        if not isinstance(part, Expr):
+            results = tuple(map(unwrap, results))
+            break
+    return cast(ExprT, WITH_CHILDREN[type(expr)](expr, results))
 
 
 def rebuild_typed(expr: ExprT, new: Callable[[Expr], Expr]) -> ExprT:
     """Return `expr` with each child replaced, as `rebuild` does, and with its type where no child changed its type."""
     parts = children(expr)
-    results = tuple(map(new, parts))
+    return cast(ExprT, with_children(expr, parts, tuple(map(new, parts))))
+
+
+def with_children(node: Expr, parts: tuple[Expr, ...], results: tuple[Expr, ...]) -> Expr:
+    """Return a node with `results` in place of its children `parts`, with its type where no child changed its type."""
     if results == parts:
-        return expr
-    result = cast(ExprT, WITH_CHILDREN[type(expr)](expr, results))
-    keep_type(expr, result, parts, results)
+        return node
+    ty = kept_type(node, parts, results)
+    if ty is not None and type(node) is Call:  # most nodes are calls
+        return new_call(results[0], results[1:], node.attrs, node._type_args, node.span, ty)
+    result = WITH_CHILDREN[type(node)](node, results)
+    keep_type(node, result, parts, results)
     return result
 
 
@@ -285,6 +299,7 @@ def rewrite(
     get = changed.get
     skipped = set[Expr]()
     replacements = list(changed)
+    changed.update({node: unwrap(value) for node, value in changed.items()})
 
     def enters(node: Expr) -> bool:
         assert enter is not None
@@ -305,16 +320,14 @@ def rewrite(
             continue
         post = pre
         if changed and not replaced.isdisjoint(parts := CHILDREN[kind](pre)):
-            results = tuple(map(get, parts, parts))
-            if results != parts:
-                post = WITH_CHILDREN[kind](pre, results)
-                keep_type(pre, post, parts, results)
+            post = with_children(pre, parts, tuple(map(get, parts, parts)))
         if rule is not None and (only is None or kind in only):
             result = rule(pre, post)
             if result is not post:
                 rule_name = name if isinstance(name, str) else name(pre)
                 if may_rewrite(rule_name):
                     if result is not pre:
+                        result = unwrap(result)
                         spans.give(result, pre.span)
                         changed[pre] = result
                         if observer is not None:

@@ -25,8 +25,9 @@ import numpy as np
 from passlab.errors import AttrsError, Diagnostic, NodeTypeError, did_you_mean
 from passlab.ir.attrs import REQUIRED, Attrs
 from passlab.ir.expr import Constant, Expr, Tuple, TupleGetItem
+from passlab.ir.new_nodes import new_op_call
 from passlab.ir.node_errors import not_a_node_error
-from passlab.ir.op import Op, OpCall, OpPattern, OpSpec, Precision, Relation, declare_op, find_op
+from passlab.ir.op import Op, OpCall, OpPattern, OpSpec, Precision, Relation, declare_op, loaded_op
 from passlab.ir.tuple_wrapper import TupleWrapper
 from passlab.op.copying import copy_into
 from passlab.op.dtypes import Array
@@ -161,7 +162,7 @@ def make_call(op: Op, args: Sequence[Any], values: dict[str, Any]) -> OpCall:
     spec = op.spec
     operands = tuple([arg if isinstance(arg, Expr) else as_expr(arg) for arg in args])
     if spec.attrs is not None:
-        return OpCall(op, operands, spec.attrs(**values))
+        return new_op_call(op, operands, spec.attrs(**values))
     if values:
         raise AttrsError(
             Diagnostic(f"`{spec.name}` has no attribute `{next(iter(values))}`", hint="it takes no attributes")
@@ -171,7 +172,13 @@ def make_call(op: Op, args: Sequence[Any], values: dict[str, Any]) -> OpCall:
 
 def call(name: str, *args: Any, **attrs: Any) -> OpCall:
     """Return a call of the operator `name` on `args` with attributes by name."""
-    return make_call(find_op(name) or Op.get(name), args, attrs)
+    op = loaded_op(name) or Op.get(name)
+    if attrs or op.spec.attrs is not None:
+        return make_call(op, args, attrs)
+    for arg in args:
+        if not isinstance(arg, Expr):
+            return make_call(op, args, attrs)
+    return new_op_call(op, args)
 
 
 class Dynamic:

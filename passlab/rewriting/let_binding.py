@@ -18,10 +18,13 @@ from passlab.ir.adt import Clause, Constructor
 from passlab.ir.expr import Call, Constant, Expr, ExprT, Function, GlobalVar, If, Let, Match, RefCreate, Var
 from passlab.ir.kept_types import keep_type, typed_let, typed_var
 from passlab.ir.module import IRModule
+from passlab.ir.new_nodes import new_var
 from passlab.ir.op import Op, find_op
-from passlab.ir.walk import CHILDREN, Scope, note_rewrite, post_order, rebuild, rebuild_typed
+from passlab.ir.walk import CHILDREN, WITH_CHILDREN, Scope, note_rewrite, post_order, with_children
 
 ATOMS = (Var, GlobalVar, Op, Constructor)
+_ATOMS = frozenset(ATOMS)
+_OPEN_SCOPES = frozenset((Let, Function, If, Match))
 Bindings = list[Any]  # (variable, value) pairs, and nested lists of them: the bindings of spliced scopes
 _NUMBERED = re.compile(r"x_(\d{1,9})\Z")
 
@@ -197,10 +200,14 @@ class BindingPlan:
                 self.order.append(item)
             elif item not in seen:
                 seen.add(item)
+                if kind in _ATOMS:
+                    self.order.append(item)
+                    continue
                 stack.append((item, None))
                 if kind is not Let:
-                    parts = evaluation_children(item)[::-1]
-                    stack.extend([(c, item) if type(c) is Constant else c for c in parts])
+                    for part in evaluation_children(item)[::-1]:
+                        if part not in seen:
+                            stack.append((part, item) if type(part) is Constant else part)
                     continue
                 stack.append(item.body)
                 value = _without_pins(item.value)
@@ -226,23 +233,32 @@ class BindingPlan:
 
     def _compute_scopes(self) -> None:
         """Set `scope`, `inner`, `block` and `crossing`, users before operands."""
-        scope, block = self.scope, self.block
+        scope = self.scope
         for node in reversed(self.order):
-            if type(node) is _Rebinding:
+            kind = type(node)
+            if kind in _ATOMS or kind is _Rebinding:
                 continue
-            for child, child_scope in self._scopes_of_children(node, scope[node]):
-                previous = scope.get(child)
-                if previous is None:
-                    scope[child] = child_scope
-                elif previous is not child_scope:
-                    scope[child] = previous.common(child_scope)
-                    if block[previous] is not block[child_scope]:
-                        self.crossing.add(child)
+            own = scope[node]
+            if kind in _OPEN_SCOPES:
+                for child, inner in self._scopes_of_children(node, own):
+                    self._use(child, inner)
+                continue
+            for child in evaluation_children(node):
+                if scope.setdefault(child, own) is not own:
+                    self._use(child, own)
+
+    def _use(self, node: Expr, scope: Scope) -> None:
+        """Record that a node is evaluated in a scope."""
+        previous = self.scope.setdefault(node, scope)
+        if previous is not scope:
+            self.scope[node] = previous.common(scope)
+            if self.block[previous] is not self.block[scope]:
+                self.crossing.add(node)
 
     def _scopes_of_children(self, node: Expr, scope: Scope) -> Iterable[tuple[Expr, Scope]]:
         """Return the children of a node in `scope` with the scopes in which it evaluates them."""
         kind = type(node)
-        if kind not in (Let, Function, If, Match):
+        if kind not in _OPEN_SCOPES:
             return [(child, scope) for child in evaluation_children(node)]
         parts = evaluation_children(node)
         inner = self.inner.get(node)
@@ -326,21 +342,29 @@ class _Binder:
 
     def _fresh_var(self, value: Expr) -> Var:
         if self.count < 0:
-            self.count = first_free_number(post_order(self.plan.function))
+            self.count = first_free_number(self._variables())
         self.count += 1
         name, ty = f"x_{self.count - 1}", value._checked_type
-        return typed_var(name, ty) if ty is not None and self.annotate else Var(name)
+        return typed_var(name, ty) if ty is not None and self.annotate else new_var(name)
+
+    def _variables(self) -> Iterable[Expr]:
+        """Return nodes of the function, all variables among them: the plan lists those that nothing inside binds."""
+        function, order = self.plan.function, self.plan.order
+        return post_order(function) if _OPEN_SCOPES & set(map(type, order)) else (*function.params, *order)
 
     def _push(self, scope: Scope, var: Var, value: Expr) -> None:
         target = self.plan.block[scope] if self.flatten else scope
-        self.bindings.setdefault(target, []).append((var, value))
+        bindings = self.bindings.get(target)
+        if bindings is None:
+            bindings = self.bindings[target] = []
+        bindings.append((var, value))
 
     def _close(self, scope: Scope, body: Expr) -> Expr:
         return flat_lets(self.bindings.pop(scope, []), self._new(body))
 
     def _bind_node(self, node: Expr) -> Expr:
         """Return what replaces a node in its users: its variable, or the rebuilt node."""
-        if type(node) in ATOMS:
+        if type(node) in _ATOMS:
             return node
         body = pin(node) if self.devices else None
         if body is not None:
@@ -352,7 +376,9 @@ class _Binder:
         if type(node) is Let and self.flatten:
             value = self._new(node.body)
         else:
-            value = self._pin(self._rebuild(node), self.devices.get(node))
+            value = self._rebuild(node)
+            if self.devices:
+                value = self._pin(value, self.devices.get(node))
         var = var or self._fresh_var(value)
         self._push(plan.scope[node], var, value)
         note_rewrite(node, var)
@@ -372,7 +398,11 @@ class _Binder:
             return self._rebuild_let(node)
         inner = self.plan.inner.get(node)
         if inner is None:
-            return rebuild_typed(node, self._new) if self.annotate else rebuild(node, self._new)
+            parts, get = CHILDREN[type(node)](node), self.result.get
+            results = tuple(map(get, parts, parts))
+            if self.annotate or results == parts:
+                return with_children(node, parts, results)
+            return WITH_CHILDREN[type(node)](node, results)
         return self.with_type(node, self._rebuild_block(node, inner))
 
     def with_type(self, node: Expr, result: ExprT) -> ExprT:

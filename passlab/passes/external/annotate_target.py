@@ -31,9 +31,10 @@ from passlab.errors import Diagnostic, PassTypeError
 from passlab.ir.expr import Call, Expr, Function, If, Let, Match, RefCreate, RefRead, RefWrite, Tuple, TupleGetItem, Var
 from passlab.ir.kept_types import set_type
 from passlab.ir.module import IRModule
+from passlab.ir.new_nodes import new_call
 from passlab.ir.op import Op, op_name
 from passlab.ir.types import RefType, TensorType, TupleType, Type
-from passlab.ir.walk import CHILDREN, rebuild_typed, rewrite
+from passlab.ir.walk import CHILDREN, rebuild_typed, rewrite, with_children
 from passlab.op import make
 from passlab.transform.base import FunctionPass
 from passlab.transform.context import PassContext
@@ -62,7 +63,7 @@ class AnnotateTarget(FunctionPass):
         if func.is_primitive or "Composite" in func.attrs:
             return func
         annotation = _Annotation(_target_names(self.targets), self.include_non_call_ops)
-        return rewrite(func, annotation.rule, enter=enter)
+        return rewrite(func, annotation.rule, enter=enter, only=(Call, *_USERS_OF_RESULTS))
 
 
 def _target_names(targets: Any) -> list[str]:
@@ -77,9 +78,12 @@ def _target_names(targets: Any) -> list[str]:
 def compiler_for(call: Call, targets: Sequence[str]) -> str:
     """Return the first target that supports a call, or "default"."""
     if type(call.op) is Op:
-        traits = call.op.spec.extra
-        supports = ((t, traits.get(f"target.{t}")) for t in targets)
-        return next((t for t, predicate in supports if predicate is not None and predicate(call)), DEFAULT)
+        facts = call.op.spec.extra
+        for target in targets if facts else ():
+            predicate = facts.get(f"target.{target}")
+            if predicate is not None and predicate(call):
+                return target
+        return DEFAULT
     if type(call.op) is Function:
         owner, dot, _ = str(call.op.attrs.get("Composite", "")).partition(".")
         return owner if dot and owner in targets else DEFAULT
@@ -103,10 +107,12 @@ class _Annotation:
     def _mark_use(self, mark: str, expr: Expr, compiler: str) -> Call:
         """Return a new mark around an expression; all marks share one attributes object."""
         first = self.marks.get((mark, compiler))
-        result: Call = Call(first.op, (expr,), first.attrs) if first else make(mark, expr, compiler=compiler)
-        self.marks.setdefault((mark, compiler), result)
-        if expr._checked_type is not None:
-            set_type(result, expr._checked_type, (result.op, expr))
+        if first is None:
+            first = self.marks[mark, compiler] = make(mark, expr, compiler=compiler)
+        if expr._checked_type is None or expr._type_dependency is None:
+            return new_call(first.op, (expr,), first.attrs, ty=expr._checked_type)
+        result = new_call(first.op, (expr,), first.attrs)
+        set_type(result, expr._checked_type, (expr,))
         return result
 
     def rule(self, pre: Expr, post: Expr) -> Expr:
@@ -124,8 +130,10 @@ class _Annotation:
         Results of a match without arms stay, too: a mark around them would hide their type.
         """
         parts = node.args if type(node) is Call else CHILDREN[type(node)](node)
-        types = {node.checked_type, *[part.checked_type for part in parts]}
-        return all(map(states_type, parts)) and all(map(self._holds_tensors, types))
+        for part in (node, *parts):
+            if type(part._checked_type) is not TensorType and not self._holds_tensors(part.checked_type):
+                return False
+        return all(map(states_type, parts))
 
     def _holds_tensors(self, ty: Type) -> bool:
         result = self.tensors.get(ty)
@@ -154,7 +162,9 @@ class _Annotation:
     def _assign(self, node: Expr, compiler: str) -> Expr:
         """Return a call, tuple or projection assigned to a compiler, with marks around its arguments."""
         callee = node.op if type(node) is Call else None
-        result = rebuild_typed(node, lambda part: part if part is callee else self._begin(part, compiler))
+        parts = CHILDREN[type(node)](node)
+        marked = tuple([part if part is callee else self._begin(part, compiler) for part in parts])
+        result = with_children(node, parts, marked)
         self.compiler[result] = compiler
         return result
 

@@ -20,7 +20,7 @@ from passlab.ir.kept_types import keep_type, set_function_type, set_type, typed_
 from passlab.ir.module import IRModule
 from passlab.ir.op import Op
 from passlab.ir.types import FuncType, TupleType, Type, TypeVar, holds, map_type, rebuild_type, type_nodes
-from passlab.ir.walk import children, let_chain, note_rewrite, post_order, rebuild, rebuild_typed
+from passlab.ir.walk import children, let_chain, note_rewrite, post_order, rebuild, rebuild_typed, with_children
 from passlab.rewriting.fresh_copy import fresh_copy
 from passlab.rewriting.let_binding import bind_in_scopes, evaluation_children, in_normal_form
 from passlab.transform.base import is_optimizable
@@ -320,7 +320,9 @@ class _Style:
             return fresh_copy(value) if value.is_primitive else self._function(value)
         if type(value) is Call:
             types = () if type(value.op) is Op else [self._convert_type(t) for t in value.type_args]
-            parts = value.op if type(value.op) is not Var else self._new(value.op), *map(self._new, value.args)
+            parts = (value.op if type(value.op) is not Var else self._new(value.op), *map(self._new, value.args))
+            if not types and not value._type_args:
+                return with_children(value, (value.op, *value.args), parts)
             result = Call(parts[0], parts[1:], value.attrs, types, value.span)
             if not types:
                 keep_type(value, result, children(value), parts)

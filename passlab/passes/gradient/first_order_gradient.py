@@ -22,9 +22,10 @@ import logging
 from collections.abc import Callable
 
 from passlab.errors import Diagnostic, DiagnosticError
-from passlab.ir.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem, Var, set_checked_type
+from passlab.ir.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem, Var
 from passlab.ir.kept_types import typed_var
 from passlab.ir.module import IRModule
+from passlab.ir.new_nodes import new_call, new_op_call
 from passlab.ir.op import Op, OpCall, is_op_call
 from passlab.ir.types import TensorType, TupleType, Type
 from passlab.ir.variables import check_closed
@@ -42,7 +43,7 @@ _log = logging.getLogger("passlab.FirstOrderGradient")
 # Like Relay, bind the derivative of a tuple again after each of its projections. The derivative of a wider tuple is
 # bound once, after all projections: the program would otherwise grow quadratically in the fields.
 WIDE = 16
-_ALLOWED = (Var, Constant, Tuple, TupleGetItem, Call, Op)
+_ALLOWED = frozenset((Var, Constant, Tuple, TupleGetItem))  # beside calls of operators
 
 
 @standard_pass(opt_level=0, promise=None)
@@ -90,11 +91,15 @@ class _Gradient:
         self.known: dict[Expr, _Dual] = {}
         self.backward: list[Callable[[], None]] = []
         self.count = 0
+        self.add = Op.get("add")
 
     def gradient(self) -> Function:
         """Return the function that computes value and derivatives."""
-        function = beta_reduced(self.function)
-        order = [n for n in post_order(function.body) if type(n) is not Op]
+        function, order = self.function, post_order(self.function.body)
+        if Function in set(map(type, order)):
+            function = beta_reduced(function)
+            order = post_order(function.body)
+        order = [n for n in order if type(n) is not Op]
         self._check(function, order)
         args = [self._tensor(p, p.checked_type) for p in function.params]
         self.known.update(zip(function.params, args, strict=True))
@@ -115,18 +120,20 @@ class _Gradient:
         return gradient
 
     def _check(self, function: Function, order: list[Expr]) -> None:
-        check_closed(self.name, function)
+        if not {n for n in order if type(n) is Var}.issubset(function.params):
+            check_closed(self.name, function)
         findings = []
         if function.type_params:
             findings.append(
                 Diagnostic(f"{self.name} is generic; only functions of a fixed type have a gradient", function.span)
             )
         for node in order:
-            if type(node) not in _ALLOWED or (type(node) is Call and type(node.op) is not Op):
+            if type(node) is Call and type(node.op) is Op:
+                if node.op.spec.gradient is None:
+                    findings.append(without_gradient(node.op, node.span))
+            elif type(node) not in _ALLOWED:
                 kind = "call of something other than an operator" if type(node) is Call else type(node).__name__
                 findings.append(Diagnostic(f"{self.name} has no first-order gradient: it contains a {kind}", node.span))
-            elif is_op_call(node) and node.op.spec.gradient is None:
-                findings.append(without_gradient(node.op, node.span))
         if findings:
             raise DiagnosticError(*findings)
 
@@ -161,8 +168,7 @@ class _Gradient:
 
     def _call(self, call: OpCall, ty: Type) -> _Dual:
         args = [self.known[a] for a in call.args]
-        forward = call.with_fields(args=tuple([a.forward for a in args]))
-        set_checked_type(forward, ty)
+        forward = new_op_call(call.op, tuple([a.forward for a in args]), call.attrs, call._type_args, call.span, ty)
         result = self._tensor(forward, ty)
         gradient = call.op.spec.gradient
         assert gradient is not None
@@ -196,11 +202,11 @@ class _Gradient:
     def _sum(self, ty: Type, a: Expr, b: Expr) -> Expr:
         """Return the sum of two values of a type, field by field."""
         if type(ty) is TensorType:
-            return self._bind(make("add", a, b), ty)
+            return self._bind(new_call(self.add, (a, b)), ty)
         return fieldwise(
             [a, b],
             [ty],
-            lambda values, types: self._bind(make("add", *values), types[0]),
+            lambda values, types: self._bind(new_call(self.add, values), types[0]),
             lambda fields, values: self._bind(Tuple(fields), None),
             lambda value, i: self._bind(field_of(value, i), None),
         )
@@ -209,7 +215,7 @@ class _Gradient:
 def _fill(like: Expr, ty: Type, op: str) -> Expr:
     """Return zeros or ones of a type: `zeros_like` for a tensor, field by field for a tuple."""
     if type(ty) is TensorType:
-        return make(f"{op}_like", like)
+        return make("zeros_like" if op == "zeros" else "ones_like", like)
     return fieldwise([], [ty], lambda values, types: _by_shape(types[0], op))
 
 
