@@ -1,17 +1,36 @@
 """The types of nodes that a pass has just created, each computed from the types of its operands in one step.
 
 Enough for rewriting typed programs: operators by their relation, functions by their annotations, other nodes by their
-operands. Other types (of generic functions, data types, ...) come from inference or stay unknown.
+operands. Other types (of generic functions, data types, ...) come from inference or stay unknown. Calls of operators,
+tuples and projections on typed operands get their types, so that inference need not visit them.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from passlab.errors import PasslabError
 from passlab.ir.expr import Call, Constant, Expr, Function, If, Let, Match, RefCreate, RefRead, Tuple, TupleGetItem, Var
+from passlab.ir.kept_types import set_type
 from passlab.ir.op import Op
 from passlab.ir.types import FuncType, RefType, TensorType, TupleType, Type
 from passlab.ir.walk import CHILDREN
 from passlab.op.relations import KNOWN_INPUTS
+
+
+class _Agreement:
+    """A reporter that examines whether a relation derives the types that its inputs have."""
+
+    __slots__ = ("holds", "_types")
+
+    def __init__(self, types: Sequence[Type | None]) -> None:
+        self.holds = True
+        self._types = types
+
+    def assign(self, index: int, ty: Type) -> None:
+        """Compare a derived type with that of the input."""
+        if ty is not self._types[index]:
+            self.holds = False
 
 
 class NodeTypes:
@@ -26,6 +45,8 @@ class NodeTypes:
             return expr._checked_type
         if expr in self._computed:
             return self._computed[expr]
+        if type(expr) is Call and type(expr.op) is Op and (ty := self._set_operator_type(expr)) is not None:
+            return ty
         stack = [expr]
         while stack:
             node = stack[-1]
@@ -36,9 +57,30 @@ class NodeTypes:
             if pending:
                 stack += pending
                 continue
-            self._computed[node] = self._compute(node)
             stack.pop()
-        return self._computed[expr]
+            if not (type(node) is Call and type(node.op) is Op and self._set_operator_type(node)):
+                self._computed[node] = ty = self._compute(node)
+                if ty is not None and type(node) in (Tuple, TupleGetItem):
+                    set_type(node, ty, CHILDREN[type(node)](node))
+        return self._computed.get(expr, expr.checked_type_)
+
+    def _set_operator_type(self, call: Call) -> Type | None:
+        """Set the type of an operator's call to what inference would find, and return it; None if that is not known.
+
+        It is not known without the type of an operand, and if the relation would change one.
+        """
+        types = [arg._checked_type for arg in call.args]
+        spec, attrs = call.op.spec, call.attrs  # type: ignore[attr-defined]
+        if None in types or (attrs is None and spec.attrs is not None) or len(types) != len(spec.inputs):
+            return None
+        reporter = _Agreement(types)
+        try:
+            ty: Type | None = spec.relation(types, attrs, reporter)
+        except PasslabError:
+            return None
+        if ty is not None and reporter.holds:
+            set_type(call, ty, call.args)
+        return call._checked_type
 
     def set_type(self, expr: Expr, ty: Type | None) -> None:
         """Set the type of a new node, for callers that know it."""

@@ -27,15 +27,18 @@ from passlab.ir.expr import (
     Var,
     set_span,
 )
+from passlab.ir.kept_types import typed_let, typed_var
+from passlab.ir.new_nodes import new_call
 from passlab.ir.op import Op, Precision
 from passlab.ir.types import TensorType, TupleType, Type, map_type
-from passlab.ir.walk import CHILDREN, may_rewrite, note_rewrite, post_order, rebuild, result_of
+from passlab.ir.walk import LEAVES, may_rewrite, note_rewrite, post_order, rebuild, result_of
 from passlab.op import make
 from passlab.op.dtypes import array_dtype, float_info, is_float_name
 from passlab.rewriting.node_types import NodeTypes
 from passlab.rewriting.tuple_values import fieldwise
 
 _INPUTS = (Var, Constant)  # which may be cast
+_LEAVES = frozenset(LEAVES)
 _WITH_OUT_DTYPE = ("Conv", "DeformableConv", "Dense", "BatchMatmul")
 
 
@@ -48,6 +51,7 @@ class MixedPrecision:
         self.missing: dict[str, int] = {}
         self._name = ""  # the name of the rewrite of the current node
         self._casts: dict[tuple[Expr, str], Expr] = {}
+        self._changed_types: dict[Type, bool] = {}
         self._cast_types: dict[tuple[Type, str], Type] = {}
         self._result: dict[Expr, Expr] = {}
 
@@ -63,7 +67,7 @@ class MixedPrecision:
         if keep_result:
             self._closed.add(function)
         for node in order:
-            if CHILDREN[type(node)](node):
+            if type(node) not in _LEAVES:
                 self._name = ""
                 result = self._node(node)
                 if result is not node:
@@ -81,7 +85,7 @@ class MixedPrecision:
         """Give a let variable the current type of its value."""
         ty = self.types.of(self._new(let.value))
         if ty is not None and ty is not let.value.checked_type_:
-            self._result[let.var] = Var(let.var.name_hint, ty, let.var.span, let.var.virtual_device)
+            self._result[let.var] = typed_var(let.var.name_hint, ty, let.var.span, let.var.virtual_device)
 
     # ------------------------------------------------------------ nodes
     def _node(self, node: Expr) -> Expr:
@@ -98,7 +102,17 @@ class MixedPrecision:
             return node.with_fields(value=self._original(node.value))
         if type(node) is RefWrite:
             return node.with_fields(ref=self._new(node.ref), value=self._original(node.value))
+        if type(node) is Let:
+            return self._let(node)
         return rebuild(node, self._new)
+
+    def _let(self, let: Let) -> Expr:
+        get = self._result.get
+        var, value, body = get(let.var, let.var), get(let.value, let.value), get(let.body, let.body)
+        if value is let.value and body is let.body and var is let.var:
+            return let
+        assert isinstance(var, Var)
+        return typed_let(var, value, body, let.span)
 
     def _call(self, call: Call) -> Expr:
         """Call a function, constructor or variable with arguments of its original parameter types.
@@ -143,28 +157,31 @@ class MixedPrecision:
     # ------------------------------------------------------------ operators
     def _op_call(self, call: Call) -> Expr:
         category, accumulate, result = self._category(call)
-        args = [self._new(a) for a in call.args]
+        get = self._result.get
+        args = [get(a, a) for a in call.args]
         changes = [self._changes(self.types.of(a)) for a in args]
-        if category is Precision.FOLLOW:
-            short = all(change is False or type(a) in _INPUTS for a, change in zip(args, changes, strict=True))
-            category = Precision.ALWAYS if short else Precision.NEVER
+        if category is Precision.FOLLOW and not self._can_follow(args, changes):
+            category = Precision.NEVER
+        attrs = self._short_attrs(call, accumulate)
         self._name = f"{call.op.name} in {self.short}"  # type: ignore[attr-defined]
-        if category is Precision.NEVER or not self._may_shorten(any(changes), call, accumulate):
+        is_changed = any(changes) or attrs is not call.attrs  # by itself, not only in its arguments
+        if category is Precision.NEVER or (is_changed and not may_rewrite(self._name)):
             self._name = ""
             return self._with_args(call, [self._original(a) for a in call.args], call.attrs)
-        cast = [self._to_dtype(a, self.short) if change else a for a, change in zip(args, changes, strict=True)]
-        output = self._with_args(call, cast, self._short_attrs(call, accumulate))
+        if any(changes):
+            args = [self._to_dtype(a, self.short) if change else a for a, change in zip(args, changes, strict=True)]
+        output = self._with_args(call, args, attrs)
         return output if accumulate == result else self._to_dtype(output, result)
 
-    def _may_shorten(self, changes_args: bool, call: Call, accumulate: str) -> bool:
-        """Return whether a call may become short; permission is needed only if that changes the call."""
-        changes = changes_args or self._short_attrs(call, accumulate) is not call.attrs
-        return not changes or may_rewrite(self._name)
+    def _can_follow(self, args: list[Expr], changes: list[bool | None]) -> bool:
+        """Return whether all arguments are short already, or may be cast."""
+        return all(change is False or type(a) in _INPUTS for a, change in zip(args, changes, strict=True))
 
     def _with_args(self, call: Call, args: list[Expr], attrs: Any) -> Expr:
-        if attrs is call.attrs and tuple(args) == call.args:  # expressions are compared by identity
+        operands = tuple(args)
+        if attrs is call.attrs and operands == call.args:  # expressions are compared by identity
             return call
-        return Call(call.op, args, attrs, (), call.span)
+        return new_call(call.op, operands, attrs, (), call.span)
 
     def _category(self, call: Call) -> tuple[Precision, str, str]:
         """Return the category of a call, the dtype it accumulates in and the dtype of its result."""
@@ -200,7 +217,12 @@ class MixedPrecision:
 
     def _changes(self, ty: Type | None) -> bool | None:
         """Return whether a cast to the short dtype changes values of a type, None for an unknown type."""
-        return None if ty is None else self._with_dtype(ty, self.short) is not ty
+        if ty is None:
+            return None
+        changes = self._changed_types.get(ty)
+        if changes is None:
+            changes = self._changed_types[ty] = self._with_dtype(ty, self.short) is not ty
+        return changes
 
     # ------------------------------------------------------------ casts
     def _cast(self, expr: Expr, dtype: str, name: str) -> Expr:
