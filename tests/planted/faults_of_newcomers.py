@@ -145,7 +145,7 @@ NEWCOMERS = (
     # ------------------------------------------------------------ casts and precision
     Fault("squares of halves stay halves", "cast", _INFERENCE, "if array_dtype(ty.dtype).itemsize >= _WIDE:\n        return data, ty", "if True:\n        return data, ty",
           dataflow("tanh(nn.l2_normalize(multiply(%x, 200f16), eps=0.001f, axis=[1]))", "%x: Tensor[(3, 4), float16]"), "InferType, SimplifyInference", "SimplifyInference", "l2_normalize"),
-    Fault("whatever can be short makes all short", "cast", "passes/precision/mixed_precision.py", "short = all(change is False", "short = any(change is False",
+    Fault("whatever can be short makes all short", "cast", "passes/precision/mixed_precision.py", "return all(change is False", "return any(change is False",
           dataflow("multiply(nn.dense(%x, %w), exp(multiply(%y, 10f)))", "%x: Tensor[(4, 4), float32], %w: Tensor[(4, 4), float32], %y: Tensor[(4, 4), float32]"), _SHORT, "ToMixedPrecision", "add|float16"),
     Fault("a padding of any scale", "cast", "passes/precision/integer_rules.py", "value = quantized(value, target)\n    else:",
           "value = make(\"cast\", value, dtype=target.dtype)\n    else:",

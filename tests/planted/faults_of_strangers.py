@@ -139,7 +139,7 @@ STRANGERS = (
     # ------------------------------------------------------------ precision
     Fault("branches of two dtypes", "types", _MIXED, "equal = len({self.types.of(b) for b in results}) == 1", "equal = True",
           dataflow("%0 = nn.dense(%x, %w);\nif (%c) { nn.relu(%0) } else { exp(%x) }", "%x: Tensor[(4, 4), float32], %w: Tensor[(4, 4), float32], %c: bool"), _SHORT, "ToMixedPrecision", ""),
-    Fault("what is never short stays short", "cast", _MIXED, "[self._original(a) for a in call.args], call.attrs)\n        cast", "args, call.attrs)\n        cast",
+    Fault("what is never short stays short", "cast", _MIXED, "[self._original(a) for a in call.args], call.attrs)\n        if any", "args, call.attrs)\n        if any",
           dataflow("%0 = nn.dense(%x, %w);\nadd(log(exp(multiply(%0, 10f))), %y)", "%x: Tensor[(3, 4), float32], %w: Tensor[(4, 4), float32], %y: Tensor[(3, 4), float32]"), _SHORT, "ToMixedPrecision", ""),
     Fault("a cell that is written in short", "types", _MIXED, "ref=self._new(node.ref), value=self._original(node.value))", "ref=self._new(node.ref), value=self._new(node.value))",
           dataflow("let %r = ref(%x);\nlet %a = nn.dense(%x, %w);\nlet %u = ref_write(%r, %a);\ntanh(ref_read(%r))", "%x: Tensor[(4, 4), float32], %w: Tensor[(4, 4), float32]"), _SHORT, "ToMixedPrecision", ""),
