@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from passlab.errors import LimitError
+from passlab.ir.gc_pause import building
 from passlab.vm.executable import VMFunction
 from passlab.vm.instruction_spec import Flow
+from passlab.vm.isa import Instruction
 from passlab.vm.semantics import Environment, check_count
-from passlab.vm.steps import step_of
+from passlab.vm.steps import Step, step_of
+
+BATCH = 256  # instructions: at least so many are decoded together
+# The engines compare the flow for each instruction, and a plain integer compares faster than an enum's member.
+_NEXT = int(Flow.NEXT)
+Meter = Callable[[Instruction, Step], Step]  # makes a step pay for what its instruction allocates
 
 
 class Frame:
@@ -42,17 +49,43 @@ class DecodedCall:
         self.tail = is_tail(function, index)
 
 
-def decode_step(environment: Environment, function: VMFunction, index: int) -> tuple[int, Any]:
-    """Return the flow of an instruction, and its step, the target of its jump, or its decoded call."""
-    instruction = function.instructions[index]
-    # The engines compare it for each instruction, and a plain integer compares faster than an enum's member.
-    flow = int(instruction.spec.flow)
-    if not flow:  # Flow.NEXT
-        return flow, step_of(environment, instruction)
-    if flow == Flow.JUMP:
-        return flow, instruction.successors(index)[0]
-    work = DecodedCall(environment, function, index) if flow == Flow.CALL else step_of(environment, instruction, index)
-    return flow, work
+class DecodedFunction(dict[int, tuple[int, Any]]):
+    """The decoded instructions of a function by pc: the flow, and the step, the target of a jump or the decoded call.
+
+    Instructions are decoded when they are reached: of a long function a run may need few.
+    """
+
+    def __init__(self, environment: Environment, function: VMFunction, meter: Meter) -> None:
+        super().__init__()
+        self.environment = environment
+        self.function = function
+        self.meter = meter
+
+    def __missing__(self, pc: int) -> tuple[int, Any]:
+        """Decode the instruction and those behind it, as many as there are already, so batches are few and large."""
+        instructions, environment = self.function.instructions, self.environment
+        end = min(pc + max(BATCH, len(self)), len(instructions))
+        # `building` makes the garbage collector wait.
+        with building():
+            for index in range(pc, end):
+                instruction = instructions[index]
+                spec = instruction.spec
+                if spec.flow is not Flow.NEXT:
+                    self[index] = self._decode_control(index)
+                elif spec.allocates:
+                    self[index] = _NEXT, self.meter(instruction, step_of(environment, instruction))
+                else:
+                    self[index] = _NEXT, step_of(environment, instruction)
+        return self[pc]
+
+    def _decode_control(self, index: int) -> tuple[int, Any]:
+        instruction = self.function.instructions[index]
+        flow = int(instruction.spec.flow)
+        if flow == Flow.CALL:
+            return flow, DecodedCall(self.environment, self.function, index)
+        if flow == Flow.JUMP:
+            return flow, instruction.successors(index)[0]
+        return flow, step_of(self.environment, instruction, index)
 
 
 def enter_call(functions: Sequence[VMFunction], call: DecodedCall, registers: list[Any]) -> tuple[int, Sequence[Any]]:

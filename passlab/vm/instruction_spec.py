@@ -100,6 +100,11 @@ class InstructionSpec:
         return tuple(o for o in self.operands if not o.counts)
 
     @cached_property
+    def count(self) -> int:
+        """The number of stored operands."""
+        return len(self.stored)
+
+    @cached_property
     def lists(self) -> tuple[int, ...]:
         """The indices of lists among the stored operands."""
         return tuple(index for index, o in enumerate(self.stored) if o.many)
@@ -124,6 +129,11 @@ class InstructionSpec:
         """Whether another instruction of the function than the next, or none, may follow."""
         return bool(self.offsets) or self.flow in (Flow.RETURN, Flow.STOP)
 
+    @cached_property
+    def allocates(self) -> bool:
+        """Whether an instruction takes memory besides that of tensors, which are inside of storages."""
+        return self.effect in (Effect.STORAGE, Effect.OBJECT)
+
     @property
     def transfers_control(self) -> bool:
         """Whether control may go elsewhere than to the next instruction, also for the time of a call."""
@@ -144,6 +154,21 @@ class InstructionSpec:
     def by_name(self) -> Mapping[str, Operand]:
         """The stored operands by name."""
         return {o.name: o for o in self.stored}
+
+    @cached_property
+    def form(self) -> Callable[[Any], Any]:
+        """A function from an instruction to all that the text of its step depends on.
+
+        These are the lengths of its lists, the number of results of a kernel and, where it varies, the template.
+        """
+        lists, code = self.lists, self.code
+        if self.effect is Effect.KERNEL:
+            return lambda i: (i.outputs, *[len(i.operands[index]) for index in lists])
+        if not isinstance(code, str):
+            return lambda i: (code(i), *[len(i.operands[index]) for index in lists])
+        if len(lists) == 1:
+            return lambda i: len(i.operands[lists[0]])
+        return lambda i: tuple([len(i.operands[index]) for index in lists])
 
     @cached_property
     def step_makers(self) -> dict[Any, Any]:

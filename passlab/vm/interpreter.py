@@ -18,9 +18,8 @@ from passlab import limits
 from passlab.errors import Diagnostic, InterruptedRunError, LimitError, PasslabError, RunTypeError
 from passlab.evaluate.operators import failure
 from passlab.evaluate.values import Value
-from passlab.ir.gc_pause import building
 from passlab.ir.span import Span
-from passlab.vm.control import DecodedCall, Frame, decode_step, enter_call, too_deep
+from passlab.vm.control import DecodedCall, DecodedFunction, Frame, enter_call, too_deep
 from passlab.vm.executable import Executable
 from passlab.vm.instruction_spec import Flow
 from passlab.vm.isa import Instruction
@@ -50,7 +49,7 @@ class Machine:
         self.frames: list[Frame] = []
         self.result: Value = None
         self.executed = 0
-        self._code: dict[int, list[tuple[int, Any]]] = {}
+        self._code: dict[int, DecodedFunction] = {}
         self.state = State()
         self._engine: CompiledEngine | None = None
 
@@ -197,15 +196,12 @@ class Machine:
             self.executed += most - engine.state.left
             engine.clear()  # what a waiting generator holds would keep its arrays alive
 
-    def _code_of(self, func_index: int) -> list[tuple[int, Any]]:
+    def _code_of(self, func_index: int) -> DecodedFunction:
         code = self._code.get(func_index)
         if code is None:
-            function, environment = self.exe.functions[func_index], Environment(self.exe, self.allocator)
-            code = self._code[func_index] = []
-            with building():
-                for index, instruction in enumerate(function.instructions):
-                    flow, work = decode_step(environment, function, index)
-                    code.append((flow, self.state.meter(instruction, work)))
+            environment = Environment(self.exe, self.allocator)
+            code = DecodedFunction(environment, self.exe.functions[func_index], self.state.meter)
+            self._code[func_index] = code
         return code
 
     # ------------------------------------------------------------ frames

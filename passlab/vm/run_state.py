@@ -8,7 +8,7 @@ are counted before they are allocated.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -20,12 +20,12 @@ from passlab.vm.control import Frame
 from passlab.vm.instruction_spec import Effect
 from passlab.vm.isa import Instruction
 from passlab.vm.objects import Storage, VMClosure
+from passlab.vm.steps import Step
 
 LARGE = 1 << 16  # bytes: each tensor of at least this size is checked against the limits
 SHARE = 16
 OBJECT = 64  # bytes of an ADT value, a tuple or a closure without its fields
 FIELD = 120  # bytes of a field, with the 0-d array that it may hold
-Step = Callable[[list[Any]], None]
 
 
 class State:
@@ -62,9 +62,8 @@ class State:
         self.room = max(cap - live - needed, cap // SHARE)
 
     def meter(self, instruction: Instruction, step: Step) -> Step:
-        """Return a step that also pays for the allocation of its instruction; the step itself where there is none."""
-        effect = instruction.spec.effect
-        if effect is Effect.STORAGE:
+        """Return a step that also pays for what its instruction allocates: a storage or an object."""
+        if instruction.spec.effect is Effect.STORAGE:
             size = instruction.size
 
             def allocate_storage(r: list[Any]) -> None:
@@ -74,8 +73,6 @@ class State:
                 step(r)
 
             return allocate_storage
-        if effect is not Effect.OBJECT:
-            return step
         needed = object_bytes(instruction)
 
         def allocate_object(r: list[Any]) -> None:

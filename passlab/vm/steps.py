@@ -26,12 +26,7 @@ def step_of(environment: Environment, instruction: Instruction, index: int = 0) 
     arguments, for `RETURN` the result.
     """
     spec = instruction.spec
-    # The form is all that the text depends on: the lengths of lists and, where it varies, the template.
-    form: Any = None
-    if spec.lists or not isinstance(spec.code, str):
-        operands = instruction.operands
-        variant = instruction.outputs if spec.effect is Effect.KERNEL else instruction.code
-        form = (variant, *[len(operands[index]) for index in spec.lists])
+    form = spec.form(instruction)
     maker = spec.step_makers.get(form)
     if maker is None:
         maker = spec.step_makers[form] = _compile_step_maker(environment, instruction)

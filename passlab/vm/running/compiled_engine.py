@@ -15,7 +15,7 @@ from typing import Any
 from passlab import limits
 from passlab.errors import RunError
 from passlab.evaluate.values import Value
-from passlab.vm.control import Frame, enter_call, too_deep
+from passlab.vm.control import DecodedFunction, Frame, enter_call, too_deep
 from passlab.vm.executable import Executable
 from passlab.vm.generated_code import function_of
 from passlab.vm.instruction_spec import Flow
@@ -26,7 +26,7 @@ from passlab.vm.running.function_source import Call, FunctionSource, OutOfFuel
 
 LARGEST = 20_000  # instructions; compiling a longer function takes longer than interpreting it many times
 Activation = Generator[tuple[int, Sequence[Any]], Any, Any]  # yields calls and is sent their results
-Decoder = Callable[[int], list[tuple[int, Any]]]  # number of a function -> flow and work of each instruction
+Decoder = Callable[[int], DecodedFunction]  # by the number of a function
 
 
 class CompiledFunction:

@@ -319,10 +319,9 @@ class TracingMachine(Machine):
     def _traced_of(self, func_index: int) -> list[tuple[int, Any, Any]]:
         code = self._traced.get(func_index)
         if code is None:
-            instructions = self.exe.functions[func_index].instructions
+            instructions, decoded = self.exe.functions[func_index].instructions, self._code_of(func_index)
             code = self._traced[func_index] = [
-                _traced_step(flow, work, instruction)
-                for (flow, work), instruction in zip(self._code_of(func_index), instructions, strict=True)
+                _traced_step(*decoded[pc], instruction) for pc, instruction in enumerate(instructions)
             ]
         return code
 
