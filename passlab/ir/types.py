@@ -419,6 +419,8 @@ def tensor_types(ty: Type | None) -> list[TensorType]:
 
     Raises `LimitError` for more than `limits.tuple_fields`: a short program can share one tuple 2^60 times.
     """
+    if type(ty) is TensorType:
+        return [ty]
     types: list[TensorType] = []
     cap = limits.current().tuple_fields
     stack = [ty]

@@ -32,7 +32,8 @@ class FunctionFacts:
         stack: list[tuple[Expr, bool, int]] = [(function.body, True, 2)]  # 2: inside the loop that it may become
         while stack:
             at, last, depth = stack.pop()
-            self.nesting = max(self.nesting, depth)
+            if depth > self.nesting:
+                self.nesting = depth
             if isinstance(at, Let) and at.body is at.var:  # `let x = v; x` is v, so v is in tail position
                 stack.append((at.value, last, depth))
             elif isinstance(at, Let):

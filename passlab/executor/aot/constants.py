@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -37,19 +38,17 @@ class Constants:
     def array(self, value: Array) -> str:
         """Return the name of an array. Equal small arrays share one; large ones are compared by identity for speed."""
         # An id identifies an array only while it lives; `arrays` keeps the large ones.
-        key = (value.dtype.name, value.shape, value.tobytes() if value.size <= INLINE_ELEMENTS else id(value))
+        key = (value.dtype, value.shape, value.tobytes() if value.size <= INLINE_ELEMENTS else id(value))
         if key not in self.array_names:
             self.array_names[key] = self._define(value)
         return self.array_names[key]
 
     def _define(self, value: Array) -> str:
-        standard = not is_extended(value.dtype)
-        kind = value.dtype.type.__name__ if standard else f"ml_dtypes.{value.dtype.name}"
-        kind = f"np.{kind}" if standard else kind
+        dtype, kind, standard = _kind_of(value.dtype)
         self.needs_ml_dtypes |= not standard
         if value.ndim == 0:
             number = value.item() if standard else float(value)
-            name = self.names.make(f"{value.dtype.name}_{_identifier_of(repr(number))}")
+            name = self.names.make(f"{dtype}_{_identifier_of(repr(number))}")
             self.lines.append(f"{name} = {kind}({_element_text(number)})")
         elif value.size <= INLINE_ELEMENTS and standard:
             name = self.names.make(f"table_{len(self.array_names)}")
@@ -74,6 +73,14 @@ class Constants:
         if text not in self.records:
             self.records[text] = self.names.make(f"{hint}_attrs")
         return self.records[text]
+
+
+@cache
+def _kind_of(dtype: np.dtype[Any]) -> tuple[str, str, bool]:
+    """Return the name of a dtype, the text of its class, and whether it is NumPy's own."""
+    if is_extended(dtype):
+        return dtype.name, f"ml_dtypes.{dtype.name}", False
+    return dtype.name, f"np.{dtype.type.__name__}", True
 
 
 def _element_text(value: Any) -> str:

@@ -10,9 +10,10 @@ from collections.abc import Generator, Iterable
 from typing import Any
 
 from passlab.ir.adt import pattern_vars
-from passlab.ir.expr import Expr, Function, If, Let, Match, Var
+from passlab.ir.expr import Call, Expr, Function, If, Let, Match, Var
 from passlab.ir.trampoline import drive
 from passlab.ir.variables import free_vars
+from passlab.ir.walk import LEAVES
 
 Set = dict[Var, None]  # ordered, so that the text is the same in every run
 Work = Generator[Any, Set, Set]  # yields a generator for a part, is sent its free variables, returns its own
@@ -35,9 +36,9 @@ class DeepBlocks:
             if expr.body is expr.var:
                 expr = expr.value
                 continue
-            bound.append((expr.var, (yield self._value(expr.value, inner))))
+            bound.append((expr.var, _operand_vars(expr.value) or (yield self._value(expr.value, inner))))
             expr = expr.body
-        result: Set = yield self._value(expr, inner)
+        result: Set = _operand_vars(expr) or (yield self._value(expr, inner))
         for var, free in reversed(bound):
             result = _merge(result, free)
             result.pop(var, None)  # after the merge: a recursive function has its own variable free
@@ -51,7 +52,8 @@ class DeepBlocks:
         if isinstance(expr, Function):
             return _without((yield self._block(expr.body, depth + 1)), expr.params)
         if isinstance(expr, If):
-            result = _merge((yield self._block(expr.true_branch, depth + 1)), dict.fromkeys(free_vars(expr.cond)))
+            cond = _operand_vars(expr.cond) or dict.fromkeys(free_vars(expr.cond))
+            result = _merge((yield self._block(expr.true_branch, depth + 1)), cond)
             return _merge(result, (yield self._block(expr.false_branch, depth + 1)))
         if isinstance(expr, Match):
             result = dict.fromkeys(free_vars(expr.data))
@@ -60,6 +62,15 @@ class DeepBlocks:
                 result = _merge(result, _without(arm, pattern_vars(clause.lhs)))
             return result
         return dict.fromkeys(free_vars(expr))
+
+
+def _operand_vars(expr: Expr) -> Set | None:
+    """Return the free variables of a variable and of a call on variables and constants; None for any other value."""
+    if type(expr) is Var:
+        return {expr: None}
+    if type(expr) is not Call or any(type(part) not in LEAVES for part in (expr.op, *expr.args)):
+        return None
+    return {part: None for part in (expr.op, *expr.args) if type(part) is Var}
 
 
 def _merge(a: Set, b: Set) -> Set:

@@ -41,7 +41,7 @@ from passlab.ir.op import Op
 from passlab.ir.span import Span
 from passlab.ir.trampoline import drive
 from passlab.ir.variables import free_vars
-from passlab.ir.walk import children, post_order
+from passlab.ir.walk import LEAVES, children, post_order
 from passlab.vm.kernels.kernel_text import SHORT, operator_text
 from passlab.vm.kernels.numpy_emitter import wrap
 from passlab.vm.kernels.python_text import Names, width
@@ -60,9 +60,11 @@ class ProgramText:
         self.constants = Constants(names, library.reserve(prelude.Attributes))
         self.kernels = Kernels(names, self.constants, library)
         self.functions = {name: f for name, f in mod.items() if not f.is_primitive}
+        self.primitives = {name: f for name, f in mod.items() if f.is_primitive}
         self.calls = CallPlan(self.functions, DEEPEST)
         self.worklist: list[tuple[str, Function, str | None, Counter[Expr], dict[Expr, tuple[Var, ...]]]] = []
-        called = {n.name_hint for f in self.functions.values() for n in post_order(f) if isinstance(n, GlobalVar)}
+        self.uses = {name: _use_counts(f) for name, f in self.functions.items()}
+        called = {n.name_hint for uses in self.uses.values() for n in uses if type(n) is GlobalVar}
         # The checked entry replaces the plain function of that name, so calls inside the program need another name.
         self.globals = {n: entry if n == entry and n not in called else names.make(n) for n in self.functions}
         self.constructors: dict[Constructor, str] = {}
@@ -72,13 +74,14 @@ class ProgramText:
     def write(self) -> None:
         """Write all functions."""
         self.worklist = [
-            (self.globals[n], f, n, _use_counts(f), self._deep_blocks(n, f))
+            (self.globals[n], f, n, self.uses[n], self._deep_blocks(n, f))
             for n, f in reversed(self.functions.items())
         ]
         while self.worklist:  # grows: a block that is nested too deeply becomes a function of its own
             name, function, own, uses, deep_blocks = self.worklist.pop()
             text = FunctionText(self, Names(self.names), own, uses, deep_blocks)
-            drive(text.function(name, function, 0))
+            if (work := text.function(name, function, 0)) is not None:
+                drive(work)
             self.blocks.append("\n".join(text.lines) + "\n")
 
     def _deep_blocks(self, name: str, function: Function) -> dict[Expr, tuple[Var, ...]]:
@@ -128,8 +131,8 @@ class FunctionText:
             self.program.spans.setdefault(text, span)
 
     # ------------------------------------------------------------ functions
-    def function(self, name: str, function: Function, depth: int) -> Work:
-        """Write a definition."""
+    def function(self, name: str, function: Function, depth: int) -> Work | None:
+        """Write a definition. The parts that `block` leaves are the generator's."""
         params = [self.names.make(p.name_hint) for p in function.params]
         self.texts.update(zip(function.params, params, strict=True))
         outer = self.loop, self.pending
@@ -139,22 +142,46 @@ class FunctionText:
         if self.loop is not None:
             depth += 1
             self._line(depth, "while True:")
-        yield self.block(function.body, Sink(), depth + 1)
+        work = self.block(function.body, Sink(), depth + 1)
+        if work is not None:
+            return self._function_rest(work, *outer)
         self.loop, self.pending = outer
+        return None
+
+    def _function_rest(self, work: Work, loop: list[str] | None, pending: dict[Var, str]) -> Work:
+        yield work
+        self.loop, self.pending = loop, pending
 
     # ------------------------------------------------------------ blocks
-    def block(self, expr: Expr, sink: Sink, depth: int) -> Work:
+    # The writers of parts return None where they are done. Where blocks follow that may be nested to any depth, they
+    # return the generator that writes these: most parts are simple, and a generator for each would take longer.
+    def block(self, expr: Expr, sink: Sink, depth: int) -> Work | None:
         """Write the statements that compute an expression and store it in `sink`."""
         if depth > DEEPEST and isinstance(expr, (Let, If, Match)):
             self._outline(expr, sink, depth)
-            return
+            return None
+        expr, work = self._lets(expr, depth)
+        return self._finish(expr, sink, depth) if work is None else self._block_rest(work, expr, sink, depth)
+
+    def _block_rest(self, work: Work | None, expr: Expr, sink: Sink, depth: int) -> Work:
+        while work is not None:
+            yield work
+            expr, work = self._lets(expr, depth)
+        work = self._finish(expr, sink, depth)
+        if work is not None:
+            yield work
+
+    def _lets(self, expr: Expr, depth: int) -> tuple[Expr, Work | None]:
+        """Write lets up to the first whose value has work left; return the body of the last one, and that work."""
         while isinstance(expr, Let):
             if expr.body is expr.var:  # `let x = value; x` is the value
                 expr = expr.value
                 continue
-            yield self._bind(expr.var, expr.value, depth)
+            work = self._bind(expr.var, expr.value, depth)
             expr = expr.body
-        yield self._finish(expr, sink, depth)
+            if work is not None:
+                return expr, work
+        return expr, None
 
     def _outline(self, expr: Expr, sink: Sink, depth: int) -> None:
         """Replace a block that is nested too deeply by the call of a new function with its text."""
@@ -174,53 +201,62 @@ class FunctionText:
         """Return the name in the module of a definition of the prelude."""
         return self.program.library.value(getattr(prelude, name), name)
 
-    def _bind(self, var: Var, value: Expr, depth: int) -> Work:
+    def _bind(self, var: Var, value: Expr, depth: int) -> Work | None:
         if isinstance(value, Var) and value in self.pending:
             self.pending[var] = self.pending.pop(value)
             self.spans[var] = self.spans[value]
             if self.uses[var] > 1:  # a text that is inlined twice would be computed twice
                 self._flush(depth)
-            return
+            return None
         if isinstance(value, (Var, Constant, GlobalVar)):
             self.texts[var] = self._atom(value)
-            return
+            return None
         if isinstance(value, Function):
             self._flush(depth)
             self.texts[var] = name = self.names.make(var.name_hint)
-            yield self.function(name, value, depth)
-            return
+            return self.function(name, value, depth)
         if isinstance(value, (If, Match, Let)):
-            name = self.names.make(var.name_hint)
-            yield self._branches(value, Sink(name), depth)
-            self.texts[var] = name
-            return
+            return self._bind_branches(var, value, depth)
         text, movable = self._expression(value)
         if movable and self.uses[var] == 1 and width(text) <= SHORT:
             self.pending[var] = text
             self.spans[var] = value.span
-            return
+            return None
         if text.startswith("(yield "):  # an assignment needs no parentheses around it
             text = text[1:-1]
         self.texts[var] = name = self.names.make(var.name_hint)
         self._line(depth, f"{name} = {text}", value.span)
+        return None
 
-    def _finish(self, expr: Expr, sink: Sink, depth: int) -> Work:
+    def _bind_branches(self, var: Var, value: If | Match | Let, depth: int) -> Work:
+        name = self.names.make(var.name_hint)
+        yield self._branches(value, Sink(name), depth)
+        self.texts[var] = name
+
+    def _finish(self, expr: Expr, sink: Sink, depth: int) -> Work | None:
         if isinstance(expr, (If, Match)):
-            yield self._branches(expr, sink, depth)
-            return
+            return self._branches(expr, sink, depth)
         if isinstance(expr, Function):
-            self._flush(depth)
-            name = self.names.make("function")
-            yield self.function(name, expr, depth)
-            text = name
-        elif isinstance(expr, Call) and sink.variable is None and self._tail(expr, depth):
-            return
-        else:
-            text, _ = self._expression(expr)
+            return self._finish_function(expr, sink, depth)
+        if isinstance(expr, Call) and sink.variable is None and self._tail(expr, depth):
+            return None
+        text, _ = self._expression(expr)
         self._flush(depth)
         if text.startswith("(yield "):
             text = text[1:-1]
         span = expr.span if isinstance(expr, Call) else self.spans.get(expr)
+        self._store(text, sink, depth, span)
+        return None
+
+    def _finish_function(self, expr: Function, sink: Sink, depth: int) -> Work:
+        self._flush(depth)
+        name = self.names.make("function")
+        if (work := self.function(name, expr, depth)) is not None:
+            yield work
+        self._flush(depth)
+        self._store(name, sink, depth, self.spans.get(expr))
+
+    def _store(self, text: str, sink: Sink, depth: int, span: Span | None) -> None:
         self._line(depth, f"return {text}" if sink.variable is None else f"{sink.variable} = {text}", span)
 
     def _tail(self, call: Call, depth: int) -> bool:
@@ -248,20 +284,23 @@ class FunctionText:
         """Return True if Python calls the function directly, False if the driver does."""
         if not isinstance(callee, GlobalVar):
             return False
-        return callee.name_hint in self.program.calls.direct or self.program.mod[callee.name_hint].is_primitive
+        return callee.name_hint in self.program.calls.direct or callee.name_hint in self.program.primitives
 
     # ------------------------------------------------------------ control
     def _branches(self, expr: Expr, sink: Sink, depth: int) -> Work:
         if isinstance(expr, Let):
-            yield self.block(expr, sink, depth)
+            if (work := self.block(expr, sink, depth)) is not None:
+                yield work
             return
         if isinstance(expr, If):
             cond = self._atom(expr.cond)
             self._flush(depth)
             self._line(depth, f"if {cond}:")
-            yield self.block(expr.true_branch, sink, depth + 1)
+            if (work := self.block(expr.true_branch, sink, depth + 1)) is not None:
+                yield work
             self._line(depth, "else:")
-            yield self.block(expr.false_branch, sink, depth + 1)
+            if (work := self.block(expr.false_branch, sink, depth + 1)) is not None:
+                yield work
             return
         assert isinstance(expr, Match)
         data = self._atom(expr.data)
@@ -274,7 +313,8 @@ class FunctionText:
             pattern = self._pattern(clause.lhs)
             total = not isinstance(clause.lhs, (PatternConstructor, PatternTuple))
             self._line(depth + 1, f"case {pattern}:")
-            yield self.block(clause.rhs, sink, depth + 2)
+            if (work := self.block(clause.rhs, sink, depth + 2)) is not None:
+                yield work
         if not total:
             error = self._prelude_name("ProgramError")
             self._line(depth + 1, "case _:")
@@ -329,7 +369,7 @@ class FunctionText:
         name = self.program.globals.get(var.name_hint)
         if name is not None:
             return name
-        function = self.program.mod[var.name_hint]
+        function = self.program.primitives[var.name_hint]
         params = [f"p{i}" for i in range(len(function.params))]
         return f"(lambda {', '.join(params)}: {self.program.kernels.call(var.name_hint, function, params).text})"
 
@@ -358,8 +398,9 @@ class FunctionText:
             return self._operator(call, callee, args), True
         if isinstance(callee, Constructor):
             return f"{self.program.constructor(callee)}({', '.join(args)})", True
-        if isinstance(callee, GlobalVar) and self.program.mod[callee.name_hint].is_primitive:
-            return self.program.kernels.call(callee.name_hint, self.program.mod[callee.name_hint], args).text, True
+        primitive = self.program.primitives.get(callee.name_hint) if isinstance(callee, GlobalVar) else None
+        if primitive is not None:
+            return self.program.kernels.call(callee.name_hint, primitive, args).text, True
         text = f"{wrap(self._atom(callee))}({', '.join(args)})"
         return (text, False) if self._is_direct(callee) else (f"(yield {text})", False)
 
@@ -371,12 +412,16 @@ class FunctionText:
 
 
 def _use_counts(function: Function) -> Counter[Expr]:
-    """Return how often each variable is used."""
-    return Counter(n for e in post_order(function) for n in _operands(e) if isinstance(n, Var))
+    """Return how often each variable and global variable is used."""
+    counts: Counter[Expr] = Counter()
+    for node in post_order(function):
+        if type(node) not in LEAVES:
+            counts.update([part for part in _operands(node) if type(part) is Var or type(part) is GlobalVar])
+    return counts
 
 
 def _operands(node: Expr) -> Sequence[Expr]:
     """Return the children of a node without the variables that it binds."""
-    if isinstance(node, Let):
+    if type(node) is Let:
         return node.value, node.body
-    return (node.body,) if isinstance(node, Function) else tuple(children(node))
+    return (node.body,) if type(node) is Function else children(node)

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -30,8 +29,7 @@ LARGE = 1 << 13  # elements
 MANY = 9  # parts of a `split`: fewer are emitted as slices
 
 
-@dataclass(frozen=True)
-class PyExpr:
+class PyExpr(NamedTuple):
     """Python text; `atom` where it needs no parentheses; `fresh` where its array is new.
 
     `into(target)` is a statement that writes the result into an argument without other uses.
@@ -43,8 +41,7 @@ class PyExpr:
     into: Callable[[str], str] | None = None
 
 
-@dataclass(frozen=True)
-class EmitContext:
+class EmitContext(NamedTuple):
     """A call to emit: its arguments as text, the types of arguments and results; `scalar` names a constant."""
 
     call: Call
@@ -74,7 +71,9 @@ Emitter = Callable[[EmitContext], PyExpr | None]
 
 def wrap(text: str) -> str:
     """Return a text in parentheses, if it needs them before a method or operator."""
-    return text if text.replace("_", "").replace(".", "").isalnum() or _is_bracketed(text) else f"({text})"
+    if text.isidentifier() or text.replace("_", "").replace(".", "").isalnum() or _is_bracketed(text):
+        return text
+    return f"({text})"
 
 
 def _is_bracketed(text: str) -> bool:
@@ -226,10 +225,9 @@ def emit(call: Call, args: tuple[str, ...], scalar: Callable[[str, Any], str]) -
     `scalar(dtype, value)` returns the name of a constant.
     """
     op, results = call.op, tuple(tensor_types(call.checked_type_))
-    types = tuple(a.checked_type_ for a in call.args)
     if not isinstance(op, Op) or op.name not in EMITTERS or not results:
         return None
-    tensors = tuple(t for t in types if isinstance(t, TensorType))
-    if len(tensors) < len(types):
+    tensors = tuple([t for a in call.args if isinstance(t := a.checked_type_, TensorType)])
+    if len(tensors) < len(call.args):
         return None
     return EMITTERS[op.name](EmitContext(call, args, tensors, results, scalar))
