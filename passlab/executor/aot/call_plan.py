@@ -34,10 +34,11 @@ class FunctionFacts:
             at, last, depth = stack.pop()
             if depth > self.nesting:
                 self.nesting = depth
-            if isinstance(at, Let) and at.body is at.var:  # `let x = v; x` is v, so v is in tail position
-                stack.append((at.value, last, depth))
-            elif isinstance(at, Let):
-                stack += ((at.value, False, depth), (at.body, last, depth))
+            if type(at) is Let:
+                if at.body is at.var:  # `let x = v; x` is v, so v is in tail position
+                    stack.append((at.value, last, depth))
+                else:
+                    stack += ((at.value, False, depth), (at.body, last, depth))
             elif isinstance(at, If):
                 stack += ((at.true_branch, last, depth + 1), (at.false_branch, last, depth + 1))
             elif isinstance(at, Match):

@@ -25,6 +25,7 @@ from passlab.executor.aot.vendor import VendoredDefinitions
 from passlab.executor.value_form import value_form
 from passlab.ir.adt import constructor_numbers
 from passlab.ir.expr import Function
+from passlab.ir.gc_pause import building
 from passlab.ir.module import IRModule
 from passlab.ir.span import Span
 from passlab.ir.types import TensorType, TupleType, Type, fold_tuple
@@ -99,7 +100,9 @@ def python_source(mod: IRModule, params: Mapping[str, Any] | None = None, entry:
 
     Raises `VerifyError` for what cannot be written in Python: operators with a state, attributes that are expressions.
     """
-    return source_of(lower(mod, params, entry), entry)
+    # `building` makes the garbage collector wait: passes and writers create many small objects.
+    with building():
+        return source_of(lower(mod, params, entry), entry)
 
 
 def lower(mod: IRModule, params: Mapping[str, Any] | None = None, entry: str = "main") -> IRModule:
@@ -114,7 +117,8 @@ def lower(mod: IRModule, params: Mapping[str, Any] | None = None, entry: str = "
 
 def source_of(mod: IRModule, entry: str = "main") -> PythonSource:
     """Write a module that `lower` returned as Python. Raises `VerifyError` for programs that Python cannot express."""
-    return _ModuleWriter(mod, entry).source()
+    with building():
+        return _ModuleWriter(mod, entry).source()
 
 
 class _ModuleWriter:

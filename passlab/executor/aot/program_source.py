@@ -413,11 +413,8 @@ class FunctionText:
 
 def _use_counts(function: Function) -> Counter[Expr]:
     """Return how often each variable and global variable is used."""
-    counts: Counter[Expr] = Counter()
-    for node in post_order(function):
-        if type(node) not in LEAVES:
-            counts.update([part for part in _operands(node) if type(part) is Var or type(part) is GlobalVar])
-    return counts
+    inner = [node for node in post_order(function) if type(node) not in LEAVES]
+    return Counter([part for node in inner for part in _operands(node) if type(part) is Var or type(part) is GlobalVar])
 
 
 def _operands(node: Expr) -> Sequence[Expr]:
