@@ -11,7 +11,7 @@ from typing import Any
 
 from passlab.op.dtypes import array_dtype
 from passlab.vm.generated_code import function_of
-from passlab.vm.instruction_spec import Effect, Flow
+from passlab.vm.instruction_spec import Flow
 from passlab.vm.isa import Instruction
 from passlab.vm.semantics import NAMES, Emitter, Environment
 

@@ -74,14 +74,12 @@ class ProgramText:
     def write(self) -> None:
         """Write all functions."""
         self.worklist = [
-            (self.globals[n], f, n, self.uses[n], self._deep_blocks(n, f))
-            for n, f in reversed(self.functions.items())
+            (self.globals[n], f, n, self.uses[n], self._deep_blocks(n, f)) for n, f in reversed(self.functions.items())
         ]
         while self.worklist:  # grows: a block that is nested too deeply becomes a function of its own
             name, function, own, uses, deep_blocks = self.worklist.pop()
             text = FunctionText(self, Names(self.names), own, uses, deep_blocks)
-            if (work := text.function(name, function, 0)) is not None:
-                drive(work)
+            drive(text.function(name, function, 0))
             self.blocks.append("\n".join(text.lines) + "\n")
 
     def _deep_blocks(self, name: str, function: Function) -> dict[Expr, tuple[Var, ...]]:
@@ -131,8 +129,8 @@ class FunctionText:
             self.program.spans.setdefault(text, span)
 
     # ------------------------------------------------------------ functions
-    def function(self, name: str, function: Function, depth: int) -> Work | None:
-        """Write a definition. The parts that `block` leaves are the generator's."""
+    def function(self, name: str, function: Function, depth: int) -> Work:
+        """Write a definition."""
         params = [self.names.make(p.name_hint) for p in function.params]
         self.texts.update(zip(function.params, params, strict=True))
         outer = self.loop, self.pending
@@ -142,46 +140,41 @@ class FunctionText:
         if self.loop is not None:
             depth += 1
             self._line(depth, "while True:")
-        work = self.block(function.body, Sink(), depth + 1)
-        if work is not None:
-            return self._function_rest(work, *outer)
+        yield self.block(function.body, Sink(), depth + 1)
         self.loop, self.pending = outer
-        return None
-
-    def _function_rest(self, work: Work, loop: list[str] | None, pending: dict[Var, str]) -> Work:
-        yield work
-        self.loop, self.pending = loop, pending
 
     # ------------------------------------------------------------ blocks
-    # The writers of parts return None where they are done. Where blocks follow that may be nested to any depth, they
-    # return the generator that writes these: most parts are simple, and a generator for each would take longer.
-    def block(self, expr: Expr, sink: Sink, depth: int) -> Work | None:
+    def block(self, expr: Expr, sink: Sink, depth: int) -> Work:
         """Write the statements that compute an expression and store it in `sink`."""
+        rest = self.straight(expr, sink, depth)
+        while isinstance(rest, Let):
+            yield self._bind_block(rest.var, rest.value, depth)
+            rest = self.straight(rest.body, sink, depth)
+        if isinstance(rest, Function):
+            yield self._finish_function(rest, sink, depth)
+        elif rest is not None:
+            yield self._branches(rest, sink, depth)
+
+    def straight(self, expr: Expr, sink: Sink, depth: int) -> Expr | None:
+        """Write a block up to a part with blocks of its own, for which a generator is needed.
+
+        Return that part, or the let that binds it; None where nothing is left.
+        """
         if depth > DEEPEST and isinstance(expr, (Let, If, Match)):
             self._outline(expr, sink, depth)
             return None
-        expr, work = self._lets(expr, depth)
-        return self._finish(expr, sink, depth) if work is None else self._block_rest(work, expr, sink, depth)
-
-    def _block_rest(self, work: Work | None, expr: Expr, sink: Sink, depth: int) -> Work:
-        while work is not None:
-            yield work
-            expr, work = self._lets(expr, depth)
-        work = self._finish(expr, sink, depth)
-        if work is not None:
-            yield work
-
-    def _lets(self, expr: Expr, depth: int) -> tuple[Expr, Work | None]:
-        """Write lets up to the first whose value has work left; return the body of the last one, and that work."""
         while isinstance(expr, Let):
             if expr.body is expr.var:  # `let x = value; x` is the value
                 expr = expr.value
                 continue
-            work = self._bind(expr.var, expr.value, depth)
+            if isinstance(expr.value, (Function, If, Match, Let)):
+                return expr
+            self._bind(expr.var, expr.value, depth)
             expr = expr.body
-            if work is not None:
-                return expr, work
-        return expr, None
+        if isinstance(expr, (Function, If, Match)):
+            return expr
+        self._finish(expr, sink, depth)
+        return None
 
     def _outline(self, expr: Expr, sink: Sink, depth: int) -> None:
         """Replace a block that is nested too deeply by the call of a new function with its text."""
@@ -201,58 +194,49 @@ class FunctionText:
         """Return the name in the module of a definition of the prelude."""
         return self.program.library.value(getattr(prelude, name), name)
 
-    def _bind(self, var: Var, value: Expr, depth: int) -> Work | None:
+    def _bind(self, var: Var, value: Expr, depth: int) -> None:
         if isinstance(value, Var) and value in self.pending:
             self.pending[var] = self.pending.pop(value)
             self.spans[var] = self.spans[value]
             if self.uses[var] > 1:  # a text that is inlined twice would be computed twice
                 self._flush(depth)
-            return None
+            return
         if isinstance(value, (Var, Constant, GlobalVar)):
             self.texts[var] = self._atom(value)
-            return None
-        if isinstance(value, Function):
-            self._flush(depth)
-            self.texts[var] = name = self.names.make(var.name_hint)
-            return self.function(name, value, depth)
-        if isinstance(value, (If, Match, Let)):
-            return self._bind_branches(var, value, depth)
+            return
         text, movable = self._expression(value)
         if movable and self.uses[var] == 1 and width(text) <= SHORT:
             self.pending[var] = text
             self.spans[var] = value.span
-            return None
+            return
         if text.startswith("(yield "):  # an assignment needs no parentheses around it
             text = text[1:-1]
         self.texts[var] = name = self.names.make(var.name_hint)
         self._line(depth, f"{name} = {text}", value.span)
-        return None
 
-    def _bind_branches(self, var: Var, value: If | Match | Let, depth: int) -> Work:
+    def _bind_block(self, var: Var, value: Expr, depth: int) -> Work:
+        if isinstance(value, Function):
+            self._flush(depth)
+            self.texts[var] = name = self.names.make(var.name_hint)
+            yield self.function(name, value, depth)
+            return
         name = self.names.make(var.name_hint)
         yield self._branches(value, Sink(name), depth)
         self.texts[var] = name
 
-    def _finish(self, expr: Expr, sink: Sink, depth: int) -> Work | None:
-        if isinstance(expr, (If, Match)):
-            return self._branches(expr, sink, depth)
-        if isinstance(expr, Function):
-            return self._finish_function(expr, sink, depth)
+    def _finish(self, expr: Expr, sink: Sink, depth: int) -> None:
         if isinstance(expr, Call) and sink.variable is None and self._tail(expr, depth):
-            return None
+            return
         text, _ = self._expression(expr)
         self._flush(depth)
         if text.startswith("(yield "):
             text = text[1:-1]
-        span = expr.span if isinstance(expr, Call) else self.spans.get(expr)
-        self._store(text, sink, depth, span)
-        return None
+        self._store(text, sink, depth, expr.span if isinstance(expr, Call) else self.spans.get(expr))
 
     def _finish_function(self, expr: Function, sink: Sink, depth: int) -> Work:
         self._flush(depth)
         name = self.names.make("function")
-        if (work := self.function(name, expr, depth)) is not None:
-            yield work
+        yield self.function(name, expr, depth)
         self._flush(depth)
         self._store(name, sink, depth, self.spans.get(expr))
 
@@ -289,18 +273,17 @@ class FunctionText:
     # ------------------------------------------------------------ control
     def _branches(self, expr: Expr, sink: Sink, depth: int) -> Work:
         if isinstance(expr, Let):
-            if (work := self.block(expr, sink, depth)) is not None:
-                yield work
+            yield self.block(expr, sink, depth)
             return
         if isinstance(expr, If):
             cond = self._atom(expr.cond)
             self._flush(depth)
             self._line(depth, f"if {cond}:")
-            if (work := self.block(expr.true_branch, sink, depth + 1)) is not None:
-                yield work
+            if (rest := self.straight(expr.true_branch, sink, depth + 1)) is not None:
+                yield self.block(rest, sink, depth + 1)
             self._line(depth, "else:")
-            if (work := self.block(expr.false_branch, sink, depth + 1)) is not None:
-                yield work
+            if (rest := self.straight(expr.false_branch, sink, depth + 1)) is not None:
+                yield self.block(rest, sink, depth + 1)
             return
         assert isinstance(expr, Match)
         data = self._atom(expr.data)
@@ -313,8 +296,7 @@ class FunctionText:
             pattern = self._pattern(clause.lhs)
             total = not isinstance(clause.lhs, (PatternConstructor, PatternTuple))
             self._line(depth + 1, f"case {pattern}:")
-            if (work := self.block(clause.rhs, sink, depth + 2)) is not None:
-                yield work
+            yield self.block(clause.rhs, sink, depth + 2)
         if not total:
             error = self._prelude_name("ProgramError")
             self._line(depth + 1, "case _:")
@@ -398,8 +380,7 @@ class FunctionText:
             return self._operator(call, callee, args), True
         if isinstance(callee, Constructor):
             return f"{self.program.constructor(callee)}({', '.join(args)})", True
-        primitive = self.program.primitives.get(callee.name_hint) if isinstance(callee, GlobalVar) else None
-        if primitive is not None:
+        if isinstance(callee, GlobalVar) and (primitive := self.program.primitives.get(callee.name_hint)) is not None:
             return self.program.kernels.call(callee.name_hint, primitive, args).text, True
         text = f"{wrap(self._atom(callee))}({', '.join(args)})"
         return (text, False) if self._is_direct(callee) else (f"(yield {text})", False)

@@ -33,7 +33,7 @@ from passlab.ir.expr import (
     Var,
 )
 from passlab.ir.module import IRModule
-from passlab.ir.op import Op, OpCall
+from passlab.ir.op import OpCall, is_op_call
 from passlab.ir.trampoline import drive
 from passlab.ir.walk import children, post_order
 from passlab.vm.compiling.match_code import MatchCode, Work
@@ -174,7 +174,7 @@ class FunctionCode:
         # A loop, not one generator per let: in a long chain each generator would wait for its body.
         while True:
             rest = self.straight(expr)
-            if type(rest) is int:
+            if isinstance(rest, int):
                 return rest
             if type(rest) is not Let:
                 return (yield self._work(rest))
@@ -231,10 +231,10 @@ class FunctionCode:
 
     def _operands(self, expr: Expr) -> Sequence[Expr]:
         """Return the operands of an expression whose registers its instruction reads, in the order of evaluation."""
+        if is_op_call(expr):
+            find = _OPERANDS.get(expr.op.name)
+            return find(self, expr) if find is not None else expr.args[:1]
         if type(expr) is Call:
-            if type(expr.op) is Op:
-                find = _OPERANDS.get(expr.op.name)
-                return find(self, expr) if find is not None else expr.args[:1]
             # A closure that is called is a value and needs a register, too; it is the last operand.
             return expr.args if isinstance(expr.op, (GlobalVar, Constructor)) else (*expr.args, expr.op)
         if type(expr) is Tuple:
@@ -243,14 +243,14 @@ class FunctionCode:
 
     def _instruction(self, expr: Expr, operands: list[int]) -> int:
         """Emit the instruction of a simple expression; return the register of its value."""
-        if type(expr) is Call:
-            if type(expr.op) is not Op:
-                return self._call(expr, tuple(operands))
+        if is_op_call(expr):
             emit = _OPERATORS.get(expr.op.name)
             if emit is not None:
                 return emit(self, expr, operands)
             hint = "FuseOps and LowerTE put operators into kernels"
             raise _unsupported_error(f"the operator `{expr.op.name}` outside a kernel", expr, hint)
+        if type(expr) is Call:
+            return self._call(expr, tuple(operands))
         if type(expr) is Constant:
             return self.into(Opcode.LOAD_CONST, self.pool.constant(expr), 0, ..., node=expr)
         if type(expr) is GlobalVar:
@@ -357,14 +357,14 @@ class FunctionCode:
         # Both branches write this register: the phi node of SSA form as two moves.
         merged = self.register()
         result = self.straight(expr.true_branch)
-        if type(result) is not int:
+        if not isinstance(result, int):
             result = yield self._work(result)
         self.emit(Opcode.MOVE, result, merged, node=expr)
         leave = self.later()
         # Offsets count from the jump itself: 1 is the true branch; the false branch follows its last jump.
         self.code[test] = Instruction(Opcode.IF, cond, one, 1, len(self.code) - test, node=expr)
         result = self.straight(expr.false_branch)
-        if type(result) is not int:
+        if not isinstance(result, int):
             result = yield self._work(result)
         self.emit(Opcode.MOVE, result, merged, node=expr)
         self.code[leave] = Instruction(Opcode.GOTO, len(self.code) - leave, node=expr)
