@@ -7,6 +7,7 @@ rewrite that changed no value are found as well.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -88,8 +89,7 @@ class KnownResults:
         if id(array) in new.same:
             return new.same[id(array)][1]
         # A few elements spread over the array tell most arrays apart without a full comparison.
-        sample = np.linspace(0, array.size - 1, min(SAMPLE, array.size)).astype(np.int64)
-        group = array.shape, array.dtype, array.flat[sample].tobytes()
+        group = array.shape, array.dtype, array.flat[_sampled(array.size)].tobytes()
         if id(array) in self._old.same:
             representative = self._old.same[id(array)][1]
         else:
@@ -102,5 +102,13 @@ class KnownResults:
         return representative
 
 
+@lru_cache(maxsize=1024)
+def _sampled(size: int) -> Array:
+    """Return the indices of some elements, spread evenly."""
+    return np.linspace(0, size - 1, min(SAMPLE, size)).astype(np.int64)
+
+
 def _same_bits(a: Array, b: Array) -> bool:
-    return np.array_equal(np.ascontiguousarray(a).view(np.uint8), np.ascontiguousarray(b).view(np.uint8))
+    word = np.uint8 if a.nbytes % 8 else np.uint64  # whole words take a third less time than bytes
+    first, second = (np.ascontiguousarray(array).reshape(-1).view(word) for array in (a, b))
+    return np.array_equal(first, second)
