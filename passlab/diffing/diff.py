@@ -298,7 +298,7 @@ def count_operators(program: Any) -> Counter[str]:
 def short(value: Any, width: int = 60) -> str:
     """Return a value in a few words."""
     if isinstance(value, Constant):
-        return f"constant {value.tensor_type}" if value.data.ndim else f"constant {value.data}"
+        return f"constant {value.tensor_type}" if value.tensor_type.shape else f"constant {value.data}"
     if isinstance(value, Call):
         return f"{node_name(value)}(...)"
     text = str(value) if not isinstance(value, Expr) or is_carrier(value) else node_name(value)

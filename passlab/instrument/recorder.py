@@ -13,6 +13,7 @@ from typing import Any
 from passlab.instrument.base import PassInstrument
 from passlab.instrument.events import ContextOptions, Event
 from passlab.instrument.memory import MemoryMeter
+from passlab.instrument.released_arrays import release_replaced_arrays
 from passlab.ir.expr import Expr
 from passlab.ir.module import IRModule
 from passlab.transform.base import FunctionPass, ModulePass, PassRun, current_run
@@ -134,6 +135,7 @@ class EventRecorder(PassInstrument):
         event.status, event.error = ("ran", None) if error is None else ("failed", error)
         if self._rewrites and event.changed and not len(event.rewrites) and not isinstance(run.pass_, Sequential):
             _note_functions(event)
+        release_replaced_arrays(event)
         if run.diagnostics is not None:
             event.diagnostics = tuple(run.diagnostics.diagnostics)
         self._open.pop(run)  # last: an event that is open after its pass has ended was interrupted

@@ -8,7 +8,6 @@ a changed copy, with `with_fields`. Structural equality is in `equal`, traversal
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 from typing import TypeVar as TypingTypeVar
 
@@ -20,8 +19,10 @@ from passlab.ir.attrs import Attrs, DictAttrs, attribute
 from passlab.ir.dtypes import dtype_name
 from passlab.ir.immutable import draft_class
 from passlab.ir.node_errors import check_all, check_index, not_a_node_error
+from passlab.ir.released import Array, Released
 from passlab.ir.span import Span
 from passlab.ir.types import Immutable, TensorType, Type, TypeVar
+from passlab.ir.variable_id import Id
 from passlab.lazy import PRINTER, late
 
 if TYPE_CHECKING:
@@ -160,9 +161,9 @@ def _variables(values: Sequence[Var]) -> tuple[Var, ...]:
 class Constant(Expr):
     """A tensor known at compile time. `data` is a read-only NumPy array (a writable one is copied)."""
 
-    __slots__ = ("data",)
+    __slots__ = ("_data",)
     field_names = ("data",)
-    data: np.ndarray[Any, Any]
+    _data: Array | Released
 
     def __new__(cls, data: Any, span: Span | None = None) -> Constant:
         array = np.asarray(data)
@@ -171,27 +172,25 @@ class Constant(Expr):
             array.flags.writeable = False
         dtype_name(array.dtype)  # rejects object, string and complex arrays
         node: Constant = _new(cls._draft)
-        node.data = array
+        node._data = array
         node.span, node._checked_type, node._type_dependency = span, None, None
         node.__class__ = cls
         return node
 
     @property
+    def data(self) -> Array:
+        """The read-only array; one that was released is computed again, and kept."""
+        data = self._data
+        if isinstance(data, Released):
+            data = data.compute()
+            _set(self, "_data", data)
+        return data
+
+    @property
     def tensor_type(self) -> TensorType:
         """The type of the data."""
-        return TensorType(self.data.shape, self.data.dtype)
-
-
-@dataclass(frozen=True)
-class Id:
-    """The identity of a variable as Relay's `var.vid`; its only content is the name."""
-
-    name_hint: str
-    var: Any = field(default=None, compare=False, repr=False)
-
-    def same_as(self, other: object) -> bool:
-        """Whether the other is the identity of the same variable."""
-        return self is other or (isinstance(other, Id) and self.var is not None and self.var is other.var)
+        data = self._data
+        return data.type if isinstance(data, Released) else TensorType(data.shape, data.dtype)
 
 
 class Var(Expr):

@@ -17,6 +17,7 @@ from passlab.rewriting.constant_values import folded_call, without_on_device
 from passlab.rewriting.fresh_copy import with_type
 from passlab.rewriting.let_removal import LetAction, remove_lets
 
+FOLDED = "folded"  # the name of the rewrites
 SHAPES = frozenset({"shape_of", "vm.shape_of", "ndarray_size"})
 
 
@@ -44,7 +45,7 @@ def fold(expr: ExprT, fold_qnn: bool = False, mod: IRModule | None = None) -> Ex
             return _chosen_branch(post, bool(cond.data), pre.checked_type_)
         return post
 
-    return remove_lets(expr, choose, rule, outside_kernels, name="folded", order=order)
+    return remove_lets(expr, choose, rule, outside_kernels, name=FOLDED, order=order)
 
 
 def _starts_folding(node: Expr) -> bool:
