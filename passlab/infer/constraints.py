@@ -78,6 +78,14 @@ class ConstraintGenerator:
         for step in order:
             steps[type(step)](step)
 
+    def close(self) -> None:
+        """Break the cycles of references through the state.
+
+        They would keep the whole program before inference until the next search of the garbage collector.
+        """
+        self._steps.clear()
+        self.state.close()
+
     def _origins(self, *exprs: Expr) -> list[diagnose.Note]:
         return [note for expr in exprs for note in self.state.origin_notes(expr)]
 

@@ -168,6 +168,7 @@ def _infer(env: TypeEnv, roots: list[Expr] | list[Function], names: list[str]) -
     for name in names:
         env.set_signature(name, solution.final(state.signatures[name]))
     solution.write()
+    generator.close()
     return [solution.changed.get(root, root) for root in roots], []
 
 

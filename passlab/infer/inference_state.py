@@ -78,6 +78,11 @@ class InferenceState:
             self.types[node] = ty
         return ty
 
+    def close(self) -> None:
+        """Break the cycles of references through the objects that type calls."""
+        self.instantiate = None
+        del self.reporter
+
     def mentioned_names(self) -> tuple[set[str], set[str]]:
         """Return the names of the functions and of the data types that these types depend on."""
         written = {part.name_hint for part in self._kinds_checked if isinstance(part, GlobalTypeVar)}

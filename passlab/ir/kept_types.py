@@ -114,6 +114,22 @@ def typed_let(var: Var, value: Expr, body: Expr, span: Span | None = None) -> Le
     return let
 
 
+def let_of_typed(
+    var: Var, value: Expr, body: Expr, span: Span | None = None, dependency: Dependency | None = None
+) -> Let:
+    """Return a let with the type that `set_type` gives it: that of its body, if all parts are typed."""
+    ty = body._checked_type
+    if ty is None or var._checked_type is None or value._checked_type is None:
+        return new_let(var, value, body, span)
+    for part in (body, value, var):
+        other: Dependency | None = part._type_dependency
+        if other is not None and other is not dependency:
+            dependency = _wider(dependency, other)
+            if dependency is None:
+                return new_let(var, value, body, span)
+    return new_let(var, value, body, span, ty, dependency)
+
+
 def _wider(a: Dependency | None, b: Dependency) -> Dependency | None:
     """Return the dependency that covers the other, None if neither does."""
     if a is None or b.covers(a):

@@ -2,6 +2,7 @@
 
 They check nothing, and set the type of the node at once if it is known: a node costs half of what its class takes,
 which checks its parts because any caller may be wrong. Parts that a user's function returned go through the class.
+`dependency` is what the type depends on (see `kept_types`).
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ def new_call(
     type_args: tuple[Type, ...] = (),
     span: Span | None = None,
     ty: Type | None = None,
+    dependency: Any = None,
 ) -> Call:
     """Return a call, with a type if it is given."""
     node: Call = _new(_call)
@@ -37,7 +39,7 @@ def new_call(
     node.args = args
     node.attrs = attrs
     node._type_args = type_args
-    node.span, node._checked_type, node._type_dependency = span, ty, None
+    node.span, node._checked_type, node._type_dependency = span, ty, dependency
     node.__class__ = Call
     return node
 
@@ -64,13 +66,15 @@ def new_item(tuple_value: Expr, index: int, span: Span | None = None, ty: Type |
     return node
 
 
-def new_let(var: Var, value: Expr, body: Expr, span: Span | None = None, ty: Type | None = None) -> Let:
+def new_let(
+    var: Var, value: Expr, body: Expr, span: Span | None = None, ty: Type | None = None, dependency: Any = None
+) -> Let:
     """Return a let, with a type if it is given."""
     node: Let = _new(_let)
     node.var = var
     node.value = value
     node.body = body
-    node.span, node._checked_type, node._type_dependency = span, ty, None
+    node.span, node._checked_type, node._type_dependency = span, ty, dependency
     node.__class__ = Let
     return node
 
@@ -81,12 +85,13 @@ def new_var(
     span: Span | None = None,
     virtual_device: Any = None,
     ty: Type | None = None,
+    dependency: Any = None,
 ) -> Var:
     """Return a variable, with a type if it is given beside the annotation."""
     node: Var = _new(_var)
     node.name_hint = name_hint
     node.type_annotation = type_annotation
     node.virtual_device = virtual_device
-    node.span, node._checked_type, node._type_dependency = span, ty, None
+    node.span, node._checked_type, node._type_dependency = span, ty, dependency
     node.__class__ = Var
     return node

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import NamedTuple
 
-from passlab.ir.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem
+from passlab.ir.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem, Var
 from passlab.ir.op import Op
 from passlab.ir.walk import CHILDREN, post_order
 
@@ -30,6 +30,38 @@ def outline(function: Function) -> FunctionOutline | None:
     parameters as their annotations, and scalar constants as their bits. Types, operators and all other nodes are in
     the key as objects, which are compared by identity. Returns None if the value of an attribute cannot be hashed.
     """
+    return _outline_of_call(function) or _outline_of_graph(function)
+
+
+def _outline_of_call(function: Function) -> FunctionOutline | None:
+    """Return the key of a function of one call of parameters and at most one scalar constant; None for any other.
+
+    Most kernels of a program in A-normal form are such functions, and their key takes a third of the time.
+    """
+    params, body = function.params, function.body
+    if type(body) is not Call or type(body.op) is not Op:
+        return None
+    parts: list[Hashable] = []
+    constants = 0
+    for arg in body.args:
+        if type(arg) is Constant and arg.data.ndim == 0 and not constants:
+            parts.append((arg.data.dtype, arg.data.tobytes()))
+            constants = 1
+        elif type(arg) is Var and arg in params:
+            parts.append(params.index(arg))
+        else:
+            return None
+    own = (function.attrs, function.ret_type, function.type_params, function.virtual_device)
+    of_params = [(param.type_annotation, param.virtual_device) for param in params]
+    key = FunctionOutline(True, ("call", *own, body.op, body.attrs, *of_params, *parts))
+    try:
+        hash(key)
+    except TypeError:
+        return None
+    return key
+
+
+def _outline_of_graph(function: Function) -> FunctionOutline | None:
     params = function.params
     numbers: dict[Expr, int] = {param: number for number, param in enumerate(params)}
     records: list[Hashable] = [function.attrs, function.ret_type, function.type_params, function.virtual_device]

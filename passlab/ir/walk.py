@@ -89,6 +89,7 @@ def post_order(*roots: Expr, enter: Callable[[Expr], bool] | None = None, seen: 
     emit = order.append
     seen = set() if seen is None else seen
     mark_seen = seen.add
+    only_functions = enter is outside_kernels  # it holds for every other node, so it is called for functions only
     stack: list[Any] = [*reversed(roots)]  # nodes, and None as a mark after a node whose children follow
     push, pop = stack.append, stack.pop
     while stack:
@@ -100,7 +101,7 @@ def post_order(*roots: Expr, enter: Callable[[Expr], bool] | None = None, seen: 
             continue
         mark_seen(node)
         kind = type(node)
-        if kind in _LEAVES or (enter is not None and not enter(node)):
+        if kind in _LEAVES or (enter is not None and (kind is Function or not only_functions) and not enter(node)):
             emit(node)
             continue
         if kind is Let:  # most bindings are calls of variables, and so take no turn of this loop for their leaves
@@ -272,6 +273,11 @@ def note_rewrite(old: Expr, new: Expr, rule: str = "") -> None:
     observer = _observer.get()
     if observer is not None:
         observer(old, new, rule)
+
+
+def rewrite_observer() -> Observer | None:
+    """Return the current observer of rewrites: for passes that create so many nodes that `note_rewrite` would count."""
+    return _observer.get()
 
 
 def rewrite(

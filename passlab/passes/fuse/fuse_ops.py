@@ -27,12 +27,13 @@ from collections.abc import Sequence
 from passlab.analysis.fusion import FusionGraph, FusionGroups
 from passlab.analysis.state import Movability
 from passlab.ir.attrs import DictAttrs
-from passlab.ir.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem, Var, set_span
+from passlab.ir.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem, Var, set_checked_type, set_span
 from passlab.ir.kept_types import keep_type, set_function_type, set_type, typed_var
 from passlab.ir.module import IRModule
+from passlab.ir.new_nodes import new_call, new_var
 from passlab.ir.op import Trait, has_trait, is_op_call
-from passlab.ir.types import TensorType
-from passlab.ir.walk import LEAVES, note_rewrite, post_order, rebuild_typed, result_of
+from passlab.ir.types import FuncType, TensorType, Type
+from passlab.ir.walk import LEAVES, post_order, rebuild_typed, result_of, rewrite_observer
 from passlab.transform.base import FunctionPass
 from passlab.transform.context import PassContext
 from passlab.transform.declare import EXACT, standard_pass
@@ -40,6 +41,9 @@ from passlab.transform.declare import EXACT, standard_pass
 KERNEL = DictAttrs({"Primitive": 1})
 RESHAPE = DictAttrs({"Primitive": 1, "relay.reshape_only": 1})
 NO_KERNEL = DictAttrs({"Primitive": 0})
+
+
+_ATOMS = frozenset(LEAVES)
 
 
 @standard_pass(opt_level=0, required=("InferType",), promise=EXACT)
@@ -85,10 +89,11 @@ class _KernelBuilder:
     def param(self, value: Expr, like: Expr) -> Var:
         cached = self.params.get(value)
         if cached is None:
-            ty = like.checked_type
-            cached = self.params[value] = typed_var(f"p{len(self.params)}", ty)
+            ty, name = like.checked_type, f"p{len(self.params)}"
+            is_tensor = type(ty) is TensorType
+            cached = self.params[value] = new_var(name, ty, ty=ty) if is_tensor else typed_var(name, ty)
             self.originals[value] = like
-            self.reshapes = self.reshapes and type(ty) is TensorType
+            self.reshapes = self.reshapes and is_tensor
         return cached
 
 
@@ -102,16 +107,22 @@ class _Fuser:
         self.is_movable = is_movable
         self.kernels: dict[int, _KernelBuilder] = {}
         self.result: dict[Expr, Expr] = {}
+        self.function_types: dict[tuple[Type | None, ...], Type | None] = {}  # of kernels: few differ
 
     def fuse_groups(self, func: Function) -> Function:
         """Return the function with its groups as primitive functions."""
-        for node in post_order(func, enter=lambda n: not _is_fused(n)):
-            if type(node) in LEAVES or _is_fused(node):
+        nodes, observer = self.graph.nodes, rewrite_observer()
+        if any(type(node) is Function and _is_fused(node) for node in nodes):
+            nodes = post_order(func, enter=lambda n: not _is_fused(n))
+        for node in nodes:
+            if type(node) in _ATOMS or (type(node) is Function and _is_fused(node)):
                 continue
             result = self._node(node)
             if result is not node:
-                set_span(result, node.span)
-                note_rewrite(node, result)
+                if result.span is None:
+                    set_span(result, node.span)
+                if observer is not None:
+                    observer(node, result, "")
                 self.result[node] = result
         return result_of(func, self.result)
 
@@ -144,8 +155,10 @@ class _Fuser:
         kernel = self._kernel(root)
         kernel.calls = True
         kernel.reshapes = kernel.reshapes and has_trait(call, Trait.RESHAPES)
-        inner = call.with_fields(args=self._inside(kernel, root, call.args))
-        keep_type(call, inner, call.args, inner.args)
+        inner, args = call, self._inside(kernel, root, call.args)
+        if args != call.args:
+            inner = new_call(call.op, args, call.attrs, call._type_args, call.span)
+            keep_type(call, inner, call.args, args)
         return self._closed(call, inner, kernel) if root == self.graph.index[call] else inner
 
     def _projection(self, node: TupleGetItem) -> Expr:
@@ -169,6 +182,9 @@ class _Fuser:
         inside: list[Expr] = []
         root_of, number = self.groups.root, self.graph.index
         for arg in args:
+            if type(arg) is Var:  # no variable is in a group
+                inside.append(kernel.param(arg, arg))
+                continue
             now = self.result.get(arg, arg)
             own = root_of(number[arg]) == root or (self.link and type(now) is Constant)
             inside.append(now if own else kernel.param(now, arg))
@@ -178,11 +194,23 @@ class _Fuser:
         attrs = (RESHAPE if kernel.reshapes else KERNEL) if kernel.calls else NO_KERNEL
         args = self._in_order(kernel, body)
         params = tuple([kernel.params[arg] for arg in args])
-        function, ty = Function(params, body, node.checked_type, None, attrs), node.checked_type
-        result = Call(function, args)
-        set_function_type(function)
+        ty = node.checked_type
+        function, result_type = Function(params, body, ty, None, attrs), self._function_type(params, ty)
+        result = new_call(function, args)
+        if result_type is None or body._checked_type is not ty or body._type_dependency is not None:
+            set_function_type(function)
+        else:
+            set_checked_type(function, result_type)
         set_type(result, ty, (function, *args))
         return result
+
+    def _function_type(self, params: tuple[Var, ...], ret: Type) -> Type | None:
+        """Return the type of a kernel whose parameters are tensors, None for any other."""
+        key = (ret, *[param._checked_type for param in params])
+        if key not in self.function_types:
+            types = [ty for ty in key[1:] if type(ty) is TensorType]
+            self.function_types[key] = FuncType(types, ret) if len(types) == len(params) else None
+        return self.function_types[key]
 
     def _in_order(self, kernel: _KernelBuilder, body: Expr) -> tuple[Expr, ...]:
         """Return the arguments in the order of first use, or of evaluation if several have effects.
@@ -191,7 +219,10 @@ class _Fuser:
         another, after an effect of the latter.
         """
         args = tuple(kernel.params)
-        if len(args) < 2 or sum(not self.is_movable(kernel.originals[arg]) for arg in args) < 2:
+        if len(args) < 2:
+            return args
+        computed = [arg for value, arg in kernel.originals.items() if type(value) is not Var]
+        if len(computed) < 2 or sum(not self.is_movable(arg) for arg in computed) < 2:
             return args
         asked = {node: number for number, node in enumerate(post_order(body))}
         return tuple(sorted(args, key=lambda arg: asked[kernel.params[arg]]))

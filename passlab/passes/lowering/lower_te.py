@@ -26,14 +26,16 @@ keep:
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 
+from passlab.infer.type_env import TypeDependency, type_dependency_of
 from passlab.ir.equal import structural_equal, structural_hash
-from passlab.ir.expr import Call, Expr, Function, GlobalVar, Let, Var
+from passlab.ir.expr import Call, Expr, Function, GlobalVar, Let, Var, set_checked_type
+from passlab.ir.kept_types import set_type
 from passlab.ir.module import IRModule
-from passlab.ir.op import Op, OpCall, is_op_call
+from passlab.ir.op import Op, is_op_call
 from passlab.ir.outline import FunctionOutline, outline
-from passlab.ir.walk import children, outside_kernels, post_order, rewrite
+from passlab.ir.walk import LEAVES, children, outside_kernels, post_order, rewrite
 from passlab.rewriting.beta_reduction import beta_reduced
 from passlab.transform.base import ModulePass
 from passlab.transform.context import PassContext
@@ -41,6 +43,7 @@ from passlab.transform.declare import EXACT, standard_pass
 
 # Prefixes of the operators that are instructions of the virtual machine, not kernels.
 VM_OPERATORS = ("vm.", "memory.", "device_copy", "on_device")
+_ATOMS = frozenset(LEAVES)
 LONGEST_NAME = 80  # characters; a name lists the operators of its function up to this length
 
 
@@ -101,6 +104,7 @@ class _KernelTable:
         bound: dict[Expr, GlobalVar],
     ) -> Function:
         """Replace kernels by their global names."""
+        dependency = _dependency(function, {*names.values(), *unfused.values()})
 
         def use(pre: Expr, post: Expr) -> Expr:
             """Drop lets that now bind a variable to a global name, and use the name itself."""
@@ -109,20 +113,25 @@ class _KernelTable:
                 return post.body if pre.var in bound else post
             assert isinstance(post, Call)
             if pre in unfused:
-                return Call(unfused[pre], post.args, None, (), post.span)
-            return Call(bound[post.op], post.args, post.attrs, (), post.span) if post.op in bound else post
+                post = Call(unfused[pre], post.args, None, (), post.span)
+            elif post.op in bound:
+                post = Call(bound[post.op], post.args, post.attrs, (), post.span)
+            if post.op in self.functions and dependency is not None:
+                _keep_type_of_call(pre, post, dependency)
+            return post
 
         replace: dict[Expr, Expr] = dict(names)
         return rewrite(function, use, replace=replace, only=(Let, Call), order=order)
 
     def _wrap_values(self, function: Function, bound: dict[Expr, GlobalVar]) -> Function:
         """Replace kernels used as values by functions that call them: a kernel itself is not a value."""
+        order = post_order(function, enter=outside_kernels)
         kernels: dict[Expr, Expr] = dict(bound)
+        kernels.update((n, n) for n in order if type(n) is GlobalVar and n.name_hint in self.kernels)
         uses: set[Expr] = set()
-        for node in post_order(function, enter=outside_kernels):
-            if isinstance(node, GlobalVar) and node.name_hint in self.kernels:
-                kernels[node] = node
-            uses.update(_value_operands(node))
+        for node in order if kernels else ():
+            if type(node) not in _ATOMS and not kernels.keys().isdisjoint(operands := _value_operands(node)):
+                uses.update(operands)
         values = {node: self._wrapper(kernel) for node, kernel in kernels.items() if node in uses}
         if not values:
             return function
@@ -184,7 +193,10 @@ class _KernelTable:
         stem = "fused_" + "_".join([n.op.name for n in order if is_op_call(n)])
         var = GlobalVar(self._unique_name(stem.replace(".", "_")[:LONGEST_NAME]))
         composed = any(type(n) is Function for n in order)
-        self.functions[var] = self.kernels[var.name_hint] = beta_reduced(primitive) if composed else primitive
+        result = beta_reduced(primitive) if composed else primitive
+        self.functions[var] = self.kernels[var.name_hint] = result
+        if result._checked_type is not None:
+            set_checked_type(var, result._checked_type)
         return var
 
     def _unique_name(self, stem: str) -> str:
@@ -196,7 +208,24 @@ class _KernelTable:
         return name
 
 
-def _kernels_in_order(order: list[Expr]) -> Iterator[Function | OpCall]:
+def _keep_type_of_call(pre: Expr, post: Call, dependency: TypeDependency) -> None:
+    """Give the call of a kernel by its name the type of the call of the kernel."""
+    if pre._checked_type is not None and post._checked_type is None:
+        set_type(post, pre._checked_type, post.args, dependency)
+
+
+def _dependency(function: Function, kernels: Iterable[GlobalVar]) -> TypeDependency | None:
+    """Return what the types in a function depend on once it calls kernels by name; None if a kernel has no type."""
+    before = type_dependency_of(function)
+    signatures = dict(before.signatures) if before is not None else {}
+    for kernel in kernels:
+        if kernel._checked_type is None:
+            return None
+        signatures[kernel.name_hint] = kernel._checked_type
+    return TypeDependency(signatures, before.data if before is not None else {})
+
+
+def _kernels_in_order(order: list[Expr]) -> Iterator[Function | Call]:
     """Yield each primitive literal and each call of an operator once, in the order in which they run.
 
     In post-order a literal precedes the arguments of its call: one that is called is yielded at the call.
@@ -204,22 +233,29 @@ def _kernels_in_order(order: list[Expr]) -> Iterator[Function | OpCall]:
     callees = {n.op for n in order if type(n) is Call and type(n.op) is Function}
     pending = set(callees)
     for n in order:
-        if is_op_call(n) and n.op.spec.kernel and not n.op.name.startswith(VM_OPERATORS):
-            yield n
-        kernel = n.op if type(n) is Call else n
-        is_first = kernel in pending if n is not kernel else n not in callees
-        if type(kernel) is Function and kernel.is_primitive and is_first:
+        kernel: Expr = n
+        if type(n) is Call:
+            kernel = n.op
+            if type(kernel) is Op:
+                if kernel.spec.kernel and not kernel.name.startswith(VM_OPERATORS):
+                    yield n
+                continue
+            if kernel not in pending:
+                continue
+        elif type(n) is not Function or n in callees:
+            continue
+        if type(kernel) is Function and kernel.is_primitive:
             pending.discard(kernel)
             yield kernel
 
 
 def _value_operands(node: Expr) -> Sequence[Expr]:
     """Return the children that a node uses as values: not its callee, nor the variables that it binds."""
-    if isinstance(node, Call):
+    if type(node) is Call:
         return node.args[1:] if _is_invoke(node) else node.args
-    if isinstance(node, Let):
+    if type(node) is Let:
         return node.value, node.body
-    return (node.body,) if isinstance(node, Function) else tuple(children(node))
+    return (node.body,) if type(node) is Function else tuple(children(node))
 
 
 def _is_invoke(call: Call) -> bool:

@@ -51,11 +51,11 @@ from passlab.ir.expr import (
     Tuple,
     TupleGetItem,
     Var,
-    set_checked_type,
     set_span,
 )
-from passlab.ir.kept_types import set_type
+from passlab.ir.kept_types import let_of_typed, set_type
 from passlab.ir.module import IRModule
+from passlab.ir.new_nodes import new_call, new_tuple, new_var
 from passlab.ir.op import is_call_of, is_op_call
 from passlab.ir.types import ANY, TensorType, TupleType, Type, fold_tuple, tensor_types
 from passlab.ir.walk import post_order, rewrite
@@ -104,12 +104,16 @@ class _Allocator:
         self._constants: dict[Any, Constant] = {}  # of the current function, by number or shape
         self._first_calls: dict[tuple[Any, ...], Call] = {}  # by operator and attributes
         self._static: dict[tuple[TensorType, Any], tuple[Any, Any]] = {}  # allocations, by type and device
+        self._tuple_types: dict[tuple[Type | None, ...], TupleType] = {}  # by the types of the fields
         self._dependencies: dict[TypeDependency | None, TypeDependency] = {}  # of kernel calls: without, with storages
 
     def manifest(self, function: Function) -> Function:
         """Return a function with explicit allocations."""
         self._constants, self._static = {}, {}
-        return rewrite(_inline_tuples(function), self._rewrite_let, only=(Let,), name="memory of a kernel")
+        order = post_order(function)
+        inlined = _inline_tuples(function, order)
+        order = order if inlined is function else post_order(inlined)
+        return rewrite(inlined, self._rewrite_let, only=(Let,), order=order, name="memory of a kernel")
 
     def _rewrite_let(self, pre: Let, post: Let) -> Expr:
         call = post.value
@@ -119,19 +123,11 @@ class _Allocator:
         dependency = self._dependency(pre.value)
         result = self._bind_call(call, pre.value.checked_type, dependency, bindings)
         for _, value in bindings if call.span is not None else ():  # a failed allocation is reported at the call
-            if isinstance(value, Call):
+            if value.span is None and type(value) is Call:
                 set_span(value, call.span)
-        bindings.append((post.var, result))
-        return self._lets(bindings, post, dependency)
-
-    def _lets(self, bindings: list[Binding], post: Let, dependency: TypeDependency) -> Expr:
-        """Return the body of `post` below bindings, with types where all parts have one."""
-        lets, ty = post.body, post.body._checked_type
+        lets = let_of_typed(post.var, result, post.body, post.span, dependency)
         for var, value in reversed(bindings):
-            parts = (var, value, lets)
-            lets = Let(*parts, post.span if var is post.var else value.span)
-            if ty is not None:
-                set_type(lets, ty, parts, dependency)
+            lets = let_of_typed(var, value, lets, value.span, dependency)
         return lets
 
     def _dependency(self, call: Expr) -> TypeDependency:
@@ -148,7 +144,7 @@ class _Allocator:
         """Bind the allocations and the call; return its result."""
         assert isinstance(call.op, GlobalVar)
         primitive = self.primitives[call.op.name_hint]
-        types = tensor_types(ty)
+        types = [ty] if type(ty) is TensorType else tensor_types(ty)
         if primitive.attrs.get("relay.reshape_only") and len(types) == 1:
             source = reshaped_parameter(primitive)
             if source is not None:
@@ -160,13 +156,13 @@ class _Allocator:
             outs = self._allocate_dynamic(call, primitive, types, bindings)
         else:
             outs = [self._allocate_static(t, bindings, primitive.virtual_device, dependency) for t in types]
-        invoke = self._call("vm.invoke_tvm_op", (call.op, _tuple(call.args), _tuple(outs)))
-        done = self._var("called", _UNIT)
+        invoke = self._call("vm.invoke_tvm_op", (call.op, self._tuple(call.args), self._tuple(tuple(outs))))
         set_type(invoke, _UNIT, invoke.args, dependency)
-        set_checked_type(done, _UNIT)
-        bindings.append((done, invoke))
-        if type(ty) is TensorType:
-            return outs[0]
+        bindings.append((new_var(self._name("called"), _UNIT, ty=_UNIT), invoke))
+        return outs[0] if type(ty) is TensorType else self._packed(ty, outs, call)
+
+    def _packed(self, ty: Type, outs: Sequence[Expr], call: Call) -> Expr:
+        """Return the results of a call in the tuples of its type."""
         leaves = iter(outs)
 
         def leaf(part: Type) -> Expr:
@@ -176,7 +172,7 @@ class _Allocator:
                 Diagnostic(f"a primitive function returns tensors, but this one returns a {part}", call.span)
             )
 
-        result: Expr = fold_tuple(ty, leaf, _tuple)
+        result: Expr = fold_tuple(ty, leaf, lambda fields: self._tuple(tuple(fields)))
         return result
 
     def _allocate_static(
@@ -193,15 +189,19 @@ class _Allocator:
             size = self._int64(prod(ty.concrete_shape) * itemsize(ty.dtype))
             tensor = self._allocate(ty, size, shape, shape, bindings, device)
             self._static[ty, device] = bindings[-2][1], bindings[-1][1]
-        else:
-            storage, tensor = self._var("storage", STORAGE), self._var("tensor", ty)
-            bindings.append((storage, Call(like[0].op, like[0].args, like[0].attrs)))
-            bindings.append((tensor, Call(like[1].op, (storage, *like[1].args[1:]), like[1].attrs)))
-        if dependency is not None:
-            for var, call in bindings[-2:]:
-                assert var.type_annotation is not None
-                set_type(var, var.type_annotation, (), dependency)
-                set_type(call, var.type_annotation, (), dependency)
+            if dependency is not None:
+                for var, call in bindings[-2:]:
+                    assert var.type_annotation is not None
+                    set_type(var, var.type_annotation, (), None if var is tensor else dependency)
+                    set_type(call, var.type_annotation, (), dependency)
+            return tensor
+        stored, ty_known = (STORAGE, ty) if dependency is not None else (None, None)
+        storage = new_var(self._name("storage"), STORAGE, None, None, stored, dependency)
+        tensor = new_var(self._name("tensor"), ty, ty=ty_known)
+        first, second = like
+        bindings.append((storage, new_call(first.op, first.args, first.attrs, (), None, stored, dependency)))
+        args = (storage, *second.args[1:])
+        bindings.append((tensor, new_call(second.op, args, second.attrs, (), None, ty_known, dependency)))
         return tensor
 
     def _allocate(
@@ -221,7 +221,7 @@ class _Allocator:
         if first is None:
             first = self._first_calls[key] = make(name, *args, **attrs)
             return first
-        return Call(first.op, args, first.attrs)
+        return new_call(first.op, args, first.attrs)
 
     def _allocate_dynamic(
         self, call: Call, primitive: Function, types: list[TensorType], bindings: list[Binding]
@@ -308,17 +308,31 @@ class _Allocator:
             shape = self._constants[ty.shape] = _integers(ty.shape)
         return shape
 
+    def _name(self, stem: str) -> str:
+        number = self.count[stem]
+        self.count[stem] = number + 1
+        return f"{stem}_{number}"
+
     def _var(self, stem: str, ty: Type | None = None) -> Var:
-        self.count[stem] += 1
-        return Var(f"{stem}_{self.count[stem] - 1}", ty)
+        return Var(self._name(stem), ty)
+
+    def _tuple(self, fields: tuple[Expr, ...]) -> Tuple:
+        """Return a tuple, typed if all its fields are."""
+        result = new_tuple(fields)
+        types = tuple([field._checked_type for field in fields])
+        ty = self._tuple_types.get(types)
+        if ty is None and None not in types:
+            ty = self._tuple_types[types] = TupleType([ty for ty in types if ty is not None])
+        if ty is not None:
+            set_type(result, ty, fields)
+        return result
 
 
-def _inline_tuples(function: Function) -> Function:
+def _inline_tuples(function: Function, order: list[Expr]) -> Function:
     """Return a function whose `vm.invoke_tvm_op` calls contain their tuples instead of variables bound to them.
 
-    So each tensor is read at the call of its kernel, and is alive until then.
+    So each tensor is read at the call of its kernel, and is alive until then. `order` is the function's post-order.
     """
-    order = post_order(function)
     invokes = [n for n in order if is_call_of(n, "vm.invoke_tvm_op")]
     if all(isinstance(a, Tuple) for n in invokes for a in n.args[1:]):
         return function
@@ -329,16 +343,6 @@ def _inline_tuples(function: Function) -> Function:
         args = [kernel, *(tuples.get(a, a) if isinstance(a, Var) else a for a in lists)]
         calls[n] = Call(n.op, args, n.attrs, n.type_args, n.span)
     return rewrite(function, replace=calls)
-
-
-# ---------------------------------------------------------------- types of new nodes
-def _tuple(fields: Sequence[Expr]) -> Tuple:
-    """Return a tuple, typed if all its fields are."""
-    result = Tuple(fields)
-    types = [ty for field in result.fields if (ty := field._checked_type) is not None]
-    if len(types) == len(result.fields):
-        set_type(result, TupleType(types), result.fields)
-    return result
 
 
 # ---------------------------------------------------------------- facts about types and primitives

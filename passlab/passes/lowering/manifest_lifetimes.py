@@ -36,9 +36,10 @@ from collections import defaultdict
 from typing import Any
 
 from passlab.ir.adt import pattern_vars
-from passlab.ir.expr import Call, Expr, Function, If, Let, Match, Tuple, Var, set_checked_type, set_span
-from passlab.ir.kept_types import keep_type, set_type
+from passlab.ir.expr import Call, Expr, Function, If, Let, Match, Tuple, Var, set_span
+from passlab.ir.kept_types import keep_type, let_of_typed
 from passlab.ir.module import IRModule
+from passlab.ir.new_nodes import new_call, new_tuple, new_var
 from passlab.ir.op import Op, is_call_of
 from passlab.ir.types import TupleType
 from passlab.ir.walk import (
@@ -52,6 +53,7 @@ from passlab.ir.walk import (
     post_order,
     result_of,
     rewrite,
+    rewrite_observer,
 )
 from passlab.transform.base import FunctionPass
 from passlab.transform.context import PassContext
@@ -135,16 +137,17 @@ class _Facts:
         self.has_kills = False
         self.nodes: set[Expr] = set()
         self._around: list[_LiveSet] = []
+        self._kill = Op.get(KILL)
         self._walk(function)
 
     def _walk(self, function: Function) -> None:
-        kill, names, used, seen = Op.get(KILL), self.names, self.used, self.nodes
+        name, used, seen = self.names.get, self.used, self.nodes
         stack: list[Any] = [function]  # nodes, and in tuples nodes of which a part is done
         while stack:
             node = stack.pop()
             kind = type(node)
             if kind is Var:
-                used.setdefault(names.get(node, node), len(used))
+                used.setdefault(name(node, node), len(used))
             elif kind is tuple:
                 self._leave(*node)
             elif kind in _ATOMS:
@@ -153,24 +156,40 @@ class _Facts:
                 self.is_tree = self.is_tree and kind is Tuple and not node.fields
             else:
                 seen.add(node)
-                if kind is Call:
-                    self.has_kills |= node.op is kill
-                    stack += node.args[::-1] if type(node.op) is Op else (*node.args[::-1], node.op)
+                if kind is Let:
+                    self._bind(node, stack)
                 elif kind in _OPENING:
                     self._open(node, stack)
                 else:
-                    stack += CHILDREN[kind](node)[::-1]
+                    self._use(node, stack)
+
+    def _bind(self, let: Let, stack: list[Any]) -> None:
+        """Record what a let binds, and push its parts; an alias is no use of a variable."""
+        self.live[let.var] = self._around[-1]
+        stack.append(let.body)
+        if type(let.value) is Var:
+            self.names[let.var] = self.names.get(let.value, let.value)
+        else:
+            stack.append(let.value)
+
+    def _use(self, node: Expr, stack: list[Any]) -> None:
+        """Read the variables that a node uses, and push its parts from the first that has children."""
+        if type(node) is Call and type(node.op) is Op:
+            parts = node.args
+            self.has_kills = self.has_kills or node.op is self._kill
+        else:
+            parts = CHILDREN[type(node)](node)
+        name, used = self.names.get, self.used
+        for number, part in enumerate(parts):
+            if type(part) is Var:
+                used.setdefault(name(part, part), len(used))
+            elif type(part) not in _ATOMS:
+                stack += parts[number:][::-1]
+                return
 
     def _open(self, node: Expr, stack: list[Any]) -> None:
-        """Record what a node binds, and push its parts."""
-        if type(node) is Let:
-            self.live[node.var] = self._around[-1]
-            stack.append(node.body)
-            if type(node.value) is Var:
-                self.names[node.var] = self.names.get(node.value, node.value)
-            else:
-                stack.append(node.value)
-        elif type(node) is Function:
+        """Record what a node with alternatives or parameters binds, and push its parts."""
+        if type(node) is Function:
             if not node.is_primitive:
                 live = self.live[node] = _LiveSet()
                 self.live.update(dict.fromkeys(node.params, live))
@@ -209,6 +228,7 @@ class _Lifetimes:
         self._new: dict[Expr, Expr] = dict(facts.names.items())  # what replaces aliases and changed nodes
         self._steps: list[Any] = []  # methods and their arguments, the next one last
         self._kill, self._unit = Op.get(KILL), TupleType(())
+        self._observer = rewrite_observer()
 
     def manifest(self, function: Function) -> Function:
         """Return the function with kills, and without aliases."""
@@ -250,37 +270,87 @@ class _Lifetimes:
                 note_rewrite(let, body)
                 continue
             live.dying = dying = list[Var]()
-            before = self._walk(let.value)
+            value = let.value
+            if type(value) is Call and type(value.op) in _ATOMS and type(value.op) is not Var:
+                call = self._call(value)
+                if call is not None:
+                    body = self._binding(let, call, dying, body)
+                    continue
+            before = self._walk(value)
             if before:
                 self._steps.append((self._after_value, expr, lets, let, dying, body, live))
                 self._steps += before
                 return
-            body = self._binding(let, dying, body)
+            body = self._binding(let, self._new.get(value, value), dying, body)
         if body is not expr:
             self._new[expr] = body
 
     def _after_value(self, expr: Expr, lets: list[Let], let: Let, dying: list[Var], body: Expr, live: _LiveSet) -> None:
-        self._bindings(expr, lets, self._binding(let, dying, body), live)
+        self._bindings(expr, lets, self._binding(let, self._new.get(let.value, let.value), dying, body), live)
 
-    def _binding(self, let: Let, dying: list[Var], body: Expr) -> Let:
-        """Return a binding around a body, with kills of what dies there in the order of first use."""
-        value, name, after = self._new.get(let.value, let.value), "", body
+    def _binding(self, let: Let, value: Expr, dying: list[Var], body: Expr) -> Let:
+        """Return a binding of a value around a body, with kills of what dies there in the order of first use."""
+        name, after = "", body
         if dying and may_rewrite(LAST_USE):
             name = LAST_USE
             if len(dying) > 1:
                 dying.sort(key=self._facts.used.__getitem__)
             for var in reversed(dying):
-                killed, call = Var("killed", self._unit), Call(self._kill, (var,))
-                set_checked_type(killed, self._unit)
-                set_type(call, self._unit, (var,))
-                after = _typed_let(killed, call, after)
+                unit = None if var._checked_type is None else self._unit
+                call = new_call(self._kill, (var,), None, (), None, unit, var._type_dependency)
+                after = let_of_typed(new_var("killed", self._unit, ty=self._unit), call, after)
         elif body is let.body and value is let.value:
             return let
-        result = _typed_let(let.var, value, after, let)
-        note_rewrite(let, result, name)
+        result = let_of_typed(let.var, value, after, let.span, let._type_dependency)
+        if self._observer is not None:
+            self._observer(let, result, name)
         return result
 
     # ------------------------------------------------------------ values
+    def _call(self, call: Call) -> Call | None:
+        """Read and rebuild a call of atoms and of tuples of atoms, as most values are; return None for any other."""
+        args, same = list[Expr](), True
+        for arg in call.args:
+            now = arg
+            if type(arg) is Var:
+                now = self._read(arg)
+            elif type(arg) is Tuple:
+                for field in arg.fields:
+                    if type(field) not in _ATOMS:
+                        return None
+                fields = tuple([self._read(f) if type(f) is Var else f for f in arg.fields])
+                if fields != arg.fields:
+                    now = new_tuple(fields, arg.span)
+                    keep_type(arg, now, arg.fields, fields)
+            elif type(arg) not in _ATOMS:
+                return None
+            same = same and now is arg
+            args.append(now)
+        if same:
+            return call
+        parts = tuple(args)
+        result = new_call(call.op, parts, call.attrs, call._type_args, call.span)
+        keep_type(call, result, call.args, args)
+        self._note(call, result)
+        return result
+
+    def _note(self, old: Call, new: Call) -> None:
+        """Report a call and the tuples in it that were replaced."""
+        if self._observer is not None:
+            for pre, post in (*zip(old.args, new.args, strict=True), (old, new)):
+                if type(pre) is not Var and post is not pre:
+                    self._observer(pre, post, "")
+
+    def _read(self, part: Var) -> Var:
+        """Read a variable, which dies here if it is not live; return it, or the variable that it is an alias of."""
+        var = self._names.get(part, part)
+        live = self._live.get(var)
+        if live is not None and var not in live.live:
+            live.live[var] = None
+            if live.dying is not None:
+                live.dying.append(var)
+        return var
+
     def _walk(self, value: Expr) -> list[Any]:
         """Read and rebuild a value; return the steps for it, the last first, where it contains nodes to walk before."""
         inner: list[Expr] = []  # the nodes with children, users first
@@ -290,13 +360,7 @@ class _Lifetimes:
         for part in parts:
             kind = type(part)
             if type(part) is Var:
-                var = self._names.get(part, part)
-                changes |= var is not part
-                live = self._live.get(var)
-                if live is not None and var not in live.live:
-                    live.live[var] = None
-                    if live.dying is not None:
-                        live.dying.append(var)
+                changes |= self._read(part) is not part
             elif kind in _OPENING:
                 others.append((self._visit, part))
             elif kind not in _ATOMS:
@@ -349,11 +413,3 @@ def _alternatives(node: Expr) -> tuple[list[Expr], Expr]:
         return [node.true_branch, node.false_branch], node.cond
     assert isinstance(node, Match)
     return [clause.rhs for clause in node.clauses], node.data
-
-
-def _typed_let(var: Var, value: Expr, body: Expr, like: Let | None = None) -> Let:
-    """Return a let with the type of its body, if all parts are typed; `like` is the let that it replaces."""
-    let = Let(var, value, body, None if like is None else like.span)
-    if body._checked_type is not None:
-        set_type(let, body._checked_type, (var, value, body), None if like is None else like._type_dependency)
-    return let

@@ -49,14 +49,18 @@ class ToANormalForm(ModulePass):
     entered; functions for other compilers are left alone. New variables are called `x_0`, `x_1`, ... in each function.
 
     As in Relay, a let that is not yet in this form leaves an alias of its result behind. A function that is in A-normal
-    form already is returned as it is (Relay adds aliases to it). The result is untyped: run InferType.
+    form already is returned as it is (Relay adds aliases to it). The result is untyped: run InferType. With `annotate`,
+    new variables have the types of their values as annotations, and the result is typed where the program was.
     """
 
+    annotate: bool = False
+
     def transform_module(self, mod: IRModule, ctx: PassContext) -> IRModule:
-        return mod.with_functions({name: to_a_normal_form(f) for name, f in mod.items() if not f.attrs.get("Compiler")})
+        functions = [(name, f) for name, f in mod.items() if not f.attrs.get("Compiler")]
+        return mod.with_functions({name: to_a_normal_form(f, self.annotate) for name, f in functions})
 
 
-def to_a_normal_form(function: Function) -> Function:
+def to_a_normal_form(function: Function, annotate: bool = False) -> Function:
     """Return one function in A-normal form; the same object if it is.
 
     The function literal that a lifted closure returns stays its body, and primitive functions stay dataflow graphs.
@@ -64,11 +68,11 @@ def to_a_normal_form(function: Function) -> Function:
     if function.is_primitive:
         return function
     if function.attrs.get("Closure") and isinstance(function.body, Function):
-        return function.with_fields(body=_bind_all(function.body))
-    return _bind_all(function)
+        return function.with_fields(body=_bind_all(function.body, annotate))
+    return _bind_all(function, annotate)
 
 
-def _bind_all(function: Function) -> Function:
+def _bind_all(function: Function, annotate: bool) -> Function:
     if in_normal_form(function):
         return function
-    return bind_in_scopes(function, lambda node, plan: True, flatten=True, on_devices=True)
+    return bind_in_scopes(function, lambda node, plan: True, flatten=True, on_devices=True, annotate=annotate)

@@ -51,7 +51,7 @@ PLACE = """
 # LowerTE names the kernels first, so later passes see calls of names instead of function literals.
 LOWER = """
     LowerTE
-    ToANormalForm
+    ToANormalForm(annotate=True)
     InferType
     LambdaLift
     InferType
