@@ -14,6 +14,7 @@ a step that exceeds them, or `--memory`. The record is written after each step; 
 from __future__ import annotations
 
 import json
+import re
 import sys
 from argparse import Namespace
 from collections.abc import Callable
@@ -70,7 +71,7 @@ def compiled(kind: str) -> Prepare:
 
 def changed(text: str) -> IRModule:
     """Return a program that differs in one place."""
-    return infer_module(parse(text.replace("add", "subtract", 1)))
+    return infer_module(parse(re.sub(r"\badd\b", "subtract", text, count=1)))
 
 
 def whole(prepare: Prepare) -> Job:
