@@ -12,7 +12,7 @@ from passlab.infer import diagnose
 from passlab.infer.kinds import kind_error, undefined_type
 from passlab.infer.relations import OperatorReporter
 from passlab.infer.solver import MismatchError, Solver, brief
-from passlab.infer.type_env import TypeEnv, type_dependency_of
+from passlab.infer.type_env import TypeDependency, TypeEnv, type_dependency_of
 from passlab.infer.unify import Instantiate, unify
 from passlab.ir.adt import Constructor
 from passlab.ir.attrs import Attrs
@@ -42,6 +42,7 @@ class InferenceState:
         self.reporter = OperatorReporter(self.solver, self)
         self.instantiate: Instantiate | None = None  # instantiates type parameters that only one of two functions has
         self._kinds_checked: set[Type] = set()
+        self._dependencies: set[TypeDependency] = set()  # those of typed nodes whose names are recorded
 
     def has_type(self, node: Expr) -> bool:
         """Whether the type of a node is valid here; if so, record its dependencies."""
@@ -57,8 +58,10 @@ class InferenceState:
         if dependency is not None:
             if not self.env.satisfies(dependency):
                 return False
-            self.globals.update(dependency.signatures)
-            self.data.update(dependency.data)
+            if dependency not in self._dependencies:  # many nodes share one, with all kernels of a program
+                self._dependencies.add(dependency)
+                self.globals.update(dependency.signatures)
+                self.data.update(dependency.data)
             self.dependent_nodes.add(node)
         return True
 

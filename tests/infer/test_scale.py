@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from passlab.infer import infer_expr
+from passlab.infer import infer_expr, infer_module
+from passlab.infer.type_env import type_dependency_of
 from passlab.ir import (
     Call,
     Clause,
     Constant,
     Function,
     FuncType,
+    GlobalVar,
     If,
     Let,
     Match,
@@ -22,8 +24,10 @@ from passlab.ir import (
     TupleGetItem,
     Var,
 )
-from passlab.ir.walk import make_lets
+from passlab.ir.module import IRModule
+from passlab.ir.walk import make_lets, post_order
 from passlab.op import make
+from passlab.text.parser import parse
 
 QUICK, DEEP = 10_000, 100_000
 T = TensorType((4, 4))
@@ -121,3 +125,23 @@ def test_many_uses_of_one_unknown():
     uses = Tuple([make("exp", p) for _ in range(QUICK)])
     typed = infer_expr(Call(Function([p], uses), [Constant(1.5)]))
     assert len(set(typed.checked_type.fields)) == 1
+
+
+class CountingDict(dict):
+    """Counts how often its keys are read one by one."""
+
+    readings = 0
+
+    def __iter__(self):
+        self.readings += 1
+        return super().__iter__()
+
+
+def test_names_of_a_shared_dependency_are_read_once():
+    mod = infer_module(parse("def @f(%x: int32) -> int32 { %x } def @main(%x: int32) { @f(@f(@f(@f(%x)))) }"))
+    calls = [node for node in post_order(mod["main"]) if isinstance(node, Call)]
+    (dependency,) = {type_dependency_of(call) for call in calls}
+    dependency.signatures = names = CountingDict(dependency.signatures)
+    infer_module(IRModule({**mod.functions, GlobalVar("main"): Function(mod["main"].params, Tuple(calls))}))
+    assert len(calls) == 4
+    assert names.readings == 1
