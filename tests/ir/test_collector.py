@@ -10,7 +10,8 @@ import pytest
 
 from passlab import transform
 from passlab.errors import ParseError
-from passlab.ir.gc_pause import SEARCHES, YOUNG, building
+from passlab.ir import gc_pause
+from passlab.ir.gc_pause import FEW_SEARCHES, SEARCHES, YOUNG, building
 from passlab.text.parser import parse
 
 PROGRAM = '#[version = "0.0.5"]\ndef @main(%x: float32) { add(%x, %x) }'
@@ -111,3 +112,67 @@ def test_cycles_are_found_while_a_pass_runs():
         del held
 
     assert seen_in_a_pass(work)
+
+
+def build_much(searches=FEW_SEARCHES + 1):
+    """Return lists that were built as a large program is, and for which young objects were searched so often."""
+    with building():
+        return [[] for _ in range(searches * YOUNG + 1000)]
+
+
+def survivors_wait():
+    """Whether Python would search survivors next: those of many searches are waiting for it, or it has just done so."""
+    before = gc.get_stats()[1]["collections"]
+    program = build_much()
+    waiting = gc.get_count()[1]
+    searched = gc.get_stats()[1]["collections"] > before
+    assert program
+    return searched or waiting >= FEW_SEARCHES
+
+
+@pytest.fixture
+def collected():
+    gc.collect()
+    yield
+    gc.unfreeze()
+    gc.collect()
+
+
+def test_a_large_program_is_not_searched_again_when_it_is_done(collected):
+    before = gc.get_stats()
+    program = build_much()
+    assert any(other is program for other in gc.get_objects(generation=2))
+    assert gc.get_count()[1] <= 1
+    assert [s["collections"] for s in gc.get_stats()[1:]] == [s["collections"] for s in before[1:]]
+
+
+def test_a_small_program_stays_young(collected):
+    with building():
+        program = [[] for _ in range(YOUNG)]
+    assert not any(other is program for other in gc.get_objects(generation=2))
+
+
+def test_cycles_in_a_large_program_are_found_by_a_full_collection(collected):
+    program = build_much()
+    program.append(program)
+    item = weakref.ref(knot := threading.local())
+    program.append(knot)
+    del knot, program
+    assert item() is not None
+    gc.collect()
+    assert item() is None
+
+
+def test_what_a_program_has_frozen_stays_frozen(collected):
+    gc.freeze()
+    frozen = gc.get_freeze_count()
+    assert frozen > 0
+    assert survivors_wait()
+    assert gc.get_freeze_count() > 0.9 * frozen  # some of these objects were freed meanwhile
+
+
+def test_survivors_are_examined_when_too_many_were_not(collected, monkeypatch):
+    monkeypatch.setattr(gc_pause, "SEARCHES", 3 * FEW_SEARCHES)
+    assert [survivors_wait() for _ in range(3)] == [False, False, True]
+    gc.collect()
+    assert not survivors_wait()
