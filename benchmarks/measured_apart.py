@@ -65,13 +65,15 @@ def forget_peak() -> bool:
     return False
 
 
-def cost_of(prepare: Prepare) -> Cost:
-    """Return the cost of the job that `prepare` returns."""
-    job = prepare()
+def cost_of(prepare: Prepare, limit: int) -> Cost:
+    """Return the cost of the job that `prepare` returns. Raises `GivenUpError` if either takes longer than `limit`."""
+    with patience(limit):
+        job = prepare()
     gc.collect()
     before = resident_bytes("VmRSS") if forget_peak() else 0
     start = process_time()
-    job()
+    with patience(limit):
+        job()
     seconds = process_time() - start
     return Cost(seconds, resident_bytes("VmHWM") - before if before else -1)
 
@@ -80,8 +82,7 @@ def _answer(prepare: Prepare, seconds: int, memory: int) -> Cost | str:
     if memory:
         resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
     try:
-        with patience(seconds):
-            return cost_of(prepare)
+        return cost_of(prepare, seconds)
     except GivenUpError:
         return "given up"
     except PasslabError as error:
@@ -95,7 +96,7 @@ def _answer(prepare: Prepare, seconds: int, memory: int) -> Cost | str:
 def measured_apart(prepare: Prepare, seconds: int, memory: int) -> Cost | str:
     """Return the cost of the job that `prepare` returns, or why there is none, from a copy of this process.
 
-    `seconds` of the processor and `memory`, in bytes of address space (0: any), limit the preparation and the job.
+    `seconds` of the processor and `memory`, in bytes of address space (0: any), limit the job; its preparation may take as many seconds again.
     """
     context = multiprocessing.get_context("fork")
     reader, writer = context.Pipe(duplex=False)
