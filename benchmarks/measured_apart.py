@@ -96,7 +96,8 @@ def _answer(prepare: Prepare, seconds: int, memory: int) -> Cost | str:
 def measured_apart(prepare: Prepare, seconds: int, memory: int) -> Cost | str:
     """Return the cost of the job that `prepare` returns, or why there is none, from a copy of this process.
 
-    `seconds` of the processor and `memory`, in bytes of address space (0: any), limit the job; its preparation may take as many seconds again.
+    `seconds` of the processor limit the job, and its preparation apart from it. `memory`, in bytes of address space (0:
+    any), limits both.
     """
     context = multiprocessing.get_context("fork")
     reader, writer = context.Pipe(duplex=False)
