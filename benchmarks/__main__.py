@@ -26,6 +26,7 @@ BENCHMARKS = (
     "dumps",
     "dump_noise",
     "culprit",
+    "simplify",
 )
 
 

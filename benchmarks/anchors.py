@@ -9,6 +9,7 @@ limits on these figures.
 
 from __future__ import annotations
 
+import argparse
 import ast
 import io
 import re
@@ -193,5 +194,13 @@ def table(folders: Sequence[Path]) -> str:
     return "\n".join(lines)
 
 
+def main(argv: list[str] | None = None) -> int:
+    """Print the figures of some folders."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folders", nargs="*", type=Path, default=[ROOT / "passlab", ROOT / "tests"])
+    print(table(parser.parse_args(argv).folders))
+    return 0
+
+
 if __name__ == "__main__":
-    print(table([Path(name) for name in sys.argv[1:]] or [ROOT / "passlab", ROOT / "tests"]))
+    sys.exit(main())

@@ -1,7 +1,7 @@
 """The lines of a dump that a reader must read: lines of a plain diff of each changed body, and those that are left when
 names are noise.
 
-    python -m benchmarks.dump_noise [DUMP ...]
+    python -m benchmarks.dump_noise [DUMP ...] [--json FILE]
 
 Without dumps it makes two with the newest `opt` that is installed (a list and a sort in C), and takes those of the
 tests.
@@ -9,7 +9,6 @@ tests.
 
 from __future__ import annotations
 
-import json
 import shutil
 import subprocess
 import sys
@@ -17,7 +16,9 @@ import tempfile
 from difflib import SequenceMatcher
 from pathlib import Path
 
-OUT = Path(__file__).parent / "out"
+from benchmarks.calibrate import argument_parser, write_record
+from passlab.dumps import read
+
 STORED = Path(__file__).parents[1] / "tests/dumps/data"
 SORT = """\
 static void swap(int *a, int *b) { int t = *a; *a = *b; *b = t; }
@@ -36,8 +37,6 @@ int sum4(const int *a) { int s = 0; for (int i = 0; i < 4; i++) s += a[i]; retur
 
 def measure(path: Path) -> dict[str, int]:
     """Count changed bodies, the lines that a plain diff shows of them, and those of a diff that ignores names."""
-    from passlab.dumps import read
-
     recording = read(path)
     row = dict.fromkeys(("bodies", "plain", "shown", "operands"), 0)
     for unit in recording.units.values():
@@ -70,12 +69,15 @@ def _compiled_dumps(folder: Path) -> list[Path]:
     return results
 
 
-def main(argv: list[str]) -> None:
+def main(argv: list[str] | None = None) -> int:
     """Measure each dump, print and record."""
+    parser = argument_parser(__doc__, "dump_noise")
+    parser.add_argument("dumps", nargs="*", type=Path, metavar="DUMP")
+    options = parser.parse_args(argv)
     records = {}
     with tempfile.TemporaryDirectory() as folder:
         stored = [*STORED.glob("llvm22-list-after.*gz"), *STORED.glob("mlir22-small-*.txt.gz")]
-        paths = [Path(name) for name in argv] or [*_compiled_dumps(Path(folder)), *sorted(stored)]
+        paths = options.dumps or [*_compiled_dumps(Path(folder)), *sorted(stored)]
         for path in paths:
             if ".expected." in path.name:
                 continue
@@ -84,9 +86,9 @@ def main(argv: list[str]) -> None:
                 f"{path.name}: {row['bodies']:,} changed bodies, {row['plain']:,} lines in a plain diff, "
                 f"{row['shown']:,} shown, {row['operands']:,} with other operands"
             )
-    OUT.mkdir(exist_ok=True)
-    (OUT / "dump_noise.json").write_text(json.dumps(records, indent=1))
+    write_record(options.json, records)
+    return 0
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    sys.exit(main())

@@ -131,7 +131,7 @@ def graph_figures(chrome: Browser) -> dict[str, dict[str, float]]:
     return rows
 
 
-def main(argv: list[str]) -> None:
+def main(argv: list[str] | None = None) -> int:
     """Measure, print a table and write the record."""
     parser = argument_parser(__doc__, "explorer")
     parser.add_argument("--rounds", type=int, default=1)
@@ -139,7 +139,7 @@ def main(argv: list[str]) -> None:
     chromium = find_chromium()
     if chromium is None:
         print("no Chromium found: apt-get install chromium, or set PASSLAB_CHROMIUM to its path")
-        return
+        return 0
     recording = passlab.record(resnet.get_workload(num_layers=50)[0], PASSES, opt_level=4)
     rows: dict[str, dict[str, float]] = {}
     with tempfile.TemporaryDirectory() as folder, browser(chromium) as chrome:
@@ -155,7 +155,8 @@ def main(argv: list[str]) -> None:
     for name, row in rows.items():
         print(f"{name:<28}", "  ".join(f"{what} {value:,.1f}" for what, value in row.items()))
     write_record(options.json, rows)
+    return 0
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    sys.exit(main())

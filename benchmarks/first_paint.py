@@ -71,7 +71,7 @@ def opened(chrome: Browser, path: Path) -> dict[str, float]:
     return {"first picture": first, "main thread": table["TaskDuration"] * 1000, "nodes": table["Nodes"]}
 
 
-def main(argv: list[str]) -> None:
+def main(argv: list[str] | None = None) -> int:
     """Measure, print a table and write the record."""
     parser = argument_parser(__doc__, "first_paint")
     parser.add_argument("--rounds", type=int, default=9)
@@ -79,7 +79,7 @@ def main(argv: list[str]) -> None:
     chromium = find_chromium()
     if chromium is None:
         print("no Chromium found: apt-get install chromium, or set PASSLAB_CHROMIUM to its path")
-        return
+        return 0
     rows: dict[str, dict[str, float]] = {}
     with tempfile.TemporaryDirectory() as folder, browser(chromium) as chrome:
         names = write_pages(Path(folder))
@@ -91,7 +91,8 @@ def main(argv: list[str]) -> None:
     for name, row in rows.items():
         print(f"{name:<24}", "  ".join(f"{what} {value:,.0f}" for what, value in row.items()))
     write_record(options.json, rows)
+    return 0
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    sys.exit(main())

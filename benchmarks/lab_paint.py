@@ -12,6 +12,7 @@ others use the machine, the kernel's processor time says more than the wall's.
 from __future__ import annotations
 
 import statistics
+import sys
 import tempfile
 from pathlib import Path
 
@@ -87,21 +88,20 @@ def measured(rounds: int) -> dict[str, dict[str, float]]:
     }
 
 
-def main(argv: list[str]) -> None:
+def main(argv: list[str] | None = None) -> int:
     """Measure, print a table and write the record."""
     parser = argument_parser(__doc__, "lab_paint")
     parser.add_argument("--rounds", type=int, default=5)
     options = parser.parse_args(argv)
     if find_chromium() is None:
         print("no Chromium found: apt-get install chromium, or set PASSLAB_CHROMIUM to its path")
-        return
+        return 0
     rows = measured(options.rounds)
     for name, row in rows.items():
         print(f"{name:<28}", "  ".join(f"{what} {value:,.1f}" for what, value in row.items()))
     write_record(options.json, rows)
+    return 0
 
 
 if __name__ == "__main__":
-    import sys
-
-    main(sys.argv[1:])
+    sys.exit(main())

@@ -1,7 +1,7 @@
 """How small models become: `lab.simplify` beside onnxsim and onnxslim, on models that are made here.
 
-    python -m benchmarks.simplify             # nodes, values, seconds and megabytes
-    python -m benchmarks.simplify --counts    # nodes and values alone, written to benchmarks/records/simplify.json
+    python -m benchmarks.simplify [--json FILE]                                  # nodes, values, seconds and megabytes
+    python -m benchmarks.simplify --counts --json benchmarks/records/simplify.json    # nodes and values alone
 
 Prints for each model the nodes before, those that each tool leaves, its seconds, the megabytes by which a process of
 its own grows, and the largest difference of the values before and after, as onnxruntime computes both. The other tools
@@ -16,13 +16,14 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import onnx
+import pandas as pd
 from onnx import TensorProto
 
+from benchmarks.calibrate import argument_parser
 from benchmarks.model_writer import RNG, Model
 from benchmarks.simplify_models import MORE
 from passlab.lab.simplification import nodes_of, simplify
@@ -194,11 +195,20 @@ def measure(name: str, *, timed: bool = True) -> dict[str, Any]:
     return row
 
 
-if __name__ == "__main__":
-    import pandas as pd
-
-    counts = "--counts" in sys.argv
-    rows = [measure(name, timed=not counts) for name in MODELS]
+def main(argv: list[str] | None = None) -> int:
+    """Measure, print a table and write the record."""
+    parser = argument_parser(__doc__, "simplify")
+    parser.add_argument("--counts", action="store_true", help="neither seconds nor megabytes")
+    options = parser.parse_args(argv)
+    if importlib.util.find_spec("onnxruntime") is None:
+        print('onnxruntime is not installed: pip install "passlab[bench]"')
+        return 0
+    rows = [measure(name, timed=not options.counts) for name in MODELS]
     print(pd.DataFrame(rows).to_string(index=False))
-    if counts:
-        (Path(__file__).parent / "records" / "simplify.json").write_text(json.dumps(rows, indent=1) + "\n", "utf-8")
+    options.json.parent.mkdir(parents=True, exist_ok=True)
+    options.json.write_text(json.dumps(rows, indent=1) + "\n", "utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
