@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
+from itertools import zip_longest
 from typing import Any
 
 from passlab.diffing.matching import Matching, is_carrier, resolve
@@ -19,9 +20,10 @@ from passlab.errors import Diagnostic, PassTypeError, counted
 from passlab.ir.attrs import Attrs
 from passlab.ir.equal import structural_equal
 from passlab.ir.expr import Call, Constant, Expr, Function, Let, Tuple, TupleGetItem
+from passlab.ir.gc_pause import building
 from passlab.ir.module import IRModule
 from passlab.ir.op import Op, is_op_call
-from passlab.ir.walk import CHILDREN, children, post_order
+from passlab.ir.walk import CHILDREN, post_order
 from passlab.lazy import late
 
 # Nodes that are counted by kind.
@@ -99,14 +101,16 @@ class FunctionDiff:
     @cached_property
     def matching(self) -> Matching:
         """The pairs of nodes."""
-        return Matching(_roots(self.before), _roots(self.after))
+        with building():
+            return Matching(_roots(self.before), _roots(self.after))
 
     @cached_property
     def nodes(self) -> tuple[NodeChange, ...]:
         """The change of every node: those of the new program in post-order, then the removed ones."""
         if self.before is self.after:
             return ()
-        return tuple(_node_changes(self.matching))
+        with building():
+            return tuple(_node_changes(self.matching))
 
     @cached_property
     def changed_nodes(self) -> tuple[NodeChange, ...]:
@@ -189,8 +193,6 @@ def _roots(expr: Expr | None) -> list[Expr]:
 
 # ---------------------------------------------------------------- changes of nodes
 def _node_changes(m: Matching) -> Iterator[NodeChange]:
-    owners_old, owners_new = _owners(m.orders[0]), _owners(m.orders[1])
-    source_old, source_new = m.sources
     pairs = m.backward
     for node in m.new:
         old = pairs.get(node)
@@ -198,29 +200,14 @@ def _node_changes(m: Matching) -> Iterator[NodeChange]:
             yield NodeChange(Change.ADDED, None, node)
             continue
         if node in m.same:
-            moved = old is not node and _kind_of_owner(owners_old.get(old)) != _kind_of_owner(owners_new.get(node))
+            moved = old is not node and _kind_of_owner(m.owners[0].get(old)) != _kind_of_owner(m.owners[1].get(node))
             yield NodeChange(Change.MOVED if moved else Change.SAME, old, node)
             continue
-        fields = tuple(_field_changes(old, node, m, source_old, source_new))
+        fields = tuple(_field_changes(old, node, m))
         yield NodeChange(Change.CHANGED if fields else Change.SAME, old, node, fields)
     for node in m.old:
         if node not in m.forward:
             yield NodeChange(Change.REMOVED, node, None)
-
-
-def _owners(order: list[Expr]) -> dict[Expr, Expr]:
-    """Return for each node the innermost function literal that contains it, or the let whose value it is."""
-    owner_of: dict[Expr, Expr] = {}
-    setdefault = owner_of.setdefault
-    for node in reversed(order):
-        kind = type(node)
-        if type(node) is Let:
-            setdefault(node.value, node)
-        owner = node if type(node) is Function else owner_of.get(node)
-        if owner is not None:
-            for kid in CHILDREN[kind](node):
-                setdefault(kid, owner)
-    return owner_of
 
 
 def _kind_of_owner(owner_of: Expr | None) -> str:
@@ -229,28 +216,33 @@ def _kind_of_owner(owner_of: Expr | None) -> str:
     return "let" if isinstance(owner_of, Let) else ""
 
 
-def _field_changes(
-    old: Expr, new: Expr, m: Matching, source_old: dict[Expr, Expr], source_new: dict[Expr, Expr]
-) -> Iterator[FieldChange]:
-    if isinstance(old, Call) and isinstance(new, Call):
-        if old.op is not new.op and isinstance(old.op, Op):
+def _field_changes(old: Expr, new: Expr, m: Matching) -> Iterator[FieldChange]:
+    if type(old) is Call and type(new) is Call:
+        if old.op is not new.op and type(old.op) is Op:
             yield FieldChange("op", old.op, new.op)
         yield from _attr_changes(old.attrs, new.attrs)
-    if isinstance(old, Function) and isinstance(new, Function):
+    elif type(old) is Function and type(new) is Function:
         yield from _attr_changes(old.attrs, new.attrs)
-    if isinstance(old, TupleGetItem) and isinstance(new, TupleGetItem) and old.index != new.index:
+    elif type(old) is TupleGetItem and type(new) is TupleGetItem and old.index != new.index:
         yield FieldChange("index", old.index, new.index)
-    if isinstance(old, Constant):
+    elif type(old) is Constant:
         yield FieldChange("data", old, new)
-    names = _operand_names(new)
-    olds, news = children(old), children(new)
-    for i in range(max(len(olds), len(news))):
-        a = resolve(olds[i], source_old) if i < len(olds) else None
-        b = resolve(news[i], source_new) if i < len(news) else None
-        if a is None or b is None or (m.forward.get(a, a) is not b and not _same_name(a, b)):
-            yield FieldChange(names[i] if i < len(names) else f"args[{i}]", a, b)
+    yield from _operand_changes(old, new, m)
     if old.checked_type_ is not new.checked_type_ and old.checked_type_ is not None and new.checked_type_ is not None:
         yield FieldChange("type", old.checked_type_, new.checked_type_)
+
+
+def _operand_changes(old: Expr, new: Expr, m: Matching) -> Iterator[FieldChange]:
+    (source_old, source_new), partner_of = m.sources, m.forward.get
+    names: list[str] | None = None
+    for i, (a, b) in enumerate(zip_longest(CHILDREN[type(old)](old), CHILDREN[type(new)](new))):
+        if a is b and type(a) is Op:
+            continue
+        a = a if a is None else resolve(a, source_old)
+        b = b if b is None else resolve(b, source_new)
+        if a is None or b is None or (partner_of(a, a) is not b and not _same_name(a, b)):
+            names = names or _operand_names(new)
+            yield FieldChange(names[i] if i < len(names) else f"args[{i}]", a, b)
 
 
 def _same_name(a: Expr, b: Expr) -> bool:

@@ -9,7 +9,8 @@ two steps pair unchanged nodes, the others changed ones.
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Hashable, Iterable
+from collections.abc import Iterable
+from functools import cached_property
 from typing import Any
 
 from passlab.ir.adt import Constructor, pattern_vars
@@ -56,6 +57,11 @@ class Matching:
         if self._has_unpaired():
             self._pair_by_label()
 
+    @cached_property
+    def owners(self) -> tuple[dict[Expr, Expr], dict[Expr, Expr]]:
+        """For each node of both sides the innermost function literal that contains it, or the let whose value it is."""
+        return _owners(self.orders[0]), _owners(self.orders[1])
+
     def _has_unpaired(self) -> bool:
         return len(self.forward) < len(self.old) and len(self.backward) < len(self.new)
 
@@ -90,25 +96,26 @@ class Matching:
             if type(old) is type(new) is Function and old not in self.forward and new not in self.backward:
                 self._pair(old, new)
 
-    def _operand_key(self, operand: Expr) -> Hashable:
-        """Return the old partner of an operand, itself without one; for a free variable, its value number."""
-        return self.numbers.of.get(operand) if type(operand) is Var else self.backward.get(operand, operand)
-
     def _pair_by_operands(self) -> None:
         """Pair nodes of one label where an operand, in the same position, is paired already."""
         source_old, source_new = self.sources
         # An old node waits in one queue for each operand, so that one unchanged operand suffices to find it.
         waiting: defaultdict[tuple[Any, ...], deque[Expr]] = defaultdict(deque)
+        number_of, partner_of = self.numbers.of.get, self.backward.get
         for node in self.old:
             if node not in self.forward:
+                label = _label(node)
                 for position, operand in enumerate(_operands(node, source_old)):
-                    key = self.numbers.of.get(operand) if type(operand) is Var else operand
-                    waiting[(_label(node), position, key)].append(node)
+                    key = number_of(operand) if type(operand) is Var else operand
+                    waiting[label, position, key].append(node)
         for node in self.new:
             if node in self.backward:
                 continue
+            label = _label(node)
             for position, operand in enumerate(_operands(node, source_new)):
-                queue = waiting.get((_label(node), position, self._operand_key(operand)))
+                # A free variable has the same number on both sides, any other operand an old partner or none.
+                key = number_of(operand) if type(operand) is Var else partner_of(operand, operand)
+                queue = waiting.get((label, position, key))
                 while queue and queue[0] in self.forward:  # paired since, through another operand
                     queue.popleft()
                 if queue:
@@ -128,13 +135,14 @@ class Matching:
 
 def _label(node: Expr) -> Any:
     """Return what two changed nodes must share to be paired: the class, and the operator or global of a call."""
-    if isinstance(node, Call):
-        return node.op if isinstance(node.op, Op) else (Call, getattr(node.op, "name_hint", None))
-    if isinstance(node, TupleGetItem):
-        return (TupleGetItem, node.index)
-    if isinstance(node, Constant):
-        return (Constant, node.data.shape, node.data.dtype)
-    return type(node)
+    kind = type(node)
+    if type(node) is Call:
+        return node.op if type(node.op) is Op else (Call, getattr(node.op, "name_hint", None))
+    if type(node) is TupleGetItem:
+        return (kind, node.index)
+    if type(node) is Constant:
+        return (kind, node.data.shape, node.data.dtype)
+    return kind
 
 
 def _sources(order: Iterable[Expr]) -> dict[Expr, Expr]:
@@ -153,8 +161,24 @@ def _sources(order: Iterable[Expr]) -> dict[Expr, Expr]:
     return source
 
 
+def _owners(order: list[Expr]) -> dict[Expr, Expr]:
+    owner_of: dict[Expr, Expr] = {}
+    setdefault = owner_of.setdefault
+    for node in reversed(order):
+        kind = type(node)
+        if type(node) is Let:
+            setdefault(node.value, node)
+        owner = node if type(node) is Function else owner_of.get(node)
+        if owner is not None:
+            for kid in CHILDREN[kind](node):
+                setdefault(kid, owner)
+    return owner_of
+
+
 def resolve(node: Expr, source: dict[Expr, Expr]) -> Expr:
     """Return the node whose value a carrier passes on."""
+    if node not in source:
+        return node
     seen = set()
     while node in source and node not in seen:  # a recursive function is bound to itself
         seen.add(node)
@@ -163,7 +187,8 @@ def resolve(node: Expr, source: dict[Expr, Expr]) -> Expr:
 
 
 def _operands(node: Expr, source: dict[Expr, Expr]) -> list[Expr]:
-    return [resolve(kid, source) for kid in CHILDREN[type(node)](node) if not isinstance(kid, Op)]
+    parts = node.args if type(node) is Call and type(node.op) is Op else CHILDREN[type(node)](node)
+    return [resolve(part, source) if part in source else part for part in parts if type(part) is not Op]
 
 
 class ValueNumbers:
@@ -189,15 +214,29 @@ class ValueNumbers:
                 for index, param in enumerate(root.params):
                     self.of.setdefault(param, self._number("param", position, index, param.type_annotation))
         of = self.of
+        number_of, source_of = of.get, source.get
+        waiting: defaultdict[Expr, list[Expr]] = defaultdict(list)  # variables that are bound to a node
         for node in order:
             if node in of:
                 continue
-            source_node = source.get(node)
-            inputs = (source_node,) if source_node is not None else _number_inputs(node)
-            if all(node_in in of for node_in in inputs):  # post-order has the inputs first, but for bound variables
-                of[node] = self._new_number(node) if source_node is None else of[source_node]
+            source_node = source_of(node)
+            # Post-order has the inputs first, but a variable before its value, which does not use it.
+            if source_node is not None:
+                number = number_of(source_node)
+                if number is None and type(node) is Var and type(source_node) is not Function:
+                    waiting[source_node].append(node)
+                    continue
+            elif type(node) is Call and type(node.op) is Op:
+                numbers = tuple(map(number_of, node.args))
+                number = None if None in numbers else self._number("call", node.op, numbers, node.attrs)
             else:
+                number = None if None in map(number_of, _number_inputs(node)) else self._new_number(node)
+            if number is None:
                 self._visit(node, source)
+            else:
+                of[node] = number
+            if node in waiting:
+                of.update(dict.fromkeys(waiting[node], of[node]))
 
     def _visit(self, first: Expr, source: dict[Expr, Expr]) -> None:
         """Number a node. A variable has the number of its value, which may come later: hence the stack."""
