@@ -84,13 +84,6 @@ class Dataflow:
         self.boxes.append(box)
         return box
 
-    def groups_around(self, box: Box) -> Iterator[BoxGroup]:
-        """Yield the groups that contain a box, the innermost first."""
-        number = box.group
-        while number is not None:
-            yield self.groups[number]
-            number = self.groups[number].parent
-
     def members(self) -> dict[int, list[Box]]:
         """The boxes of each group, without those of inner groups."""
         boxes: dict[int, list[Box]] = {group.number: [] for group in self.groups}

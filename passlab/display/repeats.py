@@ -10,7 +10,7 @@ repeats are called similar, not identical. One scan finds the waists; a run of n
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from operator import eq
@@ -129,10 +129,10 @@ def _order(graph: Dataflow) -> list[int]:
 
 def _homes(graph: Dataflow) -> list[int]:
     """The function that each box stands in, by the number of its group; -1 where the graph is of one alone."""
-    return [
-        next((group.number for group in graph.groups_around(box) if group.kind == "definition"), -1)
-        for box in graph.boxes
-    ]
+    home: dict[int | None, int] = {None: -1}
+    for group in graph.groups:  # inner groups come after those around them
+        home[group.number] = group.number if group.kind == "definition" else home[group.parent]
+    return [home[box.group] for box in graph.boxes]
 
 
 def _segments(graph: Dataflow, order: list[int], homes: Sequence[int], small: set[int]) -> list[list[int]]:
@@ -143,9 +143,8 @@ def _segments(graph: Dataflow, order: list[int], homes: Sequence[int], small: se
         source, target = position[arrow.source], position[arrow.target]
         reach[source] = max(reach[source], target)
     ends = [-1] * len(order)  # for each place the last one of the groups that begin there
-    for members in _group_members(graph).values():
-        positions = [position[number] for number in members]
-        ends[min(positions)] = max(ends[min(positions)], *positions)
+    for first, last in _group_extents(graph, position):
+        ends[first] = max(ends[first], last)
     segments: list[list[int]] = [[]]
     # `far` is the last place that an arrow from before reaches, `end` the last place of the groups that are open.
     far = end = -1
@@ -159,14 +158,23 @@ def _segments(graph: Dataflow, order: list[int], homes: Sequence[int], small: se
     return [segment for segment in segments if segment]
 
 
-def _group_members(graph: Dataflow) -> dict[int, list[int]]:
-    """The boxes of each group inside a function, those of groups inside it included."""
-    members: dict[int, list[int]] = {}
+def _group_extents(graph: Dataflow, position: Mapping[int, int]) -> list[tuple[int, int]]:
+    """The first and the last place of each group inside a function, the boxes of groups inside it included."""
+    places: dict[int | None, tuple[int, int]] = {}
+
+    def include(group: int | None, first: int, last: int) -> None:
+        before = places.get(group, (first, last))
+        places[group] = min(before[0], first), max(before[1], last)
+
     for box in graph.boxes:
-        for group in graph.groups_around(box):
+        include(box.group, position[box.number], position[box.number])
+    extents: list[tuple[int, int]] = []
+    for group in reversed(graph.groups):  # inner groups come after those around them
+        if group.number in places:
+            include(group.parent, *places[group.number])
             if group.kind != "definition":
-                members.setdefault(group.number, []).append(box.number)
-    return members
+                extents.append(places[group.number])
+    return extents
 
 
 def _token(graph: Dataflow, segment: list[int], producers: list[list[int]]) -> _Token:
@@ -197,11 +205,13 @@ def _region(graph: Dataflow, segment: Sequence[int]) -> list[Item]:
 
     Bodies repeat only where each takes something from the one before; branches side by side do not.
     """
-    takes = {(arrow.source, arrow.target) for arrow in graph.arrows}
+    targets: dict[int, list[int]] = {}
+    for arrow in graph.arrows:
+        targets.setdefault(arrow.source, []).append(arrow.target)
 
     def follow(bodies: Sequence[Sequence[_Token]]) -> bool:
-        sets = [boxes_of([token.item for token in body]) for body in bodies]
-        chain = all(any((a, b) in takes for a in one for b in other) for one, other in pairwise(sets))
+        sets = [set(boxes_of([token.item for token in body])) for body in bodies]
+        chain = all(any(not other.isdisjoint(targets.get(a, ())) for a in one) for one, other in pairwise(sets))
         return chain and len(sets) >= LEAST_SIMILAR
 
     operators = [_Token(graph.boxes[number].name, GraphPiece((number,)), 1) for number in segment]

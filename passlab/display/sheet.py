@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from heapq import heapify, heappop, heappush
 from itertools import pairwise
 
-from passlab.display.dataflow import Arrow, Box, Dataflow
+from passlab.display.dataflow import Arrow, Box, BoxGroup, Dataflow
 from passlab.display.layered import lay_out_layers
 from passlab.display.layout import GraphLayout, LayoutError, Part, Size, lay_out_all
 from passlab.display.repeats import GraphPiece, Item, Repeat
@@ -19,6 +20,7 @@ from passlab.display.repeats import GraphPiece, Item, Repeat
 PORT = (6.0, 2.0)  # the size of the point through which values from outside enter a piece
 GAP, GUTTER = 24.0, 44.0  # points between pieces of a column, and between columns
 COLUMNS = 29  # at most
+AROUND = 8  # groups that are drawn around a box and go on outside of its piece
 BY_GRAPHVIZ = 1200  # boxes of different pieces that Graphviz draws; others stand in layers, which takes a fifth of it
 
 
@@ -126,13 +128,37 @@ def _group_sizes(graph: Dataflow) -> Counter[int | None]:
 
 
 def _groups_inside(graph: Dataflow, pieces: Sequence[GraphPiece]) -> Iterator[set[int]]:
-    """Yield the groups inside each piece; a function counts only if all its boxes are in the piece."""
+    """Yield the groups to draw in each piece: those with all their boxes in it, and the innermost around these.
+
+    A function that goes on outside of a piece is not drawn in it, and of other groups that do, `AROUND` at most are.
+    """
     sizes = _group_sizes(graph)
-    definitions = {group.number for group in graph.groups if group.kind == "definition"}
     for piece in pieces:
-        boxes = (graph.boxes[number] for number in piece.boxes)
-        inside = Counter(group.number for box in boxes for group in graph.groups_around(box))
-        yield {group for group, count in inside.items() if group not in definitions or count == sizes[group]}
+        counts = Counter(box.group for number in piece.boxes if (box := graph.boxes[number]).group is not None)
+        inner = [-group for group in counts]  # a heap: inner groups have the larger numbers
+        heapify(inner)
+        inside: set[int] = set()
+        while inner:
+            group = graph.groups[-heappop(inner)]
+            if counts[group.number] < sizes[group.number]:
+                inside.update(_groups_around(graph, group))
+                continue
+            inside.add(group.number)
+            if group.parent is not None:
+                if group.parent not in counts:
+                    heappush(inner, -group.parent)
+                counts[group.parent] += counts[group.number]
+        yield inside
+
+
+def _groups_around(graph: Dataflow, group: BoxGroup) -> Iterator[int]:
+    """Yield a group and those around it that are no functions, the innermost of them."""
+    for _ in range(AROUND):
+        if group.kind != "definition":
+            yield group.number
+        if group.parent is None:
+            return
+        group = graph.groups[group.parent]
 
 
 def _trunk(part: Dataflow) -> frozenset[int]:

@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable
-from types import FrameType
-from typing import Any
-
 import pytest
 
 from benchmarks.growth import STEPS
@@ -17,26 +12,10 @@ from passlab.infer import infer_module
 from passlab.ir.module import IRModule
 from passlab.rewriting.beta_reduction import beta_reduced
 from passlab.text.parser import parse
+from tests.call_counts import calls_of
 
 SMALL, TIMES = 24, 4
 MOST = 1.25 * TIMES  # n log n, and tables that are looked through a few times more
-
-
-def calls_of(job: Callable[[], Any]) -> int:
-    """Return how many functions a job calls, those of Python's own library in C included."""
-    count = 0
-
-    def note(frame: FrameType, event: str, arg: object) -> None:
-        nonlocal count
-        count += event in ("call", "c_call")
-
-    before = sys.getprofile()
-    sys.setprofile(note)
-    try:
-        job()
-    finally:
-        sys.setprofile(before)
-    return count
 
 
 def growth(shape: str, step: str) -> float:
