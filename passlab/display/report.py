@@ -16,6 +16,7 @@ from passlab.display.page import document, static_document
 from passlab.display.page_answers import page_answers
 from passlab.display.recording import RecordingView
 from passlab.display.view import checked_view
+from passlab.ir.gc_pause import building
 from passlab.lab.recording import Recording
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ def _at_the_end(recording: Recording) -> tuple[Markup, Markup]:
     return tag("p", tag("strong", last)), module_view(recording.last).html()
 
 
+@building()
 def explorer_html(recording: Recording) -> str:
     """Return a recording as the explorer of a notebook, in one document: every step, difference and program inside."""
     view = RecordingView(recording)

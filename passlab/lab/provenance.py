@@ -16,6 +16,7 @@ from passlab.diffing.diff import Change, diff, node_name
 from passlab.instrument.events import Event
 from passlab.ir.equal import structural_equal
 from passlab.ir.expr import Call, Constant, Expr, Function, If, Let, Match, Tuple, TupleGetItem, Var
+from passlab.ir.gc_pause import building
 from passlab.ir.module import IRModule
 from passlab.ir.op import Op
 from passlab.ir.walk import children, post_order
@@ -77,6 +78,7 @@ class Biography:
 class Provenance:
     """The origins of all nodes of the recorded events. Built in one pass over rewrites and new nodes."""
 
+    @building()
     def __init__(self, events: Sequence[Event]) -> None:
         self.origins: dict[Expr, Origin] = {}
         self.successors: dict[Expr, tuple[Event, Expr]] = {}
