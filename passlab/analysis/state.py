@@ -7,34 +7,25 @@ change state nor create a reference.
 
 from __future__ import annotations
 
-from weakref import WeakKeyDictionary
-
+from passlab.analysis.contents import contents_of
 from passlab.analysis.purity import LocalPurity
 from passlab.analysis.stated_types import states_type
 from passlab.ir.expr import Expr, Function, RefCreate, RefRead, RefWrite
 from passlab.ir.module import IRModule
-from passlab.ir.op import Op
-from passlab.ir.walk import post_order
-
-_STATELESS: WeakKeyDictionary[Function, bool] = WeakKeyDictionary()
 
 
 def stateless(mod: IRModule) -> bool:
     """Return True if nothing in a module reads or changes state, so that all its expressions are pure.
 
-    Each function is visited once and cached; after that a call takes time linear in the number of functions.
+    What each function contains is found once; after that a call takes time linear in the number of functions.
     """
     return all(_has_no_state(function) for _, function in mod.items())
 
 
 def _has_no_state(function: Function) -> bool:
-    cached = _STATELESS.get(function)
-    if cached is None:
-        cached = _STATELESS[function] = not function.attrs.get("Extern") and not any(
-            type(node) in (RefRead, RefWrite) or (type(node) is Op and node.spec.stateful)
-            for node in post_order(function)
-        )
-    return cached
+    contents = contents_of(function)
+    reads_or_writes = not contents.kinds.isdisjoint((RefRead, RefWrite))
+    return not (function.attrs.get("Extern") or reads_or_writes or any(op.spec.stateful for op in contents.operators))
 
 
 class Movability:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
 from passlab.analysis.state import Movability
 from passlab.analysis.stated_types import states_type
-from passlab.ir.expr import Call, Constant, Expr, ExprT, If, Let, Tuple, TupleGetItem
+from passlab.ir.expr import Call, Constant, Expr, ExprT, If, Let, Tuple, TupleGetItem, Var
 from passlab.ir.module import IRModule
-from passlab.ir.op import Op, OpCall
+from passlab.ir.op import Op, OpCall, is_call_of
 from passlab.ir.types import TensorType, Type
 from passlab.ir.walk import outside_kernels, post_order
 from passlab.rewriting.constant_values import folded_call, without_on_device
@@ -19,6 +20,7 @@ from passlab.rewriting.let_removal import LetAction, remove_lets
 
 FOLDED = "folded"  # the name of the rewrites
 SHAPES = frozenset({"shape_of", "vm.shape_of", "ndarray_size"})
+STARTS: tuple[str | type[Expr], ...] = (Constant, Tuple, *sorted(SHAPES))  # where folding may start
 
 
 def fold(expr: ExprT, fold_qnn: bool = False, mod: IRModule | None = None) -> ExprT:
@@ -29,7 +31,7 @@ def fold(expr: ExprT, fold_qnn: bool = False, mod: IRModule | None = None) -> Ex
     `on_device` around a constant is kept. Expressions with effects are not dropped; `mod` tells which calls have any.
     """
     order = post_order(expr, enter=outside_kernels)
-    if not any(map(_starts_folding, order)):
+    if not _folding_starts(order):
         return expr
     is_movable = Movability(mod)
 
@@ -48,13 +50,38 @@ def fold(expr: ExprT, fold_qnn: bool = False, mod: IRModule | None = None) -> Ex
     return remove_lets(expr, choose, rule, outside_kernels, name=FOLDED, order=order)
 
 
-def _starts_folding(node: Expr) -> bool:
-    """Return True if folding may start at a node: it is a constant, or its value follows from types alone."""
-    if type(node) is Op:
-        return node.name in SHAPES
-    if type(node) is TupleGetItem:
-        return type(node.tuple_value) is Tuple
-    return type(node) is Constant or (type(node) is Tuple and not node.fields)
+def _folding_starts(order: Iterable[Expr]) -> bool:
+    """Return whether a node may be folded before any other is. Where none is, nothing changes."""
+    for node in order:
+        kind = type(node)
+        if kind is Call:
+            if _may_fold(node):  # type: ignore[arg-type]
+                return True
+        elif kind is Let:
+            if _may_be_constant(node.value):  # type: ignore[attr-defined]
+                return True
+        elif kind is If:
+            if _may_be_constant(node.cond):  # type: ignore[attr-defined]
+                return True
+        elif kind is TupleGetItem and type(node.tuple_value) is Tuple:  # type: ignore[attr-defined]
+            return True
+    return False
+
+
+def _may_fold(call: Call) -> bool:
+    """Return False for a call that cannot be folded unless something in it is folded first."""
+    if type(call.op) is not Op:
+        return False
+    if call.op.name in SHAPES:
+        return True
+    for arg in call.args:  # noqa: SIM110  a generator takes three times as long
+        if type(arg) is Var or not (type(arg) is Tuple or _may_be_constant(arg)):
+            return False
+    return True
+
+
+def _may_be_constant(expr: Expr) -> bool:
+    return type(expr) is Constant or is_call_of(expr, "on_device")
 
 
 def _chosen_branch(node: If, cond: bool, ty: Type | None) -> Expr:

@@ -259,10 +259,13 @@ def compute(call: Expr) -> Expr:
 
 # ---------------------------------------------------------------- applying
 class RuleSet:
-    """Rules, indexed by the operators at the root of their patterns. `simplify` is linear in nodes and rewrites."""
+    """Rules, indexed by the operators at the root of their patterns: `operators`. `simplify` is linear in nodes and
+    rewrites.
+    """
 
     def __init__(self, rules: Sequence[Rule]) -> None:
         self.rules = tuple(rules)
+        self.operators = frozenset(name for rule in self.rules for term in rule.terms for name in term.ops)
         self._by_heads: dict[tuple[_Head, ...], list[tuple[Rule, tuple[Term, ...]]]] = {}
 
     def simplify(self, root: ExprT) -> ExprT:

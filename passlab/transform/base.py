@@ -7,7 +7,7 @@ pipelines, `decorators` the decorators, and `declare` declares standard passes.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextvars import copy_context
 from time import perf_counter
 from typing import Any, ClassVar
@@ -21,6 +21,7 @@ from passlab.ir.module import IRModule
 from passlab.ir.variables import free_vars
 from passlab.ir.walk import Observer, Permit, observed, permitted
 from passlab.lazy import PASSES, late
+from passlab.transform.acts_on import Part, contains_any
 from passlab.transform.context import PassContext, _current_run
 from passlab.transform.diagnostics import PassDiagnostics
 from passlab.transform.numeric_contract import NumericContract
@@ -75,6 +76,11 @@ class Pass:
     # the name under which `get_pass` creates a standard pass, where `info.name` differs
     factory_name: ClassVar[str | None] = None
     trusted: ClassVar[bool] = False  # whether the pass is tested to keep programs well-formed
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if "acts_on" not in vars(cls) and not vars(cls).keys().isdisjoint(("transform_function", "transform_module")):
+            cls.acts_on = Pass.acts_on  # type: ignore[method-assign]  # a new method may act on anything
 
     @property
     def contract(self) -> NumericContract | None:
@@ -135,6 +141,13 @@ class Pass:
 
     def _run(self, run: PassRun) -> IRModule:
         raise NotImplementedError(f"{type(self).__name__} cannot run: derive from ModulePass or FunctionPass")
+
+    def acts_on(self) -> Iterable[Part] | None:
+        """Return what the pass acts on (`passlab.transform.acts_on`), None for anything.
+
+        It is not called with functions, or modules of functions, that contain none of it.
+        """
+        return None
 
     def _with_types(self, mod: IRModule) -> IRModule:
         """Return the module to work on, with types inferred if the pass requires `InferType` and is called by itself.
@@ -204,7 +217,11 @@ class ModulePass(Pass):
     def _run(self, run: PassRun) -> IRModule:
         run.diagnostics = PassDiagnostics(run.module)
         start = run.partial = self._with_types(run.module).snapshot()
-        result = self.transform_module(start, run.context)
+        parts = self.acts_on()
+        if parts is None or any(contains_any(function, parts) for _, function in start.items()):
+            result = self.transform_module(start, run.context)
+        else:
+            result = start
         if not isinstance(result, IRModule):
             raise _wrong_result_error(self, "IRModule", result)
         run.partial = result
@@ -249,9 +266,10 @@ class FunctionPass(Pass):
         # What a user's pass adds to its argument must not become part of the result.
         argument = start_module if self.trusted else start.snapshot()
         changes: dict[str, Function] = {}
+        parts = self.acts_on()
         try:
             for name, function in start.items():
-                if is_optimizable(function):
+                if is_optimizable(function) and (parts is None or contains_any(function, parts)):
                     result = self.transform_function(function, argument, run.context)
                     if result is not function:
                         changes[name] = self._check_result(result, name)

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from passlab.errors import Diagnostic, PasslabError, PassTypeError, PassValueError, did_you_mean
+from passlab.transform.acts_on import Part, with_attr
 from passlab.transform.base import Pass
 from passlab.transform.numeric_contract import EXACT, FINITE, NumericContract, Rounds
 from passlab.transform.pass_info import PassInfo
@@ -41,9 +42,17 @@ P = TypeVar("P", bound=type[Pass])
 
 @dataclass_transform(frozen_default=True, eq_default=False)
 def standard_pass(
-    *, opt_level: int, required: Sequence[str] = (), promise: NumericContract | None = EXACT, name: str | None = None
+    *,
+    opt_level: int,
+    required: Sequence[str] = (),
+    promise: NumericContract | None = EXACT,
+    name: str | None = None,
+    acts_on: Sequence[Part] | None = None,
 ) -> Callable[[P], P]:
     """Declare a pass class: its level, required passes, numeric contract and name (by default that of the class).
+
+    `acts_on` lists the operators and kinds of nodes without which a function stays as it is; None means that any
+    function may change. A pass whose options decide has a method of this name instead.
 
     Raises `PassTypeError` if the decorated object is not a pass class.
     """
@@ -59,6 +68,8 @@ def standard_pass(
         result.trusted = True
         result.options = _changed_options
         result.factory_name = cls.__name__
+        if acts_on is not None:
+            result.acts_on = lambda self: acts_on
         result.__init__ = _init_with_checks(result)
         return typing.cast(P, result)
 
@@ -154,4 +165,4 @@ def _convert(title: str, name: str, hint: Any, value: Any) -> Any:
     )
 
 
-__all__ = ["EXACT", "FINITE", "NumericContract", "Rounds", "standard_pass"]
+__all__ = ["EXACT", "FINITE", "NumericContract", "Part", "Rounds", "standard_pass", "with_attr"]

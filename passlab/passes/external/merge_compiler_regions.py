@@ -25,7 +25,7 @@ keep:
 from __future__ import annotations
 
 from passlab.analysis.contraction import Contraction
-from passlab.analysis.regions import Region, Regions, compiler_of, is_begin, is_end
+from passlab.analysis.regions import BEGIN, END, Region, Regions, compiler_of, is_begin, is_end
 from passlab.ir.expr import Call, Expr, Function
 from passlab.ir.module import IRModule
 from passlab.ir.walk import Scope, Scopes, rewrite
@@ -35,7 +35,7 @@ from passlab.transform.context import PassContext
 from passlab.transform.declare import EXACT, standard_pass
 
 
-@standard_pass(opt_level=0, required=("InferType",), promise=EXACT)
+@standard_pass(opt_level=0, required=("InferType",), promise=EXACT, acts_on=(BEGIN, END))
 class MergeCompilerRegions(FunctionPass):
     """Merge a region with the regions that produce its inputs, where they have the same compiler, and drop the marks
     between.

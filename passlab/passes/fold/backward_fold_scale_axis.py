@@ -27,6 +27,7 @@ from passlab.ir.op import Trait, has_trait, is_op_call, op_name
 from passlab.ir.walk import may_rewrite, note_rewrite, post_order, rebuild, result_of, use_counts
 from passlab.op import make
 from passlab.passes.fold.scale_axis import (
+    ABSORBING,
     CONVOLUTIONS,
     SUMS,
     Message,
@@ -44,7 +45,9 @@ from passlab.transform.context import PassContext
 from passlab.transform.declare import NumericContract, standard_pass
 
 
-@standard_pass(opt_level=3, required=("InferType",), promise=NumericContract(ulps=4096, finite_only=True))
+@standard_pass(
+    opt_level=3, required=("InferType",), promise=NumericContract(ulps=4096, finite_only=True), acts_on=ABSORBING
+)
 class BackwardFoldScaleAxis(FunctionPass):
     """Move a channel-wise `multiply` back through add, subtract, bias_add, relu and leaky_relu into the weight before.
 

@@ -20,7 +20,7 @@ keep:
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -32,12 +32,12 @@ from passlab.ir.op import Op, OpCall, is_op_call, op_name
 from passlab.ir.walk import rewrite
 from passlab.op import make
 from passlab.op.dtypes import Array
-from passlab.rewriting.constant_folding import SHAPES, fold, shape_constant
+from passlab.rewriting.constant_folding import SHAPES, STARTS, fold, shape_constant
 from passlab.rewriting.constant_values import folded_call
 from passlab.rewriting.node_types import NodeTypes
 from passlab.transform.base import FunctionPass
 from passlab.transform.context import PassContext
-from passlab.transform.declare import EXACT, standard_pass
+from passlab.transform.declare import EXACT, Part, standard_pass
 
 
 @standard_pass(opt_level=2, promise=EXACT)
@@ -47,6 +47,9 @@ class DynamicToStatic(FunctionPass):
     Such arguments are constants, shapes of tensors of static type, and values computed from these. Constant expressions
     are folded at the end, as in Relay. The return type of a changed function is inferred again.
     """
+
+    def acts_on(self) -> Iterable[Part]:
+        return *_RULES, *STARTS
 
     def transform_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
         constants = _KnownValues(Movability(mod))

@@ -23,13 +23,13 @@ from __future__ import annotations
 
 from passlab.ir.expr import Function
 from passlab.ir.module import IRModule
-from passlab.rewriting.constant_folding import fold
+from passlab.rewriting.constant_folding import STARTS, fold
 from passlab.transform.base import FunctionPass
 from passlab.transform.context import PassContext
 from passlab.transform.declare import EXACT, standard_pass
 
 
-@standard_pass(opt_level=2, promise=EXACT)
+@standard_pass(opt_level=2, promise=EXACT, acts_on=STARTS)
 class FoldConstant(FunctionPass):
     """Evaluate operator calls whose arguments are constants, or tuples of them, with the reference evaluator.
 

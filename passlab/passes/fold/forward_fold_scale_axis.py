@@ -29,6 +29,7 @@ from passlab.ir.op import Trait, has_trait, is_op_call, op_name
 from passlab.ir.walk import CHILDREN, may_rewrite, note_rewrite, post_order, rebuild, result_of
 from passlab.op import make
 from passlab.passes.fold.scale_axis import (
+    ABSORBING,
     CONVOLUTIONS,
     SUMS,
     Message,
@@ -56,7 +57,9 @@ class _PendingScale(NamedTuple):
     axes: tuple[int, ...]
 
 
-@standard_pass(opt_level=3, required=("InferType",), promise=NumericContract(ulps=4096, finite_only=True))
+@standard_pass(
+    opt_level=3, required=("InferType",), promise=NumericContract(ulps=4096, finite_only=True), acts_on=ABSORBING
+)
 class ForwardFoldScaleAxis(FunctionPass):
     """Move a channel-wise `multiply` forward through add, subtract, relu and leaky_relu into the weights after it.
 

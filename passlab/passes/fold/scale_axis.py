@@ -19,6 +19,7 @@ from passlab.op import make
 from passlab.op.layout_names import parse_layout
 
 CONVOLUTIONS = frozenset({"nn.conv2d", "nn.conv3d"})
+ABSORBING = (*sorted(CONVOLUTIONS), "nn.dense")  # operators into whose weight a scale is folded
 SUMS = frozenset({"add", "subtract"})
 
 

@@ -26,7 +26,7 @@ from passlab.ir.types import Type, TypeCall, TypeVar, map_type
 from passlab.ir.walk import post_order, rebuild, rewrite
 from passlab.transform.base import ModulePass
 from passlab.transform.context import PassContext
-from passlab.transform.declare import EXACT, standard_pass
+from passlab.transform.declare import EXACT, Part, standard_pass
 
 
 @standard_pass(opt_level=1, promise=EXACT)
@@ -39,6 +39,10 @@ class EtaExpand(ModulePass):
 
     expand_constructor: bool = False
     expand_global_var: bool = False
+
+    def acts_on(self) -> Iterable[Part] | None:
+        selected = (*(Constructor,) * self.expand_constructor, *(GlobalVar,) * self.expand_global_var)
+        return selected or None  # without any the pass raises an error
 
     def transform_module(self, mod: IRModule, ctx: PassContext) -> IRModule:
         if not (self.expand_constructor or self.expand_global_var):

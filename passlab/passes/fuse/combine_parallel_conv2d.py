@@ -38,7 +38,9 @@ from passlab.transform.declare import Rounds, standard_pass
 _SAME = ("strides", "padding", "dilation", "groups", "data_layout", "kernel_layout", "out_dtype", "out_layout")
 
 
-@standard_pass(opt_level=4, required=("InferType",), promise=Rounds(1024), name="CombineParallelConv2d")
+@standard_pass(
+    opt_level=4, required=("InferType",), promise=Rounds(1024), name="CombineParallelConv2d", acts_on=("nn.conv2d",)
+)
 class CombineParallelConv2D(FunctionPass):
     """Replace `min_num_branches` or more 2-d convolutions of one input, equal but for the number of channels, by one.
 

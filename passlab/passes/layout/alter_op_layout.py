@@ -14,12 +14,12 @@ from passlab.ir.op import OpCall
 from passlab.passes.layout.layout_rewriting import in_other_layouts
 from passlab.transform.base import FunctionPass
 from passlab.transform.context import PassContext
-from passlab.transform.declare import standard_pass
+from passlab.transform.declare import standard_pass, with_attr
 
 _HOOK = "FTVMAlterOpLayout"
 
 
-@standard_pass(opt_level=3, required=("InferType",), promise=None)
+@standard_pass(opt_level=3, required=("InferType",), promise=None, acts_on=(with_attr(_HOOK),))
 class AlterOpLayout(FunctionPass):
     """Replace each call by the result of the function registered for its operator, which may choose another layout.
 

@@ -42,7 +42,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from passlab.errors import Diagnostic, PassValueError, did_you_mean
@@ -58,7 +58,7 @@ from passlab.passes.layout.layout_config import LayoutConfig
 from passlab.passes.layout.layout_rewriting import in_other_layouts
 from passlab.transform.base import FunctionPass
 from passlab.transform.context import PassContext
-from passlab.transform.declare import standard_pass
+from passlab.transform.declare import Part, standard_pass
 from passlab.transform.numeric_contract import Rounds
 
 _log = logging.getLogger("passlab.ConvertLayout")
@@ -101,6 +101,9 @@ class ConvertLayout(FunctionPass):
                         Diagnostic(f'"{layout}" is not a layout', expected='such as "NHWC" or "NCHW4c"')
                     )
 
+    def acts_on(self) -> Iterable[Part]:
+        return *self.desired_layouts, _convolves  # the pass warns of convolutions that are not listed
+
     def transform_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
         result = in_other_layouts(func, self._desired_layouts, self._replace)
         calls = (n for n in post_order(func) if is_op_call(n))
@@ -142,8 +145,12 @@ class ConvertLayout(FunctionPass):
         )
 
 
+def _convolves(op: Op) -> bool:
+    return isinstance(op.spec.layout, TwoLayouts)
+
+
 def _is_convolution(call: OpCall) -> bool:
-    return isinstance(call.op.spec.layout, TwoLayouts)
+    return _convolves(call.op)
 
 
 def _names_layouts(name: str) -> bool:

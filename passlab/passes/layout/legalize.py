@@ -18,7 +18,7 @@ after:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -27,10 +27,10 @@ from passlab.ir.expr import Call, Expr, Function
 from passlab.ir.module import IRModule
 from passlab.ir.op import Op
 from passlab.ir.types import TensorType, Type
-from passlab.passes.layout.legalization import legalize_call
+from passlab.passes.layout.legalization import Hook, legalize_call
 from passlab.transform.base import FunctionPass
 from passlab.transform.context import PassContext
-from passlab.transform.declare import standard_pass
+from passlab.transform.declare import Part, standard_pass, with_attr
 
 
 @standard_pass(opt_level=1, required=("InferType",), promise=None)
@@ -46,9 +46,15 @@ class Legalize(FunctionPass):
 
     legalize_map_attr_name: str = "FTVMLegalize"
 
+    @property
+    def _standard(self) -> Mapping[str, Hook]:
+        return _STANDARD if self.legalize_map_attr_name == "FTVMLegalize" else {}
+
+    def acts_on(self) -> Iterable[Part]:
+        return *self._standard, with_attr(self.legalize_map_attr_name)
+
     def transform_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
-        standard = _STANDARD if self.legalize_map_attr_name == "FTVMLegalize" else None
-        return legalize_call(func, self.legalize_map_attr_name, standard)
+        return legalize_call(func, self.legalize_map_attr_name, self._standard)
 
 
 def _clip(attrs: Any, args: Sequence[Expr], types: Sequence[Type]) -> Expr | None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeGuard
 
+from passlab.analysis.contents import contents_of
 from passlab.analysis.regions import is_closed
 from passlab.devices import VirtualDevice
 from passlab.errors import Diagnostic, PassError
@@ -119,6 +120,9 @@ def is_open(expr: Expr) -> bool:
 
 def names_device(function: Function) -> bool:
     """Return whether a function contains a device annotation."""
+    contents = contents_of(function)
+    if not (contents.is_placed or contents.has_operator("on_device", "device_copy")):
+        return False
     return any(
         is_call_of(n, "on_device") or is_call_of(n, "device_copy") or getattr(n, "virtual_device", None) is not None
         for n in post_order(function, enter=lambda n: not is_closed(n))

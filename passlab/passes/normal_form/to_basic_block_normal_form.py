@@ -26,7 +26,7 @@ keep:
 
 from __future__ import annotations
 
-from passlab.ir.expr import Function
+from passlab.ir.expr import Function, If, Let, Match
 from passlab.ir.module import IRModule
 from passlab.rewriting.let_binding import BindingPlan, bind_beside_effects
 from passlab.transform.base import ModulePass
@@ -34,7 +34,7 @@ from passlab.transform.context import PassContext
 from passlab.transform.declare import EXACT, standard_pass
 
 
-@standard_pass(opt_level=1, promise=EXACT)
+@standard_pass(opt_level=1, promise=EXACT, acts_on=(Function, If, Let, Match))
 class ToBasicBlockNormalForm(ModulePass):
     """Bind each expression that is used in several blocks (function bodies, branches, arms) by a `let` around all.
 

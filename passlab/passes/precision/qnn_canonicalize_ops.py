@@ -30,10 +30,12 @@ from passlab.passes.layout.legalization import legalize_call
 from passlab.passes.precision.quantized_arithmetic import RULES
 from passlab.transform.base import FunctionPass
 from passlab.transform.context import PassContext
-from passlab.transform.declare import FINITE, standard_pass
+from passlab.transform.declare import FINITE, standard_pass, with_attr
+
+_HOOK = "FTVMQnnCanonicalize"
 
 
-@standard_pass(opt_level=1, required=("InferType",), promise=FINITE)
+@standard_pass(opt_level=1, required=("InferType",), promise=FINITE, acts_on=(*RULES, with_attr(_HOOK)))
 class QnnCanonicalizeOps(FunctionPass):
     """Rewrite the operators `qnn.*`, except simulations, as operators on integers and floats: `relay.qnn.transform`.
 
@@ -44,4 +46,4 @@ class QnnCanonicalizeOps(FunctionPass):
     """
 
     def transform_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
-        return legalize_call(func, "FTVMQnnCanonicalize", RULES)
+        return legalize_call(func, _HOOK, RULES)

@@ -14,10 +14,12 @@ from passlab.ir.module import IRModule
 from passlab.passes.layout.legalization import legalize_call
 from passlab.transform.base import FunctionPass
 from passlab.transform.context import PassContext
-from passlab.transform.declare import standard_pass
+from passlab.transform.declare import standard_pass, with_attr
+
+_HOOK = "FTVMQnnLegalize"
 
 
-@standard_pass(opt_level=1, required=("InferType",), promise=None)
+@standard_pass(opt_level=1, required=("InferType",), promise=None, acts_on=(with_attr(_HOOK),))
 class QnnLegalize(FunctionPass):
     """Replace operators by the results of functions registered with `relay.op.register_qnn_legalize`.
 
@@ -26,4 +28,4 @@ class QnnLegalize(FunctionPass):
     """
 
     def transform_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
-        return legalize_call(func, "FTVMQnnLegalize")
+        return legalize_call(func, _HOOK)

@@ -27,7 +27,9 @@ from passlab.transform.declare import NumericContract, standard_pass
 FAST = {"exp": "fast_exp", "erf": "fast_erf", "tanh": "fast_tanh", "nn.softmax": "nn.fast_softmax"}
 
 
-@standard_pass(opt_level=4, required=("InferType",), promise=NumericContract(2**16, approximates=True))
+@standard_pass(
+    opt_level=4, required=("InferType",), promise=NumericContract(2**16, approximates=True), acts_on=tuple(FAST)
+)
 class FastMath(FunctionPass):
     """Replace exp, erf, tanh and nn.softmax by fast_exp, fast_erf, fast_tanh and nn.fast_softmax."""
 

@@ -67,7 +67,11 @@ _AVG = frozenset({"nn.avg_pool1d", "nn.avg_pool2d", "nn.avg_pool3d"})
 
 
 @standard_pass(
-    opt_level=0, required=("InferType",), promise=NumericContract(finite_only=True), name=" FoldExplicitPadding"
+    opt_level=0,
+    required=("InferType",),
+    promise=NumericContract(finite_only=True),
+    name=" FoldExplicitPadding",
+    acts_on=("nn.pad",),
 )
 class FoldExplicitPadding(FunctionPass):
     """Merge `nn.pad` into the padding attribute of the convolution or pooling that uses its result.

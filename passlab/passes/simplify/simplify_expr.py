@@ -35,6 +35,7 @@ keep:
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cache
 
 from passlab.ir.expr import Function
@@ -43,7 +44,7 @@ from passlab.passes.simplify.rules import RULES
 from passlab.rewriting.rules import Rule, RuleSet
 from passlab.transform.base import FunctionPass
 from passlab.transform.context import PassContext
-from passlab.transform.declare import NumericContract, standard_pass
+from passlab.transform.declare import NumericContract, Part, standard_pass
 
 
 @cache
@@ -65,6 +66,9 @@ class SimplifyExpr(FunctionPass):
     def rules(self) -> tuple[Rule, ...]:
         """The rules, for tools that inspect a run of this pass."""
         return rule_set().rules
+
+    def acts_on(self) -> Iterable[Part]:
+        return rule_set().operators
 
     def transform_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
         return rule_set().simplify(func)

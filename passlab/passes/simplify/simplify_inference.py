@@ -36,7 +36,7 @@ keep:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any
 
@@ -53,7 +53,7 @@ from passlab.op.dtypes import array_dtype, is_float_name
 from passlab.rewriting.dimensions import expand_to_axis
 from passlab.transform.base import FunctionPass
 from passlab.transform.context import PassContext
-from passlab.transform.declare import Rounds, standard_pass
+from passlab.transform.declare import Part, Rounds, standard_pass
 
 
 @standard_pass(opt_level=0, required=("InferType",), promise=Rounds(4096))
@@ -66,6 +66,9 @@ class SimplifyInference(FunctionPass):
     dtype of the data (Relay's l2_normalize uses float32). Calls on integers, whose steps would round, and calls whose
     arguments after the data have effects stay as they are.
     """
+
+    def acts_on(self) -> Iterable[Part]:
+        return (*_CALLS, *_PROJECTED)
 
     def transform_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
         rule = partial(_simplify, Movability(mod))
