@@ -38,7 +38,7 @@ from passlab.vm.kernels.python_text import Names, docstring, literal
 LOWER = """
     FuseOps
     LowerTE
-    ToANormalForm
+    ToANormalForm(annotate=True)
     InferType
 """
 
