@@ -12,6 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
+
 from passlab.analysis.dominators import NONE, PostDominators
 from passlab.ir.expr import (
     Call,
@@ -32,7 +34,7 @@ from passlab.ir.types import TensorType, TupleType, Type, is_dynamic
 from passlab.ir.walk import CHILDREN, post_order
 
 ELEMWISE, BROADCAST, INJECTIVE, COMM_REDUCE, ANCHOR, TUPLE, OPAQUE = (int(p) for p in OpPattern)
-_SIMPLE_DTYPES = {"int32", "int64", "float32", "float64", "bool"}
+_SIMPLE_DTYPES = frozenset(map(np.dtype, ("int32", "int64", "float32", "float64", "bool")))
 
 
 class FusionGraph:
@@ -63,12 +65,18 @@ class FusionGraph:
         for child in CHILDREN[type(node)](node):
             self.outside[self.index[child]] = True
 
+    def _let(self, number: int, node: Let) -> None:
+        outside, index = self.outside, self.index
+        outside[index[node.var]] = outside[index[node.value]] = outside[index[node.body]] = True
+
     def _constant(self, number: int, node: Constant) -> None:
-        if node.data.ndim == 0 and node.data.dtype.name in _SIMPLE_DTYPES:
+        data = node.data
+        if data.ndim == 0 and data.dtype in _SIMPLE_DTYPES:
             self.pattern[number] = ELEMWISE
 
     def _call(self, number: int, node: Call) -> None:
-        self.outside[self.index[node.op]] = True
+        index, outputs = self.index, self.outputs
+        self.outside[index[node.op]] = True
         pattern = OPAQUE
         if type(node.op) is Op:
             spec = node.op.spec
@@ -76,13 +84,14 @@ class FusionGraph:
             pattern = OPAQUE if unknown or spec.non_computational else int(spec.pattern)
         self.pattern[number] = pattern
         result = node.checked_type
+        broadcast = result if pattern == BROADCAST and type(result) is TensorType else None
         for arg in node.args:
             edge = pattern
-            if pattern == BROADCAST and type(result) is TensorType:
+            if broadcast is not None:
                 ty = arg.checked_type
-                if ty is result or (type(ty) is TensorType and ty.shape == result.shape):
+                if ty is broadcast or (type(ty) is TensorType and ty.shape == broadcast.shape):
                     edge = ELEMWISE
-            self._use(arg, number, edge)
+            outputs[index[arg]].append((number, edge))
 
     def _tuple(self, number: int, node: Tuple) -> None:
         self.pattern[number] = TUPLE
@@ -108,7 +117,8 @@ _RULES: dict[type, Callable[..., None]] = {
     Call: FusionGraph._call,
     Tuple: FusionGraph._tuple,
     TupleGetItem: FusionGraph._projection,
-    **dict.fromkeys((Function, Let, If, Match, RefCreate, RefRead, RefWrite), FusionGraph._all_outside),
+    Let: FusionGraph._let,
+    **dict.fromkeys((Function, If, Match, RefCreate, RefRead, RefWrite), FusionGraph._all_outside),
 }
 
 
@@ -128,7 +138,9 @@ class FusionGroups:
         self._anchored = [p == ANCHOR for p in graph.pattern]
         if fuse:
             self._tree = PostDominators(graph.outputs, graph.outside, OPAQUE)
-            for phase in range(3):
+            pairs = zip(graph.pattern, self._tree.parent, strict=True)
+            self._candidates = [n for n, (p, sink) in enumerate(pairs) if p != OPAQUE and sink != NONE]
+            for phase in range(3 if TUPLE in graph.pattern else 2):  # the last one is about tuples
                 self._run(phase)
 
     def root(self, node: int) -> int:
@@ -142,10 +154,8 @@ class FusionGroups:
         return top
 
     def _run(self, phase: int) -> None:
-        pattern, dominator = self._graph.pattern, self._tree.parent
-        for node in range(len(pattern)):
-            if self._kind[node] == OPAQUE or dominator[node] == NONE:
-                continue
+        dominator = self._tree.parent
+        for node in self._candidates:
             sink = dominator[node]
             if phase == 2:
                 if self._kind[node] <= INJECTIVE and self._within_limit(node, sink):

@@ -14,8 +14,8 @@ from collections.abc import Iterable
 from typing import Any, Protocol
 
 from passlab.ir.adt import Constructor
-from passlab.ir.expr import Expr, Function, GlobalVar, Let, Var, set_checked_type, set_type_dependency
-from passlab.ir.new_nodes import new_let, new_var
+from passlab.ir.expr import Call, Expr, Function, GlobalVar, If, Let, Var, set_checked_type, set_type_dependency
+from passlab.ir.new_nodes import new_call, new_if, new_let, new_var
 from passlab.ir.span import Span
 from passlab.ir.types import FuncType, GlobalTypeVar, TensorType, Type, holds
 
@@ -112,6 +112,47 @@ def typed_let(var: Var, value: Expr, body: Expr, span: Span | None = None) -> Le
     let = new_let(var, value, body, span)
     set_type(let, ty, (var, value, body))
     return let
+
+
+def let_with(let: Let, value: Expr, body: Expr) -> Let:
+    """Return a let with another value and body, with its type where neither changed its type; itself if neither
+    changed.
+    """
+    old_value, old_body = let.value, let.body
+    if value is old_value and body is old_body:
+        return let
+    result = new_let(let.var, value, body, let.span)
+    keep_type(let, result, (old_value, old_body), (value, body))
+    return result
+
+
+def if_with(node: If, cond: Expr, true_branch: Expr, false_branch: Expr, typed: bool = True) -> If:
+    """Return an `if` with other children; itself if none changed.
+
+    It has the type of the old one if it is to be `typed` and no child changed its type.
+    """
+    parts, results = (node.cond, node.true_branch, node.false_branch), (cond, true_branch, false_branch)
+    if results == parts:
+        return node
+    result = new_if(cond, true_branch, false_branch, node.span)
+    if typed:
+        keep_type(node, result, parts, results)
+    return result
+
+
+def call_of_typed(
+    callee: Expr, args: tuple[Expr, ...], ty: Type, span: Span | None = None, dependency: Dependency | None = None
+) -> Call:
+    """Return a call of a function, without attributes, with the type that `set_type` gives it."""
+    for part in (callee, *args):
+        if part._checked_type is None:
+            return new_call(callee, args, None, (), span)
+        other: Dependency | None = part._type_dependency
+        if other is not None and other is not dependency:
+            dependency = _wider(dependency, other)
+            if dependency is None:
+                return new_call(callee, args, None, (), span)
+    return new_call(callee, args, None, (), span, ty, dependency)
 
 
 def let_of_typed(

@@ -10,14 +10,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from passlab.ir.attrs import Attrs
-from passlab.ir.expr import Call, Expr, Let, Tuple, TupleGetItem, Var
+from passlab.ir.attrs import Attrs, DictAttrs
+from passlab.ir.expr import Call, Expr, Function, If, Let, Tuple, TupleGetItem, Var
 from passlab.ir.op import OpCall
 from passlab.ir.span import Span
 from passlab.ir.types import Type
 
 _new = object.__new__
 _call: Any = Call._draft
+_function: Any = Function._draft
+_if: Any = If._draft
 _let: Any = Let._draft
 _tuple: Any = Tuple._draft
 _item: Any = TupleGetItem._draft
@@ -76,6 +78,45 @@ def new_let(
     node.body = body
     node.span, node._checked_type, node._type_dependency = span, ty, dependency
     node.__class__ = Let
+    return node
+
+
+def new_if(
+    cond: Expr,
+    true_branch: Expr,
+    false_branch: Expr,
+    span: Span | None = None,
+    ty: Type | None = None,
+    dependency: Any = None,
+) -> If:
+    """Return a branch, with a type if it is given."""
+    node: If = _new(_if)
+    node.cond = cond
+    node.true_branch = true_branch
+    node.false_branch = false_branch
+    node.span, node._checked_type, node._type_dependency = span, ty, dependency
+    node.__class__ = If
+    return node
+
+
+def new_function(
+    params: tuple[Var, ...],
+    body: Expr,
+    ret_type: Type | None,
+    attrs: DictAttrs,
+    span: Span | None = None,
+    ty: Type | None = None,
+) -> Function:
+    """Return a function without type parameters, with a type if it is given."""
+    node: Function = _new(_function)
+    node.params = params
+    node.body = body
+    node.ret_type = ret_type
+    node.type_params = ()
+    node.attrs = attrs
+    node.virtual_device = None
+    node.span, node._checked_type, node._type_dependency = span, ty, None
+    node.__class__ = Function
     return node
 
 

@@ -53,12 +53,11 @@ def _outline_of_call(function: Function) -> FunctionOutline | None:
             return None
     own = (function.attrs, function.ret_type, function.type_params, function.virtual_device)
     of_params = [(param.type_annotation, param.virtual_device) for param in params]
-    key = FunctionOutline(True, ("call", *own, body.op, body.attrs, *of_params, *parts))
     try:
-        hash(key)
+        hash((function.attrs, body.attrs))
     except TypeError:
         return None
-    return key
+    return FunctionOutline(True, ("call", *own, body.op, body.attrs, *of_params, *parts))
 
 
 def _outline_of_graph(function: Function) -> FunctionOutline | None:

@@ -33,7 +33,7 @@ from passlab.ir.expr import (
     unwrap,
 )
 from passlab.ir.kept_types import keep_type, kept_type, typed_let
-from passlab.ir.new_nodes import new_call, new_tuple
+from passlab.ir.new_nodes import new_call, new_if, new_let, new_tuple
 from passlab.ir.node_errors import not_a_node_error
 from passlab.ir.op import Op
 from passlab.ir.span import Span
@@ -176,7 +176,7 @@ WITH_CHILDREN: dict[type, Callable[[Any, tuple[Any, ...]], Expr]] = {
     TupleGetItem: lambda n, parts: TupleGetItem(parts[0], n.index, n.span),
     Let: lambda n, parts: Let(parts[0], parts[1], parts[2], n.span),
     Function: lambda n, parts: n.with_fields(params=parts[:-1], body=parts[-1]),
-    If: lambda n, parts: If(parts[0], parts[1], parts[2], n.span),
+    If: lambda n, parts: new_if(parts[0], parts[1], parts[2], n.span),
     Match: _match_with,
     RefCreate: lambda n, parts: RefCreate(parts[0], n.span),
     RefRead: lambda n, parts: RefRead(parts[0], n.span),
@@ -208,8 +208,14 @@ def with_children(node: Expr, parts: tuple[Expr, ...], results: tuple[Expr, ...]
     if results == parts:
         return node
     ty = kept_type(node, parts, results)
-    if ty is not None and type(node) is Call:  # most nodes are calls
-        return new_call(results[0], results[1:], node.attrs, node._type_args, node.span, ty)
+    if ty is not None:
+        kind = type(node)
+        if kind is Call:  # most nodes are calls and lets
+            return new_call(results[0], results[1:], node.attrs, node._type_args, node.span, ty)  # type: ignore[attr-defined]
+        if kind is Let and type(results[0]) is Var:
+            return new_let(results[0], results[1], results[2], node.span, ty)
+        if kind is If:
+            return new_if(results[0], results[1], results[2], node.span, ty)
     result = WITH_CHILDREN[type(node)](node, results)
     keep_type(node, result, parts, results)
     return result

@@ -27,10 +27,10 @@ from collections.abc import Sequence
 from passlab.analysis.fusion import FusionGraph, FusionGroups
 from passlab.analysis.state import Movability
 from passlab.ir.attrs import DictAttrs
-from passlab.ir.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem, Var, set_checked_type, set_span
-from passlab.ir.kept_types import keep_type, set_function_type, set_type, typed_var
+from passlab.ir.expr import Call, Constant, Expr, Function, Let, Tuple, TupleGetItem, Var, set_span
+from passlab.ir.kept_types import call_of_typed, keep_type, kept_type, let_with, set_function_type, typed_var
 from passlab.ir.module import IRModule
-from passlab.ir.new_nodes import new_call, new_var
+from passlab.ir.new_nodes import new_call, new_function, new_var
 from passlab.ir.op import Trait, has_trait, is_op_call
 from passlab.ir.types import FuncType, TensorType, Type
 from passlab.ir.walk import LEAVES, post_order, rebuild_typed, result_of, rewrite_observer
@@ -75,25 +75,33 @@ def _is_fused(node: Expr) -> bool:
     return type(node) is Function and "Primitive" in node.attrs
 
 
+_NAMES = tuple([f"p{i}" for i in range(32)])  # of parameters: most kernels have few
+
+
 class _KernelBuilder:
     """A group under construction: its parameters and their arguments."""
 
-    __slots__ = ("params", "reshapes", "calls", "originals")
+    __slots__ = ("params", "reshapes", "calls", "computed")
 
     def __init__(self) -> None:
         self.params: dict[Expr, Var] = {}
-        self.originals: dict[Expr, Expr] = {}  # each argument before fusion
+        self.computed: list[Expr] = []  # the arguments that are not variables, before fusion
         self.reshapes = True
         self.calls = False
 
     def param(self, value: Expr, like: Expr) -> Var:
         cached = self.params.get(value)
         if cached is None:
-            ty, name = like.checked_type, f"p{len(self.params)}"
-            is_tensor = type(ty) is TensorType
-            cached = self.params[value] = new_var(name, ty, ty=ty) if is_tensor else typed_var(name, ty)
-            self.originals[value] = like
-            self.reshapes = self.reshapes and is_tensor
+            ty, number = like.checked_type, len(self.params)
+            name = _NAMES[number] if number < len(_NAMES) else f"p{number}"
+            if type(ty) is TensorType:
+                cached = new_var(name, ty, None, None, ty)
+            else:
+                cached = typed_var(name, ty)
+                self.reshapes = False
+            self.params[value] = cached
+            if type(value) is not Var:
+                self.computed.append(like)
         return cached
 
 
@@ -107,7 +115,7 @@ class _Fuser:
         self.is_movable = is_movable
         self.kernels: dict[int, _KernelBuilder] = {}
         self.result: dict[Expr, Expr] = {}
-        self.function_types: dict[tuple[Type | None, ...], Type | None] = {}  # of kernels: few differ
+        self.function_types: dict[tuple[Type | None, ...], Type] = {}  # of kernels: few differ
 
     def fuse_groups(self, func: Function) -> Function:
         """Return the function with its groups as primitive functions."""
@@ -115,9 +123,13 @@ class _Fuser:
         if any(type(node) is Function and _is_fused(node) for node in nodes):
             nodes = post_order(func, enter=lambda n: not _is_fused(n))
         for node in nodes:
-            if type(node) in _ATOMS or (type(node) is Function and _is_fused(node)):
+            kind = type(node)
+            if kind in _ATOMS or (kind is Function and _is_fused(node)):
                 continue
-            result = self._node(node)
+            if type(node) is Let:
+                result: Expr = let_with(node, self._now(node.value), self._now(node.body))
+            else:
+                result = self._node(node)
             if result is not node:
                 if result.span is None:
                     set_span(result, node.span)
@@ -151,15 +163,19 @@ class _Fuser:
         return self.groups.root(number) == number
 
     def _call(self, call: Call) -> Expr:
-        root = self._root(call)
+        number = self.graph.index[call]
+        root = self.groups.root(number)
         kernel = self._kernel(root)
         kernel.calls = True
-        kernel.reshapes = kernel.reshapes and has_trait(call, Trait.RESHAPES)
+        if kernel.reshapes and not has_trait(call, Trait.RESHAPES):
+            kernel.reshapes = False
         inner, args = call, self._inside(kernel, root, call.args)
         if args != call.args:
-            inner = new_call(call.op, args, call.attrs, call._type_args, call.span)
-            keep_type(call, inner, call.args, args)
-        return self._closed(call, inner, kernel) if root == self.graph.index[call] else inner
+            ty = kept_type(call, call.args, args)
+            inner = new_call(call.op, args, call.attrs, call._type_args, call.span, ty)
+            if ty is None:
+                keep_type(call, inner, call.args, args)
+        return self._closed(call, inner, kernel) if root == number else inner
 
     def _projection(self, node: TupleGetItem) -> Expr:
         alone = self._is_root(node)
@@ -180,10 +196,10 @@ class _Fuser:
     def _inside(self, kernel: _KernelBuilder, root: int, args: Sequence[Expr]) -> tuple[Expr, ...]:
         """Return the arguments inside a kernel: nodes of the kernel itself, and parameters for all others."""
         inside: list[Expr] = []
-        root_of, number = self.groups.root, self.graph.index
+        root_of, number, param_of = self.groups.root, self.graph.index, kernel.params.get
         for arg in args:
             if type(arg) is Var:  # no variable is in a group
-                inside.append(kernel.param(arg, arg))
+                inside.append(param_of(arg) or kernel.param(arg, arg))
                 continue
             now = self.result.get(arg, arg)
             own = root_of(number[arg]) == root or (self.link and type(now) is Constant)
@@ -193,24 +209,25 @@ class _Fuser:
     def _closed(self, node: Expr, body: Expr, kernel: _KernelBuilder) -> Expr:
         attrs = (RESHAPE if kernel.reshapes else KERNEL) if kernel.calls else NO_KERNEL
         args = self._in_order(kernel, body)
-        params = tuple([kernel.params[arg] for arg in args])
+        params = tuple(map(kernel.params.__getitem__, args))
         ty = node.checked_type
-        function, result_type = Function(params, body, ty, None, attrs), self._function_type(params, ty)
-        result = new_call(function, args)
-        if result_type is None or body._checked_type is not ty or body._type_dependency is not None:
+        function_type = self._function_type(params, ty)
+        if function_type is None or body._checked_type is not ty or body._type_dependency is not None:
+            function = Function(params, body, ty, None, attrs)
             set_function_type(function)
         else:
-            set_checked_type(function, result_type)
-        set_type(result, ty, (function, *args))
-        return result
+            function = new_function(params, body, ty, attrs, None, function_type)
+        return call_of_typed(function, args, ty, node.span)
 
     def _function_type(self, params: tuple[Var, ...], ret: Type) -> Type | None:
         """Return the type of a kernel whose parameters are tensors, None for any other."""
         key = (ret, *[param._checked_type for param in params])
-        if key not in self.function_types:
+        result = self.function_types.get(key)
+        if result is None:
             types = [ty for ty in key[1:] if type(ty) is TensorType]
-            self.function_types[key] = FuncType(types, ret) if len(types) == len(params) else None
-        return self.function_types[key]
+            if len(types) == len(params):
+                result = self.function_types[key] = FuncType(types, ret)
+        return result
 
     def _in_order(self, kernel: _KernelBuilder, body: Expr) -> tuple[Expr, ...]:
         """Return the arguments in the order of first use, or of evaluation if several have effects.
@@ -219,10 +236,7 @@ class _Fuser:
         another, after an effect of the latter.
         """
         args = tuple(kernel.params)
-        if len(args) < 2:
-            return args
-        computed = [arg for value, arg in kernel.originals.items() if type(value) is not Var]
-        if len(computed) < 2 or sum(not self.is_movable(arg) for arg in computed) < 2:
+        if len(kernel.computed) < 2 or sum(not self.is_movable(arg) for arg in kernel.computed) < 2:
             return args
         asked = {node: number for number, node in enumerate(post_order(body))}
         return tuple(sorted(args, key=lambda arg: asked[kernel.params[arg]]))
