@@ -27,15 +27,26 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Sequence
+from typing import Any
 
 from passlab.infer.type_env import TypeDependency, type_dependency_of
 from passlab.ir.equal import structural_equal, structural_hash
 from passlab.ir.expr import Call, Expr, Function, GlobalVar, Let, Var, set_checked_type
-from passlab.ir.kept_types import set_type
+from passlab.ir.kept_types import call_of_typed, let_of_typed, set_type
 from passlab.ir.module import IRModule
 from passlab.ir.op import Op, is_op_call
 from passlab.ir.outline import FunctionOutline, outline
-from passlab.ir.walk import LEAVES, children, outside_kernels, post_order, rewrite
+from passlab.ir.walk import (
+    CHILDREN,
+    LEAVES,
+    children,
+    outside_kernels,
+    post_order,
+    result_of,
+    rewrite,
+    rewrite_observer,
+    with_children,
+)
 from passlab.rewriting.beta_reduction import beta_reduced
 from passlab.transform.base import ModulePass
 from passlab.transform.context import PassContext
@@ -89,11 +100,27 @@ class _KernelTable:
                 unfused[kernel] = self.name_call(kernel)
         bound: dict[Expr, GlobalVar] = {}
         for n in reversed(order):  # the outer lets first: a variable may be an alias of a bound one
-            if isinstance(n, Let) and (n.value in names or n.value in bound):
+            if type(n) is Let and (n.value in names or n.value in bound):
                 bound[n.var] = names[n.value] if n.value in names else bound[n.value]
+        may_be_value = self._has_kernel_as_value(order, {*names, *bound})
         if names or unfused:
             function = self._use_names(function, order, names, unfused, bound)
-        return self._wrap_values(function, bound)
+        return self._wrap_values(function, bound) if may_be_value else function
+
+    def _has_kernel_as_value(self, order: list[Expr], kernels: set[Expr]) -> bool:
+        """Whether a kernel is anything but the callee of a call, or bound by a let to a variable among `kernels`."""
+        kernels.update(n for n in order if type(n) is GlobalVar and n.name_hint in self.kernels)
+        if not kernels:
+            return False
+        for node in order:
+            kind = type(node)
+            if kind is Let:
+                let: Any = node
+                if let.body in kernels or (let.value in kernels and let.var not in kernels):
+                    return True
+            elif kind not in _ATOMS and not kernels.isdisjoint(_value_operands(node)):
+                return True
+        return False
 
     def _use_names(
         self,
@@ -105,6 +132,8 @@ class _KernelTable:
     ) -> Function:
         """Replace kernels by their global names."""
         dependency = _dependency(function, {*names.values(), *unfused.values()})
+        if dependency is not None and not unfused and not bound:
+            return _call_by_name(function, order, names, dependency)
 
         def use(pre: Expr, post: Expr) -> Expr:
             """Drop lets that now bind a variable to a global name, and use the name itself."""
@@ -189,7 +218,9 @@ class _KernelTable:
 
     def _add(self, primitive: Function) -> GlobalVar:
         """Add a primitive function under a new global name."""
-        order = post_order(primitive.body)
+        body = primitive.body
+        is_alone = is_op_call(body) and all(type(arg) in _ATOMS for arg in body.args)  # the body is one call
+        order = [body] if is_alone else post_order(body)
         stem = "fused_" + "_".join([n.op.name for n in order if is_op_call(n)])
         var = GlobalVar(self._unique_name(stem.replace(".", "_")[:LONGEST_NAME]))
         composed = any(type(n) is Function for n in order)
@@ -206,6 +237,42 @@ class _KernelTable:
             name = f"{stem}_{self.counts[stem]}"
         self.names.add(name)
         return name
+
+
+def _call_by_name(
+    function: Function, order: list[Expr], names: dict[Expr, GlobalVar], dependency: TypeDependency
+) -> Function:
+    """Return a function with kernels replaced by their global names; `order` are its nodes, without those of kernels.
+
+    The types stay the same: what contains a call by name depends on the names from now on.
+    """
+    results: dict[Expr, Expr] = dict(names)
+    observer, replaced, get = rewrite_observer(), results.keys(), results.get
+    result: Expr
+    for node in order:
+        kind = type(node)
+        if kind in _ATOMS or node in names:
+            continue
+        if type(node) is Let:
+            value, body = get(node.value, node.value), get(node.body, node.body)
+            if value is node.value and body is node.body:
+                continue
+            result = let_of_typed(node.var, value, body, node.span, dependency)
+        elif type(node) is Call and node.op in names and _is_plain(node) and node._checked_type is not None:
+            args = tuple(map(get, node.args, node.args))
+            result = call_of_typed(names[node.op], args, node._checked_type, node.span, dependency)
+        elif replaced.isdisjoint(parts := CHILDREN[kind](node)):
+            continue
+        else:
+            result = with_children(node, parts, tuple(map(get, parts, parts)))
+        results[node] = result
+        if observer is not None:
+            observer(node, result, "")
+    return result_of(function, results)
+
+
+def _is_plain(call: Call) -> bool:
+    return call.attrs is None and not call._type_args
 
 
 def _keep_type_of_call(pre: Expr, post: Call, dependency: TypeDependency) -> None:
