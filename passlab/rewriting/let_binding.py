@@ -14,13 +14,14 @@ from typing import Any
 from passlab.analysis.purity import LocalPurity
 from passlab.analysis.state import Movability, stateless
 from passlab.infer import infer_expr
-from passlab.ir.adt import Clause, Constructor
+from passlab.ir.adt import Clause, Constructor, pattern_vars
 from passlab.ir.expr import Call, Constant, Expr, ExprT, Function, GlobalVar, If, Let, Match, RefCreate, Var
-from passlab.ir.kept_types import keep_type, typed_let, typed_var
+from passlab.ir.kept_types import if_with, keep_type, typed_let, typed_var
 from passlab.ir.module import IRModule
 from passlab.ir.new_nodes import new_var
 from passlab.ir.op import Op, find_op
-from passlab.ir.walk import CHILDREN, WITH_CHILDREN, Scope, note_rewrite, post_order, with_children
+from passlab.ir.types import TensorType
+from passlab.ir.walk import CHILDREN, WITH_CHILDREN, Scope, post_order, rewrite_observer, with_children
 
 ATOMS = (Var, GlobalVar, Op, Constructor)
 _ATOMS = frozenset(ATOMS)
@@ -160,7 +161,7 @@ class BindingPlan:
     `order` lists the nodes, children first; `let_var` maps a node to the variable of the let that binds it;
     `scope[node]` is the innermost scope around all uses, `inner[node]` the scopes that the node opens; `crossing` holds
     the nodes that several blocks use (a let opens a scope, but belongs to its block). A constant, which costs nothing,
-    is in it only if its first use is in an inner block.
+    is in it only if its first use is in an inner block. Atoms are in neither, except variables that a let renames.
     """
 
     def __init__(self, function: Function) -> None:
@@ -168,6 +169,7 @@ class BindingPlan:
         self.order: list[Any] = []
         self.let_var: dict[Expr, Var] = {}
         self._first_user: dict[Expr, Expr] = {}  # of constants
+        self._renamed: set[Expr] = set()  # variables without a binding that a let gives another name
         self._visit(function.body)
         self.top = Scope(None, None)
         self.scope: dict[Expr, Scope] = {function.body: self.top}
@@ -212,7 +214,10 @@ class BindingPlan:
                 stack.append(item.body)
                 value = _without_pins(item.value)
                 if value in seen or is_atom(value):
-                    stack.append(_Rebinding(item, type(item.value) is Var and value not in seen))
+                    renames = type(item.value) is Var and value not in seen
+                    stack.append(_Rebinding(item, renames))
+                    if renames:
+                        self._renamed.add(item.value)
                 else:
                     self.let_var[value] = item.var
                 stack.append(item.value)
@@ -233,7 +238,7 @@ class BindingPlan:
 
     def _compute_scopes(self) -> None:
         """Set `scope`, `inner`, `block` and `crossing`, users before operands."""
-        scope = self.scope
+        scope, renamed = self.scope, self._renamed
         for node in reversed(self.order):
             kind = type(node)
             if kind in _ATOMS or kind is _Rebinding:
@@ -244,11 +249,15 @@ class BindingPlan:
                     self._use(child, inner)
                 continue
             for child in evaluation_children(node):
+                if type(child) in _ATOMS and child not in renamed:
+                    continue
                 if scope.setdefault(child, own) is not own:
                     self._use(child, own)
 
     def _use(self, node: Expr, scope: Scope) -> None:
         """Record that a node is evaluated in a scope."""
+        if type(node) in _ATOMS and node not in self._renamed:
+            return
         previous = self.scope.setdefault(node, scope)
         if previous is not scope:
             self.scope[node] = previous.common(scope)
@@ -269,7 +278,8 @@ class BindingPlan:
             return [(part, inner[0]) for part in parts]
         if inner is None:
             inner = self.inner[node] = [Scope(node, scope) for _ in parts[1:]]
-            self.block.update(zip(inner, inner, strict=True))
+            for opened in inner:
+                self.block[opened] = opened
         return [(parts[0], scope), *zip(parts[1:], inner, strict=True)]
 
     def devices(self) -> dict[Expr, Any]:
@@ -321,11 +331,15 @@ class _Binder:
         self.result: dict[Expr, Expr] = {}
         self.bindings: dict[Scope, Bindings] = {}
         self.count = -1
+        self.observer = rewrite_observer()
 
     def bind(self, body: Expr) -> Expr:
         """Return the body with its bindings."""
         for item in self.plan.order:
-            if type(item) is _Rebinding:
+            kind = type(item)
+            if kind in _ATOMS:  # they stay as they are
+                continue
+            if kind is _Rebinding:
                 let = item.let
                 scope = self.plan.scope[let.value] if item.renames else self.plan.inner[let][0]
                 self._push(scope, let.var, self._new(let.value))
@@ -345,12 +359,22 @@ class _Binder:
             self.count = first_free_number(self._variables())
         self.count += 1
         name, ty = f"x_{self.count - 1}", value._checked_type
-        return typed_var(name, ty) if ty is not None and self.annotate else new_var(name)
+        if ty is None or not self.annotate:
+            return new_var(name)
+        return new_var(name, ty, None, None, ty) if type(ty) is TensorType else typed_var(name, ty)
 
-    def _variables(self) -> Iterable[Expr]:
-        """Return nodes of the function, all variables among them: the plan lists those that nothing inside binds."""
-        function, order = self.plan.function, self.plan.order
-        return post_order(function) if _OPEN_SCOPES & set(map(type, order)) else (*function.params, *order)
+    def _variables(self) -> Iterator[Expr]:
+        """Yield all variables of the function, and other nodes: the plan lists all but binders and those of kernels."""
+        yield from self.plan.function.params
+        yield from self.plan.order
+        for node in self.plan.order:
+            kind = type(node)
+            if kind is Let:
+                yield node.var
+            elif kind is Function:
+                yield from post_order(node) if node.is_primitive else node.params
+            elif kind is Match:
+                yield from (var for clause in node.clauses for var in pattern_vars(clause.lhs))
 
     def _push(self, scope: Scope, var: Var, value: Expr) -> None:
         target = self.plan.block[scope] if self.flatten else scope
@@ -360,12 +384,11 @@ class _Binder:
         bindings.append((var, value))
 
     def _close(self, scope: Scope, body: Expr) -> Expr:
-        return flat_lets(self.bindings.pop(scope, []), self._new(body))
+        bindings = self.bindings.pop(scope, None)
+        return self._new(body) if bindings is None else flat_lets(bindings, self._new(body))
 
     def _bind_node(self, node: Expr) -> Expr:
-        """Return what replaces a node in its users: its variable, or the rebuilt node."""
-        if type(node) in _ATOMS:
-            return node
+        """Return what replaces a node, which is no atom, in its users: its variable, or the rebuilt node."""
         body = pin(node) if self.devices else None
         if body is not None:
             return self._new(body)
@@ -381,7 +404,8 @@ class _Binder:
                 value = self._pin(value, self.devices.get(node))
         var = var or self._fresh_var(value)
         self._push(plan.scope[node], var, value)
-        note_rewrite(node, var)
+        if self.observer is not None:
+            self.observer(node, var, "")
         return var
 
     def _rebuild_let(self, let: Let) -> Expr:
@@ -407,7 +431,7 @@ class _Binder:
 
     def with_type(self, node: Expr, result: ExprT) -> ExprT:
         """Return a rebuilt node, with its type if that is known and variables are annotated."""
-        if self.annotate:
+        if self.annotate and result._checked_type is None:
             keep_type(node, result, CHILDREN[type(node)](node), CHILDREN[type(result)](result))
         return result
 
@@ -416,8 +440,9 @@ class _Binder:
         if type(node) is Function:
             return node if node.is_primitive else node.with_fields(body=self._close(inner[0], node.body))
         if type(node) is If:
+            cond = self._new(node.cond)
             yes, no = self._close(inner[0], node.true_branch), self._close(inner[1], node.false_branch)
-            return node.with_fields(cond=self._new(node.cond), true_branch=yes, false_branch=no)
+            return if_with(node, cond, yes, no, self.annotate)
         assert isinstance(node, Match)
         arms = [self._close(s, c.rhs) for s, c in zip(inner, node.clauses, strict=True)]
         data = self._new(node.data)

@@ -39,6 +39,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from passlab.analysis.contents import contents_of
 from passlab.analysis.type_variables import free_type_vars
 from passlab.ir.equal import structural_equal, structural_hash
 from passlab.ir.expr import Call, Expr, Function, GlobalVar, Let, Var
@@ -183,6 +184,8 @@ class _Lifter:
 
 def _literals(root: Function) -> set[Expr]:
     """Return the function literals to be lifted from a global function; the literal that a closure returns stays."""
+    if Function not in contents_of(root).kinds:
+        return set()
     top = root.body if root.attrs.get("Closure") else root
     inside = (n for n in post_order(root, enter=outside_kernels) if isinstance(n, Function) and not n.is_primitive)
     return {n for n in inside if n is not root and n is not top}

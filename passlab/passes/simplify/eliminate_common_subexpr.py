@@ -45,10 +45,10 @@ class EliminateCommonSubexpr(FunctionPass):
     fskip: Callable[[Expr], bool] | None = None
 
     def transform_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
-        number, members = _value_numbers(post_order(func), self.fskip)
-        if all(len(group) < 2 for group in members):
+        number, groups = _value_numbers(post_order(func), self.fskip)
+        if not groups:
             return func
-        twins = _twins(Scopes(func), number, members)
+        twins = _twins(Scopes(func), number, groups)
         return _merge(func, twins) if twins else func
 
 
@@ -57,20 +57,27 @@ _NEVER_MERGED = (BEGIN, END, "memory.alloc_storage")
 _NAME = "common subexpression"  # the name of the rewrite of each redirected use
 
 
-def _value_numbers(order: list[Expr], fskip: Callable[[Expr], bool] | None) -> tuple[dict[Expr, int], list[list[Expr]]]:
-    """Number the nodes so that equal ones share a number, and list the mergeable nodes of each number."""
+def _value_numbers(
+    order: list[Expr], fskip: Callable[[Expr], bool] | None
+) -> tuple[dict[Expr, int], dict[int, list[Expr]]]:
+    """Number the nodes so that equal ones share a number, and list the calls and projections that share one."""
     number: dict[Expr, int] = {}
-    numbers: dict[Hashable, int] = {}
-    members: list[list[Expr]] = []
-    for node in order:
-        key = _key(node, number, fskip)
-        index = len(members) if key is None else numbers.setdefault(key, len(members))
-        if index == len(members):
-            members.append([])
-        number[node] = index
-        if key is not None and type(node) in (Call, TupleGetItem):
-            members[index].append(node)
-    return number, members
+    first: dict[Hashable, Expr] = {}  # the first node of each key
+    groups: dict[int, list[Expr]] = {}
+    for index, node in enumerate(order):
+        key = _key(node, number, fskip) if type(node) in _KEYED else None
+        equal = node if key is None else first.setdefault(key, node)
+        if equal is node:
+            number[node] = index
+            continue
+        shared = number[node] = number[equal]
+        if type(node) in _MERGED:
+            groups.setdefault(shared, [equal]).append(node)
+    return number, groups
+
+
+_KEYED = frozenset((Call, TupleGetItem, Tuple, Constant))  # nodes that may equal others
+_MERGED = (Call, TupleGetItem)
 
 
 def _key(node: Expr, number: dict[Expr, int], fskip: Callable[[Expr], bool] | None) -> Hashable:
@@ -86,21 +93,20 @@ def _key(node: Expr, number: dict[Expr, int], fskip: Callable[[Expr], bool] | No
         return ("projection", node.index, number[node.tuple_value])
     if type(node) is Tuple:
         return ("tuple", *[number[f] for f in node.fields])
-    if type(node) is Constant and node.data.ndim == 0:
-        return ("scalar", node.data.dtype.name, node.data.tobytes())
+    if type(node) is Constant and (data := node.data).ndim == 0:
+        return ("scalar", data.dtype, data.tobytes())
     return None
 
 
-def _twins(scopes: Scopes, number: dict[Expr, int], members: list[list[Expr]]) -> dict[Expr, Expr]:
+def _twins(scopes: Scopes, number: dict[Expr, int], groups: dict[int, list[Expr]]) -> dict[Expr, Expr]:
     """Return for each duplicate an equal node in its own scope or an enclosing one.
 
     One walk over the tree of scopes with a table of available nodes, undone when a scope is left.
     """
     candidates: dict[Scope, list[Expr]] = {}
-    for group in members:
-        if len(group) > 1:
-            for node in group:
-                candidates.setdefault(scopes.of[node], []).append(node)
+    for shared in sorted(groups):  # in the order of the first node of each group
+        for node in groups[shared]:
+            candidates.setdefault(scopes.of[node], []).append(node)
     inside: dict[Scope, list[Scope]] = {}
     for scope in scopes.inner.values():
         inside.setdefault(scope.parent, []).append(scope)  # type: ignore[arg-type]
