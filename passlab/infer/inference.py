@@ -40,7 +40,9 @@ def infer_module(mod: IRModule) -> IRModule:
     if not isinstance(mod, IRModule):
         raise not_a_node_error(mod, "a module")
     env = TypeEnv(mod)
-    untyped = [name for name, fn in mod.items() if not _has_valid_type(fn, env)]
+    # Most functions of a compiled program are typed kernels that depend on nothing: they cost no call.
+    others = [(n, f) for n, f in mod.items() if f._checked_type is None or f._type_dependency is not None]
+    untyped = [name for name, fn in others if not _has_valid_type(fn, env)]
     if not untyped:
         return mod
     with building(), show_diagnostics(mod):

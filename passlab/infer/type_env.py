@@ -96,11 +96,20 @@ class TypeEnv:
         """Whether the module has the same signatures and definitions, so that the types of these nodes are valid."""
         valid = self._holding.get(dependency)
         if valid is None:
-            valid = all(self.signature(n) is ty for n, ty in dependency.signatures.items()) and all(
+            valid = self._has_signatures(dependency.signatures) and all(
                 self.data(n) is d for n, d in dependency.data.items()
             )
             self._holding[dependency] = valid
         return valid
+
+    def _has_signatures(self, signatures: Mapping[str, Type]) -> bool:
+        """Whether the functions have these types; a program has thousands of kernels, most of them typed."""
+        changed, functions = self._signatures, self.functions
+        for name, ty in signatures.items():
+            fn = functions.get(name) if name not in changed else None
+            if (fn is None or fn._checked_type is not ty) and self.signature(name) is not ty:
+                return False
+        return True
 
     def global_var(self, node: GlobalVar, ty: Type) -> GlobalVar:
         """Return the one global variable with this name and the type `ty`.

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import Any
+from weakref import WeakSet
 
 import numpy as np
 
 from passlab.analysis.state import Movability
 from passlab.analysis.stated_types import states_type
-from passlab.ir.expr import Call, Constant, Expr, ExprT, If, Let, Tuple, TupleGetItem, Var
+from passlab.ir.expr import Call, Constant, Expr, ExprT, Function, If, Let, Tuple, TupleGetItem, Var
 from passlab.ir.module import IRModule
 from passlab.ir.op import Op, OpCall, is_call_of
 from passlab.ir.types import TensorType, Type
@@ -22,6 +23,8 @@ FOLDED = "folded"  # the name of the rewrites
 SHAPES = frozenset({"shape_of", "vm.shape_of", "ndarray_size"})
 STARTS: tuple[str | type[Expr], ...] = (Constant, Tuple, *sorted(SHAPES))  # where folding may start
 
+_SETTLED: WeakSet[Expr] = WeakSet()  # functions in which folding starts nowhere: pipelines fold several times
+
 
 def fold(expr: ExprT, fold_qnn: bool = False, mod: IRModule | None = None) -> ExprT:
     """Return an expression with constants folded; the same object if there is nothing to fold.
@@ -30,8 +33,12 @@ def fold(expr: ExprT, fold_qnn: bool = False, mod: IRModule | None = None) -> Ex
     tuple literals resolved, and shapes of tensors of static type folded. Primitive functions are not entered. An
     `on_device` around a constant is kept. Expressions with effects are not dropped; `mod` tells which calls have any.
     """
+    if expr in _SETTLED:
+        return expr
     order = post_order(expr, enter=outside_kernels)
     if not _folding_starts(order):
+        if type(expr) is Function:
+            _SETTLED.add(expr)
         return expr
     is_movable = Movability(mod)
 

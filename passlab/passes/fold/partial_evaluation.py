@@ -35,6 +35,7 @@ from passlab.ir.expr import (
 )
 from passlab.ir.kept_types import keep_type, typed_var
 from passlab.ir.module import IRModule
+from passlab.ir.new_nodes import new_call
 from passlab.ir.op import Op
 from passlab.ir.types import IncompleteType, Type, TypeVar
 from passlab.ir.variables import free_vars
@@ -409,7 +410,7 @@ class _PartialEvaluator:
 
 def _residual_call(call: Call, parts: tuple[Expr, ...], types: tuple[Type, ...]) -> Call:
     """Return a call of other operands, with its type if all types are the same."""
-    result = Call(parts[0], parts[1:], call.attrs, types, call.span)
+    result = new_call(parts[0], parts[1:], call.attrs, types, call.span)
     if types == call._type_args:
         keep_type(call, result, (call.op, *call.args), parts)
     return result
