@@ -6,6 +6,7 @@ passes that they have nothing to do.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -67,4 +68,10 @@ def _find_contents(function: Function) -> Contents:
             stack += CHILDREN[kind](node)
             is_placed = is_placed or (kind is Function and node.virtual_device is not None)
     operators = frozenset([node for node in seen if type(node) is Op]) if Op in kinds else frozenset()
-    return Contents(operators, frozenset(kinds), is_placed)
+    return _shared(operators, frozenset(kinds), is_placed)
+
+
+@lru_cache(maxsize=1024)
+def _shared(operators: frozenset[Op], kinds: frozenset[type[Expr]], is_placed: bool) -> Contents:
+    """Return contents, the same object for equal ones: of the thousands of kernels of a program few differ in them."""
+    return Contents(operators, kinds, is_placed)

@@ -193,3 +193,8 @@ def test_a_declaration_may_name_kinds_of_nodes_and_conditions():
     assert marked("if (%c) { %x } else { exp(%x) }")
     assert marked("add(%x, nn.relu(%x))")
     assert not marked("let %y = exp(%x); (%y, %y)")
+
+
+def test_equal_contents_are_stored_once():
+    first, second = (contents_of(function_of(PROGRAMS["kernels"] + " " * i)) for i in range(2))
+    assert first is second
