@@ -11,12 +11,10 @@ from passlab.vm.executable import VMFunction
 from passlab.vm.instruction_spec import Flow
 from passlab.vm.isa import Instruction
 from passlab.vm.semantics import Environment, check_count
-from passlab.vm.steps import Step, step_of
+from passlab.vm.steps import Operands, Step, step_form, step_of
 
 BATCH = 256  # instructions: at least so many are decoded together
-# The engines compare the flow for each instruction, and a plain integer compares faster than an enum's member.
-_NEXT = int(Flow.NEXT)
-Meter = Callable[[Instruction, Step], Step]  # makes a step pay for what its instruction allocates
+Meter = Callable[[Instruction, Step], Step]  # makes a step pay for what an instruction of its form allocates
 
 
 class Frame:
@@ -39,20 +37,21 @@ def frame_at(func_index: int, registers: list[Any], result_register: int, pc: in
 
 
 class DecodedCall:
-    """A decoded call: `get` returns the function and its arguments, `dst` is the register of the result."""
+    """A decoded call: the step `get` returns the function and its arguments, `dst` is the register of the result."""
 
-    __slots__ = ("get", "dst", "tail")
+    __slots__ = ("get", "operands", "dst", "tail")
 
     def __init__(self, environment: Environment, function: VMFunction, index: int) -> None:
-        self.get = step_of(environment, function.instructions[index])
+        self.get, self.operands = step_of(environment, function.instructions[index])
         self.dst = function.instructions[index].dst
         self.tail = is_tail(function, index)
 
 
-class DecodedFunction(dict[int, tuple[int, Any]]):
-    """The decoded instructions of a function by pc: the flow, and the step, the target of a jump or the decoded call.
+class DecodedFunction(dict[int, tuple[int, Any, Operands]]):
+    """The decoded instructions of a function by pc: the flow, the work, and the operands for it.
 
-    Instructions are decoded when they are reached: of a long function a run may need few.
+    The work is a step, the target of a jump, or the decoded call. Instructions are decoded when they are reached: of a
+    long function a run may need few.
     """
 
     def __init__(self, environment: Environment, function: VMFunction, meter: Meter) -> None:
@@ -60,37 +59,46 @@ class DecodedFunction(dict[int, tuple[int, Any]]):
         self.environment = environment
         self.function = function
         self.meter = meter
+        # By opcode, for most of them: the flow, the step, and the function that prepares its operands, if there is one.
+        self._single: dict[int, tuple[int, Step, Callable[..., Operands] | None]] = {}
+        self._metered: dict[Step, Step] = {}
 
-    def __missing__(self, pc: int) -> tuple[int, Any]:
+    def __missing__(self, pc: int) -> tuple[int, Any, Operands]:
         """Decode the instruction and those behind it, as many as there are already, so batches are few and large."""
-        instructions, environment = self.function.instructions, self.environment
+        instructions, environment, single = self.function.instructions, self.environment, self._single
         end = min(pc + max(BATCH, len(self)), len(instructions))
         # `building` makes the garbage collector wait.
         with building():
             for index in range(pc, end):
                 instruction = instructions[index]
-                spec = instruction.spec
-                if spec.flow is not Flow.NEXT:
-                    self[index] = self._decode_control(index)
-                elif spec.allocates:
-                    self[index] = _NEXT, self.meter(instruction, step_of(environment, instruction))
-                else:
-                    self[index] = _NEXT, step_of(environment, instruction)
+                found = single.get(instruction.opcode)
+                if found is None:
+                    self[index] = self._decode(index)
+                    continue
+                flow, step, prepare = found
+                operands = instruction.operands if prepare is None else prepare(environment, instruction, index)
+                self[index] = flow, step, operands
         return self[pc]
 
-    def _decode_control(self, index: int) -> tuple[int, Any]:
+    def _decode(self, index: int) -> tuple[int, Any, Operands]:
         instruction = self.function.instructions[index]
-        flow = int(instruction.spec.flow)
+        spec, flow = instruction.spec, int(instruction.spec.flow)
         if flow == Flow.CALL:
-            return flow, DecodedCall(self.environment, self.function, index)
+            return flow, DecodedCall(self.environment, self.function, index), ()
         if flow == Flow.JUMP:
-            return flow, instruction.successors(index)[0]
-        return flow, step_of(self.environment, instruction, index)
+            return flow, instruction.successors(index)[0], ()
+        step, operands = step_of(self.environment, instruction, index)
+        if spec.allocates:
+            plain = step
+            step = self._metered.get(plain) or self._metered.setdefault(plain, self.meter(instruction, plain))
+        elif spec.has_one_form:
+            self._single[instruction.opcode] = flow, step, step_form(self.environment, instruction).prepare
+        return flow, step, operands
 
 
 def enter_call(functions: Sequence[VMFunction], call: DecodedCall, registers: list[Any]) -> tuple[int, Sequence[Any]]:
     """Return the number of the callee and all its arguments. Raises `RunError` for what cannot be called."""
-    func, args = call.get(registers)
+    func, args = call.get(registers, call.operands)
     # The function of a closure is known only now, so the verifier could not compare the counts.
     check_count(functions[func], args)
     return func, args

@@ -163,16 +163,24 @@ class InstructionSpec:
         """
         lists, code = self.lists, self.code
         if self.effect is Effect.KERNEL:
-            return lambda i: (i.outputs, *[len(i.operands[index]) for index in lists])
+            outputs = self.operand_index["outputs"]
+            return lambda i: (i.operands[outputs], *[len(i.operands[index]) for index in lists])
         if not isinstance(code, str):
             return lambda i: (code(i), *[len(i.operands[index]) for index in lists])
+        if not lists:
+            return lambda i: ()
         if len(lists) == 1:
             return lambda i: len(i.operands[lists[0]])
         return lambda i: tuple([len(i.operands[index]) for index in lists])
 
     @cached_property
-    def step_makers(self) -> dict[Any, Any]:
-        """A cache of `steps`: the compiled makers of steps, by form of the instruction."""
+    def has_one_form(self) -> bool:
+        """Whether the text of the step is the same for all instructions with this opcode."""
+        return not self.lists and self.effect is not Effect.KERNEL and isinstance(self.code, str)
+
+    @cached_property
+    def step_forms(self) -> dict[Any, Any]:
+        """A cache of `steps`: the compiled steps, by form of the instruction."""
         return {}
 
     @cached_property

@@ -151,19 +151,19 @@ class Machine:
             if not self.frames:
                 return
             frame = self.frames[-1]
-            flow, work = self._code_of(frame.func_index)[frame.pc]
+            flow, work, operands = self._code_of(frame.func_index)[frame.pc]
             self.executed += 1
             if flow == Flow.NEXT:
-                work(frame.registers)
+                work(frame.registers, operands)
                 frame.pc += 1
             elif flow == Flow.TEST:
-                frame.pc = work(frame.registers)
+                frame.pc = work(frame.registers, operands)
             elif flow == Flow.JUMP:
                 frame.pc = work
             elif flow == Flow.CALL:
                 self._call(frame, work)
             else:
-                self._return(work(frame.registers))  # RETURN; the work of a STOP raises an error
+                self._return(work(frame.registers, operands))  # RETURN; the work of a STOP raises an error
 
     def _call(self, frame: Frame, call: DecodedCall) -> None:
         func, args = enter_call(self.exe.functions, call, frame.registers)

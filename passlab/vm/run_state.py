@@ -20,7 +20,7 @@ from passlab.vm.control import Frame
 from passlab.vm.instruction_spec import Effect
 from passlab.vm.isa import Instruction
 from passlab.vm.objects import Storage, VMClosure
-from passlab.vm.steps import Step
+from passlab.vm.steps import Operands, Step
 
 LARGE = 1 << 16  # bytes: each tensor of at least this size is checked against the limits
 SHARE = 16
@@ -62,24 +62,24 @@ class State:
         self.room = max(cap - live - needed, cap // SHARE)
 
     def meter(self, instruction: Instruction, step: Step) -> Step:
-        """Return a step that also pays for what its instruction allocates: a storage or an object."""
+        """Return a step that also pays for what each instruction of its form allocates: a storage or an object."""
         if instruction.spec.effect is Effect.STORAGE:
-            size = instruction.size
+            size = instruction.spec.operand_index["size"]
 
-            def allocate_storage(r: list[Any]) -> None:
-                needed = int(r[size])
+            def allocate_storage(r: list[Any], o: Operands) -> None:
+                needed = int(r[o[size]])
                 if needed >= 0:  # for a negative size the step raises the error
                     self.take(needed, r)
-                step(r)
+                step(r, o)
 
             return allocate_storage
-        needed = object_bytes(instruction)
+        needed = object_bytes(instruction)  # the form has the number of its fields
 
-        def allocate_object(r: list[Any]) -> None:
+        def allocate_object(r: list[Any], o: Operands) -> None:
             self.room -= needed
             if self.room < 0:
                 self.sweep(needed, {"r": r})
-            step(r)
+            step(r, o)
 
         return allocate_object
 

@@ -1,7 +1,7 @@
-"""Single instructions as Python functions of the registers of a frame (`Step`).
+"""Single instructions as Python functions of the registers of a frame and of the operands (`Step`).
 
-Operands are variables of a function around the step, not part of its text. So instructions of the same form share one
-text, which is compiled once.
+Operands are variables of a step, not part of its text. So instructions of the same form share one function, and what an
+instruction has of its own is a tuple of operands: in most cases the one that it has already.
 """
 
 from __future__ import annotations
@@ -15,43 +15,67 @@ from passlab.vm.instruction_spec import Flow
 from passlab.vm.isa import Instruction
 from passlab.vm.semantics import NAMES, Emitter, Environment
 
-Step = Callable[[list[Any]], Any]
+Operands = tuple[Any, ...]
+Step = Callable[[list[Any], Operands], Any]
 UNROLLED = 8  # registers: longer lists are read in a loop
 
 
-def step_of(environment: Environment, instruction: Instruction, index: int = 0) -> Step:
-    """Return the step of an instruction, the one at `index` of its function.
+class StepForm:
+    """What all instructions of one form share: the step, and the function that returns the operands for it.
 
-    It returns what control flow needs: for `TEST` the next instruction, for `CALL` the number of a function and its
-    arguments, for `RETURN` the result.
+    The step returns what control flow needs: for `TEST` the next instruction, for `CALL` the number of a function and
+    its arguments, for `RETURN` the result. `prepare` is None where the step takes the operands of the instruction. Else
+    it takes the environment, the instruction and its index in the function, and returns the operands with NumPy's
+    dtypes, followed by the objects that the template names and, for `TEST`, by both successors.
     """
+
+    __slots__ = ("prepare", "step")
+
+    def __init__(self, step: Step, prepare: Callable[[Environment, Instruction, int], Operands] | None) -> None:
+        self.step = step
+        self.prepare = prepare
+
+
+def step_form(environment: Environment, instruction: Instruction) -> StepForm:
+    """Return the form of an instruction, compiled once for all executables."""
     spec = instruction.spec
-    form = spec.form(instruction)
-    maker = spec.step_makers.get(form)
-    if maker is None:
-        maker = spec.step_makers[form] = _compile_step_maker(environment, instruction)
-    step: Step = maker(environment, instruction, index)
-    return step
+    key = spec.form(instruction)
+    form: StepForm | None = spec.step_forms.get(key)
+    if form is None:
+        form = spec.step_forms[key] = _compile_form(environment, instruction)
+    return form
 
 
-def _compile_step_maker(
-    environment: Environment, instruction: Instruction
-) -> Callable[[Environment, Instruction, int], Step]:
-    """Compile the function that makes the steps of all instructions of one form."""
+def step_of(environment: Environment, instruction: Instruction, index: int = 0) -> tuple[Step, Operands]:
+    """Return the step of an instruction, the one at `index` of its function, and the operands that it takes."""
+    form = step_form(environment, instruction)
+    operands = instruction.operands if form.prepare is None else form.prepare(environment, instruction, index)
+    return form.step, operands
+
+
+def _compile_form(environment: Environment, instruction: Instruction) -> StepForm:
+    """Compile the step of all instructions of one form."""
     emitter = _StepEmitter(environment, instruction)
     spec, body = instruction.spec, emitter.text
-    head = [f"{''.join(f'{name}, ' for name in emitter.parameters)} = i.operands"] if emitter.parameters else []
-    head += [f"{o.name}_ = array_dtype({o.name}_)" for o in spec.stored if o.kind == "dtype"]
-    head += [f"{name}_ = {name}(machine, i)" for name in emitter.constants]
+    values = [
+        f"array_dtype(i.operands[{n}])" if o.kind == "dtype" else f"i.operands[{n}]" for n, o in enumerate(spec.stored)
+    ]
+    values += [f"{name}(machine, i)" for name in emitter.constants]
+    variables = emitter.parameters + [f"{name}_" for name in emitter.constants]
     if spec.flow is Flow.TEST:
         body = f"return yes if {body} else no"
-        head.append("yes, no = i.successors(index)")
+        values.append("*i.successors(index)")
+        variables += ["yes", "no"]
     elif spec.flow in (Flow.CALL, Flow.RETURN):
         body = f"return {body}"
-    lines = [*head, "def step(r):", *(f"    {line}" for line in body.split("\n")), "return step"]
+    unpack = [f"{''.join(f'{name}, ' for name in variables)} = o"] if variables else []
+    text = "def step(r, o):\n" + "".join(f"    {line}\n" for line in [*unpack, *body.split("\n")])
     names = {**NAMES, **spec.constants, "array_dtype": array_dtype}
-    text = "def make(machine, i, index):\n" + "".join(f"    {line}\n" for line in lines)
-    return function_of(text, "make", names, f"<{spec.mnemonic}>")
+    step = function_of(text, "step", names, f"<{spec.mnemonic}>")
+    if len(values) == spec.count and not any(o.kind == "dtype" for o in spec.stored):
+        return StepForm(step, None)
+    text = f"def prepare(machine, i, index):\n    return ({''.join(f'{value}, ' for value in values)})"
+    return StepForm(step, function_of(text, "prepare", names, f"<{spec.mnemonic}>"))
 
 
 class _StepEmitter(Emitter):

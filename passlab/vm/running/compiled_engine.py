@@ -232,19 +232,19 @@ def _interpret(exe: Executable, decode: Decoder, state: State, frame: Frame, awa
         r[awaited] = as_array((yield 0, ()))
         awaited = None
     while True:
-        flow, work = code[pc]
+        flow, work, operands = code[pc]
         if state.left <= 0:
             raise OutOfFuel(pc, 0, {})
         state.left -= 1
-        if flow == Flow.NEXT:
-            work(r)
+        if not flow:  # `Flow.NEXT`, as most are; a comparison with an enum's member takes longer
+            work(r, operands)
             pc += 1
         elif flow == Flow.TEST:
-            pc = work(r)
+            pc = work(r, operands)
         elif flow == Flow.JUMP:
             pc = work
         elif flow != Flow.CALL:
-            return work(r)
+            return work(r, operands)
         else:
             func, args = enter_call(exe.functions, work, r)
             if work.tail:

@@ -29,6 +29,7 @@ from passlab.vm.instruction_spec import Effect, Flow
 from passlab.vm.interpreter import Machine
 from passlab.vm.isa import Instruction
 from passlab.vm.kernels.scalars import as_array
+from passlab.vm.steps import Operands
 from passlab.vm.tracing.basic_blocks import APPLY, LEAVE, NEXT, BasicBlock, BasicBlockMaker, materialize
 from passlab.vm.tracing.buffers import bytes_of, offset_in, owner
 from passlab.vm.tracing.log import Log, Overwritten, SavedFrame, Segment, code_offsets
@@ -62,7 +63,7 @@ class TracingMachine(Machine):
         self.most = most
         self.stopped = ""
         self.offsets = code_offsets(exe.functions)
-        self._traced: dict[int, list[tuple[int, Any, Any]]] = {}
+        self._traced: dict[int, list[tuple[int, Any, Operands, Any]]] = {}
         self._maker: BasicBlockMaker = BasicBlockMaker(exe) if like is None else like._maker
         self.log.blocks = self._maker.blocks
         self._blank = [[None] * (f.register_file_size - len(f.params)) for f in exe.functions]
@@ -241,22 +242,22 @@ class TracingMachine(Machine):
         code, base = self._traced_of(frame.func_index), self.offsets[frame.func_index]
         try:
             while True:
-                kind, work, dst = code[pc]
+                kind, work, operands, dst = code[pc]
                 if kind == 0:
-                    work(r)
+                    work(r, operands)
                     put_value(r[dst])
                 elif kind == STORAGE:
-                    work(r)
+                    work(r, operands)
                     put_value(r[dst])
                     self._count_buffer(r[dst].buffer)
                 elif kind == KERNEL:
                     for out in dst:
                         self._save_overwritten(r[out], len(log.points))
-                    work(r)
+                    work(r, operands)
                     put_value(None)
                 elif kind in (Flow.TEST, Flow.JUMP):
                     put_point(base + pc)
-                    pc = work(r) if kind == Flow.TEST else work
+                    pc = work(r, operands) if kind == Flow.TEST else work
                     put_value(None)
                     put_time(perf_counter())
                     # A loop without calls and kernels is stopped here.
@@ -266,7 +267,7 @@ class TracingMachine(Machine):
                     continue
                 else:
                     frame.pc = pc
-                    put_value(self._control(frame, kind, work))
+                    put_value(self._control(frame, kind, work, operands))
                     put_point(base + pc)
                     put_time(perf_counter())
                     if not frames:
@@ -289,10 +290,10 @@ class TracingMachine(Machine):
         finally:
             log.end_pc = pc
 
-    def _control(self, frame: Frame, kind: int, work: Any) -> Value:
+    def _control(self, frame: Frame, kind: int, work: Any, operands: Operands) -> Value:
         """Execute a call or return on the stack; return its value in the log: the arguments, or the result."""
         if kind != Flow.CALL:
-            value = work(frame.registers)
+            value = work(frame.registers, operands)
             self._numbers.pop()
             self._lowest = min(self._lowest, len(self._numbers) - 1)
             self._return(value)
@@ -316,7 +317,7 @@ class TracingMachine(Machine):
         self._numbers.append(result)
         return tuple(args)
 
-    def _traced_of(self, func_index: int) -> list[tuple[int, Any, Any]]:
+    def _traced_of(self, func_index: int) -> list[tuple[int, Any, Operands, Any]]:
         code = self._traced.get(func_index)
         if code is None:
             instructions, decoded = self.exe.functions[func_index].instructions, self._code_of(func_index)
@@ -402,11 +403,11 @@ class TracingMachine(Machine):
         return self._height if self.log.segments else 0
 
 
-def _traced_step(flow: int, work: Any, instruction: Instruction) -> tuple[int, Any, Any]:
-    """Return the kind, the work, and the register written (of a kernel: its result registers)."""
+def _traced_step(flow: int, work: Any, operands: Operands, instruction: Instruction) -> tuple[int, Any, Operands, Any]:
+    """Return the kind, the work, its operands, and the register written (of a kernel: its result registers)."""
     effect = instruction.spec.effect
     if effect is Effect.KERNEL:
-        return KERNEL, work, instruction.results
+        return KERNEL, work, operands, instruction.results
     if flow:
-        return flow, work, -1
-    return (STORAGE if effect is Effect.STORAGE else 0), work, instruction.dst
+        return flow, work, operands, -1
+    return (STORAGE if effect is Effect.STORAGE else 0), work, operands, instruction.dst
