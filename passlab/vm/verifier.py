@@ -1,22 +1,27 @@
 """The bytecode verifier: registers exist and are written before use on all paths, jumps stay inside, numbers are valid.
 
-It is a forward dataflow analysis with a worklist. Without loops each basic block is visited once; with loops, again
-whenever the set of written registers at its start shrinks.
+Most code is accepted at once by `quick_checks`. Where that fails, a forward dataflow analysis with a worklist finds the
+fault: without loops it visits each basic block once; with loops, again whenever the set of written registers at its
+start shrinks.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
-from functools import cache
 from heapq import heappop, heappush
-from itertools import chain
-from typing import Any
 
-from passlab.errors import PasslabError, VerifyError
-from passlab.op.dtypes import array_dtype
+from passlab.errors import VerifyError
 from passlab.vm.executable import Executable, VMFunction, device_of
-from passlab.vm.instruction_spec import Operand
-from passlab.vm.isa import ISA, Instruction, Opcode
+from passlab.vm.isa import Instruction, Opcode
+from passlab.vm.quick_checks import (
+    checked_operands,
+    flow_is_valid,
+    is_dtype,
+    numbers_are_valid,
+    operand_columns,
+    reference_fault,
+    references_are_valid,
+)
 
 CHUNK = 1 << 13  # registers in one bit mask: sets of neighbours share the masks that are equal
 
@@ -44,25 +49,28 @@ def verify(exe: Executable) -> None:
             )
         if not function.instructions:
             raise VerifyError(f"{function.name} has no instructions")
-        reads = [i.spec.reads(i.operands) for i in function.instructions]
-        writes = [i.spec.writes(i.operands) for i in function.instructions]
-        if not _all_numbers_valid(function, sizes, (reads, writes)):
-            # Only now one by one, to name the instruction.
+        columns = operand_columns(function)
+        # Only where something is wrong, the instructions are checked one by one, to name the one.
+        if not numbers_are_valid(columns, function.register_file_size, sizes):
             for i, instruction in enumerate(function.instructions):
                 _check_numbers(sizes, function, i, instruction)
-        for i, instruction in enumerate(function.instructions):
-            check = _CHECKS.get(instruction.opcode)
-            if check is not None:
-                check(exe, function, i, instruction)
-        _check_flow(function, reads, writes)
+        if not references_are_valid(exe, columns):
+            for i, instruction in enumerate(function.instructions):
+                if fault := reference_fault(exe, instruction):
+                    raise _invalid(function, i, fault)
+        if not flow_is_valid(function, columns):
+            _check_flow(function)
 
 
 def _check_devices(exe: Executable) -> None:
     devices = range(len(exe.virtual_devices))
-    if len(exe.const_device_indexes) != len(exe.constants) or not all(i in devices for i in exe.const_device_indexes):
+    indexes = exe.const_device_indexes
+    if len(indexes) != len(exe.constants) or not all(i in devices for i in set(indexes)):
         raise VerifyError("a constant is on a device that does not exist")
+    kernel_devices = {kernel.virtual_device for kernel in exe.kernel_functions}
+    known = {device: device_of(device) in exe.virtual_devices for device in kernel_devices}
     for name, kernel in zip(exe.kernel_names, exe.kernel_functions, strict=True):
-        if device_of(kernel.virtual_device) not in exe.virtual_devices:
+        if not known[kernel.virtual_device]:
             raise VerifyError(f"the kernel {name} is on a device that the executable does not have")
     for function in exe.functions:
         if not all(i in devices for i in function.param_device_indexes):
@@ -73,40 +81,15 @@ def _invalid(function: VMFunction, index: int, what: str) -> VerifyError:
     return VerifyError(f"{function.name}, instruction {index} ({function.instructions[index]}): {what}")
 
 
-def _all_numbers_valid(
-    function: VMFunction, sizes: dict[str, int], registers: tuple[list[tuple[int, ...]], ...]
-) -> bool:
-    """Whether all operands are in range, by the minimum and maximum of each: faster than one by one."""
-    registers_used = [*chain.from_iterable(registers[0]), *chain.from_iterable(registers[1])]
-    if registers_used and not (0 <= min(registers_used) and max(registers_used) < function.register_file_size):
-        return False
-    rows: dict[Opcode, list[tuple[Any, ...]]] = {}
-    for instruction in function.instructions:
-        rows.setdefault(instruction.opcode, []).append(instruction.operands)
-    for opcode, operands in rows.items():
-        for index, operand in _checked_operands(opcode):
-            column = [row[index] for row in operands]
-            if operand.kind == "dtype":
-                if not all(map(_is_dtype, set(column))):
-                    return False
-                continue
-            values = list(chain.from_iterable(column)) if operand.many else column
-            if values and min(values) < 0:
-                return False
-            if operand.kind == "index" and max(values) >= sizes[operand.name]:
-                return False
-    return True
-
-
 def _check_numbers(sizes: dict[str, int], function: VMFunction, i: int, instruction: Instruction) -> None:
     for register in (*instruction.reads(), *instruction.writes()):
         if not 0 <= register < function.register_file_size:
             raise _invalid(function, i, f"there is no register ${register}")
     operands = instruction.operands
-    for index, operand in _checked_operands(instruction.opcode):
+    for index, operand in checked_operands(instruction.opcode):
         value = operands[index]
         if operand.kind == "dtype":
-            if not _is_dtype(value):
+            if not is_dtype(value):
                 raise _invalid(function, i, f"{value} is not a dtype of arrays")
         elif operand.kind == "index":
             if not 0 <= value < sizes[operand.name]:
@@ -115,61 +98,7 @@ def _check_numbers(sizes: dict[str, int], function: VMFunction, i: int, instruct
             raise _invalid(function, i, f"{operand.name} is negative")
 
 
-@cache
-def _checked_operands(opcode: Opcode) -> tuple[tuple[int, Operand], ...]:
-    """Return the operands of an instruction whose values need a check, with their indices."""
-    return tuple(
-        (index, operand)
-        for index, operand in enumerate(ISA[opcode].stored)
-        if operand.kind in ("index", "dtype")
-        or (operand.kind == "int" and operand.name in ("shape", "outputs", "field", "alignment"))
-    )
-
-
-def _check_constant(exe: Executable, function: VMFunction, i: int, instruction: Instruction) -> None:
-    const, device, _ = instruction.operands
-    if device != exe.const_device_indexes[const]:
-        raise _invalid(function, i, f"constant {const} is on device {exe.const_device_indexes[const]}")
-
-
-def _check_call(exe: Executable, function: VMFunction, i: int, instruction: Instruction) -> None:
-    callee = exe.functions[instruction.func]
-    if len(instruction.args) != len(callee.params):
-        raise _invalid(function, i, f"{callee.name} takes {len(callee.params)} arguments, not {len(instruction.args)}")
-
-
-def _check_closure(exe: Executable, function: VMFunction, i: int, instruction: Instruction) -> None:
-    if len(instruction.captured) > len(exe.functions[instruction.func].params):
-        raise _invalid(function, i, "the closure captures more values than its function has parameters")
-
-
-def _is_dtype(dtype: str) -> bool:
-    try:
-        array_dtype(dtype)
-    except PasslabError:
-        return False
-    return True
-
-
-def _check_kernel(exe: Executable, function: VMFunction, i: int, instruction: Instruction) -> None:
-    """Check the number of inputs and results. A shape function has one input for each array, not each parameter."""
-    packed, outputs, args = instruction.operands  # by name they would take ten times as long
-    kernel, inputs = exe.kernel_functions[packed], len(args) - outputs
-    if inputs < 0:
-        raise _invalid(function, i, "the call has more outputs than arguments")
-    if not kernel.attrs.get("ShapeFunction") and inputs != len(kernel.params):
-        raise _invalid(function, i, f"the kernel takes {len(kernel.params)} inputs, not {inputs}")
-
-
-_CHECKS = {
-    Opcode.LOAD_CONST: _check_constant,
-    Opcode.INVOKE: _check_call,
-    Opcode.INVOKE_PACKED: _check_kernel,
-    Opcode.ALLOC_CLOSURE: _check_closure,
-}
-
-
-def _check_flow(function: VMFunction, reads: list[tuple[int, ...]], writes: list[tuple[int, ...]]) -> None:
+def _check_flow(function: VMFunction) -> None:
     """Check that each register is written before it is read on all paths, and that control stays in the function.
 
     Basic blocks are visited in the order of the code or, where a jump goes back, in reverse postorder: so those of a
@@ -194,10 +123,10 @@ def _check_flow(function: VMFunction, reads: list[tuple[int, ...]], writes: list
         before, here = written_at[start] if loops else written_at.pop(start), dict[int, bool]()
         end, successors = blocks[start]
         for i in range(start, end + 1):
-            for register in reads[i]:
+            for register in code[i].reads():
                 if not (here[register] if register in here else before[register // CHUNK] >> register % CHUNK & 1):
                     raise _invalid(function, i, f"register ${register} is read before it is written on some path")
-            for register in writes[i]:
+            for register in code[i].writes():
                 here[register] = code[i].opcode is not kill
         after = _after_block(before, here) if successors else []
         for target in successors:
