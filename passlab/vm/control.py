@@ -71,11 +71,11 @@ class DecodedFunction(dict[int, tuple[int, Any, Operands]]):
         with building():
             for index in range(pc, end):
                 instruction = instructions[index]
-                found = single.get(instruction.opcode)
-                if found is None:
+                common = single.get(instruction.opcode)
+                if common is None:
                     self[index] = self._decode(index)
                     continue
-                flow, step, prepare = found
+                flow, step, prepare = common
                 operands = instruction.operands if prepare is None else prepare(environment, instruction, index)
                 self[index] = flow, step, operands
         return self[pc]

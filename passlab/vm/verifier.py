@@ -68,9 +68,9 @@ def _check_devices(exe: Executable) -> None:
     if len(indexes) != len(exe.constants) or not all(i in devices for i in set(indexes)):
         raise VerifyError("a constant is on a device that does not exist")
     kernel_devices = {kernel.virtual_device for kernel in exe.kernel_functions}
-    known = {device: device_of(device) in exe.virtual_devices for device in kernel_devices}
+    missing = {device for device in kernel_devices if device_of(device) not in exe.virtual_devices}
     for name, kernel in zip(exe.kernel_names, exe.kernel_functions, strict=True):
-        if not known[kernel.virtual_device]:
+        if kernel.virtual_device in missing:
             raise VerifyError(f"the kernel {name} is on a device that the executable does not have")
     for function in exe.functions:
         if not all(i in devices for i in function.param_device_indexes):

@@ -38,11 +38,12 @@ from passlab.ir.trampoline import drive
 from passlab.ir.walk import children, post_order
 from passlab.vm.compiling.match_code import MatchCode, Work
 from passlab.vm.executable import VMFunction, device_of
-from passlab.vm.isa import Instruction, Opcode
+from passlab.vm.isa import ISA, Instruction, Opcode, new_instruction
 
 SAMPLE = 16  # elements of the key of a constant: only constants of equal keys are compared as a whole
 HOST = VirtualDevice()
 _BLOCKS = (Let, If, Match)
+_SIMPLE = frozenset((Var, Constant))  # operands that need no code but the load of a constant
 
 
 def _same_bits(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> bool:
@@ -116,6 +117,7 @@ class FunctionCode:
         self.code: list[Instruction | None] = []  # None reserves the place of a jump
         self.registers: dict[Var, int] = {}
         self.bindings: dict[Var, Constant | Tuple] = {}  # of variables bound to constants and tuples
+        self.shapes: dict[Constant, tuple[int, ...]] = {}  # as tuples: many tensors share one
         self.count = 0
         self.function: Function
 
@@ -155,12 +157,19 @@ class FunctionCode:
 
     def emit(self, opcode: Opcode, *operands: Any, node: Expr | None) -> None:
         """Append an instruction."""
-        self.code.append(Instruction(opcode, *operands, node=node))
+        self.code.append(new_instruction(ISA[opcode], operands, node))
 
     def into(self, opcode: Opcode, *operands: Any, node: Expr) -> int:
         """Emit an instruction with a new register for the operand `...`; return the register."""
         dst = self.register()
-        self.code.append(Instruction(opcode, *[dst if o is ... else o for o in operands], node=node))
+        self.code.append(new_instruction(ISA[opcode], tuple([dst if o is ... else o for o in operands]), node))
+        return dst
+
+    def load(self, node: Constant) -> int:
+        """Load a constant on the host; return its register."""
+        dst = self.count
+        self.count = dst + 1
+        self.code.append(new_instruction(ISA[Opcode.LOAD_CONST], (self.pool.constant(node), 0, dst), node))
         return dst
 
     def later(self) -> int:
@@ -171,15 +180,19 @@ class FunctionCode:
     # ------------------------------------------------------------ values
     def value(self, expr: Expr) -> Work:
         """Generate the code of an expression; return the register of its value."""
+        rest = self.straight(expr)
+        return rest if isinstance(rest, int) else (yield self._rest(rest))
+
+    def _rest(self, rest: Expr) -> Work:
+        """Generate what `straight` left; return the register of its value."""
         # A loop, not one generator per let: in a long chain each generator would wait for its body.
-        while True:
-            rest = self.straight(expr)
-            if isinstance(rest, int):
-                return rest
-            if type(rest) is not Let:
-                return (yield self._work(rest))
+        while type(rest) is Let:
             self.registers[rest.var] = yield self._work(rest.value)
-            expr = rest.body
+            following = self.straight(rest.body)
+            if isinstance(following, int):
+                return following
+            rest = following
+        return (yield self._work(rest))
 
     def straight(self, expr: Expr) -> int | Expr:
         """Generate an expression up to a part that needs a generator: a branch, a match, a nested operand.
@@ -193,7 +206,7 @@ class FunctionCode:
             # `_fields` and `_constant` look through a variable at its literal, which its register does not have.
             if type(bound) is Constant or type(bound) is Tuple:
                 self.bindings[expr.var] = bound
-            register = self._simple_value(bound)
+            register = self._operator(bound) if is_op_call(bound) else self._simple_value(bound)
             if register is None:
                 return expr
             # No move is needed: the variable is another name for the register of its value.
@@ -209,10 +222,19 @@ class FunctionCode:
         if type(expr) in _BLOCKS:
             return None
         parts, registers = self._operands(expr), self.registers
-        for part in parts:
-            if type(part) is not Var and type(part) is not Constant:
-                return None
+        if not _SIMPLE.issuperset(map(type, parts)):
+            return None
         return self._instruction(expr, [registers[p] if type(p) is Var else self._instruction(p, []) for p in parts])
+
+    def _operator(self, call: OpCall) -> int | None:
+        """Generate a call of an operator as `_simple_value` does, with one look into the table: most values are."""
+        if call.op.name not in _OPERATORS:
+            return self._simple_value(call)
+        operands_of, emit = _OPERATORS[call.op.name]
+        parts, registers = call.args[:1] if operands_of is None else operands_of(self, call), self.registers
+        if not _SIMPLE.issuperset(map(type, parts)):
+            return None
+        return emit(self, call, [registers[p] if type(p) is Var else self.load(p) for p in parts])
 
     def _work(self, expr: Expr) -> Work:
         """Return the generator of an expression that `straight` cannot generate at once."""
@@ -232,8 +254,8 @@ class FunctionCode:
     def _operands(self, expr: Expr) -> Sequence[Expr]:
         """Return the operands of an expression whose registers its instruction reads, in the order of evaluation."""
         if is_op_call(expr):
-            find = _OPERANDS.get(expr.op.name)
-            return find(self, expr) if find is not None else expr.args[:1]
+            operands_of, _ = _OPERATORS.get(expr.op.name, (None, None))
+            return operands_of(self, expr) if operands_of is not None else expr.args[:1]
         if type(expr) is Call:
             # A closure that is called is a value and needs a register, too; it is the last operand.
             return expr.args if isinstance(expr.op, (GlobalVar, Constructor)) else (*expr.args, expr.op)
@@ -244,15 +266,14 @@ class FunctionCode:
     def _instruction(self, expr: Expr, operands: list[int]) -> int:
         """Emit the instruction of a simple expression; return the register of its value."""
         if is_op_call(expr):
-            emit = _OPERATORS.get(expr.op.name)
-            if emit is not None:
-                return emit(self, expr, operands)
+            if expr.op.name in _OPERATORS:
+                return _OPERATORS[expr.op.name][1](self, expr, operands)
             hint = "FuseOps and LowerTE put operators into kernels"
             raise _unsupported_error(f"the operator `{expr.op.name}` outside a kernel", expr, hint)
         if type(expr) is Call:
             return self._call(expr, tuple(operands))
         if type(expr) is Constant:
-            return self.into(Opcode.LOAD_CONST, self.pool.constant(expr), 0, ..., node=expr)
+            return self.load(expr)
         if type(expr) is GlobalVar:
             return self.into(Opcode.ALLOC_CLOSURE, self._function(expr), ..., (), node=expr)
         if type(expr) is Tuple:
@@ -292,13 +313,14 @@ class FunctionCode:
         primitive, _, results = call.args
         assert isinstance(primitive, GlobalVar)
         kernel, count = self.pool.kernel(primitive.name_hint), len(self._fields(results))
-        self.code.append(Instruction(Opcode.INVOKE_PACKED, kernel, count, tuple(operands), node=call))
+        self.code.append(new_instruction(ISA[Opcode.INVOKE_PACKED], (kernel, count, tuple(operands)), call))
         return operands[-1] if operands else 0
 
     def _alloc_storage(self, call: OpCall, operands: list[int]) -> int:
-        device, dtype, dst = self.pool.device(call.attrs.virtual_device), call.attrs.dtype, self.register()
+        device, dst = self.pool.device(call.attrs.virtual_device), self.register()
         # 64 is the alignment in bytes. The format has this operand; the machine does not use it.
-        self.code.append(Instruction(Opcode.ALLOC_STORAGE, *operands, 64, dtype, device, dst, (), node=call))
+        values = (operands[0], 64, call.attrs.dtype, device, dst, ())
+        self.code.append(new_instruction(ISA[Opcode.ALLOC_STORAGE], values, call))
         return dst
 
     def _tensor_operands(self, call: OpCall) -> Sequence[Expr]:
@@ -307,15 +329,17 @@ class FunctionCode:
 
     def _alloc_tensor(self, call: OpCall, operands: list[int]) -> int:
         shape, dtype, dst = call.attrs.const_shape, call.attrs.dtype, self.register()
-        if type(shape) is Constant:
-            dims = tuple(shape.data.reshape(-1).tolist())
-            self.code.append(Instruction(Opcode.ALLOC_TENSOR, *operands, dtype, dst, dims, node=call))
-        else:
-            self.code.append(Instruction(Opcode.ALLOC_TENSOR_REG, *operands, dtype, dst, node=call))
+        if type(shape) is not Constant:
+            self.emit(Opcode.ALLOC_TENSOR_REG, *operands, dtype, dst, node=call)
+            return dst
+        dims = self.shapes.get(shape)
+        if dims is None:
+            dims = self.shapes[shape] = tuple(shape.data.reshape(-1).tolist())
+        self.code.append(new_instruction(ISA[Opcode.ALLOC_TENSOR], (*operands, dtype, dst, dims), call))
         return dst
 
     def _kill(self, call: OpCall, operands: list[int]) -> int:
-        self.code.append(Instruction(Opcode.KILL_REGISTER, *operands, node=call))
+        self.code.append(new_instruction(ISA[Opcode.KILL_REGISTER], (operands[0],), call))
         return operands[0]
 
     def _device_copy(self, call: OpCall, operands: list[int]) -> int:
@@ -358,14 +382,14 @@ class FunctionCode:
         merged = self.register()
         result = self.straight(expr.true_branch)
         if not isinstance(result, int):
-            result = yield self._work(result)
+            result = yield self._rest(result)
         self.emit(Opcode.MOVE, result, merged, node=expr)
         leave = self.later()
         # Offsets count from the jump itself: 1 is the true branch; the false branch follows its last jump.
         self.code[test] = Instruction(Opcode.IF, cond, one, 1, len(self.code) - test, node=expr)
         result = self.straight(expr.false_branch)
         if not isinstance(result, int):
-            result = yield self._work(result)
+            result = yield self._rest(result)
         self.emit(Opcode.MOVE, result, merged, node=expr)
         self.code[leave] = Instruction(Opcode.GOTO, len(self.code) - leave, node=expr)
         return merged
@@ -375,23 +399,25 @@ class FunctionCode:
         return (yield MatchCode(self, expr, data).generate())
 
 
-# The operands of an operator whose registers its instruction reads: by default its first argument.
-_OPERANDS: dict[str, Callable[[FunctionCode, OpCall], Sequence[Expr]]] = {
-    "memory.alloc_tensor": FunctionCode._tensor_operands,
-    "on_device": FunctionCode._constant_operands,
-    "vm.invoke_tvm_op": FunctionCode._kernel_operands,
-    "vm.reshape_tensor": lambda code, call: call.args,
-}
-# By operator: emit its instruction on the registers of its operands; return the register of the value.
-_OPERATORS: dict[str, Callable[[FunctionCode, OpCall, list[int]], int]] = {
-    "device_copy": FunctionCode._device_copy,
-    "memory.alloc_storage": FunctionCode._alloc_storage,
-    "memory.alloc_tensor": FunctionCode._alloc_tensor,
-    "memory.kill": FunctionCode._kill,
-    "on_device": FunctionCode._on_device,
-    "vm.invoke_tvm_op": FunctionCode._invoke_kernel,
-    "vm.reshape_tensor": lambda code, call, operands: code.into(Opcode.RESHAPE_TENSOR, *operands, ..., node=call),
-    "vm.shape_of": lambda code, call, operands: code.into(Opcode.SHAPE_OF, *operands, ..., node=call),
+# By operator: the operands whose registers its instruction reads, None for the first argument; and the method that emits
+# the instruction on these registers and returns the register of the value.
+_OPERATORS: dict[
+    str,
+    tuple[
+        Callable[[FunctionCode, OpCall], Sequence[Expr]] | None, Callable[[FunctionCode, OpCall, list[int]], int]
+    ],
+] = {
+    "device_copy": (None, FunctionCode._device_copy),
+    "memory.alloc_storage": (None, FunctionCode._alloc_storage),
+    "memory.alloc_tensor": (FunctionCode._tensor_operands, FunctionCode._alloc_tensor),
+    "memory.kill": (None, FunctionCode._kill),
+    "on_device": (FunctionCode._constant_operands, FunctionCode._on_device),
+    "vm.invoke_tvm_op": (FunctionCode._kernel_operands, FunctionCode._invoke_kernel),
+    "vm.reshape_tensor": (
+        lambda code, call: call.args,
+        lambda code, call, operands: code.into(Opcode.RESHAPE_TENSOR, *operands, ..., node=call),
+    ),
+    "vm.shape_of": (None, lambda code, call, operands: code.into(Opcode.SHAPE_OF, *operands, ..., node=call)),
 }
 
 
