@@ -162,8 +162,7 @@ def let_of_typed(
     ty = body._checked_type
     if ty is None or var._checked_type is None or value._checked_type is None:
         return new_let(var, value, body, span)
-    for part in (body, value, var):
-        other: Dependency | None = part._type_dependency
+    for other in (body._type_dependency, value._type_dependency, var._type_dependency):
         if other is not None and other is not dependency:
             dependency = _wider(dependency, other)
             if dependency is None:

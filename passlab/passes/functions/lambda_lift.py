@@ -69,8 +69,9 @@ class LambdaLift(ModulePass):
         changes: dict[GlobalVar | str, Function] = {}
         for name, function in mod.items():
             if not function.attrs.get("Compiler") and not function.is_primitive:
-                whole = bind_shared_effects(function, mod) if _literals(function) else function
-                changes[name] = lifter.lift_nested(_as_closure(whole))
+                lifts = bool(_literals(function))
+                whole = _as_closure(bind_shared_effects(function, mod) if lifts else function)
+                changes[name] = lifter.lift_nested(whole) if lifts else whole
         used = _used_functions(changes.values(), lifter.functions)
         return mod.with_functions({**changes, **_with_fresh_binders(changes.values(), used)})
 

@@ -55,10 +55,19 @@ from passlab.ir.expr import (
 )
 from passlab.ir.kept_types import let_of_typed, set_type
 from passlab.ir.module import IRModule
-from passlab.ir.new_nodes import new_call, new_tuple, new_var
+from passlab.ir.new_nodes import new_call, new_let, new_tuple, new_var
 from passlab.ir.op import is_call_of, is_op_call
 from passlab.ir.types import ANY, TensorType, TupleType, Type, fold_tuple, tensor_types
-from passlab.ir.walk import post_order, rewrite
+from passlab.ir.walk import (
+    CHILDREN,
+    LEAVES,
+    may_rewrite,
+    post_order,
+    result_of,
+    rewrite,
+    rewrite_observer,
+    with_children,
+)
 from passlab.op import make
 from passlab.op.memory import STORAGE
 from passlab.rewriting.fresh_copy import fresh_copy
@@ -67,6 +76,8 @@ from passlab.transform.context import PassContext
 from passlab.transform.declare import EXACT, standard_pass
 
 ALIGNMENT = 64  # bytes
+_NAME = "memory of a kernel"  # the name of the rewrite of each call
+_LEAVES = frozenset(LEAVES)
 Binding = tuple[Var, Expr]
 _UNIT = TupleType(())
 
@@ -96,6 +107,7 @@ class _Allocator:
 
     def __init__(self, primitives: dict[str, Function], mod: IRModule) -> None:
         self.primitives = primitives
+        self.reshapes = {name for name, f in primitives.items() if f.attrs.get("relay.reshape_only")}
         self.mod = mod
         self.shape_functions: dict[GlobalVar, Function] = {}
         self.shape_names: dict[str, GlobalVar] = {}  # the name of the shape function of each primitive
@@ -113,22 +125,77 @@ class _Allocator:
         order = post_order(function)
         inlined = _inline_tuples(function, order)
         order = order if inlined is function else post_order(inlined)
-        return rewrite(inlined, self._rewrite_let, only=(Let,), order=order, name="memory of a kernel")
+        return self._with_memory(inlined, order)
 
-    def _rewrite_let(self, pre: Let, post: Let) -> Expr:
-        call = post.value
-        if not (isinstance(call, Call) and isinstance(call.op, GlobalVar) and call.op.name_hint in self.primitives):
-            return post
+    def _with_memory(self, function: Function, order: list[Expr]) -> Function:
+        """Rewrite the bindings of kernel calls as `rewrite` does; each creates five nested lets, not one."""
+        changed: dict[Expr, Expr] = {}
+        observer, replaced, get = rewrite_observer(), changed.keys(), changed.get
+        for pre in order:
+            kind = type(pre)
+            if kind in _LEAVES:
+                continue
+            post: Expr | None = None
+            if type(pre) is Let and self._is_kernel_call(pre.value) and may_rewrite(_NAME):
+                post = self._rewrite_let(pre, get(pre.value, pre.value), get(pre.body, pre.body))
+                set_span(post, pre.span)
+                if observer is not None:
+                    observer(pre, post, _NAME)
+            elif changed and not replaced.isdisjoint(parts := CHILDREN[kind](pre)):
+                post = with_children(pre, parts, tuple(map(get, parts, parts)))
+                if observer is not None:
+                    observer(pre, post, "")
+            if post is not None:
+                changed[pre] = post
+        return result_of(function, changed)
+
+    def _is_kernel_call(self, value: Expr) -> bool:
+        return type(value) is Call and type(value.op) is GlobalVar and value.op.name_hint in self.primitives
+
+    def _rewrite_let(self, let: Let, call: Expr, body: Expr) -> Let:
+        """Return a let of a kernel's call, given the rewritten call and body, with the allocations around it."""
+        assert type(call) is Call
+        assert isinstance(call.op, GlobalVar)
+        ty, dependency = let.value.checked_type, self._dependency(let.value)
+        if type(ty) is TensorType:
+            like = self._static.get((ty, self.primitives[call.op.name_hint].virtual_device))
+            if like is not None and call.op.name_hint not in self.reshapes:
+                return self._like_before(let, call, body, ty, dependency, *like)
         bindings: list[Binding] = []
-        dependency = self._dependency(pre.value)
-        result = self._bind_call(call, pre.value.checked_type, dependency, bindings)
+        result = self._bind_call(call, ty, dependency, bindings)
         for _, value in bindings if call.span is not None else ():  # a failed allocation is reported at the call
             if value.span is None and type(value) is Call:
                 set_span(value, call.span)
-        lets = let_of_typed(post.var, result, post.body, post.span, dependency)
+        lets = let_of_typed(let.var, result, body, let.span, dependency)
         for var, value in reversed(bindings):
             lets = let_of_typed(var, value, lets, value.span, dependency)
         return lets
+
+    def _like_before(
+        self, let: Let, call: Call, body: Expr, ty: TensorType, dependency: TypeDependency, first: Call, second: Call
+    ) -> Let:
+        """Do the same for a result of which there was one of the same type and device, allocated by two calls."""
+        span = call.span
+        storage = new_var(self._name("storage"), STORAGE, None, None, STORAGE, dependency)
+        tensor = new_var(self._name("tensor"), ty, ty=ty)
+        size = new_call(first.op, first.args, first.attrs, (), span, STORAGE, dependency)
+        view = new_call(second.op, (storage, *second.args[1:]), second.attrs, (), span, ty, dependency)
+        invoke = self._invoke(call, (tensor,), dependency)
+        called = new_var(self._name("called"), _UNIT, ty=_UNIT)
+        if invoke.span is None:
+            set_span(invoke, span)
+        lets = let_of_typed(let.var, tensor, body, let.span, dependency)
+        lets = let_of_typed(called, invoke, lets, span, dependency)
+        # These two have the type of the third: all their other parts depend on `dependency`, as it does.
+        result_type, widest = lets._checked_type, lets._type_dependency
+        lets = new_let(tensor, view, lets, span, result_type, widest)
+        return new_let(storage, size, lets, span, result_type, widest)
+
+    def _invoke(self, call: Call, outs: tuple[Expr, ...], dependency: TypeDependency) -> Call:
+        """Return the call of a kernel that writes into tensors."""
+        invoke = self._call("vm.invoke_tvm_op", (call.op, self._tuple(call.args), self._tuple(outs)))
+        set_type(invoke, _UNIT, invoke.args, dependency)
+        return invoke
 
     def _dependency(self, call: Expr) -> TypeDependency:
         """Return what the types of a kernel's call and of the storages of its results depend on."""
@@ -145,7 +212,7 @@ class _Allocator:
         assert isinstance(call.op, GlobalVar)
         primitive = self.primitives[call.op.name_hint]
         types = [ty] if type(ty) is TensorType else tensor_types(ty)
-        if primitive.attrs.get("relay.reshape_only") and len(types) == 1:
+        if call.op.name_hint in self.reshapes and len(types) == 1:
             source = reshaped_parameter(primitive)
             if source is not None:
                 ty = types[0]
@@ -156,8 +223,7 @@ class _Allocator:
             outs = self._allocate_dynamic(call, primitive, types, bindings)
         else:
             outs = [self._allocate_static(t, bindings, primitive.virtual_device, dependency) for t in types]
-        invoke = self._call("vm.invoke_tvm_op", (call.op, self._tuple(call.args), self._tuple(tuple(outs))))
-        set_type(invoke, _UNIT, invoke.args, dependency)
+        invoke = self._invoke(call, tuple(outs), dependency)
         bindings.append((new_var(self._name("called"), _UNIT, ty=_UNIT), invoke))
         return outs[0] if type(ty) is TensorType else self._packed(ty, outs, call)
 

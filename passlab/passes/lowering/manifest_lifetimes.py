@@ -146,7 +146,9 @@ class _Facts:
         while stack:
             node = stack.pop()
             kind = type(node)
-            if kind is Var:
+            if kind is Let:
+                self._bind(node, stack)
+            elif kind is Var:
                 used.setdefault(name(node, node), len(used))
             elif kind is tuple:
                 self._leave(*node)
@@ -156,36 +158,66 @@ class _Facts:
                 self.is_tree = self.is_tree and kind is Tuple and not node.fields
             else:
                 seen.add(node)
-                if kind is Let:
-                    self._bind(node, stack)
-                elif kind in _OPENING:
+                if kind in _OPENING:
                     self._open(node, stack)
                 else:
                     self._use(node, stack)
 
-    def _bind(self, let: Let, stack: list[Any]) -> None:
-        """Record what a let binds, and push its parts; an alias is no use of a variable."""
-        self.live[let.var] = self._around[-1]
-        stack.append(let.body)
-        if type(let.value) is Var:
-            self.names[let.var] = self.names.get(let.value, let.value)
-        else:
-            stack.append(let.value)
+    def _bind(self, expr: Expr, stack: list[Any]) -> None:
+        """Record what lets bind, up to one with other parts in its value than atoms; an alias is no use of a variable.
+
+        Push what is left.
+        """
+        names, live, live_of, seen = self.names, self._around[-1], self.live, self.nodes
+        while type(expr) is Let:
+            if expr in seen:
+                self.is_tree = False
+                return
+            seen.add(expr)
+            live_of[expr.var] = live
+            value, body = expr.value, expr.body
+            if type(value) is Var:
+                names[expr.var] = names.get(value, value)
+            elif type(value) is not Call or value in seen:
+                stack += (body, value)
+                return
+            else:
+                seen.add(value)
+                height = len(stack)
+                stack.append(body)
+                self._use(value, stack)
+                if len(stack) > height + 1:
+                    return
+                stack.pop()
+            expr = body
+        stack.append(expr)
 
     def _use(self, node: Expr, stack: list[Any]) -> None:
-        """Read the variables that a node uses, and push its parts from the first that has children."""
+        """Read the variables that a node and tuples in it use, and push its parts from the first with other parts."""
         if type(node) is Call and type(node.op) is Op:
             parts = node.args
             self.has_kills = self.has_kills or node.op is self._kill
         else:
             parts = CHILDREN[type(node)](node)
-        name, used = self.names.get, self.used
+        seen = self.nodes
         for number, part in enumerate(parts):
             if type(part) is Var:
-                used.setdefault(name(part, part), len(used))
+                self._read((part,))
+            elif type(part) is Tuple and part not in seen and _ATOMS.issuperset(map(type, part.fields)):
+                seen.add(part)
+                self._read(part.fields)
             elif type(part) not in _ATOMS:
                 stack += parts[number:][::-1]
                 return
+
+    def _read(self, parts: tuple[Expr, ...]) -> None:
+        """Number the variables among the parts that are read for the first time."""
+        names, used = self.names, self.used
+        for part in parts:
+            if type(part) is Var:
+                var = names.get(part, part)
+                if var not in used:
+                    used[var] = len(used)
 
     def _open(self, node: Expr, stack: list[Any]) -> None:
         """Record what a node with alternatives or parameters binds, and push its parts."""
@@ -253,8 +285,12 @@ class _Lifetimes:
         """Walk a chain of bindings: its result first, then the values from the last to the first."""
         lets, end = let_chain(expr)
         live.dying = None
-        self._steps.append((self._after_end, expr, lets, end, live))
-        self._steps += self._walk(end)
+        before = self._walk(end)
+        if before:
+            self._steps.append((self._after_end, expr, lets, end, live))
+            self._steps += before
+        else:
+            self._after_end(expr, lets, end, live)
 
     def _after_end(self, expr: Expr, lets: list[Let], end: Expr, live: _LiveSet) -> None:
         self._bindings(expr, lets, self._new.get(end, end), live)
@@ -274,7 +310,10 @@ class _Lifetimes:
             if type(value) is Call and type(value.op) in _ATOMS and type(value.op) is not Var:
                 call = self._call(value)
                 if call is not None:
-                    body = self._binding(let, call, dying, body)
+                    if dying or call is not value or body is not let.body:
+                        body = self._binding(let, call, dying, body)
+                    else:
+                        body = let
                     continue
             before = self._walk(value)
             if before:
@@ -309,30 +348,49 @@ class _Lifetimes:
     # ------------------------------------------------------------ values
     def _call(self, call: Call) -> Call | None:
         """Read and rebuild a call of atoms and of tuples of atoms, as most values are; return None for any other."""
-        args, same = list[Expr](), True
-        for arg in call.args:
-            now = arg
-            if type(arg) is Var:
-                now = self._read(arg)
-            elif type(arg) is Tuple:
-                for field in arg.fields:
-                    if type(field) not in _ATOMS:
-                        return None
-                fields = tuple([self._read(f) if type(f) is Var else f for f in arg.fields])
-                if fields != arg.fields:
-                    now = new_tuple(fields, arg.span)
-                    keep_type(arg, now, arg.fields, fields)
-            elif type(arg) not in _ATOMS:
-                return None
-            same = same and now is arg
-            args.append(now)
-        if same:
-            return call
-        parts = tuple(args)
+        parts = self._atoms(call.args)
+        if parts is None:
+            parts = self._atoms_in_tuples(call.args)
+        if parts is None or parts is call.args:
+            return call if parts is not None else None
         result = new_call(call.op, parts, call.attrs, call._type_args, call.span)
-        keep_type(call, result, call.args, args)
+        keep_type(call, result, call.args, parts)
         self._note(call, result)
         return result
+
+    def _atoms(self, parts: tuple[Expr, ...]) -> tuple[Expr, ...] | None:
+        """Read the variables among parts; return the parts without aliases, None from the first that is no atom."""
+        names, live_of, changed = self._names, self._live, False
+        for part in parts:
+            if type(part) is Var:
+                var = names.get(part, part)
+                changed = changed or var is not part
+                live = live_of.get(var)
+                if live is not None and var not in live.live:
+                    live.live[var] = None
+                    if live.dying is not None:
+                        live.dying.append(var)
+            elif type(part) not in _ATOMS:
+                return None
+        return tuple([names.get(p, p) if type(p) is Var else p for p in parts]) if changed else parts
+
+    def _atoms_in_tuples(self, parts: tuple[Expr, ...]) -> tuple[Expr, ...] | None:
+        """Do the same where some of the parts are tuples of atoms."""
+        results = list[Expr]()
+        for part in parts:
+            fields = self._atoms(part.fields if type(part) is Tuple else (part,))
+            if fields is None:
+                return None
+            if type(part) is not Tuple:
+                results += fields
+            elif fields is part.fields:
+                results.append(part)
+            else:
+                now = new_tuple(fields, part.span)
+                keep_type(part, now, part.fields, fields)
+                results.append(now)
+        rebuilt = tuple(results)
+        return parts if rebuilt == parts else rebuilt
 
     def _note(self, old: Call, new: Call) -> None:
         """Report a call and the tuples in it that were replaced."""
