@@ -13,7 +13,7 @@ from passlab.vm.isa import Instruction
 from passlab.vm.semantics import Environment, check_count
 from passlab.vm.steps import Operands, Step, step_form, step_of
 
-BATCH = 256  # instructions: at least so many are decoded together
+BATCH = 256  # instructions of a basic block: at least so many are decoded together
 Meter = Callable[[Instruction, Step], Step]  # makes a step pay for what an instruction of its form allocates
 
 
@@ -64,21 +64,32 @@ class DecodedFunction(dict[int, tuple[int, Any, Operands]]):
         self._metered: dict[Step, Step] = {}
 
     def __missing__(self, pc: int) -> tuple[int, Any, Operands]:
-        """Decode the instruction and those behind it, as many as there are already, so batches are few and large."""
+        """Decode the instruction and those behind it, up to one that ends a basic block.
+
+        Of a long block as many are decoded as there are already, so batches are few and large.
+        """
+        batch = min(pc + max(BATCH, len(self)), len(self.function.instructions))
+        end = self._decode_block(pc, min(pc + BATCH, batch))
+        if pc + BATCH == end < batch:
+            with building():  # the garbage collector waits
+                self._decode_block(end, batch)
+        return self[pc]
+
+    def _decode_block(self, start: int, end: int) -> int:
+        """Decode instructions up to `end` or the end of a basic block; return the index behind the last one."""
         instructions, environment, single = self.function.instructions, self.environment, self._single
-        end = min(pc + max(BATCH, len(self)), len(instructions))
-        # `building` makes the garbage collector wait.
-        with building():
-            for index in range(pc, end):
-                instruction = instructions[index]
-                common = single.get(instruction.opcode)
-                if common is None:
-                    self[index] = self._decode(index)
-                    continue
+        for index in range(start, end):
+            instruction = instructions[index]
+            common = single.get(instruction.opcode)
+            if common is None:
+                self[index] = self._decode(index)
+            else:
                 flow, step, prepare = common
                 operands = instruction.operands if prepare is None else prepare(environment, instruction, index)
                 self[index] = flow, step, operands
-        return self[pc]
+            if instruction.spec.ends_block:
+                return index + 1
+        return end
 
     def _decode(self, index: int) -> tuple[int, Any, Operands]:
         instruction = self.function.instructions[index]

@@ -25,12 +25,17 @@ Columns = dict[Opcode, list[tuple[Any, ...]]]  # by opcode, for each stored oper
 COPIES = 16  # registers for each instruction: so many the walk backwards copies before it gives up
 
 
-def operand_columns(function: VMFunction) -> Columns:
-    """Return the operands of all instructions by opcode and operand."""
+def operand_columns(function: VMFunction) -> tuple[Columns, list[int]]:
+    """Return the operands of all instructions by opcode and operand, and the indices of the jumps."""
     rows: defaultdict[Opcode, list[tuple[Any, ...]]] = defaultdict(list)
-    for instruction in function.instructions:
-        rows[instruction.opcode].append(instruction.operands)
-    return {opcode: list(zip(*operands, strict=True)) for opcode, operands in rows.items()}
+    jumping = {opcode for opcode, spec in ISA.items() if spec.offsets}
+    jumps: list[int] = []
+    for index, instruction in enumerate(function.instructions):
+        opcode = instruction.opcode
+        rows[opcode].append(instruction.operands)
+        if opcode in jumping:
+            jumps.append(index)
+    return {opcode: list(zip(*operands, strict=True)) for opcode, operands in rows.items()}, jumps
 
 
 # ---------------------------------------------------------------- numbers
@@ -137,25 +142,27 @@ def reference_fault(exe: Executable, instruction: Instruction) -> str:
 
 
 # ---------------------------------------------------------------- flow
-def flow_is_valid(function: VMFunction, columns: Columns) -> bool:
+def flow_is_valid(function: VMFunction, jumps: list[int]) -> bool:
     """Whether control stays in the function, and each register is written before it is read on all paths.
 
-    A walk backwards has the registers that are read before they are written on some path from here: at the start these
+    `jumps` are the indices of the jumps. A walk backwards has the registers that are read before they are written on some path from here: at the start these
     must be parameters, and none may be killed. It gives up, which says nothing, where a jump goes back, where code that
     control never reaches would be invalid, and where many registers are read behind many jumps.
     """
     code = function.instructions
-    targets = _jump_targets(function, columns)
+    targets = _jump_targets(function, jumps)
     if targets is None:
         return False
     kill, copies = Opcode.KILL_REGISTER, COPIES * len(code)
-    at: dict[int, set[int]] = {}  # the needed registers at each target of a jump
+    at: dict[int, frozenset[int]] = {}  # the needed registers at each target of a jump
     needed = set[int]()
     for index in range(len(code) - 1, -1, -1):
         instruction = code[index]
         spec, operands = instruction.spec, instruction.operands
         if spec.ends_block:
-            needed = set().union(*[at[index + operands[offset]] for offset in spec.offsets])
+            needed = set[int]()
+            for offset in spec.offsets:
+                needed |= at[index + operands[offset]]
         for register in spec.writes(operands):
             if register in needed:
                 if instruction.opcode is kill:
@@ -166,18 +173,17 @@ def flow_is_valid(function: VMFunction, columns: Columns) -> bool:
             copies -= len(needed)
             if copies < 0:
                 return False
-            at[index] = needed.copy()
+            at[index] = frozenset(needed)
     return max(needed, default=-1) < len(function.params)
 
 
-def _jump_targets(function: VMFunction, columns: Columns) -> set[int] | None:
+def _jump_targets(function: VMFunction, jumps: list[int]) -> set[int] | None:
     """Return the instructions that jumps lead to, None unless all of them lie ahead and the last one ends the code."""
     code, targets = function.instructions, set[int]()
     if not code[-1].spec.ends_block:
         return None
-    if not any(ISA[opcode].offsets for opcode in columns):
-        return targets
-    for index, instruction in enumerate(code):
+    for index in jumps:
+        instruction = code[index]
         for offset in instruction.spec.offsets:
             ahead = instruction.operands[offset]
             if not 0 < ahead < len(code) - index:

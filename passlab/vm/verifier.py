@@ -49,7 +49,7 @@ def verify(exe: Executable) -> None:
             )
         if not function.instructions:
             raise VerifyError(f"{function.name} has no instructions")
-        columns = operand_columns(function)
+        columns, jumps = operand_columns(function)
         # Only where something is wrong, the instructions are checked one by one, to name the one.
         if not numbers_are_valid(columns, function.register_file_size, sizes):
             for i, instruction in enumerate(function.instructions):
@@ -58,7 +58,7 @@ def verify(exe: Executable) -> None:
             for i, instruction in enumerate(function.instructions):
                 if fault := reference_fault(exe, instruction):
                     raise _invalid(function, i, fault)
-        if not flow_is_valid(function, columns):
+        if not flow_is_valid(function, jumps):
             _check_flow(function)
 
 
