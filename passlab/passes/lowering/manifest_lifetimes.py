@@ -236,7 +236,11 @@ class _Facts:
                     bound = pattern_vars(node.clauses[number].lhs)
                     self.live.update(dict.fromkeys(bound, live))
                     stack += bound[::-1]
-            stack += ((node,), condition)
+            if type(condition) is Var:
+                self._read((condition,))
+                self._leave(node)
+            else:
+                stack += ((node,), condition)
 
     def _leave(self, node: Expr) -> None:
         if type(node) is Function:
@@ -285,12 +289,13 @@ class _Lifetimes:
         """Walk a chain of bindings: its result first, then the values from the last to the first."""
         lets, end = let_chain(expr)
         live.dying = None
-        before = self._walk(end)
-        if before:
+        if type(end) is Var:
+            self._read(end)
+        elif before := self._walk(end):
             self._steps.append((self._after_end, expr, lets, end, live))
             self._steps += before
-        else:
-            self._after_end(expr, lets, end, live)
+            return
+        self._after_end(expr, lets, end, live)
 
     def _after_end(self, expr: Expr, lets: list[Let], end: Expr, live: _LiveSet) -> None:
         self._bindings(expr, lets, self._new.get(end, end), live)
@@ -315,6 +320,10 @@ class _Lifetimes:
                     else:
                         body = let
                     continue
+            if type(value) is If:
+                self._steps.append((self._after_value, expr, lets, let, dying, body, live))
+                self._walk_alternatives(value)
+                return
             before = self._walk(value)
             if before:
                 self._steps.append((self._after_value, expr, lets, let, dying, body, live))
@@ -461,7 +470,9 @@ class _Lifetimes:
         """Go on before a node with alternatives, inside the binding where variables die."""
         live.live.update(dict.fromkeys(others))
         live.dying = dying
-        if condition is not None:
+        if type(condition) is Var:
+            self._read(condition)
+        elif condition is not None:
             self._steps += self._walk(condition)
 
 
