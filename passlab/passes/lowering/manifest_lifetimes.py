@@ -93,7 +93,9 @@ def without_kills(function: Function) -> Function:
     A rewrite may lengthen a lifetime, so that a value is used after its kill: passes that rewrite the program remove
     the kills first and compute the last uses again.
     """
-    if not any(type(n) is Op and n.name == KILL for n in post_order(function, enter=outside_kernels)):
+    nodes = set[Expr]()
+    post_order(function, enter=outside_kernels, seen=nodes)
+    if Op.get(KILL) not in nodes:
         return function
     return rewrite(function, _remove_kill, only=(Let,))
 

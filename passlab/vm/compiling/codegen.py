@@ -44,6 +44,19 @@ SAMPLE = 16  # elements of the key of a constant: only constants of equal keys a
 HOST = VirtualDevice()
 _BLOCKS = (Let, If, Match)
 _SIMPLE = frozenset((Var, Constant))  # operands that need no code but the load of a constant
+# The declarations of the instructions that most code consists of.
+_ALLOC_STORAGE, _ALLOC_TENSOR, _INVOKE_PACKED, _KILL_REGISTER, _LOAD_CONST, _LOAD_CONSTI, _MOVE = [
+    ISA[opcode]
+    for opcode in (
+        Opcode.ALLOC_STORAGE,
+        Opcode.ALLOC_TENSOR,
+        Opcode.INVOKE_PACKED,
+        Opcode.KILL_REGISTER,
+        Opcode.LOAD_CONST,
+        Opcode.LOAD_CONSTI,
+        Opcode.MOVE,
+    )
+]
 
 
 def _same_bits(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> bool:
@@ -169,7 +182,7 @@ class FunctionCode:
         """Load a constant on the host; return its register."""
         dst = self.count
         self.count = dst + 1
-        self.code.append(new_instruction(ISA[Opcode.LOAD_CONST], (self.pool.constant(node), 0, dst), node))
+        self.code.append(new_instruction(_LOAD_CONST, (self.pool.constant(node), 0, dst), node))
         return dst
 
     def later(self) -> int:
@@ -313,14 +326,14 @@ class FunctionCode:
         primitive, _, results = call.args
         assert isinstance(primitive, GlobalVar)
         kernel, count = self.pool.kernel(primitive.name_hint), len(self._fields(results))
-        self.code.append(new_instruction(ISA[Opcode.INVOKE_PACKED], (kernel, count, tuple(operands)), call))
+        self.code.append(new_instruction(_INVOKE_PACKED, (kernel, count, tuple(operands)), call))
         return operands[-1] if operands else 0
 
     def _alloc_storage(self, call: OpCall, operands: list[int]) -> int:
         device, dst = self.pool.device(call.attrs.virtual_device), self.register()
         # 64 is the alignment in bytes. The format has this operand; the machine does not use it.
         values = (operands[0], 64, call.attrs.dtype, device, dst, ())
-        self.code.append(new_instruction(ISA[Opcode.ALLOC_STORAGE], values, call))
+        self.code.append(new_instruction(_ALLOC_STORAGE, values, call))
         return dst
 
     def _tensor_operands(self, call: OpCall) -> Sequence[Expr]:
@@ -335,11 +348,11 @@ class FunctionCode:
         dims = self.shapes.get(shape)
         if dims is None:
             dims = self.shapes[shape] = tuple(shape.data.reshape(-1).tolist())
-        self.code.append(new_instruction(ISA[Opcode.ALLOC_TENSOR], (*operands, dtype, dst, dims), call))
+        self.code.append(new_instruction(_ALLOC_TENSOR, (*operands, dtype, dst, dims), call))
         return dst
 
     def _kill(self, call: OpCall, operands: list[int]) -> int:
-        self.code.append(new_instruction(ISA[Opcode.KILL_REGISTER], (operands[0],), call))
+        self.code.append(new_instruction(_KILL_REGISTER, (operands[0],), call))
         return operands[0]
 
     def _device_copy(self, call: OpCall, operands: list[int]) -> int:
@@ -372,25 +385,26 @@ class FunctionCode:
 
     # ------------------------------------------------------------ control
     def _if(self, expr: If) -> Work:
-        cond = self._simple_value(expr.cond)
+        cond = self.registers[expr.cond] if type(expr.cond) is Var else self._simple_value(expr.cond)
         if cond is None:
             cond = yield self._work(expr.cond)
         # The instruction compares two registers, so one has to hold the 1 for true.
-        one = self.into(Opcode.LOAD_CONSTI, 1, ..., node=expr)
+        one = self.register()
+        self.code.append(new_instruction(_LOAD_CONSTI, (1, one), expr))
         test = self.later()
         # Both branches write this register: the phi node of SSA form as two moves.
         merged = self.register()
         result = self.straight(expr.true_branch)
         if not isinstance(result, int):
             result = yield self._rest(result)
-        self.emit(Opcode.MOVE, result, merged, node=expr)
+        self.code.append(new_instruction(_MOVE, (result, merged), expr))
         leave = self.later()
         # Offsets count from the jump itself: 1 is the true branch; the false branch follows its last jump.
         self.code[test] = Instruction(Opcode.IF, cond, one, 1, len(self.code) - test, node=expr)
         result = self.straight(expr.false_branch)
         if not isinstance(result, int):
             result = yield self._rest(result)
-        self.emit(Opcode.MOVE, result, merged, node=expr)
+        self.code.append(new_instruction(_MOVE, (result, merged), expr))
         self.code[leave] = Instruction(Opcode.GOTO, len(self.code) - leave, node=expr)
         return merged
 

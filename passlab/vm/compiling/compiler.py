@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from typing import Any
 
-from passlab.analysis.well_formed import check_well_formed
+from passlab.analysis.well_formed import check_well_formed, is_closed_tree
 from passlab.devices import DEVICE_KINDS, KIND_ALIASES, Device, Target, VirtualDevice, device
 from passlab.errors import Diagnostic, RunError, RunTypeError, naming_interrupts
 from passlab.ir.expr import Constant, Expr, GlobalVar
@@ -103,8 +103,9 @@ def reachable(mod: IRModule, entry: str = "main") -> IRModule:
         if name in names:
             continue
         names[name] = None
-        check_closed(name, mod[name])
-        check_well_formed(mod[name])
+        if not is_closed_tree(mod[name]):
+            check_closed(name, mod[name])
+            check_well_formed(mod[name])
         worklist += [n.name_hint for n in post_order(mod[name]) if isinstance(n, GlobalVar)]
     # None removes a function.
     return mod.with_functions({name: None for name, _ in mod.items() if name not in names})
