@@ -96,7 +96,8 @@ class ManifestAlloc(ModulePass):
         primitives = {name: f for name, f in mod.items() if f.is_primitive}
         with_storage = mod.snapshot().import_from_std("core.rly")
         allocator = _Allocator(primitives, with_storage)
-        changes: dict[Any, Function] = {name: allocator.manifest(f) for name, f in mod.items() if not f.is_primitive}
+        others = ((name, f) for name, f in mod.items() if name not in primitives)
+        changes: dict[Any, Function] = {name: allocator.manifest(f) for name, f in others}
         if all(mod[name] is f for name, f in changes.items()):
             return mod
         return with_storage.with_functions({**changes, **allocator.shape_functions})
@@ -142,7 +143,11 @@ class _Allocator:
                 if observer is not None:
                     observer(pre, post, _NAME)
             elif changed and not replaced.isdisjoint(parts := CHILDREN[kind](pre)):
-                post = with_children(pre, parts, tuple(map(get, parts, parts)))
+                results = tuple(map(get, parts, parts))
+                if type(pre) is Let:
+                    post = let_of_typed(pre.var, results[1], results[2], pre.span, pre._type_dependency)
+                else:
+                    post = with_children(pre, parts, results)
                 if observer is not None:
                     observer(pre, post, "")
             if post is not None:

@@ -79,8 +79,9 @@ class CodePool:
         self.mod = mod
         self.primitives = {name: f for name, f in functions if f.is_primitive}
         # Kernels are numbered apart, so they do not count among the functions.
-        self.functions = {name: i for i, name in enumerate(n for n, f in functions if not f.is_primitive)}
-        self.closures = {name for name, f in functions if is_closure(f)}
+        others = {name: f for name, f in functions if name not in self.primitives}
+        self.functions = {name: i for i, name in enumerate(others)}
+        self.closures = {name for name, f in others.items() if is_closure(f)}
         self.constants: list[np.ndarray[Any, Any]] = []
         self.constant_devices: list[int] = []
         # The host is always device 0: values without an annotation are there.

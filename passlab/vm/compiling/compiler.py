@@ -21,7 +21,7 @@ from passlab.passes.lowering.manifest_lifetimes import without_kills
 from passlab.passes.lowering.plan_devices import PlanDevices
 from passlab.rewriting.parameters import bind_params
 from passlab.transform import PassContext, Sequential, parse_pipeline
-from passlab.vm.compiling.codegen import CodePool, FunctionCode, is_closure
+from passlab.vm.compiling.codegen import CodePool, FunctionCode
 from passlab.vm.executable import Compilation, Executable
 from passlab.vm.verifier import verify
 
@@ -163,13 +163,13 @@ def compile(
 def generate(mod: IRModule, original: IRModule | None = None) -> Executable:
     """Generate the code of a module in manifest A-normal form."""
     pool = CodePool(mod)
-    functions = tuple(FunctionCode(pool).generate(name, f) for name, f in mod.items() if not f.is_primitive)
+    functions = tuple(FunctionCode(pool).generate(name, mod[name]) for name in pool.functions)
     # A device that only kernels use has no number yet; without one its kernels would run on the host.
     for kernel in pool.kernels:
         pool.device(pool.primitives[kernel].virtual_device)
     kernels = sorted(pool.kernels, key=pool.kernels.__getitem__)
     # The code of a closure has its captured variables as parameters, which no caller outside can pass.
-    entries = {name: f for name, f in mod.items() if not f.is_primitive and not is_closure(f)}
+    entries = {name: mod[name] for name in pool.functions if name not in pool.closures}
     exe = Executable(
         functions,
         tuple(pool.constants),
