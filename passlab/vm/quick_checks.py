@@ -145,9 +145,10 @@ def reference_fault(exe: Executable, instruction: Instruction) -> str:
 def flow_is_valid(function: VMFunction, jumps: list[int]) -> bool:
     """Whether control stays in the function, and each register is written before it is read on all paths.
 
-    `jumps` are the indices of the jumps. A walk backwards has the registers that are read before they are written on some path from here: at the start these
-    must be parameters, and none may be killed. It gives up, which says nothing, where a jump goes back, where code that
-    control never reaches would be invalid, and where many registers are read behind many jumps.
+    `jumps` are the indices of the jumps. A walk backwards has the registers that are read before they are written on
+    some path from here: at the start these must be parameters, and none may be killed. It gives up, which says nothing,
+    where a jump goes back, where code that control never reaches would be invalid, and where many registers are read
+    behind many jumps.
     """
     code = function.instructions
     targets = _jump_targets(function, jumps)

@@ -129,7 +129,7 @@ class FunctionCode:
     def __init__(self, pool: CodePool) -> None:
         self.pool = pool
         self.code: list[Instruction | None] = []  # None reserves the place of a jump
-        self.registers: dict[Var, int] = {}
+        self.registers: dict[Expr, int] = {}  # of variables
         self.bindings: dict[Var, Constant | Tuple] = {}  # of variables bound to constants and tuples
         self.shapes: dict[Constant, tuple[int, ...]] = {}  # as tuples: many tensors share one
         self.count = 0
@@ -248,7 +248,7 @@ class FunctionCode:
         parts, registers = call.args[:1] if operands_of is None else operands_of(self, call), self.registers
         if not _SIMPLE.issuperset(map(type, parts)):
             return None
-        return emit(self, call, [registers[p] if type(p) is Var else self.load(p) for p in parts])
+        return emit(self, call, [self.load(p) if type(p) is Constant else registers[p] for p in parts])
 
     def _work(self, expr: Expr) -> Work:
         """Return the generator of an expression that `straight` cannot generate at once."""
@@ -414,13 +414,11 @@ class FunctionCode:
         return (yield MatchCode(self, expr, data).generate())
 
 
-# By operator: the operands whose registers its instruction reads, None for the first argument; and the method that emits
-# the instruction on these registers and returns the register of the value.
+# By operator: the operands whose registers its instruction reads, None for the first argument; and the method that
+# emits the instruction on these registers and returns the register of the value.
 _OPERATORS: dict[
     str,
-    tuple[
-        Callable[[FunctionCode, OpCall], Sequence[Expr]] | None, Callable[[FunctionCode, OpCall, list[int]], int]
-    ],
+    tuple[Callable[[FunctionCode, OpCall], Sequence[Expr]] | None, Callable[[FunctionCode, OpCall, list[int]], int]],
 ] = {
     "device_copy": (None, FunctionCode._device_copy),
     "memory.alloc_storage": (None, FunctionCode._alloc_storage),
