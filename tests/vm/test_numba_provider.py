@@ -295,12 +295,21 @@ class TestNumba:
 def test_kept_machine_code_belongs_to_its_instructions():
     """Numba compiles again where the file of the loops changes; the sum in it changes with the instructions."""
     pytest.importorskip("numba")
-    from passlab.vm.kernels import numba_blocks, numba_images, numba_loops, numba_reductions, numba_rows, numba_tiles
+    from passlab.vm.kernels import (
+        numba_blocks,
+        numba_copies,
+        numba_images,
+        numba_loops,
+        numba_reductions,
+        numba_rows,
+        numba_tiles,
+    )
 
     for loops, instructions in (
         (numba_loops, (numba_blocks, numba_rows)),
         (numba_reductions, (numba_blocks, numba_rows)),
-        (numba_images, (numba_blocks, numba_rows, numba_tiles)),
+        (numba_copies, (numba_blocks, numba_rows)),
+        (numba_images, (numba_blocks, numba_rows, numba_tiles, numba_copies)),
     ):
         text = "".join([Path(module.__file__).read_text("utf-8") for module in instructions])
         assert zlib.crc32(text.encode()) == loops.INSTRUCTIONS, f"write this sum into {loops.__name__}"

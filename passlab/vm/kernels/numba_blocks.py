@@ -109,12 +109,12 @@ def declare(module: Any, name: str, result: Any, parameters: list[Any]) -> Any:
     return module.globals.get(name) or ir.Function(module, ir.FunctionType(result, parameters), name)
 
 
-def emit_prefetch(builder: Any, address: Any, writes: bool = False) -> None:
-    """Prefetch a line into the nearest cache: weights are each read once, from a cache far away."""
+def emit_prefetch(builder: Any, address: Any, cache: int = 1, writes: bool = False) -> None:
+    """Prefetch a line into the nearest cache, or the second: weights are each read once, from a cache far away."""
     byte, i32 = ir.PointerType(ir.IntType(8)), ir.IntType(32)
     function = declare(builder.module, "llvm.prefetch.p0", ir.VoidType(), [byte, i32, i32, i32])
-    access, nearest, data = (ir.Constant(i32, n) for n in (int(writes), 3, 1))
-    builder.call(function, [builder.bitcast(address, byte), access, nearest, data])
+    access, locality, data = (ir.Constant(i32, n) for n in (int(writes), 4 - cache, 1))
+    builder.call(function, [builder.bitcast(address, byte), access, locality, data])
 
 
 def constant(value: int) -> Any:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,8 @@ from passlab.op.nn.sliding import Window
 from passlab.threads import PIECES
 from passlab.vm.kernels.fused_product import Array
 from passlab.vm.kernels.numba_blocks import LANES, REGISTERS
-from passlab.vm.kernels.numba_images import MAXIMA, ROWS, SUMS, by_tiles, by_windows, place_of, turn
+from passlab.vm.kernels.numba_copies import APART, IN_PLACE, PADDED, SAME_LINES, turn
+from passlab.vm.kernels.numba_images import MAXIMA, ROWS, SUMS, by_tiles, by_windows, place_of
 from passlab.vm.kernels.numba_loops import DATA_BYTES
 from passlab.vm.kernels.numba_tiles import COLUMNS, PLACES, WIDE
 from passlab.vm.kernels.numba_waiting import share_pieces
@@ -28,6 +29,7 @@ from passlab.vm.kernels.reused_memory import aligned
 # one place wait for each other.
 TILES = dict(zip(PLACES, (1.0, 0.97, 0.85, 0.2) if PLACES[0] == 7 else (1.0, 0.96, 0.5, 0.5), strict=True))
 WINDOWS = {7: 1.0, 4: 0.85, 1: 0.3}
+WAYS = 8  # places a multiple of SAME_LINES apart that the nearest cache holds at once
 NOWHERE = (0, 0, 0, 0)
 Run = Callable[[Array, Any, Any, Any, Array | None, Array], None]
 
@@ -87,13 +89,13 @@ class Reach:
 
     steps: tuple[int, int]
     before: tuple[int, int]
-    padded: bool
+    reads: int  # the image or which copy; see `numba_copies`
     beyond: int  # rows besides those where windows begin
     wide: int  # columns that are read, or that the image has
 
     def numbers(self) -> tuple[int, ...]:
         """What the loops need."""
-        return (*self.steps, -self.before[0], -self.before[1], int(self.padded), self.beyond, self.wide)
+        return (*self.steps, -self.before[0], -self.before[1], self.reads, self.beyond, self.wide)
 
 
 def reach_of(
@@ -105,7 +107,7 @@ def reach_of(
     outside = any(end - a >= n for end, a, n in zip(ends, window.before, data, strict=True))
     padded = copy or outside or any(window.before)
     (s, t), (a, b) = window.strides, window.before
-    return Reach((s, t), (a, b), padded, extent[0], ends[1] + 1 if padded else data[1])
+    return Reach((s, t), (a, b), PADDED if padded else IN_PLACE, extent[0], ends[1] + 1 if padded else data[1])
 
 
 def convolution(
@@ -129,7 +131,10 @@ def convolution(
     across = [0] if joined else [x * window.dilation[1] * inputs for x in range(kernel[1])]
     starts = np.array([y + x for y in down for x in across], np.int64)
     length = each * kernel[1] if joined else each
-    flat = dense and not reach.padded and kernel == (1, 1) and reach.steps == (1, 1)
+    single = kernel == (1, 1) and reach.reads == IN_PLACE
+    if single and 4 * inputs * reach.steps[1] % SAME_LINES == 0 and 2 * PLACES[0] > WAYS:
+        reach = replace(reach, reads=APART)
+    flat = dense and single and reach.steps == (1, 1)
     if flat:  # one row of places
         samples, size = 1, (1, samples * size[0] * size[1])
     (many, less), blocks = groups_of(size[1]), -(-shape[1] // groups // WIDE)

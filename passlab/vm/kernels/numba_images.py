@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from passlab.vm.kernels.numba_blocks import CACHE_LINE, LANES, next_piece
+from passlab.vm.kernels.numba_blocks import CACHE_LINE, LANES, REGISTERS, next_piece
+from passlab.vm.kernels.numba_copies import SAME_LINES, aligned, copy_reach, lay_out, moves_of, room_for
 from passlab.vm.kernels.numba_loops import njit
-from passlab.vm.kernels.numba_rows import copy_memory, interleave_three, scale_vector
+from passlab.vm.kernels.numba_rows import copy_memory, scale_vector
 from passlab.vm.kernels.numba_tiles import (
     PLACES,
     WIDE,
@@ -41,10 +42,11 @@ from passlab.vm.kernels.numba_tiles import (
 
 # Numba keeps machine code beside this file for as long as the file stays as it is. It does not look at the files of
 # the instructions: a test compares this sum over them.
-INSTRUCTIONS = 3618545117
+INSTRUCTIONS = 3827933202
 STRETCH = 1024  # places that are joined as one piece
-TOGETHER = 8  # channels that are turned together: more would displace each other from the nearest cache
-SAME_LINES = 4096  # bytes
+# Bytes of the blocks of weights that a pair of groups is multiplied with before the next pair: they stay in the second
+# cache, and each place of the result is written at once. Small tiles read weights too often for that.
+WEIGHTS_TOGETHER = 256 << 10 if REGISTERS == 32 else 0
 MAXIMA, SUMS, ROWS = range(3)  # kinds of windows; the last are sums whose rows are read at once
 
 
@@ -54,56 +56,6 @@ def _place_of(image: Any) -> Any:  # pragma: no cover
 
 
 place_of: Any = njit(_place_of)
-
-
-def _turn(x: Any, out: Any, channels: Any, places: Any) -> None:  # pragma: no cover
-    """Write an image (channels, places) as (places, channels), both flat; unsigned numbers need no look at the sign."""
-    if channels == 3 and places >= LANES:  # a picture
-        for i in range(0, places + LANES - 1, LANES):
-            start = min(i, places - LANES)
-            source, target = x.ctypes.data + np.uintp(4 * start), out.ctypes.data + np.uintp(12 * start)
-            interleave_three(source, places, target)
-        return
-    many, length = np.uintp(channels), np.uintp(places)
-    for first in range(np.uintp(0), many, np.uintp(TOGETHER)):
-        end = min(first + np.uintp(TOGETHER), many)
-        for i in range(length):
-            if end - first == np.uintp(TOGETHER):  # a loop of known length is unrolled
-                for c in range(np.uintp(TOGETHER)):
-                    out[i * many + first + c] = x[(first + c) * length + i]
-            else:
-                for c in range(first, end):
-                    out[i * many + c] = x[c * length + i]
-
-
-def _lay_out(image: Any, top: int, left: int, padding: Any, held: Any) -> None:  # pragma: no cover
-    """Write the rows of an image (rows, columns, channels) from `top` on and its columns from `left` on, padded."""
-    rows, wide, channels = held.shape
-    height, width = image.shape[:2]
-    low = min(wide, max(0, -left))
-    high = max(low, min(wide, width - left))
-    for r in range(rows):
-        y, to = top + r, held[r].reshape(wide * channels)
-        if 0 <= y < height:
-            to[: low * channels] = padding
-            to[high * channels :] = padding
-            copy_memory(image[y, low + left].ctypes.data, to[low * channels :].ctypes.data, 4 * (high - low) * channels)
-        else:
-            to[:] = padding
-
-
-def _aligned_memory(size: int) -> Any:  # pragma: no cover
-    """Return new memory for so many numbers that begins with a line of cache: no vector lies across two lines.
-
-    The copies of a loop live here: memory from Python (`reused_memory`) costs a small convolution a third of its time.
-    """
-    memory = np.empty(size + 2 * CACHE_LINE, np.float32)
-    first = (np.uintp(-memory.ctypes.data) % np.uintp(4 * CACHE_LINE)) // np.uintp(4)
-    return memory[first : first + np.uintp(size + CACHE_LINE)]
-
-
-aligned: Any = njit(_aligned_memory)
-turn, lay_out = njit(_turn), njit(_lay_out)
 
 
 def _tile_of(many: int, pair: bool, data: Any, ending: Any) -> None:  # pragma: no cover
@@ -175,15 +127,16 @@ def _edge_of(width: int, many: int, less: int) -> Any:  # pragma: no cover
     return width
 
 
-def _block_of(many: int, size: Any, firsts: Any, moves: Any, factors: Any, ends: Any) -> None:  # pragma: no cover
-    """Compute a block of channels of the places of some rows and columns, two groups of neighbours at a time.
+def _pairs_of(many: int, size: Any, firsts: Any, moves: Any, factors: Any, ends: Any) -> None:  # pragma: no cover
+    """Compute blocks of channels of the places of some rows and columns, two groups of neighbours at a time.
 
-    `firsts` are the addresses of the data, the result and what is added of the first place.
+    `firsts` are the addresses of the data, the result and what is added of the first place; `factors` end with the
+    number of blocks and the bytes of one, `ends` with the channels that are left from the first block on.
     """
     (height, width), (data, target, other) = size, firsts
     down, across, to_row, to_step, other_row, other_step = moves
-    step, starts, runs, length, weights = factors
-    bias, floor, adds, result_step, count = ends
+    step, starts, runs, length, weights, blocks, block_bytes = factors
+    bias, floor, adds, result_step, channels = ends
     each = -(-width // many)
     y, j, held = 0, 0, 0
     x0, t0, m0 = data, target, other
@@ -202,33 +155,35 @@ def _block_of(many: int, size: Any, firsts: Any, moves: Any, factors: Any, ends:
         if not pair:
             x0, t0, m0 = x1, t1, m1
         held = 0
-        ending = (bias, floor, adds, m0, m1, t0, t1, result_step, count)
-        tile_of(many, pair, (x0, x1, step, starts, runs, length, weights), ending)
+        for b in range(blocks):
+            o, w = np.uintp(4 * WIDE * b), weights + np.uintp(b * block_bytes)
+            ending = (bias + o, floor, adds, m0 + o, m1 + o, t0 + o, t1 + o, result_step, channels - b * WIDE)
+            tile_of(many, pair, (x0, x1, step, starts, runs, length, w), ending)
 
 
 edge_of: Any = njit(_edge_of)
-one_block_of = njit(_block_of)
+pairs_of = njit(_pairs_of)
 
 
 def _rows_of_places(
     many: int, less: int, size: Any, firsts: Any, moves: Any, factors: Any, ends: Any
 ) -> None:  # pragma: no cover
-    """Compute a block of channels of the places of some rows and columns: groups of `many`, at the end of `less`."""
+    """Compute blocks of channels of the places of some rows and columns: groups of `many`, at the end of `less`."""
     (height, width), (data, target, other) = size, firsts
     _, across, _, to_step, _, other_step = moves
     edge = edge_of(width, many, less)
     if edge:
-        one_block_of(many, (height, edge), firsts, moves, factors, ends)
+        pairs_of(many, (height, edge), firsts, moves, factors, ends)
     if edge < width:
         behind = (
             data + np.uintp(edge * across),
             target + np.uintp(edge * to_step),
             other + np.uintp(edge * other_step),
         )
-        one_block_of(less, (height, width - edge), behind, moves, factors, ends)
+        pairs_of(less, (height, width - edge), behind, moves, factors, ends)
 
 
-block_of = njit(_rows_of_places)
+blocks_of = njit(_rows_of_places)
 
 
 def _pack_columns(w: Any, column: int, packed: Any) -> None:  # pragma: no cover
@@ -276,9 +231,9 @@ def _multiply_batches(x: Any, w: Any, cuts: Any, out: Any) -> None:  # pragma: n
             pack_columns(right, b * WIDE, packed)
             target = out[n, 0, b * WIDE :].ctypes.data
             moves = (0, row, 0, 4 * columns, 0, 0)
-            factors = (row // 4, starts.ctypes.data, 1, depth, packed.ctypes.data)
-            ends = (nothing.ctypes.data, np.float32(-np.inf), 0, columns, min(WIDE, columns - b * WIDE))
-            block_of(many, less, (1, rows), (data, target, target), moves, factors, ends)
+            factors = (row // 4, starts.ctypes.data, 1, depth, packed.ctypes.data, 1, 0)
+            ends = (nothing.ctypes.data, np.float32(-np.inf), 0, columns, columns - b * WIDE)
+            blocks_of(many, less, (1, rows), (data, target, target), moves, factors, ends)
 
 
 multiply_batches = njit(_multiply_batches)
@@ -289,14 +244,14 @@ def _by_tiles(
 ) -> None:  # pragma: no cover
     """Convolve images with weights (groups, blocks, runs, `length`, WIDE); the result has rows and columns of a `size`.
 
-    `window` is where the data of the first place begins and how far it moves, then whether a padded copy is read that
-    has so many rows beyond the first of each window, and so many columns. Each run of a window is `length` elements of
+    `window` is where the data of the first place begins and how far it moves, then what is read (see `numba_copies`):
+    so many rows beyond the first of each window, and so many columns. Each run of a window is `length` elements of
     the data, which begin at one of the distances `starts`. `cuts` are the places of a group, those of a group at the
     end, the rows and columns of a piece, the parts that the blocks are cut into, and a counter of the pieces that are
     begun: several threads may run this on the same counter, until there are no more. A result is its address and the
     bytes between samples, rows and columns.
     """
-    down, across, top, left, padded, beyond, wide = window
+    reads = window[4]
     many, less, most_rows, most_columns, parts, counter = cuts
     bias, floor, adds, (other, other_sample, other_row, other_step) = ending
     target, to_sample, to_row, to_step = result
@@ -304,9 +259,10 @@ def _by_tiles(
     samples, inputs, (groups, blocks) = x.shape[0], x.shape[3], weights.shape[:2]
     stretches = -(-width // most_columns)
     stretches_of_all = -(-height // most_rows) * stretches
-    held_rows = (most_rows - 1) * down + 1 + beyond if padded else 0
-    held = aligned(held_rows * wide * inputs)[: held_rows * wide * inputs].reshape((held_rows, wide, inputs))
-    row_bytes, step = 4 * (wide if padded else x.shape[2]) * inputs * down, across * inputs
+    block_bytes = 4 * weights.shape[2] * length * WIDE
+    together = max(1, WEIGHTS_TOGETHER // block_bytes)
+    held = room_for((most_rows, most_columns), window, inputs)
+    row_bytes, step = moves_of(x.shape[2], inputs, window, held)
     last = -1
     while True:
         piece = next_piece(counter.ctypes.data)
@@ -317,20 +273,21 @@ def _by_tiles(
         n, stretch = divmod(which, stretches_of_all)
         y, i = stretch // stretches * most_rows, stretch % stretches * most_columns
         extent = (min(most_rows, height - y), min(most_columns, width - i))
-        if padded and which != last:
+        if reads and which != last:
             last = which
-            lay_out(x[n], y * down + top, left, np.float32(0), held)
-        data = held.ctypes.data if padded else x[n].ctypes.data + np.uintp(y * row_bytes + 4 * i * step)
+            copy_reach(x[n], (y, i), window, extent, held)
+        data = held.ctypes.data if reads else x[n].ctypes.data + np.uintp(y * row_bytes + 4 * i * step)
         data += np.uintp(4 * g * (inputs // groups))
         moves = (row_bytes, 4 * step, to_row, to_step, other_row, other_step)
         to = target + n * to_sample + y * to_row + i * to_step
         more = other + n * other_sample + y * other_row + i * other_step
-        for b in range(part * blocks // parts, (part + 1) * blocks // parts):
-            o, count = 4 * (g * outputs + b * WIDE), min(WIDE, outputs - b * WIDE)
+        end = (part + 1) * blocks // parts
+        for b in range(part * blocks // parts, end, together):
+            o, now = 4 * (g * outputs + b * WIDE), min(together, end - b)
             firsts = (data, np.uintp(to + o), np.uintp(more + o))
-            factors = (step, starts.ctypes.data, starts.size, length, weights[g, b].ctypes.data)
-            ends = (bias[g, b].ctypes.data, floor, adds, to_step // 4, count)
-            block_of(many, less, extent, firsts, moves, factors, ends)
+            factors = (step, starts.ctypes.data, starts.size, length, weights[g, b].ctypes.data, now, block_bytes)
+            ends = (bias[g, b].ctypes.data, floor, adds, to_step // 4, outputs - b * WIDE)
+            blocks_of(many, less, extent, firsts, moves, factors, ends)
 
 
 def _rows_of(

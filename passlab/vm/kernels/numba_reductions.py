@@ -38,7 +38,7 @@ from passlab.vm.kernels.numba_rows import clamp, lanes_between, masked_load, mas
 from passlab.vm.kernels.numba_waiting import share_pieces
 
 # The crc32 of the instructions that other files hold, as in `numba_loops`.
-INSTRUCTIONS = 1118552611
+INSTRUCTIONS = 638585261
 LONGEST = 8192  # elements of a row
 SMALLEST = 1024  # elements of a tensor: NumPy is as fast on smaller ones
 EXP_COST = 4  # time for each element of a softmax, relative to a sum

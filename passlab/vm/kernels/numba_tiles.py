@@ -10,6 +10,7 @@ package numba.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -155,15 +156,21 @@ def _rows(builder: Any, size: tuple[int, int, int], to_step: Any, addresses: tup
 
 
 def _call_in(builder: Any, size: tuple[int, int, int], ending: Any) -> None:
-    """Prefetch what a tile writes and adds: places lie apart, so the processor does not expect them."""
-    if LANES == 16:
-        return
+    """Prefetch what a tile writes and adds: places lie apart, so the processor does not expect them.
+
+    Large tiles have more lines than the processor fetches at once. So they are those of the next tile behind this one,
+    and only come as far as the second cache.
+    """
     _, _, adds, more, more_second, to, to_second, to_step, _ = ending
-    for row in _rows(builder, size, to_step, (to, to_second)):
-        emit_prefetch(builder, row, writes=True)
+    groups, places, vectors = size
+    ahead = builder.mul(to_step, constant(groups * places if LANES == 16 else 0))
+    cache = 2 if LANES == 16 else 1
+    lines = [builder.add(ahead, constant(i)) for i in range(0, vectors * LANES, CACHE_LINE)]
+    for row, line in itertools.product(_rows(builder, size, to_step, (to, to_second)), lines):
+        emit_prefetch(builder, builder.gep(row, [line]), cache, writes=cache == 1)
     with builder.if_then(builder.icmp_signed("!=", adds, constant(0)), likely=False):
-        for row in _rows(builder, size, to_step, (more, more_second)):
-            emit_prefetch(builder, row)
+        for row, line in itertools.product(_rows(builder, size, to_step, (more, more_second)), lines):
+            emit_prefetch(builder, builder.gep(row, [line]), cache)
 
 
 def _finish_whole(builder: Any, results: list[Any], size: tuple[int, int, int], ending: Any) -> None:
