@@ -242,7 +242,7 @@ def _kind_of(window: Window, columns: int, maximum_of: float | None) -> int:
     if maximum_of is not None:
         return MAXIMA
     is_row = columns == COLUMNS and window.dilation[1] == 1 and window.strides[1] <= 2
-    return ROWS if is_row and REGISTERS == 16 else SUMS
+    return ROWS if is_row else SUMS
 
 
 def pack_windows(weight: Array) -> Array:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from passlab.vm.kernels.numba_blocks import CACHE_LINE, LANES, REGISTERS, next_piece
+from passlab.vm.kernels.numba_blocks import CACHE_LINE, LANES, REGISTERS, next_piece, prefetch
 from passlab.vm.kernels.numba_copies import SAME_LINES, aligned, copy_reach, lay_out, moves_of, room_for
 from passlab.vm.kernels.numba_loops import njit
 from passlab.vm.kernels.numba_rows import copy_memory, scale_vector
@@ -42,7 +42,7 @@ from passlab.vm.kernels.numba_tiles import (
 
 # Numba keeps machine code beside this file for as long as the file stays as it is. It does not look at the files of
 # the instructions: a test compares this sum over them.
-INSTRUCTIONS = 3827933202
+INSTRUCTIONS = 904522666
 STRETCH = 1024  # places that are joined as one piece
 # Bytes of the blocks of weights that a pair of groups is multiplied with before the next pair: they stay in the second
 # cache, and each place of the result is written at once. Small tiles read weights too often for that.
@@ -290,20 +290,36 @@ def _by_tiles(
             blocks_of(many, less, extent, firsts, moves, factors, ends)
 
 
+def _call_in(address: Any, count: int, step: Any) -> None:  # pragma: no cover
+    """Prefetch so many lines of cache, `step` bytes apart."""
+    for _ in range(count):
+        prefetch(address)
+        address += step
+
+
+call_in = njit(_call_in)
+
+
 def _rows_of(
     seen: Any, kind: int, channels: int, data: Any, starts: Any, weights: Any, ends: Any
 ) -> None:  # pragma: no cover
-    """Compute windows over each channel of some rows, `many` windows of a row at a time."""
-    many, rows, width, row_bytes, across = seen
+    """Compute windows over each channel of some rows, `many` windows of a row at a time.
+
+    The rows that the next windows read besides are called in, from the row `below` on, unless that is 0: an image that
+    is read in place may be in memory, and the processor does not expect lines that lie apart.
+    """
+    many, rows, width, down, across, row_of, below = seen
     bias, floor, adds, other, target = ends
     at, runs, step, factors = starts.ctypes.data, starts.size, across * channels, weights.ctypes.data
     block = np.uintp(4 * weights.shape[1] * LANES)
     for y in range(rows):
         for first in range(0, width, many):
             i = min(first, width - many)
-            source, place = data + np.uintp(y * row_bytes + 4 * i * step), np.uintp(4 * (y * width + i) * channels)
+            source, place = data + np.uintp(y * down * row_of + 4 * i * step), np.uintp(4 * (y * width + i) * channels)
             for b in range(weights.shape[0]):
                 o = np.uintp(4 * b * LANES)
+                for r in range(below, below + down if below and b * LANES % CACHE_LINE == 0 else 0):
+                    call_in(source + o + np.uintp(r * row_of), many * across, np.uintp(4 * channels))
                 x, w, more, to = source + o, factors + np.uintp(b) * block, other + place + o, target + place + o
                 ending = (bias + o, floor, adds, more, more, to, to, channels, channels - b * LANES)
                 if kind == ROWS:
@@ -328,7 +344,7 @@ def _by_windows(
     samples, height, width, channels = out.shape
     stretches = -(-height // rows)
     held = aligned(((rows - 1) * down + 1 + beyond) * wide * channels if padded else 0)
-    row_bytes = 4 * down * (wide if padded else x.shape[2]) * channels
+    row_of = 4 * (wide if padded else x.shape[2]) * channels
     while True:
         piece = next_piece(counter.ctypes.data)
         if piece >= samples * stretches:
@@ -342,7 +358,7 @@ def _by_windows(
             lay_out(x[n], begin * down + top, left, padding, image)
             data = held.ctypes.data
         at = np.uintp(4 * (n * height + begin) * width * channels)
-        seen = (many, end - begin, width, row_bytes, across)
+        seen = (many, end - begin, width, down, across, row_of, 0 if padded else beyond + 1)
         ends = (bias.ctypes.data, floor, adds, other.ctypes.data + at, out.ctypes.data + at)
         rows_of(seen, kind, channels, data, starts, weights, ends)
 

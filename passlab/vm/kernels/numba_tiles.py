@@ -43,6 +43,7 @@ WIDE = 2 * LANES  # channels of a block of weights
 # Places of a group: the sums of two groups, two vectors of weights and one number fit into the registers.
 PLACES = (7, 6, 4, 1) if REGISTERS == 32 else (3, 2, 1, 1)
 AHEAD = 1024  # weights
+SHORT_TILES = 4  # of windows: their lines are called in so many tiles before, as a single one takes too little time
 UNROLLED = 4 if REGISTERS == 16 else 1  # turns of a loop: small tiles have as many other instructions as sums
 _DATA = types.BaseTuple.from_types((ADDRESS, ADDRESS, COUNT, ADDRESS, COUNT, COUNT, ADDRESS))
 _ENDING = types.BaseTuple.from_types((ADDRESS, types.float32, COUNT, ADDRESS, ADDRESS, ADDRESS, ADDRESS, COUNT, COUNT))
@@ -158,12 +159,13 @@ def _rows(builder: Any, size: tuple[int, int, int], to_step: Any, addresses: tup
 def _call_in(builder: Any, size: tuple[int, int, int], ending: Any) -> None:
     """Prefetch what a tile writes and adds: places lie apart, so the processor does not expect them.
 
-    Large tiles have more lines than the processor fetches at once. So they are those of the next tile behind this one,
-    and only come as far as the second cache.
+    Large tiles have more lines than the processor fetches at once. So they are those of a tile behind this one, and
+    only come as far as the second cache.
     """
     _, _, adds, more, more_second, to, to_second, to_step, _ = ending
     groups, places, vectors = size
-    ahead = builder.mul(to_step, constant(groups * places if LANES == 16 else 0))
+    tiles = 0 if LANES < 16 else 1 if vectors > 1 else SHORT_TILES
+    ahead = builder.mul(to_step, constant(tiles * groups * places))
     cache = 2 if LANES == 16 else 1
     lines = [builder.add(ahead, constant(i)) for i in range(0, vectors * LANES, CACHE_LINE)]
     for row, line in itertools.product(_rows(builder, size, to_step, (to, to_second)), lines):
