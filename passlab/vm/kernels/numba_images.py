@@ -25,6 +25,10 @@ from passlab.vm.kernels.numba_tiles import (
     apart_1,
     apart_4,
     apart_7,
+    half_0,
+    half_1,
+    half_2,
+    half_3,
     maxima_1,
     maxima_4,
     maxima_7,
@@ -42,11 +46,12 @@ from passlab.vm.kernels.numba_tiles import (
 
 # Numba keeps machine code beside this file for as long as the file stays as it is. It does not look at the files of
 # the instructions: a test compares this sum over them.
-INSTRUCTIONS = 904522666
+INSTRUCTIONS = 2295523836
 STRETCH = 1024  # places that are joined as one piece
 # Bytes of the blocks of weights that a pair of groups is multiplied with before the next pair: they stay in the second
 # cache, and each place of the result is written at once. Small tiles read weights too often for that.
 WEIGHTS_TOGETHER = 256 << 10 if REGISTERS == 32 else 0
+ALONE, PAIR, HALF = range(3)  # kinds of tiles: one group, two, or two with a single vector of channels
 MAXIMA, SUMS, ROWS = range(3)  # kinds of windows; the last are sums whose rows are read at once
 
 
@@ -58,9 +63,19 @@ def _place_of(image: Any) -> Any:  # pragma: no cover
 place_of: Any = njit(_place_of)
 
 
-def _tile_of(many: int, pair: bool, data: Any, ending: Any) -> None:  # pragma: no cover
+def _tile_of(many: int, kind: int, data: Any, ending: Any) -> None:  # pragma: no cover
     """Compute one tile of one or two groups of `many` places; see `numba_tiles`."""
-    if pair:
+    if kind == ALONE:
+        if many == PLACES[0]:
+            alone_0(data, ending)
+        elif many == PLACES[1]:
+            alone_1(data, ending)
+        elif many == PLACES[2]:
+            alone_2(data, ending)
+        else:
+            alone_3(data, ending)
+        return
+    if kind == PAIR:
         if many == PLACES[0]:
             pair_0(data, ending)
         elif many == PLACES[1]:
@@ -70,13 +85,13 @@ def _tile_of(many: int, pair: bool, data: Any, ending: Any) -> None:  # pragma: 
         else:
             pair_3(data, ending)
     elif many == PLACES[0]:
-        alone_0(data, ending)
+        half_0(data, ending)
     elif many == PLACES[1]:
-        alone_1(data, ending)
+        half_1(data, ending)
     elif many == PLACES[2]:
-        alone_2(data, ending)
+        half_2(data, ending)
     else:
-        alone_3(data, ending)
+        half_3(data, ending)
 
 
 def _window_of(many: int, kind: int, data: Any, ending: Any) -> None:  # pragma: no cover
@@ -158,7 +173,8 @@ def _pairs_of(many: int, size: Any, firsts: Any, moves: Any, factors: Any, ends:
         for b in range(blocks):
             o, w = np.uintp(4 * WIDE * b), weights + np.uintp(b * block_bytes)
             ending = (bias + o, floor, adds, m0 + o, m1 + o, t0 + o, t1 + o, result_step, channels - b * WIDE)
-            tile_of(many, pair, (x0, x1, step, starts, runs, length, w), ending)
+            kind = ALONE if not pair else HALF if channels - b * WIDE <= LANES else PAIR
+            tile_of(many, kind, (x0, x1, step, starts, runs, length, w), ending)
 
 
 edge_of: Any = njit(_edge_of)

@@ -50,8 +50,10 @@ _ENDING = types.BaseTuple.from_types((ADDRESS, types.float32, COUNT, ADDRESS, AD
 Turn = Callable[[Any, Any, Any, list[Any], int], list[Any]]
 
 
-def _tile(groups: int, places: int, vectors: int, turn: Turn, least: float = 0.0) -> Any:
+def _tile(groups: int, places: int, vectors: int, turn: Turn, least: float = 0.0, apart: int = 0) -> Any:
     """Return the function (data, ending) of one tile, of so many groups of places and vectors of channels.
+
+    The weights of a turn are `apart` vectors from those of the next, by default as many as there are.
 
     `data` are the addresses of the first place of each group, the distance of neighbouring places in elements, then
     where runs begin (an address), how many there are and how many elements each has, and the address of the weights.
@@ -61,13 +63,14 @@ def _tile(groups: int, places: int, vectors: int, turn: Turn, least: float = 0.0
 
     def tile(context: Any, data: Any, ending: Any) -> Any:
         return types.void(_DATA, _ENDING), lambda context, builder, signature, args: _emit(
-            context, builder, args, (groups, places, vectors), turn, least
+            context, builder, args, (groups, places, vectors), (turn, least, apart or vectors)
         )
 
     return extending.intrinsic(tile)
 
 
-def _emit(context: Any, builder: Any, args: Any, size: tuple[int, int, int], turn: Turn, least: float) -> Any:
+def _emit(context: Any, builder: Any, args: Any, size: tuple[int, int, int], work: tuple[Turn, float, int]) -> Any:
+    turn, least, apart = work
     data, ending = (cgutils.unpack_tuple(builder, a) for a in args)
     first, second, step, starts, runs, length, weights = data
     groups, places, vectors = size
@@ -85,7 +88,7 @@ def _emit(context: Any, builder: Any, args: Any, size: tuple[int, int, int], tur
     start = builder.load(builder.gep(starts, [run]))
     values = [factors, *[builder.gep(base, [start]) for base in bases], *totals]
     for times, unrolled in _parts_of(builder, length, turn):
-        values = _turns(builder, (times, unrolled), values, (distances, groups, vectors), turn)
+        values = _turns(builder, (times, unrolled, apart), values, (distances, groups, vectors), turn)
     next_factor, results = values[0], values[1 + groups :]
     next_run = builder.add(run, constant(1))
     close_loop([run, factors, *totals], [next_run, next_factor, *results], builder.block)
@@ -107,10 +110,10 @@ def _parts_of(builder: Any, length: Any, turn: Turn) -> list[tuple[Any, int]]:
 
 
 def _turns(
-    builder: Any, counts: tuple[Any, int], values: list[Any], reads: tuple[list[Any], int, int], turn: Turn
+    builder: Any, counts: tuple[Any, int, int], values: list[Any], reads: tuple[list[Any], int, int], turn: Turn
 ) -> list[Any]:
     """Emit a loop over the addresses of weights and data, and sums; return these after it."""
-    (times, unrolled), (distances, groups, vectors) = counts, reads
+    (times, unrolled, apart), (distances, groups, vectors) = counts, reads
     before, loop, end = builder.block, builder.append_basic_block("turn"), builder.append_basic_block("turned")
     may_be_none = UNROLLED > 1 and turn is _numbers
     if may_be_none:
@@ -122,8 +125,8 @@ def _turns(
     factor, at, sums = now[0], now[1 : 1 + groups], now[1 + groups :]
     for t in range(unrolled):
         sources = [builder.gep(builder.gep(p, [d]), [constant(t)]) for p in at for d in distances]
-        sums = turn(builder, sources, builder.gep(factor, [constant(t * vectors * LANES)]), sums, vectors)
-    next_left, next_factor = builder.sub(left, constant(1)), builder.gep(factor, [constant(unrolled * vectors * LANES)])
+        sums = turn(builder, sources, builder.gep(factor, [constant(t * apart * LANES)]), sums, vectors)
+    next_left, next_factor = builder.sub(left, constant(1)), builder.gep(factor, [constant(unrolled * apart * LANES)])
     results = [next_factor, *[builder.gep(pointer, [constant(unrolled)]) for pointer in at], *sums]
     close_loop([left, *now], [next_left, *results], loop)
     builder.cbranch(builder.icmp_signed(">", next_left, constant(0)), loop, end)
@@ -313,6 +316,8 @@ def _row_of_columns(
 (pair_0, pair_1, pair_2, pair_3), (alone_0, alone_1, alone_2, alone_3) = (
     [_tile(groups, places, 2, _numbers) for places in PLACES] for groups in (2, 1)
 )
+# Where no more than a vector is left of the channels: a pair, for the second half of whose weights there is nothing.
+(half_0, half_1, half_2, half_3) = [_tile(2, places, 1, _numbers, apart=2) for places in PLACES]
 sums_7, sums_4, sums_1 = (_tile(1, places, 1, _vectors) for places in (7, 4, 1))
 maxima_7, maxima_4, maxima_1 = (_tile(1, places, 1, _maxima, float("-inf")) for places in (7, 4, 1))
 # The usual windows of channels have three columns. There are as many registers as a row of three and its sums need.
