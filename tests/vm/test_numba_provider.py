@@ -216,6 +216,21 @@ class TestCompiledConvolutions:
         expected = np.broadcast_to(x.sum(1, dtype="float64", keepdims=True), (1, 9, *size))
         np.testing.assert_allclose(run_on("numba", mod, {}, x), expected, rtol=1e-4, atol=1e-4)
 
+    @pytest.mark.parametrize("threads", [1, 3])
+    @pytest.mark.parametrize("step", [1, 2])
+    @pytest.mark.parametrize("outputs", [16, 72])
+    def test_places_that_lie_a_page_apart_give_the_sums_of_the_definition(self, outputs, step, threads, monkeypatch):
+        """Exact: whole numbers. The last block of channels is a vector, or a part of one."""
+        from passlab.vm.kernels import numba_convolution
+
+        monkeypatch.setattr(numba_convolution, "loop_threads", lambda: threads)
+        rng = np.random.default_rng(outputs)
+        x, w = (rng.integers(-2, 3, shape).astype("float32") for shape in ((2, 1024, 13, 11), (outputs, 1024, 1, 1)))
+        text = f"""def @main(%x: Tensor[(2, 1024, 13, 11), float32], %w: Tensor[({outputs}, 1024, 1, 1), float32]) {{
+            nn.relu(nn.conv2d(%x, %w, strides=[{step}, {step}], channels={outputs}, kernel_size=[1, 1])) }}"""
+        expected = np.maximum(np.einsum("ncyx,oc->noyx", x[:, :, ::step, ::step], w[:, :, 0, 0]), 0)
+        np.testing.assert_array_equal(run_on("numba", passlab.parse(text), {"w": w}, x), expected)
+
     def test_what_is_not_a_number_stays_in_its_window(self):
         mod, arrays, x = convolution("plain", "relu")
         x[1, 3, 8, 7], x[0, 0, 0, 0] = np.nan, np.inf

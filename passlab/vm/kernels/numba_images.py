@@ -287,7 +287,8 @@ def _by_tiles(
         place, part = divmod(piece, parts)
         which, g = divmod(place, groups)
         n, stretch = divmod(which, stretches_of_all)
-        y, i = stretch // stretches * most_rows, stretch % stretches * most_columns
+        y = stretch // stretches * most_rows
+        i = min(stretch % stretches * most_columns, width - many)  # the last stretch has a whole group
         extent = (min(most_rows, height - y), min(most_columns, width - i))
         if reads and which != last:
             last = which

@@ -16,7 +16,7 @@ Array = np.ndarray[Any, Any]
 FLOAT, BYTE = np.dtype(np.float32), np.dtype(np.uint8)
 LINE = 64  # bytes of a line of cache
 MOST = 16  # pieces that are kept
-LARGER = 4  # times as large as needed, at most
+LARGER = 2  # times as large as needed, at most: small results leave large pieces to large ones
 
 
 class Memory(np.ndarray[Any, Any]):
