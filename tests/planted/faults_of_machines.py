@@ -78,7 +78,7 @@ MACHINES = (
           "size = self._int64(prod(ty.concrete_shape) * itemsize(ty.dtype))", "size = self._int64(prod(ty.concrete_shape) * max(1, itemsize(ty.dtype) // 2))",
           MLP, _LOWER, "ManifestAlloc", "memory of a kernel"),
     Fault("inputs of a kernel reversed", "operands", "passes/lowering/manifest_alloc.py",
-          'self._tuple(call.args), self._tuple(tuple(outs))', 'self._tuple(call.args[::-1]), self._tuple(tuple(outs))',
+          'self._tuple(call.args), self._tuple(outs)', 'self._tuple(call.args[::-1]), self._tuple(outs)',
           dataflow("tanh(subtract(exp(%x), %y))", _MATRIX), _LOWER, "ManifestAlloc", "memory of a kernel"),
     Fault("the reshaped value is another parameter", "operands", "passes/lowering/manifest_alloc.py",
           "return make(\"vm.reshape_tensor\", call.args[source], shape, newshape=ty.shape)",

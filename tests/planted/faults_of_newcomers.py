@@ -159,7 +159,7 @@ NEWCOMERS = (
           dataflow("%0 = strided_slice(%x, begin=[0, 1], end=[3, 4]);\n(exp(add(%0, %b)), sum(%x))", "%x: Tensor[(3, 4), float32], %b: Tensor[(3, 3), float32]"), "InferType, FuseOps", "vm", "add|slice|exp"),
     Fault("allocations of a branch join those around it", "buffers", "passes/lowering/memory_plan.py", "head = chain.setdefault(node, node)", "head = next(iter(chain), node)",
           dataflow("if (%c) { nn.softmax(exp(%x)) } else { nn.softmax(nn.relu(%y)) }", f"{_MATRIX}, %c: bool"), f"{_LOWER}, MemoryPlan", "MemoryPlan", "allocations as one"),
-    Fault("of a tuple only the first field is in use", "lifetimes", "passes/lowering/manifest_lifetimes.py", "[self._read(f) if type(f) is Var else f for f in arg.fields]", "[self._read(f) if f is arg.fields[0] and type(f) is Var else self._names.get(f, f) for f in arg.fields]",
+    Fault("of a tuple only the first field is in use", "lifetimes", "passes/lowering/manifest_lifetimes.py", "self._atoms(part.fields if type(part) is Tuple else (part,))", "(self._atoms(part.fields[:1]) and part.fields) if type(part) is Tuple else self._atoms((part,))",
           dataflow("%0 = nn.softmax(nn.dense(%x, %w));\n%1 = nn.softmax(nn.dense(%0, %w));\nnn.dense(%1, %0)", "%x: Tensor[(4, 4), float32], %w: Tensor[(4, 4), float32]"), f"{_LOWER}, ManifestLifetimes", "ManifestLifetimes", "last use"),
     Fault("a buffer is free before its second use", "lifetimes", "vm/kernels/elementwise_tail.py", "if not self.left[argument] and argument in self.buffers:", "if argument in self.buffers:",
           dataflow("%0 = exp(%x);\n%1 = tanh(multiply(%0, %y));\nadd(%1, multiply(%0, %1))", _LARGE), _PLAIN, "vm|graph", "exp|tanh|multiply|add"),

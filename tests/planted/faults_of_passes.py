@@ -139,7 +139,7 @@ def @part(%a: Tensor[(3), float32], %b: Tensor[(3), float32], Inline=1) -> Tenso
           "InferType, CanonicalizeCast, FuseOps", "CanonicalizeCast", "cast of its own"),
     # ------------------------------------------------------------ fusion
     Fault("kernel parameters in the other order", "operands", "passes/fuse/fuse_ops.py",
-          "params = tuple([kernel.params[arg] for arg in args])", "params = tuple([kernel.params[arg] for arg in args])[::-1]",
+          "params = tuple(map(kernel.params.__getitem__, args))", "params = tuple(map(kernel.params.__getitem__, args))[::-1]",
           dataflow("tanh(nn.relu(subtract(%x, %y)))", _VECTORS), "InferType, FuseOps", "FuseOps", ""),
     Fault("every argument is one parameter", "captures", "passes/fuse/fuse_ops.py", "cached = self.params.get(value)",
           "cached = self.params.get(value) or next((p for v, p in self.params.items() if v.checked_type_ is value.checked_type_), None)",

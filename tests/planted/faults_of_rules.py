@@ -135,7 +135,7 @@ RULES = (
           dataflow("(subtract(%x, %y), tanh(%x), subtract(%y, %x))", f"%x: {_BATCH}, %y: {_BATCH}"),
           "InferType, EliminateCommonSubexpr, FuseOps", "EliminateCommonSubexpr", "common subexpression"),
     Fault("scalars equal by their dtype", "guard", "passes/simplify/eliminate_common_subexpr.py",
-          'return ("scalar", node.data.dtype.name, node.data.tobytes())', 'return ("scalar", node.data.dtype.name)',
+          'return ("scalar", data.dtype, data.tobytes())', 'return ("scalar", data.dtype)',
           REPEATED, "InferType, EliminateCommonSubexpr, FuseOps", "EliminateCommonSubexpr", "common subexpression"),
     Fault("projections equal whatever their index", "guard", "passes/simplify/eliminate_common_subexpr.py",
           'return ("projection", node.index, number[node.tuple_value])', 'return ("projection", number[node.tuple_value])',

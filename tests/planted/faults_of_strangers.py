@@ -150,7 +150,7 @@ STRANGERS = (
           dataflow('%0 = qnn.dequantize(%x, 0.25f, 7, out_dtype="float32");\n%1 = qnn.dequantize(%w, 0.5f, 1, out_dtype="float32");\nqnn.quantize(nn.dense(%0, %1), 2f, 100, out_dtype="uint8")',
                    "%x: Tensor[(2, 4), uint8], %w: Tensor[(3, 4), uint8]"), _FAKE, "FakeQuantizationToInteger", "dense|quantize|integer"),
     # ------------------------------------------------------------ fusion, lowering and devices
-    Fault("whatever ends in a reshape is one", "guard", "passes/fuse/fuse_ops.py", "kernel.reshapes = kernel.reshapes and has_trait(call, Trait.RESHAPES)", "kernel.reshapes = has_trait(call, Trait.RESHAPES)",
+    Fault("whatever ends in a reshape is one", "guard", "passes/fuse/fuse_ops.py", "        if kernel.reshapes and not has_trait(call, Trait.RESHAPES):\n            kernel.reshapes = False\n", "        kernel.reshapes = has_trait(call, Trait.RESHAPES)\n",
           dataflow("reshape(tanh(exp(%x)), newshape=[12])", "%x: Tensor[(3, 4), float32]"), "InferType, FuseOps", "vm|FuseOps", ""),
     Fault("arguments of placed calls in reverse", "operands", "passes/lowering/plan_devices.py", "for a, w in zip(node.args, devices, strict=True))", "for a, w in zip(node.args[::-1], devices, strict=True))",
           dataflow('%0 = on_device(subtract(%x, %y), virtual_device=meta[VirtualDevice][0]);\nsubtract(exp(%0), %y)'.replace("on_device(subtract(%x, %y), virtual_device=meta[VirtualDevice][0])", "tanh(%x)"), _VECTORS),
