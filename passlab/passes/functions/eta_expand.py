@@ -18,12 +18,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from passlab.analysis.contents import contents_of
 from passlab.errors import Diagnostic, PassError
 from passlab.ir.adt import Constructor
 from passlab.ir.expr import Call, Expr, Function, GlobalVar, Var
 from passlab.ir.module import IRModule
 from passlab.ir.types import Type, TypeCall, TypeVar, map_type
-from passlab.ir.walk import post_order, rebuild, rewrite
+from passlab.ir.walk import rebuild, rewrite
 from passlab.transform.base import ModulePass
 from passlab.transform.context import PassContext
 from passlab.transform.declare import EXACT, Part, standard_pass
@@ -54,8 +55,7 @@ class EtaExpand(ModulePass):
         return mod.with_functions({name: self._function(f, mod) for name, f in mod.items()})
 
     def _function(self, function: Function, mod: IRModule) -> Function:
-        order = post_order(function)
-        if not any(type(node) is Constructor or type(node) is GlobalVar for node in order):
+        if contents_of(function).kinds.isdisjoint((Constructor, GlobalVar)):
             return function
         wrapped: dict[Expr, Expr] = {}
 
@@ -69,7 +69,7 @@ class EtaExpand(ModulePass):
             called = post.op if type(post) is Call and type(post.op) is Constructor else None
             return rebuild(post, lambda e: e if e is called or type(e) not in (Constructor, GlobalVar) else wrap(e))
 
-        return rewrite(function, expand, order=order, name="name as function literal")
+        return rewrite(function, expand, name="name as function literal")
 
     def _wrap(self, leaf: Expr, mod: IRModule) -> Function | None:
         """Return the function literal that replaces a name, or None if the name stays."""

@@ -317,10 +317,7 @@ class _Lifetimes:
             if type(value) is Call and type(value.op) in _ATOMS and type(value.op) is not Var:
                 call = self._call(value)
                 if call is not None:
-                    if dying or call is not value or body is not let.body:
-                        body = self._binding(let, call, dying, body)
-                    else:
-                        body = let
+                    body = self._binding(let, call, dying, body)
                     continue
             if type(value) is If:
                 self._steps.append((self._after_value, expr, lets, let, dying, body, live))
@@ -362,8 +359,10 @@ class _Lifetimes:
         parts = self._atoms(call.args)
         if parts is None:
             parts = self._atoms_in_tuples(call.args)
-        if parts is None or parts is call.args:
-            return call if parts is not None else None
+        if parts is None:
+            return None
+        if parts is call.args:
+            return call
         result = new_call(call.op, parts, call.attrs, call._type_args, call.span)
         keep_type(call, result, call.args, parts)
         self._note(call, result)
