@@ -33,9 +33,6 @@ class SourceLocation(Protocol):
         """The text of one line, None if the text is not available."""
 
 
-Place = SourceLocation  # the earlier name, for one release
-
-
 def visible(text: str) -> str:
     """Return `text` with control, bidirectional and zero-width characters made visible as escapes."""
     if text.isascii() and text.isprintable():

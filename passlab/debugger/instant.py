@@ -54,11 +54,6 @@ class Instant:
         return -1 if self.ended else self.trace.code_map.offsets[self.trace.log.function[self.frame]] + self.pc
 
     @property
-    def site(self) -> int:
-        """`point`, by its old name, kept for one release."""
-        return self.point
-
-    @property
     def function(self) -> str:
         """The name of the current function, "" at the end."""
         return "" if self.ended else str(self.trace.code_map.functions[self.trace.log.function[self.frame]].name)

@@ -35,11 +35,6 @@ class Allocation:
     lane: int
     reused: bool
 
-    @property
-    def site(self) -> int:
-        """`point`, by its old name, kept for one release."""
-        return self.point
-
     def __str__(self) -> str:
         again = ", reused memory" if self.reused else ""
         return f"storage {self.number}: {self.bytes:,} bytes, from instant {self.born:,} to {self.died:,}{again}"

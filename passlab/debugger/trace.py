@@ -22,7 +22,7 @@ from passlab.debugger.run_values import node_values_of
 from passlab.debugger.storage_map import StorageMap, storage_map
 from passlab.debugger.tables import instructions
 from passlab.debugger.tables import profile as profile_of
-from passlab.debugger.trace_data import Columns, TraceData
+from passlab.debugger.trace_data import TraceData
 from passlab.debugger.trace_files import load as load_trace
 from passlab.debugger.trace_files import save as save_trace
 from passlab.debugger.values import short_text
@@ -114,16 +114,6 @@ class Trace(TraceData):
         unknown.
         """
         return node_values_of(self)
-
-    @property
-    def sites(self) -> CodeMap:
-        """`code_map`, by its old name, kept for one release."""
-        return self.code_map
-
-    @property
-    def site(self) -> Columns:
-        """`point`, by its old name, kept for one release."""
-        return self.point
 
     @cached_property
     def storage(self) -> StorageMap:

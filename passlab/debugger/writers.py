@@ -50,11 +50,6 @@ class Writer:
         return int(self.trace.point[self.instant])
 
     @property
-    def site(self) -> int:
-        """`point`, by its old name, kept for one release."""
-        return self.point
-
-    @property
     def name(self) -> str:
         """The register, as in listings."""
         return f"${self.register}"

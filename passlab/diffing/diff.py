@@ -117,8 +117,6 @@ class FunctionDiff:
         """The nodes that moved, changed, were added or removed."""
         return tuple(n for n in self.nodes if n.change is not Change.SAME)
 
-    touched = property(lambda self: self.changed_nodes)  # the former name, for one release
-
     @cached_property
     def of_new(self) -> dict[Expr, NodeChange]:
         """The change of each node of the new program."""

@@ -105,8 +105,6 @@ class TextDiff:
         if folded:
             yield f"  ... {folded:,} unchanged line{'s' if folded > 1 else ''}"
 
-    unified = unified_lines  # the former name, for one release
-
     def text(self) -> str:
         """Return the unified diff as one text."""
         return "\n".join([f"{self.summary[:1].upper()}{self.summary[1:]}.", *(self.unified_lines() if self else ())])

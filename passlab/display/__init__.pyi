@@ -60,5 +60,4 @@ from passlab.display.timing import TimingView as TimingView
 from passlab.display.timing import timing_view as timing_view
 from passlab.display.tree import TreeView as TreeView
 from passlab.display.tree import tree_view as tree_view
-from passlab.display.view import PartsView as PartsView
 from passlab.display.view import View as View

@@ -86,9 +86,6 @@ class View:
         return self.text()
 
 
-PartsView = View  # an earlier name
-
-
 def checked_view(*kinds: type, hint: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Return a decorator for a function that returns the view of its first argument.
 

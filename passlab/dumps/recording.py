@@ -326,8 +326,6 @@ class TextRecording(Tabular):
             yield depth, step
             stack += [(depth + 1, child) for child in reversed(inside.get(step.number, ()))]
 
-    nested = nested_steps  # the former name, for one release
-
     def follow(self, name: str, unit: str = WHOLE, step: Any = -1) -> Table:
         """Return a row for each step that changed the name of a value of a unit or the line that defines it."""
         return queries.follow(self, name, unit, self.number_of(step))

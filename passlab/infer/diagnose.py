@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from passlab.errors import Diagnostic, PasslabError, Place
+from passlab.errors import Diagnostic, PasslabError, SourceLocation
 from passlab.infer.solver import MismatchError, brief
 from passlab.ir.adt import Constructor
 from passlab.ir.expr import Call, Constant, Expr, Function, GlobalVar, Var
@@ -16,7 +16,7 @@ from passlab.ir.op import Op, OpSpec
 from passlab.ir.span import Span
 from passlab.ir.types import IncompleteType, Type
 
-Note = tuple[str, Place | None]
+Note = tuple[str, SourceLocation | None]
 
 _MAX_SEARCHED_TEXT = 2000  # characters of a parent's text that are searched for a use
 
@@ -45,7 +45,7 @@ def name_of(expr: Expr) -> str:
     )
 
 
-def place_in(expr: Expr, parent: Expr) -> Place | None:
+def place_in(expr: Expr, parent: Expr) -> SourceLocation | None:
     """Return the source location of `expr` as a child of `parent`.
 
     A variable is one object at all its uses, and its span is that of its binder, so a use is searched in the text of
@@ -82,13 +82,13 @@ def _only_use(text: str, name: str) -> tuple[int, int]:
     return first_use
 
 
-def other_notes(notes: Sequence[Note], place: Place | None) -> tuple[Note, ...]:
+def other_notes(notes: Sequence[Note], place: SourceLocation | None) -> tuple[Note, ...]:
     """Return notes without the locations that the diagnostic itself shows."""
     return tuple((text, None if where is None or where == place else where) for text, where in notes)
 
 
 def mismatch(
-    problem: MismatchError, expected: Type, actual: Type, place: Place | None, notes: Sequence[Note] = ()
+    problem: MismatchError, expected: Type, actual: Type, place: SourceLocation | None, notes: Sequence[Note] = ()
 ) -> Diagnostic:
     """Two types that should be equal; `problem` holds the innermost parts that differ."""
     detail: tuple[Note, ...] = ((problem.detail, None),) if problem.detail else ()
@@ -102,7 +102,7 @@ def mismatch(
     )
 
 
-def arity(place: Place | None, expected: int, actual: int, at_least: bool, callee: Expr) -> Diagnostic:
+def arity(place: SourceLocation | None, expected: int, actual: int, at_least: bool, callee: Expr) -> Diagnostic:
     """A call with the wrong number of arguments."""
     many = "many" if actual > expected else "few"
     plural = " or more" if at_least else ""
@@ -154,12 +154,12 @@ def unresolved_type(expr: Expr, ty: Type) -> Diagnostic:
     return Diagnostic(message, expr.span, found=actual, hint=hint)
 
 
-def undetermined_relation(place: Place | None) -> Diagnostic:
+def undetermined_relation(place: SourceLocation | None) -> Diagnostic:
     """A relation whose inputs were never determined."""
     return Diagnostic(UNRESOLVED, place, hint="annotate the variables that it uses")
 
 
-def inexhaustive(cases: Sequence[str], place: Place | None) -> Diagnostic:
+def inexhaustive(cases: Sequence[str], place: SourceLocation | None) -> Diagnostic:
     """A `match` that does not cover all values."""
     case_list = ", ".join(f"case {i}: {case}" for i, case in enumerate(cases))
     return Diagnostic(

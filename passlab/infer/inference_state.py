@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from passlab.errors import Diagnostic, Place
+from passlab.errors import Diagnostic, SourceLocation
 from passlab.infer import diagnose
 from passlab.infer.kinds import kind_error, undefined_type
 from passlab.infer.relations import OperatorReporter
@@ -114,7 +114,12 @@ class InferenceState:
         return [(f"{diagnose.name_of(expr)} has type `{ty}`", expr.span)] if expr.span is not None else []
 
     def report_mismatch(
-        self, mismatch: MismatchError, expected: Type, actual: Type, place: Place | None, notes: Sequence[diagnose.Note]
+        self,
+        mismatch: MismatchError,
+        expected: Type,
+        actual: Type,
+        place: SourceLocation | None,
+        notes: Sequence[diagnose.Note],
     ) -> None:
         """Report two types that cannot be unified, with their unknowns resolved as far as possible."""
         resolve = self.solver.resolve
@@ -122,7 +127,7 @@ class InferenceState:
         self.error(diagnose.mismatch(mismatch, resolve(expected), resolve(actual), place, notes))
 
     def unify(
-        self, expected: Type, actual: Type, place: Place | None, notes: Notes, *, keep_right: bool = False
+        self, expected: Type, actual: Type, place: SourceLocation | None, notes: Notes, *, keep_right: bool = False
     ) -> Type:
         """Unify two types and return the result; a conflict is reported at `place`."""
         if expected is actual:
@@ -133,7 +138,7 @@ class InferenceState:
             self.report_mismatch(mismatch, expected, actual, place, notes())
             return expected
 
-    def annotation(self, ty: Type, place: Place | None) -> None:
+    def annotation(self, ty: Type, place: SourceLocation | None) -> None:
         """Check the kinds in an annotation."""
         if type(ty) is TensorType or ty in self._kinds_checked:
             return

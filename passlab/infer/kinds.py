@@ -5,7 +5,7 @@ Source: the kind rules of Relay (TVM, src/relay/analysis/kind_check.cc), without
 
 from __future__ import annotations
 
-from passlab.errors import Diagnostic, Place, TypeInferenceError, did_you_mean
+from passlab.errors import Diagnostic, SourceLocation, TypeInferenceError, did_you_mean
 from passlab.infer.solver import brief
 from passlab.ir.adt import TypeData
 from passlab.ir.module import IRModule
@@ -39,7 +39,9 @@ def check_kind(ty: Type | SizeVar, mod: IRModule | None = None) -> Kind:
     return _kind(ty)
 
 
-def kind_error(ty: Type, mod: IRModule | None, place: Place | None, done: set[Type] | None = None) -> Diagnostic | None:
+def kind_error(
+    ty: Type, mod: IRModule | None, place: SourceLocation | None, done: set[Type] | None = None
+) -> Diagnostic | None:
     """Return the kind error inside `ty`, or None. Types in `done` are not checked again; correct ones are added."""
     done = set() if done is None else done
     stack = [ty]
@@ -68,7 +70,7 @@ def _kind(ty: Type) -> Kind:
     return Kind.TypeData if isinstance(ty, TypeData) else Kind.Type
 
 
-def _level_error(ty: Type, mod: IRModule | None, place: Place | None) -> Diagnostic | None:
+def _level_error(ty: Type, mod: IRModule | None, place: SourceLocation | None) -> Diagnostic | None:
     """Return the kind error of the outermost level of a type; the levels below were checked before."""
     if isinstance(ty, TensorType):
         return None
@@ -87,7 +89,9 @@ def _level_error(ty: Type, mod: IRModule | None, place: Place | None) -> Diagnos
     return None
 
 
-def _check_kinds(kind: Kind, parts: tuple[Type, ...], role: str, ty: Type, place: Place | None) -> Diagnostic | None:
+def _check_kinds(
+    kind: Kind, parts: tuple[Type, ...], role: str, ty: Type, place: SourceLocation | None
+) -> Diagnostic | None:
     for part in parts:
         if _kind(part) is not kind:
             hint = f"write `{brief(part)}[...]`" if isinstance(part, GlobalTypeVar) else None
@@ -96,7 +100,7 @@ def _check_kinds(kind: Kind, parts: tuple[Type, ...], role: str, ty: Type, place
     return None
 
 
-def _type_call_error(ty: TypeCall, mod: IRModule | None, place: Place | None) -> Diagnostic | None:
+def _type_call_error(ty: TypeCall, mod: IRModule | None, place: SourceLocation | None) -> Diagnostic | None:
     head = ty.func
     if not isinstance(head, GlobalTypeVar) or head.kind is not Kind.AdtHandle:
         return Diagnostic(f"only a data type takes type arguments, and `{brief(head)}` is none", place, found=brief(ty))
@@ -109,7 +113,7 @@ def _type_call_error(ty: TypeCall, mod: IRModule | None, place: Place | None) ->
     return _check_kinds(Kind.Type, ty.args, "a type argument", ty, place)
 
 
-def undefined_type(head: GlobalTypeVar, mod: IRModule, place: Place | None) -> Diagnostic:
+def undefined_type(head: GlobalTypeVar, mod: IRModule, place: SourceLocation | None) -> Diagnostic:
     """Return the error for a data type that the module does not define."""
     hint = did_you_mean(head.name_hint, [g.name_hint for g in mod.get_global_type_vars()])
     return Diagnostic(
@@ -120,7 +124,7 @@ def undefined_type(head: GlobalTypeVar, mod: IRModule, place: Place | None) -> D
 
 
 # recurses: one level, as the fields of a constructor hold no definitions
-def _definition_error(data: TypeData, mod: IRModule | None, place: Place | None) -> Diagnostic | None:
+def _definition_error(data: TypeData, mod: IRModule | None, place: SourceLocation | None) -> Diagnostic | None:
     if data.header.kind is not Kind.AdtHandle:
         return Diagnostic(f"the header of the data type `{data.header.name_hint}` must be of kind AdtHandle", place)
     for constructor in data.constructors:

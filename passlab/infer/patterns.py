@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from passlab.errors import Diagnostic, Place
+from passlab.errors import Diagnostic, SourceLocation
 from passlab.infer.inference_state import InferenceState
 from passlab.infer.kinds import undefined_type
 from passlab.ir.adt import Constructor, Pattern, PatternConstructor, PatternTuple, PatternVar
@@ -19,7 +19,7 @@ class PatternTyper:
         self.state = state
         self.solver = state.solver
 
-    def constructor_type(self, constructor: Constructor, place: Place | None) -> FuncType | None:
+    def constructor_type(self, constructor: Constructor, place: SourceLocation | None) -> FuncType | None:
         """Return the polymorphic type of a constructor under the module's definitions; if it has none, report that."""
         definition = self._definition(constructor, place)
         if definition is None:
@@ -28,7 +28,7 @@ class PatternTyper:
         return FuncType(defined.inputs, TypeCall(defined.belong_to, type_vars), type_vars)
 
     def _definition(
-        self, constructor: Constructor, place: Place | None
+        self, constructor: Constructor, place: SourceLocation | None
     ) -> tuple[Constructor, tuple[TypeVar, ...]] | None:
         head = constructor.belong_to
         mod = self.state.env.mod

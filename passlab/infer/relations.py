@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
-from passlab.errors import Diagnostic, PasslabError, Place
+from passlab.errors import Diagnostic, PasslabError, SourceLocation
 from passlab.infer import diagnose
 from passlab.infer.solver import MismatchError, Solver, brief
 from passlab.infer.unify import unify
@@ -100,7 +100,7 @@ class OperatorRelation:
         return self.types
 
     @property
-    def place(self) -> Place | None:
+    def place(self) -> SourceLocation | None:
         return self.call.span
 
     def attempt(self) -> bool:
@@ -115,7 +115,9 @@ class OperatorRelation:
         return not solver.is_open(result)
 
 
-def _unify_result(solver: Solver, report: FindingReporter, out: Type, result: Type, place: Place | None) -> None:
+def _unify_result(
+    solver: Solver, report: FindingReporter, out: Type, result: Type, place: SourceLocation | None
+) -> None:
     """Unify the expected type of a result with its actual type; a conflict is reported at `place`."""
     try:
         unify(solver, out, result)
@@ -141,7 +143,7 @@ class Projection:
         return (self.source,)
 
     @property
-    def place(self) -> Place | None:
+    def place(self) -> SourceLocation | None:
         return self.node.span
 
     def attempt(self) -> bool:
@@ -190,7 +192,7 @@ class Instance:
         source: Type,
         replacements: Mapping[Type, Type],
         out: Type,
-        place: Place | None,
+        place: SourceLocation | None,
         solver: Solver,
         report: FindingReporter,
     ) -> None:

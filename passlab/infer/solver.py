@@ -16,7 +16,7 @@ from collections import deque
 from collections.abc import Iterable
 from typing import Protocol
 
-from passlab.errors import Place
+from passlab.errors import SourceLocation
 from passlab.ir.type_text import brief_type_text
 from passlab.ir.types import IncompleteType, SizeVar, Type, holds, rebuild_type, type_children
 
@@ -45,7 +45,7 @@ class Pending(Protocol):
     @property
     def mentions(self) -> Iterable[Type]: ...
     @property
-    def place(self) -> Place | None: ...
+    def place(self) -> SourceLocation | None: ...
 
     def attempt(self) -> bool:
         """Try to conclude something; return whether the relation is finished in the quick mode."""

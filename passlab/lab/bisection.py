@@ -107,11 +107,6 @@ class Bisection(Tabular):
         self.coverage = coverage
 
     @property
-    def answers(self) -> tuple[StepVerdict, ...]:
-        """The former name of `verdicts`."""
-        return self.verdicts
-
-    @property
     def found(self) -> bool:
         """Whether a pass broke the program."""
         return self.event is not None

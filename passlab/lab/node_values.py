@@ -55,11 +55,6 @@ class ValueFacts:
         """The number of elements that were NaN or infinite."""
         return self.nans + self.infinities
 
-    @property
-    def odd(self) -> int:
-        """The former name of `nonfinite`."""
-        return self.nonfinite
-
     def add(self, value: Value, seconds: float) -> None:
         """Add the facts of one more value, which took `seconds` to compute."""
         self.runs += 1
@@ -128,11 +123,6 @@ class NodeValues:
     def first_nonfinite(self) -> Expr | None:
         """The first node to run with a NaN or an infinity; None where there is none."""
         return next((node for node in self.order if self.facts[node].nonfinite), None)
-
-    @property
-    def first_odd(self) -> Expr | None:
-        """The former name of `first_nonfinite`."""
-        return self.first_nonfinite
 
     @property
     def seconds(self) -> float:

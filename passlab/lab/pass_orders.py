@@ -51,11 +51,6 @@ class OrderMap(Tabular):
         self.programs = tuple(programs)
         self.complete = complete
 
-    @property
-    def places(self) -> tuple[ReachedProgram, ...]:
-        """The former name of `programs`."""
-        return self.programs
-
     @cached_property
     def best(self) -> ReachedProgram:
         """The program with the fewest nodes, then kernels, then passes."""

@@ -60,8 +60,6 @@ def operator(
     def declare(kernel: Callable[..., Any]) -> Op:
         raw = kernel if out else with_out(kernel)
         shapes, edge_cases = relation_defaults(name, inputs, relation)
-        if "edges" in facts:  # the old name, kept for one release
-            facts["edge_cases"] = facts.pop("edges")
         facts.setdefault("shapes", shapes)
         facts.setdefault("edge_cases", edge_cases)
         facts.setdefault("source", "NumPy")

@@ -11,5 +11,3 @@ from __future__ import annotations
 from passlab.recorders.protocol import GraphNode, HostRecorder
 
 __all__ = ["GraphNode", "HostRecorder"]
-
-Recorder = HostRecorder  # the former name, for one release

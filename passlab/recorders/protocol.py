@@ -1,6 +1,6 @@
 """`HostRecorder`: a compiler reports its passes while it runs, and gets a recording. The protocol of live recorders.
 
-    rec = Recorder("mycompiler", text=str)
+    rec = HostRecorder("mycompiler", text=str)
     rec.start(program)                        # the input, where it is known
     rec.begin("inline", program)              # a pass begins; passes may begin inside it
     rec.end(program)                          # it ended, with this program
@@ -109,8 +109,6 @@ class HostRecorder:
         """Note all passes that are still open as failed, the innermost first: for hosts that report no failure."""
         while self._open:
             self.fail(error)
-
-    skipped, failed = skip, fail  # the former names, for one release
 
     @property
     def is_open(self) -> bool:

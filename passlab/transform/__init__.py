@@ -28,7 +28,6 @@ __all__ = [
     "is_optimizable", "list_passes", "module_pass", "parse_pipeline", "pass_names", "register_config_option",
     "register_pass", "standard_pass", "unregister_pass",
 ]  # fmt: skip
-DiagnosticContext = PassDiagnostics  # the name in earlier versions
 
 
 def __getattr__(name: str) -> Any:

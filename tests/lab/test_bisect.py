@@ -138,13 +138,13 @@ def test_a_predicate_is_asked_about_few_programs(net, place):
     bisection = lab.bisect(net, passes, good)
     assert bisection.event.name == "ToSin"
     assert len(asked) == len({id(mod) for mod in asked}) <= 6
-    assert [row[0] for row in bisection.table().rows] == sorted((a.event.id for a in bisection.answers), key=int)
+    assert [row[0] for row in bisection.table().rows] == sorted((a.event.id for a in bisection.verdicts), key=int)
 
 
 def test_passes_that_change_nothing_are_not_asked_about(net):
     bisection = lab.bisect(net, [idle(f"Idle{i}") for i in range(20)], calls("tanh"))
     assert not bisection.found
-    assert [answer.event.id for answer in bisection.answers] == ["0"]
+    assert [answer.event.id for answer in bisection.verdicts] == ["0"]
 
 
 def test_every_finds_what_a_later_pass_mends(net):
