@@ -22,8 +22,8 @@ from playwright.sync_api import Browser, Page
 import passlab
 from benchmarks.calibrate import argument_parser, write_record
 from passlab.display import graph_view
-from passlab.display.page import write
-from passlab.display.recording import recording_view
+from passlab.display.pages.page import write
+from passlab.display.views.recording import recording_view
 from passlab.notebook.widgets import show
 from passlab.testing import resnet
 from tests.browser.lab_page import WIDE, browser

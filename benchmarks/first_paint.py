@@ -23,9 +23,9 @@ import passlab
 from benchmarks.calibrate import argument_parser, write_record
 from benchmarks.vm_time import LOOP
 from passlab import vm
-from passlab.display.page import write
-from passlab.display.recording import recording_view
-from passlab.display.stepper import stepper_view
+from passlab.display.pages.page import write
+from passlab.display.views.recording import recording_view
+from passlab.display.views.stepper import stepper_view
 from passlab.rewriting.parameters import bind_params
 from passlab.testing import resnet
 from tests.browser.lab_page import WIDE, browser

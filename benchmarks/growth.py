@@ -30,7 +30,7 @@ from passlab.evaluate.samples import random_arguments
 from passlab.infer import infer_module
 from passlab.ir.equal import structural_equal, structural_hash
 from passlab.ir.module import IRModule
-from passlab.lab.recording import record
+from passlab.lab.recordings.recording import record
 from passlab.passes import PASSES
 from passlab.text.parser import parse
 

@@ -78,7 +78,7 @@ def recorded() -> dict[str, float]:
 
 def jobs() -> dict[str, Callable[[], Any]]:
     """Return the jobs that are repeated: a run, a recording, and a view that is opened and closed."""
-    from passlab.display.recording import recording_view
+    from passlab.display.views.recording import recording_view
     from passlab.notebook.widgets import show
 
     mod, params = relay.testing.mlp.get_workload(batch_size=1)

@@ -20,7 +20,7 @@ from benchmarks.vm_time import LOOP
 from passlab import limits
 from passlab.debugger.debugger import Debugger
 from passlab.debugger.trace import Trace
-from passlab.display.stepper import StepperView, stepper_view
+from passlab.display.views.stepper import StepperView, stepper_view
 from passlab.testing import resnet
 from passlab.vm import Machine, compile
 

@@ -36,7 +36,7 @@ MODULES = {
     "lab": "passlab.lab",
     "dumps": "passlab.dumps",
     "recorders": "passlab.recorders",
-    "exercise": "passlab.lab.exercise",
+    "course": "passlab.course",
     "display": "passlab.display",
     "vm": "passlab.vm",
     "executor": "passlab.executor",

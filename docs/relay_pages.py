@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from passlab import transform
-from passlab.display.lexer import RelayLexer
+from passlab.display.text.lexer import RelayLexer
 from passlab.frontend.onnx.entries import entries
 from passlab.frontend.pytorch.entries import entries as aten_entries
 from passlab.ir.attrs import REQUIRED

@@ -10,8 +10,8 @@ from passlab.lazy import lazy_module, names_in_stub
 __version__ = "1.0.0"
 
 _PACKAGES = (
-    "analysis", "devices", "display", "errors", "evaluate", "executor", "frontend", "infer", "instrument", "ir", "lab",
-    "limits", "notebook", "op", "pattern", "relay", "testing", "text", "transform", "vm",
+    "analysis", "course", "devices", "display", "errors", "evaluate", "executor", "frontend", "infer", "instrument",
+    "ir", "lab", "limits", "notebook", "op", "pattern", "relay", "testing", "text", "transform", "vm",
 )  # fmt: skip
 _NAMES = names_in_stub(__file__)
 __all__ = sorted(_NAMES)

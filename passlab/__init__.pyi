@@ -15,8 +15,8 @@ from passlab.ir.equal import assert_structural_equal as assert_structural_equal
 from passlab.ir.equal import structural_equal as structural_equal
 from passlab.ir.equal import structural_hash as structural_hash
 from passlab.ir.module import IRModule as IRModule
-from passlab.lab.recording import Recording as Recording
-from passlab.lab.recording import record as record
+from passlab.lab.recordings.recording import Recording as Recording
+from passlab.lab.recordings.recording import record as record
 from passlab.notebook import load_ipython_extension as load_ipython_extension
 from passlab.notebook import unload_ipython_extension as unload_ipython_extension
 from passlab.relay import runtime as runtime

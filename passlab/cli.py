@@ -33,9 +33,9 @@ from passlab import __version__, instrument, limits
 from passlab.errors import Diagnostic, DumpError, PassError, PasslabError, RunError, visible
 from passlab.frontend import to_onnx
 from passlab.infer import infer_module
-from passlab.instrument.last_resort import LastResort
-from passlab.lab.recording import Recording, record
+from passlab.lab.recordings.recording import Recording, record
 from passlab.lab.simplification import simplify
+from passlab.oracle.last_resort import LastResort
 from passlab.text.parser import parse
 from passlab.transform import list_passes
 from passlab.transform.base import Pass
@@ -359,7 +359,7 @@ def _report(options: argparse.Namespace) -> int:
 
 
 def _culprit(options: argparse.Namespace) -> int:
-    from passlab.lab.culprit_search import culprit
+    from passlab.lab.culprits.culprit_search import culprit
 
     pipeline = _pipeline(options)
     with LastResort(options.seconds):
@@ -385,7 +385,7 @@ def _culprit(options: argparse.Namespace) -> int:
 
 
 def _fuzz(options: argparse.Namespace) -> int:
-    from passlab.lab.fuzzing import fuzz
+    from passlab.lab.fuzzer.fuzzing import fuzz
 
     seconds = options.seconds if options.hours is None else options.hours * 3600
     with LastResort(seconds):
@@ -400,7 +400,7 @@ def _fuzz(options: argparse.Namespace) -> int:
         )
     print(visible(campaign.text()))
     if options.out is not None:
-        from passlab.display.culprits import write_campaign
+        from passlab.display.views.culprits import write_campaign
 
         print(f"{campaign.totals()} Report: {write_campaign(campaign, options.out)}")
     return int(campaign.found)

@@ -95,9 +95,9 @@ def _widgets() -> Finding:
         for package in ("ipywidgets", "anywidget"):
             if find_spec(package) is None:
                 raise ImportError(f"{package} is not installed")
-        from passlab.display import scripts
+        from passlab.display.pages import scripts
 
-        folder = Path(scripts.__file__).parent / "static"
+        folder = scripts.WEB
         count = sum(path.stat().st_size > 0 for path in folder.glob("*.js"))
         if not count:
             raise OSError(f"no scripts in {folder}")
@@ -123,8 +123,8 @@ def _extension() -> Finding:
 
 def _graphviz() -> Finding:
     def attempt() -> str:
-        from passlab.display.dataflow import dataflow
-        from passlab.display.layout import LayoutError, forget, lay_out
+        from passlab.display.graphs.dataflow import dataflow
+        from passlab.display.graphs.layout import LayoutError, forget, lay_out
         from passlab.ir.expr import Function, Var
         from passlab.ir.types import TensorType
 

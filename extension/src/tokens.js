@@ -1,7 +1,7 @@
 /**
  * Relay text cut into coloured tokens, line by line, for CodeMirror's stream parser.
  *
- * It mirrors passlab/display/lexer.py, and tests hold the two to the same answers. It imports nothing, so that they can run
+ * It mirrors passlab/display/text/lexer.py, and tests hold the two to the same answers. It imports nothing, so that they can run
  * it in any page. What is no Relay is passed through without a colour.
  */
 

@@ -7,9 +7,9 @@ from collections.abc import Hashable
 from passlab.errors import Diagnostic, DiagnosticError
 from passlab.ir.equal import structural_hash
 from passlab.ir.expr import Call, Expr, Function, Tuple, TupleGetItem, Var
+from passlab.ir.kernel_key import outline
 from passlab.ir.module import IRModule
 from passlab.ir.op import is_call_of
-from passlab.ir.outline import outline
 from passlab.ir.walk import post_order
 from passlab.text.printer import render
 

@@ -22,7 +22,7 @@ from passlab.vm.isa import Instruction, Opcode
 from passlab.vm.tracing.log import code_offsets
 
 if TYPE_CHECKING:
-    from passlab.lab.recording import Recording
+    from passlab.lab.recordings.recording import Recording
 
 PLAIN, CALL, RETURN, KERNEL, STORAGE = range(5)
 _ROLES = {

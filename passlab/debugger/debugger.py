@@ -39,7 +39,7 @@ from passlab.vm.executable import Executable
 
 if TYPE_CHECKING:
     from passlab.debugger.storage_map import StorageMap
-    from passlab.lab.recording import Recording
+    from passlab.lab.recordings.recording import Recording
 
 Register = int | str
 

@@ -37,7 +37,7 @@ from passlab.ir.expr import (
 from passlab.ir.module import IRModule
 from passlab.ir.op import Op, is_op_call
 from passlab.ir.walk import post_order
-from passlab.lab.recording import Recording
+from passlab.lab.recordings.recording import Recording
 from passlab.vm.tracing.log import Log, SavedFrame, Segment
 
 _NO_INSTRUCTION = (Constant, Var, GlobalVar, Op, Let, Function, Constructor)  # nodes that compute nothing

@@ -14,7 +14,7 @@ from passlab.ir.expr import Expr
 from passlab.ir.span import Span
 
 if TYPE_CHECKING:
-    from passlab.lab.provenance import Biography
+    from passlab.lab.recordings.provenance import Biography
 
 AROUND = 3  # instructions shown before and after the next one
 SHOWN_REGISTERS = 24

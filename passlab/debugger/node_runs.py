@@ -11,7 +11,7 @@ from passlab.debugger.replay import copy_arrays
 from passlab.errors import Diagnostic, RunError
 from passlab.ir.expr import Expr
 from passlab.ir.module import IRModule
-from passlab.lab.recording import Recording, module_of
+from passlab.lab.recordings.recording import Recording, module_of
 
 
 def record_nodes(

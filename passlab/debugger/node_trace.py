@@ -20,7 +20,7 @@ from passlab.errors import PasslabError, RunError, counted
 from passlab.executor import GraphExecutorFactory, build
 from passlab.executor.graph import COPY, NOP
 from passlab.ir.module import IRModule
-from passlab.lab.recording import Recorder, Recording
+from passlab.lab.recordings.recording import Recorder, Recording
 from passlab.transform import PassContext
 from passlab.vm.tracing.log import Log, SavedFrame, Segment
 

@@ -32,7 +32,7 @@ from passlab.evaluate.values import Value
 from passlab.ir.expr import Expr
 from passlab.ir.module import IRModule
 from passlab.lab.node_values import NodeValues
-from passlab.lab.recording import Recorder, Recording, module_of
+from passlab.lab.recordings.recording import Recorder, Recording, module_of
 from passlab.lazy import late
 from passlab.table import Table
 from passlab.transform import PassContext
@@ -148,8 +148,8 @@ class Trace(TraceData):
 
     def to_html(self, path: str | os.PathLike[str]) -> None:
         """Write the trace as one HTML page that steps through it without a kernel or a network."""
-        view = late("passlab.display.stepper", "stepper_view")(self)
-        late("passlab.display.page", "write")(view, path)
+        view = late("passlab.display.views.stepper", "stepper_view")(self)
+        late("passlab.display.pages.page", "write")(view, path)
 
 
 class Fork:

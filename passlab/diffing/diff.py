@@ -165,7 +165,7 @@ class Diff:
 
     def text(self) -> str:
         """Return the change as a sentence, the operators counted, and all lines of a unified diff."""
-        text: str = late("passlab.display.diffs", "diff_view")(self).text()
+        text: str = late("passlab.display.views.diffs", "diff_view")(self).text()
         return text
 
     def __str__(self) -> str:

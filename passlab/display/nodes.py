@@ -12,13 +12,13 @@ from itertools import count
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
-from passlab.display.listing import Line
+from passlab.display.text.listing import Line
 from passlab.ir.expr import Expr, TupleGetItem, Var
 
 if TYPE_CHECKING:
-    from passlab.display.alignment import Row
-    from passlab.lab.provenance import Origin
-    from passlab.lab.recording import Recording
+    from passlab.display.text.alignment import Row
+    from passlab.lab.recordings.provenance import Origin
+    from passlab.lab.recordings.recording import Recording
 
 NO_NODE = -1
 _numbers: WeakKeyDictionary[Expr, int] = WeakKeyDictionary()  # weak, so that numbers keep no program alive

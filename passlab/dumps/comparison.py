@@ -126,10 +126,10 @@ class TextComparison(Tabular):
 
     def to_html(self, path: str | PathLike[str], static: bool = False) -> None:
         """Write both as one HTML file that needs nothing else; with `static` one without scripts."""
-        late("passlab.display.text_comparison", "write_comparison_report")(self, path, static)
+        late("passlab.display.views.text_comparison", "write_comparison_report")(self, path, static)
 
     def _repr_html_(self) -> str:
-        return str(late("passlab.display.text_comparison", "text_comparison_view")(self).html())
+        return str(late("passlab.display.views.text_comparison", "text_comparison_view")(self).html())
 
     def __len__(self) -> int:
         return len(self.pairs)

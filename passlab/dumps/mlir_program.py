@@ -11,8 +11,8 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from passlab.dumps.declarations import declared_mlir
 from passlab.dumps.source import Excerpt
-from passlab.dumps.stand_ins import declared_mlir
 
 if TYPE_CHECKING:
     from passlab.dumps.recording import TextRecording

@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from passlab.diffing.text_lines import TextLine
 from passlab.dumps import commands
 from passlab.dumps.blame import LineOrigin, UnitHistory, life_of_line, lines_with
+from passlab.dumps.declarations import declared_llvm, unknown_type
 from passlab.dumps.language import LANGUAGES
 from passlab.dumps.mlir_program import program_text
 from passlab.dumps.source import Excerpt
-from passlab.dumps.stand_ins import declared_llvm, unknown_type
 from passlab.dumps.step import Step
 from passlab.errors import Diagnostic, DumpError, visible
 from passlab.table import Table

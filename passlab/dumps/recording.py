@@ -22,12 +22,12 @@ from passlab.dumps import commands, queries
 from passlab.dumps.assembly import Assembly
 from passlab.dumps.blame import LineOrigin, UnitHistory
 from passlab.dumps.comparison import TextComparison
+from passlab.dumps.declarations import unknown_type
 from passlab.dumps.filters import filters_named
 from passlab.dumps.graph_node import GraphNode
 from passlab.dumps.language import LANGUAGES, WHOLE, Language
 from passlab.dumps.mlir_program import declarations_of, unknown_symbol
 from passlab.dumps.source import BytesSource, Excerpt
-from passlab.dumps.stand_ins import unknown_type
 from passlab.dumps.step import Step, Unit
 from passlab.errors import Diagnostic, DumpError, counted, did_you_mean
 from passlab.lazy import late
@@ -303,17 +303,17 @@ class TextRecording(Tabular):
         live, before = (at.live, at.live_before) if at is not None else (self.live_input, None)
         if self.nodes_of is not None and live is not None:
             nodes = [None if one is None else list(self.nodes_of(one)) for one in (live, before)]
-            return late("passlab.display.text_graph", "live_graph_view")(*nodes)
+            return late("passlab.display.views.text_graph", "live_graph_view")(*nodes)
         history = self.history(unit)
         version = history.version_at(number)
         wrote = version > 0 and history.unit.steps[version] == number
         kinds = [kind for kind, _ in history.diff(version).origin] if wrote else []
-        make = late("passlab.display.text_graph", "text_graph_view")
+        make = late("passlab.display.views.text_graph", "text_graph_view")
         return make(history.lines(version), history.reader.syntax, kinds)
 
     def timing(self) -> Any:
         """Return the time of each pass as a view with a flame chart; only live recordings have times."""
-        return late("passlab.display.timing", "timing_view")(self)
+        return late("passlab.display.views.timing", "timing_view")(self)
 
     def nested_steps(self) -> Iterator[tuple[int, Step]]:
         """Yield the steps in the order in which they began, each with the number of passes around it."""
@@ -431,14 +431,14 @@ class TextRecording(Tabular):
 
     def text(self) -> str:
         """Return the recording as plain text."""
-        return str(late("passlab.display.text_recording", "text_recording_view")(self).text())
+        return str(late("passlab.display.views.text_recording", "text_recording_view")(self).text())
 
     def to_html(self, path: str | os.PathLike[str], static: bool = False) -> None:
         """Write the recording as one HTML file that needs nothing else; with `static` one without scripts."""
-        late("passlab.display.text_recording", "write_text_report")(self, path, static)
+        late("passlab.display.views.text_recording", "write_text_report")(self, path, static)
 
     def _repr_html_(self) -> str:
-        return str(late("passlab.display.text_recording", "text_recording_view")(self).html())
+        return str(late("passlab.display.views.text_recording", "text_recording_view")(self).html())
 
     def __repr__(self) -> str:
         return self.text()

@@ -8,7 +8,7 @@ from __future__ import annotations
 from passlab.lazy import lazy_module, names_in_stub
 
 # `Recorder` gives a `lab.Recording`, and the lab is a higher layer than the instruments.
-_NAMES = {**names_in_stub(__file__), "Recorder": "passlab.lab.recording:Recorder"}
+_NAMES = {**names_in_stub(__file__), "Recorder": "passlab.lab.recordings.recording:Recorder"}
 __all__ = sorted(_NAMES)
 
 __getattr__, __dir__ = lazy_module(__name__, _NAMES)

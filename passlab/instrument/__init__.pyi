@@ -1,6 +1,6 @@
 """The names of `passlab.instrument`, each written once: type checkers and the package read them here."""
 
-import passlab.lab.recording
+import passlab.lab.recordings.recording
 from passlab.instrument.base import PassInstrument as PassInstrument
 from passlab.instrument.base import pass_instrument as pass_instrument
 from passlab.instrument.dump import DumpIR as DumpIR
@@ -16,4 +16,4 @@ from passlab.instrument.trace import TraceInstrument as TraceInstrument
 from passlab.instrument.validate import Validate as Validate
 from passlab.instrument.verify import VerifyInstrument as VerifyInstrument
 
-Recorder = passlab.lab.recording.Recorder
+Recorder = passlab.lab.recordings.recording.Recorder

@@ -14,7 +14,9 @@ from passlab.diffing.diff import Diff, diff
 from passlab.errors import Diagnostic
 from passlab.ir.expr import Expr
 from passlab.ir.module import IRModule
+from passlab.oracle.validation import UNDECLARED, promise_of
 from passlab.transform.base import Pass
+from passlab.transform.numeric_contract import Promise, combine
 
 Status = Literal["input", "ran", "skipped", "failed", "running"]
 Role = Literal["step", "required", "nested"]
@@ -133,3 +135,13 @@ class Event:
         state = f"{self.status}{': ' + self.reason if self.reason else ''}"
         change = "" if self.status != "ran" else ", changed" if self.changed else ", unchanged"
         return f"<{self.id or '-'} {self.name}: {state}{change}>"
+
+
+def contract_of(event: Event, undeclared: Promise | None = UNDECLARED) -> Promise | None:
+    """Return the promise of one run of a pass: that of the rules it applied, where all declare one."""
+    promise = promise_of(event.pass_, undeclared)
+    rules = event.rewrites.rules
+    contracts = {rule.name: rule.promise for rule in getattr(event.pass_, "rules", ())}
+    if promise is None or not rules or not all(rule in contracts for rule in rules):
+        return promise
+    return combine(contracts[rule] for rule in rules)

@@ -14,10 +14,10 @@ from passlab.errors import Diagnostic, PassTypeError, ValidationError
 from passlab.instrument.base import PassInstrument
 from passlab.instrument.events import Rewrites
 from passlab.instrument.per_run import PerRun
-from passlab.instrument.trial import Inputs, Trial
-from passlab.instrument.validation import UNDECLARED, Check, examine, promise_of
 from passlab.ir.expr import Expr
 from passlab.ir.module import IRModule
+from passlab.oracle.trial import Inputs, Trial
+from passlab.oracle.validation import UNDECLARED, Check, examine, promise_of
 from passlab.table import Table, Tabular
 from passlab.transform.base import PassRun, current_run
 from passlab.transform.numeric_contract import Promise

@@ -27,7 +27,7 @@ from passlab.ir.expr import Call, Expr, Function, TupleGetItem, Var
 from passlab.ir.module import IRModule
 from passlab.ir.op import is_op_call
 from passlab.ir.walk import post_order
-from passlab.lab.recording import Recording, checked_module, history_of
+from passlab.lab.recordings.recording import Recording, checked_module, history_of
 from passlab.op.dtypes import is_float
 from passlab.table import Table
 

@@ -28,7 +28,7 @@ from passlab.frontend.onnx.export.exporting import save_model, write_model
 from passlab.instrument.events import Event
 from passlab.instrument.statistics import count_module
 from passlab.ir.module import IRModule
-from passlab.lab.recording import Recording, record
+from passlab.lab.recordings.recording import Recording, record
 from passlab.table import Table
 
 READING = "from_onnx"

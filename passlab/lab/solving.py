@@ -27,7 +27,7 @@ from passlab.ir.expr import Call, Expr, Function, GlobalVar, Let, Tuple, TupleGe
 from passlab.ir.module import IRModule
 from passlab.ir.op import Op
 from passlab.ir.walk import post_order, rebuild, result_of
-from passlab.lab.recording import Recorder, checked_module
+from passlab.lab.recordings.recording import Recorder, checked_module
 from passlab.passes.program.infer_type import InferType
 from passlab.table import Table, Tabular
 from passlab.transform.context import PassContext

@@ -10,7 +10,7 @@ from typing import Any
 from passlab.ir.module import IRModule
 from passlab.ir.op import Op, find_op
 from passlab.ir.walk import post_order
-from passlab.lab.recording import Recording
+from passlab.lab.recordings.recording import Recording
 from passlab.notebook.instruments import INSTRUMENTS
 from passlab.notebook.pipelines import RECORDINGS
 from passlab.passes import PASSES

@@ -16,7 +16,7 @@ from IPython.core.magic import cell_magic, line_magic, magics_class, no_var_expa
 from IPython.core.magic_arguments import argument, magic_arguments, parse_argstring
 
 from passlab.errors import Diagnostic, DumpError
-from passlab.notebook import rooms
+from passlab.notebook import lazy_modules as rooms
 from passlab.notebook.naming import NamedMagics, shield_quotes
 
 SECONDS = 300.0  # that one run of a compiler may take

@@ -6,7 +6,7 @@ from typing import Any
 
 import traitlets
 
-from passlab.display.text_recording import TextRecordingView, unit_names
+from passlab.display.views.text_recording import TextRecordingView, unit_names
 from passlab.notebook.view_widget import Change, ViewWidget
 
 

@@ -10,18 +10,18 @@ from typing import Any
 
 import traitlets
 
-from passlab.display.comparisons import ComparisonView, comparison_view
-from passlab.display.heat_map import HeatMapView
 from passlab.display.nodes import node_of
-from passlab.display.page_answers import OWN
-from passlab.display.recording import RecordingView
-from passlab.display.rewrites import MOST, misses_data, parts_data, step_data
+from passlab.display.pages.page_answers import OWN
+from passlab.display.views.comparisons import ComparisonView, comparison_view
+from passlab.display.views.heat_map import HeatMapView
+from passlab.display.views.recording import RecordingView
+from passlab.display.views.rewrites import MOST, misses_data, parts_data, step_data
 from passlab.errors import PasslabError, visible
 from passlab.instrument.events import Event
-from passlab.lab.comparison import compare
-from passlab.lab.pipeline_variants import WhatIf
-from passlab.lab.recording import Recording
-from passlab.lab.rewrites import RewriteStep, rewrites_of, why_not
+from passlab.lab.recordings.comparison import compare
+from passlab.lab.recordings.recording import Recording
+from passlab.lab.recordings.rewrites import RewriteStep, rewrites_of, why_not
+from passlab.lab.variants.pipeline_variants import WhatIf
 from passlab.notebook.pipelines import pass_names, passes_of
 from passlab.notebook.view_widget import ViewWidget, notebook_variables
 

@@ -7,7 +7,8 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from passlab.instrument.presenter import Presenter
-from passlab.notebook import formatters, kernel_hooks, rooms
+from passlab.notebook import formatters, kernel_hooks
+from passlab.notebook import lazy_modules as rooms
 from passlab.notebook.dump_magics import DumpMagics
 from passlab.notebook.fault_magics import FaultMagics
 from passlab.notebook.magics import RelayMagics

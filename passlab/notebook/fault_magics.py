@@ -13,7 +13,8 @@ from IPython.core.magic_arguments import argument, magic_arguments
 import passlab
 from passlab import lab
 from passlab.errors import did_you_mean
-from passlab.notebook import rooms, values
+from passlab.notebook import lazy_modules as rooms
+from passlab.notebook import values
 from passlab.notebook.naming import BARE, NamedMagics, options_of, pipeline_of, shield_quotes, takes_pipeline, words
 
 

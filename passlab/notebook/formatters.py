@@ -11,7 +11,7 @@ from typing import Any
 
 from passlab import display
 from passlab.errors import naming_interrupts
-from passlab.notebook import rooms
+from passlab.notebook import lazy_modules as rooms
 
 # (module, class) -> the view function of passlab.display that shows it; a view needs none
 VIEWS = {
@@ -19,15 +19,15 @@ VIEWS = {
     ("passlab.ir.module", "IRModule"): "module_view",
     ("passlab.ir.expr", "Expr"): "module_view",
     ("passlab.diffing.diff", "Diff"): "diff_view",
-    ("passlab.lab.recording", "Recording"): "recording_view",
-    ("passlab.lab.comparison", "Comparison"): "comparison_view",
-    ("passlab.lab.counterfactuals", "WhatIfTable"): "heat_map_view",
+    ("passlab.lab.recordings.recording", "Recording"): "recording_view",
+    ("passlab.lab.recordings.comparison", "Comparison"): "comparison_view",
+    ("passlab.lab.variants.what_if", "WhatIfTable"): "heat_map_view",
     ("passlab.lab.node_values", "NodeValues"): "node_values_view",
     ("passlab.lab.solving", "Solving"): "solving_view",
-    ("passlab.lab.bisection", "Bisection"): "bisection_view",
-    ("passlab.lab.culprit_search", "Culprit"): "culprit_view",
-    ("passlab.lab.fuzzing", "Campaign"): "campaign_view",
-    ("passlab.lab.reduction", "Reduction"): "reduction_view",
+    ("passlab.lab.culprits.bisection", "Bisection"): "bisection_view",
+    ("passlab.lab.culprits.culprit_search", "Culprit"): "culprit_view",
+    ("passlab.lab.fuzzer.fuzzing", "Campaign"): "campaign_view",
+    ("passlab.lab.reducer.reduction", "Reduction"): "reduction_view",
     ("passlab.dumps.recording", "TextRecording"): "text_recording_view",
     ("passlab.diffing.text_diff", "TextDiff"): "text_diff_view",
     ("passlab.dumps.comparison", "TextComparison"): "text_comparison_view",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from passlab.display.graph import GraphView
+from passlab.display.views.graph import GraphView
 from passlab.notebook.view_widget import ViewWidget
 
 

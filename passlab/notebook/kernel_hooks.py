@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from passlab.notebook import rooms
+from passlab.notebook import lazy_modules as rooms
 
 
 def _is_asked(text: str) -> bool:

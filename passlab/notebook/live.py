@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 
 import traitlets
 
-from passlab.display.recording import recording_view
+from passlab.display.views.recording import recording_view
 from passlab.errors import Diagnostic, PasslabError, visible
 from passlab.ir.expr import Expr
 from passlab.ir.module import IRModule
-from passlab.lab.recording import Recording
+from passlab.lab.recordings.recording import Recording
 from passlab.notebook import pipelines
 from passlab.notebook.explorer import PipelineWidget
 

@@ -18,7 +18,8 @@ from IPython.core.magic_arguments import argument, magic_arguments
 import passlab
 from passlab import display, lab
 from passlab.errors import InterruptedPassesError, PassError, PasslabError, did_you_mean
-from passlab.notebook import rooms, values
+from passlab.notebook import lazy_modules as rooms
+from passlab.notebook import values
 from passlab.notebook.instruments import INSTRUMENTS, instrument_of
 from passlab.notebook.naming import (
     NAME,

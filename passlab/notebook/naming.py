@@ -21,7 +21,8 @@ from IPython.utils.process import arg_split  # type: ignore[attr-defined, unused
 
 import passlab
 from passlab.errors import did_you_mean, naming_interrupts
-from passlab.notebook import rooms, values
+from passlab.notebook import lazy_modules as rooms
+from passlab.notebook import values
 
 P = ParamSpec("P")
 R = TypeVar("R")

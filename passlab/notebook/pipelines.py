@@ -11,7 +11,7 @@ from passlab.infer import infer_expr, infer_module
 from passlab.instrument.recorder import EventRecorder
 from passlab.ir.expr import Expr
 from passlab.ir.module import IRModule
-from passlab.lab.recording import Recording, record
+from passlab.lab.recordings.recording import Recording, record
 from passlab.notebook.instruments import instrument_of
 from passlab.passes import PASSES
 from passlab.rewriting.parameters import bind_params

@@ -6,10 +6,10 @@ from typing import Any
 
 import traitlets
 
-from passlab.display.prospects import ProspectsView
-from passlab.display.recording import recording_view
-from passlab.lab.applicable import HIGHEST
-from passlab.lab.recording import Recording, record
+from passlab.display.views.prospects import ProspectsView
+from passlab.display.views.recording import recording_view
+from passlab.lab.recordings.recording import Recording, record
+from passlab.lab.variants.prospects import HIGHEST
 from passlab.notebook.explorer import PipelineWidget
 from passlab.notebook.view_widget import static_twins
 

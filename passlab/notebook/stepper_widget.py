@@ -10,9 +10,9 @@ import traitlets
 
 from passlab.debugger.instant import Instant
 from passlab.debugger.trace import Fork
-from passlab.display.page import document
-from passlab.display.stepper import StepperView, stepper_view
-from passlab.display.tensors import picture
+from passlab.display.pages.page import document
+from passlab.display.views.stepper import StepperView, stepper_view
+from passlab.display.views.tensors import picture
 from passlab.errors import PasslabError, visible
 from passlab.notebook.view_widget import Change, ViewWidget, notebook_variables
 

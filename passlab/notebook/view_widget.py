@@ -14,7 +14,7 @@ import traitlets
 from IPython import get_ipython
 
 from passlab.display.nodes import node_of, number_of
-from passlab.display.scripts import script, style
+from passlab.display.pages.scripts import script, style
 from passlab.display.view import View
 from passlab.ir.expr import Expr
 from passlab.ir.gc_pause import building
@@ -27,7 +27,7 @@ class ViewWidget(anywidget.AnyWidget):
     """Base of the widgets: one view, its data, and its static forms. `selection` has the selected nodes."""
 
     _css = style()
-    _script = ""  # of `display/static`; by default that of the view
+    _script = ""  # of `display/web`; by default that of the view
     data = traitlets.Dict().tag(sync=True)
     nodes = traitlets.List(traitlets.Int()).tag(sync=True)
     related = traitlets.Dict().tag(sync=True)

@@ -17,7 +17,7 @@ from passlab.ir.expr import Expr
 from passlab.ir.op import Op, OpCall, OpPattern, Precision, Reporter, Trait
 from passlab.ir.types import Type
 from passlab.op import layout_rules
-from passlab.op.chain import Gradient, zero_gradient
+from passlab.op.autodiff import Gradient, zero_gradient
 from passlab.op.declare import call, deliver, operator
 from passlab.op.dtypes import Array, as_array, is_float
 from passlab.op.edge_cases import on_two

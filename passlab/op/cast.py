@@ -8,7 +8,7 @@ from passlab.ir.attrs import Attrs
 from passlab.ir.op import OpPattern, Precision, Reporter, Trait
 from passlab.ir.types import TensorType, Type
 from passlab.op import layout_rules
-from passlab.op.chain import gradient_by
+from passlab.op.autodiff import gradient_by
 from passlab.op.declare import operator
 from passlab.op.dtypes import Array, array_dtype, convert
 from passlab.op.fields import attrs, dtype

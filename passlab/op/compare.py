@@ -14,8 +14,8 @@ from passlab.ir.expr import Expr
 from passlab.ir.op import Op, OpCall, OpPattern, Precision, Reporter, Trait
 from passlab.ir.types import TensorType, Type
 from passlab.op import layout_rules
+from passlab.op.autodiff import zero_gradient
 from passlab.op.broadcast import binary, binary_kernel
-from passlab.op.chain import zero_gradient
 from passlab.op.declare import call, operator
 from passlab.op.dtypes import Array
 from passlab.op.relations import broadcast_compare, broadcast_shape, same_dtype, tensor

@@ -16,7 +16,7 @@ from passlab.ir.attrs import Attrs
 from passlab.ir.op import Op, OpPattern, Precision, Reporter, Trait
 from passlab.ir.types import ANY, Dim, Shape, TensorType, Type
 from passlab.op import dyn_gradients, scatter_gradients
-from passlab.op.chain import zero_gradient
+from passlab.op.autodiff import zero_gradient
 from passlab.op.create import INIT, scalar
 from passlab.op.declare import operator
 from passlab.op.dtypes import Array, ArrayOrArrays, array_dtype, filled_array, guard_size

@@ -7,7 +7,7 @@ from typing import Any
 from passlab.ir.expr import Expr, Tuple
 from passlab.ir.op import OpCall
 from passlab.op.along_axis import indices, number, reshape_to
-from passlab.op.chain import attrs_of, dtype_of, shape_of, zeros_of
+from passlab.op.autodiff import attrs_of, dtype_of, shape_of, zeros_of
 from passlab.op.declare import call, field_of
 from passlab.op.gather_gradients import ONE, ZERO, value_gradients
 from passlab.op.relations import refuse

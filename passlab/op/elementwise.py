@@ -16,7 +16,7 @@ from passlab.ir.expr import Constant, Expr
 from passlab.ir.op import Op, OpCall, OpPattern, Precision, Trait
 from passlab.ir.types import TensorType
 from passlab.op import layout_rules
-from passlab.op.chain import Gradient, zero_gradient
+from passlab.op.autodiff import Gradient, zero_gradient
 from passlab.op.declare import Python, call, deliver, operator, quiet
 from passlab.op.dtypes import Array, array_dtype, as_array, integer_info, is_float, round_half_away
 from passlab.op.fields import attrs, number

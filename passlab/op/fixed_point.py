@@ -14,7 +14,7 @@ from passlab.ir.attrs import Attrs
 from passlab.ir.op import OpPattern, Reporter
 from passlab.ir.types import TensorType, Type
 from passlab.op import layout_rules
-from passlab.op.chain import zero_gradient
+from passlab.op.autodiff import zero_gradient
 from passlab.op.declare import Python, operator
 from passlab.op.dtypes import Array, as_array
 from passlab.op.fields import attrs, boolean, integer, integers

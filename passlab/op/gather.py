@@ -17,7 +17,7 @@ from passlab.ir.attrs import Attrs
 from passlab.ir.op import OpPattern, Precision, Reporter
 from passlab.ir.types import ANY, Shape, TensorType, Type
 from passlab.op import gather_gradients
-from passlab.op.chain import zero_gradient
+from passlab.op.autodiff import zero_gradient
 from passlab.op.create import scalar
 from passlab.op.declare import Dynamic, Python, operator
 from passlab.op.dtypes import Array, array_dtype, as_array, guard_size

@@ -10,7 +10,7 @@ from passlab.ir.attrs import Attrs
 from passlab.ir.expr import Constant, Expr, Tuple, TupleGetItem
 from passlab.ir.op import OpCall
 from passlab.ir.types import Dim, TensorType, TupleType
-from passlab.op.chain import attrs_of, by_definition, dtype_of, shape_of, sizes_of
+from passlab.op.autodiff import attrs_of, by_definition, dtype_of, shape_of, sizes_of
 from passlab.op.declare import call
 from passlab.op.dtypes import array_dtype
 from passlab.op.relations import broadcast_shape, normal_axis, product

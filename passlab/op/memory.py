@@ -15,7 +15,7 @@ from passlab.ir.attrs import Attrs, DictAttrs
 from passlab.ir.expr import Constant
 from passlab.ir.op import Op, OpPattern, Reporter
 from passlab.ir.types import FuncType, GlobalTypeVar, IncompleteType, TensorType, TupleType, Type, TypeCall
-from passlab.op.chain import gradient_by, zero_gradient
+from passlab.op.autodiff import gradient_by, zero_gradient
 from passlab.op.declare import Python, operator
 from passlab.op.dtypes import Array
 from passlab.op.edge_cases import on_one

@@ -12,7 +12,7 @@ from passlab.ir.expr import Expr
 from passlab.ir.op import OpCall, OpPattern, Precision, Reporter, Trait
 from passlab.ir.types import TensorType, Type
 from passlab.op import layout_rules
-from passlab.op.chain import zero_gradient
+from passlab.op.autodiff import zero_gradient
 from passlab.op.declare import Python, call, operator
 from passlab.op.dtypes import Array
 from passlab.op.fields import attrs, integer, integers

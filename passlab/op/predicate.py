@@ -11,7 +11,7 @@ from passlab.ir.attrs import Attrs
 from passlab.ir.op import Op, OpPattern, Reporter
 from passlab.ir.types import TensorType, Type
 from passlab.op import layout_rules
-from passlab.op.chain import zero_gradient
+from passlab.op.autodiff import zero_gradient
 from passlab.op.declare import deliver, operator
 from passlab.op.dtypes import Array, as_array, is_float
 from passlab.op.edge_cases import on_one

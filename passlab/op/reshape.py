@@ -8,7 +8,7 @@ from passlab.ir.attrs import Attrs
 from passlab.ir.op import OpPattern, Precision, Reporter, Trait
 from passlab.ir.types import ANY, Dim, Shape, TensorType, Type
 from passlab.op import layout_rules
-from passlab.op.chain import gradient_by
+from passlab.op.autodiff import gradient_by
 from passlab.op.declare import Dynamic, Python, constant_integer, constant_list, operator
 from passlab.op.dtypes import Array
 from passlab.op.fields import attrs, boolean, integer, integers

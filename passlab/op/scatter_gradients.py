@@ -10,7 +10,7 @@ import numpy as np
 from passlab.ir.expr import Constant, Expr
 from passlab.ir.op import OpCall
 from passlab.op.along_axis import number, reshape_to, take_along
-from passlab.op.chain import attrs_of, dtype_of, infer_types, shape_of, sizes_of
+from passlab.op.autodiff import attrs_of, dtype_of, infer_types, shape_of, sizes_of
 from passlab.op.declare import call
 from passlab.op.relations import refuse
 

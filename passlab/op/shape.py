@@ -13,7 +13,7 @@ from passlab.ir.attrs import Attrs
 from passlab.ir.expr import Constant, Expr
 from passlab.ir.op import OpCall, OpPattern, Precision, Reporter
 from passlab.ir.types import ANY, TensorType, Type
-from passlab.op.chain import zero_gradient
+from passlab.op.autodiff import zero_gradient
 from passlab.op.create import scalar
 from passlab.op.declare import Python, call, constant, operator
 from passlab.op.dtypes import Array, array_dtype, guard_size

@@ -15,7 +15,7 @@ from passlab.ir.expr import Expr
 from passlab.ir.op import OpCall, OpPattern, Reporter
 from passlab.ir.types import TensorType, TupleType, Type
 from passlab.op import layout_rules
-from passlab.op.chain import zero_gradient
+from passlab.op.autodiff import zero_gradient
 from passlab.op.declare import Dynamic, Python, call, constant_integer, field_of, operator
 from passlab.op.dtypes import Array, ArrayOrArrays, array_dtype
 from passlab.op.fields import attrs, boolean, dtype, integer, text

@@ -13,7 +13,7 @@ from passlab.ir.attrs import Attrs
 from passlab.ir.expr import Tuple, TupleGetItem
 from passlab.ir.op import OpCall, OpPattern, Reporter
 from passlab.ir.types import ANY, TensorType, TupleType, Type
-from passlab.op.chain import zero_gradient
+from passlab.op.autodiff import zero_gradient
 from passlab.op.declare import Python, call, operator
 from passlab.op.dtypes import Array
 from passlab.op.gather import index_tensor

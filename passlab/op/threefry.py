@@ -23,7 +23,7 @@ from passlab.ir.attrs import Attrs
 from passlab.ir.expr import Constant, Expr
 from passlab.ir.op import Op, OpCall, OpPattern, Relation, Reporter
 from passlab.ir.types import TensorType, TupleType, Type
-from passlab.op.chain import attrs_of, zero_gradient
+from passlab.op.autodiff import attrs_of, zero_gradient
 from passlab.op.create import scalar
 from passlab.op.declare import Python, call, constant, field_of, operator
 from passlab.op.dtypes import Array, array_dtype, guard_size, is_float_name

@@ -19,14 +19,14 @@ CYCLES: dict[frozenset[str], str] = {
     ): "`str` of a type or of attributes is Relay text",
     frozenset(
         {
-            "passlab.lab.bisection",
-            "passlab.lab.comparison",
-            "passlab.lab.pipeline_variants",
-            "passlab.lab.predicate_search",
-            "passlab.lab.recording",
-            "passlab.lab.recording_files",
-            "passlab.lab.validation",
-            "passlab.lab.value_search",
+            "passlab.lab.culprits.bisection",
+            "passlab.lab.recordings.comparison",
+            "passlab.lab.variants.pipeline_variants",
+            "passlab.lab.culprits.predicate_search",
+            "passlab.lab.recordings.recording",
+            "passlab.lab.recordings.files",
+            "passlab.lab.recordings.validation",
+            "passlab.lab.culprits.value_search",
         }
     ): "`recording.bisect`, `.what_if`, `.save` and `.load`",
     frozenset(

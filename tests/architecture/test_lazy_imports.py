@@ -17,14 +17,17 @@ else:
 
 # From a module to one above it, with the reason: the one place where a lower package offers what a higher one does.
 UPWARD: dict[tuple[str, str], str] = {
-    ("passlab.debugger.trace", "passlab.display.page"): "trace.to_html() writes a page",
-    ("passlab.debugger.trace", "passlab.display.stepper"): "trace.to_html() draws the stepper",
-    ("passlab.diffing.diff", "passlab.display.diffs"): "diff.text()",
-    ("passlab.dumps.comparison", "passlab.display.text_comparison"): "a comparison is shown in a notebook",
-    ("passlab.dumps.recording", "passlab.display.text_graph"): "recording.graph(unit)",
-    ("passlab.dumps.recording", "passlab.display.text_recording"): "recording.text(), recording.to_html()",
-    ("passlab.dumps.recording", "passlab.display.timing"): "recording.timing()",
-    ("passlab.instrument", "passlab.lab.recording"): "`instrument.Recorder` is the public name of the lab's recorder",
+    ("passlab.debugger.trace", "passlab.display.pages.page"): "trace.to_html() writes a page",
+    ("passlab.debugger.trace", "passlab.display.views.stepper"): "trace.to_html() draws the stepper",
+    ("passlab.diffing.diff", "passlab.display.views.diffs"): "diff.text()",
+    ("passlab.dumps.comparison", "passlab.display.views.text_comparison"): "a comparison is shown in a notebook",
+    ("passlab.dumps.recording", "passlab.display.views.text_graph"): "recording.graph(unit)",
+    ("passlab.dumps.recording", "passlab.display.views.text_recording"): "recording.text(), recording.to_html()",
+    ("passlab.dumps.recording", "passlab.display.views.timing"): "recording.timing()",
+    (
+        "passlab.instrument",
+        "passlab.lab.recordings.recording",
+    ): "`instrument.Recorder` is the public name of the lab's recorder",
     ("passlab.ir", "passlab.text.program_json"): "`ir.load_json` and `ir.save_json` are Relay's names",
     ("passlab.ir", "passlab.text.records"): "`ir.make_node` is Relay's name",
     ("passlab.ir.arithmetic", "passlab.op"): "x + y calls an operator",
@@ -37,7 +40,7 @@ UPWARD: dict[tuple[str, str], str] = {
     ("passlab.ir.transform", "passlab.transform"): "`ir.transform` is Relay's address of the pass manager",
     ("passlab.lab", "passlab.debugger.debugger"): "`lab.Debugger` is a public name",
     ("passlab.lab", "passlab.debugger.trace"): "`lab.Trace` and `lab.Fork` are public names",
-    ("passlab.lab.recording", "passlab.display.report"): "recording.to_html()",
+    ("passlab.lab.recordings.recording", "passlab.display.pages.report"): "recording.to_html()",
     ("passlab.text.library", "passlab.infer"): "the standard library comes typed",
     ("passlab.transform", "passlab.passes"): "transform.FoldConstant",
     ("passlab.transform.base", "passlab.passes.program.infer_type"): "every function pass ends in InferType",
@@ -140,7 +143,7 @@ BY_NAME = {
     "passlab.frontend.pytorch.entries",  # the table of operators
     "passlab.frontend.pytorch.torch_program",  # torch
     "passlab.executor.aot.vendor",  # the source of a kernel
-    "passlab.lab.reproducer",  # nbformat
+    "passlab.lab.reducer.reproducer",  # nbformat
     "passlab.vm.kernels.providers",  # torch and numba kernels
     "passlab.op",  # the modules that declare operators
     "passlab.op.dtypes",  # ml_dtypes
@@ -159,7 +162,7 @@ def test_modules_imported_by_name_are_few():
 @pytest.mark.parametrize(
     ("call", "module"),
     [
-        ('late("passlab.lab.recording", "rerun")', "passlab.lab.recording"),
+        ('late("passlab.lab.recordings.recording", "rerun")', "passlab.lab.recordings.recording"),
         ('late(PASSES, "PASSES")', "passlab.passes"),
         ('late(f"{PASSES}.program.infer_type", "InferType")', "passlab.passes.program.infer_type"),
         ('late(f"{PASSES}.{module}", name)', "passlab.passes.*"),

@@ -25,9 +25,9 @@ LOCK = (ROOT / "requirements.lock").read_text(encoding="utf-8")
     [
         ("passlab/cli.py", PROJECT["project"].get("scripts", {}), "passlab.cli:main"),
         (
-            "passlab/display/lexer.py",
+            "passlab/display/text/lexer.py",
             PROJECT["project"].get("entry-points", {}).get("pygments.lexers", {}),
-            "passlab.display.lexer:RelayLexer",
+            "passlab.display.text.lexer:RelayLexer",
         ),
         (
             "extension/dist",

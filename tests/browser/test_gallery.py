@@ -34,7 +34,7 @@ from passlab.evaluate.samples import random_arguments
 from passlab.instrument import PrintIRAfter
 from passlab.ir.expr import Call
 from passlab.ir.walk import post_order, rewrite
-from passlab.lab.recording import Recording
+from passlab.lab.recordings.recording import Recording
 from passlab.notebook.live import LiveOptions, LiveWidget
 from passlab.notebook.widgets import show
 from passlab.testing import resnet

@@ -11,7 +11,7 @@ import passlab
 import passlab.notebook
 from passlab import lab
 from passlab.display import heat_map_view
-from passlab.display.page import write
+from passlab.display.pages.page import write
 from tests.browser.lab_page import browser
 from tests.browser.widget_page import widget_page
 

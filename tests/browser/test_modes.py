@@ -10,7 +10,7 @@ from playwright.sync_api import Browser, Locator, Page, expect
 import passlab
 from passlab import lab
 from passlab.display import comparison_view, recording_view
-from passlab.lab.recording import Recording
+from passlab.lab.recordings.recording import Recording
 from passlab.notebook import explorer
 from passlab.notebook.widgets import show
 from tests.browser.widget_page import Kernel, widget_page

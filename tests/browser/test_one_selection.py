@@ -15,7 +15,7 @@ from passlab.display import blame_view, graph_view
 from passlab.ir.expr import Call, Expr
 from passlab.ir.op import Op
 from passlab.ir.walk import post_order
-from passlab.lab.recording import Recording
+from passlab.lab.recordings.recording import Recording
 from tests.browser.widget_page import tell, widget_page
 
 pytestmark = pytest.mark.browser

@@ -10,9 +10,9 @@ from playwright.sync_api import Page, expect
 
 import passlab
 from passlab.diffing.diff import diff
-from passlab.display.diffs import sentence
-from passlab.lab.recording import Recording
-from passlab.lab.rewrites import rewrites_of
+from passlab.display.views.diffs import sentence
+from passlab.lab.recordings.recording import Recording
+from passlab.lab.recordings.rewrites import rewrites_of
 from passlab.testing import resnet
 from tests.browser.lab_page import browser
 

@@ -16,7 +16,7 @@ from playwright.sync_api import Page
 from pygments.token import Comment, Keyword, Name, Number, Operator, String
 
 import passlab
-from passlab.display.lexer import RelayLexer
+from passlab.display.text.lexer import RelayLexer
 from passlab.errors import DiagnosticError
 from passlab.ir.dtypes import DTYPES, dtype_name
 from passlab.testing import lstm, mlp, resnet

@@ -9,12 +9,12 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 import passlab
-from passlab.display.listing import listing
 from passlab.display.nodes import line_node
-from passlab.display.page import write
-from passlab.display.page_answers import page_answers
-from passlab.display.recording import recording_view
-from passlab.lab.recording import Recording
+from passlab.display.pages.page import write
+from passlab.display.pages.page_answers import page_answers
+from passlab.display.text.listing import listing
+from passlab.display.views.recording import recording_view
+from passlab.lab.recordings.recording import Recording
 
 pytestmark = pytest.mark.browser
 # Two branches that meet, one of them a normalisation that is taken apart, so that nodes are rewritten, moved and fused.

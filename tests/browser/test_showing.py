@@ -10,7 +10,7 @@ from playwright.sync_api import Browser, expect
 
 import passlab
 import passlab.notebook
-from passlab.display.scripts import inline, style
+from passlab.display.pages.scripts import inline, style
 from tests.browser.widget_page import widget_page
 from tests.display.view_examples import EXAMPLES, LIVE
 

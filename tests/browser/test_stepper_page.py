@@ -16,8 +16,8 @@ from playwright.sync_api import Browser, Page, expect
 import passlab
 from passlab import vm
 from passlab.debugger.code_map import KERNEL
-from passlab.display.page import write
-from passlab.display.stepper import stepper_view
+from passlab.display.pages.page import write
+from passlab.display.views.stepper import stepper_view
 from passlab.evaluate.samples import random_arguments
 from passlab.rewriting.parameters import bind_params
 from passlab.testing import lstm, resnet

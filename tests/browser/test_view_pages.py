@@ -10,7 +10,7 @@ from playwright.sync_api import Page, expect
 
 import passlab
 from passlab.display import blame_view, diff_view, graph_view, module_view, recording_view
-from passlab.display.page import write
+from passlab.display.pages.page import write
 from passlab.testing import resnet
 
 pytestmark = pytest.mark.browser

@@ -15,10 +15,10 @@ from playwright.sync_api import Browser, Page, expect
 
 import passlab
 from passlab import vm
-from passlab.display.page import write
-from passlab.display.recording import recording_view
-from passlab.display.stepper import stepper_view
-from passlab.lab.recording import Recording
+from passlab.display.pages.page import write
+from passlab.display.views.recording import recording_view
+from passlab.display.views.stepper import stepper_view
+from passlab.lab.recordings.recording import Recording
 from passlab.testing import squeezenet
 from tests.browser.walk import Walk
 from tests.browser.walk_checks import SMALL, assert_explorer, helpers, tree, walk_explorer, walk_stepper

@@ -14,10 +14,10 @@ import numpy as np
 import passlab
 from passlab import vm
 from passlab.display import graph_view
-from passlab.display.listing import listing
-from passlab.display.recording import outcome
-from passlab.display.step_values import StepValues
-from passlab.lab.recording import Recording
+from passlab.display.text.listing import listing
+from passlab.display.views.recording import outcome
+from passlab.display.views.step_values import StepValues
+from passlab.lab.recordings.recording import Recording
 from tests.browser.walk import Walk, explore, step
 from tests.vm.traced import TREE
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from playwright.sync_api import Browser, Page
 
-from passlab.display.scripts import inline, style
+from passlab.display.pages.scripts import inline, style
 
 _PAGE = """<!doctype html><html><head><meta charset="utf-8"><style>{style}
 html {{ color-scheme: light dark; background: light-dark(#fff, #101216); }} body {{ margin: 20px; }}</style></head>

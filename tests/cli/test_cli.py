@@ -13,7 +13,7 @@ import pytest
 import passlab
 from passlab import limits, transform
 from passlab.cli import main
-from passlab.lab.recording import Recording
+from passlab.lab.recordings.recording import Recording
 
 NET = """#[version = "0.0.5"]
 def @main(%x: Tensor[(2), float32]) { add(%x, multiply(2f, 3f)) }

@@ -51,8 +51,8 @@ def test_a_missing_required_part_is_an_error(monkeypatch, capsys):
 
 
 def test_graphviz_that_does_not_work_is_broken(monkeypatch):
-    monkeypatch.setattr("passlab.display.layout.find_spec", lambda name: None)
-    monkeypatch.setattr("passlab.display.layout.shutil.which", lambda name: None)
+    monkeypatch.setattr("passlab.display.graphs.layout.find_spec", lambda name: None)
+    monkeypatch.setattr("passlab.display.graphs.layout.shutil.which", lambda name: None)
     finding = states()["Graphviz"]
     assert finding.state == "broken"
     assert "pygraphviz" in finding.cure

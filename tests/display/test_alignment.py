@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 import passlab
 from passlab.diffing.diff import diff
-from passlab.display.alignment import align, longest_increasing
-from passlab.display.listing import listing
+from passlab.display.text.alignment import align, longest_increasing
+from passlab.display.text.listing import listing
 from tests.display.programs import network
 
 

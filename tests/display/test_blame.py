@@ -9,7 +9,7 @@ import pytest
 
 import passlab
 from passlab.display import blame_view, module_view, recording_view
-from passlab.display.page import document
+from passlab.display.pages.page import document
 from passlab.errors import PassError
 from passlab.transform import module_pass
 from tests.display.programs import HOSTILE, Reader, hostile, network

@@ -9,7 +9,7 @@ import re
 
 import pytest
 
-from passlab.display.scripts import style
+from passlab.display.pages.scripts import style
 
 PAIR = re.compile(r"--pl-([\w-]+): (?:var\([^,]+, )?light-dark\((#\w{6}), (#\w{6})\)")
 COLOURS = {name: pair for name, *pair in PAIR.findall(style())}

@@ -12,9 +12,9 @@ import pytest
 import passlab
 from passlab import limits
 from passlab.display import graph_view, recording_view
-from passlab.display import layout as layouts
-from passlab.display.dataflow import dataflow, fold_chains, fold_groups, truncate
-from passlab.display.layout import LayoutError, lay_out, skeleton
+from passlab.display.graphs import layout as layouts
+from passlab.display.graphs.dataflow import dataflow, fold_chains, fold_groups, truncate
+from passlab.display.graphs.layout import LayoutError, lay_out, skeleton
 from tests.display.programs import hostile, network
 
 

@@ -6,8 +6,8 @@ import pytest
 
 from benchmarks.shapes import SHAPES
 from passlab import limits
-from passlab.display.graph import graph_view
-from passlab.display.sheet import AROUND, parts_of
+from passlab.display.graphs.sheet import AROUND, parts_of
+from passlab.display.views.graph import graph_view
 from passlab.infer import infer_module
 from passlab.text.parser import parse
 from tests.call_counts import calls_of

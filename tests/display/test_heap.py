@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import passlab
-from passlab.display.heap import MOST, heap_of
+from passlab.display.graphs.heap import MOST, heap_of
 from passlab.evaluate.values import ADTValue, RefValue
 
 LIST = passlab.parse("type List[A] { Cons(A, List[A]), Nil } def @main() { 0 }")

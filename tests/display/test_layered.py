@@ -8,10 +8,10 @@ import pytest
 
 import passlab
 from passlab.display import graph_view
-from passlab.display import layout as layouts
-from passlab.display.dataflow import Arrow, Box, Dataflow
-from passlab.display.layered import GAP, lay_out_layers
-from passlab.display.sheet import BY_GRAPHVIZ
+from passlab.display.graphs import layout as layouts
+from passlab.display.graphs.dataflow import Arrow, Box, Dataflow
+from passlab.display.graphs.layered import GAP, lay_out_layers
+from passlab.display.graphs.sheet import BY_GRAPHVIZ
 from tests.display.programs import network
 
 

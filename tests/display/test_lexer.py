@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from pygments.token import Comment, Error, Keyword, Name, Number, String
 
 import passlab
-from passlab.display.lexer import RelayLexer
+from passlab.display.text.lexer import RelayLexer
 from tests.display.programs import hostile
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import passlab
-from passlab.display.listing import LINE_WIDTH, LineTable, listing, short_type
+from passlab.display.text.listing import LINE_WIDTH, LineTable, listing, short_type
 from passlab.ir.expr import Call, Function
 from passlab.text.printer import render
 from tests.display.programs import NETWORK, hostile, network

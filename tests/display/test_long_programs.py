@@ -6,8 +6,9 @@ import pytest
 
 import passlab
 from passlab import limits
-from passlab.display import diff_view, module_view, recording
-from passlab.display.recording import recording_view
+from passlab.display import diff_view, module_view
+from passlab.display.views import recording
+from passlab.display.views.recording import recording_view
 from passlab.notebook.widgets import show
 
 HEADER = '#[version = "0.0.5"]\n'

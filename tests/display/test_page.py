@@ -9,8 +9,8 @@ import pytest
 
 import passlab
 from passlab.display import module_view, recording_view, table_view
-from passlab.display.page import document, write
-from passlab.display.scripts import STATIC, STYLES, inline, script, style
+from passlab.display.pages.page import document, write
+from passlab.display.pages.scripts import STYLES, WEB, inline, script, style
 from passlab.errors import PasslabError
 from tests.display.programs import HOSTILE, Reader, hostile, network
 from tests.display.view_examples import EXAMPLES, LIVE, SCRIPTS
@@ -66,7 +66,7 @@ def test_a_page_needs_no_address_to_import_its_script_from(name):
     assert "function render(" in inline(name)
 
 
-@pytest.mark.parametrize("path", sorted([*STATIC.glob("*.js"), *STATIC.glob("*.css")]), ids=lambda path: path.name)
+@pytest.mark.parametrize("path", sorted([*WEB.glob("*.js"), *WEB.glob("*.css")]), ids=lambda path: path.name)
 def test_sources_are_small_and_each_begins_with_what_it_is_for(path):
     text = path.read_text(encoding="utf-8")
     assert text.startswith(("// ", "/* "))
@@ -74,7 +74,7 @@ def test_sources_are_small_and_each_begins_with_what_it_is_for(path):
 
 
 def test_every_style_sheet_is_used():
-    assert {path.stem for path in STATIC.glob("*.css")} == set(STYLES)
+    assert {path.stem for path in WEB.glob("*.css")} == set(STYLES)
 
 
 def test_the_style_sheet_fetches_nothing():

@@ -8,10 +8,10 @@ import pytest
 
 import passlab
 from passlab.display import graph_view
-from passlab.display.dataflow import Dataflow, dataflow, fold_groups
-from passlab.display.drawing import box_size
-from passlab.display.repeats import GraphPiece, Item, Repeat, body_name, boxes_of, structure
-from passlab.display.sheet import pack, place
+from passlab.display.graphs.dataflow import Dataflow, dataflow, fold_groups
+from passlab.display.graphs.drawing import box_size
+from passlab.display.graphs.repeats import GraphPiece, Item, Repeat, body_name, boxes_of, structure
+from passlab.display.graphs.sheet import pack, place
 from passlab.testing import densenet, lstm, resnet, squeezenet
 
 WHOLE = 24

@@ -9,7 +9,7 @@ from html.parser import HTMLParser
 import pytest
 
 import passlab
-from passlab.display.report import explorer_html, report_html, write_html
+from passlab.display.pages.report import explorer_html, report_html, write_html
 from tests.display.hostile import MARKUP, hostile_recording
 
 VOID = {"meta", "img"}

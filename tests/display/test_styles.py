@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 
-from passlab.display.scripts import STATIC, STYLES
+from passlab.display.pages.scripts import STYLES, WEB
 
 SHARED = {"pl-scroll", "pl-link", "pl-track"}  # in passlab.css a rule for what has the focus lists them
 RULE = re.compile(r"(?:^|[}\n,]) *\.(pl-[a-z0-9-]+) *(?=[,{])")
@@ -14,7 +14,7 @@ RULE = re.compile(r"(?:^|[}\n,]) *\.(pl-[a-z0-9-]+) *(?=[,{])")
 def test_a_class_has_its_rules_in_one_style_sheet():
     sheets: dict[str, set[str]] = defaultdict(set)
     for name in STYLES:
-        for rule in RULE.findall((STATIC / f"{name}.css").read_text(encoding="utf-8")):
+        for rule in RULE.findall((WEB / f"{name}.css").read_text(encoding="utf-8")):
             sheets[rule].add(name)
     assert len(sheets) > 300
     assert {rule: names for rule, names in sheets.items() if len(names) > 1 and rule not in SHARED} == {}

@@ -7,7 +7,7 @@ import base64
 import numpy as np
 import pytest
 
-from passlab.display.tensors import MINUS, NAN, PLUS, ZERO, nonfinite_code, picture
+from passlab.display.views.tensors import MINUS, NAN, PLUS, ZERO, nonfinite_code, picture
 
 
 def cells(drawn):

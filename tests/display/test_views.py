@@ -21,7 +21,7 @@ from passlab.display import (
 from passlab.display.lanes import Lanes
 from passlab.display.parts import Beside, Drawing, Embedded, Fold, HtmlOnly, TextOnly
 from passlab.display.rows import Counts, StepOutline
-from passlab.display.timing import flame_bars
+from passlab.display.views.timing import flame_bars
 from passlab.errors import PassError, PasslabError
 from passlab.instrument import PassTimingInstrument
 from passlab.transform import InferType, PassContext, module_pass

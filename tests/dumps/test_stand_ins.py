@@ -7,7 +7,7 @@ import subprocess
 import pytest
 
 from passlab.dumps import read
-from passlab.dumps.stand_ins import declared_llvm, declared_mlir, unknown_type
+from passlab.dumps.declarations import declared_llvm, declared_mlir, unknown_type
 
 OPAQUE = """\
 define i32 @f(ptr %p, <4 x i32> %v) {

@@ -30,7 +30,7 @@ from passlab.executor.param_dict import load_param_dict, save_param_dict
 from passlab.frontend import from_onnx
 from passlab.infer import infer_module
 from passlab.lab import Fork, Trace
-from passlab.lab.recording import Recording, record
+from passlab.lab.recordings.recording import Recording, record
 from passlab.vm import Executable, KernelLibrary
 from passlab.vm.files.constant_files import load_constants, save_constants
 from tests.frontend.onnx_text import model

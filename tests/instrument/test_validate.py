@@ -11,7 +11,7 @@ from passlab.errors import RunError, ValidationError
 from passlab.evaluate import Evaluator
 from passlab.instrument import Validate
 from passlab.ir.walk import let_chain
-from passlab.lab.validation import validate
+from passlab.lab.recordings.validation import validate
 from passlab.transform import EXACT, NumericContract, PassContext, Rounds, Sequential, function_pass, module_pass
 from tests.transform.programs import idle, raising, replacing
 

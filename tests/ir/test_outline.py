@@ -9,7 +9,7 @@ import pytest
 
 from passlab.devices import VirtualDevice, cuda
 from passlab.ir import Call, Constant, Function, If, TensorType, Tuple, TupleGetItem, Var, structural_equal
-from passlab.ir.outline import outline
+from passlab.ir.kernel_key import outline
 from passlab.op import make
 from passlab.text.parser import parse
 

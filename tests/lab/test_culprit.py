@@ -17,7 +17,7 @@ from passlab.errors import PassError, PasslabError, PassTypeError, RunError
 from passlab.instrument.statistics import count_module
 from passlab.ir.expr import Call
 from passlab.ir.walk import rewrite
-from passlab.lab import executors
+from passlab.lab.culprits import executors
 from passlab.testing import mlp, squeezenet
 
 NET = """

@@ -10,13 +10,13 @@ from passlab import lab, relay, transform
 from passlab.errors import RunError
 from passlab.evaluate import evaluator
 from passlab.infer import infer_module
-from passlab.instrument.trial import Trial
-from passlab.instrument.unpromised import derivative_disagreement
 from passlab.ir.expr import Call
 from passlab.ir.op import Op
 from passlab.ir.walk import rewrite
-from passlab.lab import executors
-from passlab.lab.kernel_search import kernel_disagreement, wrong_kernel
+from passlab.lab.culprits import executors
+from passlab.lab.culprits.kernel_search import kernel_disagreement, wrong_kernel
+from passlab.oracle.trial import Trial
+from passlab.oracle.unpromised import derivative_disagreement
 from passlab.testing.programs import generate
 
 NET = """

@@ -12,13 +12,13 @@ import pytest
 from passlab import lab, parse, relay, transform
 from passlab.cli import main
 from passlab.diffing.diff import count_operators
-from passlab.display.culprits import write_campaign
+from passlab.display.views.culprits import write_campaign
 from passlab.errors import PassError, PassTypeError
-from passlab.instrument.deadline import TimeUpError
 from passlab.ir.walk import rewrite
-from passlab.lab import fuzzing
-from passlab.lab.fuzzing import failure_signature
-from passlab.lab.mentions import mentions
+from passlab.lab.fuzzer import fuzzing
+from passlab.lab.fuzzer.constants_in_pass import mentions
+from passlab.lab.fuzzer.fuzzing import failure_signature
+from passlab.oracle.deadline import TimeUpError
 from passlab.transform import function_pass
 from tests.lab.guarded_passes import (
     RIGHT,

@@ -8,11 +8,11 @@ import pytest
 import passlab
 from passlab.errors import PasslabError
 from passlab.infer import infer_module
-from passlab.instrument.trial import Trial
 from passlab.ir.expr import Function, Var
 from passlab.ir.module import IRModule
-from passlab.lab import kernel_search
-from passlab.lab.kernel_search import wrong_kernel
+from passlab.lab.culprits import kernel_search
+from passlab.lab.culprits.kernel_search import wrong_kernel
+from passlab.oracle.trial import Trial
 from passlab.relay.op import list as list_operators
 from passlab.testing.programs.registry import templates
 

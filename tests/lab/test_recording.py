@@ -13,7 +13,7 @@ import passlab
 from passlab.errors import Diagnostic, DiagnosticError, PassError, PassTypeError
 from passlab.instrument import PassTimingInstrument, Recorder
 from passlab.ir import Function, IRModule
-from passlab.lab.recording import Recording, record
+from passlab.lab.recordings.recording import Recording, record
 from passlab.transform import PassContext, Sequential, get_pass, module_pass, register_pass, unregister_pass
 from tests.transform.programs import chain, idle, operators, raising, replacing
 

@@ -11,7 +11,7 @@ import passlab
 from passlab.errors import PassError, PasslabError
 from passlab.ir import Constant, Function, IRModule, TensorType, Var
 from passlab.ir.walk import post_order
-from passlab.lab.recording import Recording, record
+from passlab.lab.recordings.recording import Recording, record
 from tests.transform.programs import chain, idle, make, operators, raising, replacing
 
 TO_LOG = replacing("exp", "log", name="ToLog")

@@ -17,7 +17,7 @@ from passlab.ir import IRModule, structural_equal
 from passlab.ir.expr import Call, Constant, If
 from passlab.ir.op import Op
 from passlab.ir.walk import post_order, rewrite
-from passlab.lab.provenance import Origin
+from passlab.lab.recordings.provenance import Origin
 from passlab.testing import densenet, lstm, mlp, programs, resnet, squeezenet
 from passlab.transform import PassContext
 from passlab.transform.pipeline import as_pass

@@ -7,8 +7,8 @@ from passlab.instrument import Event
 from passlab.ir import Call, Function, IRModule
 from passlab.ir.op import Op
 from passlab.ir.walk import post_order, rewrite
-from passlab.lab.provenance import makers
-from passlab.lab.recording import record
+from passlab.lab.recordings.provenance import makers
+from passlab.lab.recordings.recording import record
 from passlab.transform import function_pass, module_pass, register_pass, unregister_pass
 from tests.transform.programs import chain, idle, make, replacing, sum_with_constant
 

@@ -24,8 +24,8 @@ from passlab.ir.expr import (
     Var,
 )
 from passlab.ir.walk import post_order
-from passlab.lab.reduction_search import size_of
-from passlab.lab.shared_effects import effects_in_several_scopes
+from passlab.lab.reducer.search import size_of
+from passlab.lab.reducer.shared_effects import effects_in_several_scopes
 from passlab.testing import lstm, programs, resnet
 from tests.lab.test_bisect import NET
 from tests.vm.traced import TREE

@@ -9,7 +9,7 @@ from passlab import relay
 from passlab.ir.expr import Constant
 from passlab.ir.released import Released
 from passlab.ir.walk import post_order
-from passlab.lab.recording import Recording, record
+from passlab.lab.recordings.recording import Recording, record
 
 RNG = np.random.default_rng(0)
 W, A, B = (RNG.random(shape, "float32") for shape in ((128, 256), (128, 1), (1, 256)))

@@ -11,7 +11,7 @@ import passlab
 from passlab import lab, relay
 from passlab.errors import PasslabError, PassTypeError, RunError
 from passlab.instrument import Validate
-from passlab.instrument.validation import contract_of
+from passlab.instrument.events import contract_of
 from passlab.ir import IRModule
 from passlab.ir.expr import Call
 from passlab.ir.op import Op

@@ -9,10 +9,10 @@ import pytest
 
 from passlab import IRModule, lab, parse, relay
 from passlab.infer import infer_module
-from passlab.instrument.draws import draws
 from passlab.instrument.statistics import count_module
 from passlab.ir.expr import Call
 from passlab.ir.walk import post_order
+from passlab.oracle.draws import draws
 from passlab.relay.dataflow_pattern import DFPatternCallback, is_op, wildcard
 from passlab.relay.dataflow_pattern import rewrite as rewrite_patterns
 from passlab.transform import function_pass, module_pass

@@ -61,7 +61,7 @@ def test_vm_completes_programs_options_breakpoints_and_arrays():
 
 
 def test_blame_completes_recordings_its_option_and_passes():
-    from passlab.lab.recording import record
+    from passlab.lab.recordings.recording import record
     from passlab.relay import parse
 
     net = parse("def @main(%x: Tensor[(2), float32]) { nn.relu(exp(%x)) }")

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from passlab.lab.exercise import Exercise
+from passlab.course import Exercise
 from tests.notebook.course_answers import ANSWERS
 
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"

@@ -12,8 +12,8 @@ from passlab.display.html import escape
 from passlab.errors import PassError
 from passlab.ir.expr import Call
 from passlab.ir.walk import rewrite
-from passlab.lab.bisection import Bisection
-from passlab.lab.reduction import Reduction
+from passlab.lab.culprits.bisection import Bisection
+from passlab.lab.reducer.reduction import Reduction
 from passlab.notebook.completion import candidates
 
 NET = """def @main(%x: Tensor[(1, 8), float32], %w: Tensor[(4, 8), float32]) {

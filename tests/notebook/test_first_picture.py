@@ -6,7 +6,7 @@ from collections import Counter
 
 import passlab
 from passlab.display import recording_view
-from passlab.display.recording import DIFF_NODES
+from passlab.display.views.recording import DIFF_NODES
 from passlab.instrument.statistics import count_module
 from passlab.notebook.explorer import PipelineWidget
 from passlab.testing import resnet

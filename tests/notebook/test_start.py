@@ -60,7 +60,7 @@ def test_a_recording_is_shown_without_what_runs_programs():
     code = f"import passlab\nshell.user_ns['net'] = passlab.parse('{PROGRAM}')\n"
     shown = "shell.display_formatter.format(shell.run_line_magic('passes', 'net FoldConstant, FuseOps'))\n"
     names = lines_of(SHELL + code + shown + NEW)[-1].split()
-    assert "passlab.lab.recording" in names
+    assert "passlab.lab.recordings.recording" in names
     assert "passlab.notebook.explorer" in names
     assert not [name for name in names if name.startswith(NOT_FOR_PASSES)]
 

@@ -15,7 +15,8 @@ from passlab.ir.expr import Call, Function, Tuple, TupleGetItem, Var, set_checke
 from passlab.ir.module import IRModule
 from passlab.ir.op import Op
 from passlab.ir.types import ANY, TensorType
-from passlab.op import chain, make
+from passlab.op import autodiff as chain
+from passlab.op import make
 from passlab.op.edge_cases import program, varies_dtype
 from passlab.passes.gradient.derivatives import gradient
 from tests.op.cases_gradient import MORE, REFUSED

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 
 import passlab
-from passlab.lab.recording import record
+from passlab.lab.recordings.recording import record
 from passlab.transform import PassContext, Sequential, get_pass
 from tests.transform.programs import chain, sum_with_constant
 

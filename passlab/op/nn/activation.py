@@ -13,7 +13,7 @@ from passlab.ir.op import Op, OpPattern, Precision, Relation, Reporter, Trait
 from passlab.ir.tuple_wrapper import TupleWrapper
 from passlab.ir.types import TensorType, TupleType, Type
 from passlab.op import layout_rules
-from passlab.op.chain import Gradient
+from passlab.op.autodiff import Gradient
 from passlab.op.declare import Python, operator
 from passlab.op.dtypes import Array, as_array, is_float
 from passlab.op.edge_cases import on_one

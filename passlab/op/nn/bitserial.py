@@ -13,7 +13,7 @@ import numpy as np
 from passlab.ir.attrs import Attrs
 from passlab.ir.op import OpPattern, Reporter
 from passlab.ir.types import ANY, Dim, TensorType, Type
-from passlab.op.chain import zero_gradient
+from passlab.op.autodiff import zero_gradient
 from passlab.op.declare import Python, operator
 from passlab.op.dtypes import Array, array_dtype, as_array
 from passlab.op.fields import attrs, boolean, dtype, integer, integers, text

@@ -15,7 +15,7 @@ from passlab.ir.attrs import Attrs
 from passlab.ir.expr import Expr
 from passlab.ir.op import OpCall
 from passlab.op.along_axis import reshape_to, to_layout
-from passlab.op.chain import Gradient, attrs_of, by_definition, dtype_of, sizes_of
+from passlab.op.autodiff import Gradient, attrs_of, by_definition, dtype_of, sizes_of
 from passlab.op.declare import call
 from passlab.op.layout_names import DATA_LAYOUTS
 from passlab.op.nn.windows import full_padding

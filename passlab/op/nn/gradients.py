@@ -13,7 +13,7 @@ from passlab.ir.expr import Expr, TupleGetItem
 from passlab.ir.op import OpCall
 from passlab.ir.types import Dim, TensorType
 from passlab.op.along_axis import matmul_along_axis, number, reshape_to, take_along
-from passlab.op.chain import attrs_of, by_definition, sizes_of, zeros_of
+from passlab.op.autodiff import attrs_of, by_definition, sizes_of, zeros_of
 from passlab.op.declare import call
 from passlab.op.elementwise import constant_like
 from passlab.op.relations import product

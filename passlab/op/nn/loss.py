@@ -12,7 +12,7 @@ from passlab.ir.expr import Constant, Expr
 from passlab.ir.op import Op, OpCall, OpPattern, Precision, Reporter
 from passlab.ir.types import TensorType, Type
 from passlab.op.along_axis import number
-from passlab.op.chain import Gradient, by_definition, dtype_of, sizes_of
+from passlab.op.autodiff import Gradient, by_definition, dtype_of, sizes_of
 from passlab.op.declare import Python, call, operator
 from passlab.op.dtypes import Array, is_float_name
 from passlab.op.fields import attrs, integer, text

@@ -15,7 +15,7 @@ from passlab.ir.op import Op, OpPattern, Reporter
 from passlab.ir.types import TensorType, Type
 from passlab.op import layout_rules
 from passlab.op.along_axis import to_layout
-from passlab.op.chain import by_definition
+from passlab.op.autodiff import by_definition
 from passlab.op.declare import Python, call, operator
 from passlab.op.dtypes import Array
 from passlab.op.fields import attrs, dtype, integer, text

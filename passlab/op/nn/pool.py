@@ -14,7 +14,7 @@ from passlab.ir.attrs import Attrs, Field
 from passlab.ir.op import Op, OpPattern, Precision, Relation, Reporter
 from passlab.ir.types import TensorType, Type
 from passlab.op import layout_rules
-from passlab.op.chain import Gradient
+from passlab.op.autodiff import Gradient
 from passlab.op.declare import Python, constant_list, operator
 from passlab.op.dtypes import Array, as_array
 from passlab.op.fields import attrs, boolean, integers, text

@@ -14,7 +14,7 @@ from passlab.ir.attrs import Attrs
 from passlab.ir.expr import Expr
 from passlab.ir.op import OpCall
 from passlab.op.along_axis import matmul_along_axis, number, reshape_to, take_along, to_layout
-from passlab.op.chain import Gradient, attrs_of, by_definition, dtype_of, infer_types, shape_of, sizes_of
+from passlab.op.autodiff import Gradient, attrs_of, by_definition, dtype_of, infer_types, shape_of, sizes_of
 from passlab.op.declare import call
 from passlab.op.dtypes import array_dtype
 from passlab.op.layout_names import DATA_LAYOUTS, layout_axes

@@ -8,7 +8,7 @@ from passlab.ir.attrs import Attrs
 from passlab.ir.expr import Expr, Tuple
 from passlab.ir.op import OpCall
 from passlab.op.along_axis import number, part, reshape_to, to_layout
-from passlab.op.chain import attrs_of, by_definition, dtype_of, shape_of, sizes_of
+from passlab.op.autodiff import attrs_of, by_definition, dtype_of, shape_of, sizes_of
 from passlab.op.declare import call
 from passlab.op.slice import FOREVER
 

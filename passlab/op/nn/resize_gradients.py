@@ -14,7 +14,7 @@ import numpy as np
 from passlab.ir.attrs import Attrs
 from passlab.ir.expr import Expr
 from passlab.op.along_axis import matmul_along_axis, number, reshape_to
-from passlab.op.chain import Gradient, by_definition, dtype_of, shape_of, sizes_of
+from passlab.op.autodiff import Gradient, by_definition, dtype_of, shape_of, sizes_of
 from passlab.op.declare import call
 from passlab.op.nn.resample import Scheme, resample
 

@@ -11,7 +11,7 @@ from passlab.ir.attrs import Attrs
 from passlab.ir.expr import Constant, Expr, Tuple
 from passlab.ir.op import OpCall
 from passlab.op.along_axis import indices, number, reshape_to
-from passlab.op.chain import by_definition, dtype_of, sizes_of
+from passlab.op.autodiff import by_definition, dtype_of, sizes_of
 from passlab.op.declare import call, field_of
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from passlab.ir.attrs import Attrs
 from passlab.ir.expr import Expr, Tuple
 from passlab.op.along_axis import indices, number, part, reshape_to, take_along, to_layout
-from passlab.op.chain import by_definition, dtype_of, infer_types, sizes_of
+from passlab.op.autodiff import by_definition, dtype_of, infer_types, sizes_of
 from passlab.op.declare import call
 from passlab.op.nn.windows import full_padding
 

@@ -15,7 +15,7 @@ from passlab.ir.op import OpPattern, Relation, Reporter
 from passlab.ir.types import TensorType, Type
 from passlab.op import layout_rules
 from passlab.op.along_axis import reshape_to
-from passlab.op.chain import by_definition, dtype_of, shape_of
+from passlab.op.autodiff import by_definition, dtype_of, shape_of
 from passlab.op.declare import Python, call
 from passlab.op.dtypes import Array, array_dtype, is_float_name, round_half_away
 from passlab.op.fields import attrs, dtype, integer, text

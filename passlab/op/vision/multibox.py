@@ -10,7 +10,7 @@ import numpy as np
 from passlab.ir.attrs import Attrs
 from passlab.ir.op import Reporter
 from passlab.ir.types import TensorType, TupleType, Type
-from passlab.op.chain import zero_gradient
+from passlab.op.autodiff import zero_gradient
 from passlab.op.declare import Python, operator
 from passlab.op.dtypes import Array
 from passlab.op.fields import attrs, boolean, number, numbers

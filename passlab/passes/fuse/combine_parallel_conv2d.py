@@ -28,7 +28,7 @@ from typing import Any
 from passlab.ir.expr import Call, Expr, Function
 from passlab.ir.module import IRModule
 from passlab.ir.op import OpCall
-from passlab.op.chain import dtype_of, shape_of
+from passlab.op.autodiff import dtype_of, shape_of
 from passlab.op.layout_names import parse_layout
 from passlab.passes.fuse.parallel import Combiner, combine_parallel, is_static, joined_along, slices
 from passlab.transform.base import FunctionPass

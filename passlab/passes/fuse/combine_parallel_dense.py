@@ -47,7 +47,7 @@ from passlab.ir.expr import Expr, Function, Tuple, TupleGetItem
 from passlab.ir.module import IRModule
 from passlab.ir.op import Op, OpCall, is_op_call
 from passlab.op import make
-from passlab.op.chain import dtype_of, shape_of
+from passlab.op.autodiff import dtype_of, shape_of
 from passlab.passes.fuse.parallel import Combiner, combine_parallel, is_static, joined_along, slices
 from passlab.transform.base import FunctionPass
 from passlab.transform.context import PassContext

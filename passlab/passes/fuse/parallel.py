@@ -17,7 +17,7 @@ from passlab.ir.op import Op, OpCall, OpPattern, is_call_of
 from passlab.ir.types import TensorType
 from passlab.ir.walk import CHILDREN, Scopes, may_rewrite, note_rewrite, post_order, rebuild, result_of
 from passlab.op import make
-from passlab.op.chain import shape_of
+from passlab.op.autodiff import shape_of
 
 Branch = list[OpCall]
 

@@ -33,9 +33,9 @@ from passlab.infer.type_env import TypeDependency, type_dependency_of
 from passlab.ir.equal import structural_equal, structural_hash
 from passlab.ir.expr import Call, Expr, Function, GlobalVar, Let, Var, set_checked_type
 from passlab.ir.kept_types import call_of_typed, let_of_typed, set_type
+from passlab.ir.kernel_key import FunctionOutline, outline
 from passlab.ir.module import IRModule
 from passlab.ir.op import Op, is_op_call
-from passlab.ir.outline import FunctionOutline, outline
 from passlab.ir.walk import (
     CHILDREN,
     LEAVES,

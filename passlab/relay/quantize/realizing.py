@@ -11,7 +11,7 @@ import numpy as np
 from passlab.ir.expr import Call, Constant, Expr, Tuple
 from passlab.ir.op import Op
 from passlab.op import make
-from passlab.op.chain import dtype_of
+from passlab.op.autodiff import dtype_of
 from passlab.op.fixed_point import FRACTION_BITS
 from passlab.op.qnn.scales import fixed_point
 from passlab.relay.quantize.annotating import SIMULATED

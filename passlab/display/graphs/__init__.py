@@ -1,0 +1,1 @@
+"""Programs as graphs: boxes and arrows, their layout, their drawing as SVG, large graphs on a sheet."""

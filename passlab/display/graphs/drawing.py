@@ -1,0 +1,142 @@
+"""A laid-out graph as SVG for pages without widgets: colours that read on white and on black, no text as markup."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from passlab.display.graphs.dataflow import Dataflow
+from passlab.display.graphs.layout import GraphLayout
+from passlab.display.html import Markup, join, tag
+from passlab.display.palette import HUES
+
+AMBER, BLUE, GREEN, MUTED, TEAL, VIOLET = (HUES[name] for name in ("amber", "blue", "green", "muted", "teal", "violet"))
+_FONT = "ui-monospace, SFMono-Regular, Menlo, Consolas, monospace"
+_INK = "#6a7280"
+_KINDS = {
+    "op": BLUE,
+    "call": TEAL,
+    "input": MUTED,
+    "constant": MUTED,
+    "function": TEAL,
+    "fused": VIOLET,
+    "branch": AMBER,
+}
+_CHANGES = {"added": GREEN, "changed": AMBER, "moved": BLUE}
+_MARKS = {"added": "+", "changed": "±", "moved": "~"}
+MARGIN = 12.0
+CHAR, LINE, PAD_X, PAD_Y = 6.7, 15.0, 11.0, 6.0
+
+
+class Caption(NamedTuple):
+    """The lines of a box, the first one its name, and its change in a diff ("" for none)."""
+
+    lines: tuple[str, ...]
+    change: str
+
+
+def box_size(lines: tuple[str, ...]) -> tuple[float, float]:
+    """Return width and height of a box with these lines, in points."""
+    return max(map(len, lines)) * CHAR + 2 * PAD_X, len(lines) * LINE + 2 * PAD_Y
+
+
+def draw(graph: Dataflow, captions: Sequence[Caption], at: GraphLayout) -> Markup:
+    """Return the graph as SVG."""
+    parts = [
+        *(_group(group.name, at.groups[group.number]) for group in graph.groups if group.number in at.groups),
+        *(_arrow(points) for points in at.arrows if len(points) >= 8),
+        *(
+            _box(box.kind, caption, at.boxes[box.number], box_size(caption.lines))
+            for box, caption in zip(graph.boxes, captions, strict=True)
+        ),
+    ]
+    width, height = at.width + 2 * MARGIN, at.height + 2 * MARGIN
+    return tag(
+        "svg",
+        *parts,
+        xmlns="http://www.w3.org/2000/svg",
+        width=width,
+        height=height,
+        viewBox=f"{-MARGIN:g} {-MARGIN:g} {width:.2f} {height:.2f}",
+        font_family=_FONT,
+        font_size=11,
+    )
+
+
+def _group(name: str, sides: tuple[float, float, float, float]) -> Markup:
+    x0, y0, x1, y1 = sides
+    frame = tag(
+        "rect",
+        x=x0,
+        y=y0,
+        width=x1 - x0,
+        height=y1 - y0,
+        rx=8,
+        fill="#8f5bd8",
+        fill_opacity=0.07,
+        stroke="#8f5bd8",
+        stroke_opacity=0.5,
+    )
+    return join([frame, tag("text", name, x=x0 + 8, y=y0 + 13, fill=VIOLET, font_size=10)])
+
+
+def _arrow(points: Sequence[float]) -> Markup:
+    pairs = [f"{points[i]:g},{points[i + 1]:g}" for i in range(0, len(points), 2)]
+    path = f"M{pairs[0]} C{' '.join(pairs[1:])}"
+    return join([tag("path", d=path, fill="none", stroke=_INK, stroke_opacity=0.8), _head(points)])
+
+
+def _head(points: Sequence[float]) -> Markup:
+    """The head of an arrow, pointing the way its last piece goes."""
+    x, y = points[-2:]
+    dx, dy = x - points[-4], y - points[-3]
+    if not (dx or dy):
+        dx, dy = x - points[-8], y - points[-7]
+    length = (dx * dx + dy * dy) ** 0.5 or 1.0
+    ux, uy = 6 * dx / length, 6 * dy / length
+    corners = [(x, y), (x - ux - uy / 2, y - uy + ux / 2), (x - ux + uy / 2, y - uy - ux / 2)]
+    return tag("polygon", points=" ".join(f"{a:.1f},{b:.1f}" for a, b in corners), fill=_INK)
+
+
+def _box(kind: str, caption: Caption, place: tuple[float, float], size: tuple[float, float]) -> Markup:
+    (x, y), (width, height) = place, size
+    colour = _KINDS.get(kind, MUTED)
+    edge = _CHANGES.get(caption.change, colour)
+    round_ = height / 2 if kind in ("input", "constant", "output") else 6
+    looks = (
+        {"fill_opacity": 0.14, "stroke_width": 1.6} if caption.change else {"fill_opacity": 0.06, "stroke_width": 1.0}
+    )
+    frame = tag(
+        "rect",
+        x=x - width / 2,
+        y=y - height / 2,
+        width=width,
+        height=height,
+        rx=min(round_, 12),
+        fill=edge,
+        stroke=edge,
+        stroke_opacity=0.9,
+        **looks,
+    )
+    top = y - height / 2 + 17
+    lines = [
+        tag(
+            "text",
+            line,
+            x=x,
+            y=top + 15 * row,
+            text_anchor="middle",
+            fill=colour if not row else _INK,
+            font_weight="600" if not row else None,
+        )
+        for row, line in enumerate(caption.lines)
+    ]
+    return tag("g", frame, *lines, *_badge(caption.change, x - width / 2, y - height / 2, edge))
+
+
+def _badge(change: str, x: float, y: float, colour: str) -> list[Markup]:
+    """The mark of a changed box, on its corner."""
+    if change not in _MARKS:
+        return []
+    disc = tag("rect", x=x - 6, y=y - 6, width=12, height=12, rx=6, fill=colour)
+    return [disc, tag("text", _MARKS[change], x=x, y=y + 4, text_anchor="middle", font_weight="700", fill="#ffffff")]

@@ -1,0 +1,98 @@
+"""A sheet as data for a browser, which packs, folds and unfolds it, and as one drawing for static HTML."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from passlab.display.graphs.dataflow import Arrow, Box, BoxGroup, Dataflow
+from passlab.display.graphs.drawing import Caption
+from passlab.display.graphs.layout import GraphLayout
+from passlab.display.graphs.repeats import GraphPiece, Item, Repeat, body_name, boxes_of
+from passlab.display.graphs.sheet import PlacedPiece, Sheet
+
+
+class SheetData:
+    """Items as nested data: a piece is `[layout, boxes, groups]`, a repeat has its bodies; each layout stands once.
+
+    A layout has its size, the places of its boxes (x, y, x, y, ...), its arrows (source or -1 for the entry, target,
+    label, points), the sides of its groups, and where values enter and leave (-1: nowhere).
+    """
+
+    def __init__(self, graph: Dataflow, placed: dict[GraphPiece, PlacedPiece]) -> None:
+        self.graph, self.placed = graph, placed
+        self._layouts: list[dict[str, Any]] = []
+        self._numbers: dict[str, int] = {}
+
+    def data(self, items: Sequence[Item]) -> dict[str, Any]:
+        """Return the items and the layouts."""
+        return {"items": self._items(items), "layouts": self._layouts}
+
+    def _items(self, items: Sequence[Item]) -> list[Any]:
+        rows: list[Any] = []
+        pending: list[tuple[Sequence[Item], list[Any]]] = [(items, rows)]
+        while pending:
+            body, body_rows = pending.pop()
+            for item in body:
+                if isinstance(item, GraphPiece):
+                    body_rows.append(self._piece(item))
+                    continue
+                bodies: list[list[Any]] = [[] for _ in item.bodies]
+                body_rows.append(self._repeat(item, bodies))
+                pending.extend(zip(item.bodies, bodies, strict=True))
+        return rows
+
+    def _repeat(self, item: Repeat, bodies: list[list[Any]]) -> dict[str, Any]:
+        """Return the data of a repeat; `bodies` is filled in by `_items`."""
+        return {
+            "name": body_name(self.graph, item.bodies[0]),
+            "similar": item.similar,
+            "size": len(boxes_of(item.bodies[0])),
+            "bodies": bodies,
+        }
+
+    def _piece(self, piece: GraphPiece) -> list[Any]:
+        placed = self.placed[piece]
+        layout = placed.layout
+        data = {
+            "size": [layout.width, layout.height],
+            "at": [value for place in layout.boxes[: len(piece.boxes)] for value in place],
+            "arrows": [
+                [source, target, label, points]
+                for (source, target, label), points in zip(placed.arrows, layout.arrows, strict=True)
+            ],
+            "groups": [list(layout.groups[group]) for group in placed.groups],
+            "entry": -1 if placed.entry is None else placed.entry,
+            "exit": -1 if placed.exit is None else placed.exit,
+        }
+        number = self._numbers.setdefault(repr(data), len(self._layouts))  # equal layouts have equal texts
+        if number == len(self._layouts):
+            self._layouts.append(data)
+        return [number, list(piece.boxes), placed.groups]
+
+
+def on_sheet(graph: Dataflow, captions: Sequence[Caption], sheet: Sheet) -> tuple[Dataflow, list[Caption], GraphLayout]:
+    """Return what a sheet shows as one graph with one layout: its boxes, folds as groups, and all arrows."""
+    drawn = Dataflow()
+    shown: list[Caption] = []
+    places: list[tuple[float, float]] = []
+    arrows: list[list[float]] = list(sheet.joints)
+    sides: dict[int, tuple[float, float, float, float]] = {}
+    for placed, x, y in sheet.pieces:
+        for number, (left, top) in zip(placed.piece.boxes, placed.layout.boxes, strict=False):
+            box = graph.boxes[number]
+            drawn.boxes.append(Box(len(drawn.boxes), box.kind, box.name, box.expr))
+            shown.append(captions[number])
+            places.append((left + x, top + y))
+        # Points are x, y, x, y, ...
+        arrows += [[v + (y if at % 2 else x) for at, v in enumerate(points)] for points in placed.layout.arrows]
+        for group in placed.groups:
+            x0, y0, x1, y1 = placed.layout.groups[group]
+            sides[len(drawn.groups)] = (x0 + x, y0 + y, x1 + x, y1 + y)
+            drawn.groups.append(BoxGroup(len(drawn.groups), graph.groups[group].kind, graph.groups[group].name, None))
+    for fold in sheet.folds:
+        name = f"{body_name(graph, fold.repeat.bodies[0])}: {len(fold.repeat.bodies)} times"
+        sides[len(drawn.groups)] = fold.sides
+        drawn.groups.append(BoxGroup(len(drawn.groups), "function", name, None))
+    drawn.arrows = [Arrow(0, 0) for _ in arrows]
+    return drawn, shown, GraphLayout(sheet.width, sheet.height, places, sides, arrows)

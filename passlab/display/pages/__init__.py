@@ -1,0 +1,1 @@
+"""Views as HTML files that need neither kernel nor network."""

@@ -1,0 +1,111 @@
+"""A view as one HTML file that needs neither kernel nor network: the widget, its data and a host for it.
+
+`write(recording_view(rec), "report.html")` makes a report.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from passlab.display.html import Markup, div, escape, join
+from passlab.display.pages.scripts import inline, style
+from passlab.display.parts import html_of
+from passlab.display.view import View
+from passlab.errors import Diagnostic, PasslabError
+
+# The static form of the view is painted first; the script replaces it when the widget is drawn.
+_HOST = """{
+const host = document.getElementById("host"), first = host.firstElementChild;
+if (!document.hidden) await new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
+const state = JSON.parse(document.getElementById("state").textContent);
+const heard = {};
+const model = {
+  get: (key) => state[key],
+  set: (key, value) => { state[key] = value; for (const run of heard["change:" + key] || []) run(); },
+  save_changes() {}, on: (name, run) => { (heard[name] ||= []).push(run); }, off() {},
+};
+await render({ model, el: host });
+first.remove();
+const here = document.activeElement === document.body && host.querySelector("[tabindex='0']");
+if (here) here.focus({ preventScroll: true, focusVisible: false }); // the page is the view: keys are meant for it
+}"""
+_PAGE = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
+<meta http-equiv="Content-Security-Policy"
+ content="default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:">
+<title>{title}</title><style>{style}
+html {{ color-scheme: light dark; background: light-dark(#fff, #101216); }} body {{ margin: 20px; }}
+.pl-first {{ max-height: calc(100vh - 48px); overflow: hidden; }}
+.pl-pipeline, .pl-stepper {{ height: calc(100vh - 48px); }}
+.passlab > .pl-graph {{ height: calc(100vh - 92px); }}
+.passlab > .pl-pane > .pl-scroll {{ max-height: calc(100vh - 132px); }}</style></head>
+<body><div id="host">{first}</div><noscript><style>.pl-first {{ max-height: none }}</style>{rest}</noscript>
+<script type="application/json" id="state">{state}</script>
+<script type="module">{script}{host}</script></body></html>
+"""
+
+
+# A browser that obeys this runs no script and fetches nothing, whatever the page holds.
+_STATIC = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; img-src data:">
+<title>{title}</title><style>
+:root {{ color-scheme: light dark }}
+body {{ margin: 2rem auto; max-width: 76rem; padding: 0 1rem; font: 14px/1.5 system-ui, sans-serif }}
+h1 {{ font-size: 1.5rem }} table {{ border-collapse: collapse }} @media print {{ body {{ margin: 0 }} }}
+</style></head>
+<body><h1>{title}</h1>
+{body}
+</body></html>
+"""
+Answers = Callable[[dict[str, Any]], dict[str, Any]]  # from the data of a view to the additional state of a page
+
+
+def document(view: View, answers: Answers | None = None, *more: Markup) -> str:
+    """Return a view as a page. `answers` adds data that a kernel would send on demand, such as graphs.
+
+    Before the script runs, the page shows the static form of the view up to its first fold. Where scripts are disabled,
+    it shows the whole static form, then `more`. Raises `PasslabError` for views without a widget.
+    """
+    if not view.script:
+        raise PasslabError(Diagnostic(f"a {type(view).__name__} is a table: write its html() or frame() instead"))
+    data = view.data()
+    state = json.dumps(
+        {
+            "data": data,
+            "selected": -1,
+            "nodes": [],
+            "graphs": {},
+            "at": data.get("at", 0),
+            **(answers(data) if answers else {}),
+        },
+        separators=(",", ":"),
+    )
+    code = inline(view.script)
+    parts = list(view.parts())
+    first = next((at for at, part in enumerate(parts) if at and not part.first), len(parts))
+    assert not re.search("<(?:/?script|!--)", code, re.IGNORECASE)  # these would end the script element early
+    return _PAGE.format(
+        title=escape(data["title"]),
+        style=style(),
+        state=state.replace("<", "\\u003c"),  # a name with `</script>` would end the element
+        script=code,
+        host=_HOST,
+        first=div("pl-first", html_of(parts[:first])),
+        rest=join([html_of(parts[first:]), *more]),
+    )
+
+
+def static_document(title: str, *body: Markup) -> str:
+    """Return static HTML as a page without any script."""
+    return _STATIC.format(title=escape(title), body=join(body, "\n"))
+
+
+def write(view: View, path: str | os.PathLike[str], answers: Answers | None = None) -> None:
+    """Write a view as a page. Raises `OSError`, and `PasslabError` for views without a widget."""
+    Path(path).write_text(document(view, answers), encoding="utf-8")

@@ -1,0 +1,80 @@
+"""The answers of the kernel that an exported page of a recording stores: its rewrites and its comparisons.
+
+A page has no kernel, so it stores as many answers as fit into a few hundred kilobytes: the rewrites pass by pass, and
+the differences between pairs of steps. Pairs with the input or the last step come first, because users open them most.
+The difference from a later step to an earlier one is the stored difference read backwards. The graphs come from
+`RecordingView.graphs`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from passlab.display.views.comparisons import comparison_view
+from passlab.display.views.recording import RecordingView
+from passlab.display.views.rewrites import parts_data, step_data
+from passlab.instrument.events import Event
+from passlab.lab.recordings.comparison import compare
+from passlab.lab.recordings.recording import Recording
+from passlab.lab.recordings.rewrites import rewrites_of
+
+PAGE, REWRITES, PAIRS = 2_400_000, 300_000, 500_000  # characters: of all data of a page, and at most of its parts
+OWN = "this recording"  # what an explorer calls its own recording where one is chosen
+
+
+def page_answers(view: RecordingView) -> Callable[[dict[str, Any]], dict[str, Any]]:
+    """Return a function from the data of a recording's view to the answers that its page stores."""
+
+    def answers(data: dict[str, Any]) -> dict[str, Any]:
+        graphs = view.graphs(data)
+        room = max(0, PAGE - len(json.dumps([data, graphs])))
+        rewrites = stored_rewrites(view.events, min(REWRITES, room // 3))
+        return {
+            "graphs": graphs,
+            "rewrites": rewrites,
+            "comparison": stored_comparison(view.recording, min(PAIRS, room // 2)),
+        }
+
+    return answers
+
+
+def stored_rewrites(events: list[Event], room: int = REWRITES) -> dict[str, Any]:
+    """Return the rewrites of passes by event: the steps, and what each did. Those beyond the room are left out."""
+    stored: dict[str, Any] = {}
+    for event in events:
+        if not event.rewrites or room <= 0:
+            continue
+        steps = rewrites_of(event)
+        rows, parts = [], []
+        for step in steps:
+            rows.append(step_data(step))
+            parts.append(parts_data(step))
+            room -= len(json.dumps([rows[-1], parts[-1]]))
+            if room <= 0:
+                break
+        if rows:
+            stored[event.id] = {"steps": rows, "parts": parts, "left": len(steps) - len(rows)}
+    return stored
+
+
+def stored_comparison(recording: Recording, room: int = PAIRS) -> dict[str, Any]:
+    """Return the comparison of a recording with itself, with as many pairs of different steps as there is room for."""
+    if len(recording.steps) < 2:
+        return {}
+    view = comparison_view(compare(recording, recording))
+    data = view.data(only_start=True)
+    for a, b in _pairs(len(recording.steps) - 1):
+        if room <= 0:
+            break
+        data["pairs"][f"{a}:{b}"] = pair = {**view.pair(a, b), "back": view.sentence(b, a)}
+        room -= len(json.dumps(pair))
+    return {**data, "other": OWN}
+
+
+def _pairs(last: int) -> Iterator[tuple[int, int]]:
+    """Yield the pairs of an earlier and a later step, the input and each one against the last before all others."""
+    first = [(0, last), *((step, last) for step in range(last - 1, 0, -1)), *((0, step) for step in range(1, last))]
+    yield from dict.fromkeys(first)  # each pair once
+    yield from ((a, b) for a in range(1, last) for b in range(a + 1, last))

@@ -1,0 +1,49 @@
+"""`write_html`: a recording as one HTML file that needs nothing else: no kernel and no network.
+
+The file is the explorer of a notebook with all its data. Without scripts, and in the static form,
+it shows the static form of `RecordingView`, with the last program below it. `html` escapes everything that a program
+names; this module only adds a page around it.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from passlab.display.html import Markup, tag
+from passlab.display.pages.page import document, static_document
+from passlab.display.pages.page_answers import page_answers
+from passlab.display.view import checked_view
+from passlab.display.views.module import module_view
+from passlab.display.views.recording import RecordingView
+from passlab.ir.gc_pause import building
+from passlab.lab.recordings.recording import Recording
+
+if TYPE_CHECKING:
+    import os
+
+
+def report_html(recording: Recording) -> str:
+    """Return a recording as a complete HTML document: what each pass did, the differences, the program at the end."""
+    title = f"Recording of {recording.name}" if recording.name else "Recording"
+    return static_document(title, RecordingView(recording).html(), *_at_the_end(recording))
+
+
+def _at_the_end(recording: Recording) -> tuple[Markup, Markup]:
+    """Return the program that a recording ended with, under its heading."""
+    last = "The program so far" if recording.error is not None else "The program at the end"
+    return tag("p", tag("strong", last)), module_view(recording.last).html()
+
+
+@building()
+def explorer_html(recording: Recording) -> str:
+    """Return a recording as the explorer of a notebook, in one document: every step, difference and program inside."""
+    view = RecordingView(recording)
+    return document(view, page_answers(view), *_at_the_end(recording))
+
+
+@checked_view(Recording, hint="passlab.record(mod, passes) returns one")
+def write_html(recording: Recording, path: str | os.PathLike[str], static: bool = False) -> None:
+    """Write a recording to an HTML file, in UTF-8; with `static` one without any script. Raises `OSError`."""
+    page = report_html(recording) if static else explorer_html(recording)
+    Path(path).write_text(page, encoding="utf-8")

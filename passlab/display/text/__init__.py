@@ -1,0 +1,1 @@
+"""Programs as lines of text: tokens, colours, words, and the alignment of two programs."""

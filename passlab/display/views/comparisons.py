@@ -1,0 +1,146 @@
+"""The view of two recordings side by side: aligned passes, where the programs diverge, any two programs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cached_property, partial
+from typing import Any
+
+from passlab.diffing.diff import diff
+from passlab.display.parts import Embedded, Fold, HtmlOnly, Part, Sentence
+from passlab.display.rows import Rows
+from passlab.display.text.listing import ProgramLines, listing
+from passlab.display.view import HasFrame, View, checked_view
+from passlab.display.views.diffs import DiffView, diff_view, sentence
+from passlab.display.views.recording import outcome
+from passlab.display.views.timing import milliseconds
+from passlab.errors import Diagnostic, PassError, visible
+from passlab.instrument.events import Event
+from passlab.instrument.statistics import count_module
+from passlab.ir.module import IRModule
+from passlab.lab.recordings.comparison import ComparedStep, Comparison
+from passlab.lab.recordings.recording import Recording
+from passlab.table import Table
+
+STATIC_DIFFS = 3  # that static HTML shows: the first divergence and those that follow
+PLAIN = ("step a", "step b", "pass", "outcome a", "outcome b", "program", "nodes a", "nodes b", "operators")
+
+
+class ComparisonView(View):
+    """Two recordings, step by step."""
+
+    kind = script = "comparison"
+
+    def __init__(self, comparison: Comparison) -> None:
+        self.comparison = comparison
+        self._listings: dict[int, ProgramLines] = {}
+        self._diffs: dict[tuple[int, int], DiffView] = {}
+
+    @cached_property
+    def title(self) -> str:
+        """Where they diverge, and what differs at the end."""
+        summary = self.comparison.summary()
+        return visible(summary[:1].upper() + summary[1:] + ".")
+
+    def parts(self) -> Iterable[Part]:
+        """Yield the sentence, the aligned passes, and the differences after the first steps that differ."""
+        yield Sentence(self.title)
+        columns = self.comparison.table()
+        kept = [columns.columns.index(name) for name in PLAIN]
+        yield Rows(Table(PLAIN, [tuple(row[at] for at in kept) for row in columns.rows]))
+        differing = [row for row in self.comparison.rows if not row.same]
+        for row in differing[:STATIC_DIFFS]:
+            yield HtmlOnly(Fold(f"after {row.name}", [Embedded(diff_view(row.diff()))]))
+
+    def source(self) -> HasFrame:
+        """Return one row per step."""
+        return self.comparison
+
+    # ------------------------------------------------------------ data
+    def pair(self, a: int, b: int) -> dict[str, Any]:
+        """Return the difference between the programs after two steps, one of either recording, as data.
+
+        Raises `PassError` where there is no such step.
+        """
+        old, new = _step(self.comparison.a, a).after, _step(self.comparison.b, b).after
+        view = self._diffs.get((id(old), id(new)))
+        if view is None:
+            view = DiffView(diff(old, new), partial(self._lines, old), partial(self._lines, new))
+            self._diffs[id(old), id(new)] = view
+        return view.data()
+
+    def sentence(self, a: int, b: int) -> str:
+        """Return the difference between the programs after two steps as a sentence."""
+        return sentence(diff(_step(self.comparison.a, a).after, _step(self.comparison.b, b).after))
+
+    def data(self, only_start: bool = False) -> dict[str, Any]:
+        """Return the data of the widget; with `only_start`, only the difference of the row that it opens with."""
+        rows = [self._row(row, at) for row, at in self._rows_with_steps()]
+        first = next((number for number, row in enumerate(rows) if not row["same"]), -1)
+        start = first if first >= 0 else len(rows) - 1
+        rows_shown = [rows[start]] if only_start else [row for row in rows if not row["same"]]
+        return {
+            "kind": self.kind,
+            "title": self.title,
+            "sides": [_side(self.comparison.a), _side(self.comparison.b)],
+            "rows": rows,
+            "first": first,
+            "start": start,
+            "pairs": {"{}:{}".format(*row["at"]): self.pair(*row["at"]) for row in rows_shown},
+        }
+
+    def _rows_with_steps(self) -> Iterable[tuple[ComparedStep, tuple[int, int]]]:
+        """Yield the rows with the number of the latest step of each side."""
+        a = b = 0
+        for row in self.comparison.rows:
+            a = a if row.a is None else int(row.a.id)
+            b = b if row.b is None else int(row.b.id)
+            yield row, (a, b)
+
+    def _row(self, row: ComparedStep, at: tuple[int, int]) -> dict[str, Any]:
+        return {
+            "at": list(at),
+            "name": visible(row.name),
+            "a": row.a is not None,
+            "b": row.b is not None,
+            "same": row.same,
+            "calls": sum(row.operators.values()),
+        }
+
+    def _lines(self, mod: IRModule) -> ProgramLines:
+        lines = self._listings.get(id(mod))
+        if lines is None:
+            lines = self._listings[id(mod)] = listing(mod)
+        return lines
+
+
+def _step(recording: Recording, number: int) -> Event:
+    if not 0 <= number < len(recording.steps):
+        raise PassError(Diagnostic(f"there is no step {number}", hint=f"the last is {len(recording.steps) - 1}"))
+    return recording.steps[number]
+
+
+def _side(recording: Recording) -> dict[str, Any]:
+    """The steps of one recording: names, outcomes, times and sizes."""
+    return {"name": visible(recording.name), "steps": [_step_data(step) for step in recording.steps]}
+
+
+def _step_data(step: Event) -> dict[str, Any]:
+    nodes, calls = count_module(step.after)
+    return {
+        "id": step.id,
+        "name": visible(step.text or step.name),
+        "outcome": outcome(step),
+        "role": step.role,
+        "error": "" if step.error is None else visible(str(step.error).strip().split("\n")[0]),
+        "ms": milliseconds(step.seconds),
+        "peak": step.peak_bytes,
+        "nodes": nodes,
+        "calls": sum(calls.values()),
+    }
+
+
+@checked_view(Comparison, hint="lab.compare(recording, other) returns one")
+def comparison_view(comparison: Comparison) -> ComparisonView:
+    """Return the view of a comparison of two recordings (`lab.compare`)."""
+    return ComparisonView(comparison)

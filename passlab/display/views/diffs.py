@@ -1,0 +1,214 @@
+"""The view of a difference between two programs: a sentence, operators counted, and the lines side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from copy import copy
+from functools import cached_property, partial
+from typing import Any
+
+from passlab.diffing.diff import Diff
+from passlab.display.code_lines import FOLD, WORD, CodeLine, Listing
+from passlab.display.nodes import line_numbers
+from passlab.display.parts import Gap, Part, Sentence
+from passlab.display.rows import Counts
+from passlab.display.text.alignment import CHANGED, MOVED, SAME, Row, align
+from passlab.display.text.listing import Line, LineTable, ProgramLines, lines_of, listing, marked_text, type_text
+from passlab.display.view import HasFrame, View, checked_view
+from passlab.table import Table
+
+CONTEXT = 3  # unchanged lines shown around what changed
+LEADING = 50  # lines shown before the first change of programs that are too long to be shown whole
+STATIC_LINES = 300  # lines of a diff that static HTML shows
+BRIEF_LINES = 40  # lines of a diff that a terminal shows
+Lines = Callable[[], ProgramLines]
+_LEGEND = {MOVED: "~ moved into or out of a function", "<": "< moved from here", ">": "> moved to here"}
+
+
+class DiffView(View):
+    """Two programs side by side."""
+
+    kind = script = "diff"
+    whole = "the diff is longer than a notebook should hold"
+    rest = ""  # with a text, only the first lines are shown as text, and it says how to print the others
+
+    def __init__(self, difference: Diff, before: Lines | None = None, after: Lines | None = None) -> None:
+        self.diff = difference
+        self._lines = (before or partial(listing, difference.before), after or partial(listing, difference.after))
+
+    @property
+    def title(self) -> str:
+        """What changed, as a sentence."""
+        return sentence(self.diff)
+
+    @cached_property
+    def _sides(self) -> tuple[ProgramLines, ProgramLines]:
+        before, after = (lines() for lines in self._lines)
+        return lines_with_changes(self.diff) if before.left_out or after.left_out else (before, after)
+
+    @property
+    def before(self) -> ProgramLines:
+        """The lines of the old program; of long ones those with the first changes."""
+        return self._sides[0]
+
+    @property
+    def after(self) -> ProgramLines:
+        """The lines of the new program, from the same place on."""
+        return self._sides[1]
+
+    @property
+    def is_excerpt(self) -> bool:
+        """Whether the programs are too long to be shown whole."""
+        return bool(self.before.left_out or self.after.left_out)
+
+    @cached_property
+    def rows(self) -> list[Row]:
+        """The lines of both programs, side by side."""
+        return align(self.diff, self.before, self.after)
+
+    @cached_property
+    def operators(self) -> list[tuple[str, int, int]]:
+        """The operators whose number of calls changed: name, calls before, calls after."""
+        return [(name, old, new) for name, (old, new) in self.diff.op_counts.items() if old != new]
+
+    def parts(self) -> Iterable[Part]:
+        yield Sentence(self.title)
+        yield from self.changes(BRIEF_LINES if self.rest else STATIC_LINES, self.rest)
+
+    def for_terminal(self) -> View:
+        """Return the view with the first `BRIEF_LINES` lines of the unified diff."""
+        view = copy(self)
+        view.rest = "print(DIFF.text()) prints all lines of a diff"
+        return view
+
+    def changes(self, most: int, rest: str = "") -> Iterable[Part]:
+        """Yield the changed numbers of calls, and the unified diff, `most` lines of it in HTML.
+
+        With a `rest` also text has no more lines; the `rest` says how to print the others.
+        """
+        if self.operators:
+            yield Gap()
+            yield Counts(self.operators)
+        lines = list(self.unified_lines())
+        if lines:
+            yield Gap()
+            yield Listing(lines, most, rest)
+        kinds = {kind for row in self.rows for kind in row.kinds}
+        legend = [words for kind, words in _LEGEND.items() if kind in kinds]
+        if legend:
+            yield Gap()
+            yield Sentence("   ".join(legend), "muted")
+
+    def unified_lines(self) -> Iterator[CodeLine]:
+        """Yield the lines of a unified diff, with long runs of unchanged lines folded."""
+        for hunk in hunks(self.rows):
+            if isinstance(hunk, int):
+                yield CodeLine(f"... {hunk:,} unchanged lines", kind=FOLD)
+            else:
+                yield from self._hunk_lines(hunk)
+
+    def _hunk_lines(self, hunk: Sequence[Row]) -> Iterator[CodeLine]:
+        later: list[CodeLine] = []
+        for row in hunk:
+            both = row.left_kind == row.right_kind
+            if not both or row.left_kind == CHANGED:
+                if row.left is not None:
+                    yield _unified_line(row, row.left_kind, self.before[row.left], 0)
+                if row.right is not None:
+                    later.append(_unified_line(row, row.right_kind, self.after[row.right], 1))
+                if not both:
+                    continue
+            yield from later
+            later = []
+            if row.left_kind != CHANGED and row.right is not None:
+                yield CodeLine(self.after[row.right].text, kind=row.right_kind)
+        yield from later
+
+    # ------------------------------------------------------------ data
+    def data(self) -> dict[str, Any]:
+        table = LineTable()
+        return {"kind": self.kind, "title": self.title, **self.data_with(table), **table.data()}
+
+    def data_with(self, table: LineTable, lines: bool = True) -> dict[str, Any]:
+        """Return the data of the widget, with the lines in a table that views can share.
+
+        Without `lines` the widget already has the lines of both programs.
+        """
+        data = {"operators": [list(item) for item in self.operators], **self.row_data()}
+        if lines:
+            data["before"] = [table.add(line) for line in self.before]
+            data["after"] = [table.add(line) for line in self.after]
+            data["nodes"] = [line_numbers(self.before), line_numbers(self.after)]
+        return data
+
+    def row_data(self) -> dict[str, Any]:
+        """Return the rows as data: two characters a row (line numbers follow from them), and the words that differ."""
+        words = {
+            str(number): [[x for span in side for x in span] for side in row.words] + ([1] if row.retyped else [])
+            for number, row in enumerate(self.rows)
+            if row.words is not None
+        }
+        return {"kinds": "".join([row.kinds for row in self.rows]), "words": words}
+
+    def source(self) -> HasFrame:
+        """Return one row per changed node: function, change, node, fields."""
+        rows = [
+            (f"@{f.name}", n.change.value, n.what, "; ".join(map(str, n.fields)))
+            for f in self.diff.changed
+            for n in f.changed_nodes
+        ]
+        return Table(("function", "change", "node", "fields"), rows)
+
+
+@checked_view(Diff, hint="passlab.diff(before, after) returns one")
+def diff_view(difference: Diff) -> DiffView:
+    """Return the view of a difference."""
+    return DiffView(difference)
+
+
+def lines_with_changes(difference: Diff) -> tuple[ProgramLines, ProgramLines]:
+    """Return the lines of two long programs, of each as many as are shown, from a little before the first change on."""
+    fates = [fate for function in difference.changed for fate in function.changed_nodes]
+    before, after = marked_text(difference.before), marked_text(difference.after)
+    first = min(
+        before.first_line_of({fate.before for fate in fates} - {None}),
+        after.first_line_of({fate.after for fate in fates} - {None}),
+    )
+    first = max(0, first - LEADING) if fates else 0
+    return lines_of(before, first), lines_of(after, first)
+
+
+def sentence(difference: Diff) -> str:
+    """Return a difference as a sentence."""
+    summary = difference.summary
+    return summary[:1].upper() + summary[1:] + "."
+
+
+def hunks(rows: Sequence[Row], context: int = CONTEXT) -> Iterator[list[Row] | int]:
+    """Yield groups of changed rows with context, and between them the number of rows left out."""
+    touched = [number for number, row in enumerate(rows) if row.kinds != SAME + SAME]
+    at = index = 0
+    while index < len(touched):
+        start = max(at, touched[index] - context)
+        stop = touched[index] + context + 1
+        while index < len(touched) and touched[index] <= stop + context + 1:  # folding one or two lines saves nothing
+            stop = touched[index] + context + 1
+            index += 1
+        start = at if start - at < 2 else start
+        stop = len(rows) if len(rows) - stop < 2 else stop
+        if start > at:
+            yield start - at
+        yield list(rows[start:stop])
+        at = stop
+    if touched and at < len(rows):
+        yield len(rows) - at
+
+
+def _unified_line(row: Row, kind: str, line: Line, side: int) -> CodeLine:
+    """A line of a row; `side` is 0 for the old one. A changed line appears as removed and as added."""
+    kind = "-+"[side] if kind == CHANGED else kind
+    text, words = line.text, row.words[side] if row.words is not None else ()
+    if row.retyped:
+        text = f"{line.text}  /* ty={type_text(line.type)} */"
+        words = (*words, (len(line.text) + 2, len(text)))
+    return CodeLine(text, [(start, end, WORD) for start, end in words], kind)

@@ -1,0 +1,319 @@
+"""The view of a program as a dataflow graph: a drawing in HTML and widgets, a list of boxes in text."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from functools import cached_property
+from math import ceil
+from typing import Any
+
+from passlab import limits
+from passlab.analysis.cost import call_cost
+from passlab.diffing.diff import Change, Diff, diff
+from passlab.display.graphs.dataflow import Box, Dataflow, dataflow, fold_chains, fold_groups, truncate
+from passlab.display.graphs.drawing import Caption, box_size, draw
+from passlab.display.graphs.families import family
+from passlab.display.graphs.layout import LayoutError, lay_out_all
+from passlab.display.graphs.repeats import GraphPiece, Item, structure
+from passlab.display.graphs.sheet import PlacedPiece, pack, parts_of, place
+from passlab.display.graphs.sheet_data import SheetData, on_sheet
+from passlab.display.html import Markup
+from passlab.display.nodes import number_of
+from passlab.display.parts import Drawing, Gap, Part, Sentence
+from passlab.display.text.listing import short_type, type_text
+from passlab.display.view import HasFrame, View, checked_view
+from passlab.errors import visible
+from passlab.ir.attrs import Attrs
+from passlab.ir.expr import Call, Constant, Expr, Function, Var
+from passlab.ir.gc_pause import building
+from passlab.ir.module import IRModule
+from passlab.ir.types import FuncType
+from passlab.ir.walk import post_order
+from passlab.table import Table
+
+WHOLE = 24  # boxes up to which a graph is laid out in one piece
+STEP = 20  # pixels by which the widths of boxes in large graphs grow
+MOST_INNER = 400  # operators of a fused function whose selection highlights its box
+STATIC_WINDOW = (1000.0, 520.0)  # pixels of the picture in static HTML
+FOLD_AT = 120  # boxes above which fused functions start folded
+WIDEST = 34  # characters of one line in a box
+
+
+class GraphView(View):
+    """A program as boxes and arrows. `changed` are nodes to mark, or a diff whose new side is this program."""
+
+    kind = script = "graph"
+    whole = "graph_view(function) shows one function"
+
+    def __init__(
+        self,
+        program: Any,
+        changed: Diff | Iterable[Expr] | dict[Expr, str] | None = None,
+        folded: bool | None = None,
+        overlays: Mapping[str, Mapping[Expr, float]] | None = None,
+        notes: Mapping[Expr, str] | None = None,
+    ) -> None:
+        self.overlays = overlays or {}
+        self.notes = notes or {}
+        self.program = program
+        self.folded = folded
+        self.is_folded = False
+        self.changes = changed if isinstance(changed, dict) else _changes_of(changed)
+
+    def with_folding(self, folded: bool) -> GraphView:
+        """Return the view with every fused function as one box, or with all of them open."""
+        return GraphView(self.program, self.changes, folded, self.overlays, self.notes)
+
+    @cached_property
+    def graph(self) -> Dataflow:
+        """The graph to draw: folded if it would be too large."""
+        graph = dataflow(self.program)
+        most = limits.current().graph_nodes
+        self.is_folded = self.folded if self.folded is not None else len(graph.boxes) > FOLD_AT
+        if self.is_folded:
+            graph = fold_groups(graph)
+        if len(graph.boxes) > most:
+            graph = fold_chains(graph)
+        return truncate(graph, most)
+
+    @cached_property
+    def captions(self) -> list[Caption]:
+        """What each box shows."""
+        lines = _brief_lines if self.is_large else _lines
+        return [
+            Caption((*lines(box), *self._note(box)), self.changes.get(box.expr, "") if box.expr is not None else "")
+            for box in self.graph.boxes
+        ]
+
+    def _note(self, box: Box) -> tuple[str, ...]:
+        """The note of a box, in small graphs only."""
+        note = "" if box.expr is None else self.notes.get(box.expr, "")
+        return (_cut(note),) if note and not self.is_large else ()
+
+    @cached_property
+    def sizes(self) -> list[tuple[float, float]]:
+        """Width and height of each box, widths rounded so that similar blocks are laid out once."""
+        sizes = [box_size(caption.lines) for caption in self.captions]
+        return [(ceil(width / STEP) * STEP, height) for width, height in sizes] if self.is_large else sizes
+
+    @property
+    def is_large(self) -> bool:
+        """Whether the graph is drawn as a sheet of blocks."""
+        return len(self.graph.boxes) > WHOLE
+
+    @cached_property
+    def items(self) -> list[Item]:
+        """The blocks of the graph in order, repeats as one item."""
+        return structure(self.graph, WHOLE)
+
+    @cached_property
+    def layouts(self) -> dict[GraphPiece, PlacedPiece]:
+        """The layout of each piece."""
+        return place(self.graph, self.items, self.sizes)
+
+    @property
+    def title(self) -> str:
+        """How large the graph is."""
+        graph = self.graph
+        folded = sum(box.count for box in graph.boxes) - len(graph.boxes)
+        notes = [f"{len(graph.boxes):,} {'box' if len(graph.boxes) == 1 else 'boxes'}"]
+        notes += [f"{len(graph.arrows):,} {'arrow' if len(graph.arrows) == 1 else 'arrows'}"]
+        notes += [f"{folded:,} more folded into them"] if folded else []
+        notes += [f"{graph.left_out:,} more left out"] if graph.left_out else []
+        return ", ".join(notes)
+
+    # ------------------------------------------------------------ forms
+    def parts(self) -> Iterable[Part]:
+        yield Sentence(f"Dataflow: {self.title}.", "muted")
+        yield Gap()
+        yield Drawing(self._draw, f"dataflow graph: {self.title}", self._words(), self.is_large)
+
+    def _draw(self) -> Markup:
+        return draw(*on_sheet(self.graph, self.captions, pack(self.items, self.layouts, STATIC_WINDOW)))
+
+    def _words(self) -> list[str]:
+        """A line for each box: its name, the names of the boxes that it reads, and its lines."""
+        graph = self.graph
+        names = _names(graph)
+        into: list[list[str]] = [[] for _ in graph.boxes]
+        for arrow in graph.arrows:
+            into[arrow.target].append(f"{names[arrow.source]}{arrow.label if arrow.label[:1] == '.' else ''}")
+        lines = []
+        for box, caption in zip(graph.boxes, self.captions, strict=True):
+            mark = {"added": "+ ", "changed": "* ", "moved": "~ "}.get(caption.change, "  ")
+            more = f"  [{', '.join(caption.lines[1:])}]" if len(caption.lines) > 1 else ""
+            sources = f" <- {', '.join(into[box.number])}" if into[box.number] else ""
+            lines.append(f"{mark}{names[box.number]}{sources}{more}")
+        return lines
+
+    @building()
+    def _tip(self, box: Box) -> str:
+        """Return the hover text of a box."""
+        note = self.notes.get(box.expr, "") if box.expr is not None else ""
+        return "\n".join(filter(None, (_about(box), note)))
+
+    def data(self) -> dict[str, Any]:
+        fused = any(group.kind == "fused" for group in self.graph.groups)
+        return {
+            "kind": self.kind,
+            "title": self.title,
+            "fused": fused,
+            "folded": self.is_folded,
+            "boxes": [
+                [
+                    *(*size, box.kind, caption.change, -1 if box.group is None else box.group),
+                    *(list(caption.lines), self._tip(box), _box_nodes(box), family(box)),
+                ]
+                for box, caption, size in zip(self.graph.boxes, self.captions, self.sizes, strict=True)
+            ],
+            "arrows": [[arrow.source, arrow.target, arrow.label] for arrow in self.graph.arrows],
+            "groups": [
+                [group.number, -1 if group.parent is None else group.parent, group.kind, group.name]
+                for group in self.graph.groups
+            ],
+            "values": {name: values for name, values in self._values() if any(v is not None for v in values)},
+            **SheetData(self.graph, self.layouts).data(self.items),
+        }
+
+    def _values(self) -> Iterator[tuple[str, list[float | None]]]:
+        """The numbers by which boxes can be coloured: the cost of calls, and the overlays."""
+        costs = [call_cost(box.expr) if isinstance(box.expr, Call) else None for box in self.graph.boxes]
+        yield "multiplications", [None if cost is None else cost.macs for cost in costs]
+        yield "output bytes", [None if cost is None else cost.bytes_written for cost in costs]
+        for name, overlay in self.overlays.items():
+            yield name, [None if box.expr is None else overlay.get(box.expr) for box in self.graph.boxes]
+
+    def dot(self) -> str:
+        """Return the graph as DOT with its labels, for other tools."""
+        import graphviz
+
+        digraph = graphviz.Digraph(node_attr={"shape": "box", "style": "rounded", "fontname": "Courier"})
+        names = _names(self.graph)
+        for box, caption in zip(self.graph.boxes, self.captions, strict=True):
+            colour = {"added": "#2d874b", "changed": "#a46a12", "moved": "#2577d4"}.get(caption.change)
+            label, tip = graphviz.escape("\n".join(caption.lines)), graphviz.escape(names[box.number])
+            digraph.node(f"n{box.number}", label, tooltip=tip, **({"color": colour} if colour else {}))
+        for arrow in self.graph.arrows:
+            digraph.edge(f"n{arrow.source}", f"n{arrow.target}", graphviz.escape(arrow.label))
+        text: str = digraph.source
+        return text
+
+    def source(self) -> HasFrame:
+        """Return one row per box."""
+        rows = [
+            (b.number, b.kind, b.name, b.count, f.change) for b, f in zip(self.graph.boxes, self.captions, strict=True)
+        ]
+        return Table(("box", "kind", "name", "nodes", "change"), rows)
+
+
+@checked_view(IRModule, Expr, hint="passlab.parse(text) returns a module")
+def graph_view(
+    program: Any,
+    changed: Diff | Iterable[Expr] | None = None,
+    *,
+    changed_from: Any = None,
+    folded: bool | None = None,
+    overlays: Mapping[str, Mapping[Expr, float]] | None = None,
+) -> GraphView:
+    """Return the view of a module, function or expression as a dataflow graph.
+
+    `changed` is a diff, or nodes, whose boxes are marked; `changed_from` an earlier program to compare with. `folded`
+    says whether each fused function is one box; without it that depends on the size of the graph. `overlays` are series
+    of numbers by node, by which boxes may be coloured: `{"milliseconds": {call: 0.3}}`.
+    """
+    if changed is None and changed_from is not None:
+        changed = diff(changed_from, program)
+    return GraphView(program, changed, folded, overlays)
+
+
+def lay_out_together(views: Iterable[GraphView]) -> None:
+    """Lay out the pieces of many graphs in one process; without Graphviz do nothing."""
+    parts = [part for view in views for part in parts_of(view.graph, view.items, view.sizes)]
+    with suppress(LayoutError):
+        lay_out_all(parts)
+
+
+def _changes_of(changed: Diff | Iterable[Expr] | None) -> dict[Expr, str]:
+    if changed is None:
+        return {}
+    if not isinstance(changed, Diff):
+        return dict.fromkeys(changed, "changed")
+    return {
+        node.after: node.change.value
+        for function in changed.changed
+        for node in function.changed_nodes
+        if node.after is not None and node.change is not Change.REMOVED
+    }
+
+
+# ---------------------------------------------------------------- what a box shows
+def _lines(box: Box) -> tuple[str, ...]:
+    name = f"{box.name} × {box.count}" if box.count > 1 and "·" not in box.name else box.name
+    lines = [_cut(name)]
+    weights = [_weight(weight) for weight in box.weights]
+    if len(weights) > 2:
+        weights = [weights[0], f"and {len(weights) - 1} more"]
+    lines += map(_cut, weights)
+    return (*lines, _cut(text)) if (text := _type_text(box)) else tuple(lines)
+
+
+def _brief_lines(box: Box) -> tuple[str, ...]:
+    """The name and the type (of a float32 tensor only the shape): the lines of a box in a large graph."""
+    name, text = _lines(box)[0], _type_text(box)
+    text = text.removesuffix(" float32") if text.startswith("(") else text
+    return (name, _cut(text)) if text else (name,)
+
+
+def _type_text(box: Box) -> str:
+    """The type of a box's value, "" where it is unknown or where several operators share the box."""
+    type_ = None if box.expr is None or (box.count > 1 and box.kind != "fused") else box.expr.checked_type_
+    if box.kind == "fused" and isinstance(type_, FuncType):
+        type_ = type_.ret_type  # of the result, as for the last of its operators
+    return "" if type_ is None else short_type(type_)
+
+
+def _box_nodes(box: Box) -> list[int]:
+    """The numbers of the nodes of a box, its own first; for a fused function, all its operators."""
+    if box.expr is None or box.kind == "output":
+        return []
+    inner = [n for n in post_order(box.expr) if isinstance(n, Call)] if isinstance(box.expr, Function) else []
+    return [number_of(node) for node in (box.expr, *box.weights, *inner[:MOST_INNER])]
+
+
+def _weight(node: Expr) -> str:
+    if isinstance(node, Var):
+        return f"%{visible(node.name_hint)}"
+    assert isinstance(node, Constant)
+    return visible(str(node.data)) if not node.data.ndim else f"constant {short_type(node.tensor_type)}"
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= WIDEST else f"{text[: WIDEST - 1]}…"
+
+
+def _about(box: Box) -> str:
+    """The details of a selected box, which do not fit into it."""
+    expr = box.expr
+    parts = [box.name] if box.count == 1 else [f"{box.count} operators: {box.name}"]
+    if isinstance(expr, (Call, Function)) and isinstance(expr.attrs, Attrs):
+        parts += [
+            f"{visible(str(key))} = {visible(str(value))}" for key, value in expr.attrs.items() if value is not None
+        ]
+    parts += [f"takes {_weight(weight)}: {type_text(weight.checked_type_)}" for weight in box.weights]
+    if expr is not None:
+        parts += [f"type {type_text(expr.checked_type_)}"] if expr.checked_type_ is not None else []
+        parts += [f"at {visible(str(expr.span))}"] if expr.span is not None else []
+    return "\n".join(parts)
+
+
+def _names(graph: Dataflow) -> list[str]:
+    """A unique name for each box, with a number if several boxes have the same name."""
+    counts = Counter(box.name for box in graph.boxes)
+    taken: Counter[str] = Counter()
+    names = []
+    for box in graph.boxes:
+        taken[box.name] += 1
+        names.append(box.name if counts[box.name] == 1 else f"{box.name}#{taken[box.name]}")
+    return names

@@ -1,0 +1,327 @@
+"""The view of a recording: every pass with its outcome, its time, its changes, and the program after it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from functools import cached_property, partial
+from typing import Any
+
+from passlab.display.nodes import Links, line_numbers
+from passlab.display.palette import OUTCOMES
+from passlab.display.parts import Fold, Gap, HtmlOnly, Part, Sentence
+from passlab.display.rows import OutlineEntry, StepOutline
+from passlab.display.text.listing import LineTable, ProgramLines, listing
+from passlab.display.view import HasFrame, View, checked_view
+from passlab.display.views.blame import LineOrigins
+from passlab.display.views.diffs import DiffView, sentence
+from passlab.display.views.failures import failure_view
+from passlab.display.views.graph import GraphView, graph_view, lay_out_together
+from passlab.display.views.module import is_untyped
+from passlab.display.views.timing import milliseconds, time_bars
+from passlab.errors import counted, visible
+from passlab.instrument.events import Event
+from passlab.instrument.statistics import count_module, shown_change
+from passlab.ir.expr import Expr
+from passlab.ir.module import IRModule
+from passlab.lab.recordings.recording import Recording
+
+STATIC_NODES = 1500  # nodes of the programs whose diffs static HTML shows, folded
+PAGE_BOXES = 4000  # of the graphs that a page holds
+STATIC_LINES = 60  # lines of each
+ONLY_TYPES = "only types were inferred"  # what `Diff.summary` says of passes such as InferType
+DIFF_NODES = 8000  # nodes of all changed programs up to which the static form beside a widget describes each diff
+LARGE = 2500  # nodes of all programs together above which a widget starts with one step and asks for the rest
+HUGE = 100_000  # above which it asks for each step that is looked at, and describes passes by numbers of operators
+
+
+class RecordingView(View):
+    """A recorded pipeline, pass by pass."""
+
+    kind = script = "pipeline"
+    whole = "Recording.frame() has a row for each"
+
+    def __init__(self, recording: Recording, brief: bool = False) -> None:
+        self.recording = recording
+        self.brief = brief  # describes most passes by numbers of operators, which needs no diff
+        self._listings: dict[int, ProgramLines] = {}
+        self._diffs: dict[tuple[int, int], DiffView] = {}
+        self._followed: dict[Expr, dict[str, list[Expr]]] = {}
+
+    # ------------------------------------------------------------ parts
+    @cached_property
+    def events(self) -> list[Event]:
+        """All events, the input first."""
+        return self.recording.events
+
+    @cached_property
+    def title(self) -> str:
+        """How many passes ran, changed the program, were skipped and failed."""
+        summary = self.recording.summary()
+        return f"{self.recording.name}: {summary}" if self.recording.name else summary
+
+    def lines(self, mod: IRModule) -> ProgramLines:
+        """The lines of one of the recorded modules."""
+        lines = self._listings.get(id(mod))
+        if lines is None:
+            lines = self._listings[id(mod)] = listing(mod)
+        return lines
+
+    def diff(self, event: Event) -> DiffView | None:
+        """The view of what a pass changed, None when it changed nothing."""
+        if not event.changed:
+            return None
+        key = (id(event.before), id(event.after))
+        view = self._diffs.get(key)
+        if view is None:
+            lines = partial(self.lines, event.before), partial(self.lines, event.after)
+            view = self._diffs[key] = DiffView(event.diff(), *lines)
+        return view
+
+    def description(self, event: Event) -> str:
+        """The effect of a pass, in a sentence."""
+        if event.status == "failed":
+            first = str(event.error).strip().split("\n")[0].removeprefix("error: ")
+            return f"{type(event.error).__name__}: {first}"
+        if event.status == "skipped":
+            return f"Skipped: {event.reason}."
+        if event.status == "input":
+            nodes, calls = count_module(event.after)
+            return f"{sum(calls.values()):,} operators, {nodes:,} nodes."
+        if self.is_brief and event.changed and event is not self.events[self.start]:
+            return in_numbers(event)
+        view = self.diff(event)
+        return "Nothing changed." if view is None else sentence(view.diff)
+
+    @property
+    def is_brief(self) -> bool:
+        """Whether most passes are described by numbers of operators."""
+        return self.brief or self.is_huge
+
+    def twin(self) -> RecordingView:
+        """Return the static form beside the widget: a brief one for a large recording."""
+        changed = sum(count_module(event.after)[0] for event in self.recording.steps if event.changed)
+        if changed <= DIFF_NODES:
+            return self
+        brief = RecordingView(self.recording, brief=True)
+        brief._listings, brief._diffs = self._listings, self._diffs
+        return brief
+
+    # ------------------------------------------------------------ forms
+    def parts(self) -> Iterable[Part]:
+        yield Sentence(f"Recording: {self.title}.", "muted")
+        yield Gap()
+        yield StepOutline(self._entries(), ("ms",), noted="what it did", below=True)
+        for event in self._shown_diffs():
+            difference = self.diff(event)
+            assert difference is not None
+            yield HtmlOnly(Fold(f"{event.id} {event.text or event.name}", difference.changes(STATIC_LINES)))
+
+    def _entries(self) -> Iterator[OutlineEntry]:
+        times = time_bars([event.seconds for event in self.recording.steps])
+        for event, time in zip(self.recording.steps, times, strict=True):
+            mark = OUTCOMES[outcome(event)]
+            note = self.description(event) if mark[2] != "unchanged" else ""
+            cells = ("" if event.status in ("input", "skipped") else time,)
+            yield OutlineEntry(event.text or event.name, event.id, mark, note=note, cells=cells)
+
+    def _shown_diffs(self) -> Iterator[Event]:
+        """Yield the steps whose diff static HTML shows: the first ones, as far as there is room."""
+        room = STATIC_NODES
+        for event in self.recording.steps:
+            if event.changed and room > 0 and (not self.is_brief or event is self.events[self.start]):
+                room -= count_module(event.after)[0]
+                yield event
+
+    @cached_property
+    def start(self) -> int:
+        """The number of the event to show first: the one that failed, else the first that changed more than types."""
+        failed = next((at for at, event in enumerate(self.events) if event.status == "failed"), None)
+        if failed is not None:
+            return failed
+        changed = [at for at, event in enumerate(self.events) if event.changed]
+        return next((at for at in changed if not self._only_types(self.events[at])), changed[0] if changed else 0)
+
+    def _only_types(self, event: Event) -> bool:
+        view = self.diff(event)
+        return view is not None and view.diff.summary == ONLY_TYPES
+
+    @property
+    def is_large(self) -> bool:
+        """Whether printing the programs of all events would delay the first picture."""
+        return self._nodes > LARGE
+
+    @property
+    def is_huge(self) -> bool:
+        """Whether printing them all for a widget would take too long."""
+        return self._nodes > HUGE
+
+    @cached_property
+    def _nodes(self) -> int:
+        modules = {id(mod): mod for event in self.events for mod in (event.before, event.after)}
+        return sum(count_module(mod)[0] for mod in modules.values())
+
+    def data(self, only_start: bool = False, also: Collection[int] = ()) -> dict[str, Any]:
+        """Return the data of the widget; with `only_start`, only those of the first step and of `also`."""
+        sent = {self.start, *also} if only_start else set(range(len(self.events)))
+        pages = _Pages(self, sent)
+        steps = [pages.step(at, event, self._step(event, at in sent)) for at, event in enumerate(self.events)]
+        return {
+            "kind": self.kind,
+            "title": self.title,
+            "start": self.start,
+            "partial": only_start,
+            "by_step": self.is_huge,
+            "steps": steps,
+            "modules": pages.modules,
+            "blame": None if only_start else self._blame(pages.printed, pages.table),
+            "nodes": [
+                [] if lines is None else line_numbers(self.lines(mod))
+                for mod, lines in zip(pages.printed, pages.modules, strict=True)
+            ],
+            "links": [] if only_start else self._links(pages),
+            "diffs": pages.diffs,
+            **pages.table.data(),
+        }
+
+    def _blame(self, programs: list[IRModule], table: LineTable) -> dict[str, Any]:
+        """The origins of the lines of each program: see `blame.LineOrigins`."""
+        origins = LineOrigins(self.recording, table)
+        numbers = [origins.numbers(self.lines(mod)) for mod in programs]
+        return origins.data(programs=numbers)
+
+    def _links(self, pages: _Pages) -> list[int]:
+        """The links from nodes to those that they replaced: see `nodes.Links`."""
+        links = Links(self.recording)
+        for mod in pages.printed:
+            links.add_program(self.lines(mod))
+        for at, event in enumerate(self.events):
+            view = self.diff(event)
+            if view is not None:
+                links.add_diff(view.before, view.after, view.rows, at)
+        return links.data(lambda rule: pages.table.text(visible(rule)))
+
+    def _step(self, event: Event, whole: bool) -> dict[str, Any]:
+        """The row of an event; with `whole`, it includes the description, which needs a diff."""
+        nodes, calls = count_module(event.after)
+        failure = {} if event.error is None else {"failure": failure_view(event).data()}
+        return {
+            **failure,
+            "untyped": is_untyped(event.after),
+            "id": event.id,
+            "depth": event.depth,
+            "name": event.text or event.name,
+            "outcome": outcome(event),
+            "ms": milliseconds(event.seconds),
+            "sentence": self.description(event) if whole else "",
+            "role": event.role,
+            "level": event.opt_level,
+            "error": "" if event.error is None else str(event.error),
+            "log": list(event.log[:200]),
+            "operators": changed_operators(event),
+            "nodes": nodes,
+            "calls": sum(calls.values()),
+            "rewrites": len(event.rewrites),
+            "peak": event.peak_bytes,
+        }
+
+    def graph(self, event: Event) -> GraphView:
+        """Return the graph of the program after a pass, with its changes marked; overlays follow their nodes."""
+        changes = self.diff(event)
+        overlays = {
+            name: {became: number for node, number in numbers.items() for became in self._became(node, event)}
+            for name, numbers in self.recording.overlays.items()
+        }
+        return graph_view(event.after, None if changes is None else changes.diff, overlays=overlays)
+
+    def _became(self, node: Expr, event: Event) -> list[Expr]:
+        """The nodes that a node became in the program after a step (for a nested event, after its step)."""
+        followed = self._followed.get(node)
+        if followed is None:
+            pairs = self.recording.follow(node)
+            followed = self._followed[node] = {step.id: nodes for step, nodes in pairs}
+        return followed.get(event.id.partition(".")[0], [])
+
+    def graphs(self, data: dict[str, Any]) -> dict[str, Any]:
+        """Return the drawn graphs of all steps, for a page without a kernel; `data` is that of the widget.
+
+        Equal graphs are drawn once, and all are laid out together. Graphs beyond `PAGE_BOXES` boxes are left out.
+        """
+        views: dict[str, GraphView] = {}
+        room = PAGE_BOXES
+        for row, event in zip(data["steps"], self.events, strict=True):
+            key = f"{row.get('diff', '')}:{row['after']}"
+            if key not in views and room > 0:
+                views[key] = self.graph(event)
+                room -= len(views[key].graph.boxes)
+        lay_out_together(views.values())
+        return {key: view.data() for key, view in views.items()}
+
+    def source(self) -> HasFrame:
+        """Return one row per pass."""
+        return self.recording
+
+
+class _Pages:
+    """The programs and diffs of a recording as data: each different one once, None for steps that are left out."""
+
+    def __init__(self, view: RecordingView, steps: set[int]) -> None:
+        self.view, self.steps = view, steps
+        self.table = LineTable()
+        self.printed: list[IRModule] = []
+        self.modules: list[list[int] | None] = []
+        self.diffs: list[dict[str, Any] | None] = []
+        self._module_of: dict[int, int] = {}
+        self._diff_of: dict[tuple[int, int], int] = {}
+
+    def step(self, at: int, event: Event, row: dict[str, Any]) -> dict[str, Any]:
+        """Return the row of an event with the numbers of its programs and its diff."""
+        included = at in self.steps
+        row["before"], row["after"] = self._module(event.before, included), self._module(event.after, included)
+        row["left_out"] = self.view.lines(event.after).left_out if included else 0
+        if event.changed:
+            key = (row["before"], row["after"])
+            number = self._diff_of.setdefault(key, len(self.diffs))
+            if number == len(self.diffs):
+                self.diffs.append(None)
+            if included and self.diffs[number] is None:
+                difference = self.view.diff(event)
+                assert difference is not None
+                self.diffs[number] = difference.data_with(self.table, lines=difference.is_excerpt)
+            row["diff"] = number
+        return row
+
+    def _module(self, mod: IRModule, included: bool) -> int:
+        number = self._module_of.setdefault(id(mod), len(self.modules))
+        if number == len(self.modules):
+            self.modules.append(None)
+            self.printed.append(mod)
+        if included and self.modules[number] is None:
+            self.modules[number] = [self.table.add(line) for line in self.view.lines(mod)]
+        return number
+
+
+@checked_view(Recording, hint="passlab.record(mod, passes) returns one")
+def recording_view(recording: Recording) -> RecordingView:
+    """Return the view of a recording."""
+    return RecordingView(recording)
+
+
+def in_numbers(event: Event) -> str:
+    """Return the changes of a pass as numbers of operators: `16 rewrites: -2 nn.bias_add +2 add.`"""
+    (_, before), (_, after) = count_module(event.before), count_module(event.after)
+    change = shown_change(before, after) or "the same operators as before"
+    return f"{counted(len(event.rewrites), 'rewrite')}: {change}." if event.rewrites else f"Changed: {change}."
+
+
+def changed_operators(event: Event) -> list[str]:
+    """Return the operators that are called more or less often after a pass than before it."""
+    _, before = count_module(event.before)
+    _, after = count_module(event.after)
+    return sorted(name for name in {*before, *after} if before[name] != after[name]) if event.changed else []
+
+
+def outcome(event: Event) -> str:
+    """Return one of the names of `palette.OUTCOMES`."""
+    if event.status == "ran":
+        return "changed" if event.changed else "unchanged"
+    return event.status

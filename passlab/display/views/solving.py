@@ -1,0 +1,87 @@
+"""The view of a watched analysis: the program with the state of each line, before and after each decision."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cached_property
+from typing import Any
+
+from passlab.display.nodes import NO_NODE, line_node, number_of
+from passlab.display.parts import Code, Fold, Part, Sentence
+from passlab.display.rows import Rows
+from passlab.display.view import HasFrame, View, checked_view
+from passlab.display.views.module import ModuleView
+from passlab.errors import visible
+from passlab.ir.expr import Expr
+from passlab.lab.solving import Solving
+
+STATIC_LINES = 400
+
+
+class SolvingView(View):
+    """An analysis: its decisions, and the states of the program's lines before and after each."""
+
+    kind = script = "solving"
+
+    def __init__(self, run: Solving) -> None:
+        self.run = run
+        self.module = ModuleView(run.mod)
+
+    @property
+    def title(self) -> str:
+        """Which analysis it is, and how many decisions it took."""
+        summary = self.run.summary()
+        return visible(summary[:1].upper() + summary[1:])
+
+    @cached_property
+    def nodes(self) -> list[Expr | None]:
+        """The node of each line that has a state, else None."""
+        states = self.run.state(len(self.run.steps))
+        return [node if node in states else None for node in map(line_node, self.module.lines)]
+
+    def parts(self) -> Iterable[Part]:
+        """Yield the sentence, the decisions, and the program with the final state of each line."""
+        yield Sentence(self.title)
+        yield Rows(self.run.table())
+        yield Fold("in the end", [Code(self._program(len(self.run.steps)))], opened=True)
+
+    def source(self) -> HasFrame:
+        """Return one row per decision."""
+        return self.run
+
+    def _program(self, number: int) -> str:
+        state = self.run.state(number)
+        pairs = list(zip(self.module.lines, self.nodes, strict=True))[:STATIC_LINES]
+        return "\n".join(
+            line.text if node is None or not state.get(node) else f"{line.text}  // {state[node]}"
+            for line, node in pairs
+        )
+
+    def data(self) -> dict[str, Any]:
+        program = self.module.data()
+        shown = self.nodes[: len(program["rows"])]
+        lines = [line_node(line) for line in self.module.lines[: len(shown)]]
+        line_of = {node: at for at, node in enumerate(shown) if node is not None}
+        return {
+            **program,
+            "kind": self.kind,
+            "title": self.title,
+            "nodes": [NO_NODE if node is None else number_of(self.run.original(node)) for node in lines],
+            "start": [visible(self.run.start.get(node, "")) if node is not None else None for node in shown],
+            "steps": [
+                {
+                    "sentence": visible(step.said),
+                    "phase": visible(step.phase),
+                    "node": number_of(self.run.original(step.node)),
+                    "line": line_of.get(step.node, -1),
+                    "changed": [[line_of[n], visible(text)] for n, text in step.changed.items() if n in line_of],
+                }
+                for step in self.run.steps
+            ],
+        }
+
+
+@checked_view(Solving, hint='lab.watch_solver(mod, "types") returns one')
+def solving_view(run: Solving) -> SolvingView:
+    """Return the view of a watched analysis (`lab.watch_solver`)."""
+    return SolvingView(run)

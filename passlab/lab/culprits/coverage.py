@@ -1,0 +1,95 @@
+"""`Coverage`: which steps a search compared, on which inputs, and which it did not, with the reasons."""
+
+from __future__ import annotations
+
+from passlab.errors import counted
+from passlab.instrument.events import Event
+from passlab.oracle.trial import GIVEN, Trial
+from passlab.oracle.validation import Check
+from passlab.oracle.watched import has_sides
+from passlab.table import Table
+from passlab.transform.sequential import Sequential
+
+
+class Coverage:
+    """The steps that were compared, on which kinds of inputs, and those that were not, with the reason."""
+
+    def __init__(self) -> None:
+        self.checks: list[tuple[Event, Check]] = []
+        self.skipped: list[tuple[Event, str]] = []
+        self.trial: Trial | None = None
+        self.notes: list[str] = []  # further omissions, as text
+
+    def add(self, event: Event, check: Check) -> None:
+        """Note the check of a step."""
+        self.checks.append((event, check))
+
+    def skip(self, event: Event) -> None:
+        """Note a step that was not compared; a pipeline inside another is compared by its passes."""
+        if event.status in ("skipped", "failed") and not isinstance(event.pass_, Sequential):
+            why = f"skipped: {event.reason}" if event.status == "skipped" else "it failed"
+            self.skipped.append((event, why))
+
+    @property
+    def comparisons(self) -> list[tuple[Event, Check]]:
+        """The steps whose programs were run, with their checks."""
+        return [(event, check) for event, check in self.checks if check.compared or check.outcome == "broken"]
+
+    @property
+    def kinds(self) -> list[str]:
+        """The kinds of inputs on which some step was compared."""
+        kinds = dict.fromkeys(kind for _, check in self.checks for kind in (*check.compared, check.inputs) if kind)
+        return list(kinds)
+
+    def left_out(self) -> list[str]:
+        """Return what was not examined and why, one line for each omission."""
+        lines = [f"step {event.id}, {event.name}, did not run ({why})" for event, why in self.skipped]
+        reasons: dict[str, list[str]] = {}
+        for event, check in self.checks:
+            if check.outcome in ("not checked", "not promised") and not check.compared and check.finding is None:
+                lines.append(f"step {event.id}, {event.name}, was not compared ({check.why or check.left_out[0]})")
+            else:
+                for reason in check.left_out:
+                    reasons.setdefault(reason, []).append(event.id)
+        lines += [f"{reason} (step {', '.join(steps)})" for reason, steps in reasons.items()]
+        missing = self.trial.missing() if self.trial is not None else set()
+        sides = sum(has_sides(node) for node, _ in missing)
+        if branches := len(missing) - sides:
+            lines.append(f"{branches:,} branch{'' if branches == 1 else 'es'} of the program never ran")
+        if sides:
+            lines.append(
+                f"{counted(sides, 'side')} of comparisons and clips {'was' if sides == 1 else 'were'} never met"
+            )
+        return [*lines, *self.notes]
+
+    def text(self, full: bool = True) -> str:
+        """Return what was compared and, with `full`, what was not, in a sentence."""
+        changed = [check for _, check in self.checks if check.outcome != "unchanged"]
+        if not changed and not self.skipped:
+            return "none changed it"
+        kinds = self.kinds
+        on = "the inputs given" if kinds == [GIVEN] else f"inputs of {counted(len(kinds), 'kind')}"
+        steps = len(self.comparisons)
+        parts = [
+            f"{steps} of {counted(len(changed), 'step')} that changed it {'was' if steps == 1 else 'were'} compared"
+        ]
+        if kinds:
+            parts[0] += f", on {on}"
+        lines = self.left_out() if full else []
+        if lines:
+            parts.append(f"not examined: {'; '.join(lines)}")
+        return "; ".join(parts)
+
+    def table(self) -> Table:
+        """Return one row for each step: the inputs it was compared on, and what was left out."""
+        rows = [
+            (event.id, event.name, check.outcome, ", ".join(check.compared), "; ".join(check.left_out))
+            for event, check in self.checks
+        ]
+        rows += [(event.id, event.name, "not checked", "", why) for event, why in self.skipped]
+        return Table(("step", "pass", "outcome", "compared on", "left out"), rows)
+
+    def __str__(self) -> str:
+        return self.text()
+
+    __repr__ = __str__

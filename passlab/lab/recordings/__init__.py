@@ -1,0 +1,1 @@
+"""Recordings of pipelines, and what follows from one alone: provenance, rewrites, comparison, validation, files."""

@@ -1,0 +1,308 @@
+"""Recordings as files: Relay text for each module, one metadata section for all, and JSON for the rest.
+
+    recording.json      the events, and which module stands before and after each
+    metadata.json       constants and other objects that the texts refer to, each once
+    arrays.bin          the large arrays among them, as they are in memory, which a reader maps and does not copy
+    modules/0000.relay  the programs, each once
+
+Nothing in the files is executed, and no file names another. Modules are typed again where they were typed, and share
+unchanged functions; passes are parsed from their text when they run again. Rewrites are stored as indices of nodes in
+the programs before and after; a node that is in neither, because its pass replaced it again, is read as a variable
+called `LOST`.
+"""
+
+from __future__ import annotations
+
+import json
+import mmap
+import os
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Any
+
+import numpy as np
+
+from passlab import limits
+from passlab.atomic_file import atomic_file
+from passlab.errors import Diagnostic, FileAccessError, PassError, PasslabError
+from passlab.infer import infer_module
+from passlab.instrument.events import ContextOptions, Event, Rewrites
+from passlab.ir.equal import structural_equal
+from passlab.ir.expr import Expr, Var
+from passlab.ir.module import IRModule
+from passlab.ir.span import Source
+from passlab.ir.walk import post_order
+from passlab.lab.recordings.event_rows import RecordedError
+from passlab.lab.recordings.recording import RecordedPass, Recording
+from passlab.text.meta_writer import MetaWriter
+from passlab.text.metadata import MetaTable
+from passlab.text.parser import parse
+from passlab.text.printer import HEADER, text_with
+from passlab.text.tensor_bytes import decode_tensor, encode_tensor, tensor_of_record, tensor_record
+
+FORMAT, VERSION, READABLE = "passlab recording", 2, (1, 2)  # version 1 holds all arrays in its metadata
+_INDEX, _META, _ARRAYS, _MODULES = "recording.json", "metadata.json", "arrays.bin", "modules"
+_LARGE = 4096  # bytes from which an array is stored in the file of arrays
+_ALIGNMENT = 64  # bytes: mapped arrays begin at cache lines
+_SECTION = "#[metadata]\n"
+LOST = "(not in the program)"
+
+
+# ---------------------------------------------------------------- writing
+def save(recording: Recording, directory: str | os.PathLike[str]) -> None:
+    """Write a recording. Raises `PassError` for a directory with other files, and `OSError`."""
+    target = Path(directory)
+    if target.exists() and not target.is_dir():
+        raise PassError(Diagnostic(f"{target} is a file", hint="name a directory"))
+    if target.is_dir() and any(target.iterdir()) and not (target / _INDEX).is_file():
+        raise PassError(Diagnostic(f"{target} holds other files", hint="name a new directory, or one of a recording"))
+    modules: dict[int, tuple[int, IRModule]] = {}
+    events: list[dict[str, Any]] = []
+    numbers: dict[int, int] = {}
+    for event in _all_events(recording):
+        numbers[id(event)] = len(events)
+        events.append({**_event_data(event, numbers, modules), **_rewrite_data(event)})
+    (target / _MODULES).mkdir(parents=True, exist_ok=True)
+    arrays = _ArrayWriter(target / _ARRAYS)
+    meta = MetaWriter(arrays.encode)
+    typed = []
+    for number, mod in modules.values():
+        _write_atomically(target / _MODULES / _file_name(number), HEADER + text_with(meta, mod))
+        typed.append(all(f.checked_type_ is not None for f in mod.functions.values()))
+    with arrays:
+        _write_atomically(target / _META, meta.section().removeprefix(_SECTION))
+    start = modules[id(recording.input)][0] if id(recording.input) in modules else -1
+    head = {"format": FORMAT, "version": VERSION, "name": recording.name, "input": start, "typed": typed}
+    # The index comes last: after an interrupted first save there is none, so nothing incomplete is read.
+    _write_atomically(target / _INDEX, json.dumps({**head, "events": events}, indent=1, default=repr))
+
+
+def _all_events(recording: Recording) -> list[Event]:
+    """Return the events of all runs, each before those inside it; only the input for a recording without runs."""
+    return [event for run in recording.runs for event in run.walk()] or recording.steps[:1]
+
+
+def _event_data(event: Event, numbers: dict[int, int], modules: dict[int, tuple[int, IRModule]]) -> dict[str, Any]:
+    def module(mod: IRModule) -> int:
+        return modules.setdefault(id(mod), (len(modules), mod))[0]  # by identity: each module is written once
+
+    context = event.context
+    return {
+        "name": event.name,
+        "text": event.text,
+        "kind": event.kind,
+        "role": event.role,
+        "opt_level": event.opt_level,
+        "status": event.status,
+        "reason": event.reason,
+        "seconds": event.seconds,
+        "peak_bytes": event.peak_bytes,
+        "parent": numbers.get(id(event.parent)) if event.parent is not None else None,
+        "before": module(event.before),
+        "after": module(event.after),
+        "log": event.log,
+        "diagnostics": [d.render() for d in event.diagnostics],
+        "error": None if event.error is None else [type(event.error).__name__, str(event.error)],
+        "context": {
+            "opt_level": context.opt_level,
+            "required_pass": list(context.required_pass),
+            "disabled_pass": list(context.disabled_pass),
+            "config": context.config,
+        },
+    }
+
+
+def _nodes_in_order(mod: IRModule) -> list[Expr]:
+    """Return all nodes of a program in an order that printing and parsing preserve."""
+    seen: set[Expr] = set()
+    return [node for _, function in sorted(mod.items()) for node in post_order(function, seen=seen)]
+
+
+def _rewrite_data(event: Event) -> dict[str, Any]:
+    """Return the JSON of the rewrites of a pass: the indices of old and new nodes (-1 for lost ones), and the rules.
+
+    The numbers of nodes are stored, too: indices are invalid in a program that is read with another number of nodes.
+    """
+    if not len(event.rewrites):
+        return {}
+    records: dict[str, Any] = {}
+    for side, (end, mod) in enumerate((("old", event.before), ("new", event.after))):
+        nodes = _nodes_in_order(mod)
+        indices = {id(node): index for index, node in enumerate(nodes)}
+        records[end] = " ".join(str(indices.get(id(pair[side]), -1)) for pair in event.rewrites)
+        records[f"{end}_nodes"] = len(nodes)
+    rules = {at: rule for at, (_, _, rule) in enumerate(event.rewrites.with_rules()) if rule}
+    return {"rewrites": {**records, "rules": rules}}
+
+
+def _file_name(number: int) -> str:
+    return f"{number:04d}.relay"
+
+
+def _write_atomically(path: Path, text: str) -> None:
+    """Write a file atomically."""
+    with atomic_file(path) as unfinished:
+        unfinished.write_text(text, encoding="utf-8")
+
+
+class _ArrayWriter:
+    """Writes the file of large arrays: one record of TVM's binary NDArray each, aligned to 64 bytes.
+
+    Leaving it as a context completes the file, or removes an older file where no array was written.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.file: IO[bytes] | None = None
+        self._contexts = ExitStack()
+
+    def encode(self, array: np.ndarray[Any, Any]) -> Any:
+        """Return the JSON of an array: offset and length of its record, or the contents of a small array."""
+        if array.nbytes < _LARGE:
+            return encode_tensor(array)
+        if self.file is None:
+            unfinished = self._contexts.enter_context(atomic_file(self.path))
+            self.file = self._contexts.enter_context(unfinished.open("wb"))
+        start = self.file.tell()
+        record = tensor_record(array)
+        padding = -(start + len(record)) % _ALIGNMENT  # bytes up to the next multiple
+        self.file.write(record + bytes(padding))
+        return {"at": start, "bytes": len(record)}
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._contexts.__exit__(kind, error, at)
+        if self.file is None and kind is None:
+            self.path.unlink(missing_ok=True)
+
+
+# ---------------------------------------------------------------- reading
+def load(directory: str | os.PathLike[str]) -> Recording:
+    """Read a recording. Raises `OSError`, `PassError` for invalid files, and the errors of parsing its programs."""
+    target = Path(directory)
+    try:
+        index = json.loads(_read_text(target / _INDEX))
+        if index["format"] != FORMAT or index["version"] not in READABLE:
+            raise ValueError(f"its format is {index['format']!r}, version {index['version']!r}")
+        modules = _read_modules(target, [bool(flag) for flag in index["typed"]])
+        events: list[Event] = []
+        for data in index["events"]:
+            events.append(_read_event(data, events, modules))
+        start = modules[int(index["input"])] if int(index["input"]) >= 0 else None
+        name = str(index["name"])
+    except PasslabError:
+        raise
+    except OSError as error:
+        raise FileAccessError(Diagnostic(f"{error.filename or target} cannot be read: {error.strerror}")) from error
+    # `json` raises `RecursionError` for deeply nested lists.
+    except (KeyError, ValueError, TypeError, IndexError, AttributeError, RecursionError) as error:
+        raise PassError(Diagnostic(f"{target} is not a recording: {type(error).__name__}: {error}")) from None
+    return Recording([e for e in events if e.parent is None and e.status != "input"], start, name)
+
+
+def _read_text(path: Path) -> str:
+    limits.check("text_bytes", path.stat().st_size, f"the file {path.name}")
+    return path.read_text(encoding="utf-8")
+
+
+def _decoder(path: Path) -> Callable[[Any], np.ndarray[Any, Any]]:
+    """Return a function that decodes the JSON of an array; large arrays are views of the memory-mapped file."""
+    mapped: list[memoryview] = []
+
+    def decode(value: Any) -> np.ndarray[Any, Any]:
+        if isinstance(value, str):
+            return decode_tensor(value)
+        if not mapped:
+            with path.open("rb") as file:
+                mapped.append(memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)))
+        start, length = _valid_index(value["at"]), _valid_index(value["bytes"])
+        if start + length > len(mapped[0]):
+            raise ValueError(f"{path.name} is cut off")
+        return tensor_of_record(mapped[0][start : start + length])
+
+    return decode
+
+
+def _read_modules(target: Path, typed: list[bool]) -> list[IRModule]:
+    """Read all modules; a function equal to that of the module before is the same object again."""
+    meta = _read_text(target / _META)
+    objects = MetaTable(Source(_META, meta), 0, None, _decoder(target / _ARRAYS)).objects if meta else {}
+    modules: list[IRModule] = []
+    for number, is_typed in enumerate(typed):
+        name = _file_name(number)
+        mod = parse(_read_text(target / _MODULES / name), source_name=name, init_meta_table=objects)
+        if modules:
+            mod = mod.with_functions(_shared_functions(modules[-1], mod, typed[number - 1] == is_typed))
+        modules.append(infer_module(mod) if is_typed else mod)
+    return modules
+
+
+def _shared_functions(before: IRModule, after: IRModule, alike: bool) -> dict[str, Any]:
+    # Types are part of the nodes, so a typed module shares none with an untyped one.
+    if not alike:
+        return {}
+    old = dict(before.items())
+    return {name: old[name] for name, f in after.items() if name in old and structural_equal(old[name], f, exact=True)}
+
+
+def _read_event(data: dict[str, Any], events: list[Event], modules: list[IRModule]) -> Event:
+    context = data["context"]
+    options = ContextOptions(
+        int(context["opt_level"]),
+        tuple(map(str, context["required_pass"])),
+        tuple(map(str, context["disabled_pass"])),
+        dict(context["config"]),
+    )
+    event = RecordedPass(
+        str(data["name"]),
+        modules[_valid_index(data["before"])],
+        modules[_valid_index(data["after"])],
+        context=options,
+        written=str(data["text"]),
+        kind=str(data["kind"]),
+        opt_level=int(data["opt_level"]),
+        reason=str(data["reason"]),
+        seconds=float(data["seconds"]),
+        log=[str(line) for line in data["log"]],
+        peak_bytes=None if data["peak_bytes"] is None else int(data["peak_bytes"]),
+        diagnostics=tuple(Diagnostic(str(text)) for text in data["diagnostics"]),
+    )
+    if data["status"] not in ("input", "ran", "skipped", "failed", "running"):
+        raise ValueError(f"no event is {data['status']!r}")
+    if data["role"] not in ("step", "required", "nested"):
+        raise ValueError(f"no event has the role {data['role']!r}")
+    event.status, event.role = data["status"], data["role"]
+    if data.get("rewrites"):
+        event.rewrites = _read_rewrites(data["rewrites"], event)
+    if data["error"] is not None:
+        kind, text = data["error"]
+        event.error = RecordedError(str(kind), str(text))
+    if data["parent"] is not None:
+        event.parent = events[_valid_index(data["parent"])]
+        event.parent.children.append(event)
+    return event
+
+
+def _read_rewrites(data: dict[str, Any], event: Event) -> Rewrites:
+    ends: list[list[Expr]] = []
+    for end, mod in (("old", event.before), ("new", event.after)):
+        nodes, indices = _nodes_in_order(mod), [int(text) for text in data[end].split()]
+        if any(not -1 <= index < data[f"{end}_nodes"] for index in indices):
+            raise ValueError(f"a rewritten node is not among the {data[f'{end}_nodes']} of its program")
+        complete = len(nodes) == data[f"{end}_nodes"]
+        ends.append([nodes[index] if complete and index >= 0 else Var(LOST, None) for index in indices])
+    rewrites, rules = Rewrites(), data["rules"]
+    for number, (old, new) in enumerate(zip(*ends, strict=True)):
+        rewrites.note(old, new, str(rules.get(str(number), "")))
+    return rewrites
+
+
+def _valid_index(value: Any) -> int:
+    """Return an index from a file. Raises `ValueError` for a negative one, which would silently select another item."""
+    if not isinstance(value, int) or value < 0:
+        raise ValueError(f"{value!r} is not an index of the list")
+    return value

@@ -1,0 +1,219 @@
+"""Reproducers as plain Python scripts: a program, a pass and an assertion.
+
+Constants are readable NumPy literals: those of the entry function become parameters, which the script binds. Constants
+without a short literal stay in the metadata of the text.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from passlab.errors import Diagnostic, PassError, visible
+from passlab.ir.expr import Constant, Expr, Var
+from passlab.ir.module import IRModule
+from passlab.ir.walk import post_order, rewrite
+from passlab.lab.reducer.python_source import function_source, pass_source
+from passlab.oracle.deadline import TimeUpError
+from passlab.oracle.draws import Draw
+
+if TYPE_CHECKING:
+    from passlab.lab.culprits.bisection import Bisection
+
+LITERAL = 64  # elements up to which an array is written as a list
+ENDLESS = 5.0  # seconds for which a script runs a pass that does not end
+EXPLICIT = 32  # elements up to which inputs are written as literals; others are drawn again from the seed
+
+
+def bisection_script(bisection: Bisection, mod: IRModule, arguments: Sequence[Any] = ()) -> str:
+    """Return a script in which the guilty pass breaks a program, and which fails once the pass is fixed.
+
+    Raises `PassError` when no pass broke the program.
+    """
+    event = bisection.event
+    if event is None:
+        raise PassError(Diagnostic("there is nothing to reproduce: no pass broke the program"))
+    criterion = bisection.criterion
+    guilty = pass_source(event.pass_, event.text)
+    program, bindings = program_source(mod, criterion.entry)
+    options = {"opt_level": str(event.context.opt_level)}
+    definitions = [guilty.definition]
+    if criterion.good is not None:
+        good = function_source(criterion.good, "good")
+        definitions.append(good.definition)
+        options["good"] = good.expression
+    else:
+        options |= _input_options(arguments, criterion.entry, criterion.seed)
+        options |= {"unpromised": "True"} if criterion.unpromised else {}
+    if isinstance(event.error, TimeUpError):  # the pass may not terminate
+        options["seconds"] = f"{ENDLESS:g}"
+    if event.context.config:
+        options["config"] = repr(event.context.config)
+    asked = ", ".join(f"{name}={value}" for name, value in options.items())
+    imports = {"import numpy as np", "import passlab", "from passlab import lab, relay, transform"}
+    imports |= {f"from passlab import {name}" for name in ("lab", "relay", "transform")}
+    lines = [
+        f'"""{_docstring_text(bisection.summary())}"""',
+        "import numpy as np",
+        "import passlab",
+        "from passlab import lab, relay, transform",
+        *(_compact_definition(text, imports) for text in definitions if text),
+        program,
+        *bindings,
+        f"bisection = lab.bisect(net, [{guilty.expression}], {asked})",
+        "print(bisection)",
+        "assert bisection.found, 'no pass breaks the program any more'",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def executor_script(mod: IRModule, kind: str, draw: Draw, summary: str) -> str:
+    """Return a script in which an executor is wrong about a program, and which fails once it is fixed."""
+    program, bindings = program_source(mod)
+    options = {"executors": f'["{kind}"]', **_input_options(draw.arguments, "main", 0)}
+    asked = ", ".join(f"{name}={value}" for name, value in options.items())
+    lines = [
+        f'"""{_docstring_text(summary)}"""',
+        "import numpy as np",
+        "import passlab",
+        "from passlab import lab, relay",
+        program,
+        *bindings,
+        f'culprit = lab.culprit(net, "InferType", {asked})',
+        "print(culprit)",
+        f"assert culprit.fault, 'the executor `{kind}` computes the right value now'",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def program_source(mod: IRModule, entry: str = "main") -> tuple[str, list[str]]:
+    """Return the statement that parses a program, `net`, and the statements that bind its constants."""
+    plain, arrays = _constants_as_parameters(mod, entry)
+    text = (
+        _compact_text(plain.astext(annotate=lambda expr: ""))
+        .removeprefix('#[version = "0.0.5"]')
+        .strip()
+        # The text becomes part of a triple-quoted literal.
+        .replace("\\", "\\\\")
+        .replace('"""', '\\"\\"\\"')
+    )
+    lines = [f'net = passlab.parse("""\n{text}\n""")']
+    if arrays:
+        values = ", ".join(f'"{name}": {array_literal(value)}' for name, value in arrays.items())
+        bound = f'relay.build_module.bind_params_by_name(net["{entry}"], {{{values}}})'
+        lines[1:] = [f'net["{entry}"] = {bound}']
+    return lines[0], lines[1:]
+
+
+# A block of one statement, which may have one block on its own line.
+_BLOCK = re.compile(r"\{\n\s*([^\n{}]+)\n\s*\}|\{\n\s*([^\n{}]*\{[^\n{}]*\})\n\s*\}")
+# The first branch of an `if`, of one statement, up to the second.
+_BRANCH = re.compile(r"\{\n\s*([^\n]+)\n\s*(\} else \{[^\n]*)")
+# A data type, with each constructor on a line.
+_TYPE = re.compile(r"^type [^\n]*\{\n(?:  [^\n]*,\n)+\}", re.MULTILINE)
+WIDTH = 110
+
+
+def _compact_text(text: str) -> str:
+    """Return Relay text with each block of one statement on one line, and without empty lines.
+
+    String literals have no line breaks, so they stay unchanged.
+    """
+    text = _TYPE.sub(lambda m: " ".join(part.strip() for part in m[0].split("\n")), text)
+    before = ""
+    while before != text:  # inner blocks become statements first
+        before = text
+        text = _BLOCK.sub(lambda m: _block_on_line(m, f"{{ {m[1] or m[2]} }}"), text)
+        text = _BRANCH.sub(lambda m: _block_on_line(m, f"{{ {m[1]} {m[2]}"), text)
+    head, mark, rest = text.partition("#[metadata]")
+    rest = f"\n{json.dumps(json.loads(rest))}\n" if mark else ""
+    return re.sub(r"\n\n+", "\n", head) + mark + rest
+
+
+def _block_on_line(match: re.Match[str], line: str) -> str:
+    """Return a block on one line, or unchanged where that line would be too long."""
+    start = match.string.rfind("\n", 0, match.start()) + 1  # the start of its line
+    return line if match.start() - start + len(line) <= WIDTH else match[0]
+
+
+def _compact_definition(definition: str, imports: set[str]) -> str:
+    """Return a definition without empty lines and imports that the script has, where its meaning stays the same."""
+    kept = [line for line in definition.splitlines() if line.strip()]
+    short = "\n".join(kept)
+    if ast.dump(ast.parse(short)) != ast.dump(ast.parse(definition)):  # an empty line in a string is part of its value
+        return definition.strip("\n")
+    return "\n".join(line for line in kept if line not in imports)
+
+
+def _constants_as_parameters(mod: IRModule, entry: str) -> tuple[IRModule, dict[str, np.ndarray[Any, Any]]]:
+    """Return a program in which constants with short literals are parameters of a function, and these constants."""
+    if entry not in mod:
+        return mod, {}
+    main = mod[entry]
+    names = {param.name_hint for param in main.params}
+    arrays: dict[str, np.ndarray[Any, Any]] = {}
+    replace: dict[Expr, Expr] = {}
+    params: list[Var] = []
+    for node in post_order(main):
+        if isinstance(node, Constant) and node.data.ndim and _has_short_literal(node.data):
+            name = next(f"c{k}" for k in range(len(names) + 1) if f"c{k}" not in names)
+            names.add(name)
+            arrays[name] = node.data
+            replace[node] = param = Var(name, node.tensor_type)
+            params.append(param)
+    if not params:
+        return mod, {}
+    changed = main.with_fields(params=(*main.params, *params), body=rewrite(main.body, replace=replace))
+    return mod.with_functions({entry: changed}), arrays
+
+
+def _has_short_literal(array: np.ndarray[Any, Any]) -> bool:
+    return array.size <= LITERAL or bool((array == array.flat[0]).all())
+
+
+def array_literal(value: Any) -> str:
+    """Return the NumPy expression of an array, exact but for the payload of NaNs."""
+    array = np.asarray(value)
+    dtype = f'"{array.dtype.name}"'
+    if array.size and array.ndim and bool((array == array.flat[0]).all()):
+        return f"np.full({array.shape}, {_number_literal(array.flat[0])}, {dtype})"
+    if not array.size:
+        return f"np.zeros({array.shape}, {dtype})"
+    flat = f"[{', '.join(_number_literal(v) for v in array.ravel())}]"
+    if array.ndim == 0:
+        return f"np.array({_number_literal(array[()])}, {dtype})"
+    shape = "" if array.ndim == 1 else f".reshape({array.shape})"
+    return f"np.array({flat}, {dtype}){shape}"
+
+
+def _number_literal(value: Any) -> str:
+    if isinstance(value, (bool, np.bool_)):
+        return str(bool(value))
+    if np.asarray(value).dtype.kind in "iu":
+        return str(int(value))
+    wide = float(value)  # exact: float64 holds the values of all narrower floats
+    if np.isnan(wide):
+        return "np.nan"
+    if np.isinf(wide):
+        return "np.inf" if wide > 0 else "-np.inf"
+    return repr(wide)
+
+
+def _input_options(arguments: Sequence[Any], entry: str, seed: int) -> dict[str, str]:
+    """Return the options of `bisect` for inputs: the arrays where they are small, else the seed to draw them from."""
+    options = {} if entry == "main" else {"entry": repr(entry)}
+    plain = all(isinstance(value, np.ndarray) and value.dtype.kind in "fiub" for value in arguments)
+    if arguments and plain and sum(value.size for value in arguments) <= EXPLICIT:
+        return {**options, "inputs": f"[{', '.join(map(array_literal, arguments))}]"}
+    return {**options, "seed": str(seed)} if seed else options
+
+
+def _docstring_text(text: str) -> str:
+    """Return text for a docstring: one line without quotes and backslashes."""
+    line = visible(text).replace("\n", " ").replace("\\", "/").replace('"', "'")
+    return line if len(line) <= 300 else f"{line[:297]}..."

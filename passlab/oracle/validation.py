@@ -1,0 +1,253 @@
+"""Checks of promises about values, for `Validate` and `lab.validate`.
+
+`examine` compares the programs before and after a pass on the inputs of a `Trial`, within the promise of the pass. It
+says which inputs were compared and which were left out; where the promise is broken, `first_wrong` finds the first
+wrong node.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from time import perf_counter
+from typing import Any, Literal
+
+from passlab.errors import Diagnostic, PasslabError, PassTypeError, counted
+from passlab.evaluate import Evaluator
+from passlab.evaluate.agreement import Disagreement, disagreement
+from passlab.evaluate.values import Value
+from passlab.ir.expr import Expr
+from passlab.ir.module import IRModule
+from passlab.oracle.draws import Draw
+from passlab.oracle.first_wrong import WrongNode, first_wrong
+from passlab.oracle.tolerance import FEW_RUNS, RUNS, STEPS, beyond, noise_of, special_disagreement
+from passlab.oracle.trial import GIVEN, Run, Trial
+from passlab.oracle.unpromised import (
+    MILD,
+    Purpose,
+    derivative_disagreement,
+    lengthen,
+    purpose_of,
+    takes_other_arguments,
+    without_continuation,
+)
+from passlab.transform.base import Pass
+from passlab.transform.numeric_contract import Promise
+
+Outcome = Literal["kept", "unchanged", "not promised", "not checked", "broken"]
+UNDECLARED = Promise(4, finite_only=True)  # the promise of a pass that declares none
+
+
+@dataclass(frozen=True)
+class Check:
+    """The check of one pass: `finding` is how results differ, `error` why the program no longer runs.
+
+    `compared` are the kinds of inputs on which the programs were compared, `left_out` the others with the reasons;
+    `arguments` are the inputs on which they differ, of the kind `inputs`.
+    """
+
+    name: str
+    promise: Promise | None
+    outcome: Outcome
+    finding: Disagreement | None = None
+    node: WrongNode | None = None
+    error: PasslabError | None = None
+    compared: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
+    inputs: str = ""
+    arguments: tuple[Any, ...] = field(default=(), repr=False)
+
+    def diagnostics(self) -> tuple[Diagnostic, ...]:
+        """Return the broken promise as diagnostics; none for a promise that was kept."""
+        if self.outcome != "broken":
+            return ()
+        if self.error is not None:
+            return Diagnostic(f"after the pass `{self.name}` the program no longer runs"), *self.error.diagnostics
+        notes = () if self.node is None else ((str(self.node), self.node.old.span),)
+        what = f"the pass `{self.name}` changed the result beyond its promise"
+        return (Diagnostic(what, expected=str(self.promise), found=str(self.finding), notes=notes),)
+
+    @property
+    def why(self) -> str:
+        """What is wrong, on one line; "" when nothing is."""
+        if self.error is not None:
+            return f"the program no longer runs: {self.error.diagnostics[0].message}"
+        if self.outcome == "not checked":
+            return "; ".join(self.left_out)
+        if self.finding is None:
+            return ""
+        on = f" (on {self.inputs})" if self.inputs and self.inputs != GIVEN else ""
+        return f"{self.node or self.finding}{on}"
+
+
+def check_contract(undeclared: Any) -> None:
+    """Raise `PassTypeError` for values other than a numeric contract or None."""
+    if undeclared is not None and not isinstance(undeclared, Promise):
+        hint = "transform.EXACT, transform.Rounds(ulps) or None"
+        raise PassTypeError(Diagnostic("`undeclared` is a numeric contract", found=repr(undeclared), hint=hint))
+
+
+def promise_of(pass_: Pass | None, undeclared: Promise | None = UNDECLARED) -> Promise | None:
+    """Return the promise of a pass; `undeclared` for a pass of the user that declares none."""
+    check_contract(undeclared)
+    if pass_ is None:
+        return undeclared
+    return pass_.promise if pass_.promise is not None or pass_.trusted else undeclared
+
+
+def examine(
+    name: str,
+    before: IRModule,
+    after: IRModule,
+    promise: Promise | None,
+    trial: Trial,
+    rewrites: Iterable[tuple[Expr, Expr, str]] = (),
+    locate: bool = True,
+) -> Check:
+    """Check the programs before and after a pass against a promise. `rewrites` are (old, new, rule), where known.
+
+    With `locate` the first wrong node is searched for. Raises `RunError` when the program does not run before the pass.
+    """
+    if before.same_contents(after):
+        return Check(name, promise, "unchanged")
+    if promise is None and not trial.unpromised:
+        return Check(name, promise, "not promised", left_out=("the pass promises nothing about values",))
+    before, after = without_continuation(before, trial.entry), without_continuation(after, trial.entry)
+    if promise is None and takes_other_arguments(before, after, trial.entry):
+        why = f"the pass promises nothing about values, and @{trial.entry} takes other ones"
+        return Check(name, promise, "not promised", left_out=(why,))
+    comparison = _Comparison(name, before, after, promise, trial)
+    check = comparison.check()
+    if check.finding is None or not locate:
+        return check
+    contract = promise or UNDECLARED
+    purpose = purpose_of(before, after, trial.entry) if promise is None else Purpose()
+    if purpose.derivative:
+        return check
+    noise = 0.0 if contract.exact else max(noise_of(contract), purpose.noise)
+    node = first_wrong(before, after, contract, trial.entry, check.arguments, list(rewrites), noise)
+    return replace(check, node=node)
+
+
+class _Comparison:
+    """The comparison of two programs on the draws of a trial."""
+
+    def __init__(self, name: str, before: IRModule, after: IRModule, promise: Promise | None, trial: Trial) -> None:
+        self.name = name
+        self.before = before
+        self.after = after
+        self.promise = promise
+        self.contract = promise if promise is not None else UNDECLARED
+        self.trial = trial
+        self.compared: list[str] = []
+        self.left_out: list[str] = []
+        self.purpose = purpose_of(before, after, trial.entry) if promise is None else Purpose()
+
+    def check(self) -> Check:
+        failure: PasslabError | None = None
+        started = perf_counter()
+        all_draws = self.trial.draws(self.before)
+        for number, draw in enumerate(all_draws):
+            if self.compared and perf_counter() - started > self.trial.seconds:  # the first draw always counts
+                self.left_out.append(
+                    f"{counted(len(all_draws) - number, 'kind')} of inputs for which there was no time"
+                )
+                break
+            run = self.trial.run(self.before, number)
+            reason = self._reason_to_skip(draw, run)
+            if reason:
+                failure = failure or run.error
+                if run.endless and self.trial.limit is not None:
+                    break
+                self.left_out.append(f"{draw.kind}: {reason}")
+                continue
+            check = self._check_draw(number, draw, run)
+            if check is not None:
+                return check
+            self.compared.append(draw.kind)
+        if not self.compared:
+            if failure is not None:
+                raise failure
+            return self._result("not checked")
+        return self._result("kept" if self.promise is not None else "not promised")
+
+    def _result(self, outcome: Outcome, **fields: Any) -> Check:
+        return Check(
+            self.name, self.promise, outcome, compared=tuple(self.compared), left_out=tuple(self.left_out), **fields
+        )
+
+    def _reason_to_skip(self, draw: Draw, run: Run) -> str:
+        """Return why the programs are not compared on a draw, "" where they are."""
+        if run.error is not None:
+            return f"the program does not run on them: {run.error.diagnostics[0].message}"
+        if self.contract.exact:
+            return ""
+        if self.purpose.noise and not draw.kind.startswith((*MILD, GIVEN)):
+            return "shorter floats do not hold such numbers"
+        if self.purpose.derivative and not (draw.typical or draw.kind == GIVEN):
+            return "derivatives are compared on typical numbers"
+        if draw.extreme:
+            return "the contract allows rounding, which has no bound there"
+        if draw.special:
+            return "" if self.promise is UNDECLARED else "the contract says nothing of NaN and infinities"
+        rounds_apart = self.contract.finite_only or "magnitudes" in draw.kind  # intermediate values may overflow
+        if rounds_apart and not run.finite and not draw.typical and draw.kind != GIVEN:
+            return "numbers on the way are not finite"
+        return ""
+
+    def _check_draw(self, number: int, draw: Draw, run: Run) -> Check | None:
+        """Compare on one draw; None where the programs agree."""
+        where = {"inputs": draw.kind, "arguments": draw.arguments}
+        later = self.trial.run(self.after, number)
+        if later.error is not None:
+            return self._result("broken", error=later.error, **where)
+        value = later.value
+        if self.purpose.derivative:
+            return self._check_derivatives(number, draw, run.value, value)
+        if self.purpose.noise:
+            value = lengthen(value, run.value)
+        if draw.special and not self.contract.exact:
+            difference = special_disagreement(run.value, value)
+        else:
+            difference = disagreement(run.value, value, self.contract.ulps, self.contract.finite_only)
+        if difference is not None and not self.contract.exact and not draw.special:
+            difference = self._beyond_noise(number, difference, run.value, value)
+        if difference is None:
+            return None
+        return self._result("broken" if self.promise is not None else "not promised", finding=difference, **where)
+
+    def _check_derivatives(self, number: int, draw: Draw, before: Value, after: Value) -> Check | None:
+        """Compare a program of (value, derivatives) with the value before the pass and with finite differences."""
+        entry = self.trial.entry
+        difference = disagreement(before, after[0], self.contract.ulps, self.contract.finite_only)
+        if difference is not None:
+            difference = self._beyond_noise(number, difference, before, after[0])
+        if difference is None:
+            try:
+                difference = derivative_disagreement(
+                    lambda arguments: Evaluator(self.before).run(entry, arguments), draw.arguments, after[1]
+                )
+            except PasslabError:
+                return None
+        if difference is None:
+            return None
+        return self._result("not promised", finding=difference, inputs=draw.kind, arguments=draw.arguments)
+
+    def _beyond_noise(self, number: int, difference: Disagreement, before: Value, after: Value) -> Disagreement | None:
+        """Return a difference that rounding does not explain; few noisy runs suffice for a large one."""
+        noise, steps = max(noise_of(self.contract), self.purpose.noise), STEPS * (self.purpose.noise > 0)
+        rest: Disagreement | None = difference
+        for count in FEW_RUNS:
+            try:
+                noisy = self.trial.noisy(self.before, number, noise, count)
+            except PasslabError:
+                return None  # it fails under noise, so nothing is known about rounding
+            # Few runs suffice to see that a difference is beyond even the largest spread of its tensor.
+            if count < RUNS:
+                far = beyond(difference, before, after, noisy, self.contract, overall=True, steps=steps)
+                if far is not None:
+                    return far
+            rest = beyond(difference, before, after, noisy, self.contract, steps=steps)
+            if rest is None:
+                return None
+        return rest

@@ -1,0 +1,214 @@
+"""A deadline ends code that would not terminate, and never acts outside of its block."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+
+from passlab.errors import PassTypeError
+from passlab.oracle.deadline import Deadline, TimeUpError, run_within
+
+
+def spin(seconds):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        pass
+
+
+def test_it_ends_a_loop_that_catches_every_exception():
+    deadline = Deadline(0.05)
+    started = time.monotonic()
+    with pytest.raises(deadline.error, match=r"did not end within 0\.05 s"), deadline:
+        careless()
+    deadline.close()
+    assert time.monotonic() - started < 10
+
+
+def careless():
+    while True:
+        with contextlib.suppress(Exception):
+            spin(1)
+
+
+WAITING = {
+    "sleep": lambda: time.sleep(1000),
+    "lock": lambda: threading.Event().wait(1000),
+    "process": lambda: subprocess.run([sys.executable, "-c", "import time; time.sleep(30)"], check=False),
+    "pipe": lambda: os.read(os.pipe()[0], 1),
+}
+
+
+@pytest.mark.parametrize("kind", WAITING)
+def test_it_ends_what_waits_in_one_call(kind):
+    deadline = Deadline(0.1)
+    started = time.monotonic()
+    with pytest.raises(deadline.error), deadline:
+        WAITING[kind]()
+    deadline.close()
+    assert time.monotonic() - started < 25
+
+
+def test_what_ends_in_time_is_left_alone():
+    for _ in range(50):
+        with Deadline(2.0):
+            pass
+    spin(0.3)
+    with Deadline(None):
+        spin(0.01)
+
+
+@pytest.mark.parametrize("seconds", [(0.05, 10), (10, 0.05), (0.05, 0.05), (0.05, 0.0501)])
+def test_deadlines_inside_one_another_end_with_their_blocks(seconds):
+    outer, inner = Deadline(seconds[0]), Deadline(seconds[1])
+    with pytest.raises(TimeUpError) as caught, outer, inner:
+        spin(20)
+    assert type(caught.value) in (outer.error, inner.error)
+    spin(0.5)  # nothing comes later
+
+
+def test_blocks_that_end_at_the_same_moment_leave_nothing_behind():
+    for number in range(60):
+        outer, inner = Deadline(0.004), Deadline(0.004 + number * 0.00002)
+        with contextlib.suppress(TimeUpError):
+            ended_together(outer, inner)
+        outer.close()
+        inner.close()
+    spin(0.5)
+
+
+def ended_together(outer, inner):
+    with outer, inner:
+        spin(0.004)
+
+
+def test_other_threads_are_left_alone():
+    ended = []
+    thread = threading.Thread(target=lambda: (spin(0.3), ended.append(True)))
+    thread.start()
+    deadline = Deadline(0.05)
+    with pytest.raises(deadline.error), deadline:
+        spin(20)
+    thread.join()
+    assert ended
+
+
+@pytest.mark.parametrize("seconds", ["a", -1, True, float("nan")])
+def test_misuse_is_a_diagnostic(seconds):
+    with pytest.raises(PassTypeError):
+        Deadline(seconds)
+
+
+TRACED = """
+import sys, time
+from passlab.oracle.deadline import Deadline
+
+for seconds in (0.01, 0.0, 5.0):
+    deadline = Deadline(seconds)
+    try:
+        with deadline:
+            end = time.monotonic() + 0.05
+            while time.monotonic() < end or seconds == 0.01:
+                pass
+    except deadline.error:
+        deadline.close()
+
+def trace(frame, event, arg):
+    return trace
+
+def traced():
+    return 7
+
+sys.settrace(trace)
+print(traced())
+"""
+
+
+def test_functions_can_be_traced_after_a_deadline():
+    """A debugger, or a tool that measures coverage, works in the same process afterwards."""
+    result = subprocess.run([sys.executable, "-c", TRACED], capture_output=True, text=True, timeout=60, check=True)
+    assert result.stdout.strip() == "7"
+
+
+STARTED_INSIDE = {
+    "a deadline": "with d.Deadline(5.0): pass",
+    "a thread": "t = threading.Thread(target=int); t.start(); t.join()",
+}
+
+
+@pytest.mark.parametrize("inside", STARTED_INSIDE)
+def test_a_thread_that_starts_while_the_time_is_up_does_start(inside):
+    """Raised at the wrong moment, the exception ends the new thread, and whoever starts it waits for ever."""
+    program = f"""
+import faulthandler, threading, time
+from passlab.oracle import deadline as d
+faulthandler.dump_traceback_later(60, exit=True)
+d._AGAIN, d._PATIENCE = 0.0, 0.05  # raised as often as can be
+end = time.monotonic() + 2
+while time.monotonic() < end:
+    outer = d.Deadline(0.001)
+    try:
+        with outer:
+            while True:
+                {STARTED_INSIDE[inside]}
+    except outer.error:
+        while not outer._over.is_set():  # raised so often, it is raised here, too
+            try:
+                outer.close()
+            except outer.error:
+                pass
+"""
+    done = subprocess.run([sys.executable, "-c", program], check=False, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+
+
+def test_no_lock_of_the_process_is_kept_when_the_time_is_up():
+    """Python's logging takes its lock in one line and promises to give it back in the next."""
+    program = """
+import logging, threading, time
+from passlab.oracle import deadline as d
+d._AGAIN = 0.0
+end = time.monotonic() + 2
+while time.monotonic() < end:
+    outer = d.Deadline(0.001)
+    try:
+        with outer:
+            while True:
+                logging.Handler().close()
+                sum(range(300))
+    except outer.error:
+        outer.close()
+other = threading.Thread(target=logging.Handler, daemon=True)
+other.start()
+other.join(20)
+assert not other.is_alive(), "the lock of logging is held for ever"
+"""
+    done = subprocess.run([sys.executable, "-c", program], check=False, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+
+
+def test_work_that_waited_for_a_busy_machine_is_tried_again_for_longer():
+    tries = []
+
+    def work():
+        tries.append(None)
+        time.sleep(0.0 if len(tries) > 1 else 0.4)  # no time of the processor
+        return sum(range(1000)) if len(tries) > 1 else [None for _ in range(10**7)]
+
+    assert run_within(0.1, work)[0] == sum(range(1000))
+    assert len(tries) == 2
+
+
+def test_work_that_does_not_end_by_itself_is_late_after_one_try():
+    def work():
+        while True:
+            pass
+
+    value, late = run_within(0.5, work)
+    assert value is None
+    assert isinstance(late, TimeUpError)
