@@ -3,8 +3,7 @@
     python -m benchmarks.anchors                            # passlab/ and tests/
     python -m benchmarks.anchors passlab path/to/xdsl       # any folders of Python files
 
-The lengths of functions leave decorators and docstrings out. `tests/architecture/test_figures.py` holds passlab to
-limits on these figures.
+The lengths of functions leave decorators and docstrings out. The figures describe; no test holds the code to them.
 """
 
 from __future__ import annotations
@@ -16,20 +15,14 @@ import re
 import sys
 import tokenize
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 
-# Words that say when a value was obtained and not what it is: a reader needs the noun (`call`, `result`, `expected`).
-VAGUE_NAMES = frozenset({"made", "found", "wanted", "known", "given", "told", "said", "have"})
-# Words that end like participles and are nouns, adjectives of the field, or names that Python or a protocol prescribes.
-_NOUNS = frozenset(
-    {"feed", "seed", "speed", "embed", "need", "closed", "sorted", "reversed", "red", "bed", "reseed", "searchsorted"}
-)
-_PARTICIPLE = re.compile(r"_?[a-z]+ed")
+ONCE_LINES = 6  # a private function of at most so many lines that is called once costs its reader a jump
 
 
 @dataclass
@@ -40,7 +33,6 @@ class Figures:
     file_lines: list[int] = field(default_factory=list)
     function_lines: list[int] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
-    vague_names: Counter[str] = field(default_factory=Counter)
 
     def share(self, part: str, whole: str) -> float:
         """Return the quotient of two counts, 1 where there is nothing to count."""
@@ -50,6 +42,7 @@ class Figures:
 def measure(folder: Path) -> Figures:
     """Count every Python file below a folder."""
     figures = Figures(folder.name)
+    figures.counts["files with one importer"] = len(imported_once(folder))
     for path in sorted(folder.rglob("*.py")):
         text = path.read_text(encoding="utf-8")
         figures.file_lines.append(len(text.splitlines()))
@@ -88,7 +81,7 @@ def _count_tree(tree: ast.Module, package: str, figures: Figures) -> None:
             _count_function(node, package, figures)
         elif isinstance(node, ast.Global):
             counts["global statements"] += 1
-        figures.vague_names[package] += sum(name in VAGUE_NAMES for name in names_bound(node))
+    counts["short private functions called once"] += len(called_once(tree))
 
 
 def _count_function(function: FunctionNode, package: str, figures: Figures) -> None:
@@ -102,7 +95,6 @@ def _count_function(function: FunctionNode, package: str, figures: Figures) -> N
         counts["public functions with docstring"] += documented
     counts["functions with return type"] += function.returns is not None
     counts["returns typed Any"] += is_any(function.returns)
-    counts["bare participle names"] += is_participle(function.name)
     for parameter in parameters(function):
         counts["parameters"] += 1
         counts["parameters typed Any"] += is_any(parameter.annotation)
@@ -110,16 +102,6 @@ def _count_function(function: FunctionNode, package: str, figures: Figures) -> N
         counts[f"parameters typed Any in {package}"] += is_any(parameter.annotation)
     imports = [node for node in ast.walk(function) if isinstance(node, (ast.Import, ast.ImportFrom))]
     counts["in-function imports"] += len(imports)
-
-
-def names_bound(node: ast.AST) -> Iterator[str]:
-    """Yield the names that one syntax node binds: assigned variables, parameters, functions and classes."""
-    if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-        yield node.id
-    elif isinstance(node, ast.arg):
-        yield node.arg
-    elif isinstance(node, (FunctionNode, ast.ClassDef)):
-        yield node.name
 
 
 def function_length(function: FunctionNode) -> int:
@@ -144,9 +126,38 @@ def is_any(annotation: ast.expr | None) -> bool:
     return isinstance(annotation, ast.Name) and annotation.id == "Any"
 
 
-def is_participle(name: str) -> bool:
-    """Whether a function is named by one past participle (`joined`, `placed`): it says neither verb nor noun."""
-    return (bool(_PARTICIPLE.fullmatch(name)) and name.lstrip("_") not in _NOUNS) or name in VAGUE_NAMES
+def called_once(tree: ast.Module) -> list[FunctionNode]:
+    """Return the private functions of at most `ONCE_LINES` lines that their module mentions once."""
+    mentions = Counter(
+        node.id if isinstance(node, ast.Name) else node.attr
+        for node in ast.walk(tree)
+        if isinstance(node, (ast.Name, ast.Attribute))
+    )
+    return [
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, FunctionNode)
+        and node.name.startswith("_")
+        and not node.name.endswith("__")
+        and not node.decorator_list
+        and mentions[node.name] == 1
+        and function_length(node) - 1 <= ONCE_LINES
+    ]
+
+
+def imported_once(folder: Path) -> list[str]:
+    """Return the modules below a package that exactly one other module of it imports."""
+    trees = {path: ast.parse(path.read_text(encoding="utf-8")) for path in folder.rglob("*.py")}
+    modules = {".".join(path.relative_to(folder.parent).with_suffix("").parts): path for path in trees}
+    importers: dict[str, set[Path]] = {name: set() for name in modules if not name.endswith(".__init__")}
+    for path, tree in trees.items():
+        for node in ast.walk(tree):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            if isinstance(node, ast.ImportFrom) and node.module:
+                names = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+            for name in importers.keys() & names:
+                importers[name].add(path)
+    return sorted(name for name, users in importers.items() if len(users) == 1)
 
 
 def percentile(values: Sequence[int], percent: int) -> int:
@@ -178,8 +189,8 @@ def rows(figures: Figures) -> dict[str, str]:
         **{name: f"{part:.1%}" for name, part in percents.items()},
         **{name: f"{counts[name]:,}" for name in single},
         "files with `if TYPE_CHECKING`": f"{counts['files with `if TYPE_CHECKING`']:,}",
-        "functions named by a bare participle": f"{counts['bare participle names']:,}",
-        "vague names bound": f"{figures.vague_names.total():,}",
+        "files with one importer": f"{counts['files with one importer']:,}",
+        "short private functions called once": f"{counts['short private functions called once']:,}",
     }
 
 

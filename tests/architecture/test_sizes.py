@@ -1,4 +1,7 @@
-"""Files and functions stay small enough to be read in one go, and are named after what they hold."""
+"""Files and functions can be read from top to bottom in one go, and are named after what they hold.
+
+Length is a symptom: cut where an idea ends, never to meet a figure. What is longer for a reason is listed with it.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +9,11 @@ import ast
 
 from tests.architecture.sources import ROOT, FunctionNode, Source, functions, parse, python_sources, scripts
 
-FILE_LINES = 500
-FUNCTION_LINES = 60
+FILE_LINES = 700
+FUNCTION_LINES = 70
+# Files and functions that are longer, with the reason.
+LONG_FILES: dict[str, str] = {}
+LONG_FUNCTIONS: dict[str, str] = {}
 DUMPING_GROUNDS = {"utils", "util", "helpers", "helper", "common", "misc", "stuff", "tools", "shared"}
 
 
@@ -27,26 +33,28 @@ def long_functions(source: Source) -> list[str]:
         f"{source.at(function)} {function.name}: {lines} lines"
         for function in functions(source)
         if (lines := function_lines(function)) > FUNCTION_LINES
+        and f"{source.path}:{function.name}" not in LONG_FUNCTIONS
     ]
 
 
-def test_no_file_is_longer_than_500_lines():
+def test_no_file_is_too_long_to_read_in_one_go():
     texts = {
         source.path: source.text for folder in ("passlab", "tests", "benchmarks") for source in python_sources(folder)
     }
     texts |= {path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8") for path in scripts()}
-    long = [f"{path}: {lines} lines" for path, text in texts.items() if (lines := len(text.splitlines())) > FILE_LINES]
-    assert not long, "split these files by what they hold"
+    long = {path: lines for path, text in texts.items() if (lines := len(text.splitlines())) > FILE_LINES}
+    assert long.keys() == LONG_FILES.keys(), f"split {long} by what they hold, or list them with a reason"
 
 
-def test_no_function_is_longer_than_60_lines():
+def test_no_function_is_too_long_to_read_in_one_go():
     long = [item for source in python_sources("passlab") for item in long_functions(source)]
-    assert not long, "split these functions: control flow in the parent, pure logic in leaves"
+    assert not long, "cut these functions where an idea ends, or list them with a reason"
 
 
 def test_no_file_is_named_after_nothing():
     paths = [source.path for folder in ("passlab", "tests", "benchmarks") for source in python_sources(folder)]
     vague = [path for path in paths if DUMPING_GROUNDS & set(path.removesuffix(".py").split("/"))]
+    # A reader looks for code by its subject, and opens a file that may hold anything last.
     assert not vague, "a reader guesses the file from the question; these names answer none"
 
 
