@@ -12,12 +12,14 @@ import sys
 import zlib
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.expectation import check_expectation
+from tests.rotation import is_due
 
 CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 CHROMIUM_PATHS = (
@@ -25,6 +27,8 @@ CHROMIUM_PATHS = (
     Path("/Applications/Google Chrome.app/Contents/MacOS/Google Chrome"),
 )
 
+EVERY_TIME = {"01-tour.ipynb"}  # the notebook that a user sees first
+LEFT_OUT = pytest.StashKey[int]()
 SHARED_GENERATORS = pytest.StashKey[list[np.random.Generator]]()
 
 # Deadlines measure the machine, not the program; a program that is too slow shows in benchmarks/.
@@ -44,8 +48,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Skip what needs a browser where there is none, and say how to get one."""
+@pytest.hookimpl(tryfirst=True)  # before pytest chooses by marks
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave to the nightly run what is not due; skip what needs a browser where there is none; put what waits first."""
+    for item in items:
+        if not is_due_today(item):
+            item.add_marker("nightly")
     if find_chromium() is None:
         absent = pytest.mark.skip(
             reason="no Chromium found: apt-get install chromium, or set PASSLAB_CHROMIUM to its path"
@@ -53,6 +61,50 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         for item in items:
             if item.get_closest_marker("browser"):
                 item.add_marker(absent)
+    if os.environ.get("PYTEST_XDIST_WORKER"):
+        items.sort(key=lambda item: not waits(item))  # a worker that begins with them is not the last to end
+
+
+def is_due_today(item: pytest.Item) -> bool:
+    """Whether `make test` runs a law for this subject, or this notebook, at this commit; see tests/rotation.py."""
+    if item.path.suffix == ".ipynb":
+        return item.path.name in EVERY_TIME or is_due(item.path.name)
+    return item.get_closest_marker("rotating") is None or is_due(item.callspec.id)  # type: ignore[attr-defined]
+
+
+def waits(item: pytest.Item) -> bool:
+    """Whether a test waits for other processes more than it computes."""
+    return item.path.suffix == ".ipynb" or item.get_closest_marker("browser") is not None
+
+
+def pytest_deselected(items: list[pytest.Item]) -> None:
+    """Count the tests that are left to the nightly run."""
+    for item in items:
+        if item.get_closest_marker("nightly"):
+            item.config.stash[LEFT_OUT] = item.config.stash.get(LEFT_OUT, 0) + 1
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Tell the process that reports how many a worker has left out: each worker has left out the same."""
+    if hasattr(session.config, "workeroutput"):
+        session.config.workeroutput["left_out"] = session.config.stash.get(LEFT_OUT, 0)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    node.config.stash[LEFT_OUT] = getattr(node, "workeroutput", {}).get("left_out", 0)
+
+
+def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
+    """Say at the end what was left out, and how to run it."""
+    left_out = config.stash.get(LEFT_OUT, 0)
+    if left_out and config.option.markexpr == "not nightly":
+        terminalreporter.write_line("")
+        terminalreporter.write_line(
+            f"{left_out:,} tests were left out: long ones, those that need other packages, and four fifths of the laws that "
+            "hold for every operator or pass (another fifth is run after each commit). `make nightly` runs all of them."
+        )
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
@@ -85,6 +137,12 @@ def chromium() -> Path:
     path = find_chromium()
     assert path is not None, "a test that asks for chromium must be marked `browser`"
     return path
+
+
+@pytest.fixture(params=[20_000, pytest.param(100_000, marks=pytest.mark.nightly)])
+def depth(request: pytest.FixtureRequest) -> int:
+    """How deep a program is nested. passlab promises 100,000 levels; 20,000 prove that nothing recurses, in less time."""
+    return int(request.param)
 
 
 @pytest.fixture

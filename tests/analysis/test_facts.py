@@ -53,7 +53,6 @@ from passlab.ir import (
     structural_equal,
 )  # fmt: skip
 from passlab.ir.walk import make_lets
-from tests.depth import DEEP
 from tests.ir.random_programs import Generator
 
 
@@ -129,12 +128,12 @@ def test_dtypes() -> None:
 
 
 # ---------------------------------------------------------------- form
-def test_constants() -> None:
+def test_constants(depth: int) -> None:
     one = relay.const(1)
     assert check_constant(Tuple((one, Tuple((one, one)))))
     assert not check_constant(Tuple((one, Var("x"))))
     deep: Expr = one
-    for _ in range(DEEP):
+    for _ in range(depth):
         deep = Tuple((deep, deep))
     assert check_constant(deep)
 
@@ -330,17 +329,17 @@ def test_call_graph() -> None:
 
 
 # ---------------------------------------------------------------- depth
-def test_all_facts_about_deep_programs() -> None:
+def test_all_facts_about_deep_programs(depth: int) -> None:
     x = Var("x", TensorType(()))
     bound, at = [], x
-    for _ in range(DEEP):
+    for _ in range(depth):
         var = Var("v")
         bound.append((var, relay.add(at, x)))
         at = var
     f = Function((x,), make_lets(bound, at))
-    assert len(bound_vars(f)) == DEEP + 1
+    assert len(bound_vars(f)) == depth + 1
     assert Feature.fLet in detect_feature(f)
     assert check_basic_block_normal_form(f)
     assert count_layers(f, ["add"]) == 1
     assert all_type_vars(f) == []
-    assert len(users(f)[x]) == DEEP + 2
+    assert len(users(f)[x]) == depth + 2

@@ -22,7 +22,6 @@ from passlab.ir import (
     Tuple,
     Var,
 )
-from tests.depth import DEEP
 
 x, y, z = Var("x"), Var("y"), Var("z")
 one = relay.const(1)
@@ -86,9 +85,9 @@ def test_functions_of_modules_are_closed() -> None:
     assert well_formed(IRModule({"f": Function((x,), x), "g": Function((x,), x)}))
 
 
-def test_deep_programs() -> None:
+def test_deep_programs(depth: int) -> None:
     body: Expr = x
-    for _ in range(DEEP):
+    for _ in range(depth):
         body = Let(Var("v"), SUM, body)
     assert well_formed(Function((x,), body))
     assert not well_formed(Function((y,), Tuple((Let(x, one, body), x))))

@@ -9,7 +9,6 @@ from passlab.analysis.well_formed import check_well_formed, well_formed
 from passlab.errors import WellFormedError
 from passlab.ir import Call, Function, If, IRModule, Let, TensorType, Tuple, Var
 from passlab.op import make
-from tests.depth import DEEP
 
 SCALAR = TensorType((), "float32")
 X, Y = Var("x", SCALAR), Var("y", SCALAR)
@@ -71,9 +70,9 @@ def test_functions_of_a_module_are_closed():
         check_well_formed(mod)
 
 
-def test_a_hundred_thousand_lets_and_branches():
+def test_deep_lets_and_branches(depth: int):
     body = X
-    for _ in range(DEEP):
+    for _ in range(depth):
         body = Let(Var("v", SCALAR), ONE, body)
     for _ in range(10_000):
         body = If(COND, body, X)

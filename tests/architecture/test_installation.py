@@ -51,7 +51,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return build_wheel(tmp_path_factory.mktemp("wheel"))
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("number", VERSIONS)
 def test_the_wheel_works_in_a_fresh_environment(number: str, wheel: Path, tmp_path: Path) -> None:
     python = interpreter(number)

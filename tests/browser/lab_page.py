@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from playwright.sync_api import Browser, Locator, Page, ViewportSize, sync_playwright
+from playwright.sync_api import Browser, Locator, Page, Playwright, ViewportSize, sync_playwright
 from playwright.sync_api import TimeoutError as PlaywrightTimeout
 
 from tests.browser.lab_server import LabServer
@@ -137,12 +137,29 @@ class LabPage:
         self.page.wait_for_function("name => document.body.dataset.jpThemeName === name", arg=name)
 
 
+_launched: list[tuple[Playwright, Browser]] = []
+
+
 @contextmanager
 def browser(executable: Path) -> Iterator[Browser]:
-    """A headless Chromium."""
-    with sync_playwright() as playwright:
-        launched = playwright.chromium.launch(executable_path=str(executable), args=["--no-sandbox", "--disable-gpu"])
-        try:
-            yield launched
-        finally:
-            launched.close()
+    """The headless Chromium of this process, started by the first use; each use closes the pages that it opened."""
+    if not _launched:
+        playwright = sync_playwright().start()
+        arguments = ["--no-sandbox", "--disable-gpu"]
+        _launched.append((playwright, playwright.chromium.launch(executable_path=str(executable), args=arguments)))
+    _, chrome = _launched[0]
+    earlier = list(chrome.contexts)
+    try:
+        yield chrome
+    finally:
+        for context in chrome.contexts:
+            if context not in earlier:
+                context.close()
+
+
+def stop_browser() -> None:
+    """Close the Chromium of this process, if there is one. Until then no test of the process can run an event loop."""
+    while _launched:
+        playwright, chrome = _launched.pop()
+        chrome.close()
+        playwright.stop()

@@ -17,7 +17,7 @@ from playwright.sync_api import Browser, expect
 from tests.browser.lab_page import LabPage, browser
 from tests.browser.lab_server import ROOT, LabServer
 
-pytestmark = [pytest.mark.browser, pytest.mark.slow]
+pytestmark = [pytest.mark.browser, pytest.mark.nightly]
 NOTEBOOKS = ROOT / "notebooks"
 LESSONS = sorted(NOTEBOOKS.glob("*.ipynb"))
 LIVE = ".jp-OutputArea-output > .lm-Widget > .passlab"  # the view itself, not the static page that is stored beside it
@@ -25,9 +25,9 @@ WIDGET = "application/vnd.jupyter.widget-view+json"
 
 
 @pytest.fixture(scope="module")
-def lab(tmp_path_factory: pytest.TempPathFactory, chromium: Path) -> Iterator[tuple[LabServer, Browser]]:
+def lab(chromium: Path) -> Iterator[tuple[LabServer, Browser]]:
     """A server whose folder is that of the course, and a browser."""
-    with LabServer(tmp_path_factory.mktemp("course")) as server, browser(chromium) as chrome:
+    with LabServer() as server, browser(chromium) as chrome:
         shutil.copytree(NOTEBOOKS, server.folder, dirs_exist_ok=True)
         yield server, chrome
 

@@ -50,9 +50,9 @@ def recordings(tmp_path_factory: pytest.TempPathFactory) -> dict[str, TextRecord
 
 
 @pytest.fixture(scope="module")
-def notebook(tmp_path_factory: pytest.TempPathFactory, chromium: Path) -> Iterator[LabPage]:
+def notebook(chromium: Path) -> Iterator[LabPage]:
     """A notebook that opens the dumps, run."""
-    with LabServer(tmp_path_factory.mktemp("lab")) as server, browser(chromium) as chrome:
+    with LabServer() as server, browser(chromium) as chrome:
         server.write_notebook("dumps.ipynb", map(new_code_cell, CELLS))
         for name, stored in DUMPS.items():
             if stored in corpus.FOLDERS:

@@ -37,9 +37,9 @@ _WHERE = """look => {
 
 
 @pytest.fixture(scope="module")
-def page(tmp_path_factory: pytest.TempPathFactory, chromium: Path) -> Iterator[LabPage]:
+def page(chromium: Path) -> Iterator[LabPage]:
     """A notebook with an explorer and a stepper, run."""
-    with LabServer(tmp_path_factory.mktemp("lab")) as server, browser(chromium) as chrome:
+    with LabServer() as server, browser(chromium) as chrome:
         server.write_notebook("gate.ipynb", map(new_code_cell, CELLS))
         with LabPage.opened(server, chrome, "gate.ipynb") as opened:
             opened.run_all()

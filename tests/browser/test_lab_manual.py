@@ -21,9 +21,9 @@ pytestmark = pytest.mark.browser
 
 
 @pytest.fixture(scope="module")
-def lab(tmp_path_factory: pytest.TempPathFactory, chromium: Path) -> Iterator[tuple[LabServer, Browser]]:
+def lab(chromium: Path) -> Iterator[tuple[LabServer, Browser]]:
     """A server and a browser."""
-    with LabServer(tmp_path_factory.mktemp("lab")) as server, browser(chromium) as chrome:
+    with LabServer() as server, browser(chromium) as chrome:
         yield server, chrome
 
 

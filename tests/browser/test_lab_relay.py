@@ -51,10 +51,10 @@ INKS = {
 
 
 @pytest.fixture(scope="module")
-def lab(tmp_path_factory: pytest.TempPathFactory, chromium: Path) -> Iterator[tuple[LabServer, Browser]]:
+def lab(chromium: Path) -> Iterator[tuple[LabServer, Browser]]:
     """A server with one notebook and two files of Relay, and a browser."""
     cells = [{"code": new_code_cell, "markdown": new_markdown_cell}[kind](source) for kind, source in CELLS]
-    with LabServer(tmp_path_factory.mktemp("lab")) as server, browser(chromium) as chrome:
+    with LabServer() as server, browser(chromium) as chrome:
         server.write_notebook("relay.ipynb", cells)
         for name in ("net.relay", "prelude.rly"):
             (server.folder / name).write_text(PROGRAM, encoding="utf-8")

@@ -21,9 +21,9 @@ TOUR = ROOT / "notebooks" / "01-tour.ipynb"
 
 
 @pytest.fixture(scope="module")
-def lab(tmp_path_factory: pytest.TempPathFactory, chromium: Path) -> Iterator[tuple[LabServer, Browser]]:
+def lab(chromium: Path) -> Iterator[tuple[LabServer, Browser]]:
     """A server whose folder has the tour, as stored, and a browser."""
-    with LabServer(tmp_path_factory.mktemp("lab")) as server, browser(chromium) as chrome:
+    with LabServer() as server, browser(chromium) as chrome:
         shutil.copy(TOUR, server.folder)
         yield server, chrome
 
@@ -121,13 +121,11 @@ _CHOOSE = """([number, name]) => {
 
 
 @pytest.mark.parametrize("windowing", ["contentVisibility", "full"])
-def test_a_view_that_was_scrolled_away_shows_what_it_showed(
-    tmp_path: Path, lab: tuple[LabServer, Browser], windowing: str
-) -> None:
+def test_a_view_that_was_scrolled_away_shows_what_it_showed(lab: tuple[LabServer, Browser], windowing: str) -> None:
     """JupyterLab takes the cells outside the viewport out of the page and puts them back."""
-    with LabServer(tmp_path, windowing) as server:
-        shutil.copy(TOUR, server.folder)
-        with LabPage.opened(server, lab[1], TOUR.name) as page:
+    with LabServer(windowing) as server:
+        shutil.copy(TOUR, server.folder / "windowed.ipynb")
+        with LabPage.opened(server, lab[1], "windowed.ipynb") as page:
             page.run_all()
             number = page.number_of("%%passes")
             for name in ("FuseOps", "FoldScaleAxis"):

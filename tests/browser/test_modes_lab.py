@@ -23,8 +23,8 @@ CELLS = [
 
 
 @pytest.fixture(scope="module")
-def notebook(tmp_path_factory: pytest.TempPathFactory, chromium: Path) -> Iterator[LabPage]:
-    with LabServer(tmp_path_factory.mktemp("lab")) as server, browser(chromium) as chrome:
+def notebook(chromium: Path) -> Iterator[LabPage]:
+    with LabServer() as server, browser(chromium) as chrome:
         server.write_notebook("modes.ipynb", map(new_code_cell, CELLS))
         with LabPage.opened(server, chrome, "modes.ipynb") as opened:
             opened.run_all()

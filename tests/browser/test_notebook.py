@@ -34,10 +34,9 @@ def @main(%x: Tensor[(6, 8), float32], %q: Tensor[(8, 8), float32], %k: Tensor[(
 
 
 @pytest.fixture(scope="module")
-def page(tmp_path_factory: pytest.TempPathFactory, chromium: Path) -> Iterator[LabPage]:
+def page(chromium: Path) -> Iterator[LabPage]:
     """A notebook in Notebook 7, run."""
-    home = tmp_path_factory.mktemp("notebook")
-    with LabServer(home, application="notebook") as server, browser(chromium) as chrome:
+    with LabServer(application="notebook") as server, browser(chromium) as chrome:
         server.write_notebook("gated.ipynb", map(new_code_cell, CELLS))
         with LabPage.opened(server, chrome, "gated.ipynb") as opened:
             opened.run_all()

@@ -70,10 +70,9 @@ _RUN_CELL = """number => {
 
 
 @pytest.fixture(scope="module", params=["notebook", "jupyterlab"])
-def page(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, chromium: Path) -> Iterator[LabPage]:
+def page(request: pytest.FixtureRequest, chromium: Path) -> Iterator[LabPage]:
     """The notebook, run."""
-    home = tmp_path_factory.mktemp("more")
-    with LabServer(home, application=request.param) as server, browser(chromium) as chrome:
+    with LabServer(application=request.param) as server, browser(chromium) as chrome:
         start = CELLS["live"].replace("later", "InferType")
         sources = {
             **CELLS,

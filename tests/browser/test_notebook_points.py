@@ -56,10 +56,9 @@ def cells() -> Iterator[NotebookNode]:
 
 
 @pytest.fixture(scope="module", params=["notebook", "jupyterlab"])
-def page(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, chromium: Path) -> Iterator[LabPage]:
+def page(request: pytest.FixtureRequest, chromium: Path) -> Iterator[LabPage]:
     """The notebook, run."""
-    home = tmp_path_factory.mktemp("points")
-    with LabServer(home, application=request.param) as server, browser(chromium) as chrome:
+    with LabServer(application=request.param) as server, browser(chromium) as chrome:
         server.write_notebook("points.ipynb", cells())
         with LabPage.opened(server, chrome, "points.ipynb") as opened:
             opened.run_all()

@@ -33,12 +33,12 @@ def @main(%x: Tensor[(2, 3), float32], %w: Tensor[(4, 3), float32]) {
 
 
 @pytest.fixture(scope="module")
-def opening(tmp_path_factory: pytest.TempPathFactory, chromium: Path) -> Iterator[tuple[LabPage, str]]:
+def opening(chromium: Path) -> Iterator[tuple[LabPage, str]]:
     """A notebook that opens a stepper, run, and the position at which the stepper opened."""
     cells = [
         new_code_cell(source, metadata={"tags": ["raises-exception"]} if "sofmax" in source else {}) for source in CELLS
     ]
-    with LabServer(tmp_path_factory.mktemp("lab")) as server, browser(chromium) as chrome:
+    with LabServer() as server, browser(chromium) as chrome:
         server.write_notebook("stepper.ipynb", cells)
         with LabPage.opened(server, chrome, "stepper.ipynb") as opened:
             opened.run_all()

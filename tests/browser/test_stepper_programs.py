@@ -50,9 +50,9 @@ _ASKED = """async text => {
 
 
 @pytest.fixture(scope="module")
-def page(tmp_path_factory: pytest.TempPathFactory, chromium: Path) -> Iterator[LabPage]:
+def page(chromium: Path) -> Iterator[LabPage]:
     """A notebook with a stepper for each program, run."""
-    with LabServer(tmp_path_factory.mktemp("lab")) as server, browser(chromium) as chrome:
+    with LabServer() as server, browser(chromium) as chrome:
         server.write_notebook("programs.ipynb", map(new_code_cell, CELLS))
         with LabPage.opened(server, chrome, "programs.ipynb") as opened:
             opened.run_all()

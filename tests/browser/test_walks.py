@@ -1,6 +1,6 @@
 """A view shows its data: random walks through explorers and steppers; after each step the page is that of the recording.
 
-The walk of the default suite is short; the slow ones take 500 steps. `test_walks_lab` walks in JupyterLab.
+The walk of the default suite is short; the nightly ones take 500 steps. `test_walks_lab` walks in JupyterLab.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def page_of(view: Any, chrome: Browser, folder: Path, look: str, fault: tuple[st
 
 
 @pytest.mark.parametrize("make", [network, helpers])
-@pytest.mark.parametrize(("seed", "steps"), [(1, 70), pytest.param(2, 500, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(("seed", "steps"), [(1, 70), pytest.param(2, 500, marks=pytest.mark.nightly)])
 def test_an_explorer_shows_the_step_that_is_chosen(make, seed, steps, chrome, tmp_path):
     rec = make()
     for page in page_of(recording_view(rec), chrome, tmp_path, ".pl-pipeline"):
@@ -119,7 +119,7 @@ def conditional() -> vm.Debugger:
 
 
 @pytest.mark.parametrize("make", [loop, tree, conditional])
-@pytest.mark.parametrize(("seed", "steps"), [(1, 50), pytest.param(2, 500, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(("seed", "steps"), [(1, 50), pytest.param(2, 500, marks=pytest.mark.nightly)])
 def test_a_stepper_shows_the_instant_it_stands_at(make, seed, steps, chrome, tmp_path):
     debugger = make()
     for page in page_of(stepper_view(debugger), chrome, tmp_path, ".pl-stepper"):

@@ -25,13 +25,13 @@ CELLS = [
     f'rec = passlab.record(passlab.parse("""{SMALL}"""), "{HELPERS}")\nrec',
     f'dbg = vm.Debugger(passlab.parse("""{TREE}"""), np.int32(3))\ndbg',
 ]
-STEPS = [pytest.param(1, 40, id="short"), pytest.param(2, 500, id="long", marks=pytest.mark.slow)]
+STEPS = [pytest.param(1, 40, id="short"), pytest.param(2, 500, id="long", marks=pytest.mark.nightly)]
 
 
 @pytest.fixture(scope="module")
-def lab(tmp_path_factory: pytest.TempPathFactory, chromium: Path) -> Iterator[LabPage]:
+def lab(chromium: Path) -> Iterator[LabPage]:
     """A notebook with an explorer and a stepper, run."""
-    with LabServer(tmp_path_factory.mktemp("lab")) as server, browser(chromium) as chrome:
+    with LabServer() as server, browser(chromium) as chrome:
         server.write_notebook("walks.ipynb", map(new_code_cell, CELLS))
         with LabPage.opened(server, chrome, "walks.ipynb") as opened:
             opened.run_all()

@@ -36,7 +36,7 @@ def branches(count):
 
 
 @pytest.mark.parametrize("make", [chain, lets, branches])
-@pytest.mark.parametrize("count", [3_000, pytest.param(100_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [3_000, pytest.param(100_000, marks=pytest.mark.nightly)])
 def test_depth_is_no_obstacle(make, count):
     mod, other = IRModule.from_expr(make(count)), IRModule.from_expr(make(count + 1))
     view = module_view(mod)

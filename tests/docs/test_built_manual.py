@@ -92,7 +92,7 @@ HEADINGS = re.findall(r"^### (.+)$", (ROOT / "docs/how-to.md").read_text(encodin
 
 
 # Building the manual takes a minute of computing.
-built = pytest.mark.slow
+built = pytest.mark.nightly
 
 
 @pytest.fixture(scope="module")

@@ -206,7 +206,7 @@ def test_damaged_dumps_raise_nothing_but_errors_of_passlab():
     fuzz(400, 1)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_hundred_thousand_damaged_dumps():
     fuzz(int(os.environ.get("DAMAGED_DUMPS", "100000")), 2)
 

@@ -149,7 +149,7 @@ def test_names_never_change_the_shape_of_generated_code():
     assert check(seed=1, rounds=8) > 100
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("seed", range(10))
 def test_ten_thousand_names_never_change_the_shape_of_generated_code(seed):
     assert check(seed=100 + seed, rounds=45) > 1000

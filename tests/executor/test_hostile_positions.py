@@ -176,7 +176,7 @@ def test_a_text_in_any_position_never_changes_the_shape_of_generated_code(positi
     assert not Path("POC").exists()
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("position", POSITIONS)
 def test_any_fragment_in_any_position(position: str, tmp_path: Path):
     build = POSITIONS[position]

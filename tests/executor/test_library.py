@@ -177,7 +177,7 @@ def test_damaged_files_are_refused_or_run(kind):
     hold(kind, 300, 1)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("kind", ["graph", "aot"])
 def test_many_damaged_files_are_refused_or_run(kind):
     hold(kind, 10_000, 2)

@@ -50,7 +50,7 @@ def test_a_sample_of_interrupts_at_any_line():
 
 
 @FINALIZERS
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_ten_thousand_failures_and_interrupts():
     calls = call_faults()
     assert happened(calls) == len(calls)

@@ -115,7 +115,7 @@ def test_cases_of_onnx_agree_after_the_way_through_relay() -> None:
     assert case_problems(9) == {}
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_all_cases_of_onnx_agree_after_the_way_through_relay() -> None:
     assert case_problems(1) == {}
 

@@ -100,12 +100,12 @@ def _rounds(change: Callable[[int, random.Random], Any], seed: int, count: int) 
         read(change(number, rng))
 
 
-@pytest.mark.parametrize("count", [250, pytest.param(20_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [250, pytest.param(20_000, marks=pytest.mark.nightly)])
 def test_damaged_bytes(count: int) -> None:
     data = [proto.SerializeToString() for proto in MODELS]
     _rounds(lambda number, rng: damaged(data[number % len(data)], rng), 1, count)
 
 
-@pytest.mark.parametrize("count", [250, pytest.param(20_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [250, pytest.param(20_000, marks=pytest.mark.nightly)])
 def test_edited_models(count: int) -> None:
     _rounds(lambda number, rng: edited(MODELS[number % len(MODELS)], rng), 2, count)

@@ -142,7 +142,7 @@ def _equal(one: Any, other: Any, case: Any) -> bool:
     return np.allclose(one, other, max(case.rtol, relative), max(case.atol, unit * largest), equal_nan=True)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("kind", ["debug", "vm"])
 def test_every_case_of_onnx_agrees_or_is_listed_with_a_reason(kind: str) -> None:
     assert len(cases()) > 1000
@@ -157,7 +157,7 @@ def test_every_case_of_onnx_agrees_or_is_listed_with_a_reason(kind: str) -> None
     assert not rotten
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_every_listed_case_and_operator_is_there():
     met = {node.op_type for case in cases() for graph in graphs(case.model.graph) for node in graph.node}
     assert set(OPERATORS) <= met

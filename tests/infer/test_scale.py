@@ -91,7 +91,7 @@ DEEP_TYPES = {
 }
 
 
-SIZES = pytest.mark.parametrize("count", [QUICK, pytest.param(DEEP, marks=pytest.mark.slow)])
+SIZES = pytest.mark.parametrize("count", [QUICK, pytest.param(DEEP, marks=pytest.mark.nightly)])
 
 
 @SIZES

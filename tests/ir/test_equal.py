@@ -44,7 +44,6 @@ from passlab.ir.equal import (
 )  # fmt: skip
 from passlab.ir.walk import make_lets
 from passlab.op import make
-from tests.depth import DEEP
 from tests.ir.random_programs import Generator, mutated, renamed
 from tests.ir.reference_equal import reference_equal
 
@@ -314,8 +313,8 @@ def projections(of: Var, index: int) -> Expr:
     return chain
 
 
-def test_deep_programs() -> None:
-    assert structural_equal(lets(DEEP), lets(DEEP))
+def test_deep_programs(depth: int) -> None:
+    assert structural_equal(lets(depth), lets(depth))
     assert equal(lets(3_000), lets(3_000))
     x = Var("x")
     shared = projections(x, 0)
@@ -375,11 +374,11 @@ def test_function_types_with_other_names_of_parameters_are_equal_and_print_their
     assert FuncType([F32], F32) is FuncType([F32], F32)
 
 
-def test_deep_generic_types_are_compared_without_recursion() -> None:
+def test_deep_generic_types_are_compared_without_recursion(depth: int) -> None:
     def nest(name: str) -> Type:
         var = TypeVar(name)
         ty: Type = FuncType([var], var, [var])
-        for _ in range(DEEP // 10):
+        for _ in range(depth // 10):
             ty = TupleType([ty, ty])
         return ty
 

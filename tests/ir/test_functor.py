@@ -39,7 +39,6 @@ from passlab.ir.functor import (
     post_order_rewrite,
 )  # fmt: skip
 from passlab.ir.walk import post_order
-from tests.depth import DEEP
 from tests.ir.random_programs import Generator
 
 
@@ -284,7 +283,7 @@ def test_a_functor_without_a_case_says_so() -> None:
 
 
 # ---------------------------------------------------------------- depth
-def tower(kind: str, depth: int = DEEP) -> Expr:
+def tower(kind: str, depth: int) -> Expr:
     x = Var("x")
     top: Expr = x
     for _ in range(depth):
@@ -321,25 +320,25 @@ class Counter(ExprVisitor):
 
 
 @pytest.mark.parametrize("kind", ["call", "let", "if", "function"])
-def test_deep_programs(kind: str) -> None:
-    depth = DEEP if kind == "let" else DEEP // 10
-    program = tower(kind, depth)
+def test_deep_programs(kind: str, depth: int) -> None:
+    levels = depth if kind == "let" else depth // 10
+    program = tower(kind, levels)
     counter = Counter()
     counter.visit(program)
-    assert counter.count == depth
+    assert counter.count == levels
     assert ExprMutator().visit(program) is program
     assert MixedModeMutator().visit(program) is program
 
 
-def test_deep_programs_in_overridden_mutators() -> None:
+def test_deep_programs_in_overridden_mutators(depth: int) -> None:
     class Doubler(ExprMutator):
         def visit_call(self, node: Call) -> Expr:
             result = super().visit_call(node)
             return result.with_fields(args=result.args[::-1])
 
-    result = Doubler().visit(tower("call", DEEP // 5))
+    result = Doubler().visit(tower("call", depth // 5))
     assert isinstance(result.args[0], Var)
-    assert len(post_order(result)) == DEEP // 5 + 2
+    assert len(post_order(result)) == depth // 5 + 2
 
 
 def test_what_a_deep_method_raises_arrives() -> None:
@@ -367,9 +366,9 @@ def test_type_mutator() -> None:
         TypeFunctor().visit(ty)
 
 
-def test_type_visitor_goes_deep() -> None:
+def test_type_visitor_goes_deep(depth: int) -> None:
     ty: TupleType | TensorType = TensorType((3,))
-    for _ in range(DEEP // 10):
+    for _ in range(depth // 10):
         ty = TupleType((ty, ty))
 
     class Count(TypeVisitor):
@@ -381,4 +380,4 @@ def test_type_visitor_goes_deep() -> None:
 
     count = Count()
     count.visit(ty)
-    assert count.seen == DEEP // 10
+    assert count.seen == depth // 10

@@ -35,7 +35,6 @@ from passlab.ir.walk import (
     use_counts,
 )  # fmt: skip
 from passlab.op import make
-from tests.depth import DEEP
 from tests.ir.random_programs import Generator
 
 SEEDS = range(40)
@@ -230,15 +229,15 @@ def tower(kind: str, depth: int) -> Expr:
 
 
 @pytest.mark.parametrize("kind", ["let", "value", "if", "function", "call"])
-def test_deep_programs(kind: str) -> None:
-    depth = DEEP if kind == "call" else DEEP // 5
-    root = tower(kind, depth)
-    assert len(post_order(root)) >= depth
+def test_deep_programs(kind: str, depth: int) -> None:
+    levels = depth if kind == "call" else depth // 5
+    root = tower(kind, levels)
+    assert len(post_order(root)) >= levels
     assert rewrite(root, lambda pre, post: post) is root
     changed = substitute(root, {x: y})
     assert free_vars(changed) == [y]
     assert len(Scopes(root).of) == len(use_counts(root))
-    assert len(bound_vars(root)) == (depth if kind in ("let", "value", "function") else 0)
+    assert len(bound_vars(root)) == (levels if kind in ("let", "value", "function") else 0)
 
 
 # ---------------------------------------------------------------- modules

@@ -14,7 +14,7 @@ def test_nothing_that_is_right_is_blamed(first):
         assert row is None or "blamed" not in row, row
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("first", range(100, 2100, 100))
 def test_nothing_that_is_right_is_blamed_in_many_programs(first):
     rows = [row for seed in range(first, first + 100) if (row := blame(seed)[0]) is not None]

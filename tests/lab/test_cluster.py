@@ -36,28 +36,28 @@ def cluster():
         yield client.get_executor()
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_program_is_reduced_by_a_cluster(cluster):
     mod = passlab.parse(NET)
     spread = lab.reduce(mod, has_relu, executor=cluster)
     assert spread.module.astext() == lab.reduce(mod, has_relu).module.astext()
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_pass_is_found_by_a_cluster(cluster):
     mod = passlab.parse(NET)
     bisection = lab.bisect(mod, "InferType, ToGraphNormalForm, FastMath", has_tanh, executor=cluster, opt_level=4)
     assert bisection.event.name == "FastMath"
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_counterfactuals_run_on_a_cluster(cluster):
     mod = passlab.parse(NET)
     spread = lab.what_if(mod, "InferType, ToGraphNormalForm, FuseOps", executor=cluster)
     assert spread.text() == lab.what_if(mod, "InferType, ToGraphNormalForm, FuseOps").text()
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_orders_are_gone_through_by_a_cluster(cluster):
     mod = passlab.parse(NET)
     several = "FoldConstant, ToGraphNormalForm, FuseOps"

@@ -37,7 +37,7 @@ QUICK = (less_or_equal, floor_as_trunc, no_epsilon, minus_swapped)
 # Searches here end by a count of programs, never by time, so that a busy machine finds what an idle one finds.
 ENOUGH = {"seconds": None, "programs": 50_000}  # for the mistakes of these passes: a search ends where it finds
 SOME = {"seconds": None, "programs": 12}
-ALL = [rule if rule in QUICK else pytest.param(rule, marks=pytest.mark.slow) for rule in WRONG]
+ALL = [rule if rule in QUICK else pytest.param(rule, marks=pytest.mark.nightly) for rule in WRONG]
 
 
 @pytest.mark.parametrize("rule", ALL, ids=lambda rule: rule.__name__)
@@ -164,7 +164,7 @@ def truncating(func, mod, ctx):
     )
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_saved_test_runs_under_plain_pytest(tmp_path):
     campaign = lab.fuzz(truncating, most=1, directory=tmp_path, **ENOUGH)
     (path,) = tmp_path.glob("test_*.py")

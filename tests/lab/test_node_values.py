@@ -12,7 +12,6 @@ from passlab.evaluate.agreement import disagreement
 from passlab.ir.expr import Call
 from passlab.lab import watch
 from passlab.testing.programs import program
-from tests.depth import DEEP
 
 NET = """
 def @main(%x: Tensor[(4), float32]) {
@@ -118,9 +117,9 @@ def test_a_run_that_is_watched_gives_what_the_program_gives(seed):
     assert disagreement(case.value, watch(case.mod, *case.args).result) is None
 
 
-def test_a_deep_program_is_watched():
+def test_a_deep_program_is_watched(depth: int):
     x = deep = relay.var("x", shape=(2,))
-    for _ in range(DEEP):
+    for _ in range(depth):
         deep = relay.nn.relu(deep)
     run = watch(passlab.IRModule.from_expr(relay.Function([x], deep)), np.ones(2, "float32"))
-    assert len(run.facts) == DEEP + 1
+    assert len(run.facts) == depth + 1

@@ -156,7 +156,7 @@ def test_makers_are_true_for_a_small_generated_program(seed, effects):
     assert_true_of(transform.InferType()(programs.program(seed, effects=effects, size=1 + seed % 2).mod))
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("block", range(10))
 @pytest.mark.parametrize("effects", [True, False])
 def test_makers_are_true_for_many_generated_programs(block, effects):

@@ -62,7 +62,7 @@ def lesson_shell(running_shell: Any, monkeypatch: pytest.MonkeyPatch, capsys: py
     capsys.readouterr()
 
 
-@pytest.mark.slow  # each lesson is run from its first cell to its last
+@pytest.mark.nightly  # each lesson is run from its first cell to its last
 @pytest.mark.filterwarnings("default")  # as in a kernel
 @pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)
 def test_checks_tell_right_answers_from_wrong_ones(path: Path, lesson_shell: Any) -> None:

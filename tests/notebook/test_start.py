@@ -101,7 +101,7 @@ def test_an_interrupt_while_a_magic_is_imported_is_a_message_and_the_magic_runs_
     assert steps == "['input', 'InferType', 'FoldConstant', 'FuseOps']"
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_every_magic_works_as_the_first(tmp_path):
     (tmp_path / "dump.mlir").write_text(DUMP)
     code = f"""

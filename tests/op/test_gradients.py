@@ -77,7 +77,7 @@ def test_the_gradient_of_a_gradient_is_its_slope(name: str) -> None:
         check_second(name, text)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", [name for name in SLOPED if name not in OPAQUE_ARGUMENTS])
 def test_the_gradient_of_a_gradient_is_its_slope_at_every_use(name: str) -> None:
     for text in cases(name)[1:]:

@@ -199,7 +199,7 @@ def test_programs_may_nest_deep(name: str, kind: str):
     nest(name, deep(kind, 2000))
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("kind", ["calls", "lets", "branches"])
 @pytest.mark.parametrize("name", EVERY_PASS)
 def test_programs_may_nest_a_hundred_thousand_deep(name: str, kind: str):

@@ -319,7 +319,7 @@ def test_a_rule_keeps_its_promise(name: str):
     assert sum(held(name, c) for c in tried[:: -(-len(tried) // QUICK)]) > 0
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_a_rule_keeps_its_promise_everywhere(name: str):
     assert sum(held(name, c) for c in PROGRAMS[name](name)) > 0

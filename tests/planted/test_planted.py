@@ -87,7 +87,7 @@ def test_one_call_names_a_planted_fault(name: str) -> None:
     assert not shortcomings(name, search(name))
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", FAULTS)
 def test_one_call_names_every_planted_fault(name: str) -> None:
     result = shortcomings(name, search(name))

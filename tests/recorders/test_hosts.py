@@ -157,7 +157,7 @@ def test_mlir_records_through_the_bindings_that_are_installed():
     assert str(module).count("arith.muli") == 1
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_torch_records_the_passes_of_inductor():
     torch = pytest.importorskip("torch", reason="torch is not installed: pip install torch", exc_type=ImportError)

@@ -7,7 +7,7 @@ import pytest
 
 from passlab.recorders import tvm as live
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.nightly
 
 if find_spec("tilelang") is None:
     pytest.skip("needs tilelang, which brings a TVM of its own", allow_module_level=True)

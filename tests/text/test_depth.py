@@ -13,7 +13,7 @@ from passlab.ir.equal import structural_equal
 from passlab.text.parser import parse, parse_expr
 from passlab.text.printer import astext, pretty
 
-DEPTHS = [3_000, pytest.param(100_000, marks=pytest.mark.slow)]
+DEPTHS = [3_000, pytest.param(100_000, marks=pytest.mark.nightly)]
 
 EXPRESSIONS: dict[str, Callable[[int], str]] = {
     "parentheses": lambda n: "(" * n + "1" + ")" * n,

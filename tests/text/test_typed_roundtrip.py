@@ -36,7 +36,7 @@ def test_typed_programs_read_back_with_their_types(start: int) -> None:
         check(seed)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("start", range(0, 20_000, 1_000))
 def test_twenty_thousand_typed_programs_read_back(start: int) -> None:
     for seed in range(start, start + 1_000):

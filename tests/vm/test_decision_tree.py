@@ -106,7 +106,7 @@ def test_a_tree_decides_as_arms_in_order_do(start):
         assert_decides(seed)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("start", range(0, 10_000, 500))
 def test_10_000_trees_decide_as_arms_in_order_do(start):
     for seed in range(start, start + 500):
@@ -118,7 +118,7 @@ def test_a_machine_decides_as_the_evaluator_does(seed):
     assert_runs(seed)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("start", range(0, 400, 50))
 def test_a_machine_decides_as_the_evaluator_does_400_times(start):
     for seed in range(start, start + 50):

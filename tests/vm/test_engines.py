@@ -189,7 +189,7 @@ def test_both_engines_agree_on_typed_programs():
     )  # 224: a kernel of a tuple of one
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("start", range(0, 2000, 200))
 def test_both_engines_agree_on_2_000_typed_programs(start):
     assert sum(assert_agree_on_typed_program(seed) for seed in range(start, start + 200)) > 50

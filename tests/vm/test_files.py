@@ -141,7 +141,7 @@ def test_damaged_files_are_refused_or_run(name, monkeypatch):
     hold(name, 600, 1, monkeypatch)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_many_damaged_files_are_refused_or_run(name, monkeypatch):
     hold(name, 30_000, 2, monkeypatch)

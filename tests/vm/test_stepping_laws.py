@@ -47,7 +47,7 @@ def test_stepping_keeps_its_laws(seed):
     assert_laws(seed)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("start", range(0, 2000, 100))
 def test_stepping_keeps_its_laws_on_2_000_programs(start):
     for seed in range(start, start + 100):

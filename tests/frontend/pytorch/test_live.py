@@ -15,7 +15,7 @@ torch = pytest.importorskip("torch", reason="torch is not installed: pip install
 models = importlib.import_module("tests.frontend.pytorch.cases")
 for _family in ("networks", "functions"):
     importlib.import_module(f"tests.frontend.pytorch.{_family}")
-pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
+pytestmark = [pytest.mark.nightly, pytest.mark.filterwarnings("ignore")]
 
 
 def assert_agrees(program: Any, args: Any, kwargs: Any, expected: Any) -> None:
