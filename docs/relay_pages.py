@@ -75,17 +75,17 @@ def _facts(spec: OpSpec) -> str:
 
 def passes() -> Iterator[str]:
     """The passes: a table, then one paragraph each."""
-    yield "\n| pass | level | promise | what it does |\n|---|---|---|---|"
+    yield "\n| pass | level | contract | what it does |\n|---|---|---|---|"
     for row in transform.list_passes():
         link = f"[`{row['pass']}`](#{_anchor(row['pass'])})"
-        yield f"| {link} | {row['opt_level']} | {row['promise'] or ''} | {_cell(row['what it does'])} |"
+        yield f"| {link} | {row['opt_level']} | {row['contract'] or ''} | {_cell(row['what it does'])} |"
     for row in transform.list_passes():
         yield f"\n## `{row['pass']}`\n"
         yield f"{_prose(row['what it does'])}\n"
         also = f"Relay's name: `{row['other name']}`. " if row["other name"] else ""
         needs = f" Requires `{row['required']}`." if row["required"] else ""
-        promise = f" Promise: `{row['promise']}`." if row["promise"] else ""
-        yield f"{also}A {row['kind']} pass of level {row['opt_level']}.{needs}{promise}\n"
+        contract = f" Contract: `{row['contract']}`." if row["contract"] else ""
+        yield f"{also}A {row['kind']} pass of level {row['opt_level']}.{needs}{contract}\n"
         if row["options"]:
             yield f"Options: `{row['options']}`\n"
         yield from _examples(sys.modules[find_factory(row["pass"]).__module__].__doc__ or "")

@@ -425,7 +425,7 @@ def _bisect(options: argparse.Namespace) -> int:
         print(bisection.summary(), file=sys.stderr)
         return 130
     if bisection.event is None:
-        print("every pass kept its promise")
+        print("every pass kept its contract")
         return 0
     print(f"step {bisection.event.id}, {bisection.event.text or bisection.event.name}: {bisection.why}")
     if options.reduce:

@@ -14,9 +14,9 @@ from passlab.diffing.diff import Diff, diff
 from passlab.errors import Diagnostic
 from passlab.ir.expr import Expr
 from passlab.ir.module import IRModule
-from passlab.oracle.validation import UNDECLARED, promise_of
+from passlab.oracle.validation import DEFAULT_CONTRACT, declared_contract
 from passlab.transform.base import Pass
-from passlab.transform.numeric_contract import Promise, combine
+from passlab.transform.numeric_contract import NumericContract, combine
 
 Status = Literal["input", "ran", "skipped", "failed", "running"]
 Role = Literal["step", "required", "nested"]
@@ -137,11 +137,11 @@ class Event:
         return f"<{self.id or '-'} {self.name}: {state}{change}>"
 
 
-def contract_of(event: Event, undeclared: Promise | None = UNDECLARED) -> Promise | None:
-    """Return the promise of one run of a pass: that of the rules it applied, where all declare one."""
-    promise = promise_of(event.pass_, undeclared)
+def contract_of(event: Event, default_contract: NumericContract | None = DEFAULT_CONTRACT) -> NumericContract | None:
+    """Return the contract of one run of a pass: that of the rules it applied, where all declare one."""
+    contract = declared_contract(event.pass_, default_contract)
     rules = event.rewrites.rules
-    contracts = {rule.name: rule.promise for rule in getattr(event.pass_, "rules", ())}
-    if promise is None or not rules or not all(rule in contracts for rule in rules):
-        return promise
+    contracts = {rule.name: rule.contract for rule in getattr(event.pass_, "rules", ())}
+    if contract is None or not rules or not all(rule in contracts for rule in rules):
+        return contract
     return combine(contracts[rule] for rule in rules)

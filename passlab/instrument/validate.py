@@ -1,4 +1,4 @@
-"""`Validate`: checks after each pass that the values of the program are within the promise of the pass.
+"""`Validate`: checks after each pass that the values of the program are within the contract of the pass.
 
     with PassContext(opt_level=3, instruments=[Validate()]):      # or Validate(inputs=[x, w]), Validate({"x": x, ...})
         pipeline(mod)
@@ -17,10 +17,10 @@ from passlab.instrument.per_run import PerRun
 from passlab.ir.expr import Expr
 from passlab.ir.module import IRModule
 from passlab.oracle.trial import Inputs, Trial
-from passlab.oracle.validation import UNDECLARED, Check, examine, promise_of
+from passlab.oracle.validation import DEFAULT_CONTRACT, Check, declared_contract, examine
 from passlab.table import Table, Tabular
 from passlab.transform.base import PassRun, current_run
-from passlab.transform.numeric_contract import Promise
+from passlab.transform.numeric_contract import NumericContract
 from passlab.transform.pass_info import PassInfo
 from passlab.transform.sequential import Sequential
 
@@ -29,9 +29,9 @@ class Validate(PassInstrument, Tabular):
     """Run the function `entry` before and after every pass that changes the program, and compare the results.
 
     `inputs` is a list, or a table by name of the parameter; without it they are random, from `seed`. A standard pass is
-    held to its promise; one that promises nothing is not checked. A pass of your own that declares no promise is held
-    to `undeclared` (None: not checked). The first pass that breaks its promise raises `ValidationError`, which names it
-    and the first wrong node; with `stop=False` it is only listed in `failures`.
+    held to its contract; one that has no contract is not checked. A pass of your own that declares none is held to
+    `default_contract` (None: not checked). The first pass that breaks its contract raises `ValidationError`, which
+    names it and the first wrong node; with `stop=False` it is only listed in `failures`.
 
     Costs a run of the program on the reference evaluator for each pass that changes it.
     """
@@ -43,14 +43,14 @@ class Validate(PassInstrument, Tabular):
         entry: str = "main",
         seed: int = 0,
         stop: bool = True,
-        undeclared: Promise | None = UNDECLARED,
+        default_contract: NumericContract | None = DEFAULT_CONTRACT,
     ) -> None:
         super().__init__()
         if inputs is not None and not isinstance(inputs, (Mapping, list, tuple)):
             actual = type(inputs).__name__
             raise PassTypeError(Diagnostic("inputs are a list, or a table by name of the parameter", found=actual))
         self.stop = stop
-        self.undeclared = undeclared
+        self.default_contract = default_contract
         self.checks: list[Check] = []
         self.failures: list[ValidationError] = []
         self._options: tuple[Inputs, str, int] = (inputs, entry, seed)
@@ -74,8 +74,8 @@ class Validate(PassInstrument, Tabular):
         if run is None or state is None or isinstance(run.pass_, Sequential):
             return  # the passes of a pipeline were checked one by one
         before, rewrites = state
-        promise, triples = promise_of(run.pass_, self.undeclared), rewrites.with_rules()
-        check = examine(info.name, before, mod.snapshot(), promise, self._trial, triples)
+        contract, triples = declared_contract(run.pass_, self.default_contract), rewrites.with_rules()
+        check = examine(info.name, before, mod.snapshot(), contract, self._trial, triples)
         self.checks.append(check)
         if check.outcome == "broken":
             self.failures.append(ValidationError(*check.diagnostics()))
@@ -90,6 +90,6 @@ class Validate(PassInstrument, Tabular):
         return state[1].note if state is not None else None
 
     def table(self) -> Table:
-        """Return the passes that ran, in order of ending, with their promises and whether they kept them."""
-        rows = [(c.name, "" if c.promise is None else str(c.promise), c.outcome, c.why) for c in self.checks]
-        return Table(("pass", "promise", "outcome", "why"), rows)
+        """Return the passes that ran, in order of ending, with their contracts and whether they kept them."""
+        rows = [(c.name, "" if c.contract is None else str(c.contract), c.outcome, c.why) for c in self.checks]
+        return Table(("pass", "contract", "outcome", "why"), rows)

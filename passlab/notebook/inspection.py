@@ -80,7 +80,7 @@ def _pass(name: str) -> str | None:
     if row is None:
         return None
     facts = [
-        f"{kind.replace('_', ' ')}: {row[kind]}" for kind in ("opt_level", "required", "promise") if row[kind] != ""
+        f"{kind.replace('_', ' ')}: {row[kind]}" for kind in ("opt_level", "required", "contract") if row[kind] != ""
     ]
     return f"{name}({row['options']})\n{'   '.join(facts)}\n\n{inspect.getdoc(factory) or ''}".rstrip()
 

@@ -22,10 +22,10 @@ from passlab.ir.expr import Call, Constant, Expr, Function, GlobalVar, If, Let, 
 from passlab.ir.module import IRModule
 from passlab.ir.op import Op
 from passlab.ir.walk import children, post_order
+from passlab.oracle.no_contract import lengthen
 from passlab.oracle.tolerance import FEW_RUNS, RUNS, STEPS, beyond
-from passlab.oracle.unpromised import lengthen
 from passlab.oracle.watched import SHORTENING, Watched, noisy_values
-from passlab.transform.numeric_contract import Promise
+from passlab.transform.numeric_contract import NumericContract
 
 GROSS = 0.01  # of the largest element: no rounding explains such an error
 Values = dict[Expr, Any]
@@ -66,7 +66,7 @@ class WrongNode:
 def first_wrong(
     before: IRModule,
     after: IRModule,
-    promise: Promise,
+    contract: NumericContract,
     entry: str,
     arguments: Sequence[Any],
     rewrites: Iterable[tuple[Expr, Expr, str]] = (),
@@ -83,7 +83,7 @@ def first_wrong(
         return None
     changes = diff(before, after)
     sources = _sources(changes, rewrites)
-    comparison = _NodeComparison(before, entry, arguments, promise, noise, old_values, new_values, sources)
+    comparison = _NodeComparison(before, entry, arguments, contract, noise, old_values, new_values, sources)
     order = post_order(after[entry])
     for carriers in (False, True):  # nodes that only pass a value on count where no operator is wrong
         for node in order:
@@ -101,13 +101,13 @@ class _NodeComparison:
         before: IRModule,
         entry: str,
         arguments: Sequence[Any],
-        promise: Promise,
+        contract: NumericContract,
         noise: float,
         old_values: Values,
         new_values: Values,
         sources: Sources,
     ) -> None:
-        self.promise = promise
+        self.contract = contract
         self.old, self.new, self.sources = old_values, new_values, sources
         self._noise = (before, entry, arguments, noise)
         self._noisy: list[Values] = []
@@ -129,7 +129,7 @@ class _NodeComparison:
         before, after = self.old[old], self.new[node]
         if self._noise[3] > SHORTENING:
             after = lengthen(after, before)
-        difference = disagreement(before, after, self.promise.ulps, self.promise.finite_only)
+        difference = disagreement(before, after, self.contract.ulps, self.contract.finite_only)
         if difference is None or not self._noise[3]:
             return difference
         if self._is_gross(old, node, before, after):
@@ -138,10 +138,10 @@ class _NodeComparison:
         steps = STEPS * (self._noise[3] > SHORTENING)
         for count in FEW_RUNS:
             noisy = [values[old] for values in self._noisy_values(count) if old in values]
-            far = beyond(difference, before, after, noisy, self.promise, overall=count < RUNS, steps=steps)
+            far = beyond(difference, before, after, noisy, self.contract, overall=count < RUNS, steps=steps)
             if far is not None:
                 return far
-            rest = beyond(difference, before, after, noisy, self.promise, steps=steps)
+            rest = beyond(difference, before, after, noisy, self.contract, steps=steps)
             if rest is None:
                 return None
         return rest

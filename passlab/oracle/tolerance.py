@@ -28,11 +28,11 @@ LEAST_NOISE = 2.0  # units in the last place by which each operator may be off
 ROUNDING = 4.0  # the same where a pass may round: it may have replaced one operator by a few
 
 
-def noise_of(promise: NumericContract) -> float:
-    """Return by how many units in the last place each operator may be off under a promise."""
-    if promise.exact:
+def noise_of(contract: NumericContract) -> float:
+    """Return by how many units in the last place each operator may be off under a contract."""
+    if contract.exact:
         return 0.0
-    return max(LEAST_NOISE, promise.ulps if promise.approximates else min(promise.ulps, ROUNDING))
+    return max(LEAST_NOISE, contract.ulps if contract.approximates else min(contract.ulps, ROUNDING))
 
 
 def beyond(
@@ -40,7 +40,7 @@ def beyond(
     before: Value,
     after: Value,
     noisy: Sequence[Value],
-    promise: NumericContract,
+    contract: NumericContract,
     overall: bool = False,
     steps: int = 0,
 ) -> Disagreement | None:
@@ -62,7 +62,7 @@ def beyond(
             return None
         if old.shape != new.shape or old.dtype != new.dtype:
             return difference
-        wrong = _beyond_noise(old, new, moved, promise, overall, steps)
+        wrong = _beyond_noise(old, new, moved, contract, overall, steps)
         if wrong.any():
             return _disagreement_of(path, old, new, wrong)
     plain = disagreement(_constructor_tags(before), _constructor_tags(after))
@@ -88,9 +88,9 @@ def special_disagreement(before: Value, after: Value) -> Disagreement | None:
 
 
 def _beyond_noise(
-    old: Array, new: Array, moved: Sequence[Array], promise: NumericContract, overall: bool, steps: int
+    old: Array, new: Array, moved: Sequence[Array], contract: NumericContract, overall: bool, steps: int
 ) -> Array:
-    """Return which elements differ by more than noise explains and the promise allows."""
+    """Return which elements differ by more than noise explains and the contract allows."""
     if not is_float(old.dtype):
         # Integers that noise moves are decided by rounding, as by a cast or a comparison.
         fragile = np.zeros(old.shape, bool)
@@ -109,10 +109,10 @@ def _beyond_noise(
         if overall and spread.size:
             spread = np.full(spread.shape, spread.max())
         same = (a == b) | (np.isnan(a) & np.isnan(b))
-        allowed = np.abs(a - b) <= MARGIN * spread + allowance(a, b, old.dtype, promise.ulps)
-        if promise.finite_only:
+        allowed = np.abs(a - b) <= MARGIN * spread + allowance(a, b, old.dtype, contract.ulps)
+        if contract.finite_only:
             same |= ~np.isfinite(a)
-        elif promise.ulps:
+        elif contract.ulps:
             same |= np.isinf(a)  # with other rounding an overflow may come elsewhere and give NaN
         return np.asarray(~(same | allowed | lost))
 

@@ -61,7 +61,7 @@ class Trial:
     """Runs a function of several programs on the same inputs: a list, a table by parameter, or None for draws.
 
     The runs of the first and of the last two programs are cached: the output of one pass is the input of the next.
-    After `seconds` a program is not run on further draws. With `unpromised` passes that promise nothing are compared,
+    After `seconds` a program is not run on further draws. With `without_contract` passes that have none are compared,
     too. With `patience` a program that takes so many seconds, and twenty times as long as any before, counts as not
     terminating. `kinds` restricts the draws, `first` is the kind to begin with, and `limit` is the time of one run.
     """
@@ -72,7 +72,7 @@ class Trial:
         entry: str = "main",
         seed: int = 0,
         seconds: float = SECONDS,
-        unpromised: bool = False,
+        without_contract: bool = False,
         patience: float | None = None,
         kinds: Sequence[str] = (),
         first: str = "",
@@ -83,7 +83,7 @@ class Trial:
         self.entry = entry
         self.seed = seed
         self.seconds = seconds
-        self.unpromised = unpromised
+        self.without_contract = without_contract
         self.patience = patience
         self.kinds = tuple(kinds)  # of draws; all without any
         self.first = first
@@ -161,7 +161,7 @@ class Trial:
         number = next((n for n, draw in enumerate(self._draws) if draw.kind == kind), None)
         if number is None:
             return None
-        trial = Trial(self.inputs, self.entry, self.seed, self.seconds, self.unpromised, self.patience, (kind,))
+        trial = Trial(self.inputs, self.entry, self.seed, self.seconds, self.without_contract, self.patience, (kind,))
         trial._draws, trial._first, trial._slowest = (self._draws[number],), mod, self._slowest
         trial._runs = [(p, {0: runs[number]}) for p, runs in self._runs if number in runs and p.same_contents(mod)]
         trial._noisy = [

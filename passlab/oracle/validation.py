@@ -1,7 +1,7 @@
-"""Checks of promises about values, for `Validate` and `lab.validate`.
+"""Checks of contracts about values, for `Validate` and `lab.validate`.
 
-`examine` compares the programs before and after a pass on the inputs of a `Trial`, within the promise of the pass. It
-says which inputs were compared and which were left out; where the promise is broken, `first_wrong` finds the first
+`examine` compares the programs before and after a pass on the inputs of a `Trial`, within the contract of the pass. It
+says which inputs were compared and which were left out; where the contract is broken, `first_wrong` finds the first
 wrong node.
 """
 
@@ -20,9 +20,7 @@ from passlab.ir.expr import Expr
 from passlab.ir.module import IRModule
 from passlab.oracle.draws import Draw
 from passlab.oracle.first_wrong import WrongNode, first_wrong
-from passlab.oracle.tolerance import FEW_RUNS, RUNS, STEPS, beyond, noise_of, special_disagreement
-from passlab.oracle.trial import GIVEN, Run, Trial
-from passlab.oracle.unpromised import (
+from passlab.oracle.no_contract import (
     MILD,
     Purpose,
     derivative_disagreement,
@@ -31,11 +29,13 @@ from passlab.oracle.unpromised import (
     takes_other_arguments,
     without_continuation,
 )
+from passlab.oracle.tolerance import FEW_RUNS, RUNS, STEPS, beyond, noise_of, special_disagreement
+from passlab.oracle.trial import GIVEN, Run, Trial
 from passlab.transform.base import Pass
-from passlab.transform.numeric_contract import Promise
+from passlab.transform.numeric_contract import FINITE, NumericContract, Rounds
 
-Outcome = Literal["kept", "unchanged", "not promised", "not checked", "broken"]
-UNDECLARED = Promise(4, finite_only=True)  # the promise of a pass that declares none
+Outcome = Literal["kept", "unchanged", "no contract", "not checked", "broken"]
+DEFAULT_CONTRACT = Rounds(4) + FINITE  # the contract of a pass that declares none
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Check:
     """
 
     name: str
-    promise: Promise | None
+    contract: NumericContract | None
     outcome: Outcome
     finding: Disagreement | None = None
     node: WrongNode | None = None
@@ -58,14 +58,14 @@ class Check:
     arguments: tuple[Any, ...] = field(default=(), repr=False)
 
     def diagnostics(self) -> tuple[Diagnostic, ...]:
-        """Return the broken promise as diagnostics; none for a promise that was kept."""
+        """Return the broken contract as diagnostics; none for a contract that was kept."""
         if self.outcome != "broken":
             return ()
         if self.error is not None:
             return Diagnostic(f"after the pass `{self.name}` the program no longer runs"), *self.error.diagnostics
         notes = () if self.node is None else ((str(self.node), self.node.old.span),)
-        what = f"the pass `{self.name}` changed the result beyond its promise"
-        return (Diagnostic(what, expected=str(self.promise), found=str(self.finding), notes=notes),)
+        what = f"the pass `{self.name}` changed the result beyond its contract"
+        return (Diagnostic(what, expected=str(self.contract), found=str(self.finding), notes=notes),)
 
     @property
     def why(self) -> str:
@@ -80,68 +80,70 @@ class Check:
         return f"{self.node or self.finding}{on}"
 
 
-def check_contract(undeclared: Any) -> None:
-    """Raise `PassTypeError` for values other than a numeric contract or None."""
-    if undeclared is not None and not isinstance(undeclared, Promise):
+def check_contract(contract: Any) -> None:
+    """Raise `PassTypeError` for a `default_contract` other than a numeric contract or None."""
+    if contract is not None and not isinstance(contract, NumericContract):
         hint = "transform.EXACT, transform.Rounds(ulps) or None"
-        raise PassTypeError(Diagnostic("`undeclared` is a numeric contract", found=repr(undeclared), hint=hint))
+        raise PassTypeError(Diagnostic("`default_contract` is a numeric contract", found=repr(contract), hint=hint))
 
 
-def promise_of(pass_: Pass | None, undeclared: Promise | None = UNDECLARED) -> Promise | None:
-    """Return the promise of a pass; `undeclared` for a pass of the user that declares none."""
-    check_contract(undeclared)
+def declared_contract(
+    pass_: Pass | None, default_contract: NumericContract | None = DEFAULT_CONTRACT
+) -> NumericContract | None:
+    """Return the contract of a pass; `default_contract` for a pass of the user that declares none."""
+    check_contract(default_contract)
     if pass_ is None:
-        return undeclared
-    return pass_.promise if pass_.promise is not None or pass_.trusted else undeclared
+        return default_contract
+    return pass_.contract if pass_.contract is not None or pass_.trusted else default_contract
 
 
 def examine(
     name: str,
     before: IRModule,
     after: IRModule,
-    promise: Promise | None,
+    contract: NumericContract | None,
     trial: Trial,
     rewrites: Iterable[tuple[Expr, Expr, str]] = (),
     locate: bool = True,
 ) -> Check:
-    """Check the programs before and after a pass against a promise. `rewrites` are (old, new, rule), where known.
+    """Check the programs before and after a pass against a contract. `rewrites` are (old, new, rule), where known.
 
     With `locate` the first wrong node is searched for. Raises `RunError` when the program does not run before the pass.
     """
     if before.same_contents(after):
-        return Check(name, promise, "unchanged")
-    if promise is None and not trial.unpromised:
-        return Check(name, promise, "not promised", left_out=("the pass promises nothing about values",))
+        return Check(name, contract, "unchanged")
+    if contract is None and not trial.without_contract:
+        return Check(name, contract, "no contract", left_out=("the pass has no contract for values",))
     before, after = without_continuation(before, trial.entry), without_continuation(after, trial.entry)
-    if promise is None and takes_other_arguments(before, after, trial.entry):
-        why = f"the pass promises nothing about values, and @{trial.entry} takes other ones"
-        return Check(name, promise, "not promised", left_out=(why,))
-    comparison = _Comparison(name, before, after, promise, trial)
+    if contract is None and takes_other_arguments(before, after, trial.entry):
+        why = f"the pass has no contract for values, and @{trial.entry} takes other ones"
+        return Check(name, contract, "no contract", left_out=(why,))
+    comparison = _Comparison(name, before, after, contract, trial)
     check = comparison.check()
     if check.finding is None or not locate:
         return check
-    contract = promise or UNDECLARED
-    purpose = purpose_of(before, after, trial.entry) if promise is None else Purpose()
-    if purpose.derivative:
+    if comparison.purpose.derivative:
         return check
-    noise = 0.0 if contract.exact else max(noise_of(contract), purpose.noise)
-    node = first_wrong(before, after, contract, trial.entry, check.arguments, list(rewrites), noise)
+    noise = 0.0 if comparison.contract.exact else max(noise_of(comparison.contract), comparison.purpose.noise)
+    node = first_wrong(before, after, comparison.contract, trial.entry, check.arguments, list(rewrites), noise)
     return replace(check, node=node)
 
 
 class _Comparison:
     """The comparison of two programs on the draws of a trial."""
 
-    def __init__(self, name: str, before: IRModule, after: IRModule, promise: Promise | None, trial: Trial) -> None:
+    def __init__(
+        self, name: str, before: IRModule, after: IRModule, declared: NumericContract | None, trial: Trial
+    ) -> None:
         self.name = name
         self.before = before
         self.after = after
-        self.promise = promise
-        self.contract = promise if promise is not None else UNDECLARED
+        self.declared = declared
+        self.contract = DEFAULT_CONTRACT if declared is None else declared
         self.trial = trial
         self.compared: list[str] = []
         self.left_out: list[str] = []
-        self.purpose = purpose_of(before, after, trial.entry) if promise is None else Purpose()
+        self.purpose = purpose_of(before, after, trial.entry) if declared is None else Purpose()
 
     def check(self) -> Check:
         failure: PasslabError | None = None
@@ -169,11 +171,11 @@ class _Comparison:
             if failure is not None:
                 raise failure
             return self._result("not checked")
-        return self._result("kept" if self.promise is not None else "not promised")
+        return self._result("kept" if self.declared is not None else "no contract")
 
     def _result(self, outcome: Outcome, **fields: Any) -> Check:
         return Check(
-            self.name, self.promise, outcome, compared=tuple(self.compared), left_out=tuple(self.left_out), **fields
+            self.name, self.declared, outcome, compared=tuple(self.compared), left_out=tuple(self.left_out), **fields
         )
 
     def _reason_to_skip(self, draw: Draw, run: Run) -> str:
@@ -189,7 +191,7 @@ class _Comparison:
         if draw.extreme:
             return "the contract allows rounding, which has no bound there"
         if draw.special:
-            return "" if self.promise is UNDECLARED else "the contract says nothing of NaN and infinities"
+            return "" if self.declared is DEFAULT_CONTRACT else "the contract says nothing of NaN and infinities"
         rounds_apart = self.contract.finite_only or "magnitudes" in draw.kind  # intermediate values may overflow
         if rounds_apart and not run.finite and not draw.typical and draw.kind != GIVEN:
             return "numbers on the way are not finite"
@@ -214,7 +216,7 @@ class _Comparison:
             difference = self._beyond_noise(number, difference, run.value, value)
         if difference is None:
             return None
-        return self._result("broken" if self.promise is not None else "not promised", finding=difference, **where)
+        return self._result("broken" if self.declared is not None else "no contract", finding=difference, **where)
 
     def _check_derivatives(self, number: int, draw: Draw, before: Value, after: Value) -> Check | None:
         """Compare a program of (value, derivatives) with the value before the pass and with finite differences."""
@@ -231,7 +233,7 @@ class _Comparison:
                 return None
         if difference is None:
             return None
-        return self._result("not promised", finding=difference, inputs=draw.kind, arguments=draw.arguments)
+        return self._result("no contract", finding=difference, inputs=draw.kind, arguments=draw.arguments)
 
     def _beyond_noise(self, number: int, difference: Disagreement, before: Value, after: Value) -> Disagreement | None:
         """Return a difference that rounding does not explain; few noisy runs suffice for a large one."""

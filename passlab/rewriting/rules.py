@@ -90,15 +90,15 @@ class NearMiss:
 class Rule:
     """One rewrite. `when` may reject a match; `result` is a pattern over the same names, or computes the new node.
 
-    A result function may also return None to reject the match. `promise` is the numeric contract of the rewrite. A rule
-    with `needs` matches only calls with an argument of one of these kinds: operators by name, or `Constant`.
+    A result function may also return None to reject the match. `contract` is numeric, as that of a pass. A rule with
+    `needs` matches only calls with an argument of one of these kinds: operators by name, or `Constant`.
     """
 
     name: str
     pattern: str
     result: str | Callable[[RuleMatch], Expr | None]
     when: Callable[[RuleMatch], bool] | None = None
-    promise: NumericContract = EXACT
+    contract: NumericContract = EXACT
     needs: frozenset[Any] = frozenset()
     terms: tuple[Term, ...] = field(init=False, repr=False, compare=False)
 
@@ -143,7 +143,7 @@ class Rule:
 
     def __str__(self) -> str:
         right = self.result if isinstance(self.result, str) else "..."
-        return f"{self.name}: {self.pattern} -> {right}  [{self.promise}]"
+        return f"{self.name}: {self.pattern} -> {right}  [{self.contract}]"
 
 
 # ---------------------------------------------------------------- patterns

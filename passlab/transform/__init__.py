@@ -16,7 +16,7 @@ from passlab.transform.context import PassContext
 from passlab.transform.declare import standard_pass
 from passlab.transform.decorators import function_pass, module_pass
 from passlab.transform.diagnostics import PassDiagnostics
-from passlab.transform.numeric_contract import EXACT, FINITE, NumericContract, Promise, Rounds
+from passlab.transform.numeric_contract import EXACT, FINITE, NumericContract, Rounds
 from passlab.transform.pass_info import PassInfo
 from passlab.transform.pipeline import as_pass, parse_pipeline
 from passlab.transform.registry import find_factory, get_pass, list_passes, pass_names, register_pass, unregister_pass
@@ -24,7 +24,7 @@ from passlab.transform.sequential import Sequential
 
 __all__ = [
     "EXACT", "FINITE", "PassDiagnostics", "FunctionPass", "ModulePass", "Pass", "PassContext", "PassInfo", "PassRun",
-    "NumericContract", "Promise", "Rounds", "Sequential", "as_pass", "current_run", "function_pass", "get_pass",
+    "NumericContract", "Rounds", "Sequential", "as_pass", "current_run", "function_pass", "get_pass",
     "is_optimizable", "list_passes", "module_pass", "parse_pipeline", "pass_names", "register_config_option",
     "register_pass", "standard_pass", "unregister_pass",
 ]  # fmt: skip

@@ -4,7 +4,7 @@
 
 A pass whose options decide has the method `acts_on()` instead. A part of the declaration is the name of an operator, a
 class of nodes, or a condition on operators, such as `with_attr("FTVMLegalize")`; one of them in a function is enough.
-The declaration is a promise that a law tests on every pass: without these parts the pass changes nothing.
+The declaration is a claim that a law tests on every pass: without these parts the pass changes nothing.
 """
 
 from __future__ import annotations

@@ -67,12 +67,12 @@ def current_run() -> PassRun | None:
 class Pass:
     """A module-to-module transformation with a name and a level. Call it with a module to run it.
 
-    `promise` is its numeric contract (None: no guarantee).
+    `contract` is its numeric contract; None: it guarantees nothing about values.
     """
 
     kind: ClassVar[str] = ""  # the kind of pass, as shown in tables
     info: PassInfo
-    promise: NumericContract | None = None
+    contract: NumericContract | None = None
     # the name under which `get_pass` creates a standard pass, where `info.name` differs
     factory_name: ClassVar[str | None] = None
     trusted: ClassVar[bool] = False  # whether the pass is tested to keep programs well-formed
@@ -81,11 +81,6 @@ class Pass:
         super().__init_subclass__(**kwargs)
         if "acts_on" not in vars(cls) and not vars(cls).keys().isdisjoint(("transform_function", "transform_module")):
             cls.acts_on = Pass.acts_on  # type: ignore[method-assign]  # a new method may act on anything
-
-    @property
-    def contract(self) -> NumericContract | None:
-        """The numeric contract of the pass; None if it has none."""
-        return self.promise
 
     def __call__(self, mod: Any) -> IRModule:
         """Run the pass on a module under the current context and return the resulting module.

@@ -1,6 +1,6 @@
 """Declaration of a standard pass: one class, one decorator, its options as documented fields.
 
-    @standard_pass(opt_level=2, required=("InferType",), promise=EXACT)
+    @standard_pass(opt_level=2, required=("InferType",), contract=EXACT)
     class FoldConstant(FunctionPass):
         '''Compute operators whose arguments are all constant.'''
 
@@ -45,7 +45,7 @@ def standard_pass(
     *,
     opt_level: int,
     required: Sequence[str] = (),
-    promise: NumericContract | None = EXACT,
+    contract: NumericContract | None = EXACT,
     name: str | None = None,
     acts_on: Sequence[Part] | None = None,
 ) -> Callable[[P], P]:
@@ -64,7 +64,7 @@ def standard_pass(
             )
         result: Any = dataclasses.dataclass(frozen=True, eq=False, repr=False)(cls)
         result.info = PassInfo(opt_level, name or cls.__name__, list(required))
-        result.promise = promise
+        result.contract = contract
         result.trusted = True
         result.options = _changed_options
         result.factory_name = cls.__name__

@@ -27,10 +27,10 @@ from passlab.transform.pass_info import PassInfo
 class _WrappedFunction(Pass):
     """The common part of passes created from functions: they keep the function and its metadata."""
 
-    def __init__(self, pass_func: Callable[..., Any], info: PassInfo, promise: NumericContract | None) -> None:
+    def __init__(self, pass_func: Callable[..., Any], info: PassInfo, contract: NumericContract | None) -> None:
         self._pass_func = pass_func
         self.info = info
-        self.promise = promise
+        self.contract = contract
         self.__doc__ = getattr(pass_func, "__doc__", None)
 
     @property
@@ -80,7 +80,7 @@ def module_pass(
     required: Sequence[str] | None = None,
     traceable: bool = False,
     *,
-    promise: NumericContract | None = None,
+    contract: NumericContract | None = None,
 ) -> Any:
     """Create a module pass from a function (mod, ctx) -> mod, or from a class with `transform_module`.
 
@@ -88,7 +88,7 @@ def module_pass(
     `opt_level`, `PassTypeError` if `required` is not a list or `pass_func` is not callable. `traceable` becomes part of
     the `info` of the pass.
     """
-    return _create_pass(_MODULE, pass_func, opt_level, name, required, traceable, promise)
+    return _create_pass(_MODULE, pass_func, opt_level, name, required, traceable, contract)
 
 
 def function_pass(
@@ -98,13 +98,13 @@ def function_pass(
     required: Sequence[str] | None = None,
     traceable: bool = False,
     *,
-    promise: NumericContract | None = None,
+    contract: NumericContract | None = None,
 ) -> Any:
     """Create a function pass from a function (func, mod, ctx) -> func, or from a class with `transform_function`.
 
     A class becomes a class of passes. Without `pass_func` a decorator is returned. Raises the errors of `module_pass`.
     """
-    return _create_pass(_FUNCTION, pass_func, opt_level, name, required, traceable, promise)
+    return _create_pass(_FUNCTION, pass_func, opt_level, name, required, traceable, contract)
 
 
 def _create_pass(
@@ -114,7 +114,7 @@ def _create_pass(
     name: str | None,
     required: Sequence[str] | None,
     traceable: bool,
-    promise: NumericContract | None,
+    contract: NumericContract | None,
 ) -> Any:
     if opt_level is None:
         raise PassValueError(Diagnostic(f"Please provide opt_level for the {kind.name} pass."))
@@ -130,9 +130,9 @@ def _create_pass(
             raise PassTypeError(Diagnostic(message, found=type(target).__name__))
         info = PassInfo(opt_level, name or target.__name__, required_names, traceable)
         if isinstance(target, type):
-            return _class_of_passes(kind, target, info, promise)
+            return _class_of_passes(kind, target, info, contract)
         _check_parameters(kind, target)
-        return kind.from_function(target, info, promise)
+        return kind.from_function(target, info, contract)
 
     return decorate(pass_func) if pass_func is not None else decorate
 
@@ -152,7 +152,7 @@ def _check_parameters(kind: _PassKind, target: Any) -> None:
         ) from None
 
 
-def _class_of_passes(kind: _PassKind, user_class: Any, info: PassInfo, promise: NumericContract | None) -> type[Pass]:
+def _class_of_passes(kind: _PassKind, user_class: Any, info: PassInfo, contract: NumericContract | None) -> type[Pass]:
     """Return a class of passes whose instances wrap an instance of the user's class.
 
     Raises `PassTypeError` for a class without the method of the kind.
@@ -181,7 +181,7 @@ def _class_of_passes(kind: _PassKind, user_class: Any, info: PassInfo, promise: 
         "__getattr__": get_user_attribute,
         kind.method: transform,
         "info": info,
-        "promise": promise,
+        "contract": contract,
         "__doc__": user_class.__doc__,
         "__module__": user_class.__module__,
         "__qualname__": user_class.__qualname__,

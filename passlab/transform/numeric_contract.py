@@ -1,7 +1,8 @@
 """Numeric contracts: how far a pass may change numerical results. Validation checks each pass against its contract.
 
 `EXACT`: the results are the same, bit for bit. `Rounds(ulps)`: each result is within `ulps` units in the last place of
-the result type. `FINITE`: the same where no overflow, NaN or negative zero is involved.
+the result type. `FINITE`: the same where no overflow, NaN or negative zero is involved. `Rounds(4) + FINITE` allows
+both. A contract is printed as it is written.
 """
 
 from __future__ import annotations
@@ -25,37 +26,41 @@ class NumericContract:
     @property
     def exact(self) -> bool:
         """True for the contract of identical bits."""
-        return self.ulps == 0 and not self.finite_only
+        return not (self.ulps or self.finite_only)
 
-    def then(self, other: NumericContract) -> NumericContract:
+    def __add__(self, other: NumericContract) -> NumericContract:
         """Return the contract of a pass with this contract followed by one with the other."""
         approximates = self.approximates or other.approximates
         return NumericContract(self.ulps + other.ulps, self.finite_only or other.finite_only, approximates)
 
     def __str__(self) -> str:
-        if self.exact:
+        if self == EXACT:
             return "EXACT"
-        rounds = f"ROUNDS({self.ulps:g})" if self.ulps else ""
-        return " ".join(part for part in (rounds, "FINITE" if self.finite_only else "") if part)
+        ulps = repr(int(self.ulps) if float(self.ulps).is_integer() else self.ulps)
+        rounds = f"Rounds({ulps}{', approximates=True' if self.approximates else ''})"
+        parts = (rounds if self.ulps or self.approximates else "", "FINITE" if self.finite_only else "")
+        return " + ".join(part for part in parts if part)
 
     __repr__ = __str__
 
 
-Promise = NumericContract  # the name in earlier versions
 EXACT = NumericContract()
 FINITE = NumericContract(finite_only=True)
 
 
-def Rounds(ulps: float) -> NumericContract:  # noqa: N802 - reads as a value beside EXACT and FINITE
-    """Return the contract of results within `ulps` units in the last place."""
-    return NumericContract(ulps=float(ulps))
+def Rounds(ulps: float, approximates: bool = False) -> NumericContract:  # noqa: N802 - a value, as EXACT and FINITE are
+    """Return the contract of results within `ulps` units in the last place.
+
+    A pass that `approximates` puts single operators that far off, and later ones may enlarge the difference.
+    """
+    return NumericContract(float(ulps), approximates=approximates)
 
 
-def combine(promises: Iterable[NumericContract | None]) -> NumericContract | None:
+def combine(contracts: Iterable[NumericContract | None]) -> NumericContract | None:
     """Return the contract of passes run one after the other, or None if one of them has none."""
     total = EXACT
-    for promise in promises:
-        if promise is None:
+    for contract in contracts:
+        if contract is None:
             return None
-        total = total.then(promise)
+        total += contract
     return total

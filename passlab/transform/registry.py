@@ -107,7 +107,7 @@ def get_pass(name: str, /, *args: Any, **options: Any) -> Pass:
     return pass_
 
 
-_COLUMNS = ("pass", "other name", "kind", "opt_level", "required", "options", "promise", "what it does")
+_COLUMNS = ("pass", "other name", "kind", "opt_level", "required", "options", "contract", "what it does")
 
 
 def list_passes() -> Table:
@@ -128,7 +128,7 @@ def _row(name: str, pass_: Any) -> tuple[Any, ...]:
         info.opt_level if info else None,
         ", ".join(info.required) if info else "",
         ", ".join(options),
-        str(getattr(pass_, "promise", None) or "") if info else "",
+        str(getattr(pass_, "contract", None) or "") if info else "",
         (inspect.getdoc(pass_) or "").partition("\n")[0],
     )
 

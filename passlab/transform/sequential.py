@@ -42,6 +42,8 @@ class Sequential(Pass):
             )
         self._passes = [_check_child(child, number, name) for number, child in enumerate(passes or (), 1)]
         self.info = PassInfo(opt_level, name, required, traceable)
+        if type(self) is Sequential:  # a class derived from it declares its own
+            self.contract = combine(child.contract for child in self._passes)
 
     def make_passes(self) -> list[Pass]:
         """Return the passes to run, in order."""
@@ -98,12 +100,6 @@ class Sequential(Pass):
             f"Run Sequential pass: {self.info.name} at the optimization level {self.info.opt_level}. "
             f"The passes will be executed are: [{names}]"
         )
-
-    def __getattribute__(self, name: str) -> Any:
-        # `promise` is a field of standard passes, so a plain pipeline cannot have a property of that name.
-        if name == "promise" and type(self) is Sequential:
-            return combine(child.promise for child in self.passes)
-        return super().__getattribute__(name)
 
 
 def _check_child(child: Any, number: int, name: str) -> Pass:

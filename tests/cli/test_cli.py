@@ -165,7 +165,7 @@ def test_bisect_names_the_pass_that_breaks_a_program(net, capsys):
         transform.unregister_pass("Wrong")
     assert capsys.readouterr().out.startswith("step 2, Wrong: ")
     assert main(["bisect", net, "InferType, FoldConstant"]) == 0
-    assert capsys.readouterr().out == "every pass kept its promise\n"
+    assert capsys.readouterr().out == "every pass kept its contract\n"
 
 
 def test_bisect_names_a_pass_that_raises_and_reduces_the_program(net, capsys):

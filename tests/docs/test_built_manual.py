@@ -66,7 +66,7 @@ MORE = [
     ("which pass broke the program", "how-to"),
     ("smallest failing program", "how-to"),
     ("fuzz counterexample", "how-to"),
-    ("numeric promise of a pass", "passes"),
+    ("numeric contract of a pass", "passes"),
     ("match clauses", "language"),
     ("post-dominator", "glossary"),
     ("alloc_storage", "instructions"),

@@ -479,7 +479,7 @@ def test_every_instrument_has_a_frame_and_a_stable_text():
 
 def test_texts_are_the_same_for_every_run(tmp_path):
     def texts():
-        used = [*quiet(), DumpIR(tmp_path / "dump", refresh=True), instrument.Validate(undeclared=None)]
+        used = [*quiet(), DumpIR(tmp_path / "dump", refresh=True), instrument.Validate(default_contract=None)]
         run(Sequential([TO_LOG, transform.FoldConstant(), Sequential([idle("B")])]), *used)
         return [(i.name, i.text()) for i in used]
 

@@ -12,7 +12,7 @@ from passlab.evaluate import Evaluator
 from passlab.instrument import Validate
 from passlab.ir.walk import let_chain
 from passlab.lab.recordings.validation import validate
-from passlab.transform import EXACT, NumericContract, PassContext, Rounds, Sequential, function_pass, module_pass
+from passlab.transform import EXACT, PassContext, Rounds, Sequential, function_pass, module_pass
 from tests.transform.programs import idle, raising, replacing
 
 NET = """
@@ -39,7 +39,7 @@ def outcomes(result, *names):
     return [(c.name, c.outcome) for c in result.checks if c.name in names]
 
 
-def test_passes_that_keep_their_promise_are_let_through(net):
+def test_passes_that_keep_their_contract_are_let_through(net):
     validation = Validate()
     under(validation, net, transform.FoldConstant(), transform.CanonicalizeOps(), transform.FuseOps())
     assert outcomes(validation, "FoldConstant", "FuseOps") == [("FoldConstant", "kept"), ("FuseOps", "kept")]
@@ -78,9 +78,9 @@ def test_the_rule_that_made_the_wrong_node_is_named():
         under(Validate(), passlab.parse("def @main(%x: Tensor[(2), float32]) { exp(%x) }"), rules)
 
 
-def test_a_pass_is_held_to_its_own_promise(net):
-    def nudged(promise):
-        @function_pass(opt_level=0, name="Nudge", promise=promise)
+def test_a_pass_is_held_to_its_own_contract(net):
+    def nudged(contract):
+        @function_pass(opt_level=0, name="Nudge", contract=contract)
         def nudge(func, mod, ctx):
             return relay.Function(func.params, relay.multiply(func.body, relay.const(np.float32(1 + 2**-22))))
 
@@ -90,13 +90,13 @@ def test_a_pass_is_held_to_its_own_promise(net):
     under(Validate(), net, nudged(None))
     with pytest.raises(ValidationError, match="expected: EXACT"):
         under(Validate(), net, nudged(EXACT))
-    with pytest.raises(ValidationError, match=r"ROUNDS\(1\)"):
+    with pytest.raises(ValidationError, match=r"Rounds\(1\)"):
         under(Validate(), net, nudged(Rounds(1)))
 
 
-def test_a_large_promise_is_one_about_results_and_no_excuse_for_errors_that_operators_enlarge():
-    def nudged(promise):
-        @function_pass(opt_level=0, name="Nudge", promise=promise)
+def test_a_loose_contract_does_not_excuse_errors_that_operators_enlarge():
+    def nudged(contract):
+        @function_pass(opt_level=0, name="Nudge", contract=contract)
         def nudge(func, mod, ctx):
             x = func.params[0]
             return relay.Function(
@@ -109,7 +109,7 @@ def test_a_large_promise_is_one_about_results_and_no_excuse_for_errors_that_oper
     with pytest.raises(ValidationError, match="Nudge"):
         under(Validate(), net, nudged(Rounds(4096)))
     inputs = [np.array([0.1, -0.7, 1.3, 2.9], "float32")]
-    under(Validate(inputs=inputs), net, nudged(NumericContract(4096, approximates=True)))
+    under(Validate(inputs=inputs), net, nudged(Rounds(4096, approximates=True)))
 
 
 ROUNDED = {
@@ -137,16 +137,16 @@ def test_no_pass_is_blamed_for_rounding_that_later_operators_enlarge(name, dtype
         transform.Sequential([transform.InferType(), layout])(net)
 
 
-def test_a_pass_without_a_promise_may_be_left_alone(net):
-    validation = Validate(undeclared=None)
+def test_a_pass_without_a_contract_may_be_left_alone(net):
+    validation = Validate(default_contract=None)
     under(validation, net, WRONG)
-    assert outcomes(validation, "Wrong") == [("Wrong", "not promised")]
+    assert outcomes(validation, "Wrong") == [("Wrong", "no contract")]
 
 
-def test_a_standard_pass_that_promises_nothing_is_not_checked(net):
+def test_a_standard_pass_without_contract_is_not_checked(net):
     validation = Validate()
     under(validation, net, transform.FirstOrderGradient())
-    assert ("FirstOrderGradient", "not promised") in [(c.name, c.outcome) for c in validation.checks]
+    assert ("FirstOrderGradient", "no contract") in [(c.name, c.outcome) for c in validation.checks]
 
 
 def test_without_stopping_every_failure_is_listed_and_each_pass_answers_for_itself(net):
@@ -158,7 +158,7 @@ def test_without_stopping_every_failure_is_listed_and_each_pass_answers_for_itse
     assert "tanh" in validation.text()
 
 
-def test_a_program_that_runs_no_more_breaks_every_promise(net):
+def test_a_program_that_runs_no_more_breaks_every_contract(net):
     @module_pass(opt_level=0, name="Drops")
     def drops(mod, ctx):
         main = mod["main"]

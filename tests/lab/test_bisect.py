@@ -86,7 +86,7 @@ def test_the_pass_that_changes_what_is_computed_is_named_with_the_node(net, plac
     assert passlab.structural_equal(bisection.before, bisection.recording[place].after)
 
 
-def test_a_pipeline_that_keeps_its_promises_has_no_guilty_pass(net):
+def test_a_pipeline_that_keeps_its_contracts_has_no_guilty_pass(net):
     bisection = lab.bisect(net, "InferType, ToGraphNormalForm, SimplifyExpr, FuseOps")
     assert (bisection.found, bisection.event, bisection.error, bisection.why) == (False, None, None, "")
     text = "no pass broke the program: 2 of 2 steps that changed it were compared, on inputs of 15 kinds"
@@ -401,7 +401,7 @@ QUESTIONS = {
     "the last is wrong": ["FoldConstant", "ToGraphNormalForm", SWAPS],
     "one in the middle is wrong": ["FoldConstant", SWAPS, "ToGraphNormalForm", "ToANormalForm"],
     "one raises": ["FoldConstant", RAISES],
-    "one promises nothing": ["FoldConstant", "FirstOrderGradient"],
+    "one has no contract": ["FoldConstant", "FirstOrderGradient"],
     "one is disabled": ["FoldConstant", SKIPPED, SWAPS],
     "one is disabled and none is wrong": [SKIPPED, "FoldConstant"],
     "nothing changes": ["InferType"],
@@ -413,7 +413,7 @@ QUESTIONS = {
 def test_every_answer_says_on_how_many_inputs_and_which_steps_were_not_compared(net, question, drawn):
     value = None if drawn else [np.ones((2, 3), "float32"), np.ones((4, 3), "float32")]
     with transform.PassContext(opt_level=4, disabled_pass=[SKIPPED]):
-        if question == "one promises nothing":
+        if question == "one has no contract":
             net, value = (
                 passlab.parse("def @main(%x: Tensor[(3), float32]) { exp(%x) }"),
                 value and [np.ones(3, "float32")],

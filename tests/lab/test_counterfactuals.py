@@ -66,13 +66,13 @@ def test_variants_run_on_an_executor_to_the_same_end():
 def test_orders_that_meet_are_one_program():
     ways = lab.orders(passlab.parse(NET), "FoldConstant, SimplifyExpr, EliminateCommonSubexpr")
     assert ways.complete
-    programs = [p.module for p in ways.places]
+    programs = [p.module for p in ways.programs]
     assert all(not structural_equal(a, b) for n, a in enumerate(programs) for b in programs[n + 1 :])
-    for place in ways.places:
+    for place in ways.programs:
         for name, end in place.leads_to.items():
             again = passlab.record(place.module, name, 4).last
-            assert structural_equal(passlab.infer.infer_module(again), ways.places[end].module)
-    assert ways.best.cost.nodes == min(p.cost.nodes for p in ways.places)
+            assert structural_equal(passlab.infer.infer_module(again), ways.programs[end].module)
+    assert ways.best.cost.nodes == min(p.cost.nodes for p in ways.programs)
     assert ways.ends
 
 

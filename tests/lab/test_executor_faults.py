@@ -15,8 +15,8 @@ from passlab.ir.op import Op
 from passlab.ir.walk import rewrite
 from passlab.lab.culprits import executors
 from passlab.lab.culprits.kernel_search import kernel_disagreement, wrong_kernel
+from passlab.oracle.no_contract import derivative_disagreement
 from passlab.oracle.trial import Trial
-from passlab.oracle.unpromised import derivative_disagreement
 from passlab.testing.programs import generate
 
 NET = """

@@ -98,7 +98,7 @@ def test_where_nothing_was_compared_the_answer_says_so():
     assert lab.bisect(net, "InferType").summary() == "no pass broke the program: none changed it"
     plain = passlab.parse("def @main(%x: Tensor[(3), float32]) { exp(%x) }")
     text = lab.bisect(plain, "InferType, FirstOrderGradient").summary()
-    assert "not examined: step 2, FirstOrderGradient, was not compared (the pass promises nothing" in text
+    assert "not examined: step 2, FirstOrderGradient, was not compared (the pass has no contract" in text
 
 
 def test_disabled_steps_and_branches_that_never_ran_are_named():
@@ -213,7 +213,7 @@ def test_a_pass_that_only_rounds_otherwise_is_not_blamed(change):
         done.append(call)
         return make(call) if len(done) == 1 else call
 
-    bisection = lab.bisect(mod, ["InferType", replacing(operator, once)], undeclared=Rounds(4))
+    bisection = lab.bisect(mod, ["InferType", replacing(operator, once)], default_contract=Rounds(4))
     assert not bisection.found, bisection.summary()
 
 
@@ -245,7 +245,7 @@ def test_a_pass_that_makes_a_program_endless_is_an_answer():
         lambda net: lab.validate(net),
         lambda net: lab.bisect(net, "InferType", inputs=7),
         lambda net: lab.bisect(net, "InferType", seed="a"),
-        lambda net: lab.bisect(net, "InferType", undeclared="EXACT"),
+        lambda net: lab.bisect(net, "InferType", default_contract="EXACT"),
         lambda net: lab.bisect("x", "InferType"),
         lambda net: lab.reduce("x", lambda mod: True),
         lambda net: lab.reduce(net, lambda mod: True, tries="a"),
@@ -291,13 +291,15 @@ def test_a_pass_of_rules_is_held_to_those_that_it_applied(body, contract):
 
 
 def test_a_pass_that_gives_functions_a_continuation_is_compared_and_not_blamed():
-    bisection = lab.bisect(passlab.parse(NET), "InferType, ToCPS", unpromised=True)
+    bisection = lab.bisect(passlab.parse(NET), "InferType, ToCPS", without_contract=True)
     assert not bisection.found
     assert bisection.coverage.comparisons
 
 
-def test_a_pass_that_promises_nothing_and_takes_other_parameters_is_left_out_and_said_so():
-    bisection = lab.bisect(passlab.parse(NET), 'InferType, ChangeBatch(data={"x": 0}, batch_size=7)', unpromised=True)
+def test_a_pass_without_contract_that_takes_other_parameters_is_left_out_and_said_so():
+    bisection = lab.bisect(
+        passlab.parse(NET), 'InferType, ChangeBatch(data={"x": 0}, batch_size=7)', without_contract=True
+    )
     assert not bisection.found
     assert "takes other ones" in bisection.summary()
 
@@ -346,7 +348,7 @@ def test_units_of_short_floats_are_no_excuse_for_another_number():
 
     net = passlab.parse("def @main(%x: Tensor[(3, 5), float16]) { tanh(%x) }")
     wrong = function_pass(doubled, opt_level=0, name="Doubled")
-    assert lab.bisect(net, [wrong], undeclared=Rounds(4096)).found
+    assert lab.bisect(net, [wrong], default_contract=Rounds(4096)).found
 
 
 @pytest.mark.parametrize("scale", [29.5, 37.4, 951.3])

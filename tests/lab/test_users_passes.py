@@ -124,7 +124,7 @@ OPEN = "def @main(%x: Tensor[(?, 4), float32]) { tanh(%x) }"
 
 
 def test_indices_are_drawn_that_a_small_tensor_has():
-    bisection = lab.bisect(parse(GATHERED), "InferType, FirstOrderGradient", unpromised=True)
+    bisection = lab.bisect(parse(GATHERED), "InferType, FirstOrderGradient", without_contract=True)
     assert not bisection.found
     ((event, check),) = bisection.coverage.comparisons
     assert event.name == "FirstOrderGradient"

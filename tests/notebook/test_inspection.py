@@ -28,7 +28,7 @@ def test_a_short_signature_stays_on_a_line():
 @pytest.mark.parametrize("cell", ["%passes net FoldConstant, FuseOps -O 3", "%%passes net\nFoldConstant  # scales"])
 def test_a_pass_is_told(cell):
     text = describe(cell, cell.index("Constant"))
-    assert text.startswith("FoldConstant(fold_qnn=False)\nopt level: 2   promise: EXACT\n\n")
+    assert text.startswith("FoldConstant(fold_qnn=False)\nopt level: 2   contract: EXACT\n\n")
     assert "reference evaluator" in text
 
 

@@ -168,7 +168,7 @@ while time.monotonic() < end:
 
 
 def test_no_lock_of_the_process_is_kept_when_the_time_is_up():
-    """Python's logging takes its lock in one line and promises to give it back in the next."""
+    """Python's logging takes its lock in one line and contracts to give it back in the next."""
     program = """
 import logging, threading, time
 from passlab.oracle import deadline as d

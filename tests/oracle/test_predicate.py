@@ -135,7 +135,7 @@ def test_orders_are_gone_through_by_processes(net):
     with ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("spawn")) as pool:
         there = lab.orders(net, several, executor=pool)
         assert there.text() == here.text()
-        for mine, other in zip(here.places, there.places, strict=True):
+        for mine, other in zip(here.programs, there.programs, strict=True):
             assert structural_equal(mine.module, other.module)
         with pytest.raises(PassError, match="forgets_tanh"):
             lab.orders(net, ["FuseOps", forgets_tanh], executor=pool)

@@ -41,7 +41,7 @@ from passlab.ir.walk import post_order, rewrite
 from passlab.op.dtypes import float_info, is_float
 from passlab.testing import programs
 from passlab.testing.programs import Program
-from passlab.transform.numeric_contract import Promise, combine
+from passlab.transform.numeric_contract import FINITE, NumericContract, Rounds, combine
 from passlab.transform.registering import register_op_attr, unregister_op_attr
 from passlab.vm.compiling.compiler import reachable
 from tests.passes.test_laws import CHANGES_TYPES, EVERY_PASS, NEEDS_DATAFLOW, REORDERS_EFFECTS, make_pass
@@ -57,7 +57,7 @@ LOWERED = {
 }  # they are passes of one executor
 EXTERNAL = ("AnnotateTarget", "MergeCompilerRegions", "PartitionGraph")  # they make one thing, in this order
 TOY = ("add", "multiply", "nn.relu", "nn.dense", "nn.conv2d", "tanh", "concatenate", "split")
-ROUNDING = Promise(ulps=64.0, finite_only=True)  # what executors may add, which have kernels and passes of their own
+ROUNDING = Rounds(64) + FINITE  # what executors may add, which have kernels and passes of their own
 # Passes that bring functions or data types in, which graphs of kernels have no form for.
 BRINGS_FUNCTIONS = {"Defunctionalization", "LambdaLift", "LazyGradientInit", "LowerTE", "SplitArgs", "EtaExpand"}
 PROGRESS_S = 60.0  # between two lines of progress
@@ -156,22 +156,22 @@ class Subject:
             self._near = nudged(self.case, 8.0)
         return self._near
 
-    def differs(self, expected: Any, value: Any, promise: Promise) -> str:
-        """Say where a value is further from the expected one than a promise allows; "" where it is not.
+    def differs(self, expected: Any, value: Any, contract: NumericContract) -> str:
+        """Say where a value is further from the expected one than a contract allows; "" where it is not.
 
         What comes after a rewrite may enlarge a rounding error: by as much as it enlarges a change of the inputs.
         """
-        difference = disagreement(expected, value, promise.ulps, promise.finite_only)
+        difference = disagreement(expected, value, contract.ulps, contract.finite_only)
         if difference is None:
             return ""
-        if not promise.ulps or len(leaves(expected)) != len(leaves(value)):
+        if not contract.ulps or len(leaves(expected)) != len(leaves(value)):
             return str(difference)
         for a, b, near in zip(leaves(expected), leaves(value), leaves(self.near), strict=True):
-            difference = disagreement(a, b, promise.ulps, promise.finite_only)
+            difference = disagreement(a, b, contract.ulps, contract.finite_only)
             if difference is None:
                 continue
-            spread = disagreement(a, near, 0, promise.finite_only)
-            chaotic = spread is not None and (np.isinf(spread.ulps) or difference.ulps <= promise.ulps * spread.ulps)
+            spread = disagreement(a, near, 0, contract.finite_only)
+            chaotic = spread is not None and (np.isinf(spread.ulps) or difference.ulps <= contract.ulps * spread.ulps)
             if not chaotic:
                 return str(difference)
         return ""
@@ -242,9 +242,9 @@ def problems(subject: Subject, pipeline: tuple[str, ...], kinds: list[str]) -> l
     own = subject.value("debug", result)
     if isinstance(own, Exception):
         return [("debug", f"{type(own).__name__}: {own}")]
-    promise = combine([make_pass(name).promise for name in pipeline])
-    if promise is not None and (promise.exact or subject.smooth):
-        problem = subject.differs(subject.case.value, own, promise)
+    contract = combine([make_pass(name).contract for name in pipeline])
+    if contract is not None and (contract.exact or subject.smooth):
+        problem = subject.differs(subject.case.value, own, contract)
         if problem:
             return [("debug", problem)]
     kinds = [k for k in kinds if k != "debug" and not (k == "graph" and set(pipeline) & BRINGS_FUNCTIONS)]

@@ -165,7 +165,7 @@ def test_every_pass_leaves_what_every_executor_runs_on_twenty_programs_from(firs
 
 
 def test_the_law_finds_a_pass_that_loses_effects(monkeypatch: pytest.MonkeyPatch):
-    @transform.module_pass(opt_level=0, promise=transform.EXACT)
+    @transform.module_pass(opt_level=0, contract=transform.EXACT)
     def without_writes(mod: IRModule, ctx: Any) -> IRModule:
         unit = relay.Tuple([])
         drop = {n: unit for n in post_order(mod["main"]) if isinstance(n, relay.RefWrite)}

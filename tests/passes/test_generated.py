@@ -27,7 +27,7 @@ from passlab.ir.equal import structural_equal, structural_hash
 from passlab.testing import programs
 from passlab.testing.programs import Program
 from passlab.text.parser import parse
-from passlab.transform.numeric_contract import Promise, combine
+from passlab.transform.numeric_contract import NumericContract, combine
 from passlab.transform.registering import register_op_attr, unregister_op_attr
 from tests.passes.executor_law import NEEDS_ETA, nudged
 from tests.passes.test_laws import CHANGES_TYPES, EVERY_PASS, GROWS, NEEDS_DATAFLOW, REORDERS_EFFECTS, make_pass
@@ -105,30 +105,30 @@ def run(names: Sequence[str], mod: IRModule) -> IRModule:
         return transform.Sequential([make_pass(name) for name in names])(mod)
 
 
-def broken(subject: Subject, value: Any, promise: Promise) -> str:
-    """Say where a value breaks a promise; "" where it does not."""
+def broken(subject: Subject, value: Any, contract: NumericContract) -> str:
+    """Say where a value breaks a contract; "" where it does not."""
     expected = subject.program.value
-    if disagreement(expected, value, promise.ulps, promise.finite_only) is None:
+    if disagreement(expected, value, contract.ulps, contract.finite_only) is None:
         return ""
-    if not promise.ulps:
-        return str(disagreement(expected, value, 0, promise.finite_only))
+    if not contract.ulps:
+        return str(disagreement(expected, value, 0, contract.finite_only))
     if len(leaves(expected)) != len(leaves(value)):
         return str(disagreement(expected, value))
     parts = zip(leaves(expected), leaves(value), leaves(subject.nudged), strict=True)
-    return next((why for part in parts if (why := broken_part(*part, promise))), "")
+    return next((why for part in parts if (why := broken_part(*part, contract))), "")
 
 
-def broken_part(expected: Any, value: Any, near: Any, promise: Promise) -> str:
-    """Say where a tensor breaks a promise of rounding.
+def broken_part(expected: Any, value: Any, near: Any, contract: NumericContract) -> str:
+    """Say where a tensor breaks a contract of rounding.
 
-    The promise is about what a pass rewrites. What comes after may enlarge it: by as much as it enlarges a change of
+    The contract is about what a pass rewrites. What comes after may enlarge it: by as much as it enlarges a change of
     that size of the inputs.
     """
-    difference = disagreement(expected, value, promise.ulps, promise.finite_only)
+    difference = disagreement(expected, value, contract.ulps, contract.finite_only)
     if difference is None or np.isinf(difference.ulps):
         return str(difference or "")
-    spread = disagreement(expected, near, 0, promise.finite_only)
-    return "" if spread is not None and difference.ulps <= promise.ulps * max(1.0, spread.ulps) else str(difference)
+    spread = disagreement(expected, near, 0, contract.finite_only)
+    return "" if spread is not None and difference.ulps <= contract.ulps * max(1.0, spread.ulps) else str(difference)
 
 
 def leaves(value: Any) -> list[Any]:
@@ -171,15 +171,15 @@ def meaning_broken(names: Sequence[str], subject: Subject, result: IRModule) -> 
     changes = set(names) & CHANGES_TYPES and names[-1] != "UnCPS"
     if changes or (subject.program.effects and set(names) & REORDERS_EFFECTS):
         return ""
-    promises = [make_pass(name).promise for name in names if name != "ToCPS"]
-    promise = combine(promises)
-    return "" if promise is None else broken(subject, subject.value(result), promise)
+    contracts = [make_pass(name).contract for name in names if name != "ToCPS"]
+    contract = combine(contracts)
+    return "" if contract is None else broken(subject, subject.value(result), contract)
 
 
 @lru_cache(maxsize=1024)
 def smooth(names: tuple[str, ...]) -> bool:
-    promises = [make_pass(name).promise for name in names]
-    return not all(p is not None and p.exact for p in promises)
+    contracts = [make_pass(name).contract for name in names]
+    return not all(p is not None and p.exact for p in contracts)
 
 
 @lru_cache(maxsize=256)

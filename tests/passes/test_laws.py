@@ -95,12 +95,12 @@ def flat(value: Any) -> list[np.ndarray]:
 
 
 def same_numbers(name: str, got: Any, want: Any) -> None:
-    promise = make_pass(name).promise
+    contract = make_pass(name).contract
     got, want = flat(got), flat(want)
     assert len(got) == len(want)
     for a, b in zip(got, want, strict=True):
         assert (a.shape, a.dtype) == (b.shape, b.dtype)
-        if promise is not None and promise.exact:
+        if contract is not None and contract.exact:
             np.testing.assert_array_equal(a, b)
         else:
             np.testing.assert_allclose(

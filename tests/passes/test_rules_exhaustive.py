@@ -1,6 +1,6 @@
 """Every rule of SimplifyExpr is tried on all there is: all float16 values, all int8 pairs, all shapes with dims 0 to 3.
 
-A rule is applied to programs it fits; both sides are computed and held to what the rule promises. Each rule must have
+A rule is applied to programs it fits; both sides are computed and held to what the rule contracts. Each rule must have
 programs here, and each program must be one that its rule rewrites.
 """
 
@@ -21,7 +21,7 @@ from passlab.ir.walk import post_order, rewrite
 from passlab.op import make
 from passlab.passes.simplify.rules import RULES
 from passlab.rewriting.rules import RuleSet
-from passlab.transform.numeric_contract import Promise
+from passlab.transform.numeric_contract import EXACT, NumericContract
 
 HALVES = np.arange(65536, dtype="uint16").view("float16")  # every float16 there is
 BYTES = np.arange(-128, 128).astype("int8")
@@ -269,25 +269,25 @@ def amplified(tried: Case) -> float:
     return max([1.0, *(size for size in sizes if np.isfinite(size))])
 
 
-def wrong(tried: Case, before: Any, after: Any, promise: Promise) -> Any:
-    """Return where two results differ by more than is promised."""
+def wrong(tried: Case, before: Any, after: Any, contract: NumericContract) -> Any:
+    """Return where two results differ by more than the contract allows."""
     if before.dtype.kind != "f":
-        finite = [np.isfinite(v) for v in tried.values.values() if np.shape(v) == before.shape and promise.finite_only]
+        finite = [np.isfinite(v) for v in tried.values.values() if np.shape(v) == before.shape and contract.finite_only]
         return (before != after) & np.all(finite, axis=0) if finite else before != after
     with np.errstate(all="ignore"):
         same = (before == after) & (np.signbit(before) == np.signbit(after)) | (np.isnan(before) & np.isnan(after))
-        if promise.finite_only:
+        if contract.finite_only:
             same |= ~np.isfinite(before) | ~np.isfinite(after) | (before == after)
-        if promise.ulps:
+        if contract.ulps:
             largest = np.finfo(before.dtype).max
             size = np.clip(np.maximum(np.abs(before), magnitude(tried)), 0, largest)
             unit = np.spacing(size.astype(before.dtype)) + LEAST * amplified(tried)
-            same |= np.abs(before - after) <= min(promise.ulps, MOST_ROUNDINGS) * unit
+            same |= np.abs(before - after) <= min(contract.ulps, MOST_ROUNDINGS) * unit
     return ~same
 
 
 def held(name: str, tried: Case) -> bool:
-    """Hold a rule to its promise on a program; whether it rewrites it."""
+    """Hold a rule to its contract on a program; whether it rewrites it."""
     rule = BY_NAME[name]
     try:
         mod = infer_module(IRModule.from_expr(Function(list(tried.values), tried.result)))
@@ -302,7 +302,7 @@ def held(name: str, tried: Case) -> bool:
     before, after = (Evaluator(m).run("main", args) for m in (mod, now))
     assert (before.shape, before.dtype) == (after.shape, after.dtype)
     bad = np.atleast_1d(wrong(Case(mod["main"].body, dict(zip(mod["main"].params, args, strict=True))), before, after,
-                              rule.promise))  # fmt: skip
+                              rule.contract))  # fmt: skip
     value = [(np.atleast_1d(v)[bad][:3].tolist()) for v in (before, after)] if bad.any() else None
     where = [np.atleast_1d(a)[bad][:3].tolist() for a in args if np.shape(np.atleast_1d(a)) == bad.shape]
     assert not bad.any(), f"{rule}: wrong {bad.sum()} times, at {where}: {value}\n{mod.astext(show_meta_data=False)}"
@@ -314,14 +314,14 @@ def test_every_rule_has_programs():
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_a_rule_keeps_its_promise(name: str):
+def test_a_rule_keeps_its_contract(name: str):
     tried = list(PROGRAMS[name](name))
     assert sum(held(name, c) for c in tried[:: -(-len(tried) // QUICK)]) > 0
 
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_a_rule_keeps_its_promise_everywhere(name: str):
+def test_a_rule_keeps_its_contract_everywhere(name: str):
     assert sum(held(name, c) for c in PROGRAMS[name](name)) > 0
 
 
@@ -329,4 +329,4 @@ def test_a_wrong_rule_is_caught():
     x = var(HALVES)
     difference = Case(make("subtract", x, x), {x: HALVES})
     before = value_of(difference.result, difference.values)
-    assert wrong(difference, before, np.zeros_like(HALVES), Promise()).sum() == 2048  # what is not finite
+    assert wrong(difference, before, np.zeros_like(HALVES), EXACT).sum() == 2048  # what is not finite

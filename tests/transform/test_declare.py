@@ -1,4 +1,4 @@
-"""Declaring standard passes: level, requirements, promise and options on one class."""
+"""Declaring standard passes: level, requirements, contract and options on one class."""
 
 from __future__ import annotations
 
@@ -7,13 +7,25 @@ from collections.abc import Callable
 
 import pytest
 
+from passlab import transform
 from passlab.errors import PassTypeError, PassValueError
 from passlab.ir import IRModule
-from passlab.transform import EXACT, FINITE, ModulePass, PassContext, Rounds, Sequential, standard_pass
+from passlab.passes.simplify.rules import RULES
+from passlab.transform import (
+    EXACT,
+    FINITE,
+    ModulePass,
+    PassContext,
+    Rounds,
+    Sequential,
+    find_factory,
+    list_passes,
+    standard_pass,
+)
 from tests.transform.programs import idle
 
 
-@standard_pass(opt_level=2, required=("InferType",), promise=Rounds(2), name="Named")
+@standard_pass(opt_level=2, required=("InferType",), contract=Rounds(2), name="Named")
 class Sample(ModulePass):
     """A pass with options of every kind."""
 
@@ -46,7 +58,7 @@ def test_the_declaration_is_what_the_pass_manager_reads():
     info = Sample.info
     assert (info.name, info.opt_level, info.required) == ("Named", 2, ["InferType"])
     assert Sample().info is info
-    assert Sample.promise == Rounds(2)
+    assert Sample.contract == Rounds(2)
 
 
 def test_options_by_position_and_by_keyword():
@@ -125,11 +137,21 @@ def test_what_is_no_pass_class_cannot_be_declared():
         standard_pass(opt_level=0)(dict)
 
 
-def test_promises_combine_and_show_themselves():
-    assert [str(p) for p in (EXACT, FINITE, Rounds(2), FINITE.then(Rounds(1)))] == [
-        "EXACT", "FINITE", "ROUNDS(2)", "ROUNDS(1) FINITE",
+def test_contracts_add_up_and_print_as_they_are_written():
+    assert [str(p) for p in (EXACT, FINITE, Rounds(2), FINITE + Rounds(1))] == [
+        "EXACT", "FINITE", "Rounds(2)", "Rounds(1) + FINITE",
     ]  # fmt: skip
     assert EXACT.exact
     assert not FINITE.exact
-    assert Rounds(1).then(Rounds(2)) == Rounds(3)
-    assert EXACT.then(FINITE) == FINITE
+    assert Rounds(1) + Rounds(2) == Rounds(3)
+    assert EXACT + FINITE == FINITE
+
+
+def test_every_printed_contract_can_be_typed():
+    printed = {row["contract"]: find_factory(row["pass"]).contract for row in list_passes().frame().to_dict("records")}
+    printed |= {str(rule.contract): rule.contract for rule in RULES}
+    unusual = (Rounds(0.5), Rounds(1048577), Rounds(0, approximates=True), Rounds(3, approximates=True) + FINITE)
+    printed |= {repr(contract): contract for contract in unusual}
+    assert len(printed) > 10
+    for text, contract in printed.items():
+        assert (eval(text, {}, vars(transform)) if text else None) == contract, text

@@ -72,9 +72,9 @@ def test_the_function_stays_within_reach():
     assert module_pass(mine, opt_level=1).pass_func is mine
 
 
-def test_a_promise_may_be_given():
-    assert module_pass(lambda m, c: m, opt_level=1, name="A", promise=EXACT).promise == EXACT
-    assert module_pass(lambda m, c: m, opt_level=1, name="A").promise is None
+def test_a_contract_may_be_given():
+    assert module_pass(lambda m, c: m, opt_level=1, name="A", contract=EXACT).contract == EXACT
+    assert module_pass(lambda m, c: m, opt_level=1, name="A").contract is None
 
 
 # ---------------------------------------------------------------- classes

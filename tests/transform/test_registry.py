@@ -54,7 +54,7 @@ def test_every_alias_leads_to_a_pass_of_that_name():
         assert getattr(transform, name).info.name.strip() == alias.strip()
 
 
-def test_every_standard_pass_is_documented_and_promises_something():
+def test_every_standard_pass_is_documented_and_has_a_contract():
     for name in PASSES:
         factory = getattr(transform, name)
         assert factory.__doc__, name
@@ -120,7 +120,7 @@ def test_the_list_of_passes_is_a_table_with_a_stable_text():
     (row,) = [row for row in table if row["pass"] == "Mine"]
     assert row == {
         "pass": "Mine", "other name": "", "kind": "module", "opt_level": 3, "required": "InferType", "options": "depth=4",
-        "promise": "EXACT", "what it does": "Say what it does. At length.",
+        "contract": "EXACT", "what it does": "Say what it does. At length.",
     }  # fmt: skip
     assert str(table) == str(list_passes())
     assert list(table.frame()["pass"]) == pass_names()

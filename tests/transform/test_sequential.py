@@ -189,12 +189,12 @@ def test_after_an_error_the_context_and_the_input_are_as_before():
     assert operators(mod) == ["exp"]
 
 
-def test_the_promise_of_a_pipeline_is_that_of_all_its_passes():
+def test_the_contract_of_a_pipeline_combines_those_of_its_passes():
     exact, rounds = idle("A"), idle("B")
-    exact.promise, rounds.promise = EXACT, Rounds(2)
-    assert Sequential([exact, rounds, rounds]).promise == Rounds(4)
-    assert Sequential([exact]).promise == EXACT
-    assert Sequential([exact, idle("C")]).promise is None
+    exact.contract, rounds.contract = EXACT, Rounds(2)
+    assert Sequential([exact, rounds, rounds]).contract == Rounds(4)
+    assert Sequential([exact]).contract == EXACT
+    assert Sequential([exact, idle("C")]).contract is None
 
 
 # ---------------------------------------------------------------- section 7: how many events

@@ -6,7 +6,7 @@
 
 The pipeline is recorded once; the search reads the recorded programs. A predicate is asked by binary search: between a
 good program and a bad one stands the pass that broke it. Without a predicate, the programs around every pass are run
-and compared under the promise of that pass, as `lab.validate` does.
+and compared under the contract of that pass, as `lab.validate` does.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ from passlab.oracle.deadline import TimeUpError
 from passlab.oracle.predicate import Predicate, judge
 from passlab.oracle.signature import same_failure
 from passlab.oracle.trial import Inputs, Trial
-from passlab.oracle.validation import UNDECLARED, Check, check_contract, examine
+from passlab.oracle.validation import DEFAULT_CONTRACT, Check, check_contract, examine
 from passlab.table import Table, Tabular
-from passlab.transform.numeric_contract import Promise
+from passlab.transform.numeric_contract import NumericContract
 from passlab.transform.pipeline import as_pass
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ class Bisection(Tabular):
     """The pass that broke a program.
 
     `event` is the guilty pass in the `recording`, None when there is none; `why` says what is wrong. `error` is what it
-    raised, `check` how it broke its promise, and `cause` why its result has no types; each is None where it does not
+    raised, `check` how it broke its contract, and `cause` why its result has no types; each is None where it does not
     apply. `verdicts` are the programs that were examined; `coverage` says on which inputs, and what was left out.
     `stopped` says why the search ended early, "" when it was complete; `candidates` are then the steps that may still
     be the guilty one.
@@ -299,7 +299,7 @@ class Bisection(Tabular):
         return write_bisection(self, path)
 
     def check_of(self, mod: IRModule) -> Check | None:
-        """Return how the guilty pass breaks its promise on another program; None where programs are not compared."""
+        """Return how the guilty pass breaks its contract on another program; None where programs are not compared."""
         if self.event is None or self.cause is not None or self.error is not None or self.criterion.good is not None:
             return None
         again = self._run_guilty_pass(mod)
@@ -309,9 +309,9 @@ class Bisection(Tabular):
             return None
 
     def _examine(self, mod: IRModule, again: Recording, trial: Trial, locate: bool = True) -> Check:
-        """Hold a run of the guilty pass to its promise, as `examine` does."""
+        """Hold a run of the guilty pass to its contract, as `examine` does."""
         assert self.event is not None
-        contract = contract_of(self.event, self.criterion.undeclared)
+        contract = contract_of(self.event, self.criterion.default_contract)
         rewrites = [rewrite for event in again.events[1:] for rewrite in event.rewrites.with_rules()]
         return examine(self.event.name, mod, again.last, contract, trial, rewrites, locate)
 
@@ -390,10 +390,10 @@ def bisect(
     inputs: Inputs = None,
     entry: str = "main",
     seed: int = 0,
-    undeclared: Promise | None = UNDECLARED,
+    default_contract: NumericContract | None = DEFAULT_CONTRACT,
     every: bool = False,
     executor: Executor | None = None,
-    unpromised: bool = False,
+    without_contract: bool = False,
     seconds: float | None = None,
     coverage: Coverage | None = None,
     looking: Callable[[Event], Any] | None = None,
@@ -403,7 +403,7 @@ def bisect(
 
     `passes` and `options` are those of `record`; a recording has its own. `good` is a predicate over modules; a program
     for which it raises is bad. Without it, programs are run on `inputs` (a list, a table by name of the parameter, or
-    None: random ones from `seed`), and each pass is held to its promise, one that declares none to `undeclared`.
+    None: random ones from `seed`), and each pass is held to its contract, one that declares none to `default_contract`.
     A predicate is asked log(n) times for n programs; with `every` it is asked after each pass in order, which finds the
     first guilty pass even where a later one repairs the program. An `executor` (of `concurrent.futures`, or a cluster
     with the same interface) asks about all programs at once. Raises `PassError` when the program is bad before any pass
@@ -414,8 +414,8 @@ def bisect(
         raise PassError(
             Diagnostic("a recording has its pipeline already", hint="bisect(mod, passes, ...) runs another")
         )
-    criterion = Criterion(good, inputs, entry, seed, undeclared, unpromised)
-    check_contract(undeclared)
+    criterion = Criterion(good, inputs, entry, seed, default_contract, without_contract)
+    check_contract(default_contract)
     recording = program if isinstance(program, Recording) else record(program, passes, seconds=seconds, **options)
     search: PredicateSearch | ValueSearch
     if good is not None:

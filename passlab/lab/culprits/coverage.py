@@ -46,7 +46,7 @@ class Coverage:
         lines = [f"step {event.id}, {event.name}, did not run ({why})" for event, why in self.skipped]
         reasons: dict[str, list[str]] = {}
         for event, check in self.checks:
-            if check.outcome in ("not checked", "not promised") and not check.compared and check.finding is None:
+            if check.outcome in ("not checked", "no contract") and not check.compared and check.finding is None:
                 lines.append(f"step {event.id}, {event.name}, was not compared ({check.why or check.left_out[0]})")
             else:
                 for reason in check.left_out:

@@ -16,7 +16,7 @@ from passlab.oracle.predicate import Predicate
 from passlab.oracle.signature import same_failure
 from passlab.oracle.trial import Inputs, Trial
 from passlab.oracle.validation import Check
-from passlab.transform.numeric_contract import Promise
+from passlab.transform.numeric_contract import NumericContract
 
 PATIENCE = 5.0  # seconds that a pass or program may always take; the limit grows where the good one took longer
 SMALL = 60  # nodes up to which a candidate of a reduction is run on inputs of all kinds
@@ -32,12 +32,12 @@ class Criterion:
     inputs: Inputs
     entry: str
     seed: int
-    undeclared: Promise | None
-    unpromised: bool = False
+    default_contract: NumericContract | None
+    without_contract: bool = False
 
     def trial(self) -> Trial:
         """Return the trial that runs programs for this criterion."""
-        return Trial(self.inputs, self.entry, self.seed, unpromised=self.unpromised, patience=PATIENCE)
+        return Trial(self.inputs, self.entry, self.seed, without_contract=self.without_contract, patience=PATIENCE)
 
     def small_trial(self, check: Check | None, mod: IRModule) -> Trial:
         """Return a trial for a candidate of a reduction: the kind of inputs that showed the fault first, then others.
@@ -45,7 +45,7 @@ class Criterion:
         A program that is not small yet runs on that kind alone. The user's own inputs serve only programs with as many
         parameters; other programs run on inputs of all kinds.
         """
-        options: dict[str, Any] = {"unpromised": self.unpromised, "patience": PATIENCE}
+        options: dict[str, Any] = {"without_contract": self.without_contract, "patience": PATIENCE}
         if self.inputs is not None and self.entry in mod and len(self.inputs) == len(mod[self.entry].params):
             return Trial(self.inputs, self.entry, self.seed, **options)
         kind = check.inputs if check is not None and self.inputs is None else ""

@@ -4,7 +4,7 @@
     culprit.sentences, culprit.event, culprit.rewrite, culprit.node, culprit.module
     culprit.script("bug.py"), culprit.notebook("bug.ipynb")
 
-The search records the pipeline, holds every step to its promise on inputs of many kinds, looks for the guilty rewrite
+The search records the pipeline, holds every step to its contract on inputs of many kinds, looks for the guilty rewrite
 and the passes that the fault needs, shrinks the program, and lists what it did not examine. Where every pass is right,
 it compares executors and names the wrong kernel. Its stages are `bisect`, `reduce` and `compare_executors`, which can
 be called one by one. It ends after `seconds`, or when it is interrupted, with the best answer so far.
@@ -45,9 +45,9 @@ from passlab.oracle.deadline import Deadline, TimeUpError, check_seconds
 from passlab.oracle.first_wrong import WrongNode
 from passlab.oracle.signature import raising_line
 from passlab.oracle.trial import Inputs, Trial
-from passlab.oracle.validation import UNDECLARED, Check
+from passlab.oracle.validation import DEFAULT_CONTRACT, Check
 from passlab.table import Table, Tabular
-from passlab.transform.numeric_contract import Promise
+from passlab.transform.numeric_contract import NumericContract
 
 Progress = Callable[[str, str, float], Any]
 CLEAR_SECONDS = 1.0  # limit of the search for a wrong kernel behind a guilty pass
@@ -137,7 +137,7 @@ class Culprit(Tabular):
 
     @property
     def check(self) -> Check | None:
-        """How the guilty pass broke its promise; None where programs were not compared."""
+        """How the guilty pass broke its contract; None where programs were not compared."""
         return None if self.bisection is None else self.bisection.check
 
     @property
@@ -181,9 +181,9 @@ class Culprit(Tabular):
         assert self.bisection is not None
         assert self.event is not None
         good = [v for v in self.bisection.verdicts if v.good and v.event is not self.event]
-        before = f"The {len(good):,} steps before it kept their promises" if good else "No step comes before it"
+        before = f"The {len(good):,} steps before it kept their contracts" if good else "No step comes before it"
         if len(good) == 1:
-            before = "The step before it kept its promise"
+            before = "The step before it kept its contract"
         others = [f"step {e.id}, {e.name}" for e in self.needed if e is not self.event]
         if others:
             return f"{before}; the fault occurs only after {', '.join(others)}."
@@ -268,7 +268,7 @@ def culprit(
     inputs: Inputs = None,
     entry: str = "main",
     seed: int = 0,
-    undeclared: Promise | None = UNDECLARED,
+    default_contract: NumericContract | None = DEFAULT_CONTRACT,
     executors: Sequence[str] = KINDS,
     seconds: float | None = 60.0,
     executor: Executor | None = None,
@@ -277,11 +277,12 @@ def culprit(
 ) -> Culprit:
     """Search for what broke a program, for at most `seconds`.
 
-    `pipeline` and `options` are those of `record`; a recording has its own. `inputs`, `entry`, `seed` and `undeclared`
-    are those of `bisect`. Where no pass is at fault, each of the `executors` is compared with the reference evaluator;
-    "definition" compares kernels with the definitions of their operators. `progress(stage, text, seconds_left)` is
-    called during the search. An `executor` (of `concurrent.futures`) reduces in parallel. Raises `PassError` for passes
-    that do not exist and `RunError` where the program does not run before any pass.
+    `pipeline` and `options` are those of `record`; a recording has its own. `inputs`, `entry`, `seed` and
+    `default_contract` are those of `bisect`. Where no pass is at fault, each of the `executors` is compared with the
+    reference evaluator; "definition" compares kernels with the definitions of their operators.
+    `progress(stage, text, seconds_left)` is called during the search. An `executor` (of `concurrent.futures`) reduces
+    in parallel. Raises `PassError` for passes that do not exist and `RunError` where the program does not run before
+    any pass.
     """
     check_seconds(seconds)
     check_kinds(executors)
@@ -290,7 +291,13 @@ def culprit(
     start = program.input if isinstance(program, Recording) else program
     result = Culprit(start, Coverage())
     search = _CulpritSearch(result, seconds, progress)
-    bisecting = {"inputs": inputs, "entry": entry, "seed": seed, "undeclared": undeclared, "unpromised": True}
+    bisecting = {
+        "inputs": inputs,
+        "entry": entry,
+        "seed": seed,
+        "default_contract": default_contract,
+        "without_contract": True,
+    }
     search.run(program, pipeline, bisecting, options, executors, executor)
     result.seconds = search.seconds_spent()
     return result

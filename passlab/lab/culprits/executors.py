@@ -43,7 +43,7 @@ from passlab.oracle.deadline import TimeUpError, run_within
 from passlab.oracle.draws import Draw
 from passlab.oracle.tolerance import LEAST_NOISE, beyond, special_disagreement
 from passlab.oracle.trial import GIVEN, Trial, attempt
-from passlab.oracle.validation import UNDECLARED
+from passlab.oracle.validation import DEFAULT_CONTRACT
 from passlab.oracle.watched import noisy_runs
 from passlab.transform.numeric_contract import FINITE
 from passlab.vm.compiling.compiler import compile as compile_module
@@ -230,7 +230,7 @@ def _beyond_rounding(mod: IRModule, entry: str, draw: Draw, expected: Any, value
     """Return how the value of an executor differs from that of the evaluator by more than rounding."""
     if draw.special:
         return special_disagreement(expected, value)
-    difference = disagreement(expected, value, UNDECLARED.ulps, finite_only=True)
+    difference = disagreement(expected, value, DEFAULT_CONTRACT.ulps, finite_only=True)
     if difference is None:
         return None
     return beyond(difference, expected, value, noisy_runs(mod, entry, draw.arguments, LEAST_NOISE), FINITE)
@@ -356,7 +356,7 @@ def _wrong_stage(fault: ExecutorFault, options: dict[str, Any]) -> Bisection | N
     with contextlib.suppress(PasslabError):
         recording = record_compilation(fault.module, fault.executor)
         for inputs in (criterion.get("inputs"), list(fault.draw.arguments)):
-            stage = bisect(recording, unpromised=True, **{**criterion, "inputs": inputs})
+            stage = bisect(recording, without_contract=True, **{**criterion, "inputs": inputs})
             if stage.stopped:
                 raise KeyboardInterrupt
             if stage.found:
@@ -365,7 +365,7 @@ def _wrong_stage(fault: ExecutorFault, options: dict[str, Any]) -> Bisection | N
 
 
 def _bisect_options(options: dict[str, Any]) -> dict[str, Any]:
-    return {name: options[name] for name in ("inputs", "entry", "seed", "undeclared") if name in options}
+    return {name: options[name] for name in ("inputs", "entry", "seed", "default_contract") if name in options}
 
 
 def _wrong_part_name(fault: ExecutorFault) -> str:

@@ -1,4 +1,4 @@
-"""`ValueSearch`: hold each pass of a recording to its promise about values until one breaks it."""
+"""`ValueSearch`: hold each pass of a recording to its contract about values until one breaks it."""
 
 from __future__ import annotations
 
@@ -46,11 +46,11 @@ class ValueSearch:
         return [event for event in checked if id(event) not in examined]
 
     def run(self) -> GuiltyPass | None:
-        """Return the first pass that broke its promise, None where all of those that ran kept theirs.
+        """Return the first pass that broke its contract, None where all of those that ran kept theirs.
 
         Raises `RunError` when the program does not run before any pass.
         """
-        recording, undeclared = self.recording, self.criterion.undeclared
+        recording, default_contract = self.recording, self.criterion.default_contract
         trial = self.coverage.trial = self.criterion.trial()
         trial.check_inputs(recording.input)
         with contextlib.suppress(PasslabError):  # the comparison below reports a program that does not run
@@ -66,15 +66,15 @@ class ValueSearch:
             if ill_typed is not None:
                 self._verdicts.append(StepVerdict(event, False, ill_typed.why))
                 return ill_typed
-            check = examine_part(event, trial, undeclared)
+            check = examine_part(event, trial, default_contract)
             self.coverage.add(event, check)
             self._verdicts.append(StepVerdict(event, check.outcome != "broken", check.why))
             if check.outcome == "broken":
                 return GuiltyPass(event, check.why, check)
-            if check.outcome == "not promised" and check.finding is not None and suspect is None:
-                why = f"it promises nothing about values, and they differ: {check.why}"
+            if check.outcome == "no contract" and check.finding is not None and suspect is None:
+                why = f"it has no contract for values, and they differ: {check.why}"
                 suspect = GuiltyPass(event, why, check)
-        # A failure is certain, a difference without a promise is not.
+        # A failure is certain, a difference without a contract is not.
         return None if recording.failed is not None else suspect
 
 

@@ -31,10 +31,10 @@ from passlab.lab.recordings.recording import record
 from passlab.lab.reducer.script import bisection_script
 from passlab.oracle.deadline import Deadline, check_seconds
 from passlab.oracle.signature import signature_of
-from passlab.oracle.validation import UNDECLARED
+from passlab.oracle.validation import DEFAULT_CONTRACT
 from passlab.table import Table, Tabular
 from passlab.transform.base import Pass
-from passlab.transform.numeric_contract import Promise
+from passlab.transform.numeric_contract import NumericContract
 from passlab.transform.pipeline import as_pass
 from passlab.transform.sequential import Sequential
 
@@ -199,7 +199,7 @@ def fuzz(
     programs: int | None = None,
     seed: int = 0,
     most: int = 3,
-    undeclared: Promise | None = UNDECLARED,
+    default_contract: NumericContract | None = DEFAULT_CONTRACT,
     progress: Progress | None = None,
     executor: Executor | None = None,
     directory: str | PathLike[str] | None = None,
@@ -208,7 +208,7 @@ def fuzz(
 
     With `programs` it ends after so many, which are the same for the same seed; with `seconds=None` neither the search
     nor a program nor a reduction has a time limit, so that results do not depend on the speed of the machine. A pass
-    that promises nothing is held to `undeclared`. `progress(stage, text, seconds_left)` is called for each program.
+    without contract is held to `default_contract`. `progress(stage, text, seconds_left)` is called for each program.
     With a `directory` the campaign there is resumed and saved at the end. Raises `PassError` for passes that do not
     exist.
     """
@@ -221,7 +221,7 @@ def fuzz(
     if directory is not None:
         _resume(campaign, Path(directory))
     end = None if seconds is None else monotonic() + seconds
-    run = _CampaignRun(campaign, ProgramSource(mentions(subject), seed), end, programs, undeclared, executor)
+    run = _CampaignRun(campaign, ProgramSource(mentions(subject), seed), end, programs, default_contract, executor)
     run.source.resume(campaign.weights, campaign.learned)
     started = monotonic()
     try:
@@ -270,14 +270,14 @@ class _CampaignRun:
         source: ProgramSource,
         end: float | None,
         programs: int | None,
-        undeclared: Promise | None,
+        default_contract: NumericContract | None,
         executor: Executor | None,
     ) -> None:
         self.campaign = campaign
         self.source = source
         self.end = end
         self.programs = programs
-        self.undeclared = undeclared
+        self.default_contract = default_contract
         self.executor = executor
 
     def left(self) -> float:
@@ -326,7 +326,7 @@ class _CampaignRun:
                 self.source.reward(source)
                 before, after = count_operators(recording.input), count_operators(recording.last)
                 self.source.learn([name for name in before if before[name] > after[name]])
-                bisection = bisect(recording, undeclared=self.undeclared, unpromised=True)
+                bisection = bisect(recording, default_contract=self.default_contract, without_contract=True)
                 if bisection.stopped:
                     raise KeyboardInterrupt
         except patience.error:

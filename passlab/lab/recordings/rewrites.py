@@ -74,7 +74,7 @@ class RewriteStep:
         rule = self.declared_rule
         if rule is not None:
             result = rule.result if isinstance(rule.result, str) else "what it computes"
-            return f"{rule.pattern} is what the rule looks for; it puts {result} there and promises: {rule.promise}"
+            return f"{rule.pattern} is what the rule looks for; it puts {result} there: {rule.contract}"
         if self.rule:
             return f"the rule `{self.rule}` of {self.event.name}"
         return f"{self.event.name} built it anew; the pass names no rule"

@@ -1,4 +1,4 @@
-"""`validate`: which passes of a recording broke their promises about the values of the program.
+"""`validate`: which passes of a recording broke their contracts about the values of the program.
 
     validation = validate(rec)                   # or validate(rec, inputs={"x": x})
     validation.first, validation.table()
@@ -18,33 +18,33 @@ from passlab.instrument.events import Event, contract_of
 from passlab.ir.module import IRModule
 from passlab.lab.recordings.recording import Recording
 from passlab.oracle.trial import Inputs, Trial, attempt
-from passlab.oracle.validation import UNDECLARED, Check, examine
+from passlab.oracle.validation import DEFAULT_CONTRACT, Check, examine
 from passlab.table import Table, Tabular
-from passlab.transform.numeric_contract import Promise
+from passlab.transform.numeric_contract import NumericContract
 from passlab.transform.sequential import Sequential
 
 
 @dataclass(frozen=True)
 class Validation(Tabular):
-    """The checks of the passes of a recording, in order, each with its event. True when every promise was kept."""
+    """The checks of the passes of a recording, in order, each with its event. True when every contract was kept."""
 
     checks: tuple[tuple[Event, Check], ...]
 
     @property
     def first(self) -> tuple[Event, Check] | None:
-        """The first pass that broke its promise, with its check; None when there is none."""
+        """The first pass that broke its contract, with its check; None when there is none."""
         return next(((event, check) for event, check in self.checks if check.outcome == "broken"), None)
 
     def __bool__(self) -> bool:
         return self.first is None
 
     def table(self) -> Table:
-        """Return one row for each pass: its promise and whether it kept it."""
+        """Return one row for each pass: its contract and whether it kept it."""
         rows = [
-            (event.id, check.name, "" if check.promise is None else str(check.promise), check.outcome, check.why)
+            (event.id, check.name, "" if check.contract is None else str(check.contract), check.outcome, check.why)
             for event, check in self.checks
         ]
-        return Table(("step", "pass", "promise", "outcome", "why"), rows)
+        return Table(("step", "pass", "contract", "outcome", "why"), rows)
 
     def __str__(self) -> str:
         return str(self.table())
@@ -58,9 +58,9 @@ def validate(
     *,
     entry: str = "main",
     seed: int = 0,
-    undeclared: Promise | None = UNDECLARED,
+    default_contract: NumericContract | None = DEFAULT_CONTRACT,
 ) -> Validation:
-    """Run the programs around each recorded pass and hold it to its promise, as `instrument.Validate` does.
+    """Run the programs around each recorded pass and hold it to its contract, as `instrument.Validate` does.
 
     Each pass is compared with its own input program, so a pass is not blamed for an earlier one. Raises `RunError` when
     the input of the recording does not run on these inputs.
@@ -71,7 +71,7 @@ def validate(
     checks: list[tuple[Event, Check]] = []
     for event in recording.events[1:]:
         if is_checked(event):
-            checks.append((event, examine_part(event, trial, undeclared)))
+            checks.append((event, examine_part(event, trial, default_contract)))
     return Validation(tuple(checks))
 
 
@@ -109,7 +109,7 @@ def program_error(mod: IRModule) -> PasslabError | None:
     return attempt(lambda: infer_module(mod.snapshot()))[1] or false_mark_error(mod)
 
 
-def examine_part(event: Event, trial: Trial, undeclared: Promise | None = UNDECLARED) -> Check:
-    """Check one recorded pass against its promise. Raises `RunError` when the program did not run before it."""
-    contract = contract_of(event, undeclared)
+def examine_part(event: Event, trial: Trial, default_contract: NumericContract | None = DEFAULT_CONTRACT) -> Check:
+    """Check one recorded pass against its contract. Raises `RunError` when the program did not run before it."""
+    contract = contract_of(event, default_contract)
     return examine(event.name, event.before, event.after, contract, trial, event.rewrites.with_rules())

@@ -49,7 +49,7 @@ def bisection_script(bisection: Bisection, mod: IRModule, arguments: Sequence[An
         options["good"] = good.expression
     else:
         options |= _input_options(arguments, criterion.entry, criterion.seed)
-        options |= {"unpromised": "True"} if criterion.unpromised else {}
+        options |= {"without_contract": "True"} if criterion.without_contract else {}
     if isinstance(event.error, TimeUpError):  # the pass may not terminate
         options["seconds"] = f"{ENDLESS:g}"
     if event.context.config:

@@ -28,11 +28,11 @@ from passlab.lab.recordings.recording import Recording, record
 from passlab.lab.variants.pipeline_variants import WhatIf
 from passlab.oracle.deadline import check_seconds
 from passlab.oracle.trial import Trial
-from passlab.oracle.validation import UNDECLARED, examine, promise_of
+from passlab.oracle.validation import DEFAULT_CONTRACT, declared_contract, examine
 from passlab.table import Table
 from passlab.text.parser import parse
 from passlab.transform.base import Pass
-from passlab.transform.numeric_contract import Promise, combine
+from passlab.transform.numeric_contract import NumericContract, combine
 from passlab.transform.pipeline import as_pass
 from passlab.transform.sequential import Sequential
 
@@ -212,7 +212,7 @@ def what_if(
     """
     check_seconds(seconds)
     passes = passes_of(pipeline)
-    trial = Trial(seed=seed, unpromised=True) if check else None
+    trial = Trial(seed=seed, without_contract=True) if check else None
     end = None if seconds is None else monotonic() + seconds
     base = _variant(mod, passes, "as it is", "", 0, opt_level, None, trial)
     numbers = range(1, len(passes) + 1)
@@ -226,7 +226,7 @@ def what_if(
         change, number, order = job
         tell(f"{number} {passes[number - 1].info.name} {change}")
         # A trial caches its runs, so threads must not share one.
-        own = Trial(seed=seed, unpromised=True) if check and executor is not None else trial
+        own = Trial(seed=seed, without_contract=True) if check and executor is not None else trial
         return _variant(mod, order, change, passes[number - 1].info.name, number, opt_level, base, own)
 
     results: Iterable[Variant | None]
@@ -270,7 +270,7 @@ def _run_in_processes(
 
 def _variant_text(text: str, passes: Sequence[str], opt_level: int, seed: int | None) -> tuple[str | None, float, str]:
     """Run one pipeline given as text; return the text of its result, the seconds, and whether values are kept."""
-    trial = None if seed is None else Trial(seed=seed, unpromised=True)
+    trial = None if seed is None else Trial(seed=seed, without_contract=True)
     several = [one for part in passes for one in passes_of(part)]
     variant = _variant(infer_module(parse(text)), several, "", "", 0, opt_level, None, trial)
     return None if variant.module is None else variant.module.astext(), variant.seconds, variant.correct
@@ -320,19 +320,19 @@ def _variant(
     if base is not None and same:
         correct = base.correct  # equal programs compute the same values
     elif trial is not None:
-        correct = _compare_values(mod, last, _combined_promise(passes), trial)
+        correct = _compare_values(mod, last, _combined_contract(passes), trial)
     return Variant(change, name, number, last, Cost.of(last), seconds, correct, same)
 
 
-def _combined_promise(passes: Sequence[Pass]) -> Promise:
-    """Return the combined promise of passes; one that promises nothing counts as `UNDECLARED`."""
-    return combine(promise_of(one) or UNDECLARED for one in passes) or UNDECLARED
+def _combined_contract(passes: Sequence[Pass]) -> NumericContract:
+    """Return the combined contract of passes; one that has no contract counts as `DEFAULT_CONTRACT`."""
+    return combine(declared_contract(one) or DEFAULT_CONTRACT for one in passes) or DEFAULT_CONTRACT
 
 
-def _compare_values(before: IRModule, after: IRModule, promise: Promise, trial: Trial) -> str:
+def _compare_values(before: IRModule, after: IRModule, contract: NumericContract, trial: Trial) -> str:
     """Say whether a program computes what it did before any pass: "kept", or how it differs."""
     try:
-        check = examine("the pipeline", infer_module(before), after, promise, trial, locate=False)
+        check = examine("the pipeline", infer_module(before), after, contract, trial, locate=False)
     except PasslabError as error:
         return f"not compared ({error.diagnostics[0].message})"
     return check.why if check.outcome == "broken" else "kept" if check.compared else "same"

@@ -41,7 +41,7 @@ from passlab.transform.context import PassContext
 from passlab.transform.declare import EXACT, standard_pass
 
 
-@standard_pass(opt_level=0, required=("InferType",), promise=EXACT)
+@standard_pass(opt_level=0, required=("InferType",), contract=EXACT)
 class AnnotateTarget(FunctionPass):
     """Put `compiler_begin` before and `compiler_end` after each call, with the name of its compiler.
 

@@ -29,7 +29,7 @@ from passlab.transform.context import PassContext
 from passlab.transform.declare import EXACT, standard_pass
 
 
-@standard_pass(opt_level=0, promise=EXACT)
+@standard_pass(opt_level=0, contract=EXACT)
 class InlineCompilerFunctionsBoundTo(ModulePass):
     """Replace calls of the functions `global_vars` (variables or names) by their bodies.
 

@@ -37,7 +37,7 @@ from passlab.transform.declare import EXACT, standard_pass
 _NUMBERED = re.compile(r"const(\d{1,9})\Z")
 
 
-@standard_pass(opt_level=0, promise=EXACT, acts_on=(Constant,))
+@standard_pass(opt_level=0, contract=EXACT, acts_on=(Constant,))
 class LiftConstants(FunctionPass):
     """Bind each constant by a `let` at the top of its global function, in the order of first use.
 

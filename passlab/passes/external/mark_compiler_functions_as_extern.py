@@ -20,7 +20,7 @@ from passlab.transform.context import PassContext
 from passlab.transform.declare import EXACT, standard_pass
 
 
-@standard_pass(opt_level=0, promise=EXACT)
+@standard_pass(opt_level=0, contract=EXACT)
 class MarkCompilerFunctionsAsExtern(ModulePass):
     """Replace all attributes of each global function that has the attribute `Compiler` by `Extern=1`.
 

@@ -35,7 +35,7 @@ from passlab.transform.context import PassContext
 from passlab.transform.declare import EXACT, standard_pass
 
 
-@standard_pass(opt_level=0, required=("InferType",), promise=EXACT, acts_on=(BEGIN, END))
+@standard_pass(opt_level=0, required=("InferType",), contract=EXACT, acts_on=(BEGIN, END))
 class MergeCompilerRegions(FunctionPass):
     """Merge a region with the regions that produce its inputs, where they have the same compiler, and drop the marks
     between.

@@ -34,7 +34,7 @@ from passlab.transform.context import PassContext
 from passlab.transform.declare import EXACT, standard_pass
 
 
-@standard_pass(opt_level=0, promise=EXACT)
+@standard_pass(opt_level=0, contract=EXACT)
 class MergeComposite(FunctionPass):
     """Replace each match of each pattern, in the order of the table, by a call of a function that contains the match.
 

@@ -30,7 +30,7 @@ from passlab.transform.context import PassContext
 from passlab.transform.declare import EXACT, standard_pass
 
 
-@standard_pass(opt_level=0, promise=EXACT, name="OutlineCompilerFunctions")
+@standard_pass(opt_level=0, contract=EXACT, name="OutlineCompilerFunctions")
 class OutlineCompilerFunctionsWithExistingGlobalSymbols(ModulePass):
     """Move function literals with attributes `Compiler` and `global_symbol` to global functions of that name.
 

@@ -38,7 +38,7 @@ from passlab.transform.context import PassContext
 from passlab.transform.declare import EXACT, standard_pass
 
 
-@standard_pass(opt_level=0, required=("InferType",), promise=EXACT)
+@standard_pass(opt_level=0, required=("InferType",), contract=EXACT)
 class PartitionGraph(ModulePass):
     """Replace each region for a compiler other than `default` by a call of a new global function; drop all marks.
 

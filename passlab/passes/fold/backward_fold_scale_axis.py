@@ -42,12 +42,10 @@ from passlab.passes.fold.scale_axis import (
 )
 from passlab.transform.base import FunctionPass
 from passlab.transform.context import PassContext
-from passlab.transform.declare import NumericContract, standard_pass
+from passlab.transform.declare import FINITE, Rounds, standard_pass
 
 
-@standard_pass(
-    opt_level=3, required=("InferType",), promise=NumericContract(ulps=4096, finite_only=True), acts_on=ABSORBING
-)
+@standard_pass(opt_level=3, required=("InferType",), contract=Rounds(4096) + FINITE, acts_on=ABSORBING)
 class BackwardFoldScaleAxis(FunctionPass):
     """Move a channel-wise `multiply` back through add, subtract, bias_add, relu and leaky_relu into the weight before.
 

@@ -40,7 +40,7 @@ from passlab.transform.context import PassContext
 from passlab.transform.declare import EXACT, Part, standard_pass
 
 
-@standard_pass(opt_level=2, promise=EXACT)
+@standard_pass(opt_level=2, contract=EXACT)
 class DynamicToStatic(FunctionPass):
     """Replace `dyn.*` operators by their static forms where the arguments that give shapes are known at compile time.
 

@@ -29,7 +29,7 @@ from passlab.transform.context import PassContext
 from passlab.transform.declare import EXACT, standard_pass
 
 
-@standard_pass(opt_level=2, promise=EXACT, acts_on=STARTS)
+@standard_pass(opt_level=2, contract=EXACT, acts_on=STARTS)
 class FoldConstant(FunctionPass):
     """Evaluate operator calls whose arguments are constants, or tuples of them, with the reference evaluator.
 

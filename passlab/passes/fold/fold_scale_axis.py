@@ -18,12 +18,12 @@ keep:
 from __future__ import annotations
 
 from passlab.transform.base import Pass
-from passlab.transform.declare import NumericContract, standard_pass
+from passlab.transform.declare import FINITE, Rounds, standard_pass
 from passlab.transform.registry import get_pass
 from passlab.transform.sequential import Sequential
 
 
-@standard_pass(opt_level=0, promise=NumericContract(ulps=8192, finite_only=True))
+@standard_pass(opt_level=0, contract=Rounds(8192) + FINITE)
 class FoldScaleAxis(Sequential):
     """Run BackwardFoldScaleAxis, ForwardFoldScaleAxis and FoldConstant, each if the level of the context enables it."""
 

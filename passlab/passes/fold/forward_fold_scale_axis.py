@@ -44,7 +44,7 @@ from passlab.passes.fold.scale_axis import (
 )
 from passlab.transform.base import FunctionPass
 from passlab.transform.context import PassContext
-from passlab.transform.declare import NumericContract, standard_pass
+from passlab.transform.declare import FINITE, Rounds, standard_pass
 
 Offers = dict[Expr, Message | None]
 
@@ -57,9 +57,7 @@ class _PendingScale(NamedTuple):
     axes: tuple[int, ...]
 
 
-@standard_pass(
-    opt_level=3, required=("InferType",), promise=NumericContract(ulps=4096, finite_only=True), acts_on=ABSORBING
-)
+@standard_pass(opt_level=3, required=("InferType",), contract=Rounds(4096) + FINITE, acts_on=ABSORBING)
 class ForwardFoldScaleAxis(FunctionPass):
     """Move a channel-wise `multiply` forward through add, subtract, relu and leaky_relu into the weights after it.
 

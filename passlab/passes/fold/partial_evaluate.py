@@ -80,7 +80,7 @@ from passlab.transform.context import PassContext
 from passlab.transform.declare import EXACT, standard_pass
 
 
-@standard_pass(opt_level=1, promise=EXACT, name="PartialEval")
+@standard_pass(opt_level=1, contract=EXACT, name="PartialEval")
 class PartialEvaluate(ModulePass):
     """Evaluate operators of known arguments, select known branches and arms, and inline calls of known functions.
 

@@ -31,7 +31,7 @@ from passlab.transform.context import PassContext
 from passlab.transform.declare import EXACT, standard_pass
 
 
-@standard_pass(opt_level=0, required=("InferType",), promise=EXACT)
+@standard_pass(opt_level=0, required=("InferType",), contract=EXACT)
 class Defunctionalization(ModulePass):
     """Rewrite a function of a module, and all functions it reaches, so that no function is passed, returned or stored.
 

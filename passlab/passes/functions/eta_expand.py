@@ -30,7 +30,7 @@ from passlab.transform.context import PassContext
 from passlab.transform.declare import EXACT, Part, standard_pass
 
 
-@standard_pass(opt_level=1, promise=EXACT)
+@standard_pass(opt_level=1, contract=EXACT)
 class EtaExpand(ModulePass):
     """Wrap constructors in value position, and global functions wherever they are named, in function literals.
 

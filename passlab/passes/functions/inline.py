@@ -28,7 +28,7 @@ from passlab.transform.context import PassContext
 from passlab.transform.declare import EXACT, standard_pass
 
 
-@standard_pass(opt_level=1, promise=EXACT, name="InlineGlobals", acts_on=(GlobalVar,))
+@standard_pass(opt_level=1, contract=EXACT, name="InlineGlobals", acts_on=(GlobalVar,))
 class Inline(ModulePass):
     """Inline global functions with a nonzero attribute `Inline`, unless they are recursive or name a function that
     stays.

@@ -54,7 +54,7 @@ from passlab.transform.context import PassContext
 from passlab.transform.declare import EXACT, standard_pass
 
 
-@standard_pass(opt_level=1, required=("InferType",), promise=EXACT)
+@standard_pass(opt_level=1, required=("InferType",), contract=EXACT)
 class LambdaLift(ModulePass):
     """Create a global function for every function literal that is not primitive.
 

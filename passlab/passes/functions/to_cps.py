@@ -29,7 +29,7 @@ from passlab.transform.context import PassContext
 from passlab.transform.declare import standard_pass
 
 
-@standard_pass(opt_level=1, promise=None)
+@standard_pass(opt_level=1, contract=None)
 class ToCPS(FunctionPass):
     """Add to each function its continuation as last parameter, and the answer type of that as type parameter.
 

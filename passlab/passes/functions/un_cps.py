@@ -24,7 +24,7 @@ from passlab.transform.context import PassContext
 from passlab.transform.declare import EXACT, standard_pass
 
 
-@standard_pass(opt_level=1, promise=EXACT)
+@standard_pass(opt_level=1, contract=EXACT)
 class UnCPS(FunctionPass):
     """Remove the continuation of each function in continuation-passing style that no other function calls.
 

@@ -26,7 +26,7 @@ from passlab.transform.sequential import Sequential
 _PARTS = ("CombineParallelConv2D", "CombineParallelDense", "CombineParallelBatchMatmul")
 
 
-@standard_pass(opt_level=0, promise=Rounds(2048), name="sequential")
+@standard_pass(opt_level=0, contract=Rounds(2048), name="sequential")
 class BatchingOps(Sequential):
     """Run CombineParallelConv2D, CombineParallelDense and CombineParallelBatchMatmul where the context allows them."""
 

@@ -34,7 +34,7 @@ from passlab.transform.context import PassContext
 from passlab.transform.declare import Rounds, standard_pass
 
 
-@standard_pass(opt_level=4, required=("InferType",), promise=Rounds(1024), acts_on=("nn.batch_matmul",))
+@standard_pass(opt_level=4, required=("InferType",), contract=Rounds(1024), acts_on=("nn.batch_matmul",))
 class CombineParallelBatchMatmul(FunctionPass):
     """Replace `min_num_branches` or more `nn.batch_matmul` of one left operand by one with concatenated right operands.
 

@@ -39,7 +39,7 @@ _SAME = ("strides", "padding", "dilation", "groups", "data_layout", "kernel_layo
 
 
 @standard_pass(
-    opt_level=4, required=("InferType",), promise=Rounds(1024), name="CombineParallelConv2d", acts_on=("nn.conv2d",)
+    opt_level=4, required=("InferType",), contract=Rounds(1024), name="CombineParallelConv2d", acts_on=("nn.conv2d",)
 )
 class CombineParallelConv2D(FunctionPass):
     """Replace `min_num_branches` or more 2-d convolutions of one input, equal but for the number of channels, by one.

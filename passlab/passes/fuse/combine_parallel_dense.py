@@ -54,7 +54,7 @@ from passlab.transform.context import PassContext
 from passlab.transform.declare import Rounds, standard_pass
 
 
-@standard_pass(opt_level=4, required=("InferType",), promise=Rounds(1024), acts_on=("nn.dense",))
+@standard_pass(opt_level=4, required=("InferType",), contract=Rounds(1024), acts_on=("nn.dense",))
 class CombineParallelDense(FunctionPass):
     """Replace `min_num_branches` or more dense layers of one input by one product.
 

@@ -22,7 +22,7 @@ from passlab.transform.context import PassContext
 from passlab.transform.declare import EXACT, standard_pass
 
 
-@standard_pass(opt_level=3, required=("InferType",), promise=EXACT, acts_on=(Function,))
+@standard_pass(opt_level=3, required=("InferType",), contract=EXACT, acts_on=(Function,))
 class DefuseOps(FunctionPass):
     """Replace every call of a function literal by the body of the function: the inverse of FuseOps.
 

@@ -20,7 +20,7 @@ from passlab.transform.declare import standard_pass
 from passlab.transform.registry import get_pass
 
 
-@standard_pass(opt_level=1, promise=None)
+@standard_pass(opt_level=1, contract=None)
 class ExtractFusedFunctions(ModulePass):
     """Return the primitive functions that SimplifyInference and FuseOps(3) leave, named by their hash.
 

@@ -46,7 +46,7 @@ NO_KERNEL = DictAttrs({"Primitive": 0})
 _ATOMS = frozenset(LEAVES)
 
 
-@standard_pass(opt_level=0, required=("InferType",), promise=EXACT)
+@standard_pass(opt_level=0, required=("InferType",), contract=EXACT)
 class FuseOps(FunctionPass):
     """Replace groups of operators by calls of function literals marked `Primitive=1`, each of them one future kernel.
 

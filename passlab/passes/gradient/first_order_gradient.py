@@ -46,7 +46,7 @@ WIDE = 16
 _ALLOWED = frozenset((Var, Constant, Tuple, TupleGetItem))  # beside calls of operators
 
 
-@standard_pass(opt_level=0, promise=None)
+@standard_pass(opt_level=0, contract=None)
 class FirstOrderGradient(ModulePass):
     """Replace each function f by one that returns (f(args), (derivative by each argument, ...)).
 

@@ -50,7 +50,7 @@ from passlab.transform.context import PassContext
 from passlab.transform.declare import FINITE, standard_pass
 
 
-@standard_pass(opt_level=2, required=("InferType",), promise=FINITE)
+@standard_pass(opt_level=2, required=("InferType",), contract=FINITE)
 class LazyGradientInit(FunctionPass):
     """Wrap the tensors of a gradient function in `GradCell`s, which represent zeros and ones symbolically.
 

@@ -19,7 +19,7 @@ from passlab.transform.declare import standard_pass, with_attr
 _HOOK = "FTVMAlterOpLayout"
 
 
-@standard_pass(opt_level=3, required=("InferType",), promise=None, acts_on=(with_attr(_HOOK),))
+@standard_pass(opt_level=3, required=("InferType",), contract=None, acts_on=(with_attr(_HOOK),))
 class AlterOpLayout(FunctionPass):
     """Replace each call by the result of the function registered for its operator, which may choose another layout.
 

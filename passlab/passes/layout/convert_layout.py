@@ -74,7 +74,7 @@ _PACKED = re.compile(r"NCHW(\d+)c\Z")
 _SUMS_REORDERED = Rounds(8192)
 
 
-@standard_pass(opt_level=3, required=("InferType", "CanonicalizeOps"), promise=_SUMS_REORDERED)
+@standard_pass(opt_level=3, required=("InferType", "CanonicalizeOps"), contract=_SUMS_REORDERED)
 class ConvertLayout(FunctionPass):
     """Convert the operators named in `desired_layouts` to the layouts listed there: of the data, then of the weight.
 

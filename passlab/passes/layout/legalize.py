@@ -33,7 +33,7 @@ from passlab.transform.context import PassContext
 from passlab.transform.declare import Part, standard_pass, with_attr
 
 
-@standard_pass(opt_level=1, required=("InferType",), promise=None)
+@standard_pass(opt_level=1, required=("InferType",), contract=None)
 class Legalize(FunctionPass):
     """Replace each call by the result of the function registered for its operator, arguments first.
 

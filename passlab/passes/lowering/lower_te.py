@@ -58,7 +58,7 @@ _ATOMS = frozenset(LEAVES)
 LONGEST_NAME = 80  # characters; a name lists the operators of its function up to this length
 
 
-@standard_pass(opt_level=0, required=("InferType",), promise=EXACT)
+@standard_pass(opt_level=0, required=("InferType",), contract=EXACT)
 class LowerTE(ModulePass):
     """Move primitive function literals to global functions called `fused_<operators>`; equal ones become one.
 

@@ -82,7 +82,7 @@ Binding = tuple[Var, Expr]
 _UNIT = TupleType(())
 
 
-@standard_pass(opt_level=0, required=("InferType",), promise=EXACT)
+@standard_pass(opt_level=0, required=("InferType",), contract=EXACT)
 class ManifestAlloc(ModulePass):
     """Replace each call of a named primitive function by allocations of its results and a call that writes into them.
 

@@ -64,7 +64,7 @@ LAST_USE = "last use"  # the name of the rewrite: instruments may limit the kill
 Names = dict[Var, Var]  # variables that are aliases, and the variables they are bound to
 
 
-@standard_pass(opt_level=0, promise=EXACT)
+@standard_pass(opt_level=0, contract=EXACT)
 class ManifestLifetimes(FunctionPass):
     """Insert `memory.kill(%v)` after the binding that uses a variable for the last time.
 

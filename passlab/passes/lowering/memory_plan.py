@@ -52,7 +52,7 @@ from passlab.transform.context import PassContext
 from passlab.transform.declare import EXACT, standard_pass
 
 
-@standard_pass(opt_level=0, promise=EXACT)
+@standard_pass(opt_level=0, contract=EXACT)
 class MemoryPlan(FunctionPass):
     """Replace the allocations of constant size in a chain of bindings by one for each dtype and device.
 

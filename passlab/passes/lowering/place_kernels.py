@@ -45,7 +45,7 @@ from passlab.transform.declare import EXACT, standard_pass
 HOST = VirtualDevice()
 
 
-@standard_pass(opt_level=0, required=("InferType",), promise=EXACT)
+@standard_pass(opt_level=0, required=("InferType",), contract=EXACT)
 class PlaceKernels(ModulePass):
     """Store in each primitive function its device, so that later passes need not handle devices.
 

@@ -48,7 +48,7 @@ from passlab.transform.context import PassContext
 from passlab.transform.declare import EXACT, standard_pass
 
 
-@standard_pass(opt_level=0, required=("InferType",), promise=EXACT)
+@standard_pass(opt_level=0, required=("InferType",), contract=EXACT)
 class PlanDevices(ModulePass):
     """Record the device of each parameter and function, wrap values elsewhere in `on_device`, insert `device_copy`.
 

@@ -32,7 +32,7 @@ from passlab.transform.context import PassContext
 from passlab.transform.declare import EXACT, standard_pass
 
 
-@standard_pass(opt_level=3, required=("InferType",), promise=EXACT, acts_on=("cast",))
+@standard_pass(opt_level=3, required=("InferType",), contract=EXACT, acts_on=("cast",))
 class CanonicalizeCast(FunctionPass):
     """Copy a cast to a wider dtype that several elementwise or broadcasting operators use, one copy for each.
 

@@ -30,7 +30,7 @@ from passlab.transform.context import PassContext
 from passlab.transform.declare import EXACT, standard_pass
 
 
-@standard_pass(opt_level=3, required=("InferType",), promise=EXACT, acts_on=("nn.bias_add",))
+@standard_pass(opt_level=3, required=("InferType",), contract=EXACT, acts_on=("nn.bias_add",))
 class CanonicalizeOps(FunctionPass):
     """Rewrite `nn.bias_add` as `expand_dims` and `add`, so that other passes handle only one form."""
 

@@ -40,7 +40,7 @@ from passlab.transform.context import PassContext
 from passlab.transform.declare import EXACT, standard_pass
 
 
-@standard_pass(opt_level=1, promise=EXACT)
+@standard_pass(opt_level=1, contract=EXACT)
 class ToANormalForm(ModulePass):
     """Bind every constant, call, tuple, projection, branch and function literal by a `let`.
 

@@ -34,7 +34,7 @@ from passlab.transform.context import PassContext
 from passlab.transform.declare import EXACT, standard_pass
 
 
-@standard_pass(opt_level=1, promise=EXACT, acts_on=(Function, If, Let, Match))
+@standard_pass(opt_level=1, contract=EXACT, acts_on=(Function, If, Let, Match))
 class ToBasicBlockNormalForm(ModulePass):
     """Bind each expression that is used in several blocks (function bodies, branches, arms) by a `let` around all.
 

@@ -31,7 +31,7 @@ from passlab.transform.declare import EXACT, standard_pass
 _NAME = "let as shared node"  # the name of the rewrite of each let that disappears
 
 
-@standard_pass(opt_level=1, promise=EXACT)
+@standard_pass(opt_level=1, contract=EXACT)
 class ToGraphNormalForm(FunctionPass):
     """Put the value of each let in place of its variable, as one shared node.
 

@@ -42,7 +42,7 @@ from passlab.transform.context import PassContext
 from passlab.transform.declare import standard_pass
 
 
-@standard_pass(opt_level=0, required=("InferType", "DivToMul"), promise=None, acts_on=("qnn.dequantize",))
+@standard_pass(opt_level=0, required=("InferType", "DivToMul"), contract=None, acts_on=("qnn.dequantize",))
 class FakeQuantizationToInteger(FunctionPass):
     """Rewrite the regions between `qnn.dequantize` and `qnn.quantize` to integer arithmetic.
 

@@ -35,7 +35,7 @@ from passlab.transform.declare import FINITE, standard_pass, with_attr
 _HOOK = "FTVMQnnCanonicalize"
 
 
-@standard_pass(opt_level=1, required=("InferType",), promise=FINITE, acts_on=(*RULES, with_attr(_HOOK)))
+@standard_pass(opt_level=1, required=("InferType",), contract=FINITE, acts_on=(*RULES, with_attr(_HOOK)))
 class QnnCanonicalizeOps(FunctionPass):
     """Rewrite the operators `qnn.*`, except simulations, as operators on integers and floats: `relay.qnn.transform`.
 

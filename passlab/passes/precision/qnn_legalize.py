@@ -19,7 +19,7 @@ from passlab.transform.declare import standard_pass, with_attr
 _HOOK = "FTVMQnnLegalize"
 
 
-@standard_pass(opt_level=1, required=("InferType",), promise=None, acts_on=(with_attr(_HOOK),))
+@standard_pass(opt_level=1, required=("InferType",), contract=None, acts_on=(with_attr(_HOOK),))
 class QnnLegalize(FunctionPass):
     """Replace operators by the results of functions registered with `relay.op.register_qnn_legalize`.
 

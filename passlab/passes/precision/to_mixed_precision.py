@@ -31,7 +31,7 @@ from passlab.transform.declare import standard_pass
 _log = logging.getLogger("passlab.ToMixedPrecision")
 
 
-@standard_pass(opt_level=0, promise=None)
+@standard_pass(opt_level=0, contract=None)
 class ToMixedPrecision(FunctionPass):
     """Cast to `mixed_precision_type` around operators that benefit, and back around those that need the range.
 

@@ -21,7 +21,7 @@ from passlab.transform.declare import EXACT, standard_pass
 NAME = "GeneratedSource"
 
 
-@standard_pass(opt_level=0, promise=EXACT)
+@standard_pass(opt_level=0, contract=EXACT)
 class AnnotateSpans(ModulePass):
     """Print the module and read it again as the source `GeneratedSource`.
 

@@ -22,7 +22,7 @@ from passlab.transform.declare import EXACT, standard_pass
 SHARED = (Op, Constructor, GlobalVar)
 
 
-@standard_pass(opt_level=0, promise=EXACT)
+@standard_pass(opt_level=0, contract=EXACT)
 class CapturePostDfsIndexInSpans(FunctionPass):
     """Give every node the span `index:NUMBER:DOMINATOR`: its number in post-order and that of its post-dominator.
 

@@ -37,7 +37,7 @@ from passlab.transform.context import PassContext
 from passlab.transform.declare import standard_pass
 
 
-@standard_pass(opt_level=1, promise=None)
+@standard_pass(opt_level=1, contract=None)
 class ChangeBatch(FunctionPass):
     """Change the length of one axis of some parameters to `batch_size`, and infer all other types again.
 

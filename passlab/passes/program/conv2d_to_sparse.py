@@ -37,7 +37,7 @@ from passlab.transform.context import PassContext
 from passlab.transform.declare import standard_pass
 
 
-@standard_pass(opt_level=4, required=("DeadCodeElimination",), promise=None, acts_on=("nn.conv2d",))
+@standard_pass(opt_level=4, required=("DeadCodeElimination",), contract=None, acts_on=("nn.conv2d",))
 class Conv2dToSparse(FunctionPass):
     """Replace `nn.conv2d(x, w)` by `nn.sparse_conv2d(x, w.data, w.indices, w.indptr)` with three new parameters.
 

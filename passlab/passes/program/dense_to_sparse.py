@@ -27,7 +27,7 @@ from passlab.transform.context import PassContext
 from passlab.transform.declare import standard_pass
 
 
-@standard_pass(opt_level=4, required=("DeadCodeElimination",), promise=None, acts_on=("nn.dense",))
+@standard_pass(opt_level=4, required=("DeadCodeElimination",), contract=None, acts_on=("nn.dense",))
 class DenseToSparse(FunctionPass):
     """Replace `nn.dense(x, w)` by `nn.sparse_dense(x, w.data, w.indices, w.indptr)` with three new parameters.
 

@@ -20,7 +20,7 @@ from passlab.transform.context import PassContext
 from passlab.transform.declare import standard_pass
 
 
-@standard_pass(opt_level=0, promise=None)
+@standard_pass(opt_level=0, contract=None)
 class FlexibleShapeDispatch(ModulePass):
     """Let some inputs of `main` have any length along `axis`: `main` selects a version of itself at run time.
 

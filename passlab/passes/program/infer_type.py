@@ -24,7 +24,7 @@ from passlab.transform.context import PassContext
 from passlab.transform.declare import EXACT, standard_pass
 
 
-@standard_pass(opt_level=0, promise=EXACT)
+@standard_pass(opt_level=0, contract=EXACT)
 class InferType(ModulePass):
     """Infer all types, and annotate variables and functions that lack them. A typed module is returned as it is."""
 

@@ -18,7 +18,7 @@ LOGGER = "passlab.PrintIR"
 _log = logging.getLogger(LOGGER)
 
 
-@standard_pass(opt_level=0, promise=EXACT)
+@standard_pass(opt_level=0, contract=EXACT)
 class PrintIR(ModulePass):
     """Log the module as Relay text under `header`, to standard error unless logging is set up otherwise.
 

@@ -28,7 +28,7 @@ from passlab.transform.context import PassContext
 from passlab.transform.declare import standard_pass
 
 
-@standard_pass(opt_level=4, required=("DeadCodeElimination",), promise=None, acts_on=("nn.dense",))
+@standard_pass(opt_level=4, required=("DeadCodeElimination",), contract=None, acts_on=("nn.dense",))
 class SimplifyFCTranspose(FunctionPass):
     """Replace `nn.dense(x, transpose(w))` by `nn.dense(x, w.T)`, where `w.T` is a new parameter.
 

@@ -35,7 +35,7 @@ from passlab.transform.context import PassContext
 from passlab.transform.declare import EXACT, standard_pass
 
 
-@standard_pass(opt_level=1, required=("InferType",), promise=EXACT, acts_on=(Let,))
+@standard_pass(opt_level=1, required=("InferType",), contract=EXACT, acts_on=(Let,))
 class DeadCodeElimination(ModulePass):
     """Remove let bindings that are unused and whose value neither reads nor changes state.
 

@@ -28,7 +28,7 @@ from passlab.transform.declare import Rounds, standard_pass
 _FLOATS = frozenset({"float16", "float32", "float64"})
 
 
-@standard_pass(opt_level=0, required=("InferType", "FoldConstant"), promise=Rounds(2), acts_on=("divide",))
+@standard_pass(opt_level=0, required=("InferType", "FoldConstant"), contract=Rounds(2), acts_on=("divide",))
 class DivToMul(FunctionPass):
     """Replace division by a constant of float16, float32 or float64 by multiplication with its reciprocal.
 

@@ -28,7 +28,7 @@ from passlab.transform.declare import EXACT, standard_pass
 _CLOSED = ("Primitive", "Compiler", "Composite")
 
 
-@standard_pass(opt_level=3, required=("InferType",), promise=EXACT)
+@standard_pass(opt_level=3, required=("InferType",), contract=EXACT)
 class EliminateCommonSubexpr(FunctionPass):
     """Replace equal operator calls and projections by one node.
 

@@ -22,14 +22,12 @@ from passlab.ir.op import Op
 from passlab.ir.walk import rewrite
 from passlab.transform.base import FunctionPass
 from passlab.transform.context import PassContext
-from passlab.transform.declare import NumericContract, standard_pass
+from passlab.transform.declare import Rounds, standard_pass
 
 FAST = {"exp": "fast_exp", "erf": "fast_erf", "tanh": "fast_tanh", "nn.softmax": "nn.fast_softmax"}
 
 
-@standard_pass(
-    opt_level=4, required=("InferType",), promise=NumericContract(2**16, approximates=True), acts_on=tuple(FAST)
-)
+@standard_pass(opt_level=4, required=("InferType",), contract=Rounds(2**16, approximates=True), acts_on=tuple(FAST))
 class FastMath(FunctionPass):
     """Replace exp, erf, tanh and nn.softmax by fast_exp, fast_erf, fast_tanh and nn.fast_softmax."""
 

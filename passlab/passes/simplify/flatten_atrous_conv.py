@@ -35,7 +35,7 @@ from passlab.transform.declare import EXACT, standard_pass
 _ONES, _ZEROS = (1, 1), {(0, 0), (0, 0, 0, 0), (0,)}
 
 
-@standard_pass(opt_level=0, required=("InferType",), promise=EXACT, acts_on=("nn.batch_to_space_nd",))
+@standard_pass(opt_level=0, required=("InferType",), contract=EXACT, acts_on=("nn.batch_to_space_nd",))
 class FlattenAtrousConv(FunctionPass):
     """Replace space_to_batch_nd, conv2d (or qnn.conv2d), batch_to_space_nd by one dilated convolution.
 

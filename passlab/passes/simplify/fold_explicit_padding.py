@@ -59,7 +59,7 @@ from passlab.op.dtypes import array_dtype, float_info, integer_info, is_float_na
 from passlab.op.layout_names import parse_layout
 from passlab.transform.base import FunctionPass
 from passlab.transform.context import PassContext
-from passlab.transform.declare import NumericContract, standard_pass
+from passlab.transform.declare import FINITE, standard_pass
 
 _CONVS = frozenset({"nn.conv1d", "nn.conv2d", "nn.conv3d", "nn.contrib_conv2d_NCHWc"})
 _MAX = frozenset({"nn.max_pool1d", "nn.max_pool2d", "nn.max_pool3d"})
@@ -69,7 +69,7 @@ _AVG = frozenset({"nn.avg_pool1d", "nn.avg_pool2d", "nn.avg_pool3d"})
 @standard_pass(
     opt_level=0,
     required=("InferType",),
-    promise=NumericContract(finite_only=True),
+    contract=FINITE,
     name=" FoldExplicitPadding",
     acts_on=("nn.pad",),
 )

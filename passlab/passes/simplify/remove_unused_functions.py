@@ -23,7 +23,7 @@ from passlab.transform.context import PassContext
 from passlab.transform.declare import EXACT, standard_pass
 
 
-@standard_pass(opt_level=1, promise=EXACT)
+@standard_pass(opt_level=1, contract=EXACT)
 class RemoveUnusedFunctions(ModulePass):
     """Remove global functions that `entry_functions` (default ["main"]) do not reach through global names.
 

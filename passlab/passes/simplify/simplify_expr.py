@@ -44,7 +44,7 @@ from passlab.passes.simplify.rules import RULES
 from passlab.rewriting.rules import Rule, RuleSet
 from passlab.transform.base import FunctionPass
 from passlab.transform.context import PassContext
-from passlab.transform.declare import NumericContract, Part, standard_pass
+from passlab.transform.declare import FINITE, Part, Rounds, standard_pass
 
 
 @cache
@@ -53,7 +53,7 @@ def rule_set() -> RuleSet:
     return RuleSet(RULES)
 
 
-@standard_pass(opt_level=0, required=("InferType",), promise=NumericContract(8192, finite_only=True))
+@standard_pass(opt_level=0, required=("InferType",), contract=Rounds(8192) + FINITE)
 class SimplifyExpr(FunctionPass):
     """Apply the rules of `passlab.passes.simplify.rules.RULES` until none matches, in one walk from the leaves up.
 

@@ -56,7 +56,7 @@ from passlab.transform.context import PassContext
 from passlab.transform.declare import Part, Rounds, standard_pass
 
 
-@standard_pass(opt_level=0, required=("InferType",), promise=Rounds(4096))
+@standard_pass(opt_level=0, required=("InferType",), contract=Rounds(4096))
 class SimplifyInference(FunctionPass):
     """Expand normalisation operators into primitive arithmetic.
 

@@ -35,7 +35,7 @@ from passlab.transform.context import PassContext
 from passlab.transform.declare import EXACT, standard_pass
 
 
-@standard_pass(opt_level=1, required=("InferType",), promise=EXACT, acts_on=("concatenate",))
+@standard_pass(opt_level=1, required=("InferType",), contract=EXACT, acts_on=("concatenate",))
 class SplitArgs(FunctionPass):
     """Split each `concatenate` of a tuple into steps, each a kernel of at most `max_function_args` arguments.
 

@@ -13,7 +13,7 @@ from passlab.ir.op import op_name
 from passlab.op import make
 from passlab.op.dtypes import array_dtype, is_float_name
 from passlab.rewriting.rules import Rule, RuleMatch, compute
-from passlab.transform.numeric_contract import FINITE, NumericContract, Rounds
+from passlab.transform.numeric_contract import FINITE, Rounds
 
 _BROADCASTING = "add|subtract|multiply|divide|maximum|minimum"
 _FULL = frozenset({"full", "ones", "zeros", "full_like", "ones_like", "zeros_like"})
@@ -130,17 +130,13 @@ def _distribute(match: RuleMatch) -> Expr | None:
 
 ARITHMETIC = (
     Rule("sum with itself", "add(x, x)", _double),
-    Rule("quotient by a root", "divide(x, sqrt(y))", "multiply(x, rsqrt(y))", promise=Rounds(4)),
-    Rule("adding zero", "add(x, n)", "x", _neutral(0), promise=FINITE, needs=_UNIFORM),
+    Rule("quotient by a root", "divide(x, sqrt(y))", "multiply(x, rsqrt(y))", contract=Rounds(4)),
+    Rule("adding zero", "add(x, n)", "x", _neutral(0), contract=FINITE, needs=_UNIFORM),
     Rule("subtracting zero", "subtract(x, n)", "x", _neutral(0), needs=_UNIFORM),
     Rule("multiplying by one", "multiply(x, n)", "x", _neutral(1), needs=_UNIFORM),
     Rule("dividing by one", "divide(x, n)", "x", _neutral(1), needs=_UNIFORM),
     Rule("one value throughout", f"{_BROADCASTING}(x, y)", _uniform_operand, needs=_FULL),
-    Rule(
-        "sum times a constant", "multiply(add(x, c1), c2)", _distribute, promise=NumericContract(4096, finite_only=True)
-    ),
-    Rule(
-        "product of products", "multiply(multiply(x, c1), c2)", _regroup, promise=NumericContract(4, finite_only=True)
-    ),
-    Rule("sum of sums", "add(add(x, c1), c2)", _regroup, promise=NumericContract(4096, finite_only=True)),
+    Rule("sum times a constant", "multiply(add(x, c1), c2)", _distribute, contract=Rounds(4096) + FINITE),
+    Rule("product of products", "multiply(multiply(x, c1), c2)", _regroup, contract=Rounds(4) + FINITE),
+    Rule("sum of sums", "add(add(x, c1), c2)", _regroup, contract=Rounds(4096) + FINITE),
 )

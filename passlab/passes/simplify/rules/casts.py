@@ -110,6 +110,6 @@ def _clip_covers(match: RuleMatch) -> bool:
 CASTS = (
     Rule("cast to its own type", "cast(x)", "x", _own_type),
     Rule("cast through a wider type", "cast(inner:cast(x))", _through_wider),
-    Rule("cast of a clipped value", "cast(inner:cast(clip:clip(x)))", _clip_keeps, promise=FINITE),
+    Rule("cast of a clipped value", "cast(inner:cast(clip:clip(x)))", _clip_keeps, contract=FINITE),
     Rule("clip to the whole range", "clip(x)", "x", _clip_covers),
 )

@@ -1,8 +1,8 @@
-"""Checks of passes that promise nothing about values, because they change values on purpose.
+"""Checks of passes that have no contract for values, because they change values on purpose.
 
 After differentiation a program computes (value, derivatives): the value must stay, and the derivatives must agree with
 finite differences. After shortening floats a program may round as the shorter dtype does. Any other pass is checked
-like a user's pass that declares no promise.
+like a user's pass that declares no contract.
 """
 
 from __future__ import annotations
