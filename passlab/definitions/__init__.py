@@ -15,7 +15,6 @@ from passlab.definitions import quantized as quantized
 from passlab.definitions import random_numbers as random_numbers
 from passlab.definitions import reshapes as reshapes
 from passlab.definitions import shapes as shapes
-from passlab.definitions import transformed_weights as transformed_weights
 from passlab.definitions import vision as vision
 from passlab.definitions.elements import KEEPS_WIDTH, MEANING, InvalidInput, Meaning
 
@@ -30,6 +29,5 @@ __all__ = [
     "random_numbers",
     "reshapes",
     "shapes",
-    "transformed_weights",
     "vision",
 ]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -170,42 +169,6 @@ def dense(attrs: Any, x: Any, w: Any) -> Any:
 def contrib_dense_pack(attrs: Any, x: Any, w: Any) -> Any:
     """Define `nn.contrib_dense_pack`."""
     return np.einsum("mk,uk->mu", _wide_integers(x), _wide_integers(to_layout(w, attrs.weight_layout, "NC")))
-
-
-def _low_bits(x: Any, count: int, one: int = 1, zero: int = 0) -> Any:
-    """Return the numbers with the `count` low bits of integers, where set bits count as `one` and others as `zero`."""
-    return np.sum([np.where(np.mod(_wide_integers(x) // 2**at, 2) == 1, one, zero) * 2**at for at in range(count)], 0)
-
-
-def _bitserial_weight(attrs: Any, w: Any) -> Any:
-    return _low_bits(w, attrs.weight_bits, 1, -1 if attrs.unipolar else 0)
-
-
-@definition_of("nn.bitserial_dense")
-def bitserial_dense(attrs: Any, x: Any, w: Any) -> Any:
-    """Define `nn.bitserial_dense`."""
-    return np.einsum("...k,uk->...u", _low_bits(x, attrs.data_bits), _bitserial_weight(attrs, w))
-
-
-@definition_of("nn.bitserial_conv2d")
-def bitserial_conv2d(attrs: Any, x: Any, w: Any) -> Any:
-    """Define `nn.bitserial_conv2d`."""
-    x, w = to_layout(x, attrs.data_layout, "NCHW"), to_layout(w, attrs.kernel_layout, "OIHW")
-    plain = SimpleNamespace(strides=attrs.strides, padding=attrs.padding, dilation=(1, 1), groups=1)
-    result = conv(_low_bits(x, attrs.activation_bits), _bitserial_weight(attrs, w), plain)
-    return to_layout(result, "NCHW", attrs.data_layout)
-
-
-@definition_of("nn.bitpack")
-def bitpack(attrs: Any, x: Any) -> Array:
-    """Define `nn.bitpack`."""
-    width = np.dtype(attrs.pack_type).itemsize * 8
-    planes = []
-    for plane in range(attrs.bits):
-        ones = np.mod(_wide_integers(x) // 2**plane, 2)
-        bits = [np.take(ones, range(at, ones.shape[attrs.pack_axis], width), attrs.pack_axis) for at in range(width)]
-        planes.append(sum((bit.astype(object) * 2 ** (width - 1 - at) for at, bit in enumerate(bits)), start=0))
-    return np.stack(planes, attrs.bit_axis).astype(np.uint64)
 
 
 @definition_of("nn.matmul", "nn.batch_matmul")

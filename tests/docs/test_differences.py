@@ -338,7 +338,6 @@ ELSEWHERE = {
     "Variables bound twice": "tests/executor/test_scopes.py",
     "`FakeQuantizationToInteger`": "tests/passes/test_quantized_regions.py",
     "Sizes computed from symbolic ones": "tests/ir/test_sizes.py",
-    "Winograd convolutions": "tests/op_nn/test_transformed_weights.py",
 }
 
 

@@ -209,12 +209,6 @@ IDLE: dict[tuple[str, str], str] = {
         )
     },
     **{(name, "dtype"): "the result has the dtype of the data" for name in _OF_THE_DATA},
-    **{
-        (f"nn.contrib_conv{rank}d_winograd_without_weight_transform", field): "there is one choice"
-        for rank in (2, 3)
-        for field in ("strides", "dilation", "groups", "kernel_layout")
-    },
-    ("nn.contrib_conv2d_gemm_without_weight_transform", "groups"): "there is one choice",
     ("nn.correlation", "layout"): "there is one choice",
     ("nn.dropout", "rate"): "at inference nothing is dropped",
     ("nn.space_to_depth", "mode"): "it is that of nn.depth_to_space, whose record is shared",

@@ -5,7 +5,6 @@ from __future__ import annotations
 from passlab.op.nn import (
     activation,
     backward,
-    bitserial,
     conv,
     conv_transpose,
     correlation,
@@ -20,7 +19,5 @@ from passlab.op.nn import (
     pool,
     rearrange,
     sparse,
-    tiled_weights,
     upsampling,
-    winograd,
 )
