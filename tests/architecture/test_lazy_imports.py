@@ -141,7 +141,7 @@ BY_NAME = {
     "passlab.frontend.onnx.export.table",  # the table of exported operators
     "passlab.frontend.onnx.package",  # onnx
     "passlab.frontend.pytorch.entries",  # the table of operators
-    "passlab.frontend.pytorch.torch_program",  # torch
+    "passlab.frontend.pytorch.importing",  # torch
     "passlab.executor.aot.vendor",  # the source of a kernel
     "passlab.lab.reducer.reproducer",  # nbformat
     "passlab.vm.kernels.providers",  # torch and numba kernels

@@ -17,10 +17,6 @@ class SubGraph:
         self.proto = proto
 
 
-def _text(value: bytes) -> str:
-    return value.decode("utf-8", "replace")
-
-
 # fields of AttributeProto and descriptions, by number of AttributeProto.AttributeType; a list has that of its items + 5
 _SINGLE = {1: "f", 2: "i", 3: "s", 4: "t", 5: "g"}
 _MANY = {6: "floats", 7: "ints", 8: "strings", 9: "tensors", 10: "graphs"}
@@ -71,7 +67,7 @@ def _infer_kind(proto: Any) -> int:
 
 def _single(value: Any, kind: int, external: External | None) -> AttributeValue:
     if kind == 3:
-        return _text(value)
+        return value.decode("utf-8", "replace")
     if kind == 4:
         return array_of(value, external)
     return SubGraph(value) if kind == 5 else value

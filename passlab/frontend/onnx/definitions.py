@@ -43,16 +43,12 @@ def definition(proto: Any, domain: str, opset: int, inputs: Sequence[Expr | None
         function.CopyFrom(schema.function_body)
     if function is None or not function.node:
         raise ModelError(Diagnostic(f"the ONNX operator `{proto.op_type}` is not supported as it is used here"))
-    _add_defaults(function, schema)
-    return function
-
-
-def _add_defaults(function: Any, schema: Any) -> None:
-    """Bind the schema's default attributes in the function body."""
+    # Bind the schema's default attributes in the function body.
     declared = {attribute.name for attribute in function.attribute_proto}
     for attribute in schema.attributes.values():
         if attribute.default_value.name and attribute.name not in declared:
             function.attribute_proto.append(attribute.default_value)
+    return function
 
 
 def _type_proto(value: Expr | None) -> Any:

@@ -2,26 +2,305 @@
 
 from __future__ import annotations
 
+import os
+import stat
 from collections.abc import Mapping
-from pathlib import Path
-from typing import Any
+from os import PathLike
+from pathlib import Path, PurePosixPath, PureWindowsPath
+from typing import Any, NoReturn
 
 import numpy as np
 
-from passlab.errors import Diagnostic, DiagnosticError, ModelError, did_you_mean
+from passlab import limits
+from passlab.errors import Diagnostic, DiagnosticError, FileAccessError, ModelError, PasslabError, did_you_mean
 from passlab.frontend.identifiers import Identifiers
 from passlab.frontend.modules import module_of
+from passlab.frontend.onnx.definitions import has_definition
+from passlab.frontend.onnx.entries import entries, find_entry, schema_of
 from passlab.frontend.onnx.graph import GraphContext, GraphScope, Translator, node_names, plain_domain
-from passlab.frontend.onnx.inputs import input_type
-from passlab.frontend.onnx.model_file import load_model
+from passlab.frontend.onnx.node_text import node_span
 from passlab.frontend.onnx.package import onnx
-from passlab.frontend.onnx.support import check_support
-from passlab.frontend.onnx.tensors import array_of
+from passlab.frontend.onnx.tensors import External, array_of, dtype_of
 from passlab.ir.dtypes import dtype_name
 from passlab.ir.expr import Expr, Var
 from passlab.ir.gc_pause import building
 from passlab.ir.module import IRModule
-from passlab.ir.types import SizeVar, TensorType
+from passlab.ir.span import Span
+from passlab.ir.types import ANY, Dim, SizeVar, TensorType
+
+# Checks that all operators of a model are supported, before anything is translated.
+
+_SHOWN = 5  # nodes of one operator that a message names
+Key = tuple[str, str, int]  # domain, operator, opset version
+
+
+def check_support(graph: Any, opsets: Mapping[str, int], functions: Mapping[tuple[str, str], Any]) -> None:
+    """Raise a `ModelError` with one diagnostic for each unsupported operator of the model.
+
+    Subgraphs and the functions that the model defines and calls are checked as well.
+    """
+    missing: dict[Key, list[tuple[str, Span]]] = {}
+    seen: set[tuple[str, str]] = set()
+    todo: list[tuple[Any, Mapping[str, int], str]] = [(graph, opsets, "")]
+    while todo:
+        current, versions, inside = todo.pop()
+        for node, name in zip(current.node, node_names(current.node, inside), strict=True):
+            todo += [(a.g, versions, name) for a in node.attribute if a.type == 5]  # 5: a graph
+            domain = plain_domain(node.domain)
+            key, opset = (domain, node.op_type), versions.get(domain, 1)
+            if key in functions:
+                if key not in seen:  # once, since functions may be called often
+                    seen.add(key)
+                    own = {plain_domain(entry.domain): entry.version for entry in functions[key].opset_import}
+                    todo.append((functions[key], own or versions, name))
+            elif not find_entry(node.op_type, domain, opset) and not has_definition(node.op_type, domain, opset):
+                missing.setdefault((*key, opset), []).append((name, node_span(node, name)))
+    if missing:
+        raise ModelError(*(_diagnostic(key, nodes) for key, nodes in sorted(missing.items())))
+
+
+def _diagnostic(key: Key, nodes: list[tuple[str, Span]]) -> Diagnostic:
+    domain, op_type, opset = key
+    where = f"{domain or 'ai.onnx'}, opset {opset}"
+    names = ", ".join(f"`{name}`" for name, _ in nodes[:_SHOWN])
+    more = f" and {len(nodes) - _SHOWN} more" if len(nodes) > _SHOWN else ""
+    used = f"it is used by {names}{more}"
+    return Diagnostic(
+        f"the ONNX operator `{op_type}` ({where}) is not supported",
+        nodes[0][1],
+        notes=((used, None),),
+        hint=_hint(domain, op_type, opset),
+    )
+
+
+def _hint(domain: str, op_type: str, opset: int) -> str | None:
+    entry = entries().get(op_type) if domain == "" else None
+    schema = schema_of(op_type, domain, opset)
+    if entry is not None and schema is not None:
+        return f"its definition of opset {schema.since_version} is not known; those of {entry.versions} are"
+    if schema is None and domain == "":
+        return did_you_mean(op_type, entries()) or "ONNX has no such operator in this opset"
+    return None
+
+
+# The types of a model's inputs: those in the model, overridden by the caller.
+
+
+def input_type(
+    value: Any, shape: Any, dtype: str | Mapping[str, str], symbols: dict[str, SizeVar] | None
+) -> TensorType:
+    """Return the type of a ValueInfoProto. `shape` is the caller's shape for it, or None.
+
+    An unknown dimension becomes a symbol, the same for the same name; without `symbols` it becomes `?`.
+
+    Raises `ModelError` if the input is not a tensor, for invalid shapes, and for an unknown rank.
+    """
+    name, ty = value.name, value.type
+    if ty.WhichOneof("value") not in ("tensor_type", None):
+        kind = ty.WhichOneof("value").removesuffix("_type").replace("_", " ")
+        raise ModelError(
+            Diagnostic(f"the input `{name}` is of the kind `{kind}`", hint="only tensors are supported as inputs")
+        )
+    names = _known_shape(ty.tensor_type, symbols) if ty.tensor_type.HasField("shape") else None
+    if shape is None and names is None:
+        hint = f'say them: from_onnx(model, shape={{"{name}": (1, 3, 224, 224)}})'
+        raise ModelError(
+            Diagnostic(f"the model does not state the number of dimensions of its input `{name}`", hint=hint)
+        )
+    dims = names if shape is None else _given_shape(name, shape)
+    assert dims is not None
+    if names is not None and len(dims) != len(names):
+        expected = f"{len(names)} dimensions: ({', '.join(map(repr, names))})"
+        raise ModelError(
+            Diagnostic(f"the shape given for the input `{name}` has another rank", None, expected, str(shape))
+        )
+    if symbols is not None:
+        # One symbol each: nothing says that two are equal.
+        dims = tuple(SizeVar("size") if dim is ANY else dim for dim in dims)
+    return TensorType(dims, _dtype(name, ty.tensor_type.elem_type, dtype))
+
+
+def _known_shape(tensor: Any, symbols: dict[str, SizeVar] | None) -> tuple[Dim, ...]:
+    """The shape in a model. Dimensions that are named, missing or negative are unknown."""
+    dims = tensor.shape.dim
+    shape: list[Dim] = []
+    for dim in dims:
+        if dim.HasField("dim_value") and dim.dim_value >= 0:
+            shape.append(dim.dim_value)
+        elif dim.dim_param and symbols is not None:
+            shape.append(symbols.setdefault(dim.dim_param, SizeVar(dim.dim_param)))
+        else:
+            shape.append(ANY)
+    return tuple(shape)
+
+
+def _given_shape(name: str, shape: Any) -> tuple[Dim, ...]:
+    try:
+        return TensorType(tuple(shape), "float32").shape
+    except (PasslabError, TypeError) as error:
+        hint = "a shape is a tuple of whole numbers from 0 on; `relay.Any()` stands for an unknown one"
+        message = f"the value given for the input `{name}` is not a shape"
+        raise ModelError(Diagnostic(message, found=repr(shape), hint=hint)) from error
+
+
+def _dtype(name: str, code: int, dtypes: str | Mapping[str, str]) -> str:
+    if isinstance(dtypes, Mapping):
+        dtype = dtypes.get(name)
+    else:
+        dtype = dtypes if code == 0 else None
+    if dtype is None:
+        return dtype_of(code)
+    try:
+        return dtype_name(dtype)
+    except (PasslabError, TypeError) as error:
+        raise ModelError(Diagnostic(f"the dtype given for `{name}` is none", found=repr(dtype))) from error
+
+
+# Loading a model from a path, from bytes, or from an `onnx.ModelProto`.
+
+# Tensors stored in files beside a model.
+
+_HINT = "external data must be plain files in the directory of the model, or below it"
+
+
+def external_reader(folder: Path) -> External:
+    """Return `read(tensor, size)`: the bytes of a tensor whose file is in `folder`."""
+
+    def read(tensor: Any, size: int) -> bytes:
+        entries = {entry.key: entry.value for entry in tensor.external_data}
+        location = entries.get("location", "")
+        offset = _parse_count(entries.get("offset", "0"), tensor, "offset")
+        length = _parse_count(entries["length"], tensor, "length") if "length" in entries else size
+        if length != size:
+            _refuse(tensor, "its length is not that of its shape and type", f"{size} bytes", f"{length} bytes")
+        return _read(_checked_path(folder, location, tensor), offset, size, tensor)
+
+    return read
+
+
+def _parse_count(text: str, tensor: Any, what: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) <= 19):  # more digits are beyond the 63 bits of offsets
+        _refuse(tensor, f"its {what} is no whole number from 0 on", found=repr(text))
+    return int(text)
+
+
+def _refuse(tensor: Any, why: str, expected: str | None = None, found: str | None = None) -> NoReturn:
+    message = f"the external data of the tensor `{tensor.name}` cannot be read: {why}"
+    raise ModelError(Diagnostic(message, expected=expected, found=found, hint=_HINT))
+
+
+def _reason(error: OSError | ValueError) -> str:
+    return (error.strerror if isinstance(error, OSError) else None) or str(error)
+
+
+def _shorten(name: str) -> str:
+    return repr(name if len(name) <= 80 else f"{name[:40]}...{name[-20:]}")
+
+
+def _checked_path(folder: Path, location: str, tensor: Any) -> Path:
+    """Return the path of a location, after checking each of its parts."""
+    parts = PurePosixPath(location).parts
+    # `C:` is a plain name on POSIX, but not on Windows.
+    escapes = PurePosixPath(location).is_absolute() or PureWindowsPath(location).drive or ".." in parts
+    if not parts or escapes or "\\" in location or "\0" in location:
+        _refuse(tensor, "its location leaves the directory of the model", found=_shorten(location))
+    path = folder
+    for part in parts:
+        path = path / part
+        try:
+            linked = path.is_symlink()
+        except (OSError, ValueError) as error:  # the file system cannot hold such a name
+            _refuse(tensor, f"its location is no file name: {_reason(error)}", found=_shorten(location))
+        if linked:
+            _refuse(tensor, "its location goes through a symbolic link", found=_shorten(location))
+    if not path.resolve().is_relative_to(folder.resolve()):
+        _refuse(tensor, "its location leaves the directory of the model", found=_shorten(location))
+    return path
+
+
+def _read(path: Path, offset: int, size: int, tensor: Any) -> bytes:
+    """Return `size` bytes of a plain file, from `offset` on.
+
+    O_NOFOLLOW refuses a link created after the check; O_NONBLOCK returns at once for a named pipe.
+    """
+    try:
+        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
+    except (OSError, ValueError) as error:
+        _refuse(tensor, f"{_shorten(path.name)}: {_reason(error)}")
+    status = os.fstat(descriptor)
+    if not stat.S_ISREG(status.st_mode):  # a folder, for example, which cannot be opened as a file
+        os.close(descriptor)
+        _refuse(tensor, f"{path.name} is no plain file")
+    with os.fdopen(descriptor, "rb") as file:
+        if status.st_nlink > 1:
+            _refuse(tensor, f"{path.name} has a second name (a hard link)")
+        if offset + size > status.st_size:
+            _refuse(tensor, f"{path.name} is too short", f"{offset + size} bytes", f"{status.st_size} bytes")
+        file.seek(offset)
+        return file.read(size)
+
+
+def load_model(model: Any) -> tuple[Any, External | None]:
+    """Return the ModelProto of a path, of bytes or of itself, and a reader of its external data (for a path only).
+
+    Raises `ModelError` if it is not a model, and `FileAccessError` for a path that cannot be read.
+    """
+    package = onnx()
+    if isinstance(model, package.ModelProto):
+        return _check(model, "the model"), None
+    if isinstance(model, (bytes, bytearray, memoryview)):
+        return _parse_text(package, bytes(model), "these bytes"), None
+    if isinstance(model, (str, PathLike)):
+        path = Path(model)
+        try:
+            limits.check("model_bytes", path.stat().st_size, f"the model {path.name}")
+            data = path.read_bytes()
+        except OSError as error:
+            raise FileAccessError(Diagnostic(f"{path} cannot be read: {error.strerror}")) from error
+        return _parse_text(package, data, path.name), external_reader(path.parent)
+    raise ModelError(
+        Diagnostic(
+            "this is not an ONNX model", expected="a path, bytes, or an onnx.ModelProto", found=type(model).__name__
+        )
+    )
+
+
+def _parse_text(package: Any, data: bytes, what: str) -> Any:
+    from google.protobuf.message import DecodeError
+
+    proto = package.ModelProto()
+    try:
+        proto.ParseFromString(data)
+    except (DecodeError, RuntimeError, UnicodeDecodeError) as error:
+        hint = "the file is damaged, cut short, or of another format"
+        raise ModelError(Diagnostic(f"{what} cannot be read as an ONNX model", found=str(error), hint=hint)) from error
+    return _check(proto, what)
+
+
+def _check(proto: Any, what: str) -> Any:
+    """Return a model after checking that it has a graph and valid names."""
+    if not proto.HasField("graph"):
+        hint = "is it a file of another format, or empty?"
+        raise ModelError(Diagnostic(f"{what} cannot be read as an ONNX model: it has no graph", hint=hint))
+    if (odd := _text_that_is_none(proto)) is not None:
+        hint = "the file is damaged"
+        raise ModelError(Diagnostic(f"{what} has names that are not UTF-8", found=repr(odd[:40]), hint=hint))
+    return proto
+
+
+def _text_that_is_none(proto: Any) -> bytes | None:
+    """Return bytes found in place of text, None if all names are text. Linear in the messages of the model."""
+    stack = [proto]
+    while stack:
+        for field, value in stack.pop().ListFields():
+            if field.message_type is not None:
+                stack += [value] if hasattr(value, "ListFields") else value  # one message, or a list of them
+            elif field.type == field.TYPE_STRING:
+                for text in [value] if isinstance(value, (str, bytes)) else value:
+                    if isinstance(text, bytes):
+                        return text
+    return None
+
 
 Array = np.ndarray[Any, Any]
 METADATA_ATTR = "onnx"  # the attribute of a module that holds the metadata of its model

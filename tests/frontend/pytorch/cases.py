@@ -20,8 +20,8 @@ import torch
 from torch import nn
 
 from passlab.frontend.pytorch.entries import entries
+from passlab.frontend.pytorch.importing import program_of
 from passlab.frontend.pytorch.program import TorchProgram, to_data
-from passlab.frontend.pytorch.torch_program import program_of
 
 PROGRAMS = Path(__file__).parent / "programs"
 CASES: dict[str, tuple[Callable[[], nn.Module], Callable[[], tuple[Any, ...]], dict[str, Any]]] = {}

@@ -16,8 +16,8 @@ import pytest
 import passlab
 from passlab import errors, relay, transform
 from passlab.frontend import from_pytorch
+from passlab.frontend.pytorch.node import common_dtype
 from passlab.frontend.pytorch.program import FORMAT, from_data, to_data
-from passlab.frontend.pytorch.promotion import common_dtype
 
 PROGRAMS = Path(__file__).parent / "programs"
 

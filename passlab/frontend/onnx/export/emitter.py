@@ -10,13 +10,12 @@ from __future__ import annotations
 from collections import ChainMap
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import lru_cache
 from typing import Any, NoReturn
 
 import numpy as np
 
 from passlab.errors import Diagnostic
-from passlab.frontend.onnx.export.element_types import result_dtypes
-from passlab.frontend.onnx.export.loops import TailLoop
 from passlab.frontend.onnx.export.names import Names, NoCounterpartError, element_type, flat, refill, tensor_types
 from passlab.frontend.onnx.export.table import REASONS, writers
 from passlab.frontend.onnx.package import onnx
@@ -26,6 +25,136 @@ from passlab.ir.op import Op, is_op_call
 from passlab.ir.span import Span
 from passlab.ir.types import TensorType, TupleType
 from passlab.op.dtypes import array_dtype
+
+# Tail-recursive functions, exported as `Loop`.
+
+
+class TailLoop:
+    """A function that ends in an `if` with a recursive call in one branch and a result in the other."""
+
+    def __init__(self, function: Function, branch: If, step: Call, repeats_if: bool) -> None:
+        self.function = function
+        self.branch = branch
+        self.step = step
+        self.repeats_if = repeats_if
+
+    @staticmethod
+    def of(function: Function, callee: Expr) -> TailLoop | None:
+        """Return a function as a loop, or None if it is not tail-recursive; `callee` is how its body calls it."""
+        branch = _after_lets(function.body)
+        if not isinstance(branch, If):
+            return None
+        for repeats_if, body in ((True, branch.true_branch), (False, branch.false_branch)):
+            step = _after_lets(body)
+            if isinstance(step, Call) and step.op == callee:
+                return TailLoop(function, branch, step, repeats_if)
+        return None
+
+    def _condition(self, e: GraphEmitter) -> str:
+        """Emit the condition for another iteration, in terms of the current parameters."""
+        name: str = e.value(_emit_lets(e, self.function.body, self.branch.cond))
+        return name if self.repeats_if else e.node("Not", [name])
+
+    def write(self, e: GraphEmitter, args: list[Names]) -> Names:
+        """Emit the loop, with `args` as initial values, and return the function's result."""
+        params = self.function.params
+        if any(arg is None for arg in args):
+            e.refuse("a loop carries a function")
+        with e.scope():  # the condition before the first iteration
+            first = self._condition(e)
+        shapes = list(args)
+        states = flat(shapes)
+        helper = onnx().helper
+        with e.subgraph() as nodes:
+            inner = [e.fresh("state") for _ in states]
+            body = self.branch.true_branch if self.repeats_if else self.branch.false_branch
+            with e.scope():  # expressions that depend on the parameters are emitted again for other values
+                for param, names in zip(params, refill(shapes, iter(inner)), strict=True):
+                    e.values[param] = names
+                following = [_next_argument(e, self.function.body, body, arg) for arg in self.step.args]
+            with e.scope():
+                for param, names in zip(params, following, strict=True):
+                    e.values[param] = names
+                next_condition = self._condition(e)  # a Loop of ONNX tests at the end of its body
+            inputs = [helper.make_tensor_value_info(e.fresh("round"), element_type("int64"), [])]
+            inputs.append(helper.make_tensor_value_info(e.fresh("again"), element_type("bool"), []))
+            kinds = [leaf for param in params for leaf in tensor_types(param.checked_type)]
+            inputs += [
+                helper.make_tensor_value_info(name, element_type(ty.dtype), [None] * len(ty.shape))
+                for name, ty in zip(inner, kinds, strict=True)
+            ]
+            graph = e.graph(nodes, inputs, [next_condition, *flat(following)], "body")
+        # "": no limit of iterations.
+        results = e.node_with(max(len(states), 1), "Loop", ["", first, *states], body=graph)
+        last = refill(shapes, iter(results))
+        with e.scope():
+            for param, names in zip(params, last, strict=True):
+                e.values[param] = names
+            rest = self.branch.false_branch if self.repeats_if else self.branch.true_branch
+            return e.value(_emit_lets(e, self.function.body, rest))
+
+
+def _after_lets(body: Expr) -> Expr:
+    while isinstance(body, Let):
+        body = body.body
+    return body
+
+
+def _emit_lets(e: GraphEmitter, body: Expr, tail: Expr) -> Expr:
+    """Emit the lets before the end of a body; return `tail`, which is emitted in place of that end."""
+    while isinstance(body, Let):
+        if isinstance(body.value, Function):
+            e.functions[body.var] = body.value
+        else:
+            e.values[body.var] = e.value(body.value)
+        body = body.body
+    return tail
+
+
+def _next_argument(e: GraphEmitter, body: Expr, branch: Expr, arg: Expr) -> Names:
+    """Return the names of an argument of the next iteration, after the lets of the function and of the branch."""
+    _emit_lets(e, body, arg)
+    return e.value(_emit_lets(e, branch, arg))
+
+
+# The element types of ONNX's nodes: the dtypes they accept and return, according to ONNX's schemas.
+
+_SINGLE = {"tensor(bool)": "bool", "tensor(int64)": "int64", "tensor(uint8)": "uint8"}  # fixed result types
+
+
+def result_dtypes(op_type: str, opset: int, dtypes: Sequence[str | None], results: int) -> list[str | None]:
+    """Return the dtypes of the results of a node, None for one that the dtypes of its inputs do not determine.
+
+    A dtype of None is unknown. Raises `NoCounterpartError` if ONNX's operator does not accept the dtypes.
+    """
+    schema = _schema(op_type, opset)
+    bound: dict[str, str] = {}
+    for index, dtype in enumerate(dtypes):
+        formal = schema.inputs[min(index, len(schema.inputs) - 1)] if schema.inputs else None
+        if dtype is None or formal is None or not formal.is_homogeneous:
+            continue
+        if _type_string(dtype) not in formal.types:
+            raise NoCounterpartError(f"ONNX's {op_type} takes no elements of {dtype}")
+        first = bound.setdefault(formal.type_str, dtype)
+        if first != dtype and formal.type_str.isalnum():  # a type variable: one type for all that share it
+            raise NoCounterpartError(f"ONNX's {op_type} takes elements of one dtype, not {first} and {dtype}")
+    formals = [schema.outputs[min(index, len(schema.outputs) - 1)] for index in range(results)]
+    return [
+        (bound.get(formal.type_str) or _SINGLE.get("".join(formal.types))) if formal.is_homogeneous else None
+        for formal in formals
+    ]
+
+
+@lru_cache(maxsize=512)
+def _schema(op_type: str, opset: int) -> Any:
+    return onnx().defs.get_schema(op_type, opset, "")
+
+
+@lru_cache(maxsize=64)
+def _type_string(dtype: str) -> str:
+    """Return a dtype as schemas write it: `tensor(float)` for float32."""
+    return f"tensor({onnx().TensorProto.DataType.Name(element_type(dtype)).lower()})"
+
 
 DEPTH = 24  # levels of nested graphs and functions
 
@@ -210,12 +339,11 @@ class GraphEmitter:
             what = node.op.name if is_op_call(node) else type(node).__name__
             text = f"`{what}`: {error}"
             self.problems.setdefault(text, Diagnostic(text, node.span))
-            self.values[node] = self._placeholder(node)
-
-    def _placeholder(self, node: Expr) -> Names:
-        """Return names for a construct without an ONNX counterpart, so that the rest is checked as well."""
-        ty = node.checked_type
-        return [self.fresh("missing") for _ in ty.fields] if isinstance(ty, TupleType) else self.fresh("missing")
+            # Names for a construct without an ONNX counterpart, so that the rest is checked as well.
+            ty = node.checked_type
+            self.values[node] = (
+                [self.fresh("missing") for _ in ty.fields] if isinstance(ty, TupleType) else self.fresh("missing")
+            )
 
     def _emit(self, node: Expr) -> Names:
         if isinstance(node, Constant):

@@ -2,11 +2,192 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from passlab.frontend.building import CallBuilder, tensor_type
+from passlab.frontend.modules import erase_symbols
 from passlab.frontend.onnx.entries import onnx_operator
 from passlab.frontend.onnx.node import Capture, OnnxNode
-from passlab.frontend.onnx.repetition import Iteration, Loop, forget_dimensions, join_types
-from passlab.ir.expr import Expr, If
-from passlab.ir.types import TensorType
+from passlab.ir.expr import Call, Constant, Expr, Function, If, Let, Tuple, Var
+from passlab.ir.types import ANY, TensorType, TupleType
+
+# Loops, which Relay lacks: translated to a recursive function, or unrolled.
+
+MOST_UNROLLED = 32  # iterations that are unrolled
+
+
+@dataclass
+class Iteration:
+    """The results of one iteration: the condition for another (None: no condition), states, and collected values."""
+
+    condition: Expr | None
+    states: list[Expr]
+    collected: list[Expr]
+
+
+Body = Callable[
+    [Expr, Expr, list[Expr], Capture], Iteration
+]  # of the number of the iteration, the condition, the states
+
+
+@dataclass
+class Loop:
+    """A loop that runs while `condition` holds (None: always), at most `limit` times (None: without limit)."""
+
+    n: OnnxNode
+    body: Body
+    limit: Expr | None
+    condition: Expr | None
+    states: list[Expr]
+
+    def results(self) -> list[Expr]:
+        """Return the last states, then the collected values, stacked along a new first axis."""
+        return self._unroll() or self._recursive()
+
+    # ------------------------------------------------------------ unrolling
+    def _unroll(self) -> list[Expr] | None:
+        """Return the results of the unrolled loop; None if the number of iterations is unknown."""
+        limit = None if self.limit is None else self.n.value(self.limit)
+        condition = True if self.condition is None else self._truth(self.condition)
+        if limit is None or limit.size != 1 or not limit.reshape(-1)[0] <= MOST_UNROLLED or condition is None:
+            return None
+        states, collected = list(self.states), list[list[Expr]]()
+        for number in range(int(limit.reshape(-1)[0])):
+            if not condition:
+                break
+            # `lambda`: an unrolled body may use outer values as they are.
+            result = self.body(self.n.constant(number, "int64"), self.n.constant(True, "bool"), states, lambda e: e)
+            states = result.states
+            collected.append(result.collected)
+            condition = True if result.condition is None else self._truth(result.condition)
+            if condition is None:
+                return None
+        if not collected:  # without an iteration, the shapes of collected values are unknown
+            return None
+        return [
+            *states,
+            *(self.n("stack", self.n.builder.tuple(parts), axis=0) for parts in zip(*collected, strict=True)),
+        ]
+
+    def _truth(self, condition: Expr) -> bool | None:
+        value = self.n.value(condition)
+        return None if value is None else bool(value.any())
+
+    # ------------------------------------------------------------ recursion
+    def _recursive(self) -> list[Expr]:
+        """Return the results of a recursive function, whose state types are a fixed point of the iteration.
+
+        Each attempt translates the body anew; an unknown dimension stays unknown, so there are few attempts.
+        """
+        types = [self._type(state) for state in self.states]
+        while True:
+            captures = _Captures(self.n.builder)
+            number, condition = Var("i", TensorType((), "int64")), Var("cond", TensorType((), "bool"))
+            variables = [Var(f"state{at}", ty) for at, ty in enumerate(types)]
+            for var in (number, condition, *variables):
+                self.n.builder.finish(var)
+            result = self.body(number, condition, list(variables), captures.capture)
+            if len(result.states) != len(types):
+                self.n.refuse("has a body that gives another number of states than it takes")
+            wider = [join_types(self.n, ty, self._type(state)) for ty, state in zip(types, result.states, strict=True)]
+            if wider == types:
+                return self._call_function(number, condition, variables, result, captures)
+            types = wider
+
+    def _type(self, x: Expr) -> TensorType:
+        ty = x.checked_type
+        if not isinstance(ty, TensorType):
+            self.n.refuse("carries something that is no tensor", found=str(ty))
+        return erase_symbols(ty)
+
+    def _call_function(
+        self, number: Var, condition: Var, variables: list[Var], iteration: Iteration, captures: _Captures
+    ) -> list[Expr]:
+        """Define and call the recursive function; return the fields of its result."""
+        n = self.n
+        lists = [Var(f"out{at}", self._list_type(part)) for at, part in enumerate(iteration.collected)]
+        for var in lists:
+            n.builder.finish(var)
+        longer_lists = [self._append(number, var, part) for var, part in zip(lists, iteration.collected, strict=True)]
+        loop = Var("loop")
+        continues: Expr = condition
+        if self.limit is not None:
+            continues = n("logical_and", n("less", number, captures.capture(self.limit)), condition)
+        next_condition = condition if iteration.condition is None else iteration.condition
+        last = Tuple([*variables, *lists])
+        step = Call(loop, [n("add", number, 1), next_condition, *iteration.states, *longer_lists])
+        result = TupleType([self._type(var) for var in (*variables, *lists)])
+        function = Function([number, condition, *variables, *lists], If(continues, step, last), result)
+        first = n.constant(True, "bool") if self.condition is None else self.condition
+        start = Call(loop, [n.constant(0, "int64"), first, *self.states, *(self._empty_list(var) for var in lists)])
+        program: Expr = Let(loop, function, start)
+        for captured, value in reversed(captures.bindings):  # the first binding becomes the outermost let
+            program = Let(captured, value, program)
+        return n.fields(n.builder.finish(program), len(variables) + len(lists))
+
+    def _list_type(self, part: Expr) -> TensorType:
+        ty = self._type(part)
+        return TensorType((ANY, *ty.shape), ty.dtype)
+
+    def _append(self, number: Var, collected: Var, part: Expr) -> Expr:
+        """Return the collected values with the value of this iteration appended.
+
+        The empty collection before the first iteration has 0 for unknown dimensions, so the first value replaces it.
+        """
+        n = self.n
+        row = n("expand_dims", part, axis=0)
+        rows = n.concat([collected, row])
+        if all(isinstance(dim, int) for dim in n.shape(part)):
+            return rows
+        return n.builder.finish(If(n("equal", number, 0), forget_dimensions(n, row, self._type(collected)), rows))
+
+    def _empty_list(self, collected: Var) -> Expr:
+        ty = collected.type_annotation
+        assert isinstance(ty, TensorType)
+        return self.n("zeros", shape=[dim if isinstance(dim, int) else 0 for dim in ty.shape], dtype=ty.dtype)
+
+
+class _Captures:
+    """Values from outside a loop, bound to variables so that no iteration recomputes them."""
+
+    def __init__(self, builder: CallBuilder) -> None:
+        self._builder = builder
+        self._variables: dict[Expr, Var] = {}
+
+    @property
+    def bindings(self) -> list[tuple[Var, Expr]]:
+        """The variables and their values, in the order of first use."""
+        return [(var, value) for value, var in self._variables.items()]
+
+    def capture(self, value: Expr) -> Expr:
+        """Return the variable for an outer value inside the loop; constants and variables are returned unchanged."""
+        if isinstance(value, (Constant, Var)):
+            return value
+        if value not in self._variables:
+            var = Var("outer", erase_symbols(tensor_type(value)))
+            self._builder.finish(var)
+            self._variables[value] = var
+        return self._variables[value]
+
+
+def join_types(n: OnnxNode, a: TensorType, b: TensorType) -> TensorType:
+    """Return the common type of two tensors, with `?` where sizes differ.
+
+    Raises `ModelError` for different dtypes or ranks.
+    """
+    if a.dtype != b.dtype or len(a.shape) != len(b.shape):
+        n.refuse("has tensors of different dtypes or ranks for one value", str(a), str(b))
+    dims = [p if p == q else ANY for p, q in zip(a.shape, b.shape, strict=True)]
+    return a if a == b else erase_symbols(TensorType(dims, a.dtype))
+
+
+def forget_dimensions(n: OnnxNode, value: Expr, ty: TensorType) -> Expr:
+    """Return a tensor as one of a type that knows fewer of its dimensions."""
+    if value.checked_type == ty:
+        return value
+    var = Var("weak", ty)
+    return n.builder.finish(Let(var, value, var))  # the annotation of the variable hides the known sizes
 
 
 @onnx_operator("If", 1, 11, 13, 16, 19, 21, 23, 24, 25)

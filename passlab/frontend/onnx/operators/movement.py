@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from passlab.frontend.building import ShapeEntry
 from passlab.frontend.onnx.entries import onnx_operator
 from passlab.frontend.onnx.node import OnnxNode
 from passlab.frontend.sizes import (
@@ -31,7 +30,13 @@ def reshape(n: OnnxNode, x: Expr, shape: Expr | None = None) -> Expr:
         target = n.entries(shape)
         if target is None or n.flag("allowzero"):
             return n("reshape", x, newshape=shape, allowzero=n.flag("allowzero"))
-        return _partly_static_reshape(n, x, shape, target)
+        # A reshape to a partly known shape: unknown sizes are copied, and one can be inferred.
+        dims = n.shape(x)
+        codes = [
+            size if isinstance(size, int) else 0 if size is not None and at < len(dims) and dims[at] is size else -1
+            for at, size in enumerate(target)
+        ]
+        return _static_reshape(n, x, codes) if codes.count(-1) <= 1 else n("reshape", x, newshape=shape)
     return _static_reshape(n, x, n.constant_ints(shape, "the shape"))
 
 
@@ -39,16 +44,6 @@ def _static_reshape(n: OnnxNode, x: Expr, newshape: list[int]) -> Expr:
     if any(size < -1 for size in newshape):
         n.refuse("has a shape with a negative size other than -1", found=str(newshape))
     return n("reshape", x, newshape=newshape, allowzero=n.flag("allowzero"))
-
-
-def _partly_static_reshape(n: OnnxNode, x: Expr, shape: Expr, target: list[ShapeEntry]) -> Expr:
-    """Return a reshape to a partly known shape: unknown sizes are copied, and one can be inferred."""
-    dims = n.shape(x)
-    codes = [
-        size if isinstance(size, int) else 0 if size is not None and at < len(dims) and dims[at] is size else -1
-        for at, size in enumerate(target)
-    ]
-    return _static_reshape(n, x, codes) if codes.count(-1) <= 1 else n("reshape", x, newshape=shape)
 
 
 @onnx_operator("Flatten", 1, 9, 11, 13, 21, 23, 24, 25)

@@ -209,7 +209,9 @@ def recurrent(
     outputs, lasts = [], []
     for at, direction in enumerate(directions):
         layer = _layer(n, at, gates, weights, activations[at])
-        zeros = _zeros(n, x, layer.hidden)
+        batch = size_of(n, x, 1)
+        shape = [batch, layer.hidden] if isinstance(batch, int) else as_vector(n, [batch, layer.hidden])
+        zeros = n("zeros", shape=shape, dtype=n.dtype(x))
         states = [_take_direction(n, first, at) or zeros for first in firsts]
         result, last = _run(n, step, layer, x, states, lengths, direction == "reverse")
         outputs.append(result)
@@ -220,12 +222,6 @@ def recurrent(
         sequence = n("transpose", sequence, axes=[2, 0, 1, 3])  # to (batch, time, direction, hidden)
         last_states = [n("transpose", state, axes=[1, 0, 2]) for state in last_states]
     return [sequence, *last_states]
-
-
-def _zeros(n: OnnxNode, x: Expr, hidden: int) -> Expr:
-    batch = size_of(n, x, 1)
-    shape = [batch, hidden] if isinstance(batch, int) else as_vector(n, [batch, hidden])
-    return n("zeros", shape=shape, dtype=n.dtype(x))
 
 
 @onnx_operator("RNN", 1, 7, 14, 22)
