@@ -67,7 +67,7 @@ def _infer_kind(proto: Any) -> int:
 
 def _single(value: Any, kind: int, external: External | None) -> AttributeValue:
     if kind == 3:
-        return value.decode("utf-8", "replace")
+        return str(value, "utf-8", "replace")
     if kind == 4:
         return array_of(value, external)
     return SubGraph(value) if kind == 5 else value
