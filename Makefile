@@ -35,8 +35,11 @@ else
   INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint requirements.lock
 endif
 
+# Node comes with the development environment; what it runs is pinned by package-lock.json.
+NPM := PATH="$(CURDIR)/$(BIN):$$PATH" npm
+
 .DEFAULT_GOAL := help
-.PHONY: help lab test nightly quick check bench docs bless extension lock clean
+.PHONY: help lab test nightly quick check bench docs bless scripts lock clean
 
 help: ## list these targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{ printf "%-17s %s\n", $$1, $$2 }'
@@ -53,10 +56,11 @@ nightly: $(VENV)/.dev $(FULL)/.made ## run what `make test` leaves out: long tes
 quick: $(VENV)/.dev ## run the tests one runs while working: no notebooks, no browser
 	$(BIN)/python -m pytest $(PARALLEL) -m "not nightly and not browser" tests $(ARGS)
 
-check: $(VENV)/.dev ## lint, type-check and check the layers
+check: $(VENV)/.dev node_modules/.made ## lint, type-check and check the layers; the same for the scripts
 	$(BIN)/ruff check --output-format concise .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
+	$(NPM) run --silent check
 
 bench: $(VENV)/.bench ## run the benchmarks (tables on screen, JSON records in benchmarks/out)
 	@test -d benchmarks || { echo "no benchmarks/ in this checkout"; exit 1; }
@@ -72,8 +76,10 @@ bless: $(VENV)/.dev ## rewrite the expected outputs of tests and notebooks from 
 	  --ExecutePreprocessor.store_widget_state=False --ExecutePreprocessor.record_timing=False \
 	  --CoalesceStreamsPreprocessor.enabled=True $(NOTEBOOKS),@echo "no notebooks in notebooks/: none to run")
 
-extension: ## rebuild the JupyterLab extension from its sources (needs Node 20); commit extension/dist with them
-	cd extension && npm ci --ignore-scripts --no-audit --no-fund && npm run build
+scripts: node_modules/.made ## format the scripts, and rebuild the bundles of views and JupyterLab's extension from them; commit these
+	$(NPM) run --silent format
+	$(NPM) run --silent bundle
+	$(NPM) run --silent build --workspace extension
 
 lock: ## renew requirements.lock (needs uv)
 	@test -n "$(UV)" || { echo "make lock needs uv: https://docs.astral.sh/uv"; exit 1; }
@@ -81,7 +87,7 @@ lock: ## renew requirements.lock (needs uv)
 	  --no-annotate --custom-compile-command "make lock" --output-file requirements.lock pyproject.toml
 
 clean: ## remove .venv and everything else make has made
-	rm -rf $(VENV) $(FULL) site build dist extension/node_modules benchmarks/out .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) $(FULL) site build dist node_modules benchmarks/out .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(VENV)/.made:
@@ -113,6 +119,10 @@ $(VENV)/.lab: pyproject.toml requirements.lock extension/dist/built-from.txt | $
 $(VENV)/.dev: pyproject.toml requirements.lock extension/dist/built-from.txt | $(VENV)/.made
 	$(INSTALL) --editable ".[dev]"
 	@touch $@ $(VENV)/.lab
+
+node_modules/.made: package.json package-lock.json extension/package.json | $(VENV)/.dev
+	$(NPM) ci --ignore-scripts --no-audit --no-fund --loglevel=error
+	@touch $@
 
 $(VENV)/.bench: $(VENV)/.dev
 	$(INSTALL) --editable ".[dev,bench]"

@@ -7,7 +7,9 @@
 import { createHash } from "node:crypto";
 import { readFileSync, readdirSync, writeFileSync } from "node:fs";
 
-const paths = ["package-lock.json", "package.json", ...["schema", "src"].flatMap(folder => readdirSync(folder).map(name => `${folder}/${name}`))].sort();
+const files = (/** @type {string} */ folder) => readdirSync(folder).map((name) => `${folder}/${name}`);
+const tokens = "../passlab/display/web/relaytokens.js"; // which the views share
+const paths = ["../package-lock.json", "package.json", tokens, ...files("schema"), ...files("src")].sort();
 const hash = createHash("sha256");
 for (const path of paths) {
   const text = readFileSync(path);

@@ -97,7 +97,7 @@ def _widgets() -> Finding:
                 raise ImportError(f"{package} is not installed")
         from passlab.display.pages import scripts
 
-        folder = scripts.WEB
+        folder = scripts.WEB / "dist"
         count = sum(path.stat().st_size > 0 for path in folder.glob("*.js"))
         if not count:
             raise OSError(f"no scripts in {folder}")

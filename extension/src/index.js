@@ -3,6 +3,14 @@
 import { EditorExtensionRegistry, IEditorExtensionRegistry, IEditorLanguageRegistry } from "@jupyterlab/codemirror";
 import { relay, relayCell } from "./relay.js";
 
+/** @import { Contents, ServiceManager } from "@jupyterlab/services" */
+/** @import { CommandRegistry } from "@lumino/commands" */
+
+/**
+ * What the plugins use of JupyterLab's application.
+ * @typedef {{docRegistry: {addFileType(type: object): void}, commands: CommandRegistry, serviceManager: ServiceManager.IManager}} App
+ */
+
 const MIME = "text/x-relay";
 
 const cells = {
@@ -10,11 +18,11 @@ const cells = {
   description: "Relay in the cells of %%relay.",
   autoStart: true,
   requires: [IEditorExtensionRegistry],
-  activate: (_app, extensions) =>
+  activate: (/** @type {App} */ _app, /** @type {IEditorExtensionRegistry} */ extensions) =>
     extensions.addExtension({
       name: "passlab:relay",
       factory: ({ model }) =>
-        model.type === "code"
+        "type" in model && model.type === "code"
           ? EditorExtensionRegistry.createImmutableExtension(relayCell(model.sharedModel.getSource()))
           : null
     })
@@ -25,7 +33,7 @@ const files = {
   description: "Relay as a language, and the files that hold it.",
   autoStart: true,
   requires: [IEditorLanguageRegistry],
-  activate: (app, languages) => {
+  activate: (/** @type {App} */ app, /** @type {IEditorLanguageRegistry} */ languages) => {
     languages.addLanguage({ name: "relay", displayName: "Relay", mime: MIME, extensions: ["relay", "rly"], support: relay });
     app.docRegistry.addFileType({
       name: "relay", displayName: "Relay", extensions: [".relay", ".rly"], mimeTypes: [MIME],
@@ -39,10 +47,10 @@ const BUILT = "site/index.html";
 const SOURCE = "docs/index.md";
 const ELSEWHERE = "The manual is in the folder of passlab. Start JupyterLab there, as `make lab` does.";
 
-/** Whether the server has a file. Folders are listed, because asking for a file that is not there logs an error. */
+/** Whether the server has a file. Folders are listed, because asking for a file that is not there logs an error. @param {Contents.IManager} contents @param {string} path */
 async function exists(contents, path) {
   const [folder, name] = path.split("/");
-  const names = async path => (await contents.get(path)).content.map(entry => entry.name);
+  const names = async (/** @type {string} */ where) => (await contents.get(where)).content.map((/** @type {Contents.IModel} */ entry) => entry.name);
   return (await names("")).includes(folder) && (await names(folder)).includes(name);
 }
 
@@ -50,7 +58,7 @@ const manual = {
   id: "passlab:manual",
   description: "The manual of passlab in the Help menu.",
   autoStart: true,
-  activate: app => {
+  activate: (/** @type {App} */ app) => {
     app.commands.addCommand("passlab:manual", {
       label: "passlab Manual",
       caption: "Open the manual of passlab",

@@ -61,7 +61,11 @@ def scripts() -> tuple[Path, ...]:
     folders = [ROOT / "passlab", ROOT / "extension" / "src", ROOT / "extension" / "style"]
     return tuple(
         sorted(
-            path for folder in folders for suffix in ("*.js", "*.mjs", "*.ts", "*.tsx") for path in folder.rglob(suffix)
+            path
+            for folder in folders
+            for suffix in ("*.js", "*.mjs", "*.ts", "*.tsx")
+            for path in folder.rglob(suffix)
+            if path.parent.name != "dist"  # bundles of the others
         )
     )
 

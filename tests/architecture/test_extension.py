@@ -17,18 +17,20 @@ BUILT = json.loads((EXTENSION / "dist/package.json").read_text(encoding="utf-8")
 
 def hash_of_sources() -> str:
     """What extension/stamp.mjs writes: a hash over "path NUL length NUL bytes" of what the build reads."""
-    paths = [EXTENSION / "package-lock.json", EXTENSION / "package.json"]
-    paths += [*(EXTENSION / "schema").iterdir(), *(EXTENSION / "src").iterdir()]
+    paths = ["../package-lock.json", "package.json", "../passlab/display/web/relaytokens.js"]
+    paths += [
+        path.relative_to(EXTENSION).as_posix() for name in ("schema", "src") for path in (EXTENSION / name).iterdir()
+    ]
     result = hashlib.sha256()
     for path in sorted(paths):
-        text = path.read_bytes()
-        result.update(f"{path.relative_to(EXTENSION).as_posix()}\0{len(text)}\0".encode() + text)
+        text = (EXTENSION / path).read_bytes()
+        result.update(f"{path}\0{len(text)}\0".encode() + text)
     return result.hexdigest()
 
 
 def test_it_is_built_from_its_sources():
     stamp = (EXTENSION / "dist/built-from.txt").read_text(encoding="ascii").strip()
-    assert stamp == hash_of_sources(), "run `make extension` and commit extension/dist"
+    assert stamp == hash_of_sources(), "run `make scripts` and commit extension/dist"
 
 
 def test_what_jupyterlab_loads_is_there():

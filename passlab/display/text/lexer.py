@@ -1,7 +1,7 @@
 """Relay for Pygments: colours in nbconvert pages, in the manual, and wherever a fence says `relay`.
 
 Pygments finds it by its entry point; nothing in passlab imports it. It never fails: text that is not Relay passes
-through. JupyterLab colours the same tokens by extension/src/tokens.js, and tests hold the two together.
+through. The views and JupyterLab colour the same tokens by web/relaytokens.js, and tests hold the two together.
 """
 
 from __future__ import annotations

@@ -64,7 +64,8 @@ class ModuleView(View):
 
     def data_with(self, table: LineTable) -> dict[str, Any]:
         """Return the data of the widget, with the lines in a table that views can share."""
-        return {"rows": [table.add(line) for line in self.lines], "nodes": line_numbers(self.lines)}
+        rows = [table.add(line) for line in self.lines]
+        return {"rows": rows, "nodes": line_numbers(self.lines), "left_out": self.left_out}
 
     def source(self) -> HasFrame:
         """Return one row per operator: how often it is called."""

@@ -19,7 +19,7 @@ def step_data(step: RewriteStep) -> dict[str, Any]:
     """Return the list entry of a rewrite, and the nodes that it highlights."""
     return {
         "rule": visible(step.rule),
-        "pass": visible(step.event.name),
+        "pass_name": visible(step.event.name),
         "title": visible(f"{node_name(step.old)} → {node_name(step.new)}"),
         "why": visible(step.why),
         "nodes": [number_of(node) for node in (*step.removed, *step.added)],

@@ -1,25 +1,28 @@
 // The history of the selected node: a strip with a mark for each pass, and the effect of each pass on the node as a sentence.
 import { button, el, svg } from "./dom.js";
+/** @import { RecordingData } from "./protocol.js" */
 
 const HEIGHT = 22, MIN_WIDTH = 9, MAX_WIDTH = 34; // pixels
 const EFFECTS = /** @type {Record<string, string>} */ ({
   absent: "not in the program", same: "unchanged", rewritten: "rewritten", rebuilt: "operand changed", created: "created", deleted: "removed", moved: "moved",
 });
 
+/** What a pass did to the selected node. @typedef {{event: number, what: string, rule: string, name: string}} Effect */
+
 /**
  * What each pass did to the selected node, from the programs' node numbers.
- * @param {any} data of the recording @param {import("./selection.js").Selection} selection
- * @returns {{event: number, what: string, rule: string, name: string}[]} one for each pass that is not inside another
+ * @param {RecordingData} data of the recording @param {import("./selection.js").Selection} selection
+ * @returns {Effect[]} one for each pass that is not inside another
  */
 export function effectsOf(data, selection) {
   let before = /** @type {string | null} */ (null);
-  const entries = [];
-  data.steps.forEach((/** @type {any} */ step, /** @type {number} */ event) => {
+  const entries = /** @type {Effect[]} */ ([]);
+  data.steps.forEach((step, event) => {
     if (step.depth) return;
-    const shown = (data.nodes[step.after] || []).filter((/** @type {number} */ node) => selection.has(node));
-    const links = shown.map((/** @type {number} */ node) => selection.lineage.links.get(node)).filter(Boolean);
-    const ownLinks = links.filter((/** @type {any} */ link) => isStepOrNested(data, link.event, event));
-    const key = shown.join(), rewrite = ownLinks.find((/** @type {any} */ link) => !link.rebuilt);
+    const shown = (data.nodes[step.after] || []).filter((node) => selection.has(node));
+    const links = shown.flatMap((node) => selection.lineage.links.get(node) ?? []);
+    const ownLinks = links.filter((link) => isStepOrNested(data, link.event, event));
+    const key = shown.join(), rewrite = ownLinks.find((link) => !link.rebuilt);
     let what = "same";
     if (!shown.length) what = before ? "deleted" : "absent";
     else if (!before) what = "created";
@@ -31,7 +34,7 @@ export function effectsOf(data, selection) {
   return entries;
 }
 
-/** Whether an event is a step, or a pass inside it. @param {any} data @param {number} event @param {number} step */
+/** Whether an event is a step, or a pass inside it. @param {RecordingData} data @param {number} event @param {number} step */
 function isStepOrNested(data, event, step) {
   if (event === step) return true;
   const id = data.steps[event] ? data.steps[event].id : "";
@@ -40,11 +43,11 @@ function isStepOrNested(data, event, step) {
 
 /**
  * The first line of a program of the recording that is the selected node.
- * @param {any} data @param {import("./selection.js").Selection} selection @returns {string}
+ * @param {RecordingData} data @param {import("./selection.js").Selection} selection @returns {string}
  */
 function firstName(data, selection) {
   for (const step of data.steps) {
-    const line = (data.nodes[step.after] || []).findIndex((/** @type {number} */ node) => selection.has(node)), lines = data.modules[step.after];
+    const line = (data.nodes[step.after] || []).findIndex((node) => selection.has(node)), lines = data.modules[step.after];
     if (line >= 0 && lines) return data.lines[lines[line]][0].trim();
   }
   return "";
@@ -55,9 +58,9 @@ export class Biography {
   constructor(selection, onSelect) {
     this.selection = selection;
     this.onSelect = onSelect;
-    this.data = /** @type {any} */ (null); // of the strip that is drawn
+    this.data = /** @type {RecordingData | null} */ (null); // of the strip that is drawn
     this.nodes = /** @type {number[]} */ ([]);
-    this.effects = /** @type {ReturnType<typeof effectsOf>} */ ([]);
+    this.effects = /** @type {Effect[]} */ ([]);
     this.latest = ""; // the last text of the node
     this.name = el("span", "pl-biography-name");
     this.sentence = el("span", "pl-biography-sentence");
@@ -65,7 +68,7 @@ export class Biography {
     this.track = svg("svg", { class: "pl-biography-track", height: HEIGHT, role: "img", "aria-label": "what each pass did to the selected node" });
     const clear = button("clear the selection (Esc)", () => selection.set([]));
     clear.textContent = "×";
-    this.element = el("div", "pl-biography-strip", this.name, /** @type {any} */ (this.track), this.sentence, clear);
+    this.element = el("div", "pl-biography-strip", this.name, this.track, this.sentence, clear);
     this.element.hidden = true;
     this.track.addEventListener("click", (event) => {
       const mark = /** @type {Element} */ (event.target).closest("[data-event]");
@@ -73,7 +76,7 @@ export class Biography {
     });
   }
 
-  /** @param {any} data @param {number} shown the event that is shown @param {string} name of the node there */
+  /** @param {RecordingData} data @param {number} shown the event that is shown @param {string} name of the node there */
   show(data, shown, name) {
     this.element.hidden = this.selection.empty || !data.nodes;
     if (this.element.hidden) return;
@@ -88,7 +91,7 @@ export class Biography {
     this.sentence.textContent = current ? `${current.event === 0 && current.what === "created" ? "in the input" : EFFECTS[current.what]}${current.rule ? ` by ${current.rule}` : ""}` : "";
   }
 
-  /** Draw the strip of the current selection. @param {any} data */
+  /** Draw the strip of the current selection. @param {RecordingData} data */
   draw(data) {
     [this.data, this.nodes] = [data, this.selection.nodes];
     this.effects = effectsOf(data, this.selection);
@@ -98,7 +101,7 @@ export class Biography {
     this.track.replaceChildren(...this.effects.map((chapter, at) => this.mark(chapter, at, width)));
   }
 
-  /** @param {{event: number, what: string, rule: string, name: string}} chapter @param {number} at @param {number} width */
+  /** @param {Effect} chapter @param {number} at @param {number} width */
   mark({ event, what, rule, name }, at, width) {
     const x = width * (at + 0.5), middle = HEIGHT / 2, alive = what !== "absent" && what !== "deleted";
     const group = svg("g", { class: `pl-biography-mark pl-biography-${what}`, "data-event": event },

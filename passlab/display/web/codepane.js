@@ -1,12 +1,12 @@
 // A program: highlighted, foldable, with types beside the lines; a click on a name shows where it is defined and used.
 import { el, HoverCard, icon, ICONS, plural } from "./dom.js";
 import { Gutter } from "./gutter.js";
-import { breakLine, code, hangingIndent, hasName, nameAt, ROW, Rows } from "./rows.js";
+import { blockEnds, breakLine, hangingIndent, hasName, occurrences } from "./lines.js";
+import { code, nameAt, ROW, Rows } from "./rows.js";
+/** @import { BlameData, LineTableData } from "./protocol.js" */
 
 const GUTTER = 7; // characters
 const MAX_PARAMETERS = 8; // of a function, above which they start folded
-
-/** @typedef {import("./rows.js").Table} Table */
 
 export class CodePane {
   /** @param {HTMLElement} root where cards may hover @param {import("./selection.js").Selection} [selection] of the nodes of lines */
@@ -15,7 +15,7 @@ export class CodePane {
     this.nodes = /** @type {(number | number[])[]} */ ([]); // the node of each line, or several; -1 for none
     this.clickNodes = this.nodes; // what a click on each line selects
     this.cursor = -1; // the line selected by a key: several lines may have its nodes
-    this.table = /** @type {Table} */ ({ lines: [], texts: [] });
+    this.table = /** @type {LineTableData} */ ({ lines: [], texts: [] });
     this.lines = /** @type {number[]} */ ([]);
     this.blockEnds = /** @type {number[]} */ ([]); // for each line that can be folded, the last line it hides; else -1
     this.folded = new Set();
@@ -66,8 +66,8 @@ export class CodePane {
   }
 
   /**
-   * Show a program. @param {Table} table @param {number[]} lines numbers of lines of the table
-   * @param {import("./gutter.js").Blame | null} [blame] @param {number[] | null} [origins] the origin of each line: see `Gutter`
+   * Show a program. @param {LineTableData} table @param {number[]} lines numbers of lines of the table
+   * @param {BlameData | null} [blame] @param {number[] | null} [origins] the origin of each line: see `Gutter`
    * @param {(number | number[])[]} [nodes] the node of each line, or several; -1 for none
    * @param {(number | number[])[]} [clickNodes] what a click on each line selects, where that is not its node
    */
@@ -77,7 +77,7 @@ export class CodePane {
     [this.table, this.lines, this.nodes, this.clickNodes] = [table, lines, nodes, clickNodes];
     if (!same || !sameOrigins) this.gutter.show(blame, origins);
     if (same) return sameOrigins ? undefined : this.arrange();
-    this.blockEnds = findBlockEnds(lines.map((number) => table.lines[number][0]));
+    this.blockEnds = blockEnds(lines.map((number) => table.lines[number][0]));
     this.folded = new Set();
     [this.followedName, this.query, this.current] = ["", "", undefined];
     this.blockEnds.forEach((end, at) => {
@@ -146,7 +146,7 @@ export class CodePane {
   isSelectionVisible() {
     const { top, height } = this.rows;
     for (let i = Math.ceil(top / ROW); (i + 1) * ROW <= top + height && 3 * i < this.visualRows.length; i++)
-      if (this.selection && this.selection.has(this.nodes[this.visualRows[3 * i]] ?? -1)) return true;
+      if (this.selection?.has(this.nodes[this.visualRows[3 * i]] ?? -1)) return true;
     return false;
   }
 
@@ -176,7 +176,7 @@ export class CodePane {
       code(line, from, to, this.followedName, this.query ? occurrences(line[0], this.query) : undefined, this.hovers));
     if (folded && last) text.append(el("button", "pl-more", `⋯ ${plural(this.blockEnds[at] - at, line[0].endsWith("(") ? "parameter" : "line")}`));
     const type = !last ? null : this.annotate ? this.annotate(at) : this.showTypes && line[2] >= 0 ? el("span", "pl-line-type", this.table.texts[line[2]]) : null;
-    const highlight = this.selection && this.selection.has(this.nodes[at] ?? -1) ? " pl-selected" : "";
+    const highlight = this.selection?.has(this.nodes[at] ?? -1) ? " pl-selected" : "";
     const row = el("div", `pl-row${this.query && at === this.current ? " pl-row-found" : ""}${highlight}`, el("span", "pl-number", first ? at + 1 : ""), caret, text, type);
     if (this.gutter.labelWidth) row.prepend(this.gutter.cell(at, first));
     return row;
@@ -213,7 +213,8 @@ export class CodePane {
   /** Mark the occurrences of the followed name or the searched text beside the scroll bar. */
   drawTicks() {
     const { lines } = this.table, isHit = (/** @type {number} */ number) => (this.query ? lines[number][0].toLowerCase().includes(this.query) : hasName(lines[number], this.followedName));
-    const hits = this.hits = this.followedName || this.query ? this.lines.flatMap((number, at) => (isHit(number) ? [at] : [])) : [];
+    const hits = this.followedName || this.query ? this.lines.flatMap((number, at) => (isHit(number) ? [at] : [])) : [];
+    this.hits = hits;
     const { selection } = this, selected = selection && !selection.empty ? this.lines.flatMap((_, at) => (selection.has(this.nodes[at] ?? -1) ? [at] : [])) : [];
     this.ticks.replaceChildren(...[...hits.slice(0, 400), ...selected.slice(0, 400)].map((at, place) => {
       const tick = el("span", place < Math.min(hits.length, 400) ? "pl-tick" : "pl-tick pl-tick-selected");
@@ -270,35 +271,4 @@ export class CodePane {
   close() {
     this.rows.close();
   }
-}
-
-/**
- * The start and end of each occurrence of a text in a line.
- * @param {string} line @param {string} query in lower case @returns {number[]}
- */
-function occurrences(line, query) {
-  const text = line.toLowerCase(), bounds = [];
-  for (let at = text.indexOf(query); at >= 0; at = text.indexOf(query, at + query.length)) bounds.push(at, at + query.length);
-  return bounds;
-}
-
-/**
- * For each line the last line of the block it opens (those that are indented more), -1 where it opens none.
- * @param {string[]} texts @returns {number[]}
- */
-function findBlockEnds(texts) {
-  const lastLines = texts.map(() => -1), open = /** @type {number[]} */ ([]);
-  const depth = texts.map((text) => (text ? text.length - text.trimStart().length : -1));
-  for (let at = 0; at <= texts.length; at++) {
-    const here = at < texts.length ? depth[at] : 0;
-    if (here < 0) continue;
-    while (open.length && depth[open[open.length - 1]] >= here) {
-      const start = /** @type {number} */ (open.pop());
-      let last = at - 1;
-      while (last > start && depth[last] < 0) last--;
-      if (last > start) lastLines[start] = last;
-    }
-    open.push(at);
-  }
-  return lastLines;
 }

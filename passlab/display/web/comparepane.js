@@ -3,7 +3,10 @@ import { chips } from "./diff.js";
 import { DiffPane } from "./diffpane.js";
 import { button, el, formatCount, listbox, options, setActive } from "./dom.js";
 import { mark, passName, time } from "./passlist.js";
+import { ask } from "./requests.js";
 import { subscribe } from "./selection.js";
+/** @import { Model, Bindings } from "./model.js" */
+/** @import { ComparedRow, ComparisonData, HeatMapAnswer, OperatorCount, PairDiff, PairRequest, RecordingAnswer, SelectionState, SideStep } from "./protocol.js" */
 
 const WAITING = "Comparing (this needs the running kernel) ...";
 const NO_KERNEL = "These two steps were not compared before the page was saved.";
@@ -15,25 +18,27 @@ const mebibytes = (bytes) => `${((bytes || 0) / 1048576).toFixed(1)} MiB`;
 
 const MIRRORED = /** @type {Record<string, string>} */ ({ "-": "+", "+": "-", "<": ">", ">": "<" });
 
-/** A difference in the reverse direction, with the description `back`. @param {any} pair */
+/** What is shown of a pair: its difference, why there is none, or that the programs are the same. @typedef {PairDiff | {problem: string} | {title: string}} ShownPair */
+
+/** A difference in the reverse direction, with the description `back`. @param {PairDiff & {back: string}} pair @returns {PairDiff} */
 function mirrored({ back, before, after, nodes, operators, kinds, words, ...rest }) {
   const reversed = (/** @type {string} */ kind) => MIRRORED[kind] || kind;
   return {
     ...rest, title: back, before: after, after: before, nodes: [nodes[1], nodes[0]],
-    operators: operators.map((/** @type {[string, number, number]} */ [name, old, now]) => [name, now, old]),
-    kinds: kinds.replace(/../g, (/** @type {string} */ pair) => reversed(pair[1]) + reversed(pair[0])),
+    operators: operators.map(([name, old, now]) => /** @type {OperatorCount} */ ([name, now, old])),
+    kinds: kinds.replace(/../g, (sides) => reversed(sides[1]) + reversed(sides[0])),
     words: Object.fromEntries(Object.entries(words).map(([row, [left, right, ...more]]) => [row, [right, left, ...more]])),
   };
 }
 
 export class ComparePane {
-  /** @param {any} model answers for pairs of steps @param {HTMLElement} root @param {import("./selection.js").Selection} selection */
+  /** @param {Model<SelectionState, PairRequest, HeatMapAnswer | RecordingAnswer>} model answers for pairs of steps @param {HTMLElement} root @param {import("./selection.js").Selection} selection */
   constructor(model, root, selection) {
     this.model = model;
     this.at = -1; // the selected row
     this.pair = /** @type {[number, number]} */ ([0, 0]);
-    this.pairs = /** @type {Record<string, any>} */ ({});
-    this.data = /** @type {any} */ (null);
+    this.pairs = /** @type {Record<string, PairDiff | {problem: string}>} */ ({});
+    this.data = /** @type {ComparisonData | null} */ (null);
     this.diff = new DiffPane(root, () => this.updateButtons(), selection);
     this.list = listbox("aligned passes", (at) => this.choose(at));
     this.passes = el("div", "pl-passes", el("div", "pl-aligned-head", el("span", "pl-side-mark", "A"), el("span", "pl-side-mark", "B"), el("span", "", "passes, aligned")), this.list);
@@ -57,15 +62,15 @@ export class ComparePane {
     this.diff.element.hidden = true; // until two steps are selected
     this.updateButtons();
     this.leaveModel = subscribe(model, { "msg:custom": (message) => {
-      if (!message || !message.pair) return;
-      this.pairs[message.pair] = message.data || { problem: message.problem };
+      if (!message || !("pair" in message) || !message.pair) return;
+      this.pairs[message.pair] = message.data || { problem: message.problem || "" };
       this.update();
     } });
   }
 
   /** The choice of one of the two steps. @param {number} side */
   createSelect(side) {
-    const select = /** @type {HTMLSelectElement} */ (el("select", "pl-choice"));
+    const select = el("select", "pl-choice");
     select.setAttribute("aria-label", `step of recording ${"AB"[side]}`);
     select.addEventListener("change", () => {
       this.pair[side] = Number(select.value);
@@ -77,19 +82,19 @@ export class ComparePane {
 
   /** The row of the selected steps, -1 for none. */
   rowOf() {
-    return this.data.rows.findIndex((/** @type {any} */ row) => row.at.join() === this.pair.join());
+    return this.data ? this.data.rows.findIndex((row) => row.at.join() === this.pair.join()) : -1;
   }
 
-  /** Show a comparison. @param {any} data @param {[number, number]} [pair] of steps to start with */
+  /** Show a comparison. @param {ComparisonData} data @param {[number, number]} [pair] of steps to start with */
   show(data, pair) {
     if (this.data !== data) this.pairs = { ...data.pairs };
     this.data = data;
-    data.sides.forEach((/** @type {any} */ side, /** @type {number} */ at) => {
+    data.sides.forEach((side, at) => {
       this.names[at].textContent = side.name;
-      const label = (/** @type {any} */ { id, name }) => `${id} ${name.length > 44 ? `${name.slice(0, 42)} …` : name}`;
-      this.selects[at].replaceChildren(...options(Object.keys(side.steps), (number) => label(side.steps[number])));
+      const label = (/** @type {SideStep} */ { id, name }) => `${id} ${name.length > 44 ? `${name.slice(0, 42)} …` : name}`;
+      this.selects[at].replaceChildren(...options(Object.keys(side.steps), (number) => label(side.steps[Number(number)])));
     });
-    this.list.replaceChildren(...data.rows.map((/** @type {any} */ row, /** @type {number} */ at) => this.item(row, at)));
+    this.list.replaceChildren(...data.rows.map((row, at) => this.item(data, row, at)));
     this.first.disabled = data.first < 0;
     if (pair) {
       this.pair = pair;
@@ -98,14 +103,14 @@ export class ComparePane {
     } else this.choose(data.start);
   }
 
-  /** @param {any} row @param {number} at */
-  item(row, at) {
-    const [a, b] = row.at, sides = this.data.sides;
-    const sideMark = (/** @type {boolean} */ isPresent, /** @type {any} */ step) => (isPresent ? mark(step.outcome.split(":")[0]) : el("span", "pl-no-mark"));
+  /** @param {ComparisonData} data @param {ComparedRow} row @param {number} at */
+  item({ sides, first }, row, at) {
+    const [a, b] = row.at;
+    const sideMark = (/** @type {boolean} */ isPresent, /** @type {SideStep} */ step) => (isPresent ? mark(step.outcome.split(":")[0]) : el("span", "pl-no-mark"));
     const [ta, tb] = [row.a ? sides[0].steps[a].ms : 0, row.b ? sides[1].steps[b].ms : 0], delta = tb - ta;
     const shown = Math.abs(delta) < 0.05 || at === 0 ? "" : `${delta > 0 ? "+" : "−"}${time(Math.abs(delta))}`;
     const calls = row.calls ? `${row.calls > 0 ? "+" : "−"}${Math.abs(row.calls)} op${Math.abs(row.calls) === 1 ? "" : "s"}` : "";
-    const item = el("div", `pl-pass pl-aligned${row.same ? "" : " pl-differs"}${at === this.data.first ? " pl-first" : ""}`, sideMark(row.a, sides[0].steps[a]), sideMark(row.b, sides[1].steps[b]),
+    const item = el("div", `pl-pass pl-aligned${row.same ? "" : " pl-differs"}${at === first ? " pl-first" : ""}`, sideMark(row.a, sides[0].steps[a]), sideMark(row.b, sides[1].steps[b]),
       el("span", "pl-pass-name", ...passName(row.name)), el("span", "pl-time", calls || shown), el("span", "pl-same", row.same ? "=" : "≠"));
     item.dataset.at = String(at);
     item.title = `${row.name}\n${row.a && row.b ? "in both" : row.a ? "in A alone" : "in B alone"}; afterwards the programs ${row.same ? "are the same" : "differ"}${shown ? `\ntime: ${shown}` : ""}`;
@@ -115,19 +120,20 @@ export class ComparePane {
 
   /** @param {number} at */
   choose(at) {
-    if (!this.data.rows[at]) return false;
+    const row = this.data?.rows[at];
+    if (!row) return false;
     this.at = at;
-    this.pair = [this.data.rows[at].at[0], this.data.rows[at].at[1]];
+    this.pair = /** @type {[number, number]} */ ([...row.at]);
     this.update();
   }
 
   /** @param {number} by */
   go(by) {
-    return this.choose(Math.max(0, Math.min(this.data.rows.length - 1, this.at + by)));
+    return this.data ? this.choose(Math.max(0, Math.min(this.data.rows.length - 1, this.at + by))) : false;
   }
 
   goToFirst() {
-    return this.data.first < 0 ? false : this.choose(this.data.first);
+    return this.data ? this.choose(this.data.first) : false;
   }
 
   /** Show the two selected steps. */
@@ -139,29 +145,25 @@ export class ComparePane {
     const nodes = fromTo(formatCount(first.nodes), formatCount(second.nodes)), times = fromTo(time(first.ms), time(second.ms));
     const memory = first.peak || second.peak ? `  ·  ${fromTo(mebibytes(first.peak), mebibytes(second.peak))}` : "";
     this.facts.textContent = `${nodes} nodes${first.outcome === "input" || second.outcome === "input" ? "" : `  ·  ${times}`}${memory}`;
-    const row = this.data.rows[this.at], same = row && row.same ? "The programs are the same." : "";
+    const row = this.data.rows[this.at], same = row?.same ? "The programs are the same." : "";
     const reversed = this.pairs[`${b}:${a}`];
-    if (!this.pairs[key] && reversed && reversed.back) this.pairs[key] = mirrored(reversed);
-    const pair = this.pairs[key] || (same ? { title: same, kinds: "", operators: [] } : null), failed = first.error || second.error;
-    this.sentence.textContent = pair ? pair.problem || pair.title : "";
-    this.sentence.classList.toggle("pl-error", !!(pair && pair.problem) || !!failed);
+    if (!this.pairs[key] && reversed && "back" in reversed && reversed.back) this.pairs[key] = mirrored({ ...reversed, back: reversed.back });
+    const pair = /** @type {ShownPair | null} */ (this.pairs[key] || (same ? { title: same } : null)), failed = first.error || second.error;
+    const difference = pair && "kinds" in pair && pair.kinds ? pair : null;
+    this.sentence.textContent = !pair ? "" : "problem" in pair ? pair.problem : pair.title;
+    this.sentence.classList.toggle("pl-error", !!(pair && "problem" in pair && pair.problem) || !!failed);
     if (failed) this.sentence.textContent = `${failed} ${this.sentence.textContent}`;
-    this.chips.replaceChildren(...(pair && pair.operators && pair.operators.length ? [chips(pair.operators)] : []));
-    const isDrawn = pair && pair.kinds;
-    this.diff.element.hidden = !isDrawn;
+    this.chips.replaceChildren(...(pair && "operators" in pair && pair.operators.length ? [chips(pair.operators)] : []));
+    this.diff.element.hidden = !difference;
     this.note.hidden = !!pair;
-    if (isDrawn) this.diff.show(pair, pair.before, pair.after, pair, ...pair.nodes);
+    if (difference) this.diff.show(difference, difference.before, difference.after, difference, ...difference.nodes);
     if (!pair) this.requestPair(a, b);
   }
 
   /** Request the difference of two steps from the kernel. @param {number} a @param {number} b */
   requestPair(a, b) {
     this.note.textContent = WAITING;
-    try {
-      this.model.send({ pair: [a, b] });
-    } catch {
-      this.note.textContent = NO_KERNEL;
-    }
+    if (!ask(this.model, { pair: [a, b] })) this.note.textContent = NO_KERNEL;
   }
 
   updateButtons() {
@@ -169,10 +171,10 @@ export class ComparePane {
     this.all.setAttribute("aria-pressed", String(this.diff.all));
   }
 
-  /** The actions of the keys. @returns {Record<string, (event: KeyboardEvent) => unknown>} */
+  /** The actions of the keys. @returns {Bindings} */
   keys() {
     return {
-      j: () => this.go(1), k: () => this.go(-1), ArrowDown: () => this.go(1), ArrowUp: () => this.go(-1), g: () => this.choose(0), G: () => this.choose(this.data.rows.length - 1),
+      j: () => this.go(1), k: () => this.go(-1), ArrowDown: () => this.go(1), ArrowUp: () => this.go(-1), g: () => this.choose(0), G: () => this.go(Infinity),
       d: () => this.goToFirst(), n: () => this.diff.next(1), p: () => this.diff.next(-1), u: () => this.unified.click(), a: () => this.all.click(),
     };
   }

@@ -3,12 +3,13 @@ import { ComparePane } from "./comparepane.js";
 import { DIFF_KEYS } from "./diff.js";
 import { bindKeys, button, createHelp, el } from "./dom.js";
 import { mountPane, Selection } from "./selection.js";
+/** @import { Context } from "./model.js" */
 
 export const COMPARE_KEYS = /** @type {[string, string][]} */ ([
   ["j k", "next and previous row"], ["g G", "first and last"], ["d", "the first divergence"], ["= ≠", "the programs are the same, differ"], ...DIFF_KEYS,
 ]);
 
-/** @param {{model: any, el: HTMLElement}} context */
+/** @param {Context<"comparison">} context */
 function render({ model, el: host }) {
   const root = el("div", "passlab pl-pipeline pl-comparison");
   root.tabIndex = 0;

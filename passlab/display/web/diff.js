@@ -2,6 +2,8 @@
 import { bindKeys, button, createHelp, el } from "./dom.js";
 import { DiffPane } from "./diffpane.js";
 import { mountPane, Selection } from "./selection.js";
+/** @import { Context } from "./model.js" */
+/** @import { OperatorCount } from "./protocol.js" */
 
 export const DIFF_KEYS = /** @type {[string, string][]} */ ([
   ["n p", "next and previous change"], ["u", "side by side or unified"], ["a", "all lines, or only changes"],
@@ -10,13 +12,13 @@ export const DIFF_KEYS = /** @type {[string, string][]} */ ([
   ["< >", "moved from here, to here"],
 ]);
 
-/** The added and removed operators, as chips. @param {[string, number, number][]} operators */
+/** The added and removed operators, as chips. @param {OperatorCount[]} operators */
 export function chips(operators) {
   return el("div", "pl-chips", ...operators.slice(0, 24).map(([name, before, after]) =>
     el("span", "pl-chip", el("span", "pl-op", name), ` ${before} → `, el("b", after > before ? "pl-increase" : "pl-decrease", after))));
 }
 
-/** @param {{model: any, el: HTMLElement}} context */
+/** @param {Context<"diff">} context */
 function render({ model, el: host }) {
   const root = el("div", "passlab pl-diff-view");
   root.tabIndex = 0;

@@ -1,6 +1,8 @@
 // Two programs side by side, or one below the other: changes are marked, unchanged parts are folded.
 import { el, HoverCard, plural } from "./dom.js";
-import { breakLine, code, hangingIndent, nameAt, Rows } from "./rows.js";
+import { breakLine, hangingIndent } from "./lines.js";
+import { code, nameAt, Rows } from "./rows.js";
+/** @import { ChangedWords, LineTableData, RowChanges } from "./protocol.js" */
 
 const CONTEXT = 3; // unchanged rows shown around a change
 const GUTTER = 8; // characters of a side: number, sign and a margin before the divider
@@ -11,8 +13,13 @@ const ROW_CLASSES = /** @type {Record<string, string>} */ ({
 });
 
 /**
- * @typedef {{kinds: string, words: Record<string, [number[], number[], number?]>}} Rowing
- * @typedef {{left: string, i: number, right: string, j: number, words: [number[], number[], number?] | undefined}} Row
+ * A row: the kinds of both sides, their lines in the table, their numbers in the programs (from 1, 0 for none).
+ * @typedef {{left: string, i: number, a: number, right: string, j: number, b: number, words: ChangedWords | undefined}} Row
+ * A visual row: rows that are folded; one part of both sides of a row; or one part of one side.
+ * @typedef {{from: number, to: number}} FoldedRows
+ * @typedef {{row: Row, part: number, left: number[], right: number[]}} BothSides
+ * @typedef {{row: Row, part: number, side: "left" | "right", parts: number[]}} OneSide
+ * @typedef {FoldedRows | BothSides | OneSide} VisualRow
  */
 
 export class DiffPane {
@@ -28,12 +35,15 @@ export class DiffPane {
     this.userUnified = /** @type {boolean | null} */ (null); // whether the user chose the unified layout; null before any choice
     this.all = false; // whether unchanged lines are shown too
     this.openedFolds = new Set();
-    this.table = /** @type {import("./rows.js").Table} */ ({ lines: [], texts: [] });
+    this.table = /** @type {LineTableData} */ ({ lines: [], texts: [] });
     this.data = /** @type {Row[]} */ ([]);
-    this.visualRows = /** @type {any[]} */ ([]);
+    this.visualRows = /** @type {VisualRow[]} */ ([]);
     this.changeStarts = /** @type {number[]} */ ([]); // visual rows at which changes start
     this.followedName = "";
     this.width = 120;
+    this.sideWidth = 40; // characters of a side
+    this.at = -1; // the current change
+    this.difference = /** @type {RowChanges | null} */ (null);
     this.mapFrame = 0; // a requested animation frame
     this.hovers = new WeakMap();
     this.card = new HoverCard(root);
@@ -44,7 +54,7 @@ export class DiffPane {
     this.rows.onResize = () => this.scheduleMap();
     this.box = this.rows.box;
     this.box.classList.add("pl-code", "pl-diff");
-    this.map = /** @type {HTMLCanvasElement} */ (el("canvas", "pl-map"));
+    this.map = el("canvas", "pl-map");
     this.map.title = "where the changes are";
     this.element = el("div", "pl-pane", this.box, this.map);
     this.listen();
@@ -55,7 +65,8 @@ export class DiffPane {
       const target = /** @type {Element} */ (event.target), fold = target.closest(".pl-gap");
       if (fold) {
         const index = Array.prototype.indexOf.call(this.rows.body.children, fold);
-        this.openedFolds.add(this.visualRows[this.rows.first + index].from);
+        const item = this.visualRows[this.rows.first + index];
+        if ("from" in item) this.openedFolds.add(item.from);
         return this.arrange();
       }
       if (String(window.getSelection())) return;
@@ -96,18 +107,19 @@ export class DiffPane {
     const { selection } = this;
     if (!selection || selection.empty) return;
     const isSelected = (/** @type {Row} */ row) => selection.has(this.node(row, 1)) || selection.has(this.node(row, 0));
-    let at = this.visualRows.findIndex((item) => item.row && isSelected(item.row));
+    const find = () => this.visualRows.findIndex((item) => "row" in item && isSelected(item.row));
+    let at = find();
     if (at < 0) {
-      const hidden = this.visualRows.find((item) => item.from !== undefined && this.data.slice(item.from, item.to).some(isSelected));
-      if (!hidden) return;
-      this.openedFolds.add(hidden.from);
+      const fold = this.visualRows.flatMap((item) => ("from" in item ? [item] : [])).find(({ from, to }) => this.data.slice(from, to).some(isSelected));
+      if (!fold) return;
+      this.openedFolds.add(fold.from);
       this.arrange();
-      at = this.visualRows.findIndex((item) => item.row && isSelected(item.row));
+      at = find();
     }
     if (at >= 0) this.rows.reveal(at);
   }
 
-  /** The node of a line of a row, -1 for none. @param {any} row @param {number} side 0 for before, 1 for after */
+  /** The node of a line of a row, -1 for none. @param {Row} row @param {number} side 0 for before, 1 for after */
   node(row, side) {
     const number = side ? row.b : row.a;
     return number ? this.nodes[side][number - 1] ?? -1 : -1;
@@ -120,11 +132,11 @@ export class DiffPane {
 
   /**
    * Show a diff.
-   * @param {import("./rows.js").Table} table @param {number[]} before @param {number[]} after @param {Rowing} difference
+   * @param {LineTableData} table @param {number[]} before @param {number[]} after @param {RowChanges} difference
    * @param {number[]} [nodesBefore] the node of each line @param {number[]} [nodesAfter]
    */
   show(table, before, after, difference, nodesBefore = [], nodesAfter = []) {
-    this.nodes = [nodesBefore, nodesAfter];
+    this.nodes = /** @type {[number[], number[]]} */ ([nodesBefore, nodesAfter]);
     if (this.difference === difference) return;
     this.difference = difference;
     this.table = table;
@@ -135,8 +147,8 @@ export class DiffPane {
     for (let r = 0; r < kinds.length / 2; r++) {
       const left = kinds[2 * r], right = kinds[2 * r + 1];
       this.data.push({
-        left, right, i: left === " " ? -1 : before[i], j: right === " " ? -1 : after[j], words: words[r],
-        ...{ a: left === " " ? 0 : ++i, b: right === " " ? 0 : ++j },
+        left, i: left === " " ? -1 : before[i], a: left === " " ? 0 : ++i,
+        right, j: right === " " ? -1 : after[j], b: right === " " ? 0 : ++j, words: words[r],
       });
     }
     this.arrange();
@@ -222,21 +234,21 @@ export class DiffPane {
 
   /** @param {number} number of a line, or -1 */
   parts(number) {
-    return number < 0 ? [] : breakLine(this.table.lines[number][0], this.sideWidth || 40);
+    return number < 0 ? [] : breakLine(this.table.lines[number][0], this.sideWidth);
   }
 
   /** @param {number} at */
   row(at) {
     const item = this.visualRows[at];
-    if (item.from !== undefined) {
+    if ("from" in item) {
       const gap = el("button", "pl-gap", `⋯ ${plural(item.to - item.from, "unchanged line")}`);
       gap.setAttribute("type", "button");
       gap.title = "show them";
       return gap;
     }
     const { row, part } = item;
-    if (item.side) {
-      const [kind, line, number] = item.side === "left" ? [row.left, row.i, row.a] : [row.right, row.j, row.b];
+    if ("side" in item) {
+      const [kind, line, number] = item.side === "left" ? /** @type {const} */ ([row.left, row.i, row.a]) : /** @type {const} */ ([row.right, row.j, row.b]);
       const sign = kind === "*" ? (item.side === "left" ? "-" : "+") : kind;
       const side = item.side === "left" ? 0 : 1;
       return el("div", "pl-row", this.sideElement(sign, row, side, ...this.cell(sign, line, number, part, item.parts, row.words?.[side], row)));
@@ -246,9 +258,9 @@ export class DiffPane {
       this.sideElement(row.right, row, 1, ...this.cell(row.right, row.j, row.b, part, item.right, row.words?.[1], row)));
   }
 
-  /** One side of a row. @param {string} kind @param {any} row @param {number} side 0 for before, 1 for after @param {...Node} cells */
+  /** One side of a row. @param {string} kind @param {Row} row @param {number} side 0 for before, 1 for after @param {...Node} cells */
   sideElement(kind, row, side, ...cells) {
-    const node = this.node(row, side), highlight = this.selection && this.selection.has(node) ? " pl-selected" : "";
+    const node = this.node(row, side), highlight = this.selection?.has(node) ? " pl-selected" : "";
     const element = el("div", `pl-side pl-row-${ROW_CLASSES[kind]}${highlight}`, ...cells);
     element.dataset.node = String(node);
     return element;
@@ -261,7 +273,7 @@ export class DiffPane {
   cell(kind, number, shown, part, parts, words, row) {
     if (number < 0 || part >= parts.length) return [];
     const line = this.table.lines[number], end = part + 1 < parts.length ? parts[part + 1] : line[0].length;
-    const text = el("span", "pl-text", part ? " ".repeat(hangingIndent(line[0], this.sideWidth || 40)) : null,
+    const text = el("span", "pl-text", part ? " ".repeat(hangingIndent(line[0], this.sideWidth)) : null,
       code(line, parts[part], end, this.followedName, words, this.hovers));
     if (row.words?.[2] && part + 1 === parts.length && line[2] >= 0)
       text.append("  ", el("span", "pl-type pl-word", this.table.texts[line[2]]));
@@ -308,8 +320,8 @@ export class DiffPane {
     this.map.height = height;
     const step = height / Math.max(1, this.visualRows.length), colour = this.mapColours();
     this.visualRows.forEach((item, at) => {
-      if (!item.row) return;
-      const kinds = item.side ? [item.side === "left" ? item.row.left : item.row.right] : [item.row.left, item.row.right];
+      if (!("row" in item)) return;
+      const kinds = "side" in item ? [item.side === "left" ? item.row.left : item.row.right] : [item.row.left, item.row.right];
       kinds.forEach((kind, side) => {
         if (!colour[kind]) return;
         map.fillStyle = colour[kind];

@@ -1,15 +1,18 @@
 // Elements, keys, hovering and help: the building blocks of all views. Text is inserted as text, never as markup.
+/** @import { Bindings } from "./model.js" */
 
 /**
  * Create an element. Children are elements or text; null stands for none.
- * @param {string} name @param {string} [className] class names @param {...(Node | string | number | null)} children
- * @returns {HTMLElement}
+ * @template {string} Name
+ * @param {Name} name @param {string} [className] class names @param {...(Node | string | number | null)} children
+ * @returns {Name extends keyof HTMLElementTagNameMap ? HTMLElementTagNameMap[Name] : HTMLElement}
  */
 export function el(name, className, ...children) {
   const element = document.createElement(name);
   if (className) element.className = className;
   for (const kid of children) if (kid !== null) element.append(typeof kid === "number" ? String(kid) : kid);
-  return element;
+  // TypeScript knows the class of an element only where its name is written.
+  return /** @type {Name extends keyof HTMLElementTagNameMap ? HTMLElementTagNameMap[Name] : HTMLElement} */ (element);
 }
 
 /**
@@ -51,8 +54,8 @@ export function button(label, run, picture) {
 /**
  * Bind keys while `root` has the focus. The page receives no key that was handled, and no plain letter: in a notebook
  * an unbound `x` would cut the cell. A handler that returns false has not handled its key. Fields receive all letters.
- * @param {HTMLElement} root @param {Record<string, (event: KeyboardEvent) => unknown>} bindings
- * @param {() => Record<string, (event: KeyboardEvent) => unknown>} [currentBindings] the present bindings, where they change with the mode
+ * @param {HTMLElement} root @param {Bindings} bindings
+ * @param {() => Bindings} [currentBindings] the present bindings, where they change with the mode
  */
 export function bindKeys(root, bindings, currentBindings = () => bindings) {
   keepFromNotebook(root, currentBindings);
@@ -62,7 +65,7 @@ export function bindKeys(root, bindings, currentBindings = () => bindings) {
     const field = ["TEXTAREA", "SELECT"].includes(target.tagName) || (target.tagName === "INPUT" && target.type !== "checkbox");
     if (target.type === "checkbox" && event.key === " ") return event.stopPropagation();
     if (field && !["Escape", "Enter", "ArrowDown", "ArrowUp"].includes(event.key)) return event.stopPropagation();
-    const run = Object.prototype.hasOwnProperty.call(table, event.key) ? table[event.key] : null;
+    const run = Object.hasOwn(table, event.key) ? table[event.key] : null;
     if (run && run(event) !== false) {
       event.preventDefault();
       event.stopPropagation();
@@ -170,7 +173,7 @@ export const options = (values, label = (value) => value) => values.map((value) 
 
 /** A field to search with. @param {string} placeholder @param {string} label for screen readers */
 export function searchField(placeholder, label) {
-  const field = /** @type {HTMLInputElement} */ (el("input", "pl-find"));
+  const field = el("input", "pl-find");
   field.placeholder = placeholder;
   field.setAttribute("aria-label", label);
   return field;

@@ -3,20 +3,21 @@ import { bindKeys, button, createHelp, el, options, plural, reveal, searchField,
 import { comparedStep } from "./dumpcompare.js";
 import { DUMP_KEYS, dumpActions } from "./dumpkeys.js";
 import { graphOf, liveGraphOf, pictureOf } from "./dumpgraph.js";
+import { ASSUMED, COMMAND, DIFF, FRAGMENT, LINES, NAME, OPTIONS, ORIGINS, PHASE, REMARK, RENAMED, SINCE, STEP, UNIT, VERDICT, WRITTEN } from "./dumpfields.js";
 import { codeOf } from "./dumpline.js";
 import { DumpList } from "./dumplist.js";
 import { showHits } from "./dumpsearch.js";
 import { subscribe } from "./selection.js";
 import { timingPane } from "./timing.js";
+/** @import { Context } from "./model.js" */
+/** @import { DumpData, DumpRow, FollowedName, UnitVersion } from "./protocol.js" */
 
 const ROWS = /** @type {Record<string, string>} */ ({ "+": "added", "-": "removed", "!": "changed", "~": "moved", ">": "moved" });
 const TABS = ["changes", "text", "graph", "times", "compared"];
 const CONTEXT = 3, MAX_ROWS = 1500, MAX_UNITS = 2000;
-const [NAME, UNIT, VERDICT, ASSUMED, , , PHASE, OPTIONS, SUMMARY, COMMAND, WRITTEN, FRAGMENT] = Array(12).keys();
-const [STEP, FROM, LINES, ORIGINS, DIFF, RENAMED] = Array(6).keys();
 
 /** The view of one step. */
-class DumpStep {
+export class DumpStep {
   /** @param {(at: number) => void} go @param {() => void} onFollow called when another name is followed */
   constructor(go, onFollow) {
     this.go = go;
@@ -28,11 +29,13 @@ class DumpStep {
     this.followedUnit = -1; // the number of the unit in which the name was clicked
     this.activeFilters = new Set(); // the numbers of the active filters
     this.unit = -1;
+    this.data = /** @type {DumpData} */ (/** @type {unknown} */ (null)); // from `load` on
+    this.at = /** @type {number | undefined} */ (undefined); // the step
     this.title = el("span", "pl-step-name");
     this.facts = el("span", "pl-facts");
     this.sentence = el("div", "pl-step-summary");
     this.command = el("div", "pl-dump-command pl-code");
-    this.units = /** @type {HTMLSelectElement} */ (el("select", "pl-find pl-dump-units"));
+    this.units = el("select", "pl-find pl-dump-units");
     this.units.setAttribute("aria-label", "the function or operation that is shown");
     this.units.addEventListener("change", () => { this.unit = Number(this.units.value); this.draw(); });
     this.tabs = tabBar(TABS, (name) => this.choose(name), true);
@@ -72,18 +75,18 @@ class DumpStep {
     return this.unit === this.followedUnit || /^[@!#]/.test(this.followedName) ? this.followedName : "";
   }
 
-  /** Follow a name that another view follows: a name of a unit after a step. @param {{unit?: string, name?: string, step?: number}} one */
+  /** Follow a name that another view follows: a name of a unit after a step. @param {FollowedName} one */
   setFollowed({ unit, name = "", step = 0 }) {
-    const number = this.data.units.findIndex((/** @type {any} */ entry) => entry.name === unit);
+    const number = this.data.units.findIndex((entry) => entry.name === unit);
     this.followedName = number < 0 ? "" : name;
     this.followedUnit = number;
     this.renameFollowed(step - 1, this.at);
     this.draw();
   }
 
-  /** The spans of a line that the filters hide. @param {number} number @returns {number[][]} */
+  /** The spans of a line that the filters hide. @param {number} number @returns {[number, number][]} */
   noiseSpans(number) {
-    const noise = this.data.lines[number][2], spans = [];
+    const noise = this.data.lines[number][2], spans = /** @type {[number, number][]} */ ([]);
     for (let i = 0; i < noise.length; i += 3) if (this.activeFilters.has(noise[i])) spans.push([noise[i + 1], noise[i + 2]]);
     return spans.sort((a, b) => a[0] - b[0]);
   }
@@ -94,27 +97,30 @@ class DumpStep {
     return this.activeFilters.size > 0 && text.length > 0 && this.noiseSpans(number).some(([a, b]) => a === 0 && b >= text.length);
   }
 
-  /** Whether all that differs in a line is noise. @param {number[][]} words @param {number} number */
+  /** Whether all that differs in a line is noise. @param {[number, number][]} words @param {number} number */
   isNoise(words, number) {
     const spans = this.noiseSpans(number);
     return words.every(([a, b]) => spans.some(([from, to]) => from <= a && b <= to));
   }
 
-  /** The rows of a difference after the filters. @param {any[]} rows @param {number[]} before @param {number[]} after */
+  /** The rows of a difference after the filters. @param {DumpRow[]} rows @param {number[]} before @param {number[]} after @returns {DumpRow[]} */
   filtered(rows, before, after) {
     if (!this.activeFilters.size) return rows;
-    return rows.flatMap((row) => {
-      const [sign, left, right, beforeSpans, afterSpans] = row;
-      if ((right >= 0 && this.isHidden(after[right])) || (right < 0 && this.isHidden(before[left]))) return [];
-      const onlyNoise = (sign === "!" || sign === "~") && this.isNoise(beforeSpans, before[left]) && this.isNoise(afterSpans, after[right]);
-      return [onlyNoise ? ["", left, right, [], []] : row];
-    });
+    return rows.flatMap((row) => this.filteredRow(row, before, after));
+  }
+
+  /** A row as the filters leave it, if they do. @param {DumpRow} row @param {number[]} before @param {number[]} after @returns {DumpRow[]} */
+  filteredRow(row, before, after) {
+    const [sign, left, right, beforeSpans, afterSpans] = row;
+    if ((right >= 0 && this.isHidden(after[right])) || (right < 0 && this.isHidden(before[left]))) return [];
+    const onlyNoise = (sign === "!" || sign === "~") && this.isNoise(beforeSpans, before[left]) && this.isNoise(afterSpans, after[right]);
+    return [onlyNoise ? ["", left, right, [], []] : row];
   }
 
   drawFilters() {
-    const names = this.data.filters || [];
+    const names = this.data.filters;
     this.filters.hidden = !names.length;
-    this.filters.replaceChildren(el("span", "", "hide"), ...names.map((/** @type {string} */ name, /** @type {number} */ number) => {
+    this.filters.replaceChildren(el("span", "", "hide"), ...names.map((name, number) => {
       const one = button(name, () => {
         if (!this.activeFilters.delete(number)) this.activeFilters.add(number);
         this.draw();
@@ -128,23 +134,23 @@ class DumpStep {
 
   /** Switch all filters on, or off. */
   toggleNoise() {
-    const all = (this.data.filters || []).length;
+    const all = this.data.filters.length;
     this.activeFilters = new Set(this.activeFilters.size < all ? Array(all).keys() : []);
     this.draw();
   }
 
   /** Whether a tab has contents. @param {string} tab */
   has(tab) {
-    return tab === "times" ? (this.data.times || []).length > 0 : tab !== "compared" || Boolean(this.data.against);
+    return tab === "times" ? this.data.times.length > 0 : tab !== "compared" || Boolean(this.data.against);
   }
 
-  /** Show another recording. @param {any} data */
+  /** Show another recording. @param {DumpData} data */
   load(data) {
     this.data = data;
     this.at = undefined;
-    this.activeFilters = new Set(data.hidden || []);
+    this.activeFilters = new Set(data.hidden);
     this.tab = data.against ? "compared" : "changes";
-    this.times.show(data.times || []);
+    this.times.show(data.times);
   }
 
   /** @param {string} tab */
@@ -155,13 +161,13 @@ class DumpStep {
     this.draw();
   }
 
-  /** @param {any} data @param {number} at */
+  /** @param {DumpData} data @param {number} at */
   show(data, at) {
     const before = this.at;
     this.data = data;
     this.at = at;
     const step = data.steps[at], written = step[WRITTEN];
-    const live = written.find((/** @type {number} */ unit) => data.units[unit].versions.some((/** @type {any} */ v) => v[STEP] === at + 1 && v[LINES] && v[LINES].length));
+    const live = written.find((unit) => data.units[unit].versions.some((v) => v[STEP] === at + 1 && v[LINES] && v[LINES].length));
     if (!written.includes(this.unit) || this.unit < 0) this.unit = live !== undefined ? live : written.length ? written[0] : step[FRAGMENT].length ? -1 : this.unit;
     const shownUnits = [...new Set([...written, ...data.units.keys()])].slice(0, MAX_UNITS);
     this.units.replaceChildren(...options(shownUnits.map(String), (number) => `${written.includes(Number(number)) ? "● " : ""}${data.units[Number(number)].name}`));
@@ -172,29 +178,30 @@ class DumpStep {
 
   /** Apply the renamings between two steps to the followed name. @param {number | undefined} from @param {number | undefined} to */
   renameFollowed(from, to = from) {
-    if (!this.followedName || from === undefined || this.followedUnit < 0) return;
+    if (!this.followedName || from === undefined || to === undefined || this.followedUnit < 0) return;
     const versions = this.data.units[this.followedUnit].versions;
-    const inside = versions.filter((/** @type {any} */ v) => v[STEP] > Math.min(from, to) + 1 && v[STEP] <= Math.max(from, to) + 1);
-    const renamed = (/** @type {any} */ v) => (to > from ? v[RENAMED][this.followedName] : (Object.entries(v[RENAMED]).find(([, now]) => now === this.followedName) || [])[0]);
+    const inside = versions.filter((v) => v[STEP] > Math.min(from, to) + 1 && v[STEP] <= Math.max(from, to) + 1);
+    const renamed = (/** @type {UnitVersion} */ v) => (to > from ? v[RENAMED][this.followedName] : (Object.entries(v[RENAMED]).find(([, now]) => now === this.followedName) || [])[0]);
     for (const version of to > from ? inside : inside.reverse()) this.followedName = renamed(version) || this.followedName;
   }
 
-  /** The version of the shown unit after the step, and its number. */
-  version() {
+  /** The version of the shown unit after the step, and its number. @param {number} step @returns {[UnitVersion | null, number]} */
+  version(step) {
     if (this.unit < 0) return [null, -1];
     const versions = this.data.units[this.unit].versions;
     let index = -1;
-    for (let at = 0; at < versions.length && versions[at][STEP] <= this.at + 1; at++) index = at;
+    for (let at = 0; at < versions.length && versions[at][STEP] <= step + 1; at++) index = at;
     return [index < 0 ? null : versions[index], index];
   }
 
   draw() {
-    if (!this.data) return;
-    const step = this.data.steps[this.at], [version, number] = this.version();
+    const { at } = this;
+    if (!this.data || at === undefined) return;
+    const step = this.data.steps[at], [version, number] = this.version(at);
     this.drawFilters();
     this.title.textContent = step[NAME];
     this.facts.textContent = [step[UNIT], step[PHASE], step[VERDICT] + (step[ASSUMED] ? " (assumed)" : ""), step[OPTIONS]].filter(Boolean).join("  ·  ");
-    this.sentence.textContent = step[SUMMARY];
+    this.sentence.textContent = step[REMARK];
     this.command.textContent = step[COMMAND];
     this.command.title = "the command that runs just this pass on its input";
     setTab(this.tabs, this.tab);
@@ -208,36 +215,36 @@ class DumpStep {
     this.filters.hidden = this.filters.hidden || this.tab === "times" || this.tab === "graph";
     if (this.tab === "times") return this.scroll.replaceChildren(el("div", "pl-timing pl-dump-times", this.times.chart, this.times.table));
     const code = el("div", "pl-code");
-    if (this.tab === "compared") code.append(...comparedStep(this.data, this.at, (row, left, right) => this.filtered([row], left, right).flatMap((one) => this.row(one, left, right))));
-    else if (this.unit < 0 && this.tab === "graph") return this.scroll.replaceChildren(this.graph(step[FRAGMENT], new Map()));
+    if (this.tab === "compared") code.append(...comparedStep(this.data, at, (row, left, right) => this.filtered([row], left, right).flatMap((one) => this.row(one, left, right))));
+    else if (this.unit < 0 && this.tab === "graph") return this.scroll.replaceChildren(this.graph(at, step[FRAGMENT], new Map()));
     else if (this.unit < 0) code.append(...this.fragmentRows(step[FRAGMENT], "A part of the program, shown as printed; it is not taken for the program."));
     else if (!version) code.append(el("div", "pl-empty", "not part of the program yet, or not printed so far"));
     else if (version[LINES] && !version[LINES].length) code.append(el("div", "pl-empty", `no longer part of the program since step ${version[STEP]}`));
     else if (version[LINES] === null) code.append(el("div", "pl-empty", "left out of this page for its size; the recording in Python has it"));
-    else if (this.tab === "graph") return this.scroll.replaceChildren(this.graph(version[LINES], this.lineChanges(version, number)));
-    else if (this.tab === "text") code.append(...this.program(version));
-    else code.append(...this.changes(version, number));
+    else if (this.tab === "graph") return this.scroll.replaceChildren(this.graph(at, version[LINES], this.lineChanges(version, number)));
+    else if (this.tab === "text") code.append(...this.program(version, version[LINES]));
+    else code.append(...this.changes(version, version[LINES], number));
     return this.scroll.replaceChildren(code);
   }
 
-  /** The sign of each line of the unit that the step changed. @param {any} version @param {number} number @returns {Map<number, string>} */
+  /** The sign of each line of the unit that the step changed. @param {UnitVersion} version @param {number} number @returns {Map<number, string>} */
   lineChanges(version, number) {
-    const here = version[STEP] === this.at + 1 && number > 0;
-    return new Map(here ? version[DIFF].filter((/** @type {any} */ [sign, , right]) => sign && right >= 0).map((/** @type {any} */ [sign, , right]) => [right, sign]) : []);
+    const here = version[STEP] - 1 === this.at && number > 0;
+    return new Map(here ? version[DIFF].filter(([sign, , right]) => sign && right >= 0).map(([sign, , right]) => [right, sign]) : []);
   }
 
   /**
    * The graph of the values, or of the host's nodes; boxes that the step changed are marked.
-   * @param {number[]} lines @param {Map<number, string>} signs
+   * @param {number} at the step @param {number[]} lines @param {Map<number, string>} signs
    */
-  graph(lines, signs) {
+  graph(at, lines, signs) {
     const onSelect = (/** @type {string[]} */ names) => {
       this.choose("text");
       this.followName(names[0] || "");
       const hit = /** @type {HTMLElement | null} */ (this.scroll.querySelector(".pl-hit"));
       if (hit) reveal(this.scroll, hit);
     };
-    return el("div", "pl-graph pl-dump-graph", ...pictureOf(liveGraphOf(this.data.graphs, this.at) || graphOf(this.data.lines, lines), signs, onSelect));
+    return el("div", "pl-graph pl-dump-graph", ...pictureOf(liveGraphOf(this.data.graphs, at) || graphOf(this.data.lines, lines), signs, onSelect));
   }
 
   /** @param {number[]} lines @param {string} note */
@@ -246,10 +253,10 @@ class DumpStep {
       el("div", "pl-row pl-dump-row", codeOf(this.data.lines[line], this.highlight, [], this.noiseSpans(line))))];
   }
 
-  /** The text with the origin of each line. @param {any} version */
-  program(version) {
+  /** The text with the origin of each line. @param {UnitVersion} version @param {number[]} lines */
+  program(version, lines) {
     let last = "";
-    const rows = version[LINES].slice(0, MAX_ROWS).flatMap((/** @type {number} */ line, /** @type {number} */ at) => {
+    const rows = lines.slice(0, MAX_ROWS).flatMap((line, at) => {
       if (this.isHidden(line)) return [];
       const row = el("div", "pl-row pl-dump-row", el("span", "pl-number", String(at + 1)));
       if (this.showBlame) {
@@ -264,38 +271,38 @@ class DumpStep {
       row.append(codeOf(this.data.lines[line], this.highlight, [], this.noiseSpans(line)));
       return [row];
     });
-    if (version[LINES].length > MAX_ROWS) rows.push(el("div", "pl-empty", `${plural(version[LINES].length - MAX_ROWS, "more line")}`));
+    if (lines.length > MAX_ROWS) rows.push(el("div", "pl-empty", `${plural(lines.length - MAX_ROWS, "more line")}`));
     return rows;
   }
 
-  /** The changes of the step in the unit. @param {any} version @param {number} number */
-  changes(version, number) {
-    const here = version[STEP] === this.at + 1, older = number > 0 ? this.data.units[this.unit].versions[number - 1] : null;
-    if (!here || !older || older[LINES] === null) {
+  /** The changes of the step in the unit. @param {UnitVersion} version @param {number[]} lines @param {number} number */
+  changes(version, lines, number) {
+    const here = version[STEP] - 1 === this.at, before = number > 0 ? this.data.units[this.unit].versions[number - 1][LINES] : null;
+    if (!here || !before) {
       const reason = !here ? `Nothing changed here; this is the text after step ${version[STEP]}.` : "The text before is unknown; this is the text after:";
-      return [el("div", "pl-above", reason), ...this.program(version)];
+      return [el("div", "pl-above", reason), ...this.program(version, lines)];
     }
-    const note = version[FROM] < version[STEP] ? [el("div", "pl-above", `Changed between step ${version[FROM]} and ${version[STEP]}; seen here first.`)] : [];
-    const rows = this.filtered(version[DIFF], older[LINES], version[LINES]), near = new Uint8Array(rows.length), elements = /** @type {HTMLElement[]} */ ([...note]);
-    rows.forEach((/** @type {any} */ row, /** @type {number} */ at) => {
+    const note = version[SINCE] < version[STEP] ? [el("div", "pl-above", `Changed between step ${version[SINCE]} and ${version[STEP]}; seen here first.`)] : [];
+    const rows = this.filtered(version[DIFF], before, lines), near = new Uint8Array(rows.length), elements = /** @type {HTMLElement[]} */ ([...note]);
+    rows.forEach((row, at) => {
       if (row[0]) near.fill(1, Math.max(0, at - CONTEXT), at + CONTEXT + 1);
     });
     let folded = 0;
-    rows.forEach((/** @type {any} */ row, /** @type {number} */ at) => {
+    rows.forEach((row, at) => {
       if (!near[at] && !this.showAll) return folded++;
       if (elements.length > MAX_ROWS) return 0;
       if (folded) elements.push(el("div", "pl-gap", plural(folded, "unchanged line")));
       folded = 0;
-      return elements.push(...this.row(row, older[LINES], version[LINES]));
+      return elements.push(...this.row(row, before, lines));
     });
     if (folded) elements.push(el("div", "pl-gap", plural(folded, "unchanged line")));
     return elements;
   }
 
-  /** One row of a difference: two lines where a line changed. @param {any} row @param {number[]} before @param {number[]} after */
+  /** One row of a difference: two lines where a line changed. @param {DumpRow} row @param {number[]} before @param {number[]} after */
   row(row, before, after) {
     const [sign, left, right, beforeSpans, afterSpans] = row;
-    const line = (/** @type {string} */ symbol, /** @type {string} */ kind, /** @type {number} */ number, /** @type {number[][]} */ words) =>
+    const line = (/** @type {string} */ symbol, /** @type {string} */ kind, /** @type {number} */ number, /** @type {[number, number][]} */ words) =>
       el("div", `pl-row pl-dump-row ${kind ? `pl-row-${kind}` : ""}`, el("span", "pl-sign", symbol), codeOf(this.data.lines[number], this.highlight, words, this.noiseSpans(number)));
     if (sign === "!") return [line("−", "removed", before[left], beforeSpans), line("+", "added", after[right], afterSpans)];
     if (sign === "~") return [line("~", "changed", after[right], afterSpans)];
@@ -303,7 +310,7 @@ class DumpStep {
   }
 }
 
-/** @param {{model: any, el: HTMLElement}} context */
+/** @param {Context<"dump">} context */
 function render({ model, el: host }) {
   const root = el("div", "passlab pl-pipeline pl-dump"), title = el("span", "pl-title"), showHelp = createHelp(root, DUMP_KEYS);
   root.tabIndex = 0;
@@ -334,14 +341,14 @@ function render({ model, el: host }) {
     const data = model.get("data"), selected = model.get("selected");
     title.textContent = data.title;
     step.load(data);
-    remarks.replaceChildren(...data.remarks.map((/** @type {string} */ text) => el("div", "", text)));
+    remarks.replaceChildren(...data.remarks.map((text) => el("div", "", text)));
     remarks.hidden = !data.remarks.length;
     root.style.setProperty("--pl-height", "600px");
     list.show(data.steps);
     list.choose(data.steps[selected] ? selected : data.start);
   };
   update();
-  if ((model.get("picked") || {}).name) step.setFollowed(model.get("picked"));
+  if (model.get("picked")?.name) step.setFollowed(model.get("picked"));
   host.append(root);
   requestAnimationFrame(() => list.paint());
   const choose = () => { if (model.get("selected") !== list.at) list.choose(model.get("selected")); };

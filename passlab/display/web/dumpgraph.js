@@ -1,6 +1,7 @@
 // The graph of one unit of a dump: lines as boxes, arrows from where a value is defined to each use, laid out here in layers.
 import { el, plural, svg } from "./dom.js";
 import { drawArrow, drawBox } from "./graphdraw.js";
+/** @import { DumpLine, LiveGraph } from "./protocol.js" */
 
 const MAX_BOXES = 300, BOX_CHARACTERS = 44, BOX_HEIGHT = 42, GAP = 14, LAYER_GAP = 34, ROW_WIDTH = 1100; // boxes; characters of a box; pixels
 const CHANGES = /** @type {Record<string, string>} */ ({ "+": "added", "!": "changed", "~": "changed", ">": "moved" });
@@ -8,11 +9,17 @@ const CHANGES = /** @type {Record<string, string>} */ ({ "+": "added", "!": "cha
 /** @typedef {{x: number, width: number, layer: number, above: number[], below: number[]}} Place */
 
 /**
+ * A graph of lines or of a compiler's nodes; `signs` are the changes of its boxes, where the lines do not say them.
+ * @typedef {{noun: string, count: [number, number], boxes: {at: number, name: string, text: string, input: boolean, names: string[]}[], arrows: [number, number][], signs: Map<number, string> | null}} DumpGraph
+ */
+
+/**
  * The boxes and arrows of a text: as `TextRecording.graph` has them.
- * @param {any[]} lines of the data @param {number[]} numbers of the lines of the text
+ * @param {DumpLine[]} lines of the data @param {number[]} numbers of the lines of the text
+ * @returns {DumpGraph}
  */
 export function graphOf(lines, numbers) {
-  const boxes = /** @type {{at: number, name: string, text: string, input: boolean, names: string[]}[]} */ ([]), defined = new Map();
+  const boxes = /** @type {DumpGraph["boxes"]} */ ([]), defined = new Map();
   const uses = /** @type {[number, number, string][]} */ ([]), arrows = /** @type {Map<string, [number, number]>} */ (new Map());
   numbers.forEach((number, at) => {
     const parsed = lines[number][3];
@@ -26,25 +33,29 @@ export function graphOf(lines, numbers) {
     const source = above >= 0 ? above : defined.has(name) ? defined.get(name) : target;
     if (source !== target) arrows.set(`${source} ${target}`, [source, target]);
   }
-  return { noun: "line", count: [boxes.length, arrows.size], boxes, arrows: [...arrows.values()], signs: /** @type {Map<number, string> | null} */ (null) };
+  return { noun: "line", count: [boxes.length, arrows.size], boxes, arrows: [...arrows.values()], signs: null };
 }
 
 /**
  * The graph that the host of a live recording has of the program after a step; null for a step without.
- * @param {any[] | undefined} graphs of the data: a graph, or the number of an earlier step that has the same @param {number} step
+ * @param {(LiveGraph | number | null)[]} graphs of the data: a graph, or the number of an earlier step that has the same @param {number} step
+ * @returns {DumpGraph | null}
  */
 export function liveGraphOf(graphs, step) {
-  const entry = graphs ? graphs[step] : null, isRepeat = typeof entry === "number", graph = isRepeat && graphs ? graphs[entry] : entry;
-  if (!graph) return null;
-  const boxes = graph.boxes.map((/** @type {[string, string, number, string, string]} */ [name, text, input, , key], /** @type {number} */ at) => ({ at, name, text, input: !!input, names: [key] }));
-  const changes = graph.boxes.flatMap((/** @type {any[]} */ box, /** @type {number} */ at) => (isRepeat || !box[3] ? [] : [[at, box[3]]]));
-  return { noun: "node", count: graph.count, boxes, arrows: graph.arrows, signs: /** @type {Map<number, string> | null} */ (new Map(changes)) };
+  const entry = graphs[step], isRepeat = typeof entry === "number", graph = isRepeat ? graphs[entry] : entry;
+  if (!graph || typeof graph === "number") return null;
+  const boxes = graph.boxes.map(([name, text, input, , key], at) => ({ at, name, text, input: !!input, names: [key] }));
+  const changes = graph.boxes.flatMap(([, , , change], at) => (isRepeat || !change ? [] : [/** @type {[number, string]} */ ([at, change])]));
+  return { noun: "node", count: graph.count, boxes, arrows: graph.arrows, signs: new Map(changes) };
 }
 
 /** Assign places to layers, order each layer by the mean position of its neighbours, and set each x. @param {Place[]} places */
 function arrange(places) {
   const layers = /** @type {number[][]} */ ([]);
-  places.forEach((place, at) => (layers[place.layer] ||= []).push(at));
+  places.forEach(({ layer }, at) => {
+    layers[layer] ||= [];
+    layers[layer].push(at);
+  });
   const positions = places.map(() => 0), mean = (/** @type {number[]} */ of, /** @type {number[]} */ by, /** @type {number} */ other) => (of.length ? of.reduce((sum, one) => sum + by[one], 0) / of.length : other);
   const number = (/** @type {number[]} */ layer) => layer.forEach((at, order) => { positions[at] = order; });
   layers.forEach(number);
@@ -70,7 +81,7 @@ function arrange(places) {
 
 /**
  * The picture of a graph.
- * @param {ReturnType<typeof graphOf>} graph @param {Map<number, string>} signs the change of each line
+ * @param {DumpGraph} graph @param {Map<number, string>} signs the change of each line
  * @param {(names: string[]) => void} onSelect
  */
 export function pictureOf(graph, signs, onSelect) {
@@ -109,7 +120,7 @@ export function pictureOf(graph, signs, onSelect) {
   for (const path of paths) picture.append(drawArrow(route(path.map((place) => places[place]), top), ""));
   shown.forEach((box, number) => {
     const [cx, cy] = middle.get(number) || [0, 0];
-    const group = drawBox([width[number], BOX_HEIGHT, box.input ? "input" : "op", CHANGES[mark(box.at)] || mark(box.at), "", labels[number], "", "", ""], cx, cy);
+    const group = drawBox([width[number], BOX_HEIGHT, box.input ? "input" : "op", CHANGES[mark(box.at)] || mark(box.at), -1, labels[number], "", [], -1], cx, cy);
     group.append(svg("title", {}, box.text.slice(0, 600)));
     group.addEventListener("click", () => onSelect(box.names));
     picture.append(group);

@@ -1,7 +1,7 @@
 // The keys of the view of a dump, as listed in its help.
 import { nextDifference } from "./dumpcompare.js";
-
-const STEP = 0; // index of the step of a version of a unit
+import { STEP } from "./dumpfields.js";
+/** @import { Bindings, WidgetModel } from "./model.js" */
 
 export const DUMP_KEYS = /** @type {[string, string][]} */ ([
   ["j k", "next and previous pass"], ["g G", "first and last"], ["/", "search the passes, by name or unit"], ["c", "only passes that changed something"],
@@ -10,13 +10,16 @@ export const DUMP_KEYS = /** @type {[string, string][]} */ ([
   ["● ○", "changed something, nothing"], ["◌", "the dump does not prove it"], ["?", "after a sign: assumed, not proved by the dump"], ["⊘ ✕", "removed what it ran on, failed"],
 ]);
 
-/** The action of each key. @param {any} view its parts @returns {Record<string, (event: KeyboardEvent) => unknown>} */
+/**
+ * The action of each key.
+ * @param {{model: WidgetModel<"dump">, root: HTMLElement, step: import("./dump.js").DumpStep, list: import("./dumplist.js").DumpList, search: HTMLElement, results: HTMLElement, showHelp: () => unknown}} view its parts
+ * @returns {Bindings} */
 export function dumpActions({ model, root, step, list, search, results, showHelp }) {
   const goAlongUnit = (/** @type {number} */ direction) => {
     const difference = step.tab === "compared" ? nextDifference(model.get("data"), list.at, direction) : -1;
     if (difference >= 0) list.choose(difference);
     if (step.unit < 0 || step.tab === "compared") return;
-    const steps = model.get("data").units[step.unit].versions.map((/** @type {any} */ v) => v[STEP] - 1).filter((/** @type {number} */ at) => (at - list.at) * direction > 0);
+    const steps = model.get("data").units[step.unit].versions.map((v) => v[STEP] - 1).filter((at) => (at - list.at) * direction > 0);
     if (steps.length) list.choose(direction > 0 ? steps[0] : steps[steps.length - 1]);
   };
   return {

@@ -1,14 +1,15 @@
 // One line of a dump as elements: its colours, the followed name, the words that differ.
 import { el } from "./dom.js";
+/** @import { DumpLine } from "./protocol.js" */
 
 const MAX_INDENT = 24; // characters
 const KINDS = ["keyword", "op", "temporary", "global", "constant", "type", "comment", "attribute"];
 
 /**
  * The text of a line as elements: colours, the followed name, words that differ.
- * @param {any[]} line @param {string} followedName @param {number[][]} words
+ * @param {DumpLine} line @param {string} followedName @param {[number, number][]} words @param {[number, number][]} hidden
  */
-export function codeOf(line, followedName, words, hidden = /** @type {number[][]} */ ([])) {
+export function codeOf(line, followedName, words, hidden = []) {
   const [text, marks] = line, element = el("span", "pl-text pl-dump-text");
   // A wrapped line goes on below its own text; deep code would leave no room there.
   element.style.setProperty("--pl-indent", `${Math.min(MAX_INDENT, text.length - text.trimStart().length)}ch`);

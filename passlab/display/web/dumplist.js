@@ -1,11 +1,12 @@
 // The list of passes of a dump: names, units and verdicts, with a search and filters.
 import { button, el, formatCount, listbox, searchField } from "./dom.js";
+import { ASSUMED, NAME, PARENT, PHASE, UNIT, VERDICT } from "./dumpfields.js";
+/** @import { DumpStepRow } from "./protocol.js" */
 
 const SIGNS = /** @type {Record<string, [string, string]>} */ ({
   changed: ["●", "pl-increase"], unchanged: ["○", ""], unknown: ["◌", "pl-attribute"], invalidated: ["⊘", "pl-decrease"],
   filtered: ["–", ""], ignored: ["–", ""], failed: ["✕", "pl-decrease"],
 });
-const [NAME, UNIT, VERDICT, ASSUMED, , PARENT, PHASE] = Array(7).keys();
 
 /** The list of passes. */
 export class DumpList {
@@ -13,7 +14,8 @@ export class DumpList {
   constructor(onSelect) {
     this.onSelect = onSelect;
     this.at = -1;
-    this.steps = /** @type {any[]} */ ([]);
+    this.steps = /** @type {DumpStepRow[]} */ ([]);
+    this.space = el("div", "pl-dump-space"); // as high as all rows
     this.hidden = new Set();
     this.shown = /** @type {number[]} */ ([]);
     this.search = searchField("a pass, or what it ran on", "search the passes by name or unit");
@@ -24,7 +26,7 @@ export class DumpList {
     this.list.addEventListener("scroll", () => this.paint());
   }
 
-  /** @param {any[]} steps */
+  /** @param {DumpStepRow[]} steps */
   show(steps) {
     this.steps = steps;
     if (steps.length > 12 && steps.some((step) => step[VERDICT] === "changed")) this.hidden = new Set(["unchanged", "filtered", "ignored"]);
@@ -47,7 +49,6 @@ export class DumpList {
       one.setAttribute("aria-pressed", String(!this.hidden.has(name)));
       return one;
     }));
-    this.space = el("div", "pl-dump-space");
     this.space.style.height = `${this.shown.length * 30}px`;
     this.list.replaceChildren(this.space);
     if (!this.shown.length) this.list.append(el("div", "pl-empty", "no pass matches"));
@@ -56,7 +57,6 @@ export class DumpList {
 
   /** Draw the visible rows: a dump may have thousands. */
   paint() {
-    if (!this.space) return;
     const first = Math.max(0, Math.floor(this.list.scrollTop / 30) - 5), visibleCount = (this.list.clientHeight || 600) / 30;
     const rows = this.shown.slice(first, first + visibleCount + 12).map((at, place) => {
       const step = this.steps[at], [sign, className] = SIGNS[step[VERDICT]] || ["?", ""];

@@ -1,21 +1,26 @@
 // The search of the text of all steps of a dump.
 import { button, el, plural } from "./dom.js";
+import { LINES, STEP } from "./dumpfields.js";
+/** @import { DumpData } from "./protocol.js" */
 
-const STEP = 0, LINES = 2; // indices of the step and the lines of a version of a unit
-
-/** The matches of a pattern in all steps. @param {any} data @param {string} pattern */
-export function occurrences(data, pattern) {
-  let test;
+/** A pattern as a regular expression, null for what is none. @param {string} pattern */
+function expression(pattern) {
   try {
-    test = new RegExp(pattern);
+    return new RegExp(pattern);
   } catch {
     return null;
   }
-  const hits = data.lines.map((/** @type {any[]} */ line) => test.test(line[0]));
+}
+
+/** The matches of a pattern in all steps. @param {DumpData} data @param {string} pattern */
+export function occurrences(data, pattern) {
+  const test = expression(pattern);
+  if (!test) return null;
+  const hits = data.lines.map(([text]) => test.test(text));
   const matches = /** @type {{unit: number, first: number, last: number, line: number}[]} */ ([]);
-  data.units.forEach((/** @type {any} */ unit, /** @type {number} */ number) => {
-    unit.versions.forEach((/** @type {any} */ version, /** @type {number} */ at) => {
-      const line = (version[LINES] || []).find((/** @type {number} */ one) => hits[one]);
+  data.units.forEach((unit, number) => {
+    unit.versions.forEach((version, at) => {
+      const line = (version[LINES] || []).find((one) => hits[one]);
       if (line === undefined) return;
       const end = at + 1 < unit.versions.length ? unit.versions[at + 1][STEP] - 1 : data.steps.length, last = matches[matches.length - 1];
       if (last && last.unit === number && last.last + 1 >= version[STEP]) last.last = end;
@@ -26,7 +31,7 @@ export function occurrences(data, pattern) {
 }
 
 /**
- * List the places of a text, each as a button that goes there. @param {HTMLElement} results @param {any} data @param {string} text
+ * List the places of a text, each as a button that goes there. @param {HTMLElement} results @param {DumpData} data @param {string} text
  * @param {(unit: number, at: number) => void} go
  */
 export function showHits(results, data, text, go) {

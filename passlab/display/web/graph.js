@@ -1,7 +1,9 @@
 // The widget of a dataflow graph.
 import { bindKeys, button, createHelp, el, formatCount, searchField } from "./dom.js";
 import { GraphPane } from "./graphpane.js";
+import { ask, hasKernel } from "./requests.js";
 import { mountPane, Selection } from "./selection.js";
+/** @import { Context } from "./model.js" */
 
 const MIN_HEIGHT = 160, MAX_HEIGHT = 475, SHEET_HEIGHT = 620, MARGINS = 56; // pixels: a picture of one piece, a sheet, and the margin around it
 
@@ -14,7 +16,7 @@ const KEYS = /** @type {[string, string][]} */ ([
 /** @param {number} count */
 const boxes = (count) => `${formatCount(count)} box${count === 1 ? "" : "es"}`;
 
-/** @param {{model: any, el: HTMLElement}} context */
+/** @param {Context<"graph">} context */
 function render({ model, el: host }) {
   const root = el("div", "passlab pl-graph-view");
   root.tabIndex = 0;
@@ -22,7 +24,7 @@ function render({ model, el: host }) {
   hitCount.setAttribute("role", "status");
   const selection = new Selection(), pane = new GraphPane(undefined, selection);
   const keyHelp = createHelp(root, KEYS);
-  const fold = button("fused functions", () => model.send({ fold: !model.get("data").folded }));
+  const fold = button("fused functions", () => ask(model, { fold: !model.get("data").folded }));
   fold.title = "each fused function as one box, or all its operators (needs the running kernel)";
   root.prepend(el("div", "pl-bar", title, el("span", "pl-grow"), fold, hitCount, find, button("?", () => keyHelp())), pane.element);
   const count = () => { hitCount.textContent = find.value.trim() ? boxes(pane.count(find.value)) : ""; };
@@ -32,10 +34,10 @@ function render({ model, el: host }) {
   const update = () => {
     const data = model.get("data");
     title.textContent = data.title;
-    fold.hidden = !data.fused || typeof model.send !== "function";
+    fold.hidden = !data.fused || !hasKernel(model);
     fold.textContent = data.folded ? "open fused functions" : "fold fused functions";
-    const height = data.items && data.items.length === 1 && Array.isArray(data.items[0]) ? data.layouts[0].size[1] : SHEET_HEIGHT;
-    if (data.items) root.style.setProperty("--pl-graph-height", `${Math.max(MIN_HEIGHT, Math.min(data.items.length > 1 ? SHEET_HEIGHT : MAX_HEIGHT, height + MARGINS))}px`);
+    const height = data.items.length === 1 && Array.isArray(data.items[0]) ? data.layouts[0].size[1] : SHEET_HEIGHT;
+    root.style.setProperty("--pl-graph-height", `${Math.max(MIN_HEIGHT, Math.min(data.items.length > 1 ? SHEET_HEIGHT : MAX_HEIGHT, height + MARGINS))}px`);
     pane.fitted = false;
     pane.show(data);
   };

@@ -8,7 +8,7 @@ export class Colours {
   constructor(onChange) {
     this.name = "family";
     this.values = /** @type {Record<string, (number | null)[]>} */ ({});
-    this.element = /** @type {HTMLSelectElement} */ (el("select", "pl-colours"));
+    this.element = el("select", "pl-colours");
     this.element.title = "what the colours of the boxes mean";
     this.element.setAttribute("aria-label", "what the colours of the boxes mean");
     this.element.addEventListener("change", () => {
@@ -31,7 +31,7 @@ export class Colours {
     const values = FIXED.includes(this.name) ? undefined : this.values[this.name];
     const max = values ? Math.max(...values.map((value) => value ?? 0), 1e-30) : 0;
     for (const [number, box] of boxes) {
-      const value = values ? values[number] : null, rect = /** @type {SVGElement} */ (box.firstElementChild);
+      const value = values?.[number] ?? null, rect = /** @type {SVGElement} */ (box.firstElementChild);
       const ink = value === null ? 0 : Math.round(STRONGEST * Math.sqrt(Math.max(0, value) / max));
       rect.style.fill = value === null ? "" : `color-mix(in srgb, var(--pl-rust) ${ink}%, var(--pl-bg))`;
     }

@@ -1,5 +1,6 @@
 // Draws the pieces of a graph: boxes, arrows, groups, frames and stacks. Everything is drawn from numbers; names go in as text.
 import { svg } from "./dom.js";
+/** @import { BoxRow, GroupRow, Sides } from "./protocol.js" */
 
 const KINDS = new Set(["op", "call", "input", "constant", "tuple", "function", "fused", "branch", "ref", "output", "definition"]);
 const CHANGE_MARKS = /** @type {Record<string, string>} */ ({ added: "+", changed: "±", moved: "~" });
@@ -10,16 +11,16 @@ const MIN_SIZE = 6.2, MAX_SIZE = 10.5, MIN_LENGTH = 4; // pixels of a letter on 
 /** The class of a kind of box. @param {string} kind @param {string} other */
 export const kindClass = (kind, other) => (KINDS.has(kind) ? kind : other);
 
-/** A box without its text. @param {any} box of the data @param {number} x of its middle @param {number} y */
+/** A box without its text. @param {BoxRow} box of the data @param {number} x of its middle @param {number} y */
 export function drawFrameOfBox([width, height, kind, change, , , , , family], x, y) {
   const kindName = kindClass(kind, "op"), round = kindName === "input" || kindName === "constant" || kindName === "output" ? Math.min(height / 2, 13) : 6;
   return svg("g", { class: `pl-box pl-is-${kindName} pl-family-${family}${CHANGE_MARKS[change] ? ` pl-${change}` : ""}` }, svg("rect", { x: x - width / 2, y: y - height / 2, width, height, rx: round }));
 }
 
-/** @param {any} box of the data @param {number} x of its middle @param {number} y */
+/** @param {BoxRow} box of the data @param {number} x of its middle @param {number} y */
 export function drawBox(box, x, y) {
   const [width, height, , change, , lines] = box, group = drawFrameOfBox(box, x, y), mark = CHANGE_MARKS[change], top = y - height / 2;
-  group.append(...lines.map((/** @type {string} */ line, /** @type {number} */ row) => svg("text", { x, y: top + 17 + LINE * row, class: row ? "pl-detail" : "pl-name" }, line)));
+  group.append(...lines.map((line, row) => svg("text", { x, y: top + 17 + LINE * row, class: row ? "pl-detail" : "pl-name" }, line)));
   group.append(svg("text", { x, y, class: "pl-short", "data-name": lines[0].replace(/^[\w.]*\./, "") }));
   if (mark) group.append(svg("circle", { cx: x - width / 2, cy: top + 1, r: 6 }), svg("text", { x: x - width / 2, y: top + 5, class: "pl-change-mark" }, mark));
   return group;
@@ -104,7 +105,7 @@ export function drawFrame({ x, y, width, height, title, folded, count }) {
   return svg("g", { class: `pl-frame-of${folded ? " pl-stack" : ""}` }, ...parts, name, large, far, svg("title", {}, `${title}: a click ${folded ? "unfolds" : "folds"} it`));
 }
 
-/** @param {[number, number, string, string]} group @param {number[]} sides */
+/** @param {GroupRow} group @param {Sides} sides */
 export function drawGroup([number, , kind, name], [x0, y0, x1, y1]) {
   const room = Math.max(4, Math.floor((x1 - x0 - 14) / 6.2)), shortName = name.length > room ? `${name.slice(0, room - 1)}…` : name;
   return svg("g", { class: `pl-group pl-is-${kindClass(kind, "function")}` }, svg("rect", { x: x0, y: y0, width: x1 - x0, height: y1 - y0, rx: 8 }),
@@ -113,7 +114,7 @@ export function drawGroup([number, , kind, name], [x0, y0, x1, y1]) {
 
 /**
  * A group as one box, with the names of its contents.
- * @param {[number, number, string, string]} group @param {number[]} sides @param {string[]} names
+ * @param {GroupRow} group @param {Sides} sides @param {string[]} names
  */
 export function drawCover([number, , kind, name], [x0, y0, x1, y1], names) {
   const room = Math.max(8, Math.floor((x1 - x0 - 16) / 6.7)), text = names.join(" · "), x = (x0 + x1) / 2, middle = (y0 + y1) / 2;

@@ -1,8 +1,10 @@
 // The keys of a graph, and the neighbourhood of a box: the boxes within a few arrows; all others are dimmed.
+import { Camera } from "./camera.js";
+/** @import { Bindings } from "./model.js" */
 const MAX_RADIUS = 4; // arrows
 
 export class Radius {
-  /** @param {any} pane */
+  /** @param {import("./graphpane.js").GraphPane} pane */
   constructor(pane) {
     this.pane = pane;
     this.arrows = 0; // the radius in arrows, 0 for everything
@@ -14,8 +16,8 @@ export class Radius {
     if (pane.selectedBox() < 0) pane.goto(0);
     this.arrows = (this.arrows + 1) % (MAX_RADIUS + 1);
     this.update();
-    if (!this.arrows) return pane.fit();
-    this.fit();
+    if (this.arrows) this.fit();
+    else pane.fit();
   }
 
   /** The boxes within the radius of the selected one. @returns {Set<number>} */
@@ -31,24 +33,24 @@ export class Radius {
 
   /** Dim the boxes outside. */
   update() {
-    const { pane } = this, neighbourhood = this.arrows ? this.neighbourhood() : null, some = neighbourhood !== null && neighbourhood.size > 0;
-    for (const [number, box] of pane.boxes || []) box.classList.toggle("pl-outside-radius", some && !neighbourhood.has(number));
-    for (const [arrow, source, target] of pane.arrows || []) arrow.classList.toggle("pl-outside-radius", some && !(neighbourhood.has(source) && neighbourhood.has(target)));
+    const { pane } = this, neighbourhood = this.arrows ? this.neighbourhood() : new Set(), some = neighbourhood.size > 0;
+    for (const [number, box] of pane.boxes) box.classList.toggle("pl-outside-radius", some && !neighbourhood.has(number));
+    for (const [arrow, source, target] of pane.arrows) arrow.classList.toggle("pl-outside-radius", some && !(neighbourhood.has(source) && neighbourhood.has(target)));
     pane.element.classList.toggle("pl-in-radius", some);
     pane.element.dataset.radius = String(some ? this.arrows : 0);
   }
 
   /** Zoom to the neighbourhood. */
   fit() {
-    const { pane } = this, places = [...this.neighbourhood()].flatMap((box) => (pane.places.has(box) ? [pane.places.get(box)] : []));
+    const { pane } = this, places = [...this.neighbourhood()].map((box) => pane.places.get(box)).filter((place) => place !== undefined);
     if (!places.length) return;
     const xs = places.map(([x]) => x), ys = places.map(([, y]) => y), [left, right, top, bottom] = [Math.min(...xs) - 90, Math.max(...xs) + 90, Math.min(...ys) - 50, Math.max(...ys) + 50];
     const { clientWidth: w, clientHeight: h } = pane.canvas, scale = Math.min(1.2, w / (right - left), h / (bottom - top));
-    pane.place(w / 2 - (scale * (left + right)) / 2, h / 2 - (scale * (top + bottom)) / 2, scale);
+    pane.place(Camera.showing([(left + right) / 2, (top + bottom) / 2], [w / 2, h / 2], scale));
   }
 }
 
-/** The actions of the keys in a graph. @param {any} pane @returns {Record<string, (event: KeyboardEvent) => unknown>} */
+/** The actions of the keys in a graph. @param {import("./graphpane.js").GraphPane} pane @returns {Bindings} */
 export const graphKeys = (pane) => ({
   "+": () => pane.zoom(1.25), "=": () => pane.zoom(1.25), "-": () => pane.zoom(0.8), 0: () => pane.fit(), f: () => pane.toggleAll(), r: () => pane.radius.grow(),
   c: () => pane.centre(Math.max(0, pane.selectedBox()), true),

@@ -1,6 +1,8 @@
 // The graph before a pass beside the one after it: they scroll together, and corresponding boxes are at the same height.
+import { Camera } from "./camera.js";
 import { el } from "./dom.js";
 import { GraphPane } from "./graphpane.js";
+/** @import { GraphData } from "./protocol.js" */
 
 export class GraphPair {
   /** @param {GraphPane} after the pane that is always there @param {import("./selection.js").Selection} selection */
@@ -18,18 +20,17 @@ export class GraphPair {
   /** Move one pane when the other is moved. @param {GraphPane} one @param {GraphPane} other */
   join(one, other) {
     const { place } = one;
-    one.place = (x, y, scale) => {
-      const [dx, dy, by] = [x - one.x, y - one.y, scale / one.scale];
-      place.call(one, x, y, scale);
+    one.place = (camera) => {
+      const before = one.camera;
+      place.call(one, camera);
       if (!this.isShown || this.busy || !other.sheet || one.sheet === null || !one.fitted || !other.fitted) return;
       this.busy = true;
-      if (by === 1) other.place(other.x + dx, other.y + dy, other.scale);
-      else other.place(x + (other.x - (x - dx)) * by, y + (other.y - (y - dy)) * by, other.scale * by);
+      other.place(other.camera.following(before, camera));
       this.busy = false;
     };
   }
 
-  /** Show both graphs, or the one after alone. @param {any} before its data, null for none */
+  /** Show both graphs, or the one after alone. @param {GraphData | null} before its data, null for none */
   show(before) {
     this.isShown = before !== null;
     this.element.classList.toggle("pl-paired", this.isShown);
@@ -40,7 +41,7 @@ export class GraphPair {
   align() {
     const { before, after } = this, offset = after.selectedOffset(), box = before.selectedBox(), at = box < 0 ? undefined : before.places.get(box);
     this.busy = true;
-    if (offset && at) before.place(offset[0] - at[0] * after.scale, offset[1] - at[1] * after.scale, after.scale);
+    if (offset && at) before.place(Camera.showing(at, offset, after.camera.scale));
     this.busy = false;
   }
 

@@ -1,4 +1,5 @@
 // A dataflow graph with navigation: pan, zoom, fold, search, colours, a minimap, and one selection with all other views.
+import { Camera } from "./camera.js";
 import { button, el, ICONS, svg } from "./dom.js";
 import { Colours } from "./graphcolours.js";
 import { drawFrame, drawConnector, fitName } from "./graphdraw.js";
@@ -7,6 +8,8 @@ import { Minimap } from "./graphmap.js";
 import { saveDrawing } from "./graphsave.js";
 import { pack, repeatOf, repeats } from "./graphsheet.js";
 import { Slices } from "./graphslices.js";
+/** @import { Bindings } from "./model.js" */
+/** @import { GraphData } from "./protocol.js" */
 
 const MARGIN = 16, LEGIBLE = 0.42, READABLE = 0.6; // pixels; the scales below which names of boxes, and their details, are too small
 const NEAR = 0.75, FAR = 0.22; // the scale from which details are shown, and below which only blocks have names
@@ -19,24 +22,26 @@ export class GraphPane {
   constructor(onSelect, selection) {
     this.onSelect = onSelect || (() => {});
     this.selection = selection;
-    this.data = /** @type {any} */ (null);
+    this.data = /** @type {GraphData} */ (/** @type {unknown} */ (null)); // from `show` on
+    this.inputs = /** @type {number[][]} */ ([]); // by box: the boxes with arrows to it
+    this.outputs = /** @type {number[][]} */ ([]);
+    this.boxes = /** @type {Map<number, SVGElement>} */ (new Map()); // those that are drawn
+    this.arrows = /** @type {[SVGElement, number, number][]} */ ([]);
+    this.frames = /** @type {SVGElement[]} */ ([]);
+    this.sheet = /** @type {import("./graphsheet.js").Sheet | null} */ (null);
+    this.parents = /** @type {Map<number, number>} */ (new Map()); // of groups
+    this.fittedSize = /** @type {[number, number] | null} */ (null); // of the canvas at the last layout
+    this.shift = false; // whether a tool was clicked with Shift
     this.unfolded = /** @type {Set<string>} */ (new Set()); // repeats that are unfolded
     this.closedGroups = /** @type {Set<number>} */ (new Set()); // groups that are one box
     this.places = /** @type {Map<number, [number, number]>} */ (new Map()); // of boxes that are drawn
     this.selected = -1;
     this.path = /** @type {number[]} */ ([]); // the boxes visited along arrows
-    [this.x, this.y, this.scale] = [0, 0, 1];
+    this.camera = new Camera();
     this.fitted = false;
     this.radius = new Radius(this);
     this.slices = new Slices(this);
-    this.build();
-    this.listen();
-  }
-
-  build() {
     this.scene = svg("g");
-    this.sheet = /** @type {import("./graphsheet.js").Sheet | null} */ (null);
-    this.parents = /** @type {Map<number, number>} */ (new Map()); // of groups
     this.canvas = svg("svg", { class: "pl-canvas", tabindex: 0, role: "img" }, this.scene);
     this.details = el("div", "pl-details");
     this.details.hidden = true;
@@ -45,7 +50,10 @@ export class GraphPane {
     this.tools = el("div", "pl-tools", this.colours.element, button("unfold every repeat (f)", () => this.toggleAll(), ICONS.fold), button("larger (+)", () => this.zoom(1.25), ICONS.plus),
       button("smaller (-)", () => this.zoom(0.8), ICONS.minus), button("everything (0)", () => this.fit(), ICONS.fit), button("save as SVG, with Shift as PNG", () => this.save(), ICONS.save));
     this.tools.addEventListener("click", (event) => { this.shift = event.shiftKey; }, true);
-    this.element = el("div", "pl-pane pl-graph", /** @type {any} */ (this.canvas), /** @type {any} */ (this.map.element), this.tools, this.details);
+    this.element = el("div", "pl-pane pl-graph", this.canvas, this.map.element, this.tools, this.details);
+    this.resizeObserver = new ResizeObserver(() => this.onResize());
+    this.resizeObserver.observe(this.canvas);
+    this.listen();
   }
 
   listen() {
@@ -53,16 +61,16 @@ export class GraphPane {
     let from = /** @type {{x: number, y: number} | null} */ (null), moved = false;
     canvas.addEventListener("pointerdown", (event) => {
       if (event.button) return;
-      from = { x: event.clientX - this.x, y: event.clientY - this.y };
+      from = { x: event.clientX - this.camera.x, y: event.clientY - this.camera.y };
       moved = false;
     });
     canvas.addEventListener("pointermove", (event) => {
       if (!from || !(event.buttons & 1)) return;
       const x = event.clientX - from.x, y = event.clientY - from.y;
-      if (!moved && Math.hypot(x - this.x, y - this.y) < 4) return;
+      if (!moved && Math.hypot(x - this.camera.x, y - this.camera.y) < 4) return;
       if (!moved) canvas.setPointerCapture(event.pointerId);
       moved = true;
-      this.place(x, y, this.scale);
+      this.place(new Camera(x, y, this.camera.scale));
     });
     canvas.addEventListener("pointerup", () => { from = null; });
     canvas.addEventListener("click", (event) => {
@@ -80,8 +88,6 @@ export class GraphPane {
       const frame = canvas.getBoundingClientRect();
       this.zoom(Math.exp(-event.deltaY / 300), event.clientX - frame.left, event.clientY - frame.top);
     }, { passive: false });
-    this.resizeObserver = new ResizeObserver(() => this.onResize());
-    this.resizeObserver.observe(canvas);
   }
 
   /** The canvas has another size, or is shown for the first time. */
@@ -94,7 +100,7 @@ export class GraphPane {
     this.showInitial();
   }
 
-  /** Show a graph. @param {any} data */
+  /** Show a graph. @param {GraphData} data */
   show(data) {
     if (this.data === data) return;
     const offset = this.selectedOffset();
@@ -105,14 +111,14 @@ export class GraphPane {
     this.details.hidden = true;
     this.sheet = null;
     this.canvas.setAttribute("aria-label", `dataflow graph: ${data.title}`);
-    this.inputs = data.boxes.map(() => /** @type {number[]} */ ([]));
-    this.outputs = data.boxes.map(() => /** @type {number[]} */ ([]));
+    this.inputs = data.boxes.map(() => []);
+    this.outputs = data.boxes.map(() => []);
     for (const [source, target] of data.arrows) {
       this.inputs[target].push(source);
       this.outputs[source].push(target);
     }
-    this.parents = new Map(data.groups.map((/** @type {any} */ group) => [group[0], group[1]]));
-    this.colours.show(data.values || {});
+    this.parents = new Map(data.groups.map(([number, parent]) => [number, parent]));
+    this.colours.show(data.values);
     if (!this.canvas.clientWidth) return; // `onResize` draws as soon as there is room
     this.arrange();
     if (!this.keepOffset(offset) && !this.fitted) this.showInitial();
@@ -121,42 +127,43 @@ export class GraphPane {
   /** The position of a selected box on the screen, null for none. @returns {[number, number] | null} */
   selectedOffset() {
     const box = this.selectedBox(), at = box < 0 ? undefined : this.places.get(box);
-    return at ? [at[0] * this.scale + this.x, at[1] * this.scale + this.y] : null;
+    return at ? this.camera.toScreen(at) : null;
   }
 
   /** The first box of the selection that is drawn, -1 for none. */
   selectedBox() {
     const { selection, data } = this;
     if (!data || !selection || selection.empty) return this.selected;
-    return data.boxes.findIndex((/** @type {any} */ box, /** @type {number} */ number) => this.places.has(number) && selection.has(box[7][0] ?? -1));
+    return data.boxes.findIndex((box, number) => this.places.has(number) && selection.has(box[7][0] ?? -1));
   }
 
   /** Move the graph so that the selected box keeps its position on the screen. @param {[number, number] | null} offset */
   keepOffset(offset) {
     const box = this.selectedBox(), at = box < 0 ? undefined : this.places.get(box);
     if (!offset || !at) return false;
-    this.place(offset[0] - at[0] * this.scale, offset[1] - at[1] * this.scale, this.scale);
+    this.place(Camera.showing(at, offset, this.camera.scale));
     return true;
   }
 
   /** Lay out all boxes for the size of the canvas, and draw them. */
   arrange() {
-    this.fittedSize = [this.canvas.clientWidth, this.canvas.clientHeight];
-    this.sheet = pack(this.data, this.unfolded, this.fittedSize[0] - 2 * MARGIN, this.fittedSize[1] - 2 * MARGIN);
+    const { clientWidth, clientHeight } = this.canvas;
+    this.fittedSize = /** @type {[number, number]} */ ([clientWidth, clientHeight]);
+    this.sheet = pack(this.data, this.unfolded, clientWidth - 2 * MARGIN, clientHeight - 2 * MARGIN);
     const { pieces, frames, joints } = this.sheet;
-    this.boxes = /** @type {Map<number, SVGElement>} */ (new Map());
+    this.boxes = new Map();
     this.places = new Map();
-    this.arrows = /** @type {[SVGElement, number, number][]} */ ([]);
+    this.arrows = [];
     this.frames = frames.map((frame) => {
       const element = drawFrame(frame);
       element.setAttribute("data-path", frame.path);
       return element;
     });
-    for (const { layout, boxes, x, y } of pieces) boxes.forEach((number, at) => this.places.set(number, [x + layout.at[2 * at], y + layout.at[2 * at + 1]]));
+    for (const { layout, boxes, x, y } of pieces) boxes.forEach((number, at) => { this.places.set(number, [x + layout.at[2 * at], y + layout.at[2 * at + 1]]); });
     this.scene.replaceChildren(...this.frames, ...joints.map(drawConnector), ...this.slices.setPieces(pieces));
     this.map.show(this.sheet);
     this.slices.showInitial();
-    this.place(this.x, this.y, this.scale);
+    this.place(this.camera);
   }
 
   /** Update the selection, groups, colours and names of newly drawn pieces. */
@@ -164,7 +171,7 @@ export class GraphPane {
     this.updateSelection();
     this.updateGroups();
     this.paint();
-    this.nameBoxes(this.scale);
+    this.nameBoxes(this.camera.scale);
   }
 
   /** Whether a group is another one, or inside it. @param {number} group @param {number} outer */
@@ -176,8 +183,8 @@ export class GraphPane {
   /** Hide the contents of closed groups. */
   updateGroups() {
     const hidden = (/** @type {number} */ box) => box >= 0 && [...this.closedGroups].some((outer) => this.within(this.data.boxes[box][4], outer));
-    for (const [number, box] of this.boxes || []) box.classList.toggle("pl-hidden", hidden(number));
-    for (const [arrow, source, target] of this.arrows || []) arrow.classList.toggle("pl-hidden", hidden(source) && hidden(target));
+    for (const [number, box] of this.boxes) box.classList.toggle("pl-hidden", hidden(number));
+    for (const [arrow, source, target] of this.arrows) arrow.classList.toggle("pl-hidden", hidden(source) && hidden(target));
     for (const cover of this.scene.querySelectorAll(".pl-folded")) cover.classList.toggle("pl-hidden", !this.closedGroups.has(Number(cover.getAttribute("data-group"))));
   }
 
@@ -198,22 +205,22 @@ export class GraphPane {
       this.selected = -1;
       this.details.hidden = true;
     }
-    const isSelected = (/** @type {number} */ number) => number === this.selected || (!!selection && this.data.boxes[number][7].some((/** @type {number} */ node) => selection.has(node)));
+    const isSelected = (/** @type {number} */ number) => number === this.selected || (!!selection && this.data.boxes[number][7].some((node) => selection.has(node)));
     const selectedBoxes = new Set();
     for (const [number, box] of this.boxes) {
       const isInSelection = isSelected(number);
       box.classList.toggle("pl-selected-box", isInSelection);
       if (isInSelection) selectedBoxes.add(number);
     }
-    for (const [arrow, source, target] of this.arrows || []) {
+    for (const [arrow, source, target] of this.arrows) {
       arrow.classList.toggle("pl-in", selectedBoxes.has(target));
       arrow.classList.toggle("pl-out", selectedBoxes.has(source));
     }
     this.radius.update();
     const bodies = new Set((this.sheet?.frames || []).filter((frame) => frame.boxes.some((box) => selectedBoxes.has(box))).map((frame) => frame.path));
-    this.frames?.forEach((frame) => frame.classList.toggle("pl-identical", bodies.has(frame.getAttribute("data-path") || "")));
+    this.frames.forEach((frame) => frame.classList.toggle("pl-identical", bodies.has(frame.getAttribute("data-path") || "")));
     for (const frame of this.sheet?.frames || []) if (frame.folded && frame.boxes.some((box) => isSelected(box))) bodies.add(frame.path);
-    this.frames?.forEach((frame) => frame.classList.toggle("pl-has-selected", bodies.has(frame.getAttribute("data-path") || "") && frame.classList.contains("pl-stack")));
+    this.frames.forEach((frame) => frame.classList.toggle("pl-has-selected", bodies.has(frame.getAttribute("data-path") || "") && frame.classList.contains("pl-stack")));
   }
 
   /** Select a box, -1 for none. @param {number} number */
@@ -224,7 +231,7 @@ export class GraphPane {
     this.details.hidden = number < 0;
     if (number >= 0) {
       const [name, ...rest] = this.data.boxes[number][6].split("\n");
-      this.details.replaceChildren(el("div", "pl-card-name", name), ...rest.map((/** @type {string} */ line) => el("div", "", line)));
+      this.details.replaceChildren(el("div", "pl-card-name", name), ...rest.map((line) => el("div", "", line)));
     }
     this.onSelect(number);
   }
@@ -232,7 +239,7 @@ export class GraphPane {
   /** Select the next box along the arrows; backwards, the one visited before. @param {"inputs" | "outputs"} side */
   selectNeighbour(side) {
     if (this.selected < 0) return this.goto(Math.max(0, this.selectedBox()));
-    const next = /** @type {any} */ (this)[side][this.selected], onPath = this.path.find((box) => next.includes(box));
+    const next = this[side][this.selected], onPath = this.path.find((box) => next.includes(box));
     if (!next.length) return false;
     this.path = [this.selected, ...this.path].slice(0, 200);
     this.goto(onPath ?? next[0]);
@@ -266,9 +273,8 @@ export class GraphPane {
   centre(number, always) {
     const at = this.places.get(number);
     if (!at) return;
-    const scale = Math.max(this.scale, NEAR), [x, y] = at, { clientWidth: w, clientHeight: h } = this.canvas;
-    const sx = x * scale + this.x, sy = y * scale + this.y;
-    if (always || scale !== this.scale || sx < 60 || sx > w - 60 || sy < 40 || sy > h - 40) this.place(w / 2 - x * scale, h / 2 - y * scale, scale);
+    const { camera } = this, { clientWidth: w, clientHeight: h } = this.canvas, isFar = camera.scale < NEAR, [x, y] = camera.toScreen(at);
+    if (always || isFar || x < 60 || x > w - 60 || y < 40 || y > h - 40) this.place(Camera.showing(at, [w / 2, h / 2], isFar ? NEAR : camera.scale));
   }
 
   // ---- folding
@@ -276,11 +282,11 @@ export class GraphPane {
   toggle(path) {
     const frame = this.sheet?.frames.find((one) => one.path === path);
     if (!frame) return false;
-    const y = frame.y * this.scale + this.y, x = frame.x * this.scale + this.x;
+    const corner = this.camera.toScreen([frame.x, frame.y]);
     if (!this.unfolded.delete(path)) this.unfolded.add(path);
     this.arrange();
     const after = this.sheet?.frames.find((one) => one.path === path);
-    if (after) this.place(x - after.x * this.scale, y - after.y * this.scale, this.scale);
+    if (after) this.place(Camera.showing([after.x, after.y], corner, this.camera.scale));
     return true;
   }
 
@@ -288,7 +294,7 @@ export class GraphPane {
   toggleAll() {
     const all = repeats(this.data.items);
     if (!all.length) {
-      this.closedGroups = this.closedGroups.size ? new Set() : new Set(this.data.groups.map((/** @type {any} */ group) => group[0]));
+      this.closedGroups = this.closedGroups.size ? new Set() : new Set(this.data.groups.map(([number]) => number));
       return this.updateGroups();
     }
     this.unfolded = this.unfolded.size ? new Set() : new Set(all);
@@ -310,12 +316,12 @@ export class GraphPane {
   /** How many boxes have some text in them. @param {string} text */
   count(text) {
     const word = text.trim().toLowerCase();
-    return word ? this.data.boxes.filter((/** @type {any} */ box) => box[6].toLowerCase().includes(word)).length : 0;
+    return word ? this.data.boxes.filter((box) => box[6].toLowerCase().includes(word)).length : 0;
   }
 
   paint() {
     this.element.classList.toggle("pl-by-kind", this.colours.name === "kind");
-    this.colours.paint(this.boxes || new Map());
+    this.colours.paint(this.boxes);
   }
 
   // ---- the window
@@ -323,42 +329,41 @@ export class GraphPane {
   fit() {
     const { clientWidth: width, clientHeight: height } = this.canvas, { offsetLeft: left, offsetTop: top } = this.tools;
     if (!width || !this.sheet) return;
-    const { width: w, height: h } = this.sheet;
-    const within = (/** @type {number} */ room) => {
-      const largest = Math.min((width - 2 * MARGIN) / w, (room - 2 * MARGIN) / h, 1.2);
-      return [(width - w * largest) / 2, Math.max(MARGIN, (room - h * largest) / 2), largest];
+    let camera = Camera.fitting(this.sheet, { width, height }, MARGIN);
+    const isCovered = (/** @type {number} */ x, /** @type {number} */ y) => {
+      const [right, bottom] = camera.toScreen([x, y]);
+      return right > left && bottom > top;
     };
-    let [x, y, scale] = within(height);
-    const covered = (/** @type {[number, [number, number]]} */ [number, [across, down]]) => {
+    const isBoxCovered = (/** @type {[number, [number, number]]} */ [number, [x, y]]) => {
       const [boxWidth, boxHeight] = this.data.boxes[number];
-      return x + (across + boxWidth / 2) * scale > left && y + (down + boxHeight / 2) * scale > top;
+      return isCovered(x + boxWidth / 2, y + boxHeight / 2);
     };
-    const framed = this.sheet.frames.some((frame) => x + (frame.x + frame.width) * scale > left && y + (frame.y + frame.height) * scale > top);
-    if (top > height / 2 && (framed || [...this.places].some(covered))) [x, y, scale] = within(top);
+    const isFrameCovered = this.sheet.frames.some((frame) => isCovered(frame.x + frame.width, frame.y + frame.height));
+    if (top > height / 2 && (isFrameCovered || [...this.places].some(isBoxCovered))) camera = Camera.fitting(this.sheet, { width, height: top }, MARGIN);
     this.fitted = true;
-    this.place(x, y, scale);
+    this.place(camera);
   }
 
   /** Show all boxes if their names stay readable, else the top left corner. */
   showInitial() {
     this.fit();
     if (this.radius.arrows) return this.radius.fit();
-    if (!this.fitted || this.scale >= LEGIBLE || !this.sheet) return;
+    if (!this.fitted || this.camera.scale >= LEGIBLE || !this.sheet) return;
     if (this.data.boxes.length > 60) return; // blocks with names are more useful than a corner
-    const [x, y] = [...this.places.values()].reduce((a, b) => (b[1] < a[1] ? b : a));
-    this.place(this.canvas.clientWidth / 2 - x * READABLE, 48 - y * READABLE, READABLE);
+    const highest = [...this.places.values()].reduce((a, b) => (b[1] < a[1] ? b : a));
+    this.place(Camera.showing(highest, [this.canvas.clientWidth / 2, 48], READABLE));
   }
 
   /** @param {number} by @param {number} [x] @param {number} [y] what stays where it is */
   zoom(by, x = this.canvas.clientWidth / 2, y = this.canvas.clientHeight / 2) {
-    const scale = Math.max(0.02, Math.min(4, this.scale * by)), real = scale / this.scale;
-    this.place(x - (x - this.x) * real, y - (y - this.y) * real, scale);
+    this.place(this.camera.zoomed(by, [x, y]));
   }
 
-  /** @param {number} x @param {number} y @param {number} scale */
-  place(x, y, scale) {
-    if (scale !== this.scale) this.nameBoxes(scale);
-    [this.x, this.y, this.scale] = [x, y, scale];
+  /** @param {Camera} camera */
+  place(camera) {
+    const { x, y, scale } = camera;
+    if (scale !== this.camera.scale) this.nameBoxes(scale);
+    this.camera = camera;
     this.slices.drawVisible();
     this.scene.setAttribute("transform", `translate(${x} ${y}) scale(${scale})`);
     this.canvas.classList.toggle("pl-far", scale < FAR);
@@ -370,26 +375,26 @@ export class GraphPane {
 
   /** Whether the names of boxes can be read. */
   isNear() {
-    return this.scale >= FAR;
+    return this.camera.scale >= FAR;
   }
 
   /** Show only the names that are readable at a scale. @param {number} scale */
   nameBoxes(scale) {
     if (scale >= NEAR || scale < FAR) return;
-    for (const [number, box] of this.boxes || []) {
+    for (const [number, box] of this.boxes) {
       const name = /** @type {SVGElement | null} */ (box.querySelector(".pl-short"));
       if (name) fitName(name, this.data.boxes[number][0], scale);
     }
   }
 
   drawView() {
-    const { clientWidth, clientHeight } = this.canvas;
-    if (this.sheet) this.map.move(-this.x / this.scale, -this.y / this.scale, clientWidth / this.scale, clientHeight / this.scale);
+    const { clientWidth, clientHeight } = this.canvas, { x, y, scale } = this.camera;
+    if (this.sheet) this.map.move(-x / scale, -y / scale, clientWidth / scale, clientHeight / scale);
   }
 
   /** Centre a point of the sheet. @param {number} x @param {number} y */
   centreOn(x, y) {
-    this.place(this.canvas.clientWidth / 2 - x * this.scale, this.canvas.clientHeight / 2 - y * this.scale, this.scale);
+    this.place(Camera.showing([x, y], [this.canvas.clientWidth / 2, this.canvas.clientHeight / 2], this.camera.scale));
   }
 
   save() {
@@ -398,13 +403,13 @@ export class GraphPane {
     saveDrawing(this.scene, this.sheet.width, this.sheet.height, this.shift ? "png" : "svg");
   }
 
-  /** The actions of the keys. @returns {Record<string, (event: KeyboardEvent) => unknown>} */
+  /** The actions of the keys. @returns {Bindings} */
   keys() {
     return graphKeys(this);
   }
 
   close() {
     this.slices.stop();
-    this.resizeObserver?.disconnect();
+    this.resizeObserver.disconnect();
   }
 }

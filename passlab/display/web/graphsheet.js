@@ -1,29 +1,34 @@
 // The layout of a graph's pieces: in columns like those of a newspaper, with repeats folded or unfolded.
 // Nothing here draws.
+/** @import { PieceLayout, PieceRow, RepeatItem } from "./protocol.js" */
 
 // pixels; SHEETS is the offset of stacked sheets, OVER how far above a frame ways run
 const GAP = 18, GUTTER = 46, COLUMNS = 29, FRAME = 12, TITLE = 26, SHEETS = 5, OVER = 9;
 const LONG_BODY = 24; // boxes of a body above which its pieces may stand in different columns
 
+/** A piece of a graph, or a repeat. @typedef {PieceRow | RepeatItem} Item */
+
 /**
  * A piece as it stands on the sheet: its layout, boxes and groups, and its top left corner.
- * @typedef {{layout: any, boxes: number[], groups: number[], x: number, y: number}} Placed
+ * @typedef {{layout: PieceLayout, boxes: number[], groups: number[], x: number, y: number}} Placed
  * A frame around bodies: of a repeat that is folded (`count` sheets), or of one body of it.
  * @typedef {{path: string, title: string, folded: boolean, count: number, x: number, y: number, width: number, height: number, boxes: number[]}} Frame
+ * What stands around a unit; `boxes` are all that it stands for.
+ * @typedef {{path: string, title: string, folded: boolean, count: number, boxes: number[]}} UnitFrame
  * What stands together in a column: pieces, their places from where values enter, how far they reach to the left and right
  * of that, where they leave, and the frame around them if there is one.
- * @typedef {{pieces: any[], frame: {path: string, title: string, folded: boolean, count: number, boxes: number[]} | null, first: boolean, at: number[], port: number, low: number, high: number, height: number}} Unit
+ * @typedef {{pieces: PieceRow[], frame: UnitFrame | null, first: boolean, at: number[], port: number, low: number, high: number, height: number}} Unit
  * @typedef {{width: number, height: number, pieces: Placed[], frames: Frame[], joints: number[][], columns: [number, number, number][]}} Sheet
  */
 
-/** All pieces of items, in order. @param {any[]} items @returns {any[]} */
+/** All pieces of items, in order. @param {Item[]} items @returns {PieceRow[]} */
 function piecesOf(items) {
   return items.flatMap((item) => (Array.isArray(item) ? [item] : item.bodies.flatMap(piecesOf)));
 }
 
 /**
  * The units of items, with the repeats in `open` unfolded.
- * @param {any[]} items @param {any} layouts @param {Set<string>} open paths of repeats @param {string} [path] @returns {Unit[]}
+ * @param {Item[]} items @param {PieceLayout[]} layouts @param {Set<string>} open paths of repeats @param {string} [path] @returns {Unit[]}
  */
 function unitsOf(items, layouts, open, path = "") {
   return items.flatMap((item, at) => {
@@ -37,7 +42,7 @@ function unitsOf(items, layouts, open, path = "") {
       if (pieces.length < 2 || pieces.reduce((sum, piece) => sum + piece[1].length, 0) <= LONG_BODY) return [createUnit(pieces, layouts, frame, true)];
       return pieces.map((piece, part) => createUnit([piece], layouts, { ...frame, title: `${title}  part ${part + 1} of ${pieces.length}` }, true));
     }
-    return bodies.flatMap((/** @type {any[]} */ body, /** @type {number} */ turn) => {
+    return bodies.flatMap((body, turn) => {
       const pieces = shownPieces(body), boxes = piecesOf(body).flatMap((piece) => piece[1]);
       const frame = { path: here, title: `${name}  ${turn + 1} of ${bodies.length} ${kind}`, folded: false, count: 1, boxes };
       if (boxes.length <= LONG_BODY) return [createUnit(pieces, layouts, frame, true)];
@@ -46,14 +51,14 @@ function unitsOf(items, layouts, open, path = "") {
   });
 }
 
-/** The pieces of a body, repeats inside it by their first body. @param {any[]} body @returns {any[]} */
+/** The pieces of a body, repeats inside it by their first body. @param {Item[]} body @returns {PieceRow[]} */
 function shownPieces(body) {
   return body.flatMap((item) => (Array.isArray(item) ? [item] : shownPieces(item.bodies[0])));
 }
 
 /**
  * Pieces below one another, each entered where the one before is left: their places from the point where values enter.
- * @param {any[]} pieces @param {any[]} layouts @param {any} frame @param {boolean} first @returns {Unit}
+ * @param {PieceRow[]} pieces @param {PieceLayout[]} layouts @param {UnitFrame | null} frame @param {boolean} first @returns {Unit}
  */
 function createUnit(pieces, layouts, frame, first) {
   const at = /** @type {number[]} */ ([]);
@@ -121,7 +126,10 @@ function bestColumns(list, width, height) {
   let bestSplit = columnsOf(list, Infinity), scale = -1;
   for (let count = 1; count <= Math.min(COLUMNS, list.length); count++) {
     let maxHeight = Math.max(total / count, tallest), columns = columnsOf(list, maxHeight);
-    while (columns.length > count) columns = columnsOf(list, (maxHeight *= 1.03));
+    while (columns.length > count) {
+      maxHeight *= 1.03;
+      columns = columnsOf(list, maxHeight);
+    }
     const [w, h] = sizeOf(columns);
     const fits = Math.min(width / w, height / h, 1);
     if (fits > scale + 1e-6) [bestSplit, scale] = [columns, fits];
@@ -131,7 +139,7 @@ function bestColumns(list, width, height) {
 
 /**
  * Put a graph on a sheet for a window.
- * @param {any} data @param {Set<string>} open @param {number} width @param {number} height @returns {Sheet}
+ * @param {{items: Item[], layouts: PieceLayout[]}} data @param {Set<string>} open @param {number} width @param {number} height @returns {Sheet}
  */
 export function pack(data, open, width, height) {
   const sheet = /** @type {Sheet} */ ({ width: 0, height: 0, pieces: [], frames: [], joints: [], columns: [] });
@@ -166,9 +174,9 @@ export function pack(data, open, width, height) {
   return sheet;
 }
 
-/** The distance from the top of a piece to the start of the arrows from outside. @param {any} layout @returns {number} */
+/** The distance from the top of a piece to the start of the arrows from outside. @param {PieceLayout} layout @returns {number} */
 function entryOf(layout) {
-  const starts = layout.arrows.flatMap((/** @type {any} */ [source, , , points]) => (source < 0 && points.length ? [points[1]] : []));
+  const starts = layout.arrows.flatMap(([source, , , points]) => (source < 0 && points.length ? [points[1]] : []));
   return starts.length ? Math.max(0, Math.min(...starts)) : 0;
 }
 
@@ -184,12 +192,12 @@ function connector([x0, y0], [x1, y1], left, over) {
   return [x0, y0, x0, y0 + 10, gutter, y0 + 10, gutter, over, x1, over, x1, y1];
 }
 
-/** The paths of all repeats. @param {any[]} items @param {string} [path] @returns {string[]} */
+/** The paths of all repeats. @param {Item[]} items @param {string} [path] @returns {string[]} */
 export function repeats(items, path = "") {
   return items.flatMap((item, at) => (Array.isArray(item) ? [] : [path ? `${path}.${at}` : String(at)]));
 }
 
-/** The path of the repeat around a box, "" for none. @param {any[]} items @param {number} box */
+/** The path of the repeat around a box, "" for none. @param {Item[]} items @param {number} box */
 export function repeatOf(items, box) {
   const at = items.findIndex((item) => !Array.isArray(item) && piecesOf([item]).some((piece) => piece[1].includes(box)));
   return at < 0 ? "" : String(at);

@@ -9,7 +9,7 @@ const MAX_DETAILED = 1000; // boxes above which a graph is drawn without details
 /** @typedef {import("./graphsheet.js").Placed & {element: SVGElement, simplified: boolean}} Drawn a piece, and whether its details are left out */
 
 export class Slices {
-  /** @param {any} pane */
+  /** @param {import("./graphpane.js").GraphPane} pane */
   constructor(pane) {
     this.pane = pane;
     this.pieces = /** @type {Drawn[]} */ ([]);
@@ -75,7 +75,7 @@ export class Slices {
 
   /** Whether a piece is visible, or nearly. @param {Drawn} piece */
   isVisible(piece) {
-    const { canvas, x, y, scale } = this.pane, { clientWidth: w, clientHeight: h } = canvas;
+    const { clientWidth: w, clientHeight: h } = this.pane.canvas, { x, y, scale } = this.pane.camera;
     const left = piece.x * scale + x, top = piece.y * scale + y, [pieceWidth, pieceHeight] = piece.layout.size;
     return left < 1.2 * w && top < 1.2 * h && left + pieceWidth * scale > -0.2 * w && top + pieceHeight * scale > -0.2 * h;
   }
@@ -84,7 +84,7 @@ export class Slices {
   draw({ layout, boxes, groups, element, simplified }) {
     const { pane } = this, { data } = pane;
     const covers = groups.map((number, at) => {
-      const group = data.groups.find((/** @type {any} */ g) => g[0] === number), inside = boxes.filter((box) => pane.within(data.boxes[box][4], number));
+      const group = data.groups[number], inside = boxes.filter((box) => pane.within(data.boxes[box][4], number));
       element.append(drawGroup(group, layout.groups[at]));
       return drawCover(group, layout.groups[at], inside.map((box) => data.boxes[box][5][0]));
     });
@@ -92,7 +92,7 @@ export class Slices {
       const [width, height] = data.boxes[number], [x, y] = [layout.at[2 * at], layout.at[2 * at + 1]];
       return [x - width / 2, y - height / 2, x + width / 2, y + height / 2];
     });
-    const lines = simplified ? [drawLines(layout.arrows.map((/** @type {any[]} */ arrow) => arrow[3]))] : layout.arrows.map((/** @type {any[]} */ [source, target, label, points]) => {
+    const lines = simplified ? [drawLines(layout.arrows.map((arrow) => arrow[3]))] : layout.arrows.map(([source, target, label, points]) => {
       const arrowElement = drawArrow(points, label, occupied);
       pane.arrows.push([arrowElement, source < 0 ? -1 : boxes[source], boxes[target]]);
       return arrowElement;

@@ -1,21 +1,17 @@
 // The gutter of a program: beside each line the pass that created it, named at the first of its lines.
 import { el } from "./dom.js";
+/** @import { BlameData } from "./protocol.js" */
 
 const REPEAT = 20; // lines after which the name is repeated, so that one is always visible
 const WIDE = 100, NAME = 20; // characters of a pane in which there is room for names, and of a name
 const BAR = 3; // characters for the bar and the space beside both
 const BLANK = -2; // the origin of a line that defines nothing
 
-/**
- * Passes (label, colour, event), and where lines come from (pass, text of the line table).
- * @typedef {{passes: [string, number, number][], origins: [number, number][]}} Blame
- */
-
 export class Gutter {
   /** @param {WeakMap<Element, number>} hovers the place of each element's text, shown where the pointer rests */
   constructor(hovers) {
     this.hovers = hovers;
-    this.blame = /** @type {Blame | null} */ (null);
+    this.blame = /** @type {BlameData | null} */ (null);
     this.lines = /** @type {number[] | null} */ (null);
     this.named = /** @type {boolean[]} */ ([]); // for each line, whether it names its pass
     this.labelWidth = 0; // characters of the longest label, 0 if no pass created a line
@@ -25,7 +21,7 @@ export class Gutter {
 
   /**
    * Show the origins of lines.
-   * @param {Blame | null} blame
+   * @param {BlameData | null} blame
    * @param {number[] | null} lines the origin of each, -1 for the input, -2 for nothing; null for no gutter
    */
   show(blame, lines) {

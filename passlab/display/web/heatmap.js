@@ -1,19 +1,22 @@
 // The widget of `lab.what_if`: a cell for each pass and change, warmer the larger the result; a click opens its pipeline.
 import { ComparePane } from "./comparepane.js";
 import { bindKeys, button, createHelp, el, reveal } from "./dom.js";
+import { ask, hasKernel } from "./requests.js";
 import { syncSelection, subscribe, Selection } from "./selection.js";
+/** @import { Context } from "./model.js" */
+/** @import { HeatCell, HeatMapAnswer } from "./protocol.js" */
 
 const KEYS = /** @type {[string, string][]} */ ([
   ["h j k l", "another cell (or the arrow keys)"], ["Enter", "the pipeline of the cell beside the original"], ["d", "in the comparison: the first step after which they differ"], ["J K", "in the comparison: next and previous step"],
   ["n p u a", "in the comparison: next and previous change, unified, all lines"], ["Esc", "back to the map"],
 ]);
 
-/** The warmth of a cell in percent, relative to the largest difference. @param {any} cell @param {number} max */
+/** The warmth of a cell in percent, relative to the largest difference. @param {HeatCell} cell @param {number} max */
 function warmthOf(cell, max) {
-  return cell && cell.outcome === "differs" && max ? Math.round(8 + 34 * (Math.abs(cell.nodes) / max)) : 0;
+  return cell.outcome === "differs" && max ? Math.round(8 + 34 * (Math.abs(cell.nodes) / max)) : 0;
 }
 
-/** @param {{model: any, el: HTMLElement}} context */
+/** @param {Context<"heatmap">} context */
 function render({ model, el: host }) {
   const root = el("div", "passlab pl-heat-view");
   root.tabIndex = 0;
@@ -23,7 +26,7 @@ function render({ model, el: host }) {
   grid.setAttribute("role", "grid");
   let row = 0, column = 0, opened = "";
   pane.element.hidden = true;
-  const hasKernel = typeof model.send === "function", cell = () => model.get("data").cells[row]?.[column];
+  const cell = () => model.get("data").cells[row]?.[column];
   const showNote = (/** @type {string} */ text) => {
     note.textContent = text;
     note.hidden = !text;
@@ -36,21 +39,21 @@ function render({ model, el: host }) {
       box.setAttribute("aria-selected", String(here));
       if (here) reveal(frame, /** @type {HTMLElement} */ (box));
     }
-    facts.replaceChildren(...(one ? [el("b", "", `${data.passes[row]} ${data.columns[column]}`), ...one.facts.map((/** @type {string} */ fact) => el("span", "", fact))] : []));
+    facts.replaceChildren(...(one ? [el("b", "", `${data.passes[row]} ${data.columns[column]}`), ...one.facts.map((fact) => el("span", "", fact))] : []));
   };
   const go = (/** @type {number} */ down, /** @type {number} */ right) => {
     const { cells } = model.get("data"), [r, c] = [row + down, column + right];
     if (!cells[r] || !(c in cells[r])) return false;
-    [row, column] = [r, cells[r][c] ? c : Math.max(0, cells[r].filter((/** @type {any} */ one) => one).length - 1)];
+    [row, column] = [r, cells[r][c] ? c : Math.max(0, cells[r].filter((one) => one).length - 1)];
     markCell();
   };
   const open = () => {
     if (!cell()) return false;
     opened = `${row + 1} ${model.get("data").columns[column]}`;
     showNote("");
-    if (!hasKernel) return showNote("Opening a variant needs the running kernel.");
+    if (!hasKernel(model)) return showNote("Opening a variant needs the running kernel.");
     root.classList.add("pl-loading");
-    model.send({ cell: [row + 1, model.get("data").columns[column]] });
+    ask(model, { cell: [row + 1, model.get("data").columns[column]] });
   };
   const closePipeline = () => {
     opened = "";
@@ -66,11 +69,11 @@ function render({ model, el: host }) {
     open();
   });
   const draw = () => {
-    const data = model.get("data"), max = Math.max(0, ...data.cells.flat().map((/** @type {any} */ one) => (one ? Math.abs(one.nodes) : 0)));
+    const data = model.get("data"), max = Math.max(0, ...data.cells.flat().map((one) => (one ? Math.abs(one.nodes) : 0)));
     title.textContent = data.title;
-    grid.replaceChildren(el("tr", "", el("th", "", "pass"), ...data.columns.map((/** @type {string} */ name) => el("th", "", name))),
-      ...data.passes.map((/** @type {string} */ name, /** @type {number} */ r) => el("tr", "", el("th", "", el("span", "pl-pass-id", r + 1), ` ${name}`),
-        ...data.cells[r].map((/** @type {any} */ one, /** @type {number} */ c) => {
+    grid.replaceChildren(el("tr", "", el("th", "", "pass"), ...data.columns.map((name) => el("th", "", name))),
+      ...data.passes.map((name, r) => el("tr", "", el("th", "", el("span", "pl-pass-id", r + 1), ` ${name}`),
+        ...data.cells[r].map((one, c) => {
           if (!one) return el("td", "pl-heat-none");
           const box = el("td", `pl-heat-cell pl-heat-${one.outcome}${one.nodes < 0 ? " pl-heat-fewer" : ""}`, one.text);
           box.style.setProperty("--pl-warmth", `${warmthOf(one, max)}%`);
@@ -80,20 +83,20 @@ function render({ model, el: host }) {
           box.title = one.facts.join("\n");
           return box;
         }))));
-    laws.replaceChildren(...data.laws.map((/** @type {string} */ law) => el("li", "", law)));
+    laws.replaceChildren(...data.laws.map((law) => el("li", "", law)));
     showNote(data.note);
     markCell();
   };
   const showComparison = () => {
-    const data = model.get("comparison") || {};
+    const data = model.get("comparison");
     root.classList.remove("pl-loading");
-    if (!data.rows || data.other !== opened) return;
+    if (!data || !("rows" in data) || data.other !== opened) return;
     pane.element.hidden = false;
     pane.show(data);
   };
-  const receive = (/** @type {any} */ message) => {
-    if (message && message.opened) showComparison();
-    if (!message || message.refused === undefined) return;
+  const receive = (/** @type {HeatMapAnswer} */ message) => {
+    if (message?.opened) showComparison();
+    if (message?.refused === undefined) return;
     root.classList.remove("pl-loading");
     showNote(message.refused);
   };

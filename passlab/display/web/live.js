@@ -3,14 +3,15 @@ import { el } from "./dom.js";
 import { explorer } from "./pipeline.js";
 import { RelayField } from "./relaytext.js";
 import { subscribe } from "./selection.js";
+/** @import { Context } from "./model.js" */
 
 const DELAY = 250; // milliseconds after the last key before the program is read and run
 
-/** @param {{model: any, el: HTMLElement}} context */
+/** @param {Context<"live">} context */
 function render({ model, el: host }) {
   const root = el("div", "passlab pl-live");
   let timer = 0;
-  const scheduleSave = (/** @type {string} */ name, /** @type {string} */ text) => {
+  const scheduleSave = (/** @type {"source" | "pipeline"} */ name, /** @type {string} */ text) => {
     state.textContent = "…";
     clearTimeout(timer);
     timer = window.setTimeout(() => {
@@ -19,7 +20,7 @@ function render({ model, el: host }) {
     }, DELAY);
   };
   const program = new RelayField((text) => scheduleSave("source", text));
-  const pipeline = /** @type {HTMLInputElement} */ (el("input", "pl-find pl-live-pipeline pl-code"));
+  const pipeline = el("input", "pl-find pl-live-pipeline pl-code");
   pipeline.spellcheck = false;
   pipeline.setAttribute("aria-label", "the pipeline");
   pipeline.addEventListener("input", () => scheduleSave("pipeline", pipeline.value));
@@ -30,10 +31,10 @@ function render({ model, el: host }) {
   host.append(root);
   const close = explorer({ model, el: host });
   const showProblems = () => {
-    const problems = model.get("problems"), unplaced = problems.filter((/** @type {any} */ one) => one.line < 0);
+    const problems = model.get("problems"), unplaced = problems.filter((one) => one.line < 0);
     program.show(problems);
-    pipeline.classList.toggle("pl-live-wrong", problems.some((/** @type {any} */ one) => one.pipeline));
-    message.replaceChildren(...unplaced.map((/** @type {any} */ one) => el("div", "pl-error", one.text)));
+    pipeline.classList.toggle("pl-live-wrong", problems.some((one) => one.pipeline));
+    message.replaceChildren(...unplaced.map((one) => el("div", "pl-error", one.text)));
     state.textContent = problems.length ? "the last good result is shown" : "";
     host.classList.toggle("pl-stale", problems.length > 0);
   };

@@ -1,14 +1,17 @@
 // The modes of an explorer beside its steps: the comparison with another recording, and the effect of another pipeline.
 import { ComparePane } from "./comparepane.js";
 import { button, el, options } from "./dom.js";
+import { ask, hasKernel } from "./requests.js";
 import { subscribe } from "./selection.js";
 import { PipelineEditor } from "./whatif.js";
+/** @import { Bindings, Model } from "./model.js" */
+/** @import { RecordingAnswer, RecordingRequest, RecordingState } from "./protocol.js" */
 
 const THIS_RECORDING = "this recording";
 
 export class Modes {
   /**
-   * @param {any} model
+   * @param {Model<RecordingState, RecordingRequest, RecordingAnswer>} model
    * @param {HTMLElement} root @param {import("./selection.js").Selection} selection
    * @param {HTMLElement} columns of the explorer @param {() => number} currentStep the step that is shown
    */
@@ -20,7 +23,7 @@ export class Modes {
     this.mode = ""; // "compare", "what if", or neither
     this.pane = new ComparePane(model, root, selection);
     this.editor = new PipelineEditor((passes) => this.send({ what_if: passes }), (at) => this.goto(at));
-    this.otherSelect = /** @type {HTMLSelectElement} */ (el("select", "pl-choice"));
+    this.otherSelect = el("select", "pl-choice");
     this.otherSelect.setAttribute("aria-label", "the recording to compare with");
     this.otherSelect.addEventListener("change", () => this.send({ compare: this.otherSelect.value }));
     this.compare = button("compare", () => this.toggle("compare"));
@@ -28,28 +31,34 @@ export class Modes {
     this.whatIf = button("what if", () => this.toggle("what if"));
     this.whatIf.title = "switch passes off, move, repeat, change and insert them, and see what differs (w)";
     this.withLabel = el("label", "pl-compare-with", "with ", this.otherSelect);
-    this.hasKernel = typeof model.send === "function"; // only a kernel can run pipelines and has other recordings
-    this.buttons = this.hasKernel ? [this.withLabel, this.compare, this.whatIf] : (model.get("comparison") || {}).rows ? [this.compare] : [];
+    this.hasKernel = hasKernel(model); // only a kernel can run pipelines and has other recordings
+    this.buttons = this.hasKernel ? [this.withLabel, this.compare, this.whatIf] : this.comparison ? [this.compare] : [];
     this.pane.element.hidden = this.withLabel.hidden = true;
     this.pane.element.prepend(this.editor.element);
     this.leaveModel = subscribe(model, { "msg:custom": (message) => this.onMessage(message), "change:comparison": () => this.showComparison() });
   }
 
-  /** @param {any} message */
+  /** What the recording is compared with, null for nothing. */
+  get comparison() {
+    const data = this.model.get("comparison");
+    return data && "rows" in data ? data : null;
+  }
+
+  /** @param {RecordingRequest} message */
   send(message) {
     if (!this.hasKernel) return this.showComparison();
     this.root.classList.add("pl-loading");
-    this.model.send(message);
+    ask(this.model, message);
   }
 
-  /** @param {any} message */
+  /** @param {RecordingAnswer} message */
   onMessage(message) {
     if (!message) return;
-    if (message.others) {
+    if ("others" in message) {
       this.otherSelect.replaceChildren(...options(message.others));
       this.editor.setNames(message.passes);
     }
-    if (message.refused !== undefined) this.editor.problem.textContent = message.refused;
+    if ("refused" in message && message.refused !== undefined) this.editor.problem.textContent = message.refused;
     this.root.classList.remove("pl-loading");
   }
 
@@ -84,9 +93,9 @@ export class Modes {
 
   /** Show the comparison from the kernel. */
   showComparison() {
-    const data = this.model.get("comparison");
+    const data = this.comparison;
     this.root.classList.remove("pl-loading");
-    if (!this.mode || !data.rows) return;
+    if (!this.mode || !data) return;
     this.pane.element.hidden = this.pane.step.hidden = false;
     if (this.mode === "compare") {
       const last = data.sides[1].steps.length - 1, isItself = data.other === THIS_RECORDING;
@@ -105,14 +114,18 @@ export class Modes {
     if (row >= 0) this.pane.choose(row);
   }
 
-  /** The actions of the keys of the open mode. @returns {Record<string, (event: KeyboardEvent) => unknown>} */
+  /** The actions of the keys of the open mode. @returns {Bindings} */
   keys() {
     const { pane, editor } = this, isEditing = this.mode === "what if";
     const goBy = (/** @type {number} */ by) => {
       editor.choose(Math.max(0, Math.min(editor.entries.length - 1, editor.at + by)));
       return true;
     };
-    const edit = (/** @type {() => void} */ run) => () => (isEditing && editor.entries[editor.at] ? (run(), true) : false);
+    const edit = (/** @type {() => void} */ run) => () => {
+      if (!isEditing || !editor.entries[editor.at]) return false;
+      run();
+      return true;
+    };
     return {
       ...(pane.data ? pane.keys() : {}), ...(isEditing ? { g: () => goBy(-editor.at), G: () => goBy(editor.entries.length), j: () => goBy(1), k: () => goBy(-1), ArrowDown: () => goBy(1), ArrowUp: () => goBy(-1) } : {}),
       " ": edit(() => { editor.entries[editor.at].on = !editor.entries[editor.at].on; editor.draw(); editor.submit(); }),

@@ -2,13 +2,14 @@
 import { bindKeys, button, createHelp, el, ICONS, searchField } from "./dom.js";
 import { CodePane } from "./codepane.js";
 import { mountPane, Selection } from "./selection.js";
+/** @import { Context } from "./model.js" */
 
 const KEYS = /** @type {[string, string][]} */ ([
   ["click", "select a line's node in all views; follow a name: where it is defined and used"], ["s S", "select the next line, the previous one"], ["n N", "next and previous use"], ["/", "find; Enter goes on, Shift Enter back"],
   ["f", "fold everything, or open it"], ["t", "types beside the lines"], ["g G", "start and end"], ["Esc", "clear both"],
 ]);
 
-/** @param {{model: any, el: HTMLElement}} context */
+/** @param {Context<"module">} context */
 function render({ model, el: host }) {
   const root = el("div", "passlab pl-module");
   root.tabIndex = 0;
@@ -50,7 +51,7 @@ function render({ model, el: host }) {
     const data = model.get("data");
     title.textContent = data.title;
     selection.setLineage(data.links || []);
-    pane.show(data, data.rows, data.blame, data.blame ? data.blame.rows : null, data.nodes, data.chosen);
+    pane.show(data, data.rows, data.blame ?? null, data.blame?.rows ?? null, data.nodes, data.chosen);
     count();
   };
   return mountPane({ model, el: host }, root, selection, pane, update);

@@ -1,5 +1,6 @@
 // The list of the passes of a recording: each with a mark of its outcome and its time; with filters and a search.
 import { button, el, listbox, reveal, searchField, setActive, svg, uniqueId } from "./dom.js";
+/** @import { StepRow } from "./protocol.js" */
 
 export const OUTCOMES = ["changed", "unchanged", "skipped", "failed"];
 const LINE = { fill: "none", stroke: "currentColor" };
@@ -14,7 +15,7 @@ const SHAPES = /** @type {Record<string, () => SVGElement>} */ ({
 
 /** The mark of an outcome: a shape as well as a colour. @param {string} outcome */
 export function mark(outcome) {
-  const kind = Object.prototype.hasOwnProperty.call(SHAPES, outcome) ? outcome : "running";
+  const kind = Object.hasOwn(SHAPES, outcome) ? outcome : "running";
   const frame = { class: `pl-mark pl-mark-${kind}`, viewBox: "0 0 12 12", width: 12, height: 12, role: "img", "aria-label": kind };
   return svg("svg", frame, SHAPES[kind]());
 }
@@ -44,7 +45,7 @@ export class Passes {
   /** @param {(at: number) => void} onSelect called with the selected step */
   constructor(onSelect) {
     this.onSelect = onSelect;
-    this.steps = /** @type {any[]} */ ([]);
+    this.steps = /** @type {StepRow[]} */ ([]);
     this.shown = /** @type {number[]} */ ([]);
     this.hidden = new Set(); // hidden outcomes
     this.showNested = false;
@@ -62,14 +63,14 @@ export class Passes {
     this.resizeObserver.observe(this.list);
   }
 
-  /** @param {any[]} steps */
+  /** @param {StepRow[]} steps */
   show(steps) {
     this.steps = steps;
     this.longest = Math.max(0.001, ...steps.map((step) => step.ms));
     this.draw();
   }
 
-  /** Whether a step passes the search and the filters. @param {any} step */
+  /** Whether a step passes the search and the filters. @param {StepRow} step */
   matches(step) {
     const word = this.search.value.trim().toLowerCase();
     if (step.depth > 0 && !this.showNested && step.outcome !== "failed") return false;
@@ -116,7 +117,7 @@ export class Passes {
     this.filters.replaceChildren(...filters, order);
   }
 
-  /** @param {any} step @param {number} at @param {boolean} isHidden the search and the filters, and shown all the same */
+  /** @param {StepRow} step @param {number} at @param {boolean} isHidden the search and the filters, and shown all the same */
   item(step, at, isHidden) {
     const bar = el("span", "pl-time-bar"), part = step.ms / this.longest;
     bar.style.width = part < 0.02 ? "0" : `calc(${part} * (100% - 24px))`;

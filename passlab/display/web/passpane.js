@@ -7,14 +7,17 @@ import { button, el, plural, prose, setTab, tabBar } from "./dom.js";
 import { GraphPair } from "./graphpair.js";
 import { GraphPane } from "./graphpane.js";
 import { passName, time } from "./passlist.js";
+import { ask, hasKernel } from "./requests.js";
 import { RewritePane } from "./rewritepane.js";
+/** @import { Model } from "./model.js" */
+/** @import { RecordingAnswer, RecordingData, RecordingRequest, RecordingState, StepDiff, StepRow } from "./protocol.js" */
 
 export const TABS = ["IR", "Diff", "Graph", "Table", "Error", "Rewrites"];
 const UNTYPED = "This program has no types yet: InferType finds them.";
 
 export class Step {
   /**
-   * @param {any} model
+   * @param {Model<RecordingState, RecordingRequest, RecordingAnswer>} model
    * @param {HTMLElement} root @param {import("./selection.js").Selection} selection
    * @param {(event: number) => void} go shows another step
    */
@@ -22,7 +25,8 @@ export class Step {
     this.model = model;
     this.selection = selection;
     this.tab = "Diff";
-    this.step = /** @type {any} */ (null);
+    this.step = /** @type {StepRow | null} */ (null);
+    this.paired = false; // whether two graphs are shown
     this.showBlame = true; // whether the program names the pass that created each line
     this.code = new CodePane(root, selection);
     this.diff = new DiffPane(root, () => this.updateButtons(), selection);
@@ -34,15 +38,8 @@ export class Step {
       this.show(this.step);
     });
     this.pairButton.title = "the graphs before and after the pass, side by side (v)";
-    this.paired = false; // whether two graphs are shown
     this.biography = new Biography(selection, go);
     this.rewrites = new RewritePane(model, root, selection);
-    this.build();
-    this.updateButtons();
-    selection.listen(() => this.showSelection());
-  }
-
-  build() {
     this.title = el("span", "pl-step-name");
     this.facts = el("span", "pl-facts");
     this.sentence = el("div", "pl-step-summary");
@@ -69,28 +66,30 @@ export class Step {
     const head = el("div", "pl-step-head", el("div", "pl-step-line", this.title, this.facts), this.sentence, this.chips);
     const bar = el("div", "pl-bar pl-tab-bar", this.tabs, el("span", "pl-grow"), this.blame, this.pairButton, this.unified, this.all);
     this.element = el("div", "pl-step", head, bar, this.biography.element, this.body);
+    this.updateButtons();
+    selection.listen(() => this.showSelection());
   }
 
   /** @param {string} tab */
   choose(tab) {
-    if (tab === "Error" && !(this.step && this.step.error)) return;
+    if (tab === "Error" && !(this.step?.error)) return;
     if (tab === "Rewrites" && !(this.step && this.hasRewrites(this.step))) return;
     this.tab = tab;
     this.show(this.step);
   }
 
-  /** Whether a pass has rewrites that the kernel or the page can list. @param {any} step */
+  /** Whether a pass has rewrites that the kernel or the page can list. @param {StepRow} step */
   hasRewrites(step) {
-    return step.rewrites > 0 && (typeof this.model.send === "function" || step.id in (this.model.get("rewrites") || {}));
+    return step.rewrites > 0 && (hasKernel(this.model) || step.id in (this.model.get("rewrites") || {}));
   }
 
-  /** The tab to show for a step: the error for one that failed without a diff. @param {any} step */
+  /** The tab to show for a step: the error for one that failed without a diff. @param {StepRow} step */
   tabOf(step) {
     if ((this.tab === "Error" && !step.error) || (this.tab === "Rewrites" && !this.hasRewrites(step))) return "Diff";
     return this.tab === "Diff" && step.outcome === "failed" && step.diff === undefined ? "Error" : this.tab;
   }
 
-  /** @param {any} step */
+  /** @param {StepRow | null} step */
   show(step) {
     const isOther = step !== this.step;
     this.step = step;
@@ -113,7 +112,7 @@ export class Step {
     this.showBiography(data);
   }
 
-  /** @param {any} data @param {any} step @param {any} diff */
+  /** @param {RecordingData} data @param {StepRow} step @param {StepDiff | null} diff */
   showHead(data, step, diff) {
     this.element.dataset.step = String(data.steps.indexOf(step));
     this.title.replaceChildren(...passName(step.name));
@@ -123,19 +122,19 @@ export class Step {
     this.facts.textContent = facts.filter(Boolean).join("  ·  ");
     this.sentence.replaceChildren(...prose(step.sentence));
     this.sentence.classList.toggle("pl-error", step.outcome === "failed");
-    this.chips.replaceChildren(...(diff && diff.operators.length ? [chips(diff.operators)] : []));
+    this.chips.replaceChildren(...(diff?.operators.length ? [chips(diff.operators)] : []));
   }
 
   /**
    * Fill the pane of a tab.
-   * @param {any} data @param {any} step @param {any} diff @param {string} tab
+   * @param {RecordingData} data @param {StepRow} step @param {StepDiff | null} diff @param {string} tab
    * @returns {{pane: HTMLElement, note: string, above: string}}
    */
   contents(data, step, diff, tab) {
     const isProgram = tab === "IR" || (tab === "Diff" && step.diff === undefined); // the program is shown, not a diff
     let note = "", above = "";
-    if (data.partial && (isProgram ? !data.modules[step.after] : tab === "Diff" && !diff)) {
-      if (data.by_step && this.model.send) this.model.send({ step: data.steps.indexOf(step) });
+    if (isProgram ? !data.modules[step.after] : tab === "Diff" && !diff) {
+      if (data.by_step) ask(this.model, { step: data.steps.indexOf(step) });
       return { pane: this.code.element, note: "Loading ...", above };
     }
     if (step.left_out && (isProgram || tab === "Diff")) above = `${plural(step.left_out, "more line")} not shown`;
@@ -145,8 +144,8 @@ export class Step {
       this.program(data, step);
       return { pane: this.code.element, note, above };
     }
-    if (tab === "Diff") {
-      const [before, after] = diff.before ? [diff.before, diff.after] : [data.modules[step.before], data.modules[step.after]];
+    if (tab === "Diff" && diff) {
+      const before = diff.before ?? data.modules[step.before] ?? [], after = diff.after ?? data.modules[step.after] ?? [];
       this.diff.show(data, before, after, diff, ...(diff.nodes || [data.nodes[step.before], data.nodes[step.after]]));
       return { pane: this.diff.element, note, above };
     }
@@ -170,34 +169,34 @@ export class Step {
     this.pairButton.setAttribute("aria-pressed", String(this.paired));
   }
 
-  /** The program of a step, with the passes that created its lines. @param {any} data @param {any} step */
+  /** The program of a step, with the passes that created its lines. @param {RecordingData} data @param {StepRow} step */
   program(data, step) {
     const { blame, steps } = data, origins = this.showBlame && blame ? blame.programs[step.after] : null;
     this.code.gutter.currentEvent = steps.indexOf(step);
-    this.code.show(data, data.modules[step.after], blame, origins, data.nodes[step.after]);
+    this.code.show(data, data.modules[step.after] ?? [], blame, origins, data.nodes[step.after]);
     this.code.rows.update(true);
   }
 
-  /** @param {any} step @returns {string} what to say in place of a graph */
+  /** @param {StepRow} step @returns {string} what to say in place of a graph */
   showGraph(step) {
-    const { steps } = this.model.get("data"), before = this.paired && step.diff !== undefined ? steps.slice(0, steps.indexOf(step)).reverse().find((/** @type {any} */ one) => one.after === step.before) : null;
-    const graphs = (before ? [before, step] : [step]).map((one) => this.graphOf(one));
-    if (graphs.includes(null)) return typeof this.model.send === "function" ? "Drawing the graph (this needs the running kernel) ..." : "No graph of this step was drawn before the page was saved.";
-    this.graphs.show(before ? graphs[0] : null);
-    this.graph.show(graphs[graphs.length - 1]);
+    const { steps } = this.model.get("data"), before = this.paired && step.diff !== undefined ? steps.slice(0, steps.indexOf(step)).reverse().find((one) => one.after === step.before) : null;
+    const graph = this.graphOf(step), graphBefore = before ? this.graphOf(before) : null;
+    if (!graph || (before && !graphBefore)) return hasKernel(this.model) ? "Drawing the graph (this needs the running kernel) ..." : "No graph of this step was drawn before the page was saved.";
+    this.graphs.show(graphBefore);
+    this.graph.show(graph);
     return "";
   }
 
-  /** The graph of a step, null if it is not loaded yet: it is then requested from the kernel. @param {any} step */
+  /** The graph of a step, null if it is not loaded yet: it is then requested from the kernel. @param {StepRow} step */
   graphOf(step) {
-    const key = graphKey(step), graph = (this.model.get("graphs") || {})[key];
-    if (!graph && typeof this.model.send === "function") this.model.send({ graph: key, id: step.id });
+    const key = graphKey(step), graph = this.model.get("graphs")?.[key];
+    if (!graph) ask(this.model, { graph: key, id: step.id });
     return graph || null;
   }
 
-  /** @param {any} step */
+  /** @param {StepRow} step */
   showError(step) {
-    const { frames = [], node = "", traceback = "", title = step.error } = step.failure || {}, parts = [];
+    const { frames, node, traceback, title } = step.failure || { frames: [], node: "", traceback: "", title: step.error }, parts = [];
     if (frames.length) {
       parts.push(el("div", "pl-error", ...prose(title)));
       for (const [place, source] of frames) parts.push(el("div", "pl-dim", place), el("pre", "pl-code pl-error-source", source));
@@ -207,7 +206,7 @@ export class Step {
     this.error.replaceChildren(...parts);
   }
 
-  /** @param {any} step @param {any} diff */
+  /** @param {StepRow} step @param {StepDiff | null} diff */
   showNumbers(step, diff) {
     const facts = [
       ["pass", step.name], ["outcome", step.outcome], ["time", step.outcome === "input" ? "" : time(step.ms)], ["opt level", step.level || ""],
@@ -216,10 +215,10 @@ export class Step {
     ];
     const rows = facts.filter(([, value]) => value !== "" && value !== 0)
       .map(([name, value]) => el("tr", "", el("th", "", name), el("td", "", String(value))));
-    const parts = [el("table", "pl-fact-table", el("tbody", "", ...rows))];
-    if (diff && diff.operators.length) {
+    const parts = /** @type {HTMLElement[]} */ ([el("table", "pl-fact-table", el("tbody", "", ...rows))]);
+    if (diff?.operators.length) {
       const head = el("tr", "", ...["operator", "before", "after", "change"].map((name) => el("th", "", name)));
-      const body = diff.operators.map((/** @type {[string, number, number]} */ [name, before, after]) => el("tr", "",
+      const body = diff.operators.map(([name, before, after]) => el("tr", "",
         el("td", "pl-op", name), el("td", "", before), el("td", "", after),
         el("td", after > before ? "pl-increase" : "pl-decrease", `${after > before ? "+" : "−"}${Math.abs(after - before)}`)));
       parts.push(el("table", "pl-op-table", el("thead", "", head), el("tbody", "", ...body)));
@@ -240,17 +239,18 @@ export class Step {
     this.showBiography(data);
   }
 
-  /** @param {any} data */
+  /** @param {RecordingData} data */
   showBiography(data) {
+    if (!this.step) return;
     const at = data.steps.indexOf(this.step), nodes = data.nodes[this.step.after] || [];
-    const line = this.selection.empty ? -1 : nodes.findIndex((/** @type {number} */ node) => this.selection.has(node));
+    const line = this.selection.empty ? -1 : nodes.findIndex((node) => this.selection.has(node));
     const lines = data.modules[this.step.after];
     this.biography.show(data, at, line >= 0 && lines ? data.lines[lines[line]][0].trim() : "");
   }
 
   /** Select the line after or before the selected one. @param {number} direction 1 or -1 */
   selectNext(direction) {
-    const data = this.model.get("data"), nodes = /** @type {number[]} */ (data.nodes[this.step.after] || []);
+    const data = this.model.get("data"), nodes = (this.step && data.nodes[this.step.after]) || [];
     const visibleLines = this.code.element.hidden ? null : new Set(this.code.visualRows.filter((_, i) => i % 3 === 0)); // visible lines
     const here = nodes.findIndex((node) => this.selection.has(node));
     for (let at = here < 0 ? (direction > 0 ? 0 : nodes.length - 1) : here + direction; at >= 0 && at < nodes.length; at += direction) {
@@ -271,7 +271,7 @@ export class Step {
   }
 }
 
-/** The name of the graph of a step: of a program, and of what a pass changed in it. @param {any} step */
+/** The name of the graph of a step: of a program, and of what a pass changed in it. @param {StepRow} step */
 export function graphKey(step) {
   return `${step.diff === undefined ? "" : step.diff}:${step.after}`;
 }

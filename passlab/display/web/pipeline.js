@@ -4,8 +4,11 @@ import { DIFF_KEYS } from "./diff.js";
 import { bindKeys, button, createHelp, el } from "./dom.js";
 import { Passes } from "./passlist.js";
 import { Step } from "./passpane.js";
+import { ask } from "./requests.js";
 import { syncSelection, subscribe, Selection } from "./selection.js";
 import { verdictStrip } from "./verdict.js";
+/** @import { Bindings, Context, Model } from "./model.js" */
+/** @import { RecordingAnswer, RecordingData, RecordingRequest, RecordingState } from "./protocol.js" */
 
 const KEYS = /** @type {[string, string][]} */ ([
   ["j k", "next and previous pass"], ["g G", "first and last"], ["J K", "next and previous pass that changed the selected node"],
@@ -17,17 +20,17 @@ const KEYS = /** @type {[string, string][]} */ ([
 ]);
 const MAX_HEIGHT = 600, PASS = 30, LINE = 20, VERDICT = 80, WIDTH = 56; // pixels, and characters of a line in one half of a diff
 
-/** The number of lines of the longest program or diff, up to a limit. @param {any} data */
+/** The number of lines of the longest program or diff, up to a limit. @param {RecordingData} data */
 function maxLines(data) {
   const rows = (/** @type {number} */ line) => Math.ceil(data.lines[line][0].length / WIDTH);
   const height = (/** @type {number[]} */ lines) => (lines.length > 30 ? 30 : lines.reduce((sum, line) => sum + rows(line), 1));
-  return Math.max(...data.modules.map(height), ...data.diffs.map((/** @type {any} */ diff) => diff.kinds.length / 2));
+  return Math.max(...data.modules.map((lines) => height(lines ?? [])), ...data.diffs.map((diff) => (diff ? diff.kinds.length / 2 : 0)));
 }
 
 /**
  * The actions of the keys.
  * @param {HTMLElement} root @param {Passes} passes @param {Step} step @param {Selection} selection
- * @param {() => unknown} showHelp
+ * @param {() => unknown} showHelp @returns {Bindings}
  */
 function actions(root, passes, step, selection, showHelp) {
   const inDiff = (/** @type {() => unknown} */ run) => () => (step.tab === "Diff" ? run() : false);
@@ -38,7 +41,7 @@ function actions(root, passes, step, selection, showHelp) {
   };
   const arrow = (/** @type {string} */ key, /** @type {number} */ by) => (/** @type {KeyboardEvent} */ event) =>
     (inGraph() ? step.graph.keys()[key](event) : by ? passes.step(by) : false);
-  return /** @type {Record<string, (event: KeyboardEvent) => unknown>} */ ({
+  return {
     "?": showHelp, j: () => passes.step(1), k: () => passes.step(-1), J: () => goAlongNode(1), K: () => goAlongNode(-1),
     ArrowDown: arrow("ArrowDown", 1), ArrowUp: arrow("ArrowUp", -1), ArrowLeft: arrow("ArrowLeft", 0), ArrowRight: arrow("ArrowRight", 0),
     g: () => passes.choose(passes.shown[0]), G: () => passes.choose(passes.shown[passes.shown.length - 1]),
@@ -56,10 +59,10 @@ function actions(root, passes, step, selection, showHelp) {
       step.code.followName("");
       root.focus();
     },
-  });
+  };
 }
 
-/** Show an explorer. @param {{model: any, el: HTMLElement}} context @returns {() => void} ends it */
+/** Show an explorer. @param {{model: Model<RecordingState, RecordingRequest, RecordingAnswer>, el: HTMLElement}} context @returns {() => void} ends it */
 export function explorer({ model, el: host }) {
   const root = el("div", "passlab pl-pipeline");
   root.tabIndex = 0;
@@ -75,7 +78,10 @@ export function explorer({ model, el: host }) {
   const columns = el("div", "pl-columns", passes.element, step.element), modes = new Modes(model, root, selection, columns, () => passes.at);
   root.prepend(el("div", "pl-bar", title, el("span", "pl-grow"), ...modes.buttons, button("?", () => keyHelp())), verdict, columns);
   step.code.onBlameClick = (at) => passes.go(at);
-  const goToFault = () => (model.get("data").verdict?.broken ? showFault(model.get("data").verdict.nodes) : false);
+  const goToFault = () => {
+    const { verdict: result } = model.get("data");
+    return result?.broken ? showFault(result.nodes) : false;
+  };
   const bindings = { ...actions(root, passes, step, selection, () => keyHelp()), x: () => modes.toggle("compare"), w: () => modes.toggle("what if"), e: () => goToFault() };
   bindKeys(root, bindings, () => (modes.mode ? { "?": () => keyHelp(), ...modes.keys() } : bindings));
   const showFault = (/** @type {number[]} */ nodes) => {
@@ -90,7 +96,7 @@ export function explorer({ model, el: host }) {
     if (data.verdict) verdict.replaceChildren(...verdictStrip(data.verdict, showFault));
     selection.setLineage(data.links);
     if (!data.partial) {
-      const listed = PASS * data.steps.filter((/** @type {any} */ s) => !s.depth).length;
+      const listed = PASS * data.steps.filter((s) => !s.depth).length;
       root.style.setProperty("--pl-height", `${Math.min(MAX_HEIGHT, 240 + Math.max(listed, LINE * maxLines(data))) + (data.verdict ? VERDICT : 0)}px`);
     }
     passes.at = -1;
@@ -99,7 +105,7 @@ export function explorer({ model, el: host }) {
   };
   const requestRest = () => {
     // the other steps, after this one is painted
-    if (model.get("data").partial && !model.get("data").by_step) setTimeout(() => model.send({ rest: true }), 50);
+    if (model.get("data").partial && !model.get("data").by_step) setTimeout(() => ask(model, { rest: true }), 50);
   };
   update();
   const leaveSelection = syncSelection(model, selection);
@@ -117,7 +123,7 @@ export function explorer({ model, el: host }) {
   };
 }
 
-/** @param {{model: any, el: HTMLElement}} context */
+/** @param {Context<"pipeline">} context */
 function render(context) {
   return explorer(context);
 }

@@ -5,6 +5,8 @@ import { DiffPane } from "./diffpane.js";
 import { bindKeys, button, createHelp, el, icon, ICONS, plural, reveal, searchField, uniqueId } from "./dom.js";
 import { mark, passName } from "./passlist.js";
 import { mountPane, Selection } from "./selection.js";
+/** @import { Context } from "./model.js" */
+/** @import { PrinterData } from "./protocol.js" */
 
 const KEYS = /** @type {[string, string][]} */ ([
   ["j k", "next and previous pass"], ["Enter", "open the pass, or close it"], ["f", "open all, or close all"], ["c", "only passes that changed something"],
@@ -16,8 +18,9 @@ const KEYS = /** @type {[string, string][]} */ ([
 class PassOutput {
   /** @param {HTMLElement} root @param {Selection} selection */
   constructor(root, selection) {
-    [this.root, this.selection] = [root, selection];
-    this.data = /** @type {any} */ ({ steps: [] });
+    this.root = root;
+    this.selection = selection;
+    this.data = /** @type {PrinterData} */ ({ kind: "", title: "", steps: [], lines: [], texts: [] });
     this.at = 0;
     this.changedOnly = false; // whether unchanged passes are hidden
     this.query = "";
@@ -27,13 +30,16 @@ class PassOutput {
     this.element.addEventListener("click", (event) => {
       const head = /** @type {Element} */ (event.target).closest(".pl-printed-head");
       const at = head ? this.items.findIndex((one) => one.head === head) : -1;
-      if (at >= 0) [this.at = at, this.toggle(at), this.updateCurrent()];
+      if (at < 0) return;
+      this.at = at;
+      this.toggle(at);
+      this.updateCurrent();
     });
   }
 
-  /** Show passes; existing rows stay, since an instrument only adds passes. @param {any} data */
+  /** Show passes; existing rows stay, since an instrument only adds passes. @param {PrinterData} data */
   show(data) {
-    const isExtended = data.steps.length >= this.data.steps.length && this.data.steps.every((/** @type {any} */ step, /** @type {number} */ at) => step.name === data.steps[at].name && step.sentence === data.steps[at].sentence);
+    const isExtended = data.steps.length >= this.data.steps.length && this.data.steps.every((step, at) => step.name === data.steps[at].name && step.sentence === data.steps[at].sentence);
     if (!isExtended) {
       this.close();
       this.items = [];
@@ -48,7 +54,7 @@ class PassOutput {
 
   /** @param {number} at */
   add(at) {
-    const step = this.data.steps[at], opens = !!(step.rows || step.kinds || step.body);
+    const step = this.data.steps[at], opens = "rows" in step || ("kinds" in step && step.kinds !== "") || step.body !== "";
     const caret = el("span", `pl-fold${opens ? "" : " pl-none"}`, opens ? icon(ICONS.right) : null);
     const name = el("span", "pl-pass-name", el("span", "pl-dim", `${step.when} `), ...passName(step.name));
     const head = el("button", "pl-printed-head", caret, mark(step.outcome), name, el("span", "pl-printed-summary", step.sentence)), body = el("div", "pl-printed-body");
@@ -69,13 +75,13 @@ class PassOutput {
   /** The contents of an opened step. @param {number} at @returns {Inside | null} */
   createBody(at) {
     const step = this.data.steps[at], { data } = this;
-    if (step.kinds) {
+    if ("kinds" in step && step.kinds) {
       const pane = new DiffPane(this.root, () => {}, this.selection);
       const element = el("div", "", ...(step.operators.length ? [chips(step.operators)] : []), pane.element);
       const show = () => pane.show(data, step.before, step.after, step, ...step.nodes);
       return { element, show, updateSelection: () => pane.updateSelection(), close: () => pane.close(), next: (direction) => pane.next(direction) };
     }
-    if (step.rows) {
+    if ("rows" in step) {
       const pane = new CodePane(this.root, this.selection), left = step.left_out ? [el("div", "pl-empty", `⋯ ${plural(step.left_out, "more line")}`)] : [];
       const show = () => pane.show(data, step.rows, null, null, step.nodes);
       return { element: el("div", "", pane.element, ...left), show, updateSelection: () => pane.updateSelection(), close: () => pane.close(), next: () => false };
@@ -129,8 +135,8 @@ class PassOutput {
 
   /** @param {number} direction */
   next(direction) {
-    const { pane, body } = this.items[this.at] || {};
-    return pane && body && !body.hidden ? pane.next(direction) : false;
+    const item = this.items[this.at];
+    return item?.pane && !item.body.hidden ? item.pane.next(direction) : false;
   }
 
   updateSelection() {
@@ -138,11 +144,11 @@ class PassOutput {
   }
 
   close() {
-    for (const { pane: pane } of this.items) if (pane) pane.close();
+    for (const { pane } of this.items) if (pane) pane.close();
   }
 }
 
-/** @param {{model: any, el: HTMLElement}} context */
+/** @param {Context<"printer">} context */
 function render({ model, el: host }) {
   const root = el("div", "passlab pl-printer");
   root.tabIndex = 0;

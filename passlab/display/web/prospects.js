@@ -1,12 +1,15 @@
 // The widget of a program's prospects: passes that would change it; the selected one runs, and its recording is shown below.
 import { bindKeys, button, createHelp, el, icon, listbox, prose, setActive, uniqueId } from "./dom.js";
 import { explorer } from "./pipeline.js";
+import { ask, hasKernel } from "./requests.js";
 import { subscribe } from "./selection.js";
+/** @import { Context } from "./model.js" */
+/** @import { ProspectRow, ProspectsData } from "./protocol.js" */
 
 const KEYS = /** @type {[string, string][]} */ ([["j k", "next and previous pass"], ["g G", "first and last"], ["Enter", "run the pass by itself"], ["Tab", "to its recording, beneath"]]);
 const RUN = "M5 3l7 5-7 5z";
 
-/** @param {{model: any, el: HTMLElement}} context */
+/** @param {Context<"prospects">} context */
 function render({ model, el: host }) {
   const root = el("div", "passlab pl-prospects"), title = el("span", "pl-title"), explorerHost = el("div", "");
   const name = uniqueId(), keyHelp = createHelp(root, KEYS);
@@ -14,19 +17,20 @@ function render({ model, el: host }) {
   root.tabIndex = 0;
   const list = listbox("passes that would change the program", (place) => { choose(place); run(); });
   root.prepend(el("div", "pl-bar", title, el("span", "pl-grow"), button("?", () => keyHelp())), list);
-  const data = () => model.get("prospects") || model.get("data"); // of a page, which has the data of its view alone
-  const rows = () => data().rows || [];
+  // A page has only the data of its view, under the name that the widget uses for the recording.
+  const data = () => model.get("prospects") || /** @type {ProspectsData} */ (/** @type {unknown} */ (model.get("data")));
+  const rows = () => data().rows;
   const run = () => {
     if (!rows()[at]) return;
-    if (typeof model.send !== "function") return title.replaceChildren("this needs a running kernel");
+    if (!hasKernel(model)) return title.replaceChildren("this needs a running kernel");
     root.classList.add("pl-loading");
-    model.send({ run: rows()[at][0] });
+    ask(model, { run: rows()[at][0] });
   };
   const choose = (/** @type {number} */ to) => {
     at = Math.max(0, Math.min(rows().length - 1, to));
     setActive(list, at);
   };
-  const row = (/** @type {[string, number, string, boolean]} */ [pass, level, what, fails], /** @type {number} */ place) => {
+  const row = (/** @type {ProspectRow} */ [pass, level, what, fails], /** @type {number} */ place) => {
     const item = el("div", `pl-pass pl-prospect${fails ? " pl-prospect-fails" : ""}`, el("span", "pl-prospect-run", icon(RUN)), el("b", "pl-prospect-name", pass), el("span", "pl-prospect-sentence", fails ? `fails: ${what}` : what), el("span", "pl-time", `level ${level}`));
     item.id = `${name}-${place}`;
     item.title = `run ${pass} by itself: ${what}`;
@@ -35,7 +39,7 @@ function render({ model, el: host }) {
     return item;
   };
   const draw = () => {
-    title.replaceChildren(...prose((data().title || "").replace(/;.*/, "")));
+    title.replaceChildren(...prose(data().title.replace(/;.*/, "")));
     list.replaceChildren(...rows().map(row));
     choose(at);
   };

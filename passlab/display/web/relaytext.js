@@ -1,33 +1,33 @@
 // A field for Relay text: coloured as you type, with numbered lines, and each error shown in its line.
 import { el } from "./dom.js";
+import { LineStream } from "./linestream.js";
+import { startState, token } from "./relaytokens.js";
+/** @import { LiveProblem } from "./protocol.js" */
 
-const WORD = "[A-Za-z_][\\w.]*";
-const KEYWORDS = new Set(["def", "else", "extern", "fn", "free_var", "if", "let", "match", "ref", "ref_read", "ref_write", "type", "True", "False"]);
-const TOKENS = new RegExp([
-  "(?<comment>//[^\\n]*|/\\*[^]*?\\*/)", "(?<use>%(?:\"[^\"]*\"|[\\w/.]+))", "(?<global>@(?:\"[^\"]*\"|[\\w/.]+))", "(?<string>\"(?:[^\"\\\\\\n]|\\\\.)*\")",
-  `(?<type>\\b(?:Tensor|Ref|u?int\\d+|float\\d+|bool)\\b)`, "(?<number>-?\\b\\d[\\w.]*)", `(?<attribute>${WORD}(?=\\s*=(?!=|>)))`, `(?<op>${WORD}(?=\\s*\\())`, `(?<word>${WORD})`,
-].join("|"), "g");
-const CLASSES = /** @type {Record<string, string>} */ ({ comment: "comment", use: "use", global: "global", string: "constant", type: "type", number: "constant", attribute: "attribute", op: "op" });
+// How the views show a kind of token; other kinds have no colour.
+const CLASSES = /** @type {Record<string, string>} */ ({
+  keyword: "keyword", bool: "keyword", type: "type", variable: "use", temporary: "use", global: "global", constructor: "constructor",
+  op: "op", attribute: "attribute", meta: "constant", number: "constant", string: "constant", comment: "comment", pragma: "comment",
+});
 
-/** The pieces of a text with the kind of each. @param {string} text @returns {[string, string][]} */
-export function tokens(text) {
-  const pieces = /** @type {[string, string][]} */ ([]);
-  let at = 0;
-  for (const match of text.matchAll(TOKENS)) {
-    if (match.index > at) pieces.push([text.slice(at, match.index), ""]);
-    const kind = Object.keys(match.groups || {}).find((name) => (match.groups || {})[name] !== undefined) || "";
-    pieces.push([match[0], KEYWORDS.has(match[0]) ? "keyword" : CLASSES[kind] || ""]);
-    at = match.index + match[0].length;
-  }
-  if (at < text.length) pieces.push([text.slice(at), ""]);
-  return pieces;
+/** The pieces of each line of a text, with the class of each, "" for none. @param {string} text @returns {[string, string][][]} */
+export function colouredLines(text) {
+  const state = startState();
+  return text.split("\n").map((line) => {
+    const stream = new LineStream(line), pieces = /** @type {[string, string][]} */ ([]);
+    while (!stream.eol()) {
+      const from = stream.at, kind = token(stream, state);
+      pieces.push([line.slice(from, stream.at), CLASSES[kind ?? ""] || ""]);
+    }
+    return pieces;
+  });
 }
 
 export class RelayField {
   /** @param {(text: string) => void} onInput called with the text after each input */
   constructor(onInput) {
-    this.problems = /** @type {any[]} */ ([]);
-    this.field = /** @type {HTMLTextAreaElement} */ (el("textarea", "pl-relay-input"));
+    this.problems = /** @type {LiveProblem[]} */ ([]);
+    this.field = el("textarea", "pl-relay-input");
     this.field.spellcheck = false;
     this.field.setAttribute("aria-label", "the program, in Relay");
     this.field.setAttribute("wrap", "off");
@@ -55,7 +55,7 @@ export class RelayField {
     this.draw();
   }
 
-  /** @param {any[]} problems */
+  /** @param {LiveProblem[]} problems */
   show(problems) {
     this.problems = problems;
     this.draw();
@@ -63,22 +63,16 @@ export class RelayField {
 
   /** Draw the coloured text behind the field, line by line. */
   draw() {
-    const lines = this.field.value.split("\n"), rows = lines.map(() => /** @type {HTMLElement[]} */ ([]));
+    const lines = this.field.value.split("\n"), pieces = colouredLines(this.field.value);
     this.field.rows = Math.max(3, Math.min(24, lines.length));
-    let line = 0;
-    for (const [text, kind] of tokens(this.field.value)) {
-      text.split("\n").forEach((part, at) => {
-        if (at) line++;
-        if (part) rows[line].push(el("span", kind ? `pl-${kind}` : "", part));
-      });
-    }
+    const rows = pieces.map((line) => line.map(([text, kind]) => el("span", kind ? `pl-${kind}` : "", text)));
     this.highlighted.replaceChildren(...rows.map((row, at) => this.line(row, at, lines[at])));
   }
 
   /** @param {HTMLElement[]} pieces @param {number} at @param {string} text */
   line(pieces, at, text) {
     const lineProblems = this.problems.filter((problem) => problem.line === at), row = el("div", "pl-relay-line", el("span", "pl-relay-number", at + 1), ...pieces);
-    for (const { start, end } of lineProblems) {
+    for (const { start = 0, end = -1 } of lineProblems) {
       const underline = el("span", "pl-underline"), last = end < 0 ? text.length : Math.max(end, start + 1);
       underline.style.left = `calc(5ch + ${start}ch)`;
       underline.style.width = `${Math.max(1, last - start)}ch`;

@@ -1,11 +1,12 @@
 // A list of rows of equal height, of which only the visible ones exist, and lines of code broken to the width of the pane.
 import { el } from "./dom.js";
+import { NAMES } from "./lines.js";
+/** @import { LineRow } from "./protocol.js" */
 
 export const ROW = 20; // pixels
 const FIRST_MARGIN = 4, LATER_MARGIN = 40; // rows that exist above and below the visible ones: at once, and a moment later
 const DELAY = 120; // milliseconds
 const MARGINS = 12; // above and below all rows
-const MIN_WIDTH = 8; // the least characters of a line in a narrow pane
 
 /** A scrolling list. `paint(i)` makes row `i`; `onColumns(columns)` is called with the number of characters that fit. */
 export class Rows {
@@ -113,7 +114,7 @@ export class Rows {
 
   /** Scroll so that a row is visible, or a third from the top, with a whole row at the top. @param {number} i @param {boolean} [always] */
   reveal(i, always = false) {
-    this.pending = this.height ? null : [i, always];
+    this.pending = this.height ? null : /** @type {[number, boolean]} */ ([i, always]);
     const y = i * ROW, { top, height } = this;
     if (height && (always || y < top || y + ROW > top + height)) this.scroll(Math.floor((y - height / 3) / ROW) * ROW + MARGINS / 2);
   }
@@ -124,59 +125,11 @@ export class Rows {
   }
 }
 
-/**
- * Break a line to a width, behind commas and blanks where possible; later parts are indented.
- * @param {string} text @param {number} width @returns {number[]} where its parts start
- */
-export function breakLine(text, width) {
-  const starts = [0];
-  width = Math.max(MIN_WIDTH, width);
-  if (text.length <= width) return starts;
-  const hang = hangingIndent(text, width);
-  let at = 0, room = width;
-  while (text.length - at > room) {
-    const cut = bestBreak(text, at, at + room);
-    starts.push(cut);
-    at = cut;
-    room = Math.max(MIN_WIDTH, width - hang);
-  }
-  return starts;
-}
-
-/**
- * The best place to break a line before `end`: behind a blank, inside as few brackets as possible, as far right as possible.
- * @param {string} text @param {number} start @param {number} end
- */
-function bestBreak(text, start, end) {
-  let depth = 0, cut = end, lowestCost = Infinity;
-  for (let at = start; at < end; at++) {
-    const char = text[at];
-    if (char === "(" || char === "[" || char === "{") depth++;
-    else if (char === ")" || char === "]" || char === "}") depth--;
-    else if (char === " " && at > start + (end - start) / 3) {
-      const cost = depth + (text[at - 1] === "," ? 0 : text.startsWith("->", at + 1) ? 0.4 : 0.5);
-      if (cost <= lowestCost) [cut, lowestCost] = [at + 1, cost];
-    }
-  }
-  return cut;
-}
-
-/** The indentation of the later parts of a line. @param {string} text @param {number} width */
-export function hangingIndent(text, width) {
-  return Math.max(0, Math.min(text.length - text.trimStart().length + 4, Math.floor(width / 3)));
-}
-
 const KINDS = ["keyword", "binder", "use", "temporary", "call", "op", "global", "constructor", "attribute", "constant", "type", "function", "branch", "comment"];
-const NAMES = new Set([1, 2, 3, 6]); // the kinds of names that can be followed: binder, use, temporary, global
-
-/**
- * @typedef {[string, number[], number]} Line text, four numbers a mark (start, end, kind, hover text), type
- * @typedef {{lines: Line[], texts: string[]}} Table
- */
 
 /**
  * Make the characters `from` to `to` of a line.
- * @param {Line} line @param {number} from @param {number} to @param {string} followedName the name that is followed
+ * @param {LineRow} line @param {number} from @param {number} to @param {string} followedName the name that is followed
  * @param {number[]} [words] spans to mark, two numbers each @param {WeakMap<Element, number>} [hovers]
  */
 export function code(line, from, to, followedName, words, hovers) {
@@ -215,12 +168,4 @@ export function code(line, from, to, followedName, words, hovers) {
 export function nameAt(target) {
   const span = target instanceof Element ? target.closest(".pl-binder, .pl-use, .pl-temporary, .pl-global") : null;
   return span ? span.textContent || "" : "";
-}
-
-/** Whether a line has a name. @param {Line} line @param {string} name */
-export function hasName(line, name) {
-  const [text, marks] = line;
-  for (let m = 0; m < marks.length; m += 4)
-    if (NAMES.has(marks[m + 2]) && marks[m + 1] - marks[m] === name.length && text.startsWith(name, marks[m])) return true;
-  return false;
 }

@@ -1,5 +1,7 @@
 // The selection: nodes of the program, by number. A node has the same number in every view and every step; `Lineage`
 // records which node replaced which, so that a selection can be followed through the passes. Nothing here draws.
+/** @import { Handlers, Model } from "./model.js" */
+/** @import { Related, SelectionState } from "./protocol.js" */
 
 /**
  * The origin of each node, as five numbers a link: child, parent, event, rule (a text), whether only its operands
@@ -29,11 +31,6 @@ export class Lineage {
     return chain;
   }
 }
-
-/**
- * Relatives of the nodes `of` in other views: the predecessors of each node, the newest first, and all successors.
- * @typedef {{of?: number[], before?: number[][], after?: number[]}} Related
- */
 
 /** The selected nodes, and those they came from or became. Views listen to it; it does not depend on any view. */
 export class Selection {
@@ -109,19 +106,22 @@ export class Selection {
 }
 
 /**
- * Add handlers of the events of a widget's model. @param {any} model @param {Record<string, (message?: any) => void>} handlers
+ * Add handlers of the events of a widget's model.
+ * @template State @template Request @template Answer
+ * @param {Model<State, Request, Answer>} model @param {Handlers<State, Answer>} handlers
  * @returns {() => void} removes them
  */
 export function subscribe(model, handlers) {
-  for (const name in handlers) model.on(name, handlers[name]);
+  const entries = /** @type {[keyof Handlers<State, Answer>, (answer: Answer) => void][]} */ (Object.entries(handlers));
+  for (const [name, run] of entries) model.on(name, run);
   return () => {
-    for (const name in handlers) model.off(name, handlers[name]);
+    for (const [name, run] of entries) model.off(name, run);
   };
 }
 
 /**
  * Keep a selection and the nodes of a widget's model alike; what is selected elsewhere comes in through the model.
- * @param {any} model @param {Selection} selection @returns {() => void} ends it
+ * @param {Model<SelectionState, never, unknown>} model @param {Selection} selection @returns {() => void} ends it
  */
 export function syncSelection(model, selection) {
   selection.listen(() => {
@@ -136,7 +136,7 @@ export function syncSelection(model, selection) {
 
 /**
  * Draw a view that is one pane, put it into its place, and follow the data and the selection of the model.
- * @param {{model: any, el: HTMLElement}} context @param {HTMLElement} root @param {Selection} selection
+ * @param {{model: Model<SelectionState & {data: unknown}, never, unknown>, el: HTMLElement}} context @param {HTMLElement} root @param {Selection} selection
  * @param {{updateSelection: () => void, close: () => void}} pane @param {() => void} update draws the data
  * @returns {() => void} removes the view
  */

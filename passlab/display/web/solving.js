@@ -2,6 +2,7 @@
 import { CodePane } from "./codepane.js";
 import { bindKeys, button, createHelp, el } from "./dom.js";
 import { mountPane, Selection } from "./selection.js";
+/** @import { Context } from "./model.js" */
 
 const KEYS = /** @type {[string, string][]} */ ([
   ["j k", "next and previous decision"], ["n N", "next and previous decision that changed something"], ["g G", "start and end"],
@@ -18,12 +19,12 @@ function badge(text, changed) {
   return el("span", `pl-state${number ? ` pl-state-${Number(number[1]) % COLOURS}` : ""}${changed ? " pl-state-fresh" : ""}`, text);
 }
 
-/** @param {{model: any, el: HTMLElement}} context */
+/** @param {Context<"solving">} context */
 function render({ model, el: host }) {
   const root = el("div", "passlab pl-module pl-solving");
   root.tabIndex = 0;
   const title = el("span", "pl-title"), selection = new Selection(), pane = new CodePane(root, selection), keyHelp = createHelp(root, KEYS);
-  const range = /** @type {HTMLInputElement} */ (el("input", "pl-solving-range")), where = el("span", "pl-solving-where"), message = el("div", "pl-solving-message");
+  const range = el("input", "pl-solving-range"), where = el("span", "pl-solving-where"), message = el("div", "pl-solving-message");
   range.type = "range";
   range.setAttribute("aria-label", "decision");
   message.setAttribute("aria-live", "polite");
@@ -35,10 +36,10 @@ function render({ model, el: host }) {
     at = to;
     state = [...data.start];
     for (const one of data.steps.slice(0, at)) for (const [line, text] of one.changed) state[line] = text;
-    changed = new Set(step ? step.changed.map((/** @type {[number, string]} */ [line]) => line) : []);
+    changed = new Set(step ? step.changed.map(([line]) => line) : []);
     range.value = String(at);
     where.textContent = `${at} of ${data.steps.length}`;
-    message.replaceChildren(el("span", "pl-dim", step ? step.phase : "before the first decision"), el("div", step && step.changed.length ? "pl-solving-effect" : "", step ? step.sentence : "\u00a0"));
+    message.replaceChildren(el("span", "pl-dim", step ? step.phase : "before the first decision"), el("div", step?.changed.length ? "pl-solving-effect" : "", step ? step.sentence : "\u00a0"));
     selection.set(step ? [step.node] : []);
     if (step && step.line >= 0) pane.goto(step.line, false);
     pane.rows.update(true);
@@ -61,7 +62,7 @@ function render({ model, el: host }) {
     title.textContent = title.title = data.title;
     range.max = String(data.steps.length);
     pane.annotate = (line) => (state[line] ? badge(/** @type {string} */ (state[line]), changed.has(line)) : null);
-    pane.annotationWidth = Math.min(40, 4 + Math.max(0, ...data.start.map((/** @type {string | null} */ text) => (text || "").length), ...data.steps.flatMap((/** @type {any} */ step) => step.changed.map((/** @type {[number, string]} */ [, text]) => text.length))));
+    pane.annotationWidth = Math.min(40, 4 + Math.max(0, ...data.start.map((text) => (text || "").length), ...data.steps.flatMap((step) => step.changed.map(([, text]) => text.length))));
     pane.show(data, data.rows, null, null, data.nodes);
     go(0);
   };

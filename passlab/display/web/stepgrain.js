@@ -4,11 +4,11 @@ import { el, options } from "./dom.js";
 const SIZES = ["kernel", "line", "instruction"];
 
 export class StepSize {
-  /** @param {any} view the stepper */
+  /** @param {import("./stepper.js").Stepper} view the stepper */
   constructor(view) {
     this.view = view;
     this.name = SIZES[0];
-    this.element = /** @type {HTMLSelectElement} */ (el("select", "pl-choice", ...options(SIZES)));
+    this.element = el("select", "pl-choice", ...options(SIZES));
     this.element.setAttribute("aria-label", "size of a step");
     this.element.title = "step size of the arrow keys and these buttons (i)";
     this.element.addEventListener("change", () => this.set(this.element.value));

@@ -1,12 +1,13 @@
 // A data value or a closure as a heap: a box for each object, arrows from its cells to the objects they refer to.
 import { el, svg } from "./dom.js";
+/** @import { HeapBox } from "./protocol.js" */
 
 const ROW_HEIGHT = 20, CHAR = 6.7, PAD = 8, GAP = 34, BOX_GAP = 12; // pixels
 
-/** @param {any[]} boxes [name, kind, depth, cells] @returns {HTMLElement} */
+/** @param {HeapBox[]} boxes @returns {HTMLElement} */
 export function drawHeap(boxes) {
-  const widthOf = (/** @type {any} */ [name, , , cells]) => Math.max(name.length * CHAR + 2 * PAD, ...cells.map((/** @type {any[]} */ [text]) => text.length * CHAR + 2 * PAD), 44);
-  const heightOf = (/** @type {any} */ [, , , cells]) => ROW_HEIGHT * (1 + cells.length);
+  const widthOf = (/** @type {HeapBox} */ [name, , , cells]) => Math.max(name.length * CHAR + 2 * PAD, ...cells.map(([text]) => text.length * CHAR + 2 * PAD), 44);
+  const heightOf = (/** @type {HeapBox} */ [, , , cells]) => ROW_HEIGHT * (1 + cells.length);
   const columns = Math.max(...boxes.map(([, , depth]) => depth)) + 1, lefts = /** @type {number[]} */ ([]), places = /** @type {[number, number][]} */ ([]);
   let x = 1, bottom = 0;
   for (let depth = 0; depth < columns; depth++) {
@@ -24,7 +25,7 @@ export function drawHeap(boxes) {
   boxes.forEach((box, at) => {
     const [name, kind, , cells] = box, [left, top] = places[at], width = widthOf(box);
     shapes.push(svg("rect", { x: left, y: top, width, height: ROW_HEIGHT, rx: 3, class: `pl-heap-${kind === "closure" ? "closure" : "head"}` }), svg("text", { x: left + PAD, y: top + 14, class: "pl-heap-name" }, name));
-    cells.forEach((/** @type {[string, number]} */ [text, to], /** @type {number} */ i) => {
+    cells.forEach(([text, to], i) => {
       const y = top + ROW_HEIGHT * (i + 1);
       shapes.push(svg("rect", { x: left, y, width, height: ROW_HEIGHT }), svg("text", { x: left + PAD, y: y + 14 }, text));
       if (to < 0) return;
@@ -35,5 +36,5 @@ export function drawHeap(boxes) {
     });
   });
   const label = `${boxes.length} object${boxes.length === 1 ? "" : "s"}, the first is ${boxes[0][0]}`;
-  return el("div", "pl-heap", /** @type {any} */ (svg("svg", { width: x, height: bottom, role: "img", "aria-label": label }, ...shapes, ...arrows)));
+  return el("div", "pl-heap", svg("svg", { width: x, height: bottom, role: "img", "aria-label": label }, ...shapes, ...arrows));
 }

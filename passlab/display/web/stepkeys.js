@@ -1,4 +1,5 @@
 // The keys of the stepper: their actions, their descriptions, and the icons of the buttons.
+/** @import { Bindings } from "./model.js" */
 export const KEYS = /** @type {[string, string][]} */ ([
   ["s S", "one instruction forwards, back"], ["→ ←", "one step forwards, back: a kernel, source line or instruction (also j and k)"], ["i", "the next step size"], ["z Z", "fold the instructions that only move values or allocate memory; show the whole timeline (drag it with Shift, or turn the wheel with Ctrl, to zoom in)"], ["m M", "next kernel, previous kernel"], ["l L", "next source line, previous one"], ["n N", "over calls, forwards and back"], ["f F", "finish this frame; back to its call"],
   ["c C", "continue to a breakpoint; back to one"], ["g G", "start and end; 120g goes to instant 120"], ["1 … 9", "before a key: repeat it"],
@@ -10,10 +11,10 @@ export const STEPS = /** @type {Record<string, string>} */ ({
   over: "M2.5 9a5.5 5 0 0 1 10.5 0M13.5 5v4h-4M8 12.5h.01", out: "M8 10V2.5M4.8 5.5L8 2.4l3.2 3.1M8 13h.01", on: "M3 3l5 5-5 5zM8 3l5 5-5 5z", last: "M12 3v10M3 3l6 5-6 5z",
 });
 
-/** The action of each key of a stepper. @param {any} view @returns {Record<string, (event: KeyboardEvent) => unknown>} */
+/** The action of each key of a stepper. @param {import("./stepper.js").Stepper} view @returns {Bindings} */
 export function actions(view) {
   const counted = (/** @type {(direction: number) => void} */ run, /** @type {number} */ direction) => () => run(direction);
-  const step = (/** @type {number} */ direction) => view.move("step", direction), digits = /** @type {Record<string, (event: KeyboardEvent) => unknown>} */ ({});
+  const step = (/** @type {number} */ direction) => view.move("step", direction), digits = /** @type {Bindings} */ ({});
   for (const digit of "0123456789") digits[digit] = () => { view.count = (view.count + digit).slice(0, 9); view.setStatus(view.count); };
   return {
     ...digits, "?": () => view.help(), s: counted(step, 1), S: counted(step, -1), j: () => view.stepSize.advance(1), k: () => view.stepSize.advance(-1),

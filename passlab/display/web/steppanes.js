@@ -1,6 +1,7 @@
 // The panes of the stepper: bytecode with its gutter, registers, frames, and the source at the program counter.
 import { el, formatCount, setTab, svg, tabBar } from "./dom.js";
-import { breakLine, code, hangingIndent, Rows } from "./rows.js";
+import { breakLine, hangingIndent } from "./lines.js";
+import { code, Rows } from "./rows.js";
 
 /** @typedef {import("./steprun.js").Run} Run */
 /** @typedef {import("./steprun.js").Place} Place */
@@ -10,6 +11,8 @@ const MARKS = /** @type {Record<string, [string, string]>} */ ({
   writes: ["M2 10L6 2l4 8z", "about to be written"], reads: ["M6 2.2a3.8 3.8 0 1 0 .01 0z", "read by the next instruction"],
   wrote: ["M2.6 2.6h6.8v6.8H2.6z", "just written"],
 });
+
+const MARK_WORDS = /** @type {Record<string, string>} */ ({ writes: "to write", reads: "read", wrote: "written" });
 
 /** @param {string} kind */
 export function mark(kind) {
@@ -34,6 +37,8 @@ export class BytecodePane {
     this.selection = selection;
     this.run = /** @type {Run | null} */ (null);
     this.func = -1;
+    this.base = 0; // the first instruction of the function, and how many it has
+    this.count = 0;
     this.current = { point: -1, before: -1, accesses: /** @type {Map<number, string>} */ (new Map()) };
     this.stops = /** @type {(point: number) => boolean} */ (() => false);
     this.isFolding = true; // whether runs of such instructions are folded
@@ -70,7 +75,7 @@ export class BytecodePane {
 
   /** The row of an instruction. @param {number} point */
   rowOf(point) {
-    const i = point - (this.base || 0);
+    const i = point - this.base;
     let low = 0, high = this.visualRows.length - 1;
     while (low < high) {
       const middle = (low + high + 1) >> 1;
@@ -89,7 +94,7 @@ export class BytecodePane {
   /** Compute the rows; a folded run of instructions is one row. @param {number} [top] the height to show them from */
   arrange(top) {
     if (!this.run) return;
-    const { base = 0, count = 0 } = this, visualRows = /** @type {[number, number][]} */ ([]);
+    const { base, count } = this, visualRows = /** @type {[number, number][]} */ ([]);
     for (let i = 0; i < count; i++) {
       let end = i;
       if (this.isFolding && !this.openedFolds.has(i)) while (end < count && this.isBookkeeping(base + end)) end++;
@@ -109,7 +114,7 @@ export class BytecodePane {
   item(row) {
     const [from, to] = this.visualRows[row] || [row, row + 1];
     if (to === from + 1) return this.row(from);
-    const { kinds } = /** @type {Run} */ (this.run).code, base = this.base || 0;
+    const { kinds } = /** @type {Run} */ (this.run).code, { base } = this;
     const names = [...new Set(kinds.slice(base + from, base + to))].join(", ");
     const element = el("button", "pl-gap pl-bookkeeping", `⋯ ${to - from} instructions: ${names}`);
     element.setAttribute("data-from", String(from));
@@ -147,8 +152,8 @@ export class BytecodePane {
 
   /** @param {number} i */
   row(i) {
-    const run = /** @type {Run} */ (this.run), point = (this.base || 0) + i, here = point === this.current.point;
-    const highlight = (run.code.nodes[point] || []).some((/** @type {number} */ node) => this.selection.has(node)) ? " pl-selected" : "";
+    const run = /** @type {Run} */ (this.run), point = this.base + i, here = point === this.current.point;
+    const highlight = (run.code.nodes[point] || []).some((node) => this.selection.has(node)) ? " pl-selected" : "";
     const stop = this.stops(point), gutter = el("span", `pl-gutter${stop ? " pl-stop" : ""}`, el("i", "pl-dot"));
     gutter.title = stop ? "remove the breakpoint" : "set a breakpoint";
     gutter.setAttribute("role", "button");
@@ -170,7 +175,7 @@ export class BytecodePane {
     const rest = el("span", "pl-rest");
     for (const part of text.slice(head.length).split(/(\$\d+|@[\w.]+)/)) {
       if (part[0] === "$") {
-        const access = accesses && accesses.get(Number(part.slice(1)));
+        const access = accesses?.get(Number(part.slice(1)));
         rest.append(el("span", access && (here || access === "wrote") ? `pl-reg pl-reg-${access}` : "pl-reg", part));
       } else rest.append(part[0] === "@" ? el("span", "pl-global", part) : part);
     }
@@ -184,18 +189,23 @@ export class BytecodePane {
   }
 }
 
+/**
+ * A register that is shown: its parameter, the text of its value, NaN and infinities in it, and the access to it.
+ * @typedef {{register: number, name: string, text: string, nonfinite: number, access: string, watched: boolean}} Register
+ */
+
 /** The registers of a frame, one per line. */
 export class RegisterPane {
   /** @param {(register: number) => void} onSelect */
   constructor(onSelect) {
-    this.list = /** @type {any[]} */ ([]);
+    this.list = /** @type {Register[]} */ ([]);
     this.selected = -1;
     this.rows = new Rows((i) => this.row(this.list[i]), () => {});
     this.rows.onResize = () => this.reveal(); // the selected register stays visible when the pane changes its size
     this.rows.box.classList.add("pl-code", "pl-registers");
     this.rows.box.setAttribute("role", "listbox");
     this.rows.box.setAttribute("aria-label", "registers");
-    this.title = el("div", "pl-pane-title", el("b", "", "Registers"), el("span", "pl-grow"), ...Object.keys(MARKS).map((kind) => el("span", "pl-key", mark(kind), el("span", "pl-key-word", { writes: "to write", reads: "read", wrote: "written" }[kind] || ""))));
+    this.title = el("div", "pl-pane-title", el("b", "", "Registers"), el("span", "pl-grow"), ...Object.keys(MARKS).map((kind) => el("span", "pl-key", mark(kind), el("span", "pl-key-word", MARK_WORDS[kind]))));
     this.note = el("div", "pl-empty pl-pane-note", "No frame runs any more. S goes back into the run.");
     this.note.hidden = true;
     this.element = el("div", "pl-step-pane pl-register-pane", this.title, this.rows.box, this.note);
@@ -216,7 +226,7 @@ export class RegisterPane {
     this.list = [];
     for (let r = 0; r < values.length; r++) {
       if (values[r] <= 0 && !accesses.has(r) && !watched.has(r)) continue;
-      this.list.push({ register: r, name: params[r] || "", text: run.texts[values[r]] || "", nonfinite: run.nonfinite[values[r]] || 0, look: accesses.get(r) || "", watched: watched.has(r) });
+      this.list.push({ register: r, name: params[r] || "", text: run.texts[values[r]] || "", nonfinite: run.nonfinite[values[r]] || 0, access: accesses.get(r) || "", watched: watched.has(r) });
     }
     const longest = Math.max(0, ...this.list.map((item) => item.name.length + (item.watched ? 2 : 0)));
     this.rows.box.style.setProperty("--pl-name", `${Math.min(14, longest + 2)}ch`);
@@ -240,10 +250,10 @@ export class RegisterPane {
     this.note.hidden = false;
   }
 
-  /** @param {any} item */
+  /** @param {Register} item */
   row(item) {
     const element = el("div", `pl-register${item.register === this.selected ? " pl-active" : ""}${item.nonfinite ? " pl-has-nonfinite" : ""}${item.text ? "" : " pl-none"}`,
-      el("span", "pl-reg-mark-cell", item.look ? mark(item.look) : null), el("span", `pl-reg-name${item.look ? ` pl-reg-${item.look}` : ""}`, `$${item.register}`),
+      el("span", "pl-reg-mark-cell", item.access ? mark(item.access) : null), el("span", `pl-reg-name${item.access ? ` pl-reg-${item.access}` : ""}`, `$${item.register}`),
       el("span", "pl-reg-param", item.watched ? el("i", "pl-watch-icon") : null, item.name), el("span", "pl-reg-value", item.text || "–"));
     element.setAttribute("data-register", String(item.register));
     element.setAttribute("role", "option");
@@ -315,7 +325,7 @@ export class SourcePane {
     this.rows.box.classList.add("pl-code");
     this.rows.box.addEventListener("click", (event) => {
       const row = /** @type {HTMLElement | null} */ (/** @type {Element} */ (event.target).closest(".pl-row"));
-      if (row && row.dataset.node && !String(window.getSelection())) selection.toggle([Number(row.dataset.node)]);
+      if (row?.dataset.node && !String(window.getSelection())) selection.toggle([Number(row.dataset.node)]);
     });
     this.histories = el("div", "pl-histories");
     this.note = el("div", "pl-empty");
@@ -356,7 +366,7 @@ export class SourcePane {
       this.lines = lines;
       this.arrange(0);
     } else this.rows.repaint([...old, ...this.marked].flatMap((line) => this.rowsOf(line)));
-    if (!this.histories.hidden) this.histories.replaceChildren(...biographies[histories[point]].map((/** @type {string} */ text) => el("pre", "pl-code pl-history", text)));
+    if (!this.histories.hidden) this.histories.replaceChildren(...biographies[histories[point]].map((text) => el("pre", "pl-code pl-history", text)));
     this.reveal();
   }
 

@@ -4,15 +4,18 @@ import { download } from "./download.js";
 import { branchStrip, originInBranch, valueField } from "./stepfork.js";
 import { StepSize } from "./stepgrain.js";
 import { actions, KEYS, STEPS } from "./stepkeys.js";
+import { ask } from "./requests.js";
 import { syncSelection, subscribe, Selection } from "./selection.js";
 import { drawHeap } from "./stepheap.js";
 import { BytecodePane, FramePane, RegisterPane, SourcePane } from "./steppanes.js";
 import { Run, WAITING } from "./steprun.js";
 import { tensorCard, valueHead } from "./steptensor.js";
 import { micros, Timeline } from "./steptime.js";
+/** @import { Context, WidgetModel } from "./model.js" */
+/** @import { StepperData, StepperRequest } from "./protocol.js" */
 
-class Stepper {
-  /** @param {any} model @param {HTMLElement} root */
+export class Stepper {
+  /** @param {WidgetModel<"stepper">} model @param {HTMLElement} root */
   constructor(model, root) {
     this.model = model;
     this.root = root;
@@ -31,15 +34,7 @@ class Stepper {
     this.original = /** @type {{run: Run, instant: number, divergedAt: number, watches: [number, number][]} | null} */ (null);
     this.stopsChanged = false;
     this.stepSize = new StepSize(this);
-    this.build();
     this.saveTimer = 0;
-    this.selection.listen(() => {
-      this.code.rows.update(true);
-      this.source.rows.update(true);
-    });
-  }
-
-  build() {
     this.code = new BytecodePane((point) => this.toggle(point), (point) => this.goToNext(point), this.selection);
     this.registers = new RegisterPane((register) => this.select(register));
     this.frames = new FramePane((place) => this.frame(place));
@@ -49,7 +44,7 @@ class Stepper {
     this.title = el("span", "pl-title");
     this.branch = el("div", "pl-branch");
     this.branch.hidden = true;
-    this.position = /** @type {HTMLInputElement} */ (el("input", "pl-find pl-position"));
+    this.position = el("input", "pl-find pl-position");
     this.position.setAttribute("aria-label", "instant");
     this.position.addEventListener("change", () => this.go((Number(this.position.value.replace(/[^\d]/g, "")) || 0) - this.branchStart));
     this.total = el("span", "pl-title");
@@ -76,7 +71,17 @@ class Stepper {
     const bar = el("div", "pl-bar pl-step-bar", tools, this.find, this.datalist, this.chips, el("span", "pl-grow"), tool("export", "save as a page (x)", () => this.export()), button("?", () => this.help()));
     const values = el("div", "pl-step-column pl-values", this.registers.element, this.card);
     const sides = el("div", "pl-step-column pl-sides", this.source.element, this.frames.element);
+    this.selection.listen(() => {
+      this.code.rows.update(true);
+      this.source.rows.update(true);
+    });
     this.root.prepend(el("div", "pl-bar pl-step-title", this.title, el("span", "pl-grow"), this.status), bar, this.branch, el("div", "pl-step-columns", this.code.element, values, sides), this.timeline.element);
+  }
+
+  /** The branch that the model holds, null for none. */
+  get branchData() {
+    const branch = this.model.get("branch");
+    return branch && "data" in branch ? branch : null;
   }
 
   /** Where a branch left its original. */
@@ -84,13 +89,13 @@ class Stepper {
     return this.original ? this.original.instant : 0;
   }
 
-  /** @param {any} data @param {number} at @param {{text: string, points?: number[]}[]} [breaks] @param {[number, number][]} [watches] */
+  /** @param {StepperData} data @param {number} at @param {{text: string, points?: number[]}[]} [breaks] @param {[number, number][]} [watches] */
   load(data, at, breaks = data.breaks, watches = []) {
     this.run = new Run(data);
     this.title.textContent = data.title;
     this.total.textContent = `of ${formatCount(this.branchStart + this.run.length)}`;
     this.datalist.replaceChildren(...options(this.run.datalist()));
-    this.breaks = breaks.flatMap(({ text, points }) => this.run.parseBreakpoint(text) || (points && points.length ? this.run.breakpointAt(text, points) : []));
+    this.breaks = breaks.flatMap(({ text, points }) => this.run.parseBreakpoint(text) || (points?.length ? this.run.breakpointAt(text, points) : []));
     [this.watches, this.visited, this.up, this.register, this.pinned] = [watches, [], 0, -1, false];
     this.timeline.branchStart = this.branchStart;
     this.timeline.show(this.run, this.breaks);
@@ -98,7 +103,7 @@ class Stepper {
     this.go(at, false, true);
   }
 
-  /** Add the values that were sent later. @param {any} data */
+  /** Add the values that were sent later. @param {StepperData} data */
   complete(data) {
     this.run = new Run(data);
     this.timeline.show(this.run, this.breaks);
@@ -156,10 +161,11 @@ class Stepper {
   /** @param {number} point */
   toggle(point) {
     if (point < 0) return;
-    const { functions } = this.run.data, func = functions.filter((/** @type {any} */ f) => f.base <= point).pop();
+    const { functions } = this.run.data, func = functions.filter((f) => f.base <= point).pop();
+    if (!func) return;
     const text = `@${func.name}:${point - func.base}`, at = this.breaks.findIndex((b) => b.text === text);
     if (at >= 0) this.breaks.splice(at, 1);
-    else this.breaks.push(/** @type {any} */ (this.run.parseBreakpoint(text)));
+    else this.breaks.push(this.run.breakpointAt(text, [point]));
     this.updateStops();
   }
 
@@ -288,20 +294,20 @@ class Stepper {
     if (this.register < 0 || number <= 0) return this.card.replaceChildren(el("div", "pl-empty", "no value here"));
     if (number === WAITING) return this.card.replaceChildren(el("div", "pl-empty", "This value is on its way."));
     const head = valueHead(`$${this.register}`, run.texts[number], "pl-reg");
-    const parts = [head];
+    const parts = /** @type {HTMLElement[]} */ ([head]);
     if (by !== undefined && by >= 0) {
       const jump = el("button", "pl-link", `written at ${formatCount(this.branchStart + by)}`);
       jump.title = "go to the instruction that wrote it (o)";
       jump.addEventListener("click", () => this.origin());
       const duration = run.code.roles[run.point[by]] === 3 ? `, ${micros(run.columns.micros[by])}` : "";
       parts.push(el("div", "pl-dim pl-written", jump, ` by ${run.code.names[run.point[by]]}${duration}`));
-    } else parts.push(el("div", "pl-dim pl-written", this.original ? originInBranch(this.model.get("branch") || {}, this.register) : "an argument of the program"));
+    } else parts.push(el("div", "pl-dim pl-written", this.branchData ? originInBranch(this.branchData, this.register) : "an argument of the program"));
     const old = this.originalValue(), original = old > WAITING && this.original ? this.original.run : null;
     if (original && original.texts[old] !== run.texts[number]) {
       const drawing = original.data.values.pictures[old];
       parts.push(el("div", "pl-original", valueHead("original", original.texts[old]), drawing ? tensorCard(drawing) : null));
     }
-    const picture = run.data.values.pictures[number] || (this.model.get("pictures") || {})[number];
+    const picture = run.data.values.pictures[number] || this.model.get("pictures")?.[number];
     const heap = run.data.values.heaps?.[number];
     if (picture) parts.splice(2, 0, tensorCard(picture));
     else if (run.latePictures.has(number)) parts.push(el("div", "pl-empty", this.requestPicture(number)));
@@ -316,20 +322,15 @@ class Stepper {
     return this.send({ draw: number }) ? "Drawing it …" : "Its picture is not in this page; a running kernel can draw it.";
   }
 
-  /** @param {any} message @returns {boolean} whether a kernel receives it */
-  send(message) {
-    try {
-      this.model.send(message);
-      return true;
-    } catch {
-      return false;
-    }
+  /** @param {StepperRequest} request @returns {boolean} whether a kernel receives it */
+  send(request) {
+    return ask(this.model, request);
   }
 
   // ---- with a kernel
   edit() {
-    const place = this.run.place(this.at), fork = this.model.get("branch");
-    if (fork && fork.data) return this.setStatus("this is a branch already: go back to the original first");
+    const place = this.run.place(this.at);
+    if (this.branchData) return this.setStatus("this is a branch already: go back to the original first");
     if (!place || this.register < 0 || this.up) return this.setStatus("choose a register of the frame that runs");
     const done = (/** @type {string} */ value) => {
       const sent = this.send({ fork: { instant: this.at, register: this.register, value } });
@@ -344,9 +345,9 @@ class Stepper {
   }
 
   showBranch() {
-    const branch = this.model.get("branch") || {};
-    if (branch.error) return this.setStatus(branch.error, true);
-    if (!branch.data) return;
+    const state = this.model.get("branch"), branch = this.branchData;
+    if (state && "error" in state) return this.setStatus(state.error, true);
+    if (!branch) return;
     if (this.run.data.partial && this.run.data.fork >= 0 && !branch.data.partial) return this.complete(branch.data);
     if (this.run.data.fork < 0 || !this.original) this.original = { run: this.run, instant: branch.instant, divergedAt: branch.parted, watches: this.watches };
     const back = button("back to the original", () => {
@@ -396,15 +397,15 @@ class Stepper {
   }
 }
 
-/** @param {{model: any, el: HTMLElement}} context */
+/** @param {Context<"stepper">} context */
 function render({ model, el: host }) {
   const root = el("div", "passlab pl-stepper");
   root.tabIndex = 0;
   const view = new Stepper(model, root);
   bindKeys(root, actions(view));
   const update = () => {
-    const data = model.get("data"), shown = view.run && view.run.data;
-    if (shown && shown.partial && !data.partial && shown.length === data.length) view.complete(data);
+    const data = model.get("data"), shown = view.run?.data;
+    if (shown?.partial && !data.partial && shown.length === data.length) view.complete(data);
     else if (!shown || shown.fork < 0 || data.fork >= 0) view.load(data, model.get("at") ?? data.at);
     if (data.partial) setTimeout(() => view.send({ rest: true }), 50); // after the first paint
   };

@@ -1,5 +1,6 @@
 // A recorded run: its log, the state at any instant, and the targets of steps. Nothing here draws.
 
+/** @import { StepperData } from "./protocol.js" */
 const PLAIN = 0, CALL = 1, RETURN = 2, KERNEL = 3;
 const NONFINITE = /** @type {Record<string, number>} */ ({ nan: 1, inf: 2, "not finite": 3 });
 
@@ -8,7 +9,7 @@ export const WAITING = 1; // the number of a value that is sent later
 
 /** @param {string} text base64 @returns {Uint8Array} */
 function bytesOf(text) {
-  const Bytes = /** @type {any} */ (Uint8Array);
+  const Bytes = /** @type {{fromBase64?: (text: string) => Uint8Array}} */ (/** @type {unknown} */ (Uint8Array)); // newer than TypeScript's library
   if (Bytes.fromBase64) return Bytes.fromBase64(text);
   const raw = atob(text), bytes = new Uint8Array(raw.length);
   for (let i = 0; i < raw.length; i++) bytes[i] = raw.charCodeAt(i);
@@ -54,7 +55,7 @@ function expandRuns(counts, from, length, by) {
  */
 
 export class Run {
-  /** @param {any} data */
+  /** @param {StepperData} data */
   constructor(data) {
     this.data = data;
     this.length = data.length;
@@ -87,7 +88,8 @@ export class Run {
       value[e] = number === VARIES ? other[v++] : number;
       if (roles[s] === KERNEL) micros[e] = took[k++];
     }
-    return (this.writes = { value, micros });
+    this.writes = { value, micros };
+    return this.writes;
   }
 
   /** Sort the writes by frame, so that those of one frame are found directly. */
@@ -106,7 +108,8 @@ export class Run {
     for (let f = 0; f < parent.length; f++) starts[f + 1] += starts[f];
     const fill = starts.slice(), events = new Int32Array(starts[parent.length]);
     for (let e = 0; e < length; e++) if (toRegister[e] >= 0) events[fill[toFrame[e]]++] = e;
-    return (this.indexed = { toFrame, toRegister, events, starts });
+    this.indexed = { toFrame, toRegister, events, starts };
+    return this.indexed;
   }
 
   /** The frame that runs at an instant, and its instruction; null after the end. @param {number} at @returns {Place | null} */
@@ -150,7 +153,7 @@ export class Run {
   writtenBy(e, frame) {
     if (e < 0 || this.index.toRegister[e] < 0 || this.index.toFrame[e] !== frame) return [];
     const more = this.data.more[e] || [];
-    return [this.index.toRegister[e], ...more.filter((/** @type {number} */ _, /** @type {number} */ i) => i % 2 === 0)];
+    return [this.index.toRegister[e], ...more.filter((_, i) => i % 2 === 0)];
   }
 
   /** The frames at an instant, innermost first, `most` of them. @param {number} at @param {number} most @returns {Place[]} */
@@ -181,7 +184,7 @@ export class Run {
       const captured = this.data.functions[this.func[frame]].params.length - calls[point].length, operand = calls[point][register - captured];
       return register < captured ? [[from, reads[point][0]]] : operand >= 0 ? [[from, operand]] : [];
     }
-    return [...new Set(/** @type {number[]} */ (reads[point]))].map((r) => [from, r]);
+    return [...new Set(reads[point])].map((r) => [from, r]);
   }
 
   // ---- moving
@@ -264,24 +267,25 @@ export class Run {
 
   /** @param {string} word @returns {number[]} */
   pointsOf(word) {
-    const { operators, kinds, texts, source, roles } = this.code, all = texts.map((/** @type {string} */ _, /** @type {number} */ s) => s);
-    const named = (/** @type {string} */ name) => this.data.functions.find((/** @type {any} */ f) => f.name === name);
+    const { operators, kinds, texts, source, roles } = this.code, all = [...texts.keys()];
+    const named = (/** @type {string} */ name) => this.data.functions.find((f) => f.name === name);
     const place = /^(?:@?([\w.]*):)?(\d+)$/.exec(word), func = place ? (place[1] ? named(place[1]) : this.data.functions[this.func[0]]) : null;
     if (place && func) return [func.base + Number(place[2])].filter((s) => s < texts.length);
-    if (word.startsWith("@") && named(word.slice(1))) return [named(word.slice(1)).base];
+    const callee = word.startsWith("@") ? named(word.slice(1)) : undefined;
+    if (callee) return [callee.base];
     const line = /^line (\d+)$/.exec(word);
     if (line) {
-      const on = all.filter((/** @type {number} */ s) => source[s].includes(Number(line[1]) - 1));
-      const main = on.filter((/** @type {number} */ s) => roles[s] === KERNEL || roles[s] === CALL || this.data.executor !== "vm");
+      const on = all.filter((s) => source[s].includes(Number(line[1]) - 1));
+      const main = on.filter((s) => roles[s] === KERNEL || roles[s] === CALL || this.data.executor !== "vm");
       return main.length ? main : on.slice(0, 1);
     }
-    const by = all.filter((/** @type {number} */ s) => operators[s].includes(word));
-    return by.length ? by : all.filter((/** @type {number} */ s) => kinds[s] === word);
+    const by = all.filter((s) => operators[s].includes(word));
+    return by.length ? by : all.filter((s) => kinds[s] === word);
   }
 
   /** All words that set a breakpoint: operators, opcodes, functions. @returns {string[]} */
   datalist() {
-    const words = new Set([...this.code.operators.flat(), ...this.code.kinds, ...this.data.functions.map((/** @type {any} */ f) => `@${f.name}`)]);
+    const words = new Set([...this.code.operators.flat(), ...this.code.kinds, ...this.data.functions.map((f) => `@${f.name}`)]);
     return [...words, "nan", "inf"].sort();
   }
 }

@@ -1,5 +1,6 @@
 // One value in full: its line, statistics, histogram and heat map. NaN and infinities have marks of their own.
 import { el, formatCount, svg } from "./dom.js";
+/** @import { TensorPicture } from "./protocol.js" */
 
 const ZERO = 125, NAN = 255, PLUS = 254, MINUS = 253;
 
@@ -21,7 +22,7 @@ export function bytesText(bytes) {
 export const valueHead = (name, text, className = "") => el("div", "pl-value-head", el("b", className, name), el("span", "pl-value-text", text));
 
 /**
- * The statistics, histogram and heat map of a tensor. @param {any} picture @returns {HTMLElement}
+ * The statistics, histogram and heat map of a tensor. @param {TensorPicture} picture @returns {HTMLElement}
  */
 export function tensorCard(picture) {
   const { mean, std, nan, inf, ninf, zero, size } = picture;
@@ -32,29 +33,29 @@ export function tensorCard(picture) {
     ...(nan ? [["NaN", formatCount(nan), "pl-nonfinite"]] : []), ...(inf ? [["+inf", formatCount(inf), "pl-nonfinite"]] : []), ...(ninf ? [["−inf", formatCount(ninf), "pl-nonfinite"]] : []),
   ]);
   const table = el("div", "pl-stats", ...facts.map(([name, value, className]) => el("div", `pl-stat ${className}`, el("span", "", name), el("b", "", value))));
-  return el("div", "pl-tensor", table, picture.bins ? histogram(picture) : null, heatMap(picture));
+  return el("div", "pl-tensor", table, picture.bins && picture.min !== undefined && picture.max !== undefined ? histogram(picture.bins, picture.min, picture.max) : null, heatMap(picture));
 }
 
-/** @param {any} picture */
-function histogram(picture) {
-  const bins = /** @type {number[]} */ (picture.bins), max = Math.max(...bins, 1), width = 280, height = 46, step = width / bins.length;
+/** @param {number[]} bins @param {number} low @param {number} high of the numbers */
+function histogram(bins, low, high) {
+  const max = Math.max(...bins, 1), width = 280, height = 46, step = width / bins.length;
   const path = bins.map((n, i) => {
     const barHeight = n ? Math.max(1.5, (n / max) * height) : 0;
     return `M${(i * step + 0.5).toFixed(1)} ${height}v${(-barHeight).toFixed(1)}h${(step - 1).toFixed(1)}v${barHeight.toFixed(1)}z`;
   }).join("");
   const parts = [svg("path", { d: path, class: "pl-bars" }), svg("path", { d: `M0 ${height + 0.5}h${width}`, class: "pl-axis" })];
-  if (picture.min < 0 && picture.max > 0) {
-    const x = ((-picture.min / (picture.max - picture.min)) * width).toFixed(1);
+  if (low < 0 && high > 0) {
+    const x = ((-low / (high - low)) * width).toFixed(1);
     parts.push(svg("path", { d: `M${x} 0v${height}`, class: "pl-zero" }));
   }
   const drawing = svg("svg", { viewBox: `0 0 ${width} ${height + 2}`, class: "pl-histogram", role: "img", "aria-label": "histogram", preserveAspectRatio: "none" }, ...parts);
-  return el("div", "pl-plot", drawing, el("div", "pl-histogram-ends", el("span", "", shortNumber(picture.min)), el("span", "", shortNumber(picture.max))));
+  return el("div", "pl-plot", drawing, el("div", "pl-histogram-ends", el("span", "", shortNumber(low)), el("span", "", shortNumber(high))));
 }
 
-/** @param {any} picture */
+/** @param {TensorPicture} picture */
 function heatMap(picture) {
   const { rows, columns, grid, scale } = picture, raw = atob(picture.cells);
-  const canvas = /** @type {HTMLCanvasElement} */ (document.createElement("canvas"));
+  const canvas = document.createElement("canvas");
   const size = Math.max(1, Math.floor(Math.min(280 / columns, 220 / rows))), big = Math.max(size, 2);
   canvas.className = "pl-tensor-cells";
   [canvas.width, canvas.height] = [columns * big, rows * big];
@@ -71,7 +72,7 @@ function heatMap(picture) {
 }
 
 /**
- * @param {CanvasRenderingContext2D} paint @param {number} code @param {number} x @param {number} y @param {number} size @param {any} picture
+ * @param {CanvasRenderingContext2D} paint @param {number} code @param {number} x @param {number} y @param {number} size @param {TensorPicture} picture
  */
 function cell(paint, code, x, y, size, picture) {
   if (code >= MINUS) {

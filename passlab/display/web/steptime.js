@@ -33,7 +33,7 @@ export class Timeline {
     this.resetButton = el("button", "pl-link");
     this.resetButton.hidden = true;
     this.resetButton.addEventListener("click", () => this.zoom(0, 0));
-    this.track = el("div", "pl-track", /** @type {any} */ (this.drawing), /** @type {any} */ (this.memory), this.cursor, this.rangeMark, this.tooltip);
+    this.track = el("div", "pl-track", this.drawing, this.memory, this.cursor, this.rangeMark, this.tooltip);
     this.track.setAttribute("role", "slider");
     this.track.setAttribute("aria-label", "instant");
     this.track.setAttribute("aria-valuemin", "0");
@@ -47,7 +47,7 @@ export class Timeline {
   }
 
   addListeners() {
-    const at = (/** @type {PointerEvent} */ event) => {
+    const at = (/** @type {MouseEvent} */ event) => {
       const box = this.track.getBoundingClientRect();
       return Math.round(this.from + Math.max(0, Math.min(1, (event.clientX - box.left) / box.width)) * (this.to - this.from));
     };
@@ -72,7 +72,7 @@ export class Timeline {
     this.track.addEventListener("wheel", (event) => {
       if (!event.ctrlKey && !event.metaKey && !event.shiftKey) return; // unmodified scrolling scrolls the page
       event.preventDefault();
-      const middle = at(/** @type {any} */ (event)), span = this.to - this.from, delta = event.deltaY || event.deltaX;
+      const middle = at(event), span = this.to - this.from, delta = event.deltaY || event.deltaX;
       if (event.shiftKey) return this.zoom(...this.within(this.from + (Math.sign(delta) * span) / 8, span));
       const newSpan = span * (delta < 0 ? 0.75 : 1 / 0.75), fraction = (middle - this.from) / Math.max(1, span);
       this.zoom(...this.within(middle - fraction * newSpan, newSpan));
@@ -188,7 +188,7 @@ export class Timeline {
     const entries = /** @type {[string, string, unknown][]} */ ([
       ["pl-kernel-bars", "kernels (height: time)", has(3)], ["pl-call-depth", "depth of calls", run.depth.some((depth) => depth > 0)],
       ["pl-stop-marks", "breakpoints", this.breaks.some((b) => b.on)], ["pl-nonfinite-marks", "NaN, infinities", Object.keys(run.nonfinite).length],
-      ["pl-live-memory", "live memory", count], ["pl-peak-mark", "peak", count], ["pl-block-new", "storages", count], ["pl-block-reused", "reused", blocks.some((/** @type {any[]} */ block) => block[3])],
+      ["pl-live-memory", "live memory", count], ["pl-peak-mark", "peak", count], ["pl-block-new", "storages", count], ["pl-block-reused", "reused", blocks.some(([, , , reused]) => reused)],
     ]);
     this.legend.replaceChildren(...entries.filter(([, , is]) => is).map(([className, meaning]) =>
       el("span", "pl-key", svg("svg", { viewBox: "0 0 10 10", width: 9, height: 9, "aria-hidden": "true" }, svg("path", { d: SHAPES[className] || SHAPES[""], class: className })), meaning)));

@@ -1,13 +1,15 @@
 // The widget of the times of passes: a zoomable flame chart, and a table with the sums by name of pass.
 import { bindKeys, button, createHelp, el, formatCount } from "./dom.js";
 import { time } from "./passlist.js";
+/** @import { Context } from "./model.js" */
+/** @import { TimeRow } from "./protocol.js" */
 
 const BAR_HEIGHT = 20, MIN_PERCENT = 0.1; // pixels of a bar; the percent below which none is drawn
 const KEYS = /** @type {[string, string][]} */ ([["click", "on a bar: zoom in; on a row: mark its bars"], ["Esc", "all passes again"]]);
 
 /** @typedef {{depth: number, name: string, total: number, own: number, note: string, start: number}} Bar */
 
-/** The bars of rows in order of their starts. @param {any[]} rows @returns {Bar[]} */
+/** The bars of rows in order of their starts. @param {TimeRow[]} rows @returns {Bar[]} */
 function bars(rows) {
   const starts = [0];
   return rows.map(([depth, name, total, own, note]) => {
@@ -64,7 +66,7 @@ export function timingPane(resetButton, focus) {
   return {
     chart, table, zoom,
     clear: () => { marked = ""; return zoom(null); },
-    /** @param {any[]} rows @returns {string} how long all passes took together */
+    /** @param {TimeRow[]} rows @returns {string} how long all passes took together */
     show(rows) {
       all = bars(rows);
       shown = null;
@@ -74,7 +76,7 @@ export function timingPane(resetButton, focus) {
   };
 }
 
-/** @param {{model: any, el: HTMLElement}} context */
+/** @param {Context<"timing">} context */
 function render({ model, el: host }) {
   const root = el("div", "passlab pl-timing");
   root.tabIndex = 0;

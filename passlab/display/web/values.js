@@ -3,13 +3,15 @@ import { CodePane } from "./codepane.js";
 import { bindKeys, button, createHelp, el, setTab, tabBar } from "./dom.js";
 import { GraphPane } from "./graphpane.js";
 import { mountPane, Selection } from "./selection.js";
+/** @import { Context } from "./model.js" */
+/** @import { FactCells } from "./protocol.js" */
 
 const KEYS = /** @type {[string, string][]} */ ([
   ["1 2", "the program, its graph"], ["n N", "next and previous line with NaN, infinity or a difference"], ["click", "select a line's node in all views"], ["f", "fold everything, or open it"],
   ["g G", "start and end"], ["Esc", "let go of it"],
 ]);
 
-/** The facts of a line, in columns. @param {any[]} facts */
+/** The facts of a line, in columns. @param {FactCells} facts */
 function cells([shape, range, nonfinite, distance, time, fraction, bytes, , first]) {
   const bar = el("span", "pl-fact-bar");
   bar.style.width = `${Math.round(fraction * 100)}%`;
@@ -17,7 +19,7 @@ function cells([shape, range, nonfinite, distance, time, fraction, bytes, , firs
     el("span", "pl-fact-nonfinite", distance || nonfinite), el("span", "pl-fact-time", time, bar), el("span", "pl-fact-bytes", bytes));
 }
 
-/** @param {{model: any, el: HTMLElement}} context */
+/** @param {Context<"values">} context */
 function render({ model, el: host }) {
   const root = el("div", "passlab pl-module pl-values");
   root.tabIndex = 0;
@@ -31,10 +33,10 @@ function render({ model, el: host }) {
   const tabs = tabBar(["Program", "Graph"], choose, true);
   root.prepend(el("div", "pl-bar pl-values-title", title), el("div", "pl-bar pl-tab-bar", tabs, el("span", "pl-grow"), button("?", () => keyHelp())), pane.element, graph.element);
   const next = (/** @type {number} */ direction) => {
-    const facts = model.get("data").facts, lines = facts.flatMap((/** @type {any} */ one, /** @type {number} */ at) => (one && (one[2] || one[3]) ? [at] : []));
-    const here = pane.current ?? -1, to = direction > 0 ? lines.find((/** @type {number} */ at) => at > here) ?? lines[0] : lines.filter((/** @type {number} */ at) => at < here).pop() ?? lines[lines.length - 1];
+    const facts = model.get("data").facts, lines = facts.flatMap((one, at) => (one && (one[2] || one[3]) ? [at] : []));
+    const here = pane.current ?? -1, to = direction > 0 ? lines.find((at) => at > here) ?? lines[0] : lines.filter((at) => at < here).pop() ?? lines[lines.length - 1];
     if (to === undefined) return false;
-    selection.set([model.get("data").nodes[to]]);
+    selection.set([model.get("data").nodes[to]].flat());
     pane.goto(to);
     return true;
   };
@@ -50,11 +52,14 @@ function render({ model, el: host }) {
   const update = () => {
     const data = model.get("data");
     title.textContent = title.title = data.title;
-    pane.annotate = (at) => (data.facts[at] ? cells(data.facts[at]) : null);
+    pane.annotate = (at) => {
+      const facts = data.facts[at];
+      return facts ? cells(facts) : null;
+    };
     pane.annotationWidth = 74;
     pane.show(data, data.rows, null, null, data.nodes);
     choose("Program");
-    const first = data.facts.findIndex((/** @type {any} */ one) => one && one[8]);
+    const first = data.facts.findIndex((one) => one?.[8]);
     if (first >= 0) pane.goto(first, false);
   };
   const close = mountPane({ model, el: host }, root, selection, pane, update);

@@ -1,12 +1,13 @@
 // The result of a search, above the searched recording: what is wrong, why, what was examined, and a program that shows it.
 import { button, el, ICONS, prose } from "./dom.js";
 import { mark } from "./passlist.js";
-import { tokens } from "./relaytext.js";
+import { colouredLines } from "./relaytext.js";
+/** @import { SearchVerdict } from "./protocol.js" */
 
 const MAX_LENGTH = 180; // characters
 
 /**
- * @param {{broken: boolean, sentences: string[], folds: [string, string][], nodes: number[]}} verdict
+ * @param {SearchVerdict} verdict
  * @param {(nodes: number[]) => void} show the pass that it is about, with nodes selected there
  * @returns {Node[]}
  */
@@ -37,7 +38,8 @@ function examined(line) {
 /** A program, or behind it a script, that unfolds, with its lines numbered. @param {[string, string]} named @param {number} at */
 function fold([name, text], at) {
   const lines = text.trimEnd().split("\n"), copy = button("copy", () => navigator.clipboard?.writeText(text), ICONS.copy);
-  const rows = lines.map((line, number) => el("div", "pl-row", el("span", "pl-number", number + 1),
-    el("span", "pl-text", ...(at ? [line] : tokens(line).map(([piece, kind]) => (kind ? el("span", `pl-${kind}`, piece) : document.createTextNode(piece)))))));
+  const pieces = at ? lines.map((line) => [[line, ""]]) : colouredLines(lines.join("\n"));
+  const rows = pieces.map((line, number) => el("div", "pl-row", el("span", "pl-number", number + 1),
+    el("span", "pl-text", ...line.map(([piece, kind]) => (kind ? el("span", `pl-${kind}`, piece) : document.createTextNode(piece))))));
   return el("details", "", el("summary", "", name), el("div", "pl-verdict-code", el("div", "pl-code", ...rows), copy));
 }

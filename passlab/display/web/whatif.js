@@ -1,6 +1,7 @@
 // A pipeline that is edited in place: passes are switched off, moved, repeated, rewritten and inserted.
 import { button, el, ICONS, options, uniqueId } from "./dom.js";
 import { mark } from "./passlist.js";
+/** @import { ComparisonData, StepRow } from "./protocol.js" */
 
 const DELAY = 350; // milliseconds after the last key before a pipeline runs
 
@@ -15,6 +16,7 @@ export class PipelineEditor {
     this.onChange = onChange;
     this.onSelect = onSelect;
     this.entries = /** @type {Entry[]} */ ([]);
+    this.steps = /** @type {StepRow[]} */ ([]); // of the recording
     this.at = 0;
     this.timer = 0;
     this.dragged = -1;
@@ -31,7 +33,7 @@ export class PipelineEditor {
     this.element = el("div", "pl-passes pl-editor", head, this.list, this.problem, this.datalist);
   }
 
-  /** Start from the steps of a recording. @param {any[]} steps */
+  /** Start from the steps of a recording. @param {StepRow[]} steps */
   load(steps) {
     this.steps = steps;
     const own = steps.filter((step) => !step.depth && step.outcome !== "input" && step.role !== "required");
@@ -47,7 +49,7 @@ export class PipelineEditor {
   }
 
   reset() {
-    this.load(this.steps || []);
+    this.load(this.steps);
     this.submit();
   }
 
@@ -61,12 +63,12 @@ export class PipelineEditor {
 
   /** @param {Entry} entry @param {number} at */
   row(entry, at) {
-    const on = /** @type {HTMLInputElement} */ (el("input", "pl-edit-on"));
+    const on = el("input", "pl-edit-on");
     on.type = "checkbox";
     on.checked = entry.on;
     on.setAttribute("aria-label", `run ${entry.text}`);
     on.addEventListener("change", () => { entry.on = on.checked; this.submit(); this.draw(); });
-    const name = /** @type {HTMLInputElement} */ (el("input", "pl-edit-name"));
+    const name = el("input", "pl-edit-name");
     name.value = entry.text;
     name.spellcheck = false;
     name.placeholder = "a pass";
@@ -176,7 +178,7 @@ export class PipelineEditor {
     }, pause);
   }
 
-  /** Show the outcomes of the passes. @param {any} comparison */
+  /** Show the outcomes of the passes. @param {ComparisonData} comparison */
   showOutcomes(comparison) {
     this.problem.textContent = "";
     this.outcomes = {};
@@ -200,13 +202,13 @@ export class PipelineEditor {
     });
   }
 
-  /** The row of a pass in a comparison, -1 for none. @param {any} comparison @param {number} at */
+  /** The row of a pass in a comparison, -1 for none. @param {ComparisonData} comparison @param {number} at */
   rowOf(comparison, at) {
     const entry = this.entries[at];
     if (!entry) return -1;
     const side = entry.on ? 1 : 0, count = entry.on ? this.running().indexOf(at) + 1 : entry.number || 0;
     let seen = 0;
-    return comparison.rows.findIndex((/** @type {any} */ row) => {
+    return comparison.rows.findIndex((row) => {
       const isPresent = side ? row.b : row.a, number = row.at[side];
       if (!isPresent || number === 0 || comparison.sides[side].steps[number].role === "required") return false;
       return ++seen === count;

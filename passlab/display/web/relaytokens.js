@@ -1,11 +1,19 @@
+// Relay text cut into coloured tokens, line by line: for the fields of views, and for the editors of JupyterLab.
+// It mirrors the Pygments lexer of passlab/display, and tests hold the two to the same answers. What is no Relay has no colour.
+
 /**
- * Relay text cut into coloured tokens, line by line, for CodeMirror's stream parser.
- *
- * It mirrors passlab/display/text/lexer.py, and tests hold the two to the same answers. It imports nothing, so that they can run
- * it in any page. What is no Relay is passed through without a colour.
+ * The characters of a line, as `LineStream` and CodeMirror's `StringStream` have them.
+ * @typedef {Object} Stream
+ * @property {() => boolean} sol @property {() => boolean} eol @property {() => string | void} next
+ * @property {(character: string) => string | void} eat @property {() => boolean} eatSpace @property {() => void} skipToEnd
+ * @property {() => number} indentation
+ * @property {(pattern: string | RegExp, consume?: boolean) => ArrayLike<string> | boolean | null} match
+ * Where the reader stands: whether the magic's line is still to come, whether a line was read, how deep in comments it is,
+ * the kind of an open quote, whether the metadata section has begun, the indentations of open brackets, and how many more there are.
+ * @typedef {{magic: boolean, begun: boolean, comment: number, quote: string | null, metadata: boolean, open: number[], deeper: number}} State
  */
 
-/** The words of the language. JSON between the braces: the tests read it. */
+/** The words of the language. */
 export const WORDS = {
   "keyword": ["def", "else", "extern", "fn", "free_var", "if", "let", "match", "ref", "ref_read", "ref_write", "type"],
   "bool": ["False", "True"],
@@ -25,12 +33,12 @@ const META = /meta\[[^[\]]+\]\s*\[\s*\d+\s*\]/;
 const LANES = /x[1-9]\d*$/;
 const DEEPEST = 200; // brackets further in are indented like these, so that a state stays small
 
-/** Where the reader stands at the start of a line. With `magic` the first line that is not blank is the magic's. */
+/** Where the reader stands at the start of a text; with `magic` its first line is that of the magic. @returns {State} */
 export function startState(magic = false) {
   return { magic, begun: false, comment: 0, quote: null, metadata: false, open: [], deeper: 0 };
 }
 
-/** Read one token; returns its kind (a key of the colours in relay.js), or null for what has none. */
+/** Read one token; return its kind, or null for what has none. @param {Stream} stream @param {State} state @returns {string | null} */
 export function token(stream, state) {
   if (stream.sol()) {
     state.magic = state.magic && !state.begun;
@@ -45,6 +53,7 @@ export function token(stream, state) {
   return inProgram(stream, state);
 }
 
+/** @param {Stream} stream @param {State} state @returns {string | null} */
 function inProgram(stream, state) {
   if (stream.match("//")) return rest(stream, "comment");
   if (stream.match("/*")) {
@@ -64,12 +73,13 @@ function inProgram(stream, state) {
   if (stream.match(META)) return "meta";
   if (stream.match(NUMBER)) return "number";
   const name = stream.match(NAME);
-  if (name) return named(name[0], stream);
+  if (name && typeof name === "object") return named(name[0], stream);
   if (stream.match(/->|=>|[=+*/<>!-]/)) return "operator";
-  bracket(stream.next(), stream, state);
+  bracket(stream.next() || "", stream, state);
   return null;
 }
 
+/** The kind of a name that was just read. @param {string} text @param {Stream} stream */
 function named(text, stream) {
   const kind = KIND.get(text) ?? KIND.get(text.replace(LANES, ""));
   if (text === "match") stream.eat("?");
@@ -81,6 +91,7 @@ function named(text, stream) {
   return "name";
 }
 
+/** @param {Stream} stream */
 function inMagic(stream) {
   if (stream.match(/%%\w+/)) return "magic";
   if (stream.match(/--?[A-Za-z][\w-]*/)) return "option";
@@ -88,11 +99,13 @@ function inMagic(stream) {
   return null;
 }
 
+/** @param {Stream} stream */
 function inMetadata(stream) {
   stream.match(/[^"]+/);
   return "comment";
 }
 
+/** @param {Stream} stream @param {State} state @returns {string | null} */
 function inComment(stream, state) {
   while (state.comment && !stream.eol()) {
     if (stream.match("/*")) state.comment += 1;
@@ -102,11 +115,13 @@ function inComment(stream, state) {
   return "comment";
 }
 
+/** @param {Stream} stream @param {State} state @param {string} kind */
 function startQuote(stream, state, kind) {
   state.quote = kind;
   return inQuote(stream, state);
 }
 
+/** @param {Stream} stream @param {State} state @returns {string | null} */
 function inQuote(stream, state) {
   const kind = state.quote;
   stream.match(/(?:[^"\\]|\\.)*/);
@@ -115,23 +130,24 @@ function inQuote(stream, state) {
   return kind;
 }
 
+/** @param {Stream} stream @param {string} kind */
 function rest(stream, kind) {
   stream.skipToEnd();
   return kind;
 }
 
-/** Keep the indentation of the lines whose brackets are open. */
+/** Keep the indentation of the lines whose brackets are open. @param {string} character @param {Stream} stream @param {State} state */
 function bracket(character, stream, state) {
-  if ("([{".includes(character)) {
+  if (character && "([{".includes(character)) {
     if (state.open.length < DEEPEST) state.open.push(stream.indentation());
     else state.deeper += 1;
-  } else if (")]}".includes(character)) {
+  } else if (character && ")]}".includes(character)) {
     if (state.deeper) state.deeper -= 1;
     else state.open.pop();
   }
 }
 
-/** The column at which a line that begins with `after` starts; null leaves it where it is. */
+/** The column at which a line that begins with `after` starts; null leaves it where it is. @param {State} state @param {string} after @param {{unit: number}} context */
 export function indent(state, after, context) {
   if (state.comment || state.quote || state.metadata) return null;
   if (!state.open.length) return 0;

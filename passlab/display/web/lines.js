@@ -1,0 +1,87 @@
+// Lines of programs as text: where they break, which names they have, and the blocks that they open. Nothing here draws.
+
+/** @import { LineRow } from "./protocol.js" */
+
+const MIN_WIDTH = 8; // the least characters of a line in a narrow pane
+export const NAMES = new Set([1, 2, 3, 6]); // the kinds of names that can be followed: binder, use, temporary, global
+
+/**
+ * Break a line to a width, behind commas and blanks where possible; later parts are indented.
+ * @param {string} text @param {number} width @returns {number[]} where its parts start
+ */
+export function breakLine(text, width) {
+  const starts = [0];
+  width = Math.max(MIN_WIDTH, width);
+  if (text.length <= width) return starts;
+  const hang = hangingIndent(text, width);
+  let at = 0, room = width;
+  while (text.length - at > room) {
+    const cut = bestBreak(text, at, at + room);
+    starts.push(cut);
+    at = cut;
+    room = Math.max(MIN_WIDTH, width - hang);
+  }
+  return starts;
+}
+
+/**
+ * The best place to break a line before `end`: behind a blank, inside as few brackets as possible, as far right as possible.
+ * @param {string} text @param {number} start @param {number} end
+ */
+function bestBreak(text, start, end) {
+  let depth = 0, cut = end, lowestCost = Infinity;
+  for (let at = start; at < end; at++) {
+    const char = text[at];
+    if (char === "(" || char === "[" || char === "{") depth++;
+    else if (char === ")" || char === "]" || char === "}") depth--;
+    else if (char === " " && at > start + (end - start) / 3) {
+      const cost = depth + (text[at - 1] === "," ? 0 : text.startsWith("->", at + 1) ? 0.4 : 0.5);
+      if (cost <= lowestCost) [cut, lowestCost] = [at + 1, cost];
+    }
+  }
+  return cut;
+}
+
+/** The indentation of the later parts of a line. @param {string} text @param {number} width */
+export function hangingIndent(text, width) {
+  return Math.max(0, Math.min(text.length - text.trimStart().length + 4, Math.floor(width / 3)));
+}
+
+/** Whether a line has a name. @param {LineRow} line @param {string} name */
+export function hasName(line, name) {
+  const [text, marks] = line;
+  for (let m = 0; m < marks.length; m += 4)
+    if (NAMES.has(marks[m + 2]) && marks[m + 1] - marks[m] === name.length && text.startsWith(name, marks[m])) return true;
+  return false;
+}
+
+/**
+ * The start and end of each occurrence of a text in a line.
+ * @param {string} line @param {string} query in lower case @returns {number[]}
+ */
+export function occurrences(line, query) {
+  const text = line.toLowerCase(), bounds = [];
+  for (let at = text.indexOf(query); at >= 0; at = text.indexOf(query, at + query.length)) bounds.push(at, at + query.length);
+  return bounds;
+}
+
+/**
+ * For each line the last line of the block it opens (those that are indented more), -1 where it opens none.
+ * @param {string[]} texts @returns {number[]}
+ */
+export function blockEnds(texts) {
+  const lastLines = texts.map(() => -1), open = /** @type {number[]} */ ([]);
+  const depth = texts.map((text) => (text ? text.length - text.trimStart().length : -1));
+  for (let at = 0; at <= texts.length; at++) {
+    const here = at < texts.length ? depth[at] : 0;
+    if (here < 0) continue;
+    while (open.length && depth[open[open.length - 1]] >= here) {
+      const start = /** @type {number} */ (open.pop());
+      let last = at - 1;
+      while (last > start && depth[last] < 0) last--;
+      if (last > start) lastLines[start] = last;
+    }
+    open.push(at);
+  }
+  return lastLines;
+}
