@@ -5,7 +5,7 @@
  */
 
 import { createHash } from "node:crypto";
-import { readFileSync, readdirSync, writeFileSync } from "node:fs";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 
 const files = (/** @type {string} */ folder) => readdirSync(folder).map((name) => `${folder}/${name}`);
 const tokens = "../passlab/display/web/relaytokens.js"; // which the views share

@@ -24,8 +24,8 @@ const cells = {
       factory: ({ model }) =>
         "type" in model && model.type === "code"
           ? EditorExtensionRegistry.createImmutableExtension(relayCell(model.sharedModel.getSource()))
-          : null
-    })
+          : null,
+    }),
 };
 
 const files = {
@@ -34,12 +34,22 @@ const files = {
   autoStart: true,
   requires: [IEditorLanguageRegistry],
   activate: (/** @type {App} */ app, /** @type {IEditorLanguageRegistry} */ languages) => {
-    languages.addLanguage({ name: "relay", displayName: "Relay", mime: MIME, extensions: ["relay", "rly"], support: relay });
-    app.docRegistry.addFileType({
-      name: "relay", displayName: "Relay", extensions: [".relay", ".rly"], mimeTypes: [MIME],
-      contentType: "file", fileFormat: "text"
+    languages.addLanguage({
+      name: "relay",
+      displayName: "Relay",
+      mime: MIME,
+      extensions: ["relay", "rly"],
+      support: relay,
     });
-  }
+    app.docRegistry.addFileType({
+      name: "relay",
+      displayName: "Relay",
+      extensions: [".relay", ".rly"],
+      mimeTypes: [MIME],
+      contentType: "file",
+      fileFormat: "text",
+    });
+  },
 };
 
 /** Where the manual is, seen from the folder of passlab: as `make docs` builds it, or else its source. */
@@ -50,7 +60,8 @@ const ELSEWHERE = "The manual is in the folder of passlab. Start JupyterLab ther
 /** Whether the server has a file. Folders are listed, because asking for a file that is not there logs an error. @param {Contents.IManager} contents @param {string} path */
 async function exists(contents, path) {
   const [folder, name] = path.split("/");
-  const names = async (/** @type {string} */ where) => (await contents.get(where)).content.map((/** @type {Contents.IModel} */ entry) => entry.name);
+  const names = async (/** @type {string} */ where) =>
+    (await contents.get(where)).content.map((/** @type {Contents.IModel} */ entry) => entry.name);
   return (await names("")).includes(folder) && (await names(folder)).includes(name);
 }
 
@@ -70,10 +81,14 @@ const manual = {
         if (await exists(contents, SOURCE)) {
           return app.commands.execute("docmanager:open", { path: SOURCE, factory: "Markdown Preview" });
         }
-        return app.commands.execute("apputils:notify", { message: ELSEWHERE, type: "info", options: { autoClose: false } });
-      }
+        return app.commands.execute("apputils:notify", {
+          message: ELSEWHERE,
+          type: "info",
+          options: { autoClose: false },
+        });
+      },
     });
-  }
+  },
 };
 
 export default [cells, files, manual];

@@ -1,10 +1,11 @@
 /** Relay for CodeMirror 6: the language, its colours, and the switch that turns it on in the cells of `%%relay`. */
 
-import { HighlightStyle, LanguageSupport, StreamLanguage, indentUnit, syntaxHighlighting } from "@codemirror/language";
+import { HighlightStyle, indentUnit, LanguageSupport, StreamLanguage, syntaxHighlighting } from "@codemirror/language";
 import { Compartment, EditorState, Prec } from "@codemirror/state";
 import { EditorView } from "@codemirror/view";
 import { tags } from "@lezer/highlight";
 import { indent, startState, token } from "../../passlab/display/web/relaytokens.js";
+
 /** @import { Text } from "@codemirror/state" */
 /** @import { Tag } from "@lezer/highlight" */
 
@@ -12,8 +13,13 @@ import { indent, startState, token } from "../../passlab/display/web/relaytokens
 // of kinds that CodeMirror 5 had (variable, type, attribute, header, ...) keep the meaning they had there, whatever stands here.
 /** @type {Record<"violet" | "blue" | "teal" | "green" | "amber" | "dim" | "plain", [string, string]>} */
 const INKS = {
-  violet: ["#7a3ec8", "#c4a1ff"], blue: ["#0b5cc4", "#79b8ff"], teal: ["#0d7377", "#66c9c4"], green: ["#1a7f37", "#6fcf86"],
-  amber: ["#8f5a00", "#e2b457"], dim: ["#656d76", "#939aa7"], plain: ["inherit", "inherit"]
+  violet: ["#7a3ec8", "#c4a1ff"],
+  blue: ["#0b5cc4", "#79b8ff"],
+  teal: ["#0d7377", "#66c9c4"],
+  green: ["#1a7f37", "#6fcf86"],
+  amber: ["#8f5a00", "#e2b457"],
+  dim: ["#656d76", "#939aa7"],
+  plain: ["inherit", "inherit"],
 };
 const KINDS = /** @type {[string, Tag, [string, string]][]} */ ([
   ["keyword", tags.keyword, INKS.violet],
@@ -33,7 +39,7 @@ const KINDS = /** @type {[string, Tag, [string, string]][]} */ ([
   ["pragma", tags.meta, INKS.dim],
   ["operator", tags.operator, INKS.plain],
   ["magic", tags.processingInstruction, INKS.violet],
-  ["option", tags.special(tags.attributeName), INKS.amber]
+  ["option", tags.special(tags.attributeName), INKS.amber],
 ]);
 
 /** The styles of all kinds in the light theme (0) or the dark one (1). @param {0 | 1} which @returns {[string, {color: string, fontWeight: string}][]} */
@@ -44,8 +50,8 @@ function inks(which) {
 const styles = [
   syntaxHighlighting(HighlightStyle.define(KINDS.map(([kind, tag]) => ({ tag, class: `relay-${kind}` })))),
   EditorView.baseTheme(
-    Object.fromEntries([...inks(0), ...inks(1).map(([name, ink]) => [`[data-jp-theme-light="false"] & ${name}`, ink])])
-  )
+    Object.fromEntries([...inks(0), ...inks(1).map(([name, ink]) => [`[data-jp-theme-light="false"] & ${name}`, ink])]),
+  ),
 ];
 
 /** The language; with `magic` the first line is that of `%%relay`. @param {boolean} magic */
@@ -59,8 +65,8 @@ function define(magic) {
     languageData: {
       commentTokens: { line: "//", block: { open: "/*", close: "*/" } },
       closeBrackets: { brackets: ["(", "[", "{", '"'] },
-      indentOnInput: /^\s*[)\]}]$/
-    }
+      indentOnInput: /^\s*[)\]}]$/,
+    },
   });
   return new LanguageSupport(language, styles);
 }
@@ -75,7 +81,7 @@ const isRelay = (/** @type {Text} */ doc) => MAGIC.test(doc.sliceString(0, 400))
 const magicLine = EditorState.languageData.of((state, at) =>
   MAGIC.test(state.sliceDoc(0, state.doc.lineAt(at).to)) && !state.sliceDoc(0, state.doc.lineAt(at).from).trim()
     ? [{ commentTokens: { line: "#" } }]
-    : []
+    : [],
 );
 // Two spaces, as Relay is printed: the notebook's setting is for Python. Files follow the setting that their status bar shows.
 const cell = Prec.highest([magicLine, indentUnit.of("  "), define(true)]);
@@ -88,7 +94,7 @@ const cell = Prec.highest([magicLine, indentUnit.of("  "), define(true)]);
  */
 export function relayCell(source) {
   const language = new Compartment();
-  const follow = EditorState.transactionExtender.of(transaction => {
+  const follow = EditorState.transactionExtender.of((transaction) => {
     if (!transaction.docChanged) return null;
     const applies = isRelay(transaction.newDoc);
     if (applies === (language.get(transaction.startState) === cell)) return null;

@@ -4,9 +4,12 @@ import { createHash } from "node:crypto";
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { build } from "esbuild";
 
-const here = new URL(".", import.meta.url), dist = new URL("dist/", here);
+const here = new URL(".", import.meta.url),
+  dist = new URL("dist/", here);
 const read = (/** @type {string | URL} */ path) => readFileSync(new URL(path, here));
-const sources = readdirSync(here).filter((name) => name.endsWith(".js")).sort();
+const sources = readdirSync(here)
+  .filter((name) => name.endsWith(".js"))
+  .sort();
 const entries = sources.filter((name) => read(name).includes("\nexport default {"));
 
 const { outputFiles } = await build({
@@ -23,12 +26,15 @@ const { outputFiles } = await build({
   write: false,
 });
 const hash = createHash("sha256");
-for (const path of [...sources, "../../../package-lock.json"]) hash.update(`${path.split("/").at(-1)}\0`).update(read(path));
+for (const path of [...sources, "../../../package-lock.json"])
+  hash.update(`${path.split("/").at(-1)}\0`).update(read(path));
 const files = new Map(outputFiles.map(({ path, text }) => [path.replaceAll("\\", "/").split("/").at(-1) ?? "", text]));
 files.set("built-from.txt", `${hash.digest("hex")}\n`);
 
 if (process.argv.includes("--check")) {
-  const stale = [...files].filter(([name, text]) => !readdirSync(dist).includes(name) || read(new URL(name, dist)).toString() !== text);
+  const stale = [...files].filter(
+    ([name, text]) => !readdirSync(dist).includes(name) || read(new URL(name, dist)).toString() !== text,
+  );
   const left = readdirSync(dist).filter((name) => !files.has(name));
   if (stale.length || left.length) {
     console.error(`stale bundles: ${[...stale.map(([name]) => name), ...left].join(", ")}; run \`make scripts\``);

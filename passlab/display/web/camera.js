@@ -1,6 +1,8 @@
 // The camera of a graph: where its sheet begins on the screen, and its scale. Nothing here draws.
 
-const MIN_SCALE = 0.02, MAX_SCALE = 4, FIT_SCALE = 1.2; // the last of a graph that is shown whole
+const MIN_SCALE = 0.02,
+  MAX_SCALE = 4,
+  FIT_SCALE = 1.2; // the last of a graph that is shown whole
 
 /** @typedef {[number, number]} Point x, y */
 /** @typedef {{width: number, height: number}} Size */
@@ -25,7 +27,8 @@ export class Camera {
 
   /** The camera with another scale, at which a point of the screen stays where it is. @param {number} by @param {Point} screen */
   zoomed(by, [x, y]) {
-    const scale = Math.max(MIN_SCALE, Math.min(MAX_SCALE, this.scale * by)), real = scale / this.scale;
+    const scale = Math.max(MIN_SCALE, Math.min(MAX_SCALE, this.scale * by)),
+      real = scale / this.scale;
     return new Camera(x - (x - this.x) * real, y - (y - this.y) * real, scale);
   }
 
@@ -34,8 +37,16 @@ export class Camera {
    * @param {Size} sheet @param {Size} screen @param {number} margin
    */
   static fitting(sheet, screen, margin) {
-    const scale = Math.min((screen.width - 2 * margin) / sheet.width, (screen.height - 2 * margin) / sheet.height, FIT_SCALE);
-    return new Camera((screen.width - sheet.width * scale) / 2, Math.max(margin, (screen.height - sheet.height * scale) / 2), scale);
+    const scale = Math.min(
+      (screen.width - 2 * margin) / sheet.width,
+      (screen.height - 2 * margin) / sheet.height,
+      FIT_SCALE,
+    );
+    return new Camera(
+      (screen.width - sheet.width * scale) / 2,
+      Math.max(margin, (screen.height - sheet.height * scale) / 2),
+      scale,
+    );
   }
 
   /**

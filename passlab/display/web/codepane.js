@@ -1,8 +1,9 @@
 // A program: highlighted, foldable, with types beside the lines; a click on a name shows where it is defined and used.
-import { el, HoverCard, icon, ICONS, plural } from "./dom.js";
+import { el, HoverCard, ICONS, icon, plural } from "./dom.js";
 import { Gutter } from "./gutter.js";
 import { blockEnds, breakLine, hangingIndent, hasName, occurrences } from "./lines.js";
 import { code, nameAt, ROW, Rows } from "./rows.js";
+
 /** @import { BlameData, LineTableData } from "./protocol.js" */
 
 const GUTTER = 7; // characters
@@ -32,10 +33,13 @@ export class CodePane {
     this.hovers = new WeakMap();
     this.gutter = new Gutter(this.hovers);
     this.card = new HoverCard(root);
-    this.rows = new Rows((i) => this.row(i), (columns) => {
-      this.width = columns - GUTTER;
-      this.arrange();
-    });
+    this.rows = new Rows(
+      (i) => this.row(i),
+      (columns) => {
+        this.width = columns - GUTTER;
+        this.arrange();
+      },
+    );
     this.box = this.rows.box;
     this.box.classList.add("pl-code");
     this.ticks = el("div", "pl-ticks");
@@ -45,19 +49,25 @@ export class CodePane {
 
   listen() {
     this.box.addEventListener("click", ({ target: clicked }) => {
-      const target = /** @type {Element} */ (clicked), fold = target.closest(".pl-fold, .pl-more");
+      const target = /** @type {Element} */ (clicked),
+        fold = target.closest(".pl-fold, .pl-more");
       if (fold) return this.toggle(this.lineAt(fold));
-      const origin = target.closest(".pl-blame"), event = origin ? this.gutter.event(this.lineAt(origin)) : -1;
+      const origin = target.closest(".pl-blame"),
+        event = origin ? this.gutter.event(this.lineAt(origin)) : -1;
       if (origin) return event >= 0 && this.onBlameClick && this.onBlameClick(event);
       if (String(window.getSelection())) return;
-      const row = target.closest(".pl-row"), nodes = [(row ? this.clickNodes[this.lineAt(row)] : undefined) ?? []].flat().filter((node) => node >= 0);
+      const row = target.closest(".pl-row"),
+        nodes = [(row ? this.clickNodes[this.lineAt(row)] : undefined) ?? []].flat().filter((node) => node >= 0);
       if (nameAt(target) || this.followedName) this.followName(nameAt(target));
       if (this.selection && nodes.length) this.selection.toggle(nodes);
     });
     this.box.addEventListener("mouseover", (event) => {
-      const span = /** @type {Element} */ (event.target), number = this.hovers.get(span);
+      const span = /** @type {Element} */ (event.target),
+        number = this.hovers.get(span);
       if (number === undefined) return this.card.hide();
-      const text = this.table.texts[number], name = span.textContent || "", isLink = this.onBlameClick && span.classList.contains("pl-blame");
+      const text = this.table.texts[number],
+        name = span.textContent || "",
+        isLink = this.onBlameClick && span.classList.contains("pl-blame");
       const lines = [...text.split("\n"), isLink ? "click to go there" : ""].filter(Boolean);
       this.card.show(span, () => [el("div", "pl-card-name", name), ...lines.map((line) => el("div", "", line))]);
     });
@@ -72,7 +82,8 @@ export class CodePane {
    * @param {(number | number[])[]} [clickNodes] what a click on each line selects, where that is not its node
    */
   show(table, lines, blame = null, origins = null, nodes = [], clickNodes = nodes) {
-    const same = this.table === table && this.lines === lines, sameOrigins = this.gutter.lines === origins;
+    const same = this.table === table && this.lines === lines,
+      sameOrigins = this.gutter.lines === origins;
     const offset = this.selectedOffset();
     [this.table, this.lines, this.nodes, this.clickNodes] = [table, lines, nodes, clickNodes];
     if (!same || !sameOrigins) this.gutter.show(blame, origins);
@@ -96,7 +107,8 @@ export class CodePane {
 
   /** The position of the selected line in pixels from the top of the pane, null if it is not visible. */
   selectedOffset() {
-    const row = this.selectedRow(), y = row * ROW - this.rows.top;
+    const row = this.selectedRow(),
+      y = row * ROW - this.rows.top;
     return row >= 0 && y >= 0 && y <= this.rows.height - ROW ? y : null;
   }
 
@@ -128,11 +140,17 @@ export class CodePane {
 
   /** Select the next or the previous line with other nodes than the selected ones. @param {number} direction */
   selectNext(direction) {
-    const { selection, clickNodes } = this, nodes = (/** @type {number} */ at) => [clickNodes[at] ?? []].flat().filter((node) => node >= 0);
+    const { selection, clickNodes } = this,
+      nodes = (/** @type {number} */ at) => [clickNodes[at] ?? []].flat().filter((node) => node >= 0);
     if (!selection) return false;
-    const here = selection.nodes.join(), is = (/** @type {number} */ at) => nodes(at).join() === here;
+    const here = selection.nodes.join(),
+      is = (/** @type {number} */ at) => nodes(at).join() === here;
     if (!here || !is(this.cursor)) this.cursor = here ? this.lines.findIndex((_, at) => is(at)) : -1;
-    for (let at = this.cursor < 0 && direction < 0 ? this.lines.length - 1 : this.cursor + direction; at >= 0 && at < this.lines.length; at += direction) {
+    for (
+      let at = this.cursor < 0 && direction < 0 ? this.lines.length - 1 : this.cursor + direction;
+      at >= 0 && at < this.lines.length;
+      at += direction
+    ) {
       if (!nodes(at).length || is(at)) continue;
       this.cursor = at;
       selection.set(nodes(at));
@@ -152,15 +170,19 @@ export class CodePane {
 
   /** Compute the visual rows: folded blocks and broken lines. */
   arrange() {
-    const width = this.width - this.gutter.fit(this.width, this.box), types = this.types && width >= 84 && this.typeWidth ? this.typeWidth + 5 : 0;
-    const narrow = !!this.annotate && width < this.annotationWidth + 56, room = narrow ? 21 : this.annotationWidth;
+    const width = this.width - this.gutter.fit(this.width, this.box),
+      types = this.types && width >= 84 && this.typeWidth ? this.typeWidth + 5 : 0;
+    const narrow = !!this.annotate && width < this.annotationWidth + 56,
+      room = narrow ? 21 : this.annotationWidth;
     this.box.classList.toggle("pl-values-narrow", narrow);
     this.codeWidth = width - (this.annotate ? room : types);
     this.visualRows = [];
     for (let at = 0; at < this.lines.length; at++) {
       const text = this.table.lines[this.lines[at]][0];
       const starts = breakLine(text, this.codeWidth);
-      starts.forEach((start, part) => this.visualRows.push(at, start, part + 1 < starts.length ? starts[part + 1] : text.length));
+      starts.forEach((start, part) =>
+        this.visualRows.push(at, start, part + 1 < starts.length ? starts[part + 1] : text.length),
+      );
       if (this.folded.has(at)) at = this.blockEnds[at];
     }
     this.showTypes = types > 0;
@@ -169,15 +191,43 @@ export class CodePane {
 
   /** @param {number} i */
   row(i) {
-    const [at, from, to] = this.visualRows.slice(3 * i, 3 * i + 3), line = this.table.lines[this.lines[at]];
-    const folds = this.blockEnds[at] >= 0, folded = this.folded.has(at), first = from === 0, last = to === line[0].length;
-    const caret = el("span", `pl-fold${folds ? "" : " pl-none"}`, first && folds ? icon(folded ? ICONS.right : ICONS.down) : null);
-    const text = el("span", "pl-text", first ? null : " ".repeat(hangingIndent(line[0], this.codeWidth || 0)),
-      code(line, from, to, this.followedName, this.query ? occurrences(line[0], this.query) : undefined, this.hovers));
-    if (folded && last) text.append(el("button", "pl-more", `⋯ ${plural(this.blockEnds[at] - at, line[0].endsWith("(") ? "parameter" : "line")}`));
-    const type = !last ? null : this.annotate ? this.annotate(at) : this.showTypes && line[2] >= 0 ? el("span", "pl-line-type", this.table.texts[line[2]]) : null;
+    const [at, from, to] = this.visualRows.slice(3 * i, 3 * i + 3),
+      line = this.table.lines[this.lines[at]];
+    const folds = this.blockEnds[at] >= 0,
+      folded = this.folded.has(at),
+      first = from === 0,
+      last = to === line[0].length;
+    const caret = el(
+      "span",
+      `pl-fold${folds ? "" : " pl-none"}`,
+      first && folds ? icon(folded ? ICONS.right : ICONS.down) : null,
+    );
+    const text = el(
+      "span",
+      "pl-text",
+      first ? null : " ".repeat(hangingIndent(line[0], this.codeWidth || 0)),
+      code(line, from, to, this.followedName, this.query ? occurrences(line[0], this.query) : undefined, this.hovers),
+    );
+    if (folded && last)
+      text.append(
+        el("button", "pl-more", `⋯ ${plural(this.blockEnds[at] - at, line[0].endsWith("(") ? "parameter" : "line")}`),
+      );
+    const type = !last
+      ? null
+      : this.annotate
+        ? this.annotate(at)
+        : this.showTypes && line[2] >= 0
+          ? el("span", "pl-line-type", this.table.texts[line[2]])
+          : null;
     const highlight = this.selection?.has(this.nodes[at] ?? -1) ? " pl-selected" : "";
-    const row = el("div", `pl-row${this.query && at === this.current ? " pl-row-found" : ""}${highlight}`, el("span", "pl-number", first ? at + 1 : ""), caret, text, type);
+    const row = el(
+      "div",
+      `pl-row${this.query && at === this.current ? " pl-row-found" : ""}${highlight}`,
+      el("span", "pl-number", first ? at + 1 : ""),
+      caret,
+      text,
+      type,
+    );
     if (this.gutter.labelWidth) row.prepend(this.gutter.cell(at, first));
     return row;
   }
@@ -212,15 +262,23 @@ export class CodePane {
 
   /** Mark the occurrences of the followed name or the searched text beside the scroll bar. */
   drawTicks() {
-    const { lines } = this.table, isHit = (/** @type {number} */ number) => (this.query ? lines[number][0].toLowerCase().includes(this.query) : hasName(lines[number], this.followedName));
+    const { lines } = this.table,
+      isHit = (/** @type {number} */ number) =>
+        this.query ? lines[number][0].toLowerCase().includes(this.query) : hasName(lines[number], this.followedName);
     const hits = this.followedName || this.query ? this.lines.flatMap((number, at) => (isHit(number) ? [at] : [])) : [];
     this.hits = hits;
-    const { selection } = this, selected = selection && !selection.empty ? this.lines.flatMap((_, at) => (selection.has(this.nodes[at] ?? -1) ? [at] : [])) : [];
-    this.ticks.replaceChildren(...[...hits.slice(0, 400), ...selected.slice(0, 400)].map((at, place) => {
-      const tick = el("span", place < Math.min(hits.length, 400) ? "pl-tick" : "pl-tick pl-tick-selected");
-      tick.style.top = `${(100 * at) / this.lines.length}%`;
-      return tick;
-    }));
+    const { selection } = this,
+      selected =
+        selection && !selection.empty
+          ? this.lines.flatMap((_, at) => (selection.has(this.nodes[at] ?? -1) ? [at] : []))
+          : [];
+    this.ticks.replaceChildren(
+      ...[...hits.slice(0, 400), ...selected.slice(0, 400)].map((at, place) => {
+        const tick = el("span", place < Math.min(hits.length, 400) ? "pl-tick" : "pl-tick pl-tick-selected");
+        tick.style.top = `${(100 * at) / this.lines.length}%`;
+        return tick;
+      }),
+    );
   }
 
   /** Go to the next or the previous line with the followed name. @param {number} step 1 or -1 */
@@ -228,7 +286,10 @@ export class CodePane {
     const { hits } = this;
     if (!hits.length) return false;
     const here = this.current ?? -1;
-    const line = step > 0 ? hits.find((at) => at > here) ?? hits[0] : hits.filter((at) => at < here).pop() ?? hits[hits.length - 1];
+    const line =
+      step > 0
+        ? (hits.find((at) => at > here) ?? hits[0])
+        : (hits.filter((at) => at < here).pop() ?? hits[hits.length - 1]);
     this.goto(line);
     return true;
   }
@@ -240,7 +301,8 @@ export class CodePane {
     for (const fold of this.folded) if (fold < at && at <= this.blockEnds[fold]) opened = this.folded.delete(fold);
     if (opened) this.arrange();
     else if (this.query) this.rows.update(true);
-    for (let i = 0; i < this.visualRows.length; i += 3) if (this.visualRows[i] === at) return this.rows.reveal(i / 3, always);
+    for (let i = 0; i < this.visualRows.length; i += 3)
+      if (this.visualRows[i] === at) return this.rows.reveal(i / 3, always);
   }
 
   /** Mark all occurrences of a text, and scroll to the first line with it if none is visible; "" clears the marks. @param {string} text */

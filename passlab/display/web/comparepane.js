@@ -5,6 +5,7 @@ import { button, el, formatCount, listbox, options, setActive } from "./dom.js";
 import { mark, passName, time } from "./passlist.js";
 import { ask } from "./requests.js";
 import { subscribe } from "./selection.js";
+
 /** @import { Model, Bindings } from "./model.js" */
 /** @import { ComparedRow, ComparisonData, HeatMapAnswer, OperatorCount, PairDiff, PairRequest, RecordingAnswer, SelectionState, SideStep } from "./protocol.js" */
 
@@ -24,10 +25,16 @@ const MIRRORED = /** @type {Record<string, string>} */ ({ "-": "+", "+": "-", "<
 function mirrored({ back, before, after, nodes, operators, kinds, words, ...rest }) {
   const reversed = (/** @type {string} */ kind) => MIRRORED[kind] || kind;
   return {
-    ...rest, title: back, before: after, after: before, nodes: [nodes[1], nodes[0]],
+    ...rest,
+    title: back,
+    before: after,
+    after: before,
+    nodes: [nodes[1], nodes[0]],
     operators: operators.map(([name, old, now]) => /** @type {OperatorCount} */ ([name, now, old])),
     kinds: kinds.replace(/../g, (sides) => reversed(sides[1]) + reversed(sides[0])),
-    words: Object.fromEntries(Object.entries(words).map(([row, [left, right, ...more]]) => [row, [right, left, ...more]])),
+    words: Object.fromEntries(
+      Object.entries(words).map(([row, [left, right, ...more]]) => [row, [right, left, ...more]]),
+    ),
   };
 }
 
@@ -41,7 +48,18 @@ export class ComparePane {
     this.data = /** @type {ComparisonData | null} */ (null);
     this.diff = new DiffPane(root, () => this.updateButtons(), selection);
     this.list = listbox("aligned passes", (at) => this.choose(at));
-    this.passes = el("div", "pl-passes", el("div", "pl-aligned-head", el("span", "pl-side-mark", "A"), el("span", "pl-side-mark", "B"), el("span", "", "passes, aligned")), this.list);
+    this.passes = el(
+      "div",
+      "pl-passes",
+      el(
+        "div",
+        "pl-aligned-head",
+        el("span", "pl-side-mark", "A"),
+        el("span", "pl-side-mark", "B"),
+        el("span", "", "passes, aligned"),
+      ),
+      this.list,
+    );
     this.selects = [0, 1].map((side) => this.createSelect(side));
     this.names = [0, 1].map(() => el("span", "pl-end-name"));
     this.facts = el("span", "pl-facts");
@@ -54,18 +72,27 @@ export class ComparePane {
     this.all.title = "show unchanged lines, too (a)";
     this.first = button("first divergence", () => this.goToFirst());
     this.first.title = "the first step after which the programs differ (d)";
-    const end = (/** @type {number} */ at) => el("label", "pl-end", el("span", "pl-side-mark", "AB"[at]), this.names[at], this.selects[at]);
-    const head = el("div", "pl-step-head", el("div", "pl-step-line pl-ends", end(0), end(1), this.facts), this.sentence, this.chips);
+    const end = (/** @type {number} */ at) =>
+      el("label", "pl-end", el("span", "pl-side-mark", "AB"[at]), this.names[at], this.selects[at]);
+    const head = el(
+      "div",
+      "pl-step-head",
+      el("div", "pl-step-line pl-ends", end(0), end(1), this.facts),
+      this.sentence,
+      this.chips,
+    );
     const bar = el("div", "pl-bar", this.first, el("span", "pl-grow"), this.unified, this.all);
     this.step = el("div", "pl-step", head, bar, el("div", "pl-body", this.diff.element, this.note));
     this.element = el("div", "pl-columns pl-compare", this.passes, this.step);
     this.diff.element.hidden = true; // until two steps are selected
     this.updateButtons();
-    this.leaveModel = subscribe(model, { "msg:custom": (message) => {
-      if (!message || !("pair" in message) || !message.pair) return;
-      this.pairs[message.pair] = message.data || { problem: message.problem || "" };
-      this.update();
-    } });
+    this.leaveModel = subscribe(model, {
+      "msg:custom": (message) => {
+        if (!message || !("pair" in message) || !message.pair) return;
+        this.pairs[message.pair] = message.data || { problem: message.problem || "" };
+        this.update();
+      },
+    });
   }
 
   /** The choice of one of the two steps. @param {number} side */
@@ -91,8 +118,11 @@ export class ComparePane {
     this.data = data;
     data.sides.forEach((side, at) => {
       this.names[at].textContent = side.name;
-      const label = (/** @type {SideStep} */ { id, name }) => `${id} ${name.length > 44 ? `${name.slice(0, 42)} …` : name}`;
-      this.selects[at].replaceChildren(...options(Object.keys(side.steps), (number) => label(side.steps[Number(number)])));
+      const label = (/** @type {SideStep} */ { id, name }) =>
+        `${id} ${name.length > 44 ? `${name.slice(0, 42)} …` : name}`;
+      this.selects[at].replaceChildren(
+        ...options(Object.keys(side.steps), (number) => label(side.steps[Number(number)])),
+      );
     });
     this.list.replaceChildren(...data.rows.map((row, at) => this.item(data, row, at)));
     this.first.disabled = data.first < 0;
@@ -106,12 +136,23 @@ export class ComparePane {
   /** @param {ComparisonData} data @param {ComparedRow} row @param {number} at */
   item({ sides, first }, row, at) {
     const [a, b] = row.at;
-    const sideMark = (/** @type {boolean} */ isPresent, /** @type {SideStep} */ step) => (isPresent ? mark(step.outcome.split(":")[0]) : el("span", "pl-no-mark"));
-    const [ta, tb] = [row.a ? sides[0].steps[a].ms : 0, row.b ? sides[1].steps[b].ms : 0], delta = tb - ta;
+    const sideMark = (/** @type {boolean} */ isPresent, /** @type {SideStep} */ step) =>
+      isPresent ? mark(step.outcome.split(":")[0]) : el("span", "pl-no-mark");
+    const [ta, tb] = [row.a ? sides[0].steps[a].ms : 0, row.b ? sides[1].steps[b].ms : 0],
+      delta = tb - ta;
     const shown = Math.abs(delta) < 0.05 || at === 0 ? "" : `${delta > 0 ? "+" : "−"}${time(Math.abs(delta))}`;
-    const calls = row.calls ? `${row.calls > 0 ? "+" : "−"}${Math.abs(row.calls)} op${Math.abs(row.calls) === 1 ? "" : "s"}` : "";
-    const item = el("div", `pl-pass pl-aligned${row.same ? "" : " pl-differs"}${at === first ? " pl-first" : ""}`, sideMark(row.a, sides[0].steps[a]), sideMark(row.b, sides[1].steps[b]),
-      el("span", "pl-pass-name", ...passName(row.name)), el("span", "pl-time", calls || shown), el("span", "pl-same", row.same ? "=" : "≠"));
+    const calls = row.calls
+      ? `${row.calls > 0 ? "+" : "−"}${Math.abs(row.calls)} op${Math.abs(row.calls) === 1 ? "" : "s"}`
+      : "";
+    const item = el(
+      "div",
+      `pl-pass pl-aligned${row.same ? "" : " pl-differs"}${at === first ? " pl-first" : ""}`,
+      sideMark(row.a, sides[0].steps[a]),
+      sideMark(row.b, sides[1].steps[b]),
+      el("span", "pl-pass-name", ...passName(row.name)),
+      el("span", "pl-time", calls || shown),
+      el("span", "pl-same", row.same ? "=" : "≠"),
+    );
     item.dataset.at = String(at);
     item.title = `${row.name}\n${row.a && row.b ? "in both" : row.a ? "in A alone" : "in B alone"}; afterwards the programs ${row.same ? "are the same" : "differ"}${shown ? `\ntime: ${shown}` : ""}`;
     item.setAttribute("role", "option");
@@ -139,21 +180,31 @@ export class ComparePane {
   /** Show the two selected steps. */
   update() {
     if (!this.data) return;
-    const [a, b] = this.pair, [first, second] = [this.data.sides[0].steps[a], this.data.sides[1].steps[b]], key = `${a}:${b}`;
-    this.selects.forEach((select, side) => { select.value = String(this.pair[side]); });
+    const [a, b] = this.pair,
+      [first, second] = [this.data.sides[0].steps[a], this.data.sides[1].steps[b]],
+      key = `${a}:${b}`;
+    this.selects.forEach((select, side) => {
+      select.value = String(this.pair[side]);
+    });
     setActive(this.list, this.at);
-    const nodes = fromTo(formatCount(first.nodes), formatCount(second.nodes)), times = fromTo(time(first.ms), time(second.ms));
+    const nodes = fromTo(formatCount(first.nodes), formatCount(second.nodes)),
+      times = fromTo(time(first.ms), time(second.ms));
     const memory = first.peak || second.peak ? `  ·  ${fromTo(mebibytes(first.peak), mebibytes(second.peak))}` : "";
     this.facts.textContent = `${nodes} nodes${first.outcome === "input" || second.outcome === "input" ? "" : `  ·  ${times}`}${memory}`;
-    const row = this.data.rows[this.at], same = row?.same ? "The programs are the same." : "";
+    const row = this.data.rows[this.at],
+      same = row?.same ? "The programs are the same." : "";
     const reversed = this.pairs[`${b}:${a}`];
-    if (!this.pairs[key] && reversed && "back" in reversed && reversed.back) this.pairs[key] = mirrored({ ...reversed, back: reversed.back });
-    const pair = /** @type {ShownPair | null} */ (this.pairs[key] || (same ? { title: same } : null)), failed = first.error || second.error;
+    if (!this.pairs[key] && reversed && "back" in reversed && reversed.back)
+      this.pairs[key] = mirrored({ ...reversed, back: reversed.back });
+    const pair = /** @type {ShownPair | null} */ (this.pairs[key] || (same ? { title: same } : null)),
+      failed = first.error || second.error;
     const difference = pair && "kinds" in pair && pair.kinds ? pair : null;
     this.sentence.textContent = !pair ? "" : "problem" in pair ? pair.problem : pair.title;
     this.sentence.classList.toggle("pl-error", !!(pair && "problem" in pair && pair.problem) || !!failed);
     if (failed) this.sentence.textContent = `${failed} ${this.sentence.textContent}`;
-    this.chips.replaceChildren(...(pair && "operators" in pair && pair.operators.length ? [chips(pair.operators)] : []));
+    this.chips.replaceChildren(
+      ...(pair && "operators" in pair && pair.operators.length ? [chips(pair.operators)] : []),
+    );
     this.diff.element.hidden = !difference;
     this.note.hidden = !!pair;
     if (difference) this.diff.show(difference, difference.before, difference.after, difference, ...difference.nodes);
@@ -174,8 +225,17 @@ export class ComparePane {
   /** The actions of the keys. @returns {Bindings} */
   keys() {
     return {
-      j: () => this.go(1), k: () => this.go(-1), ArrowDown: () => this.go(1), ArrowUp: () => this.go(-1), g: () => this.choose(0), G: () => this.go(Infinity),
-      d: () => this.goToFirst(), n: () => this.diff.next(1), p: () => this.diff.next(-1), u: () => this.unified.click(), a: () => this.all.click(),
+      j: () => this.go(1),
+      k: () => this.go(-1),
+      ArrowDown: () => this.go(1),
+      ArrowUp: () => this.go(-1),
+      g: () => this.choose(0),
+      G: () => this.go(Infinity),
+      d: () => this.goToFirst(),
+      n: () => this.diff.next(1),
+      p: () => this.diff.next(-1),
+      u: () => this.unified.click(),
+      a: () => this.all.click(),
     };
   }
 

@@ -1,39 +1,78 @@
 // The widget of a difference between two programs.
-import { bindKeys, button, createHelp, el } from "./dom.js";
+
 import { DiffPane } from "./diffpane.js";
+import { bindKeys, button, createHelp, el } from "./dom.js";
 import { mountPane, Selection } from "./selection.js";
 /** @import { Context } from "./model.js" */
 /** @import { OperatorCount } from "./protocol.js" */
 
 export const DIFF_KEYS = /** @type {[string, string][]} */ ([
-  ["n p", "next and previous change"], ["u", "side by side or unified"], ["a", "all lines, or only changes"],
-  ["click", "follow a name"], ["Esc", "clear it"],
-  ["− +", "removed, added"], ["±", "some words changed"], ["~", "the same, in another function or binding"],
+  ["n p", "next and previous change"],
+  ["u", "side by side or unified"],
+  ["a", "all lines, or only changes"],
+  ["click", "follow a name"],
+  ["Esc", "clear it"],
+  ["− +", "removed, added"],
+  ["±", "some words changed"],
+  ["~", "the same, in another function or binding"],
   ["< >", "moved from here, to here"],
 ]);
 
 /** The added and removed operators, as chips. @param {OperatorCount[]} operators */
 export function chips(operators) {
-  return el("div", "pl-chips", ...operators.slice(0, 24).map(([name, before, after]) =>
-    el("span", "pl-chip", el("span", "pl-op", name), ` ${before} → `, el("b", after > before ? "pl-increase" : "pl-decrease", after))));
+  return el(
+    "div",
+    "pl-chips",
+    ...operators
+      .slice(0, 24)
+      .map(([name, before, after]) =>
+        el(
+          "span",
+          "pl-chip",
+          el("span", "pl-op", name),
+          ` ${before} → `,
+          el("b", after > before ? "pl-increase" : "pl-decrease", after),
+        ),
+      ),
+  );
 }
 
 /** @param {Context<"diff">} context */
 function render({ model, el: host }) {
   const root = el("div", "passlab pl-diff-view");
   root.tabIndex = 0;
-  const title = el("div", "pl-summary"), counts = el("div"), keyHelp = createHelp(root, DIFF_KEYS);
-  const unified = button("unified", () => pane.toggleUnified()), all = button("all lines", () => pane.toggleAll());
+  const title = el("div", "pl-summary"),
+    counts = el("div"),
+    keyHelp = createHelp(root, DIFF_KEYS);
+  const unified = button("unified", () => pane.toggleUnified()),
+    all = button("all lines", () => pane.toggleAll());
   unified.title = "unified or side by side (u)";
   all.title = "show unchanged lines, too (a)";
   const updateButtons = () => {
     unified.setAttribute("aria-pressed", String(pane.unified));
     all.setAttribute("aria-pressed", String(pane.all));
   };
-  const selection = new Selection(), pane = new DiffPane(root, updateButtons, selection);
-  root.prepend(el("div", "pl-bar", title, el("span", "pl-grow"), unified, all, button("?", () => keyHelp())), counts, pane.element);
+  const selection = new Selection(),
+    pane = new DiffPane(root, updateButtons, selection);
+  root.prepend(
+    el(
+      "div",
+      "pl-bar",
+      title,
+      el("span", "pl-grow"),
+      unified,
+      all,
+      button("?", () => keyHelp()),
+    ),
+    counts,
+    pane.element,
+  );
   bindKeys(root, {
-    "?": () => keyHelp(), n: () => pane.next(1), p: () => pane.next(-1), u: () => unified.click(), a: () => all.click(),
+    "?": () => keyHelp(),
+    n: () => pane.next(1),
+    p: () => pane.next(-1),
+    u: () => unified.click(),
+    a: () => all.click(),
     Escape: () => {
       pane.followedName = "";
       selection.set([]);

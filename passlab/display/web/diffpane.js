@@ -2,6 +2,7 @@
 import { el, HoverCard, plural } from "./dom.js";
 import { breakLine, hangingIndent } from "./lines.js";
 import { code, nameAt, Rows } from "./rows.js";
+
 /** @import { ChangedWords, LineTableData, RowChanges } from "./protocol.js" */
 
 const CONTEXT = 3; // unchanged rows shown around a change
@@ -9,7 +10,14 @@ const GUTTER = 8; // characters of a side: number, sign and a margin before the 
 const NARROW = 88; // characters of both sides: narrower panes show one program below the other
 const SIGNS = /** @type {Record<string, string>} */ ({ "-": "−", "+": "+", "*": "±", "~": "~", "<": "<", ">": ">" });
 const ROW_CLASSES = /** @type {Record<string, string>} */ ({
-  "=": "same", "~": "moved", "*": "changed", "-": "removed", "+": "added", "<": "moved-from", ">": "moved-to", " ": "none",
+  "=": "same",
+  "~": "moved",
+  "*": "changed",
+  "-": "removed",
+  "+": "added",
+  "<": "moved-from",
+  ">": "moved-to",
+  " ": "none",
 });
 
 /**
@@ -47,10 +55,13 @@ export class DiffPane {
     this.mapFrame = 0; // a requested animation frame
     this.hovers = new WeakMap();
     this.card = new HoverCard(root);
-    this.rows = new Rows((i) => this.row(i), (columns) => {
-      this.width = columns;
-      this.arrange();
-    });
+    this.rows = new Rows(
+      (i) => this.row(i),
+      (columns) => {
+        this.width = columns;
+        this.arrange();
+      },
+    );
     this.rows.onResize = () => this.scheduleMap();
     this.box = this.rows.box;
     this.box.classList.add("pl-code", "pl-diff");
@@ -62,7 +73,8 @@ export class DiffPane {
 
   listen() {
     this.box.addEventListener("click", (event) => {
-      const target = /** @type {Element} */ (event.target), fold = target.closest(".pl-gap");
+      const target = /** @type {Element} */ (event.target),
+        fold = target.closest(".pl-gap");
       if (fold) {
         const index = Array.prototype.indexOf.call(this.rows.body.children, fold);
         const item = this.visualRows[this.rows.first + index];
@@ -76,16 +88,20 @@ export class DiffPane {
       this.selectAt(target);
     });
     this.box.addEventListener("mouseover", (event) => {
-      const span = /** @type {Element} */ (event.target), number = this.hovers.get(span);
+      const span = /** @type {Element} */ (event.target),
+        number = this.hovers.get(span);
       if (number === undefined) return this.card.hide();
-      this.card.show(span, () => [el("div", "pl-card-name", span.textContent || ""),
-        ...this.table.texts[number].split("\n").map((line) => el("div", "", line))]);
+      this.card.show(span, () => [
+        el("div", "pl-card-name", span.textContent || ""),
+        ...this.table.texts[number].split("\n").map((line) => el("div", "", line)),
+      ]);
     });
     this.box.addEventListener("mouseleave", () => this.card.hide());
     this.box.addEventListener("scroll", () => this.card.hide(), { passive: true });
     this.map.addEventListener("click", (event) => {
       const frame = this.map.getBoundingClientRect();
-      this.box.scrollTop = ((event.clientY - frame.top) / frame.height) * this.box.scrollHeight - this.box.clientHeight / 2;
+      this.box.scrollTop =
+        ((event.clientY - frame.top) / frame.height) * this.box.scrollHeight - this.box.clientHeight / 2;
     });
   }
 
@@ -110,7 +126,9 @@ export class DiffPane {
     const find = () => this.visualRows.findIndex((item) => "row" in item && isSelected(item.row));
     let at = find();
     if (at < 0) {
-      const fold = this.visualRows.flatMap((item) => ("from" in item ? [item] : [])).find(({ from, to }) => this.data.slice(from, to).some(isSelected));
+      const fold = this.visualRows
+        .flatMap((item) => ("from" in item ? [item] : []))
+        .find(({ from, to }) => this.data.slice(from, to).some(isSelected));
       if (!fold) return;
       this.openedFolds.add(fold.from);
       this.arrange();
@@ -122,7 +140,7 @@ export class DiffPane {
   /** The node of a line of a row, -1 for none. @param {Row} row @param {number} side 0 for before, 1 for after */
   node(row, side) {
     const number = side ? row.b : row.a;
-    return number ? this.nodes[side][number - 1] ?? -1 : -1;
+    return number ? (this.nodes[side][number - 1] ?? -1) : -1;
   }
 
   /** Whether the programs are shown one below the other: by choice, or in a narrow pane. */
@@ -142,13 +160,20 @@ export class DiffPane {
     this.table = table;
     this.openedFolds = new Set();
     this.data = [];
-    let i = 0, j = 0;
+    let i = 0,
+      j = 0;
     const { kinds, words } = difference;
     for (let r = 0; r < kinds.length / 2; r++) {
-      const left = kinds[2 * r], right = kinds[2 * r + 1];
+      const left = kinds[2 * r],
+        right = kinds[2 * r + 1];
       this.data.push({
-        left, i: left === " " ? -1 : before[i], a: left === " " ? 0 : ++i,
-        right, j: right === " " ? -1 : after[j], b: right === " " ? 0 : ++j, words: words[r],
+        left,
+        i: left === " " ? -1 : before[i],
+        a: left === " " ? 0 : ++i,
+        right,
+        j: right === " " ? -1 : after[j],
+        b: right === " " ? 0 : ++j,
+        words: words[r],
       });
     }
     this.arrange();
@@ -164,7 +189,7 @@ export class DiffPane {
     this.visualRows = [];
     this.changeStarts = [];
     const shown = this.visibleFlags();
-    for (let r = 0; r < this.data.length;) {
+    for (let r = 0; r < this.data.length; ) {
       if (!shown[r]) {
         let end = r;
         while (end < this.data.length && !shown[end]) end++;
@@ -184,7 +209,8 @@ export class DiffPane {
     if (this.all || same.every(Boolean)) return same.map(() => true);
     const shown = same.map(() => false);
     same.forEach((equal, r) => {
-      if (!equal) for (let k = Math.max(0, r - CONTEXT); k <= Math.min(same.length - 1, r + CONTEXT); k++) shown[k] = true;
+      if (!equal)
+        for (let k = Math.max(0, r - CONTEXT); k <= Math.min(same.length - 1, r + CONTEXT); k++) shown[k] = true;
     });
     for (let r = 0; r < shown.length; r++) {
       if (shown[r]) continue;
@@ -206,8 +232,10 @@ export class DiffPane {
   addSides(r) {
     const row = this.data[r];
     if (this.startsChange(r)) this.changeStarts.push(this.visualRows.length);
-    const left = this.parts(row.i), right = this.parts(row.j);
-    for (let part = 0; part < Math.max(left.length, right.length, 1); part++) this.visualRows.push({ row, part, left, right });
+    const left = this.parts(row.i),
+      right = this.parts(row.j);
+    for (let part = 0; part < Math.max(left.length, right.length, 1); part++)
+      this.visualRows.push({ row, part, left, right });
   }
 
   /** Add a group of changed rows: first the removed lines, then the added ones. @param {number} r */
@@ -248,19 +276,30 @@ export class DiffPane {
     }
     const { row, part } = item;
     if ("side" in item) {
-      const [kind, line, number] = item.side === "left" ? /** @type {const} */ ([row.left, row.i, row.a]) : /** @type {const} */ ([row.right, row.j, row.b]);
+      const [kind, line, number] =
+        item.side === "left"
+          ? /** @type {const} */ ([row.left, row.i, row.a])
+          : /** @type {const} */ ([row.right, row.j, row.b]);
       const sign = kind === "*" ? (item.side === "left" ? "-" : "+") : kind;
       const side = item.side === "left" ? 0 : 1;
-      return el("div", "pl-row", this.sideElement(sign, row, side, ...this.cell(sign, line, number, part, item.parts, row.words?.[side], row)));
+      return el(
+        "div",
+        "pl-row",
+        this.sideElement(sign, row, side, ...this.cell(sign, line, number, part, item.parts, row.words?.[side], row)),
+      );
     }
-    return el("div", "pl-row",
+    return el(
+      "div",
+      "pl-row",
       this.sideElement(row.left, row, 0, ...this.cell(row.left, row.i, row.a, part, item.left, row.words?.[0], row)),
-      this.sideElement(row.right, row, 1, ...this.cell(row.right, row.j, row.b, part, item.right, row.words?.[1], row)));
+      this.sideElement(row.right, row, 1, ...this.cell(row.right, row.j, row.b, part, item.right, row.words?.[1], row)),
+    );
   }
 
   /** One side of a row. @param {string} kind @param {Row} row @param {number} side 0 for before, 1 for after @param {...Node} cells */
   sideElement(kind, row, side, ...cells) {
-    const node = this.node(row, side), highlight = this.selection?.has(node) ? " pl-selected" : "";
+    const node = this.node(row, side),
+      highlight = this.selection?.has(node) ? " pl-selected" : "";
     const element = el("div", `pl-side pl-row-${ROW_CLASSES[kind]}${highlight}`, ...cells);
     element.dataset.node = String(node);
     return element;
@@ -272,9 +311,14 @@ export class DiffPane {
    */
   cell(kind, number, shown, part, parts, words, row) {
     if (number < 0 || part >= parts.length) return [];
-    const line = this.table.lines[number], end = part + 1 < parts.length ? parts[part + 1] : line[0].length;
-    const text = el("span", "pl-text", part ? " ".repeat(hangingIndent(line[0], this.sideWidth)) : null,
-      code(line, parts[part], end, this.followedName, words, this.hovers));
+    const line = this.table.lines[number],
+      end = part + 1 < parts.length ? parts[part + 1] : line[0].length;
+    const text = el(
+      "span",
+      "pl-text",
+      part ? " ".repeat(hangingIndent(line[0], this.sideWidth)) : null,
+      code(line, parts[part], end, this.followedName, words, this.hovers),
+    );
     if (row.words?.[2] && part + 1 === parts.length && line[2] >= 0)
       text.append("  ", el("span", "pl-type pl-word", this.table.texts[line[2]]));
     return [el("span", "pl-number", part ? "" : shown), el("span", "pl-sign", part ? "" : SIGNS[kind] || ""), text];
@@ -303,10 +347,12 @@ export class DiffPane {
 
   /** Paint the map after the rows: it reads heights and colours, which would lay out the page twice. */
   scheduleMap() {
-    this.mapFrame ||= requestAnimationFrame(() => setTimeout(() => {
-      this.mapFrame = 0;
-      this.paintMap();
-    }));
+    this.mapFrame ||= requestAnimationFrame(() =>
+      setTimeout(() => {
+        this.mapFrame = 0;
+        this.paintMap();
+      }),
+    );
   }
 
   /** Paint the positions of the changes beside the scroll bar, unless all rows are visible. */
@@ -314,14 +360,17 @@ export class DiffPane {
     this.map.hidden = !this.rows.maxScroll();
     if (this.map.hidden) return;
     this.map.style.right = `${this.box.offsetWidth - this.box.clientWidth + 1}px`;
-    const height = this.map.clientHeight || 300, map = this.map.getContext("2d");
+    const height = this.map.clientHeight || 300,
+      map = this.map.getContext("2d");
     if (!map) return;
     this.map.width = 8;
     this.map.height = height;
-    const step = height / Math.max(1, this.visualRows.length), colour = this.mapColours();
+    const step = height / Math.max(1, this.visualRows.length),
+      colour = this.mapColours();
     this.visualRows.forEach((item, at) => {
       if (!("row" in item)) return;
-      const kinds = "side" in item ? [item.side === "left" ? item.row.left : item.row.right] : [item.row.left, item.row.right];
+      const kinds =
+        "side" in item ? [item.side === "left" ? item.row.left : item.row.right] : [item.row.left, item.row.right];
       kinds.forEach((kind, side) => {
         if (!colour[kind]) return;
         map.fillStyle = colour[kind];
@@ -332,7 +381,8 @@ export class DiffPane {
 
   /** The colours of the map in the current theme. @returns {Record<string, string>} */
   mapColours() {
-    const probe = el("span"), colors = /** @type {Record<string, string>} */ ({});
+    const probe = el("span"),
+      colors = /** @type {Record<string, string>} */ ({});
     this.element.append(probe);
     for (const kind in ROW_CLASSES) {
       if (kind === "=" || kind === " ") continue;

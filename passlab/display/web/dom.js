@@ -29,13 +29,31 @@ export function svg(name, attrs = {}, ...children) {
 
 /** A small picture drawn with one line. @param {string} d @param {string} [className] */
 export function icon(d, className = "") {
-  return svg("svg", { viewBox: "0 0 16 16", width: 14, height: 14, class: `pl-icon ${className}`, "aria-hidden": "true" },
-    svg("path", { d, fill: "none", stroke: "currentColor", "stroke-width": 1.6, "stroke-linecap": "round", "stroke-linejoin": "round" }));
+  return svg(
+    "svg",
+    { viewBox: "0 0 16 16", width: 14, height: 14, class: `pl-icon ${className}`, "aria-hidden": "true" },
+    svg("path", {
+      d,
+      fill: "none",
+      stroke: "currentColor",
+      "stroke-width": 1.6,
+      "stroke-linecap": "round",
+      "stroke-linejoin": "round",
+    }),
+  );
 }
 
 export const ICONS = {
-  right: "M6 4l4 4-4 4", down: "M4 6l4 4 4-4", up: "M4 10l4-4 4 4", plus: "M8 3v10M3 8h10", minus: "M3 8h10",
-  fit: "M3 6V3h3M10 3h3v3M13 10v3h-3M6 13H3v-3", copy: "M6 6h7v7H6zM3 10V3h7", fold: "M4 3h8M4 13h8M8 5v6M6 9l2 2 2-2M6 7l2-2 2 2", save: "M8 2v8M5 7l3 3 3-3M3 13h10", find: "M7 11a4 4 0 1 0 0-8 4 4 0 0 0 0 8zM10 10l3 3",
+  right: "M6 4l4 4-4 4",
+  down: "M4 6l4 4 4-4",
+  up: "M4 10l4-4 4 4",
+  plus: "M8 3v10M3 8h10",
+  minus: "M3 8h10",
+  fit: "M3 6V3h3M10 3h3v3M13 10v3h-3M6 13H3v-3",
+  copy: "M6 6h7v7H6zM3 10V3h7",
+  fold: "M4 3h8M4 13h8M8 5v6M6 9l2 2 2-2M6 7l2-2 2 2",
+  save: "M8 2v8M5 7l3 3 3-3M3 13h10",
+  find: "M7 11a4 4 0 1 0 0-8 4 4 0 0 0 0 8zM10 10l3 3",
 };
 
 /**
@@ -61,8 +79,10 @@ export function bindKeys(root, bindings, currentBindings = () => bindings) {
   keepFromNotebook(root, currentBindings);
   root.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
-    const target = /** @type {HTMLInputElement} */ (event.composedPath()[0]), table = currentBindings();
-    const field = ["TEXTAREA", "SELECT"].includes(target.tagName) || (target.tagName === "INPUT" && target.type !== "checkbox");
+    const target = /** @type {HTMLInputElement} */ (event.composedPath()[0]),
+      table = currentBindings();
+    const field =
+      ["TEXTAREA", "SELECT"].includes(target.tagName) || (target.tagName === "INPUT" && target.type !== "checkbox");
     if (target.type === "checkbox" && event.key === " ") return event.stopPropagation();
     if (field && !["Escape", "Enter", "ArrowDown", "ArrowUp"].includes(event.key)) return event.stopPropagation();
     const run = Object.hasOwn(table, event.key) ? table[event.key] : null;
@@ -81,7 +101,10 @@ export function bindKeys(root, bindings, currentBindings = () => bindings) {
 function keepFromNotebook(root, currentBindings) {
   const onKeydown = (/** @type {KeyboardEvent} */ event) => {
     const plain = !event.ctrlKey && !event.metaKey && !event.altKey && !(event.shiftKey && event.key === "Enter");
-    root.toggleAttribute("data-lm-suppress-shortcuts", plain && (event.key.length === 1 || event.key in currentBindings()));
+    root.toggleAttribute(
+      "data-lm-suppress-shortcuts",
+      plain && (event.key.length === 1 || event.key in currentBindings()),
+    );
   };
   root.addEventListener("focusin", () => window.addEventListener("keydown", onKeydown, true));
   root.addEventListener("focusout", () => window.removeEventListener("keydown", onKeydown, true));
@@ -92,19 +115,31 @@ function keepFromNotebook(root, currentBindings) {
  * @returns {() => boolean} shows or hides it, and returns whether it is visible
  */
 export function createHelp(root, rows) {
-  const list = el("dl", "pl-keys", ...rows.flatMap(([key, does]) => [
-    el("dt", "", ...key.split(" ").map((k) => (k === "…" ? " … " : el("kbd", "", k)))), el("dd", "", does)]));
+  const list = el(
+    "dl",
+    "pl-keys",
+    ...rows.flatMap(([key, does]) => [
+      el("dt", "", ...key.split(" ").map((k) => (k === "…" ? " … " : el("kbd", "", k)))),
+      el("dd", "", does),
+    ]),
+  );
   const title = el("div", "pl-help-title", "Keys", el("span", "pl-dim", "? or Escape closes this"));
   const card = el("div", "pl-help", el("div", "pl-help-card", title, list));
   card.setAttribute("role", "dialog");
   card.setAttribute("aria-label", "Keys");
   card.hidden = true;
-  card.addEventListener("click", () => { card.hidden = true; });
-  root.addEventListener("keydown", (event) => {
-    if (event.key !== "Escape" || card.hidden) return;
+  card.addEventListener("click", () => {
     card.hidden = true;
-    event.stopPropagation();
-  }, true);
+  });
+  root.addEventListener(
+    "keydown",
+    (event) => {
+      if (event.key !== "Escape" || card.hidden) return;
+      card.hidden = true;
+      event.stopPropagation();
+    },
+    true,
+  );
   root.append(card);
   return () => {
     card.hidden = !card.hidden;
@@ -128,11 +163,13 @@ export class HoverCard {
   show(target, contents) {
     clearTimeout(this.timer);
     this.timer = window.setTimeout(() => {
-      const at = target.getBoundingClientRect(), frame = this.root.getBoundingClientRect();
+      const at = target.getBoundingClientRect(),
+        frame = this.root.getBoundingClientRect();
       this.card.replaceChildren(...contents());
       this.card.hidden = false;
       const size = this.card.getBoundingClientRect();
-      const below = at.bottom - frame.top + 6, above = at.top - frame.top - size.height - 6;
+      const below = at.bottom - frame.top + 6,
+        above = at.top - frame.top - size.height - 6;
       this.card.style.left = `${Math.max(4, Math.min(at.left - frame.left, frame.width - size.width - 4))}px`;
       this.card.style.top = `${below + size.height > frame.height && above > 0 ? above : below}px`;
     }, 140);
@@ -146,13 +183,19 @@ export class HoverCard {
 
 /** Scroll a list, but no element around it, so that an item is visible. @param {HTMLElement} list @param {HTMLElement} item */
 export function reveal(list, item) {
-  const frame = list.getBoundingClientRect(), at = item.getBoundingClientRect(), above = at.top - frame.top - list.clientTop;
+  const frame = list.getBoundingClientRect(),
+    at = item.getBoundingClientRect(),
+    above = at.top - frame.top - list.clientTop;
   if (above < 0) list.scrollTop += above;
-  else if (above + at.height > list.clientHeight) list.scrollTop += Math.min(above, above + at.height - list.clientHeight);
+  else if (above + at.height > list.clientHeight)
+    list.scrollTop += Math.min(above, above + at.height - list.clientHeight);
 }
 
 /** A sentence as elements; text in `backticks` is code. @param {string} text @returns {Node[]} */
-export const prose = (text) => text.split(/`([^`]+)`/).map((part, at) => (at % 2 ? el("code", "pl-inline-code", part) : document.createTextNode(part)));
+export const prose = (text) =>
+  text
+    .split(/`([^`]+)`/)
+    .map((part, at) => (at % 2 ? el("code", "pl-inline-code", part) : document.createTextNode(part)));
 
 let ids = 0;
 /** A unique id for an element. */
@@ -165,11 +208,12 @@ export const formatCount = (count) => String(count).replace(/\B(?=(\d{3})+$)/g, 
 export const plural = (count, what) => `${formatCount(count)} ${what}${count === 1 ? "" : "s"}`;
 
 /** The choices of a `select` or a `datalist`. @param {string[]} values @param {(value: string) => string} [label] */
-export const options = (values, label = (value) => value) => values.map((value) => {
-  const option = el("option", "", label(value));
-  option.setAttribute("value", value);
-  return option;
-});
+export const options = (values, label = (value) => value) =>
+  values.map((value) => {
+    const option = el("option", "", label(value));
+    option.setAttribute("value", value);
+    return option;
+  });
 
 /** A field to search with. @param {string} placeholder @param {string} label for screen readers */
 export function searchField(placeholder, label) {
@@ -181,12 +225,16 @@ export function searchField(placeholder, label) {
 
 /** A row of tabs. @param {string[]} names @param {(name: string) => void} onSelect @param {boolean} [numbered] whether keys choose them */
 export function tabBar(names, onSelect, numbered = false) {
-  const bar = el("div", "pl-tabs", ...names.map((name, at) => {
-    const tab = button(name, () => onSelect(name));
-    tab.setAttribute("role", "tab");
-    if (numbered) tab.title = `${name} (${at + 1})`;
-    return tab;
-  }));
+  const bar = el(
+    "div",
+    "pl-tabs",
+    ...names.map((name, at) => {
+      const tab = button(name, () => onSelect(name));
+      tab.setAttribute("role", "tab");
+      if (numbered) tab.title = `${name} (${at + 1})`;
+      return tab;
+    }),
+  );
   bar.setAttribute("role", "tablist");
   return bar;
 }

@@ -1,20 +1,46 @@
 // The widget of a recording of text: the passes of a dump at the left; the changes of each, and the origin of each line, at the right.
 import { bindKeys, button, createHelp, el, options, plural, reveal, searchField, setTab, tabBar } from "./dom.js";
 import { comparedStep } from "./dumpcompare.js";
-import { DUMP_KEYS, dumpActions } from "./dumpkeys.js";
+import {
+  ASSUMED,
+  COMMAND,
+  DIFF,
+  FRAGMENT,
+  LINES,
+  NAME,
+  OPTIONS,
+  ORIGINS,
+  PHASE,
+  REMARK,
+  RENAMED,
+  SINCE,
+  STEP,
+  UNIT,
+  VERDICT,
+  WRITTEN,
+} from "./dumpfields.js";
 import { graphOf, liveGraphOf, pictureOf } from "./dumpgraph.js";
-import { ASSUMED, COMMAND, DIFF, FRAGMENT, LINES, NAME, OPTIONS, ORIGINS, PHASE, REMARK, RENAMED, SINCE, STEP, UNIT, VERDICT, WRITTEN } from "./dumpfields.js";
+import { DUMP_KEYS, dumpActions } from "./dumpkeys.js";
 import { codeOf } from "./dumpline.js";
 import { DumpList } from "./dumplist.js";
 import { showHits } from "./dumpsearch.js";
 import { subscribe } from "./selection.js";
 import { timingPane } from "./timing.js";
+
 /** @import { Context } from "./model.js" */
 /** @import { DumpData, DumpRow, FollowedName, UnitVersion } from "./protocol.js" */
 
-const ROWS = /** @type {Record<string, string>} */ ({ "+": "added", "-": "removed", "!": "changed", "~": "moved", ">": "moved" });
+const ROWS = /** @type {Record<string, string>} */ ({
+  "+": "added",
+  "-": "removed",
+  "!": "changed",
+  "~": "moved",
+  ">": "moved",
+});
 const TABS = ["changes", "text", "graph", "times", "compared"];
-const CONTEXT = 3, MAX_ROWS = 1500, MAX_UNITS = 2000;
+const CONTEXT = 3,
+  MAX_ROWS = 1500,
+  MAX_UNITS = 2000;
 
 /** The view of one step. */
 export class DumpStep {
@@ -37,12 +63,21 @@ export class DumpStep {
     this.command = el("div", "pl-dump-command pl-code");
     this.units = el("select", "pl-find pl-dump-units");
     this.units.setAttribute("aria-label", "the function or operation that is shown");
-    this.units.addEventListener("change", () => { this.unit = Number(this.units.value); this.draw(); });
+    this.units.addEventListener("change", () => {
+      this.unit = Number(this.units.value);
+      this.draw();
+    });
     this.tabs = tabBar(TABS, (name) => this.choose(name), true);
     this.wholeButton = button("all passes", () => this.times.zoom(null));
     this.times = timingPane(this.wholeButton, () => this.element.parentElement?.parentElement?.focus());
-    this.allButton = button("all lines", () => { this.showAll = !this.showAll; this.draw(); });
-    this.blameButton = button("made by", () => { this.showBlame = !this.showBlame; this.draw(); });
+    this.allButton = button("all lines", () => {
+      this.showAll = !this.showAll;
+      this.draw();
+    });
+    this.blameButton = button("made by", () => {
+      this.showBlame = !this.showBlame;
+      this.draw();
+    });
     this.filters = el("div", "pl-dump-filters");
     this.filters.setAttribute("role", "group");
     this.filters.setAttribute("aria-label", "noise to hide");
@@ -50,8 +85,23 @@ export class DumpStep {
     this.scroll.tabIndex = 0;
     this.scroll.setAttribute("role", "region");
     this.scroll.setAttribute("aria-label", "text of the program");
-    this.element = el("div", "pl-step", el("div", "pl-step-head", el("div", "pl-step-line", this.title, this.facts), this.sentence, this.command),
-      el("div", "pl-bar pl-tab-bar", this.tabs, this.units, el("span", "pl-grow"), this.wholeButton, this.blameButton, this.allButton), this.filters, el("div", "pl-body", this.scroll));
+    this.element = el(
+      "div",
+      "pl-step",
+      el("div", "pl-step-head", el("div", "pl-step-line", this.title, this.facts), this.sentence, this.command),
+      el(
+        "div",
+        "pl-bar pl-tab-bar",
+        this.tabs,
+        this.units,
+        el("span", "pl-grow"),
+        this.wholeButton,
+        this.blameButton,
+        this.allButton,
+      ),
+      this.filters,
+      el("div", "pl-body", this.scroll),
+    );
     this.scroll.addEventListener("click", (event) => {
       const target = /** @type {HTMLElement} */ (event.target);
       const origin = target.closest("[data-origin]");
@@ -86,15 +136,21 @@ export class DumpStep {
 
   /** The spans of a line that the filters hide. @param {number} number @returns {[number, number][]} */
   noiseSpans(number) {
-    const noise = this.data.lines[number][2], spans = /** @type {[number, number][]} */ ([]);
-    for (let i = 0; i < noise.length; i += 3) if (this.activeFilters.has(noise[i])) spans.push([noise[i + 1], noise[i + 2]]);
+    const noise = this.data.lines[number][2],
+      spans = /** @type {[number, number][]} */ ([]);
+    for (let i = 0; i < noise.length; i += 3)
+      if (this.activeFilters.has(noise[i])) spans.push([noise[i + 1], noise[i + 2]]);
     return spans.sort((a, b) => a[0] - b[0]);
   }
 
   /** Whether the filters hide a whole line. @param {number} number */
   isHidden(number) {
     const text = this.data.lines[number][0];
-    return this.activeFilters.size > 0 && text.length > 0 && this.noiseSpans(number).some(([a, b]) => a === 0 && b >= text.length);
+    return (
+      this.activeFilters.size > 0 &&
+      text.length > 0 &&
+      this.noiseSpans(number).some(([a, b]) => a === 0 && b >= text.length)
+    );
   }
 
   /** Whether all that differs in a line is noise. @param {[number, number][]} words @param {number} number */
@@ -113,23 +169,29 @@ export class DumpStep {
   filteredRow(row, before, after) {
     const [sign, left, right, beforeSpans, afterSpans] = row;
     if ((right >= 0 && this.isHidden(after[right])) || (right < 0 && this.isHidden(before[left]))) return [];
-    const onlyNoise = (sign === "!" || sign === "~") && this.isNoise(beforeSpans, before[left]) && this.isNoise(afterSpans, after[right]);
+    const onlyNoise =
+      (sign === "!" || sign === "~") &&
+      this.isNoise(beforeSpans, before[left]) &&
+      this.isNoise(afterSpans, after[right]);
     return [onlyNoise ? ["", left, right, [], []] : row];
   }
 
   drawFilters() {
     const names = this.data.filters;
     this.filters.hidden = !names.length;
-    this.filters.replaceChildren(el("span", "", "hide"), ...names.map((name, number) => {
-      const one = button(name, () => {
-        if (!this.activeFilters.delete(number)) this.activeFilters.add(number);
-        this.draw();
-        /** @type {HTMLElement} */ (this.filters.children[number + 1]).focus();
-      });
-      one.title = `hide ${name} (h: hide all)`;
-      one.setAttribute("aria-pressed", String(this.activeFilters.has(number)));
-      return one;
-    }));
+    this.filters.replaceChildren(
+      el("span", "", "hide"),
+      ...names.map((name, number) => {
+        const one = button(name, () => {
+          if (!this.activeFilters.delete(number)) this.activeFilters.add(number);
+          this.draw();
+          /** @type {HTMLElement} */ (this.filters.children[number + 1]).focus();
+        });
+        one.title = `hide ${name} (h: hide all)`;
+        one.setAttribute("aria-pressed", String(this.activeFilters.has(number)));
+        return one;
+      }),
+    );
   }
 
   /** Switch all filters on, or off. */
@@ -166,11 +228,20 @@ export class DumpStep {
     const before = this.at;
     this.data = data;
     this.at = at;
-    const step = data.steps[at], written = step[WRITTEN];
-    const live = written.find((unit) => data.units[unit].versions.some((v) => v[STEP] === at + 1 && v[LINES] && v[LINES].length));
-    if (!written.includes(this.unit) || this.unit < 0) this.unit = live !== undefined ? live : written.length ? written[0] : step[FRAGMENT].length ? -1 : this.unit;
+    const step = data.steps[at],
+      written = step[WRITTEN];
+    const live = written.find((unit) =>
+      data.units[unit].versions.some((v) => v[STEP] === at + 1 && v[LINES] && v[LINES].length),
+    );
+    if (!written.includes(this.unit) || this.unit < 0)
+      this.unit = live !== undefined ? live : written.length ? written[0] : step[FRAGMENT].length ? -1 : this.unit;
     const shownUnits = [...new Set([...written, ...data.units.keys()])].slice(0, MAX_UNITS);
-    this.units.replaceChildren(...options(shownUnits.map(String), (number) => `${written.includes(Number(number)) ? "● " : ""}${data.units[Number(number)].name}`));
+    this.units.replaceChildren(
+      ...options(
+        shownUnits.map(String),
+        (number) => `${written.includes(Number(number)) ? "● " : ""}${data.units[Number(number)].name}`,
+      ),
+    );
     if (this.unit >= 0) this.units.value = String(this.unit);
     this.renameFollowed(before, at);
     this.draw();
@@ -181,8 +252,12 @@ export class DumpStep {
     if (!this.followedName || from === undefined || to === undefined || this.followedUnit < 0) return;
     const versions = this.data.units[this.followedUnit].versions;
     const inside = versions.filter((v) => v[STEP] > Math.min(from, to) + 1 && v[STEP] <= Math.max(from, to) + 1);
-    const renamed = (/** @type {UnitVersion} */ v) => (to > from ? v[RENAMED][this.followedName] : (Object.entries(v[RENAMED]).find(([, now]) => now === this.followedName) || [])[0]);
-    for (const version of to > from ? inside : inside.reverse()) this.followedName = renamed(version) || this.followedName;
+    const renamed = (/** @type {UnitVersion} */ v) =>
+      to > from
+        ? v[RENAMED][this.followedName]
+        : (Object.entries(v[RENAMED]).find(([, now]) => now === this.followedName) || [])[0];
+    for (const version of to > from ? inside : inside.reverse())
+      this.followedName = renamed(version) || this.followedName;
   }
 
   /** The version of the shown unit after the step, and its number. @param {number} step @returns {[UnitVersion | null, number]} */
@@ -197,15 +272,25 @@ export class DumpStep {
   draw() {
     const { at } = this;
     if (!this.data || at === undefined) return;
-    const step = this.data.steps[at], [version, number] = this.version(at);
+    const step = this.data.steps[at],
+      [version, number] = this.version(at);
     this.drawFilters();
     this.title.textContent = step[NAME];
-    this.facts.textContent = [step[UNIT], step[PHASE], step[VERDICT] + (step[ASSUMED] ? " (assumed)" : ""), step[OPTIONS]].filter(Boolean).join("  ·  ");
+    this.facts.textContent = [
+      step[UNIT],
+      step[PHASE],
+      step[VERDICT] + (step[ASSUMED] ? " (assumed)" : ""),
+      step[OPTIONS],
+    ]
+      .filter(Boolean)
+      .join("  ·  ");
     this.sentence.textContent = step[REMARK];
     this.command.textContent = step[COMMAND];
     this.command.title = "the command that runs just this pass on its input";
     setTab(this.tabs, this.tab);
-    TABS.forEach((tab, at) => { /** @type {HTMLElement} */ (this.tabs.children[at]).hidden = !this.has(tab); });
+    TABS.forEach((tab, at) => {
+      /** @type {HTMLElement} */ (this.tabs.children[at]).hidden = !this.has(tab);
+    });
     this.allButton.setAttribute("aria-pressed", String(this.showAll));
     this.blameButton.setAttribute("aria-pressed", String(this.showBlame));
     this.allButton.hidden = this.tab !== "changes";
@@ -213,15 +298,31 @@ export class DumpStep {
     this.wholeButton.hidden = this.tab !== "times" || this.wholeButton.hidden;
     this.units.hidden = this.tab === "times" || this.tab === "compared";
     this.filters.hidden = this.filters.hidden || this.tab === "times" || this.tab === "graph";
-    if (this.tab === "times") return this.scroll.replaceChildren(el("div", "pl-timing pl-dump-times", this.times.chart, this.times.table));
+    if (this.tab === "times")
+      return this.scroll.replaceChildren(el("div", "pl-timing pl-dump-times", this.times.chart, this.times.table));
     const code = el("div", "pl-code");
-    if (this.tab === "compared") code.append(...comparedStep(this.data, at, (row, left, right) => this.filtered([row], left, right).flatMap((one) => this.row(one, left, right))));
-    else if (this.unit < 0 && this.tab === "graph") return this.scroll.replaceChildren(this.graph(at, step[FRAGMENT], new Map()));
-    else if (this.unit < 0) code.append(...this.fragmentRows(step[FRAGMENT], "A part of the program, shown as printed; it is not taken for the program."));
+    if (this.tab === "compared")
+      code.append(
+        ...comparedStep(this.data, at, (row, left, right) =>
+          this.filtered([row], left, right).flatMap((one) => this.row(one, left, right)),
+        ),
+      );
+    else if (this.unit < 0 && this.tab === "graph")
+      return this.scroll.replaceChildren(this.graph(at, step[FRAGMENT], new Map()));
+    else if (this.unit < 0)
+      code.append(
+        ...this.fragmentRows(
+          step[FRAGMENT],
+          "A part of the program, shown as printed; it is not taken for the program.",
+        ),
+      );
     else if (!version) code.append(el("div", "pl-empty", "not part of the program yet, or not printed so far"));
-    else if (version[LINES] && !version[LINES].length) code.append(el("div", "pl-empty", `no longer part of the program since step ${version[STEP]}`));
-    else if (version[LINES] === null) code.append(el("div", "pl-empty", "left out of this page for its size; the recording in Python has it"));
-    else if (this.tab === "graph") return this.scroll.replaceChildren(this.graph(at, version[LINES], this.lineChanges(version, number)));
+    else if (version[LINES] && !version[LINES].length)
+      code.append(el("div", "pl-empty", `no longer part of the program since step ${version[STEP]}`));
+    else if (version[LINES] === null)
+      code.append(el("div", "pl-empty", "left out of this page for its size; the recording in Python has it"));
+    else if (this.tab === "graph")
+      return this.scroll.replaceChildren(this.graph(at, version[LINES], this.lineChanges(version, number)));
     else if (this.tab === "text") code.append(...this.program(version, version[LINES]));
     else code.append(...this.changes(version, version[LINES], number));
     return this.scroll.replaceChildren(code);
@@ -230,7 +331,9 @@ export class DumpStep {
   /** The sign of each line of the unit that the step changed. @param {UnitVersion} version @param {number} number @returns {Map<number, string>} */
   lineChanges(version, number) {
     const here = version[STEP] - 1 === this.at && number > 0;
-    return new Map(here ? version[DIFF].filter(([sign, , right]) => sign && right >= 0).map(([sign, , right]) => [right, sign]) : []);
+    return new Map(
+      here ? version[DIFF].filter(([sign, , right]) => sign && right >= 0).map(([sign, , right]) => [right, sign]) : [],
+    );
   }
 
   /**
@@ -244,13 +347,24 @@ export class DumpStep {
       const hit = /** @type {HTMLElement | null} */ (this.scroll.querySelector(".pl-hit"));
       if (hit) reveal(this.scroll, hit);
     };
-    return el("div", "pl-graph pl-dump-graph", ...pictureOf(liveGraphOf(this.data.graphs, at) || graphOf(this.data.lines, lines), signs, onSelect));
+    return el(
+      "div",
+      "pl-graph pl-dump-graph",
+      ...pictureOf(liveGraphOf(this.data.graphs, at) || graphOf(this.data.lines, lines), signs, onSelect),
+    );
   }
 
   /** @param {number[]} lines @param {string} note */
   fragmentRows(lines, note) {
-    return [el("div", "pl-above", note), ...lines.filter((line) => !this.isHidden(line)).slice(0, MAX_ROWS).map((line) =>
-      el("div", "pl-row pl-dump-row", codeOf(this.data.lines[line], this.highlight, [], this.noiseSpans(line))))];
+    return [
+      el("div", "pl-above", note),
+      ...lines
+        .filter((line) => !this.isHidden(line))
+        .slice(0, MAX_ROWS)
+        .map((line) =>
+          el("div", "pl-row pl-dump-row", codeOf(this.data.lines[line], this.highlight, [], this.noiseSpans(line))),
+        ),
+    ];
   }
 
   /** The text with the origin of each line. @param {UnitVersion} version @param {number[]} lines */
@@ -260,10 +374,25 @@ export class DumpStep {
       if (this.isHidden(line)) return [];
       const row = el("div", "pl-row pl-dump-row", el("span", "pl-number", String(at + 1)));
       if (this.showBlame) {
-        const [since, step] = version[ORIGINS][at], exact = since === step;
-        const name = step === 0 ? "input" : exact ? `${step} ${this.data.steps[step - 1] ? this.data.steps[step - 1][NAME] : ""}` : `${since}-${step}`;
-        const origin = el("span", `pl-blame pl-dump-blame pl-blame-${step % 6}${name === last ? " pl-repeated" : ""}`, name);
-        origin.title = step === 0 ? "from the input" : exact ? `created by step ${name}` : `created between step ${since} and ${step}`;
+        const [since, step] = version[ORIGINS][at],
+          exact = since === step;
+        const name =
+          step === 0
+            ? "input"
+            : exact
+              ? `${step} ${this.data.steps[step - 1] ? this.data.steps[step - 1][NAME] : ""}`
+              : `${since}-${step}`;
+        const origin = el(
+          "span",
+          `pl-blame pl-dump-blame pl-blame-${step % 6}${name === last ? " pl-repeated" : ""}`,
+          name,
+        );
+        origin.title =
+          step === 0
+            ? "from the input"
+            : exact
+              ? `created by step ${name}`
+              : `created between step ${since} and ${step}`;
         if (step) origin.dataset.origin = String(step);
         last = name;
         row.append(origin);
@@ -277,13 +406,21 @@ export class DumpStep {
 
   /** The changes of the step in the unit. @param {UnitVersion} version @param {number[]} lines @param {number} number */
   changes(version, lines, number) {
-    const here = version[STEP] - 1 === this.at, before = number > 0 ? this.data.units[this.unit].versions[number - 1][LINES] : null;
+    const here = version[STEP] - 1 === this.at,
+      before = number > 0 ? this.data.units[this.unit].versions[number - 1][LINES] : null;
     if (!here || !before) {
-      const reason = !here ? `Nothing changed here; this is the text after step ${version[STEP]}.` : "The text before is unknown; this is the text after:";
+      const reason = !here
+        ? `Nothing changed here; this is the text after step ${version[STEP]}.`
+        : "The text before is unknown; this is the text after:";
       return [el("div", "pl-above", reason), ...this.program(version, lines)];
     }
-    const note = version[SINCE] < version[STEP] ? [el("div", "pl-above", `Changed between step ${version[SINCE]} and ${version[STEP]}; seen here first.`)] : [];
-    const rows = this.filtered(version[DIFF], before, lines), near = new Uint8Array(rows.length), elements = /** @type {HTMLElement[]} */ ([...note]);
+    const note =
+      version[SINCE] < version[STEP]
+        ? [el("div", "pl-above", `Changed between step ${version[SINCE]} and ${version[STEP]}; seen here first.`)]
+        : [];
+    const rows = this.filtered(version[DIFF], before, lines),
+      near = new Uint8Array(rows.length),
+      elements = /** @type {HTMLElement[]} */ ([...note]);
     rows.forEach((row, at) => {
       if (row[0]) near.fill(1, Math.max(0, at - CONTEXT), at + CONTEXT + 1);
     });
@@ -302,9 +439,20 @@ export class DumpStep {
   /** One row of a difference: two lines where a line changed. @param {DumpRow} row @param {number[]} before @param {number[]} after */
   row(row, before, after) {
     const [sign, left, right, beforeSpans, afterSpans] = row;
-    const line = (/** @type {string} */ symbol, /** @type {string} */ kind, /** @type {number} */ number, /** @type {[number, number][]} */ words) =>
-      el("div", `pl-row pl-dump-row ${kind ? `pl-row-${kind}` : ""}`, el("span", "pl-sign", symbol), codeOf(this.data.lines[number], this.highlight, words, this.noiseSpans(number)));
-    if (sign === "!") return [line("−", "removed", before[left], beforeSpans), line("+", "added", after[right], afterSpans)];
+    const line = (
+      /** @type {string} */ symbol,
+      /** @type {string} */ kind,
+      /** @type {number} */ number,
+      /** @type {[number, number][]} */ words,
+    ) =>
+      el(
+        "div",
+        `pl-row pl-dump-row ${kind ? `pl-row-${kind}` : ""}`,
+        el("span", "pl-sign", symbol),
+        codeOf(this.data.lines[number], this.highlight, words, this.noiseSpans(number)),
+      );
+    if (sign === "!")
+      return [line("−", "removed", before[left], beforeSpans), line("+", "added", after[right], afterSpans)];
     if (sign === "~") return [line("~", "changed", after[right], afterSpans)];
     return [line(sign === "-" ? "−" : sign || " ", ROWS[sign] || "", right < 0 ? before[left] : after[right], [])];
   }
@@ -312,33 +460,58 @@ export class DumpStep {
 
 /** @param {Context<"dump">} context */
 function render({ model, el: host }) {
-  const root = el("div", "passlab pl-pipeline pl-dump"), title = el("span", "pl-title"), showHelp = createHelp(root, DUMP_KEYS);
+  const root = el("div", "passlab pl-pipeline pl-dump"),
+    title = el("span", "pl-title"),
+    showHelp = createHelp(root, DUMP_KEYS);
   root.tabIndex = 0;
-  const search = searchField("search all steps", "search the text of all steps: a regular expression"), results = el("div", "pl-dump-results");
+  const search = searchField("search all steps", "search the text of all steps: a regular expression"),
+    results = el("div", "pl-dump-results");
   results.hidden = true;
   const remarks = el("div", "pl-dump-remarks");
-  const step = new DumpStep((at) => list.choose(at), () => {
-    const { units } = model.get("data");
-    model.set("picked", step.followedName && step.followedUnit >= 0 ? { unit: units[step.followedUnit].name, name: step.followedName, step: list.at + 1 } : {});
-    model.save_changes();
-  });
+  const step = new DumpStep(
+    (at) => list.choose(at),
+    () => {
+      const { units } = model.get("data");
+      model.set(
+        "picked",
+        step.followedName && step.followedUnit >= 0
+          ? { unit: units[step.followedUnit].name, name: step.followedName, step: list.at + 1 }
+          : {},
+      );
+      model.save_changes();
+    },
+  );
   const list = new DumpList((at) => {
     step.show(model.get("data"), at);
     if (model.get("selected") === at) return;
     model.set("selected", at);
     model.save_changes();
   });
-  root.prepend(el("div", "pl-bar", title, el("span", "pl-grow"), search, button("?", () => showHelp())), remarks, results,
-    el("div", "pl-columns", list.element, step.element));
-  search.addEventListener("change", () => showHits(results, model.get("data"), search.value, (unit, at) => {
-    step.unit = unit;
-    list.choose(at);
-    step.unit = unit;
-    step.draw();
-  }));
+  root.prepend(
+    el(
+      "div",
+      "pl-bar",
+      title,
+      el("span", "pl-grow"),
+      search,
+      button("?", () => showHelp()),
+    ),
+    remarks,
+    results,
+    el("div", "pl-columns", list.element, step.element),
+  );
+  search.addEventListener("change", () =>
+    showHits(results, model.get("data"), search.value, (unit, at) => {
+      step.unit = unit;
+      list.choose(at);
+      step.unit = unit;
+      step.draw();
+    }),
+  );
   bindKeys(root, dumpActions({ model, root, step, list, search, results, showHelp }));
   const update = () => {
-    const data = model.get("data"), selected = model.get("selected");
+    const data = model.get("data"),
+      selected = model.get("selected");
     title.textContent = data.title;
     step.load(data);
     remarks.replaceChildren(...data.remarks.map((text) => el("div", "", text)));
@@ -351,8 +524,14 @@ function render({ model, el: host }) {
   if (model.get("picked")?.name) step.setFollowed(model.get("picked"));
   host.append(root);
   requestAnimationFrame(() => list.paint());
-  const choose = () => { if (model.get("selected") !== list.at) list.choose(model.get("selected")); };
-  return subscribe(model, { "change:data": update, "change:selected": choose, "change:picked": () => step.setFollowed(model.get("picked") || {}) });
+  const choose = () => {
+    if (model.get("selected") !== list.at) list.choose(model.get("selected"));
+  };
+  return subscribe(model, {
+    "change:data": update,
+    "change:selected": choose,
+    "change:picked": () => step.setFollowed(model.get("picked") || {}),
+  });
 }
 
 export default { render };

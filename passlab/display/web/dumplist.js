@@ -1,11 +1,17 @@
 // The list of passes of a dump: names, units and verdicts, with a search and filters.
 import { button, el, formatCount, listbox, searchField } from "./dom.js";
 import { ASSUMED, NAME, PARENT, PHASE, UNIT, VERDICT } from "./dumpfields.js";
+
 /** @import { DumpStepRow } from "./protocol.js" */
 
 const SIGNS = /** @type {Record<string, [string, string]>} */ ({
-  changed: ["●", "pl-increase"], unchanged: ["○", ""], unknown: ["◌", "pl-attribute"], invalidated: ["⊘", "pl-decrease"],
-  filtered: ["–", ""], ignored: ["–", ""], failed: ["✕", "pl-decrease"],
+  changed: ["●", "pl-increase"],
+  unchanged: ["○", ""],
+  unknown: ["◌", "pl-attribute"],
+  invalidated: ["⊘", "pl-decrease"],
+  filtered: ["–", ""],
+  ignored: ["–", ""],
+  failed: ["✕", "pl-decrease"],
 });
 
 /** The list of passes. */
@@ -29,26 +35,38 @@ export class DumpList {
   /** @param {DumpStepRow[]} steps */
   show(steps) {
     this.steps = steps;
-    if (steps.length > 12 && steps.some((step) => step[VERDICT] === "changed")) this.hidden = new Set(["unchanged", "filtered", "ignored"]);
+    if (steps.length > 12 && steps.some((step) => step[VERDICT] === "changed"))
+      this.hidden = new Set(["unchanged", "filtered", "ignored"]);
     this.draw();
   }
 
   draw() {
     const word = this.search.value.trim().toLowerCase();
     this.shown = this.steps.flatMap((step, at) =>
-      (this.hidden.has(step[VERDICT]) || (word && !`${at + 1} ${step[NAME]} ${step[UNIT]} ${step[PHASE]}`.toLowerCase().includes(word)) ? [] : [at]));
+      this.hidden.has(step[VERDICT]) ||
+      (word && !`${at + 1} ${step[NAME]} ${step[UNIT]} ${step[PHASE]}`.toLowerCase().includes(word))
+        ? []
+        : [at],
+    );
     const counts = new Map();
     for (const step of this.steps) counts.set(step[VERDICT], (counts.get(step[VERDICT]) || 0) + 1);
-    this.filters.replaceChildren(...Object.keys(SIGNS).filter((name) => counts.has(name)).map((name) => {
-      const one = button(name, () => {
-        if (!this.hidden.delete(name)) this.hidden.add(name);
-        this.draw();
-      });
-      one.replaceChildren(el("span", `pl-dump-sign ${SIGNS[name][1]}`, SIGNS[name][0]), `${formatCount(counts.get(name))} ${name}`);
-      one.title = `${name} (show or hide)`;
-      one.setAttribute("aria-pressed", String(!this.hidden.has(name)));
-      return one;
-    }));
+    this.filters.replaceChildren(
+      ...Object.keys(SIGNS)
+        .filter((name) => counts.has(name))
+        .map((name) => {
+          const one = button(name, () => {
+            if (!this.hidden.delete(name)) this.hidden.add(name);
+            this.draw();
+          });
+          one.replaceChildren(
+            el("span", `pl-dump-sign ${SIGNS[name][1]}`, SIGNS[name][0]),
+            `${formatCount(counts.get(name))} ${name}`,
+          );
+          one.title = `${name} (show or hide)`;
+          one.setAttribute("aria-pressed", String(!this.hidden.has(name)));
+          return one;
+        }),
+    );
     this.space.style.height = `${this.shown.length * 30}px`;
     this.list.replaceChildren(this.space);
     if (!this.shown.length) this.list.append(el("div", "pl-empty", "no pass matches"));
@@ -57,12 +75,19 @@ export class DumpList {
 
   /** Draw the visible rows: a dump may have thousands. */
   paint() {
-    const first = Math.max(0, Math.floor(this.list.scrollTop / 30) - 5), visibleCount = (this.list.clientHeight || 600) / 30;
+    const first = Math.max(0, Math.floor(this.list.scrollTop / 30) - 5),
+      visibleCount = (this.list.clientHeight || 600) / 30;
     const rows = this.shown.slice(first, first + visibleCount + 12).map((at, place) => {
-      const step = this.steps[at], [sign, className] = SIGNS[step[VERDICT]] || ["?", ""];
-      const row = el("div", `pl-pass pl-pass-${step[VERDICT] === "failed" ? "failed" : step[VERDICT] === "unchanged" ? "unchanged" : "changed"}`,
-        el("span", `pl-dump-sign ${className}`, sign, step[ASSUMED] ? "?" : ""), el("span", "pl-pass-id", String(at + 1)),
-        el("span", "pl-pass-name", step[PARENT] ? "· " : "", step[NAME].replace(/^(?:\w+::)+/, "")), el("span", "pl-time pl-dump-unit", step[UNIT]));
+      const step = this.steps[at],
+        [sign, className] = SIGNS[step[VERDICT]] || ["?", ""];
+      const row = el(
+        "div",
+        `pl-pass pl-pass-${step[VERDICT] === "failed" ? "failed" : step[VERDICT] === "unchanged" ? "unchanged" : "changed"}`,
+        el("span", `pl-dump-sign ${className}`, sign, step[ASSUMED] ? "?" : ""),
+        el("span", "pl-pass-id", String(at + 1)),
+        el("span", "pl-pass-name", step[PARENT] ? "· " : "", step[NAME].replace(/^(?:\w+::)+/, "")),
+        el("span", "pl-time pl-dump-unit", step[UNIT]),
+      );
       row.dataset.at = String(at);
       row.title = `${step[NAME]} on ${step[UNIT]}: ${step[VERDICT]}${step[ASSUMED] ? " (assumed)" : ""}`;
       row.setAttribute("role", "option");
@@ -86,7 +111,8 @@ export class DumpList {
     this.at = at;
     const top = this.shown.indexOf(at) * 30;
     if (top < this.list.scrollTop) this.list.scrollTop = top;
-    else if (top + 30 > this.list.scrollTop + this.list.clientHeight) this.list.scrollTop = top + 30 - this.list.clientHeight;
+    else if (top + 30 > this.list.scrollTop + this.list.clientHeight)
+      this.list.scrollTop = top + 30 - this.list.clientHeight;
     this.paint();
     this.onSelect(at);
   }
@@ -94,7 +120,12 @@ export class DumpList {
   /** @param {number} by */
   step(by) {
     const place = this.shown.indexOf(this.at);
-    const next = place < 0 ? (by > 0 ? this.shown.findIndex((at) => at > this.at) : this.shown.filter((at) => at < this.at).length - 1) : place + by;
+    const next =
+      place < 0
+        ? by > 0
+          ? this.shown.findIndex((at) => at > this.at)
+          : this.shown.filter((at) => at < this.at).length - 1
+        : place + by;
     if (this.shown[next] !== undefined) this.choose(this.shown[next]);
   }
 

@@ -1,6 +1,7 @@
 // The search of the text of all steps of a dump.
 import { button, el, plural } from "./dom.js";
 import { LINES, STEP } from "./dumpfields.js";
+
 /** @import { DumpData } from "./protocol.js" */
 
 /** A pattern as a regular expression, null for what is none. @param {string} pattern */
@@ -22,7 +23,8 @@ export function occurrences(data, pattern) {
     unit.versions.forEach((version, at) => {
       const line = (version[LINES] || []).find((one) => hits[one]);
       if (line === undefined) return;
-      const end = at + 1 < unit.versions.length ? unit.versions[at + 1][STEP] - 1 : data.steps.length, last = matches[matches.length - 1];
+      const end = at + 1 < unit.versions.length ? unit.versions[at + 1][STEP] - 1 : data.steps.length,
+        last = matches[matches.length - 1];
       if (last && last.unit === number && last.last + 1 >= version[STEP]) last.last = end;
       else matches.push({ unit: number, first: version[STEP], last: end, line });
     });
@@ -38,9 +40,15 @@ export function showHits(results, data, text, go) {
   const hits = text ? occurrences(data, text) : [];
   results.hidden = !text;
   const shown = (hits || []).slice(0, 40).map((hit) => {
-    const one = button(`${data.units[hit.unit].name}: ${hit.first ? `step ${hit.first}` : "input"} to ${hit.last}`, () => go(hit.unit, Math.max(0, hit.first - 1)));
+    const one = button(
+      `${data.units[hit.unit].name}: ${hit.first ? `step ${hit.first}` : "input"} to ${hit.last}`,
+      () => go(hit.unit, Math.max(0, hit.first - 1)),
+    );
     one.append(el("span", "pl-dump-line", `  ${data.lines[hit.line][0].trim().slice(0, 90)}`));
     return one;
   });
-  results.replaceChildren(el("span", "pl-found", hits === null ? "this is no regular expression" : plural(hits.length, "hit")), ...shown);
+  results.replaceChildren(
+    el("span", "pl-found", hits === null ? "this is no regular expression" : plural(hits.length, "hit")),
+    ...shown,
+  );
 }

@@ -3,14 +3,25 @@ import { bindKeys, button, createHelp, el, formatCount, searchField } from "./do
 import { GraphPane } from "./graphpane.js";
 import { ask, hasKernel } from "./requests.js";
 import { mountPane, Selection } from "./selection.js";
+
 /** @import { Context } from "./model.js" */
 
-const MIN_HEIGHT = 160, MAX_HEIGHT = 475, SHEET_HEIGHT = 620, MARGINS = 56; // pixels: a picture of one piece, a sheet, and the margin around it
+const MIN_HEIGHT = 160,
+  MAX_HEIGHT = 475,
+  SHEET_HEIGHT = 620,
+  MARGINS = 56; // pixels: a picture of one piece, a sheet, and the margin around it
 
 const KEYS = /** @type {[string, string][]} */ ([
-  ["drag", "move the graph"], ["+ −", "zoom in, out (or Ctrl and wheel)"], ["0", "show everything"], ["c", "center the selected box"],
-  ["click", "select; on a stack, unfold it"], ["↑ ↓", "follow the arrows"], ["← →", "the neighbouring box"], ["/", "find"],
-  ["r", "only what lies within 1, 2, 3 or 4 arrows of the selected box"], ["f", "unfold every repeat, or fold all"],
+  ["drag", "move the graph"],
+  ["+ −", "zoom in, out (or Ctrl and wheel)"],
+  ["0", "show everything"],
+  ["c", "center the selected box"],
+  ["click", "select; on a stack, unfold it"],
+  ["↑ ↓", "follow the arrows"],
+  ["← →", "the neighbouring box"],
+  ["/", "find"],
+  ["r", "only what lies within 1, 2, 3 or 4 arrows of the selected box"],
+  ["f", "unfold every repeat, or fold all"],
 ]);
 
 /** @param {number} count */
@@ -20,14 +31,31 @@ const boxes = (count) => `${formatCount(count)} box${count === 1 ? "" : "es"}`;
 function render({ model, el: host }) {
   const root = el("div", "passlab pl-graph-view");
   root.tabIndex = 0;
-  const title = el("span", "pl-title"), find = searchField("find", "find in the graph"), hitCount = el("span", "pl-found");
+  const title = el("span", "pl-title"),
+    find = searchField("find", "find in the graph"),
+    hitCount = el("span", "pl-found");
   hitCount.setAttribute("role", "status");
-  const selection = new Selection(), pane = new GraphPane(undefined, selection);
+  const selection = new Selection(),
+    pane = new GraphPane(undefined, selection);
   const keyHelp = createHelp(root, KEYS);
   const fold = button("fused functions", () => ask(model, { fold: !model.get("data").folded }));
   fold.title = "each fused function as one box, or all its operators (needs the running kernel)";
-  root.prepend(el("div", "pl-bar", title, el("span", "pl-grow"), fold, hitCount, find, button("?", () => keyHelp())), pane.element);
-  const count = () => { hitCount.textContent = find.value.trim() ? boxes(pane.count(find.value)) : ""; };
+  root.prepend(
+    el(
+      "div",
+      "pl-bar",
+      title,
+      el("span", "pl-grow"),
+      fold,
+      hitCount,
+      find,
+      button("?", () => keyHelp()),
+    ),
+    pane.element,
+  );
+  const count = () => {
+    hitCount.textContent = find.value.trim() ? boxes(pane.count(find.value)) : "";
+  };
   find.addEventListener("input", count);
   find.addEventListener("keydown", (event) => event.key === "Enter" && pane.find(find.value, event.shiftKey ? -1 : 1));
   bindKeys(root, { ...pane.keys(), "?": () => keyHelp(), "/": () => find.focus(), Enter: () => false });
@@ -37,7 +65,10 @@ function render({ model, el: host }) {
     fold.hidden = !data.fused || !hasKernel(model);
     fold.textContent = data.folded ? "open fused functions" : "fold fused functions";
     const height = data.items.length === 1 && Array.isArray(data.items[0]) ? data.layouts[0].size[1] : SHEET_HEIGHT;
-    root.style.setProperty("--pl-graph-height", `${Math.max(MIN_HEIGHT, Math.min(data.items.length > 1 ? SHEET_HEIGHT : MAX_HEIGHT, height + MARGINS))}px`);
+    root.style.setProperty(
+      "--pl-graph-height",
+      `${Math.max(MIN_HEIGHT, Math.min(data.items.length > 1 ? SHEET_HEIGHT : MAX_HEIGHT, height + MARGINS))}px`,
+    );
     pane.fitted = false;
     pane.show(data);
   };

@@ -1,7 +1,8 @@
 // What the colours of a graph's boxes mean: families of operators, kinds of boxes, or a series of numbers.
 import { el, options } from "./dom.js";
 
-const FIXED = ["family", "kind"], STRONGEST = 65; // percent of ink of the largest number
+const FIXED = ["family", "kind"],
+  STRONGEST = 65; // percent of ink of the largest number
 
 export class Colours {
   /** @param {() => void} onChange called when another series is selected */
@@ -31,7 +32,8 @@ export class Colours {
     const values = FIXED.includes(this.name) ? undefined : this.values[this.name];
     const max = values ? Math.max(...values.map((value) => value ?? 0), 1e-30) : 0;
     for (const [number, box] of boxes) {
-      const value = values?.[number] ?? null, rect = /** @type {SVGElement} */ (box.firstElementChild);
+      const value = values?.[number] ?? null,
+        rect = /** @type {SVGElement} */ (box.firstElementChild);
       const ink = value === null ? 0 : Math.round(STRONGEST * Math.sqrt(Math.max(0, value) / max));
       rect.style.fill = value === null ? "" : `color-mix(in srgb, var(--pl-rust) ${ink}%, var(--pl-bg))`;
     }

@@ -1,28 +1,61 @@
 // Draws the pieces of a graph: boxes, arrows, groups, frames and stacks. Everything is drawn from numbers; names go in as text.
 import { svg } from "./dom.js";
+
 /** @import { BoxRow, GroupRow, Sides } from "./protocol.js" */
 
-const KINDS = new Set(["op", "call", "input", "constant", "tuple", "function", "fused", "branch", "ref", "output", "definition"]);
+const KINDS = new Set([
+  "op",
+  "call",
+  "input",
+  "constant",
+  "tuple",
+  "function",
+  "fused",
+  "branch",
+  "ref",
+  "output",
+  "definition",
+]);
 const CHANGE_MARKS = /** @type {Record<string, string>} */ ({ added: "+", changed: "±", moved: "~" });
-const LINE = 15, SHEETS = 5, CHAR = 0.61; // pixels; of a letter's height
+const LINE = 15,
+  SHEETS = 5,
+  CHAR = 0.61; // pixels; of a letter's height
 const LABEL_PLACES = [0.5, 0.35, 0.65, 0.2, 0.8, 0.1, 0.9]; // of an arrow, where its label may stand
-const MIN_SIZE = 6.2, MAX_SIZE = 10.5, MIN_LENGTH = 4; // pixels of a letter on the screen; characters of a name
+const MIN_SIZE = 6.2,
+  MAX_SIZE = 10.5,
+  MIN_LENGTH = 4; // pixels of a letter on the screen; characters of a name
 
 /** The class of a kind of box. @param {string} kind @param {string} other */
 export const kindClass = (kind, other) => (KINDS.has(kind) ? kind : other);
 
 /** A box without its text. @param {BoxRow} box of the data @param {number} x of its middle @param {number} y */
 export function drawFrameOfBox([width, height, kind, change, , , , , family], x, y) {
-  const kindName = kindClass(kind, "op"), round = kindName === "input" || kindName === "constant" || kindName === "output" ? Math.min(height / 2, 13) : 6;
-  return svg("g", { class: `pl-box pl-is-${kindName} pl-family-${family}${CHANGE_MARKS[change] ? ` pl-${change}` : ""}` }, svg("rect", { x: x - width / 2, y: y - height / 2, width, height, rx: round }));
+  const kindName = kindClass(kind, "op"),
+    round = kindName === "input" || kindName === "constant" || kindName === "output" ? Math.min(height / 2, 13) : 6;
+  return svg(
+    "g",
+    { class: `pl-box pl-is-${kindName} pl-family-${family}${CHANGE_MARKS[change] ? ` pl-${change}` : ""}` },
+    svg("rect", { x: x - width / 2, y: y - height / 2, width, height, rx: round }),
+  );
 }
 
 /** @param {BoxRow} box of the data @param {number} x of its middle @param {number} y */
 export function drawBox(box, x, y) {
-  const [width, height, , change, , lines] = box, group = drawFrameOfBox(box, x, y), mark = CHANGE_MARKS[change], top = y - height / 2;
-  group.append(...lines.map((line, row) => svg("text", { x, y: top + 17 + LINE * row, class: row ? "pl-detail" : "pl-name" }, line)));
+  const [width, height, , change, , lines] = box,
+    group = drawFrameOfBox(box, x, y),
+    mark = CHANGE_MARKS[change],
+    top = y - height / 2;
+  group.append(
+    ...lines.map((line, row) =>
+      svg("text", { x, y: top + 17 + LINE * row, class: row ? "pl-detail" : "pl-name" }, line),
+    ),
+  );
   group.append(svg("text", { x, y, class: "pl-short", "data-name": lines[0].replace(/^[\w.]*\./, "") }));
-  if (mark) group.append(svg("circle", { cx: x - width / 2, cy: top + 1, r: 6 }), svg("text", { x: x - width / 2, y: top + 5, class: "pl-change-mark" }, mark));
+  if (mark)
+    group.append(
+      svg("circle", { cx: x - width / 2, cy: top + 1, r: 6 }),
+      svg("text", { x: x - width / 2, y: top + 5, class: "pl-change-mark" }, mark),
+    );
   return group;
 }
 
@@ -31,7 +64,8 @@ export function drawBox(box, x, y) {
  * @param {SVGElement} text @param {number} width of the box @param {number} scale
  */
 export function fitName(text, width, scale) {
-  const name = text.getAttribute("data-name") || "", room = Math.floor(((width - 6) * scale) / (CHAR * MIN_SIZE));
+  const name = text.getAttribute("data-name") || "",
+    room = Math.floor(((width - 6) * scale) / (CHAR * MIN_SIZE));
   const shortName = name.length > room ? `${name.slice(0, room - 1)}…` : name;
   text.classList.toggle("pl-hidden", room < MIN_LENGTH);
   if (room < MIN_LENGTH) return;
@@ -47,8 +81,15 @@ export const drawLines = (arrows) => svg("g", { class: "pl-arrow" }, svg("path",
 
 /** The point of a curve at a part of its length, from 0 to 1. @param {number[]} points @param {number} fraction @returns {[number, number]} */
 function pointAt(points, fraction) {
-  const pieces = (points.length - 2) / 6, piece = Math.min(pieces - 1, Math.floor(fraction * pieces)), t = fraction * pieces - piece, u = 1 - t;
-  const coordinate = (/** @type {number} */ at) => u * u * u * points[at] + 3 * u * u * t * points[at + 2] + 3 * u * t * t * points[at + 4] + t * t * t * points[at + 6];
+  const pieces = (points.length - 2) / 6,
+    piece = Math.min(pieces - 1, Math.floor(fraction * pieces)),
+    t = fraction * pieces - piece,
+    u = 1 - t;
+  const coordinate = (/** @type {number} */ at) =>
+    u * u * u * points[at] +
+    3 * u * u * t * points[at + 2] +
+    3 * u * t * t * points[at + 4] +
+    t * t * t * points[at + 6];
   return [coordinate(6 * piece), coordinate(6 * piece + 1)];
 }
 
@@ -57,8 +98,16 @@ function pointAt(points, fraction) {
  * @param {number[]} points @param {number} width @param {number[][]} occupied
  */
 function labelPlace(points, width, occupied) {
-  const places = LABEL_PLACES.map((fraction) => pointAt(points, fraction)).map(([x, y]) => [x + 5, y - 6, x + 5 + width, y + 5]);
-  const free = places.find(([left, top, right, bottom]) => occupied.every(([a, b, c, d]) => right < a || c < left || bottom < b || d < top)) || places[0];
+  const places = LABEL_PLACES.map((fraction) => pointAt(points, fraction)).map(([x, y]) => [
+    x + 5,
+    y - 6,
+    x + 5 + width,
+    y + 5,
+  ]);
+  const free =
+    places.find(([left, top, right, bottom]) =>
+      occupied.every(([a, b, c, d]) => right < a || c < left || bottom < b || d < top),
+    ) || places[0];
   occupied.push(free);
   return [free[0], free[1] + 9];
 }
@@ -78,10 +127,15 @@ export function drawArrow(points, label, occupied = []) {
 /** @param {number[]} points */
 function head(points) {
   const [x, y] = points.slice(-2);
-  let dx = x - points[points.length - 4], dy = y - points[points.length - 3];
+  let dx = x - points[points.length - 4],
+    dy = y - points[points.length - 3];
   if (!dx && !dy) [dx, dy] = [x - points[points.length - 8], y - points[points.length - 7]];
-  const length = Math.hypot(dx, dy) || 1, ux = (6 * dx) / length, uy = (6 * dy) / length;
-  return svg("polygon", { points: `${x},${y} ${x - ux - uy / 2},${y - uy + ux / 2} ${x - ux + uy / 2},${y - uy - ux / 2}` });
+  const length = Math.hypot(dx, dy) || 1,
+    ux = (6 * dx) / length,
+    uy = (6 * dy) / length;
+  return svg("polygon", {
+    points: `${x},${y} ${x - ux - uy / 2},${y - uy + ux / 2} ${x - ux + uy / 2},${y - uy - ux / 2}`,
+  });
 }
 
 /** A path of straight lines from one piece to the next. @param {number[]} points */
@@ -93,23 +147,40 @@ export function drawConnector(points) {
 
 /** The frame of a body, or a stack of sheets for a repeat that is folded. @param {import("./graphsheet.js").Frame} frame */
 export function drawFrame({ x, y, width, height, title, folded, count }) {
-  const sheets = folded ? Math.min(3, count) : 0, parts = [];
+  const sheets = folded ? Math.min(3, count) : 0,
+    parts = [];
   for (let sheet = sheets - 1; sheet > 0; sheet--) {
     parts.push(svg("rect", { x: x + SHEETS * sheet, y: y + SHEETS * sheet, width, height, rx: 9, class: "pl-sheet" }));
   }
   parts.push(svg("rect", { x, y, width, height, rx: 9, class: folded ? "pl-sheet pl-sheet-top" : "pl-sheet-open" }));
-  const times = folded ? `×${count}` : "", room = Math.floor((width - 60) / 6.6), shortName = title.length > room ? `${title.slice(0, room - 1)}…` : title;
+  const times = folded ? `×${count}` : "",
+    room = Math.floor((width - 60) / 6.6),
+    shortName = title.length > room ? `${title.slice(0, room - 1)}…` : title;
   const name = svg("text", { x: x + (folded ? 52 : 12), y: y + 22, class: "pl-frame-name" }, shortName);
   const large = svg("text", { x: x + 10, y: y + 26, class: "pl-frame-times" }, times);
   const far = svg("text", { x: x + width / 2, y: y + height / 2, class: "pl-far-name" }, times || title.split(" ")[0]);
-  return svg("g", { class: `pl-frame-of${folded ? " pl-stack" : ""}` }, ...parts, name, large, far, svg("title", {}, `${title}: a click ${folded ? "unfolds" : "folds"} it`));
+  return svg(
+    "g",
+    { class: `pl-frame-of${folded ? " pl-stack" : ""}` },
+    ...parts,
+    name,
+    large,
+    far,
+    svg("title", {}, `${title}: a click ${folded ? "unfolds" : "folds"} it`),
+  );
 }
 
 /** @param {GroupRow} group @param {Sides} sides */
 export function drawGroup([number, , kind, name], [x0, y0, x1, y1]) {
-  const room = Math.max(4, Math.floor((x1 - x0 - 14) / 6.2)), shortName = name.length > room ? `${name.slice(0, room - 1)}…` : name;
-  return svg("g", { class: `pl-group pl-is-${kindClass(kind, "function")}` }, svg("rect", { x: x0, y: y0, width: x1 - x0, height: y1 - y0, rx: 8 }),
-    svg("text", { x: x0 + 8, y: y0 + 13, class: "pl-group-name", "data-group": number }, shortName), svg("title", {}, name));
+  const room = Math.max(4, Math.floor((x1 - x0 - 14) / 6.2)),
+    shortName = name.length > room ? `${name.slice(0, room - 1)}…` : name;
+  return svg(
+    "g",
+    { class: `pl-group pl-is-${kindClass(kind, "function")}` },
+    svg("rect", { x: x0, y: y0, width: x1 - x0, height: y1 - y0, rx: 8 }),
+    svg("text", { x: x0 + 8, y: y0 + 13, class: "pl-group-name", "data-group": number }, shortName),
+    svg("title", {}, name),
+  );
 }
 
 /**
@@ -117,9 +188,15 @@ export function drawGroup([number, , kind, name], [x0, y0, x1, y1]) {
  * @param {GroupRow} group @param {Sides} sides @param {string[]} names
  */
 export function drawCover([number, , kind, name], [x0, y0, x1, y1], names) {
-  const room = Math.max(8, Math.floor((x1 - x0 - 16) / 6.7)), text = names.join(" · "), x = (x0 + x1) / 2, middle = (y0 + y1) / 2;
-  return svg("g", { class: `pl-folded pl-hidden pl-is-${kindClass(kind, "function")}`, "data-group": number },
+  const room = Math.max(8, Math.floor((x1 - x0 - 16) / 6.7)),
+    text = names.join(" · "),
+    x = (x0 + x1) / 2,
+    middle = (y0 + y1) / 2;
+  return svg(
+    "g",
+    { class: `pl-folded pl-hidden pl-is-${kindClass(kind, "function")}`, "data-group": number },
     svg("rect", { x: x0, y: y0, width: x1 - x0, height: y1 - y0, rx: 8 }),
     svg("text", { x, y: middle - 3, class: "pl-name" }, `${name}: ${names.length}`),
-    svg("text", { x, y: middle + 13, class: "pl-detail" }, text.length > room ? `${text.slice(0, room - 1)}…` : text));
+    svg("text", { x, y: middle + 13, class: "pl-detail" }, text.length > room ? `${text.slice(0, room - 1)}…` : text),
+  );
 }

@@ -1,5 +1,6 @@
 // The keys of a graph, and the neighbourhood of a box: the boxes within a few arrows; all others are dimmed.
 import { Camera } from "./camera.js";
+
 /** @import { Bindings } from "./model.js" */
 const MAX_RADIUS = 4; // arrows
 
@@ -22,10 +23,14 @@ export class Radius {
 
   /** The boxes within the radius of the selected one. @returns {Set<number>} */
   neighbourhood() {
-    const { pane } = this, start = pane.selectedBox(), neighbourhood = new Set(start < 0 ? [] : [start]);
+    const { pane } = this,
+      start = pane.selectedBox(),
+      neighbourhood = new Set(start < 0 ? [] : [start]);
     let edge = [...neighbourhood];
     for (let i = 0; i < this.arrows; i++) {
-      edge = edge.flatMap((box) => [...pane.inputs[box], ...pane.outputs[box]]).filter((box) => !neighbourhood.has(box));
+      edge = edge
+        .flatMap((box) => [...pane.inputs[box], ...pane.outputs[box]])
+        .filter((box) => !neighbourhood.has(box));
       for (const box of edge) neighbourhood.add(box);
     }
     return neighbourhood;
@@ -33,27 +38,48 @@ export class Radius {
 
   /** Dim the boxes outside. */
   update() {
-    const { pane } = this, neighbourhood = this.arrows ? this.neighbourhood() : new Set(), some = neighbourhood.size > 0;
-    for (const [number, box] of pane.boxes) box.classList.toggle("pl-outside-radius", some && !neighbourhood.has(number));
-    for (const [arrow, source, target] of pane.arrows) arrow.classList.toggle("pl-outside-radius", some && !(neighbourhood.has(source) && neighbourhood.has(target)));
+    const { pane } = this,
+      neighbourhood = this.arrows ? this.neighbourhood() : new Set(),
+      some = neighbourhood.size > 0;
+    for (const [number, box] of pane.boxes)
+      box.classList.toggle("pl-outside-radius", some && !neighbourhood.has(number));
+    for (const [arrow, source, target] of pane.arrows)
+      arrow.classList.toggle("pl-outside-radius", some && !(neighbourhood.has(source) && neighbourhood.has(target)));
     pane.element.classList.toggle("pl-in-radius", some);
     pane.element.dataset.radius = String(some ? this.arrows : 0);
   }
 
   /** Zoom to the neighbourhood. */
   fit() {
-    const { pane } = this, places = [...this.neighbourhood()].map((box) => pane.places.get(box)).filter((place) => place !== undefined);
+    const { pane } = this,
+      places = [...this.neighbourhood()].map((box) => pane.places.get(box)).filter((place) => place !== undefined);
     if (!places.length) return;
-    const xs = places.map(([x]) => x), ys = places.map(([, y]) => y), [left, right, top, bottom] = [Math.min(...xs) - 90, Math.max(...xs) + 90, Math.min(...ys) - 50, Math.max(...ys) + 50];
-    const { clientWidth: w, clientHeight: h } = pane.canvas, scale = Math.min(1.2, w / (right - left), h / (bottom - top));
+    const xs = places.map(([x]) => x),
+      ys = places.map(([, y]) => y),
+      [left, right, top, bottom] = [
+        Math.min(...xs) - 90,
+        Math.max(...xs) + 90,
+        Math.min(...ys) - 50,
+        Math.max(...ys) + 50,
+      ];
+    const { clientWidth: w, clientHeight: h } = pane.canvas,
+      scale = Math.min(1.2, w / (right - left), h / (bottom - top));
     pane.place(Camera.showing([(left + right) / 2, (top + bottom) / 2], [w / 2, h / 2], scale));
   }
 }
 
 /** The actions of the keys in a graph. @param {import("./graphpane.js").GraphPane} pane @returns {Bindings} */
 export const graphKeys = (pane) => ({
-  "+": () => pane.zoom(1.25), "=": () => pane.zoom(1.25), "-": () => pane.zoom(0.8), 0: () => pane.fit(), f: () => pane.toggleAll(), r: () => pane.radius.grow(),
+  "+": () => pane.zoom(1.25),
+  "=": () => pane.zoom(1.25),
+  "-": () => pane.zoom(0.8),
+  0: () => pane.fit(),
+  f: () => pane.toggleAll(),
+  r: () => pane.radius.grow(),
   c: () => pane.centre(Math.max(0, pane.selectedBox()), true),
-  ArrowDown: () => pane.selectNeighbour("outputs"), ArrowUp: () => pane.selectNeighbour("inputs"), ArrowLeft: () => pane.selectSibling(-1), ArrowRight: () => pane.selectSibling(1),
+  ArrowDown: () => pane.selectNeighbour("outputs"),
+  ArrowUp: () => pane.selectNeighbour("inputs"),
+  ArrowLeft: () => pane.selectSibling(-1),
+  ArrowRight: () => pane.selectSibling(1),
   Escape: () => pane.select(-1),
 });

@@ -1,7 +1,8 @@
 // The minimap of a graph: its columns and frames, and its visible part.
 import { svg } from "./dom.js";
 
-const SIZE = 150, PAD = 8; // pixels: the map, and its margin
+const SIZE = 150,
+  PAD = 8; // pixels: the map, and its margin
 
 export class Minimap {
   /** @param {(x: number, y: number) => void} onJump called with the clicked point of the sheet */
@@ -21,10 +22,18 @@ export class Minimap {
   show({ width, height, columns, frames }) {
     [this.width, this.height] = [width, height];
     this.element.setAttribute("viewBox", `${-PAD} ${-PAD} ${width + 2 * PAD} ${height + 2 * PAD}`);
-    const rect = (/** @type {number} */ x, /** @type {number} */ y, /** @type {number} */ w, /** @type {number} */ h, /** @type {string} */ className) =>
-      svg("rect", { x, y, width: w, height: h, class: className, rx: 6 });
-    this.element.replaceChildren(...columns.map(([x, w, h]) => rect(x, 0, w, h, "pl-map-column")),
-      ...frames.map((frame) => rect(frame.x, frame.y, frame.width, frame.height, "pl-map-frame")), this.view);
+    const rect = (
+      /** @type {number} */ x,
+      /** @type {number} */ y,
+      /** @type {number} */ w,
+      /** @type {number} */ h,
+      /** @type {string} */ className,
+    ) => svg("rect", { x, y, width: w, height: h, class: className, rx: 6 });
+    this.element.replaceChildren(
+      ...columns.map(([x, w, h]) => rect(x, 0, w, h, "pl-map-column")),
+      ...frames.map((frame) => rect(frame.x, frame.y, frame.width, frame.height, "pl-map-frame")),
+      this.view,
+    );
   }
 
   /**
@@ -38,8 +47,12 @@ export class Minimap {
 
   /** @param {PointerEvent} event */
   jump(event) {
-    const frame = this.element.getBoundingClientRect(), [w, h] = [this.width + 2 * PAD, this.height + 2 * PAD];
+    const frame = this.element.getBoundingClientRect(),
+      [w, h] = [this.width + 2 * PAD, this.height + 2 * PAD];
     const scale = Math.min(frame.width / w, frame.height / h);
-    this.onJump((event.clientX - frame.left - (frame.width - w * scale) / 2) / scale - PAD, (event.clientY - frame.top - (frame.height - h * scale) / 2) / scale - PAD);
+    this.onJump(
+      (event.clientX - frame.left - (frame.width - w * scale) / 2) / scale - PAD,
+      (event.clientY - frame.top - (frame.height - h * scale) / 2) / scale - PAD,
+    );
   }
 }

@@ -11,7 +11,12 @@ export class GraphPair {
     this.before = new GraphPane(undefined, selection);
     this.isShown = false;
     this.busy = false; // while one follows the other
-    this.element = el("div", "pl-graph-pair", el("div", "pl-graph-side", el("div", "pl-graph-caption", "before"), this.before.element), el("div", "pl-graph-side", el("div", "pl-graph-caption", "after"), after.element));
+    this.element = el(
+      "div",
+      "pl-graph-pair",
+      el("div", "pl-graph-side", el("div", "pl-graph-caption", "before"), this.before.element),
+      el("div", "pl-graph-side", el("div", "pl-graph-caption", "after"), after.element),
+    );
     this.join(this.before, after);
     this.join(after, this.before);
     selection.listen(() => this.isShown && this.align());
@@ -39,7 +44,10 @@ export class GraphPair {
 
   /** Align the selected boxes of both graphs. */
   align() {
-    const { before, after } = this, offset = after.selectedOffset(), box = before.selectedBox(), at = box < 0 ? undefined : before.places.get(box);
+    const { before, after } = this,
+      offset = after.selectedOffset(),
+      box = before.selectedBox(),
+      at = box < 0 ? undefined : before.places.get(box);
     this.busy = true;
     if (offset && at) before.place(Camera.showing(at, offset, after.camera.scale));
     this.busy = false;

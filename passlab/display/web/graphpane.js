@@ -2,17 +2,21 @@
 import { Camera } from "./camera.js";
 import { button, el, ICONS, svg } from "./dom.js";
 import { Colours } from "./graphcolours.js";
-import { drawFrame, drawConnector, fitName } from "./graphdraw.js";
+import { drawConnector, drawFrame, fitName } from "./graphdraw.js";
 import { graphKeys, Radius } from "./graphkeys.js";
 import { Minimap } from "./graphmap.js";
 import { saveDrawing } from "./graphsave.js";
 import { pack, repeatOf, repeats } from "./graphsheet.js";
 import { Slices } from "./graphslices.js";
+
 /** @import { Bindings } from "./model.js" */
 /** @import { GraphData } from "./protocol.js" */
 
-const MARGIN = 16, LEGIBLE = 0.42, READABLE = 0.6; // pixels; the scales below which names of boxes, and their details, are too small
-const NEAR = 0.75, FAR = 0.22; // the scale from which details are shown, and below which only blocks have names
+const MARGIN = 16,
+  LEGIBLE = 0.42,
+  READABLE = 0.6; // pixels; the scales below which names of boxes, and their details, are too small
+const NEAR = 0.75,
+  FAR = 0.22; // the scale from which details are shown, and below which only blocks have names
 
 export class GraphPane {
   /**
@@ -47,9 +51,23 @@ export class GraphPane {
     this.details.hidden = true;
     this.map = new Minimap((x, y) => this.centreOn(x, y));
     this.colours = new Colours(() => this.paint());
-    this.tools = el("div", "pl-tools", this.colours.element, button("unfold every repeat (f)", () => this.toggleAll(), ICONS.fold), button("larger (+)", () => this.zoom(1.25), ICONS.plus),
-      button("smaller (-)", () => this.zoom(0.8), ICONS.minus), button("everything (0)", () => this.fit(), ICONS.fit), button("save as SVG, with Shift as PNG", () => this.save(), ICONS.save));
-    this.tools.addEventListener("click", (event) => { this.shift = event.shiftKey; }, true);
+    this.tools = el(
+      "div",
+      "pl-tools",
+      this.colours.element,
+      button("unfold every repeat (f)", () => this.toggleAll(), ICONS.fold),
+      button("larger (+)", () => this.zoom(1.25), ICONS.plus),
+      button("smaller (-)", () => this.zoom(0.8), ICONS.minus),
+      button("everything (0)", () => this.fit(), ICONS.fit),
+      button("save as SVG, with Shift as PNG", () => this.save(), ICONS.save),
+    );
+    this.tools.addEventListener(
+      "click",
+      (event) => {
+        this.shift = event.shiftKey;
+      },
+      true,
+    );
     this.element = el("div", "pl-pane pl-graph", this.canvas, this.map.element, this.tools, this.details);
     this.resizeObserver = new ResizeObserver(() => this.onResize());
     this.resizeObserver.observe(this.canvas);
@@ -58,7 +76,8 @@ export class GraphPane {
 
   listen() {
     const canvas = this.canvas;
-    let from = /** @type {{x: number, y: number} | null} */ (null), moved = false;
+    let from = /** @type {{x: number, y: number} | null} */ (null),
+      moved = false;
     canvas.addEventListener("pointerdown", (event) => {
       if (event.button) return;
       from = { x: event.clientX - this.camera.x, y: event.clientY - this.camera.y };
@@ -66,35 +85,48 @@ export class GraphPane {
     });
     canvas.addEventListener("pointermove", (event) => {
       if (!from || !(event.buttons & 1)) return;
-      const x = event.clientX - from.x, y = event.clientY - from.y;
+      const x = event.clientX - from.x,
+        y = event.clientY - from.y;
       if (!moved && Math.hypot(x - this.camera.x, y - this.camera.y) < 4) return;
       if (!moved) canvas.setPointerCapture(event.pointerId);
       moved = true;
       this.place(new Camera(x, y, this.camera.scale));
     });
-    canvas.addEventListener("pointerup", () => { from = null; });
+    canvas.addEventListener("pointerup", () => {
+      from = null;
+    });
     canvas.addEventListener("click", (event) => {
       if (moved) return;
-      const target = /** @type {Element} */ (event.target), box = target.closest(".pl-box"), frame = target.closest(".pl-frame-of");
+      const target = /** @type {Element} */ (event.target),
+        box = target.closest(".pl-box"),
+        frame = target.closest(".pl-frame-of");
       const group = target.closest(".pl-group-name, .pl-folded");
       if (box) return this.select(Number(box.getAttribute("data-box")));
       if (group) return this.toggleGroup(Number(group.getAttribute("data-group")));
       if (frame) return this.toggle(/** @type {string} */ (frame.getAttribute("data-path")));
       this.select(-1);
     });
-    canvas.addEventListener("wheel", (event) => { // unmodified scrolling scrolls the page
-      if (!event.ctrlKey && !event.metaKey) return;
-      event.preventDefault();
-      const frame = canvas.getBoundingClientRect();
-      this.zoom(Math.exp(-event.deltaY / 300), event.clientX - frame.left, event.clientY - frame.top);
-    }, { passive: false });
+    canvas.addEventListener(
+      "wheel",
+      (event) => {
+        // unmodified scrolling scrolls the page
+        if (!event.ctrlKey && !event.metaKey) return;
+        event.preventDefault();
+        const frame = canvas.getBoundingClientRect();
+        this.zoom(Math.exp(-event.deltaY / 300), event.clientX - frame.left, event.clientY - frame.top);
+      },
+      { passive: false },
+    );
   }
 
   /** The canvas has another size, or is shown for the first time. */
   onResize() {
     const { clientWidth, clientHeight } = this.canvas;
     if (!clientWidth || !this.data) return;
-    const other = !this.fittedSize || Math.abs(this.fittedSize[0] - clientWidth) > 60 || Math.abs(this.fittedSize[1] - clientHeight) > 60;
+    const other =
+      !this.fittedSize ||
+      Math.abs(this.fittedSize[0] - clientWidth) > 60 ||
+      Math.abs(this.fittedSize[1] - clientHeight) > 60;
     if (this.sheet && !other && this.fitted) return this.showInitial();
     this.arrange();
     this.showInitial();
@@ -126,7 +158,8 @@ export class GraphPane {
 
   /** The position of a selected box on the screen, null for none. @returns {[number, number] | null} */
   selectedOffset() {
-    const box = this.selectedBox(), at = box < 0 ? undefined : this.places.get(box);
+    const box = this.selectedBox(),
+      at = box < 0 ? undefined : this.places.get(box);
     return at ? this.camera.toScreen(at) : null;
   }
 
@@ -139,7 +172,8 @@ export class GraphPane {
 
   /** Move the graph so that the selected box keeps its position on the screen. @param {[number, number] | null} offset */
   keepOffset(offset) {
-    const box = this.selectedBox(), at = box < 0 ? undefined : this.places.get(box);
+    const box = this.selectedBox(),
+      at = box < 0 ? undefined : this.places.get(box);
     if (!offset || !at) return false;
     this.place(Camera.showing(at, offset, this.camera.scale));
     return true;
@@ -159,7 +193,10 @@ export class GraphPane {
       element.setAttribute("data-path", frame.path);
       return element;
     });
-    for (const { layout, boxes, x, y } of pieces) boxes.forEach((number, at) => { this.places.set(number, [x + layout.at[2 * at], y + layout.at[2 * at + 1]]); });
+    for (const { layout, boxes, x, y } of pieces)
+      boxes.forEach((number, at) => {
+        this.places.set(number, [x + layout.at[2 * at], y + layout.at[2 * at + 1]]);
+      });
     this.scene.replaceChildren(...this.frames, ...joints.map(drawConnector), ...this.slices.setPieces(pieces));
     this.map.show(this.sheet);
     this.slices.showInitial();
@@ -176,16 +213,20 @@ export class GraphPane {
 
   /** Whether a group is another one, or inside it. @param {number} group @param {number} outer */
   within(group, outer) {
-    for (let at = group, left = 1000; at >= 0 && left; at = this.parents.get(at) ?? -1, left--) if (at === outer) return true;
+    for (let at = group, left = 1000; at >= 0 && left; at = this.parents.get(at) ?? -1, left--)
+      if (at === outer) return true;
     return false;
   }
 
   /** Hide the contents of closed groups. */
   updateGroups() {
-    const hidden = (/** @type {number} */ box) => box >= 0 && [...this.closedGroups].some((outer) => this.within(this.data.boxes[box][4], outer));
+    const hidden = (/** @type {number} */ box) =>
+      box >= 0 && [...this.closedGroups].some((outer) => this.within(this.data.boxes[box][4], outer));
     for (const [number, box] of this.boxes) box.classList.toggle("pl-hidden", hidden(number));
-    for (const [arrow, source, target] of this.arrows) arrow.classList.toggle("pl-hidden", hidden(source) && hidden(target));
-    for (const cover of this.scene.querySelectorAll(".pl-folded")) cover.classList.toggle("pl-hidden", !this.closedGroups.has(Number(cover.getAttribute("data-group"))));
+    for (const [arrow, source, target] of this.arrows)
+      arrow.classList.toggle("pl-hidden", hidden(source) && hidden(target));
+    for (const cover of this.scene.querySelectorAll(".pl-folded"))
+      cover.classList.toggle("pl-hidden", !this.closedGroups.has(Number(cover.getAttribute("data-group"))));
   }
 
   /** Draw a group as one box, or open it. @param {number} group */
@@ -200,12 +241,14 @@ export class GraphPane {
   updateSelection() {
     if (!this.data || !this.boxes) return;
     const { selection } = this;
-    const own = this.selected < 0 ? -1 : this.data.boxes[this.selected][7][0] ?? -1;
-    if (selection && own >= 0 && !selection.nodes.includes(own)) { // another view has changed the selection
+    const own = this.selected < 0 ? -1 : (this.data.boxes[this.selected][7][0] ?? -1);
+    if (selection && own >= 0 && !selection.nodes.includes(own)) {
+      // another view has changed the selection
       this.selected = -1;
       this.details.hidden = true;
     }
-    const isSelected = (/** @type {number} */ number) => number === this.selected || (!!selection && this.data.boxes[number][7].some((node) => selection.has(node)));
+    const isSelected = (/** @type {number} */ number) =>
+      number === this.selected || (!!selection && this.data.boxes[number][7].some((node) => selection.has(node)));
     const selectedBoxes = new Set();
     for (const [number, box] of this.boxes) {
       const isInSelection = isSelected(number);
@@ -217,10 +260,22 @@ export class GraphPane {
       arrow.classList.toggle("pl-out", selectedBoxes.has(source));
     }
     this.radius.update();
-    const bodies = new Set((this.sheet?.frames || []).filter((frame) => frame.boxes.some((box) => selectedBoxes.has(box))).map((frame) => frame.path));
-    this.frames.forEach((frame) => frame.classList.toggle("pl-identical", bodies.has(frame.getAttribute("data-path") || "")));
-    for (const frame of this.sheet?.frames || []) if (frame.folded && frame.boxes.some((box) => isSelected(box))) bodies.add(frame.path);
-    this.frames.forEach((frame) => frame.classList.toggle("pl-has-selected", bodies.has(frame.getAttribute("data-path") || "") && frame.classList.contains("pl-stack")));
+    const bodies = new Set(
+      (this.sheet?.frames || [])
+        .filter((frame) => frame.boxes.some((box) => selectedBoxes.has(box)))
+        .map((frame) => frame.path),
+    );
+    this.frames.forEach((frame) =>
+      frame.classList.toggle("pl-identical", bodies.has(frame.getAttribute("data-path") || "")),
+    );
+    for (const frame of this.sheet?.frames || [])
+      if (frame.folded && frame.boxes.some((box) => isSelected(box))) bodies.add(frame.path);
+    this.frames.forEach((frame) =>
+      frame.classList.toggle(
+        "pl-has-selected",
+        bodies.has(frame.getAttribute("data-path") || "") && frame.classList.contains("pl-stack"),
+      ),
+    );
   }
 
   /** Select a box, -1 for none. @param {number} number */
@@ -239,7 +294,8 @@ export class GraphPane {
   /** Select the next box along the arrows; backwards, the one visited before. @param {"inputs" | "outputs"} side */
   selectNeighbour(side) {
     if (this.selected < 0) return this.goto(Math.max(0, this.selectedBox()));
-    const next = this[side][this.selected], onPath = this.path.find((box) => next.includes(box));
+    const next = this[side][this.selected],
+      onPath = this.path.find((box) => next.includes(box));
     if (!next.length) return false;
     this.path = [this.selected, ...this.path].slice(0, 200);
     this.goto(onPath ?? next[0]);
@@ -248,7 +304,8 @@ export class GraphPane {
   /** Select the box beside: another user of the same value. @param {number} step */
   selectSibling(step) {
     if (this.selected < 0) return this.goto(Math.max(0, this.selectedBox()));
-    const source = this.inputs[this.selected][0], siblings = source === undefined ? [] : this.outputs[source];
+    const source = this.inputs[this.selected][0],
+      siblings = source === undefined ? [] : this.outputs[source];
     if (siblings.length < 2) return this.goto(Math.max(0, Math.min(this.data.boxes.length - 1, this.selected + step)));
     this.goto(siblings[(siblings.indexOf(this.selected) + step + siblings.length) % siblings.length]);
   }
@@ -263,7 +320,8 @@ export class GraphPane {
         this.arrange();
       }
     }
-    for (const outer of [...this.closedGroups]) if (this.within(this.data.boxes[number][4], outer)) this.toggleGroup(outer);
+    for (const outer of [...this.closedGroups])
+      if (this.within(this.data.boxes[number][4], outer)) this.toggleGroup(outer);
     this.select(number);
     this.centre(number, false);
     return true;
@@ -273,8 +331,12 @@ export class GraphPane {
   centre(number, always) {
     const at = this.places.get(number);
     if (!at) return;
-    const { camera } = this, { clientWidth: w, clientHeight: h } = this.canvas, isFar = camera.scale < NEAR, [x, y] = camera.toScreen(at);
-    if (always || isFar || x < 60 || x > w - 60 || y < 40 || y > h - 40) this.place(Camera.showing(at, [w / 2, h / 2], isFar ? NEAR : camera.scale));
+    const { camera } = this,
+      { clientWidth: w, clientHeight: h } = this.canvas,
+      isFar = camera.scale < NEAR,
+      [x, y] = camera.toScreen(at);
+    if (always || isFar || x < 60 || x > w - 60 || y < 40 || y > h - 40)
+      this.place(Camera.showing(at, [w / 2, h / 2], isFar ? NEAR : camera.scale));
   }
 
   // ---- folding
@@ -305,7 +367,8 @@ export class GraphPane {
   // ---- finding
   /** Find the next box with some text in it. @param {string} text @param {number} [step] */
   find(text, step = 1) {
-    const word = text.trim().toLowerCase(), count = this.data.boxes.length;
+    const word = text.trim().toLowerCase(),
+      count = this.data.boxes.length;
     for (let k = 1; word && k <= count; k++) {
       const at = (((this.selected + step * k) % count) + count) % count;
       if (this.data.boxes[at][6].toLowerCase().includes(word)) return this.goto(at);
@@ -327,7 +390,8 @@ export class GraphPane {
   // ---- the window
   /** Show all boxes as large as possible, above the tools if those would cover a box or a frame. */
   fit() {
-    const { clientWidth: width, clientHeight: height } = this.canvas, { offsetLeft: left, offsetTop: top } = this.tools;
+    const { clientWidth: width, clientHeight: height } = this.canvas,
+      { offsetLeft: left, offsetTop: top } = this.tools;
     if (!width || !this.sheet) return;
     let camera = Camera.fitting(this.sheet, { width, height }, MARGIN);
     const isCovered = (/** @type {number} */ x, /** @type {number} */ y) => {
@@ -339,7 +403,8 @@ export class GraphPane {
       return isCovered(x + boxWidth / 2, y + boxHeight / 2);
     };
     const isFrameCovered = this.sheet.frames.some((frame) => isCovered(frame.x + frame.width, frame.y + frame.height));
-    if (top > height / 2 && (isFrameCovered || [...this.places].some(isBoxCovered))) camera = Camera.fitting(this.sheet, { width, height: top }, MARGIN);
+    if (top > height / 2 && (isFrameCovered || [...this.places].some(isBoxCovered)))
+      camera = Camera.fitting(this.sheet, { width, height: top }, MARGIN);
     this.fitted = true;
     this.place(camera);
   }
@@ -388,7 +453,8 @@ export class GraphPane {
   }
 
   drawView() {
-    const { clientWidth, clientHeight } = this.canvas, { x, y, scale } = this.camera;
+    const { clientWidth, clientHeight } = this.canvas,
+      { x, y, scale } = this.camera;
     if (this.sheet) this.map.move(-x / scale, -y / scale, clientWidth / scale, clientHeight / scale);
   }
 

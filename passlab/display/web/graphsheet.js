@@ -3,7 +3,13 @@
 /** @import { PieceLayout, PieceRow, RepeatItem } from "./protocol.js" */
 
 // pixels; SHEETS is the offset of stacked sheets, OVER how far above a frame ways run
-const GAP = 18, GUTTER = 46, COLUMNS = 29, FRAME = 12, TITLE = 26, SHEETS = 5, OVER = 9;
+const GAP = 18,
+  GUTTER = 46,
+  COLUMNS = 29,
+  FRAME = 12,
+  TITLE = 26,
+  SHEETS = 5,
+  OVER = 9;
 const LONG_BODY = 24; // boxes of a body above which its pieces may stand in different columns
 
 /** A piece of a graph, or a repeat. @typedef {PieceRow | RepeatItem} Item */
@@ -34,17 +40,29 @@ function unitsOf(items, layouts, open, path = "") {
   return items.flatMap((item, at) => {
     const here = path ? `${path}.${at}` : String(at);
     if (Array.isArray(item)) return [createUnit([item], layouts, null, true)];
-    const { name, bodies, similar } = item, kind = similar ? "similar" : "identical";
+    const { name, bodies, similar } = item,
+      kind = similar ? "similar" : "identical";
     if (!open.has(here)) {
       const boxes = piecesOf([item]).flatMap((piece) => piece[1]);
       const title = `${name}${similar ? "  (similar)" : ""}`;
-      const pieces = shownPieces(bodies[0]), frame = { path: here, title, folded: true, count: bodies.length, boxes };
-      if (pieces.length < 2 || pieces.reduce((sum, piece) => sum + piece[1].length, 0) <= LONG_BODY) return [createUnit(pieces, layouts, frame, true)];
-      return pieces.map((piece, part) => createUnit([piece], layouts, { ...frame, title: `${title}  part ${part + 1} of ${pieces.length}` }, true));
+      const pieces = shownPieces(bodies[0]),
+        frame = { path: here, title, folded: true, count: bodies.length, boxes };
+      if (pieces.length < 2 || pieces.reduce((sum, piece) => sum + piece[1].length, 0) <= LONG_BODY)
+        return [createUnit(pieces, layouts, frame, true)];
+      return pieces.map((piece, part) =>
+        createUnit([piece], layouts, { ...frame, title: `${title}  part ${part + 1} of ${pieces.length}` }, true),
+      );
     }
     return bodies.flatMap((body, turn) => {
-      const pieces = shownPieces(body), boxes = piecesOf(body).flatMap((piece) => piece[1]);
-      const frame = { path: here, title: `${name}  ${turn + 1} of ${bodies.length} ${kind}`, folded: false, count: 1, boxes };
+      const pieces = shownPieces(body),
+        boxes = piecesOf(body).flatMap((piece) => piece[1]);
+      const frame = {
+        path: here,
+        title: `${name}  ${turn + 1} of ${bodies.length} ${kind}`,
+        folded: false,
+        count: 1,
+        boxes,
+      };
       if (boxes.length <= LONG_BODY) return [createUnit(pieces, layouts, frame, true)];
       return pieces.map((piece, part) => createUnit([piece], layouts, frame, part === 0));
     });
@@ -62,9 +80,18 @@ function shownPieces(body) {
  */
 function createUnit(pieces, layouts, frame, first) {
   const at = /** @type {number[]} */ ([]);
-  let port = 0, low = 0, high = 0, height = 0, enter = 0;
+  let port = 0,
+    low = 0,
+    high = 0,
+    height = 0,
+    enter = 0;
   pieces.forEach(([number], place) => {
-    const { size: [pieceWidth, pieceHeight], entry, exit } = layouts[number], x = port - (entry >= 0 ? entry : exit >= 0 ? exit : pieceWidth / 2);
+    const {
+        size: [pieceWidth, pieceHeight],
+        entry,
+        exit,
+      } = layouts[number],
+      x = port - (entry >= 0 ? entry : exit >= 0 ? exit : pieceWidth / 2);
     if (!place) enter = x + (entry >= 0 ? entry : pieceWidth / 2);
     at.push(x);
     [low, high] = [Math.min(low, x), Math.max(high, x + pieceWidth)];
@@ -78,7 +105,13 @@ function createUnit(pieces, layouts, frame, first) {
   }
   const around = frame ? FRAME + (frame.folded ? SHEETS * Math.min(3, frame.count) : 0) : 0;
   return {
-    pieces, frame, first, at, port: port - enter, low: low - (frame ? FRAME : 0), high: high + around,
+    pieces,
+    frame,
+    first,
+    at,
+    port: port - enter,
+    low: low - (frame ? FRAME : 0),
+    high: high + around,
     height: height + (frame ? around + FRAME + (first ? TITLE : 0) : 0),
   };
 }
@@ -88,7 +121,9 @@ function createUnit(pieces, layouts, frame, first) {
  * @param {Unit[]} column @returns {[number, number]}
  */
 function extent(column) {
-  let port = 0, low = 0, high = 0;
+  let port = 0,
+    low = 0,
+    high = 0;
   for (const one of column) {
     [low, high] = [Math.min(low, port + one.low), Math.max(high, port + one.high)];
     port += one.port;
@@ -122,10 +157,13 @@ function sizeOf(columns) {
  * @param {Unit[]} list @param {number} width @param {number} height
  */
 function bestColumns(list, width, height) {
-  const total = list.reduce((sum, one) => sum + one.height, 0), tallest = Math.max(...list.map((one) => one.height));
-  let bestSplit = columnsOf(list, Infinity), scale = -1;
+  const total = list.reduce((sum, one) => sum + one.height, 0),
+    tallest = Math.max(...list.map((one) => one.height));
+  let bestSplit = columnsOf(list, Infinity),
+    scale = -1;
   for (let count = 1; count <= Math.min(COLUMNS, list.length); count++) {
-    let maxHeight = Math.max(total / count, tallest), columns = columnsOf(list, maxHeight);
+    let maxHeight = Math.max(total / count, tallest),
+      columns = columnsOf(list, maxHeight);
     while (columns.length > count) {
       maxHeight *= 1.03;
       columns = columnsOf(list, maxHeight);
@@ -144,16 +182,27 @@ function bestColumns(list, width, height) {
 export function pack(data, open, width, height) {
   const sheet = /** @type {Sheet} */ ({ width: 0, height: 0, pieces: [], frames: [], joints: [], columns: [] });
   const columns = bestColumns(unitsOf(data.items, data.layouts, open), Math.max(200, width), Math.max(200, height));
-  let left = 0, last = /** @type {[number, number] | null} */ (null);
+  let left = 0,
+    last = /** @type {[number, number] | null} */ (null);
   for (const column of columns) {
     const [low, high] = extent(column);
-    let port = left - low, y = OVER;
+    let port = left - low,
+      y = OVER;
     for (const one of column) {
       const top = y;
       y += one.frame ? FRAME + (one.first ? TITLE : 0) : 0;
       one.pieces.forEach(([number, boxes, groups], place) => {
-        const layout = data.layouts[number], x = port + one.at[place];
-        if (last && layout.entry >= 0) sheet.joints.push(connector(last, [x + layout.entry, y + entryOf(layout)], left, one.frame && !place ? top - OVER + 1 : y - OVER));
+        const layout = data.layouts[number],
+          x = port + one.at[place];
+        if (last && layout.entry >= 0)
+          sheet.joints.push(
+            connector(
+              last,
+              [x + layout.entry, y + entryOf(layout)],
+              left,
+              one.frame && !place ? top - OVER + 1 : y - OVER,
+            ),
+          );
         sheet.pieces.push({ layout, boxes, groups, x, y });
         y += layout.size[1];
         last = layout.exit >= 0 ? [x + layout.exit, y] : null;
@@ -161,7 +210,13 @@ export function pack(data, open, width, height) {
       });
       if (one.frame) {
         const around = one.frame.folded ? SHEETS * Math.min(3, one.frame.count) : 0;
-        sheet.frames.push({ ...one.frame, x: port + one.low, y: top, width: one.high - one.low - around, height: y - GAP + FRAME - top });
+        sheet.frames.push({
+          ...one.frame,
+          x: port + one.low,
+          y: top,
+          width: one.high - one.low - around,
+          height: y - GAP + FRAME - top,
+        });
         y = top + one.height;
       }
       port += one.port;
@@ -199,6 +254,8 @@ export function repeats(items, path = "") {
 
 /** The path of the repeat around a box, "" for none. @param {Item[]} items @param {number} box */
 export function repeatOf(items, box) {
-  const at = items.findIndex((item) => !Array.isArray(item) && piecesOf([item]).some((piece) => piece[1].includes(box)));
+  const at = items.findIndex(
+    (item) => !Array.isArray(item) && piecesOf([item]).some((piece) => piece[1].includes(box)),
+  );
   return at < 0 ? "" : String(at);
 }

@@ -3,7 +3,8 @@
 import { svg } from "./dom.js";
 import { drawArrow, drawBox, drawCover, drawFrameOfBox, drawGroup, drawLines } from "./graphdraw.js";
 
-const SLICE = 400, LIGHT = 6; // boxes drawn in one go; how many that are drawn without details cost as much as one
+const SLICE = 400,
+  LIGHT = 6; // boxes drawn in one go; how many that are drawn without details cost as much as one
 const MAX_DETAILED = 1000; // boxes above which a graph is drawn without details where the view is far away
 
 /** @typedef {import("./graphsheet.js").Placed & {element: SVGElement, simplified: boolean}} Drawn a piece, and whether its details are left out */
@@ -21,7 +22,11 @@ export class Slices {
   setPieces(pieces) {
     this.stop();
     const simplified = pieces.reduce((sum, piece) => sum + piece.boxes.length, 0) > MAX_DETAILED;
-    this.pieces = pieces.map((piece) => ({ ...piece, element: svg("g", { transform: `translate(${piece.x} ${piece.y})` }), simplified }));
+    this.pieces = pieces.map((piece) => ({
+      ...piece,
+      element: svg("g", { transform: `translate(${piece.x} ${piece.y})` }),
+      simplified,
+    }));
     return this.pieces.map((piece) => piece.element);
   }
 
@@ -45,10 +50,11 @@ export class Slices {
   }
 
   schedule() {
-    if (!this.frame) this.frame = requestAnimationFrame(() => {
-      if (this.pane.isNear()) this.addDetails((piece) => this.isVisible(piece));
-      this.drawSome(SLICE);
-    });
+    if (!this.frame)
+      this.frame = requestAnimationFrame(() => {
+        if (this.pane.isNear()) this.addDetails((piece) => this.isVisible(piece));
+        this.drawSome(SLICE);
+      });
   }
 
   /** Draw the details of newly visible pieces soon, after the graph has moved. */
@@ -75,28 +81,42 @@ export class Slices {
 
   /** Whether a piece is visible, or nearly. @param {Drawn} piece */
   isVisible(piece) {
-    const { clientWidth: w, clientHeight: h } = this.pane.canvas, { x, y, scale } = this.pane.camera;
-    const left = piece.x * scale + x, top = piece.y * scale + y, [pieceWidth, pieceHeight] = piece.layout.size;
-    return left < 1.2 * w && top < 1.2 * h && left + pieceWidth * scale > -0.2 * w && top + pieceHeight * scale > -0.2 * h;
+    const { clientWidth: w, clientHeight: h } = this.pane.canvas,
+      { x, y, scale } = this.pane.camera;
+    const left = piece.x * scale + x,
+      top = piece.y * scale + y,
+      [pieceWidth, pieceHeight] = piece.layout.size;
+    return (
+      left < 1.2 * w && top < 1.2 * h && left + pieceWidth * scale > -0.2 * w && top + pieceHeight * scale > -0.2 * h
+    );
   }
 
   /** @param {Drawn} piece */
   draw({ layout, boxes, groups, element, simplified }) {
-    const { pane } = this, { data } = pane;
+    const { pane } = this,
+      { data } = pane;
     const covers = groups.map((number, at) => {
-      const group = data.groups[number], inside = boxes.filter((box) => pane.within(data.boxes[box][4], number));
+      const group = data.groups[number],
+        inside = boxes.filter((box) => pane.within(data.boxes[box][4], number));
       element.append(drawGroup(group, layout.groups[at]));
-      return drawCover(group, layout.groups[at], inside.map((box) => data.boxes[box][5][0]));
+      return drawCover(
+        group,
+        layout.groups[at],
+        inside.map((box) => data.boxes[box][5][0]),
+      );
     });
     const occupied = boxes.map((number, at) => {
-      const [width, height] = data.boxes[number], [x, y] = [layout.at[2 * at], layout.at[2 * at + 1]];
+      const [width, height] = data.boxes[number],
+        [x, y] = [layout.at[2 * at], layout.at[2 * at + 1]];
       return [x - width / 2, y - height / 2, x + width / 2, y + height / 2];
     });
-    const lines = simplified ? [drawLines(layout.arrows.map((arrow) => arrow[3]))] : layout.arrows.map(([source, target, label, points]) => {
-      const arrowElement = drawArrow(points, label, occupied);
-      pane.arrows.push([arrowElement, source < 0 ? -1 : boxes[source], boxes[target]]);
-      return arrowElement;
-    });
+    const lines = simplified
+      ? [drawLines(layout.arrows.map((arrow) => arrow[3]))]
+      : layout.arrows.map(([source, target, label, points]) => {
+          const arrowElement = drawArrow(points, label, occupied);
+          pane.arrows.push([arrowElement, source < 0 ? -1 : boxes[source], boxes[target]]);
+          return arrowElement;
+        });
     const shapes = boxes.map((number, at) => {
       const box = (simplified ? drawFrameOfBox : drawBox)(data.boxes[number], layout.at[2 * at], layout.at[2 * at + 1]);
       box.setAttribute("data-box", String(number));

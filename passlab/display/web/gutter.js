@@ -1,9 +1,11 @@
 // The gutter of a program: beside each line the pass that created it, named at the first of its lines.
 import { el } from "./dom.js";
+
 /** @import { BlameData } from "./protocol.js" */
 
 const REPEAT = 20; // lines after which the name is repeated, so that one is always visible
-const WIDE = 100, NAME = 20; // characters of a pane in which there is room for names, and of a name
+const WIDE = 100,
+  NAME = 20; // characters of a pane in which there is room for names, and of a name
 const BAR = 3; // characters for the bar and the space beside both
 const BLANK = -2; // the origin of a line that defines nothing
 
@@ -27,20 +29,24 @@ export class Gutter {
   show(blame, lines) {
     [this.blame, this.lines, this.named, this.labelWidth] = [blame, lines, [], 0];
     if (!blame || !lines) return;
-    let last = -1, since = 0;
+    let last = -1,
+      since = 0;
     lines.forEach((origin, at) => {
       const pass = origin < 0 ? -1 : blame.origins[origin][0];
       if (origin !== BLANK && pass !== last) [last, since] = [pass, at];
       this.named.push(pass >= 0 && (at - since) % REPEAT === 0);
     });
-    const labels = [...new Set(lines)].flatMap((origin) => (origin < 0 ? [] : [blame.passes[blame.origins[origin][0]][0]]));
+    const labels = [...new Set(lines)].flatMap((origin) =>
+      origin < 0 ? [] : [blame.passes[blame.origins[origin][0]][0]],
+    );
     this.labelWidth = Math.min(NAME, Math.max(0, ...labels.map((label) => label.length)));
     this.idWidth = Math.max(0, ...labels.map((label) => label.indexOf(" ")));
   }
 
   /** The width of the gutter in characters. @param {number} columns @param {HTMLElement} box of the pane */
   fit(columns, box) {
-    const isWide = columns >= WIDE, room = !this.labelWidth ? 0 : BAR + (isWide ? this.labelWidth : this.idWidth);
+    const isWide = columns >= WIDE,
+      room = !this.labelWidth ? 0 : BAR + (isWide ? this.labelWidth : this.idWidth);
     box.classList.toggle("pl-blame-narrow", !isWide);
     box.style.setProperty("--pl-blame-width", `${room}ch`);
     return room;
@@ -56,9 +62,16 @@ export class Gutter {
   cell(at, first) {
     const origin = this.blame && this.lines ? this.lines[at] : -1;
     if (!this.blame || origin < 0) return el("span", "pl-blame");
-    const [pass, text] = this.blame.origins[origin], [label, colour, event] = this.blame.passes[pass], space = label.indexOf(" ");
+    const [pass, text] = this.blame.origins[origin],
+      [label, colour, event] = this.blame.passes[pass],
+      space = label.indexOf(" ");
     const classes = `${first && this.named[at] ? "" : " pl-repeated"}${event === this.currentEvent ? " pl-blame-current" : ""}`;
-    const element = el("span", `pl-blame pl-blame-${colour}${classes}`, label.slice(0, space), el("span", "pl-blame-name", label.slice(space)));
+    const element = el(
+      "span",
+      `pl-blame pl-blame-${colour}${classes}`,
+      label.slice(0, space),
+      el("span", "pl-blame-name", label.slice(space)),
+    );
     this.hovers.set(element, text);
     return element;
   }

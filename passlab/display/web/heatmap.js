@@ -2,13 +2,18 @@
 import { ComparePane } from "./comparepane.js";
 import { bindKeys, button, createHelp, el, reveal } from "./dom.js";
 import { ask, hasKernel } from "./requests.js";
-import { syncSelection, subscribe, Selection } from "./selection.js";
+import { Selection, subscribe, syncSelection } from "./selection.js";
+
 /** @import { Context } from "./model.js" */
 /** @import { HeatCell, HeatMapAnswer } from "./protocol.js" */
 
 const KEYS = /** @type {[string, string][]} */ ([
-  ["h j k l", "another cell (or the arrow keys)"], ["Enter", "the pipeline of the cell beside the original"], ["d", "in the comparison: the first step after which they differ"], ["J K", "in the comparison: next and previous step"],
-  ["n p u a", "in the comparison: next and previous change, unified, all lines"], ["Esc", "back to the map"],
+  ["h j k l", "another cell (or the arrow keys)"],
+  ["Enter", "the pipeline of the cell beside the original"],
+  ["d", "in the comparison: the first step after which they differ"],
+  ["J K", "in the comparison: next and previous step"],
+  ["n p u a", "in the comparison: next and previous change, unified, all lines"],
+  ["Esc", "back to the map"],
 ]);
 
 /** The warmth of a cell in percent, relative to the largest difference. @param {HeatCell} cell @param {number} max */
@@ -20,11 +25,20 @@ function warmthOf(cell, max) {
 function render({ model, el: host }) {
   const root = el("div", "passlab pl-heat-view");
   root.tabIndex = 0;
-  const title = el("span", "pl-title"), selection = new Selection(), keyHelp = createHelp(root, KEYS), pane = new ComparePane(model, root, selection);
-  const grid = el("table", "pl-heat"), frame = el("div", "pl-heat-frame", grid), facts = el("div", "pl-heat-facts"), laws = el("ul", "pl-heat-laws"), note = el("div", "pl-error");
+  const title = el("span", "pl-title"),
+    selection = new Selection(),
+    keyHelp = createHelp(root, KEYS),
+    pane = new ComparePane(model, root, selection);
+  const grid = el("table", "pl-heat"),
+    frame = el("div", "pl-heat-frame", grid),
+    facts = el("div", "pl-heat-facts"),
+    laws = el("ul", "pl-heat-laws"),
+    note = el("div", "pl-error");
   facts.setAttribute("aria-live", "polite");
   grid.setAttribute("role", "grid");
-  let row = 0, column = 0, opened = "";
+  let row = 0,
+    column = 0,
+    opened = "";
   pane.element.hidden = true;
   const cell = () => model.get("data").cells[row]?.[column];
   const showNote = (/** @type {string} */ text) => {
@@ -32,17 +46,23 @@ function render({ model, el: host }) {
     note.hidden = !text;
   };
   const markCell = () => {
-    const data = model.get("data"), one = cell();
+    const data = model.get("data"),
+      one = cell();
     for (const box of grid.querySelectorAll("[data-row]")) {
       const here = Number(box.getAttribute("data-row")) === row && Number(box.getAttribute("data-column")) === column;
       box.classList.toggle("pl-active", here);
       box.setAttribute("aria-selected", String(here));
       if (here) reveal(frame, /** @type {HTMLElement} */ (box));
     }
-    facts.replaceChildren(...(one ? [el("b", "", `${data.passes[row]} ${data.columns[column]}`), ...one.facts.map((fact) => el("span", "", fact))] : []));
+    facts.replaceChildren(
+      ...(one
+        ? [el("b", "", `${data.passes[row]} ${data.columns[column]}`), ...one.facts.map((fact) => el("span", "", fact))]
+        : []),
+    );
   };
   const go = (/** @type {number} */ down, /** @type {number} */ right) => {
-    const { cells } = model.get("data"), [r, c] = [row + down, column + right];
+    const { cells } = model.get("data"),
+      [r, c] = [row + down, column + right];
     if (!cells[r] || !(c in cells[r])) return false;
     [row, column] = [r, cells[r][c] ? c : Math.max(0, cells[r].filter((one) => one).length - 1)];
     markCell();
@@ -69,20 +89,33 @@ function render({ model, el: host }) {
     open();
   });
   const draw = () => {
-    const data = model.get("data"), max = Math.max(0, ...data.cells.flat().map((one) => (one ? Math.abs(one.nodes) : 0)));
+    const data = model.get("data"),
+      max = Math.max(0, ...data.cells.flat().map((one) => (one ? Math.abs(one.nodes) : 0)));
     title.textContent = data.title;
-    grid.replaceChildren(el("tr", "", el("th", "", "pass"), ...data.columns.map((name) => el("th", "", name))),
-      ...data.passes.map((name, r) => el("tr", "", el("th", "", el("span", "pl-pass-id", r + 1), ` ${name}`),
-        ...data.cells[r].map((one, c) => {
-          if (!one) return el("td", "pl-heat-none");
-          const box = el("td", `pl-heat-cell pl-heat-${one.outcome}${one.nodes < 0 ? " pl-heat-fewer" : ""}`, one.text);
-          box.style.setProperty("--pl-warmth", `${warmthOf(one, max)}%`);
-          box.setAttribute("role", "gridcell");
-          box.dataset.row = String(r);
-          box.dataset.column = String(c);
-          box.title = one.facts.join("\n");
-          return box;
-        }))));
+    grid.replaceChildren(
+      el("tr", "", el("th", "", "pass"), ...data.columns.map((name) => el("th", "", name))),
+      ...data.passes.map((name, r) =>
+        el(
+          "tr",
+          "",
+          el("th", "", el("span", "pl-pass-id", r + 1), ` ${name}`),
+          ...data.cells[r].map((one, c) => {
+            if (!one) return el("td", "pl-heat-none");
+            const box = el(
+              "td",
+              `pl-heat-cell pl-heat-${one.outcome}${one.nodes < 0 ? " pl-heat-fewer" : ""}`,
+              one.text,
+            );
+            box.style.setProperty("--pl-warmth", `${warmthOf(one, max)}%`);
+            box.setAttribute("role", "gridcell");
+            box.dataset.row = String(r);
+            box.dataset.column = String(c);
+            box.title = one.facts.join("\n");
+            return box;
+          }),
+        ),
+      ),
+    );
     laws.replaceChildren(...data.laws.map((law) => el("li", "", law)));
     showNote(data.note);
     markCell();
@@ -100,15 +133,49 @@ function render({ model, el: host }) {
     root.classList.remove("pl-loading");
     showNote(message.refused);
   };
-  const paneKeys = pane.keys(), whenOpen = (/** @type {(event: KeyboardEvent) => unknown} */ run) => (/** @type {KeyboardEvent} */ event) => (pane.element.hidden ? false : run(event));
+  const paneKeys = pane.keys(),
+    whenOpen = (/** @type {(event: KeyboardEvent) => unknown} */ run) => (/** @type {KeyboardEvent} */ event) =>
+      pane.element.hidden ? false : run(event);
   bindKeys(root, {
-    "?": () => keyHelp(), j: () => go(1, 0), k: () => go(-1, 0), h: () => go(0, -1), l: () => go(0, 1), ArrowDown: () => go(1, 0), ArrowUp: () => go(-1, 0), ArrowLeft: () => go(0, -1), ArrowRight: () => go(0, 1),
-    Enter: () => open(), Escape: () => closePipeline(), J: whenOpen(() => pane.go(1)), K: whenOpen(() => pane.go(-1)), d: whenOpen(paneKeys.d), n: whenOpen(paneKeys.n), p: whenOpen(paneKeys.p), u: whenOpen(paneKeys.u), a: whenOpen(paneKeys.a),
+    "?": () => keyHelp(),
+    j: () => go(1, 0),
+    k: () => go(-1, 0),
+    h: () => go(0, -1),
+    l: () => go(0, 1),
+    ArrowDown: () => go(1, 0),
+    ArrowUp: () => go(-1, 0),
+    ArrowLeft: () => go(0, -1),
+    ArrowRight: () => go(0, 1),
+    Enter: () => open(),
+    Escape: () => closePipeline(),
+    J: whenOpen(() => pane.go(1)),
+    K: whenOpen(() => pane.go(-1)),
+    d: whenOpen(paneKeys.d),
+    n: whenOpen(paneKeys.n),
+    p: whenOpen(paneKeys.p),
+    u: whenOpen(paneKeys.u),
+    a: whenOpen(paneKeys.a),
   });
-  root.prepend(el("div", "pl-bar", title, el("span", "pl-grow"), button("?", () => keyHelp())), el("div", "pl-heat-map", el("div", "", frame, el("div", "pl-heat-legend", "nodes more or fewer in the result; = the same program")), el("div", "pl-heat-side", facts, laws, note)), pane.element);
+  root.prepend(
+    el(
+      "div",
+      "pl-bar",
+      title,
+      el("span", "pl-grow"),
+      button("?", () => keyHelp()),
+    ),
+    el(
+      "div",
+      "pl-heat-map",
+      el("div", "", frame, el("div", "pl-heat-legend", "nodes more or fewer in the result; = the same program")),
+      el("div", "pl-heat-side", facts, laws, note),
+    ),
+    pane.element,
+  );
   draw();
   selection.listen(() => pane.diff.updateSelection());
-  const leaveSelection = syncSelection(model, selection), leaveModel = subscribe(model, { "change:data": draw, "change:comparison": showComparison, "msg:custom": receive });
+  const leaveSelection = syncSelection(model, selection),
+    leaveModel = subscribe(model, { "change:data": draw, "change:comparison": showComparison, "msg:custom": receive });
   host.append(root);
   return () => {
     leaveModel();

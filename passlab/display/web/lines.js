@@ -14,7 +14,8 @@ export function breakLine(text, width) {
   width = Math.max(MIN_WIDTH, width);
   if (text.length <= width) return starts;
   const hang = hangingIndent(text, width);
-  let at = 0, room = width;
+  let at = 0,
+    room = width;
   while (text.length - at > room) {
     const cut = bestBreak(text, at, at + room);
     starts.push(cut);
@@ -29,7 +30,9 @@ export function breakLine(text, width) {
  * @param {string} text @param {number} start @param {number} end
  */
 function bestBreak(text, start, end) {
-  let depth = 0, cut = end, lowestCost = Infinity;
+  let depth = 0,
+    cut = end,
+    lowestCost = Infinity;
   for (let at = start; at < end; at++) {
     const char = text[at];
     if (char === "(" || char === "[" || char === "{") depth++;
@@ -51,7 +54,8 @@ export function hangingIndent(text, width) {
 export function hasName(line, name) {
   const [text, marks] = line;
   for (let m = 0; m < marks.length; m += 4)
-    if (NAMES.has(marks[m + 2]) && marks[m + 1] - marks[m] === name.length && text.startsWith(name, marks[m])) return true;
+    if (NAMES.has(marks[m + 2]) && marks[m + 1] - marks[m] === name.length && text.startsWith(name, marks[m]))
+      return true;
   return false;
 }
 
@@ -60,8 +64,10 @@ export function hasName(line, name) {
  * @param {string} line @param {string} query in lower case @returns {number[]}
  */
 export function occurrences(line, query) {
-  const text = line.toLowerCase(), bounds = [];
-  for (let at = text.indexOf(query); at >= 0; at = text.indexOf(query, at + query.length)) bounds.push(at, at + query.length);
+  const text = line.toLowerCase(),
+    bounds = [];
+  for (let at = text.indexOf(query); at >= 0; at = text.indexOf(query, at + query.length))
+    bounds.push(at, at + query.length);
   return bounds;
 }
 
@@ -70,7 +76,8 @@ export function occurrences(line, query) {
  * @param {string[]} texts @returns {number[]}
  */
 export function blockEnds(texts) {
-  const lastLines = texts.map(() => -1), open = /** @type {number[]} */ ([]);
+  const lastLines = texts.map(() => -1),
+    open = /** @type {number[]} */ ([]);
   const depth = texts.map((text) => (text ? text.length - text.trimStart().length : -1));
   for (let at = 0; at <= texts.length; at++) {
     const here = at < texts.length ? depth[at] : 0;

@@ -45,7 +45,12 @@ export class LineStream {
    */
   match(pattern, consume = true) {
     const rest = this.line.slice(this.at);
-    const match = typeof pattern === "string" ? (rest.startsWith(pattern) ? [pattern] : null) : new RegExp(`^(?:${pattern.source})`).exec(rest);
+    const match =
+      typeof pattern === "string"
+        ? rest.startsWith(pattern)
+          ? [pattern]
+          : null
+        : new RegExp(`^(?:${pattern.source})`).exec(rest);
     if (match && consume) this.at += match[0].length;
     return match;
   }

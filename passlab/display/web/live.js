@@ -3,6 +3,7 @@ import { el } from "./dom.js";
 import { explorer } from "./pipeline.js";
 import { RelayField } from "./relaytext.js";
 import { subscribe } from "./selection.js";
+
 /** @import { Context } from "./model.js" */
 
 const DELAY = 250; // milliseconds after the last key before the program is read and run
@@ -25,15 +26,24 @@ function render({ model, el: host }) {
   pipeline.setAttribute("aria-label", "the pipeline");
   pipeline.addEventListener("input", () => scheduleSave("pipeline", pipeline.value));
   pipeline.addEventListener("keydown", (event) => event.stopPropagation());
-  const state = el("span", "pl-live-state"), message = el("div", "pl-live-problems");
+  const state = el("span", "pl-live-state"),
+    message = el("div", "pl-live-problems");
   message.setAttribute("role", "status");
-  root.append(program.element, el("div", "pl-bar pl-live-bar", el("span", "pl-dim", "passes"), pipeline, state), message);
+  root.append(
+    program.element,
+    el("div", "pl-bar pl-live-bar", el("span", "pl-dim", "passes"), pipeline, state),
+    message,
+  );
   host.append(root);
   const close = explorer({ model, el: host });
   const showProblems = () => {
-    const problems = model.get("problems"), unplaced = problems.filter((one) => one.line < 0);
+    const problems = model.get("problems"),
+      unplaced = problems.filter((one) => one.line < 0);
     program.show(problems);
-    pipeline.classList.toggle("pl-live-wrong", problems.some((one) => one.pipeline));
+    pipeline.classList.toggle(
+      "pl-live-wrong",
+      problems.some((one) => one.pipeline),
+    );
     message.replaceChildren(...unplaced.map((one) => el("div", "pl-error", one.text)));
     state.textContent = problems.length ? "the last good result is shown" : "";
     host.classList.toggle("pl-stale", problems.length > 0);
@@ -44,7 +54,12 @@ function render({ model, el: host }) {
   };
   updateFields();
   showProblems();
-  const leaveModel = subscribe(model, { "change:problems": showProblems, "change:data": showProblems, "change:source": updateFields, "change:pipeline": updateFields });
+  const leaveModel = subscribe(model, {
+    "change:problems": showProblems,
+    "change:data": showProblems,
+    "change:source": updateFields,
+    "change:pipeline": updateFields,
+  });
   return () => {
     clearTimeout(timer);
     leaveModel();

@@ -4,6 +4,7 @@ import { button, el, options } from "./dom.js";
 import { ask, hasKernel } from "./requests.js";
 import { subscribe } from "./selection.js";
 import { PipelineEditor } from "./whatif.js";
+
 /** @import { Bindings, Model } from "./model.js" */
 /** @import { RecordingAnswer, RecordingRequest, RecordingState } from "./protocol.js" */
 
@@ -22,7 +23,10 @@ export class Modes {
     this.currentStep = currentStep;
     this.mode = ""; // "compare", "what if", or neither
     this.pane = new ComparePane(model, root, selection);
-    this.editor = new PipelineEditor((passes) => this.send({ what_if: passes }), (at) => this.goto(at));
+    this.editor = new PipelineEditor(
+      (passes) => this.send({ what_if: passes }),
+      (at) => this.goto(at),
+    );
     this.otherSelect = el("select", "pl-choice");
     this.otherSelect.setAttribute("aria-label", "the recording to compare with");
     this.otherSelect.addEventListener("change", () => this.send({ compare: this.otherSelect.value }));
@@ -35,7 +39,10 @@ export class Modes {
     this.buttons = this.hasKernel ? [this.withLabel, this.compare, this.whatIf] : this.comparison ? [this.compare] : [];
     this.pane.element.hidden = this.withLabel.hidden = true;
     this.pane.element.prepend(this.editor.element);
-    this.leaveModel = subscribe(model, { "msg:custom": (message) => this.onMessage(message), "change:comparison": () => this.showComparison() });
+    this.leaveModel = subscribe(model, {
+      "msg:custom": (message) => this.onMessage(message),
+      "change:comparison": () => this.showComparison(),
+    });
   }
 
   /** What the recording is compared with, null for nothing. */
@@ -66,7 +73,8 @@ export class Modes {
   toggle(mode) {
     if (!this.buttons.includes(mode === "compare" ? this.compare : this.whatIf)) return false;
     this.mode = this.mode === mode ? "" : mode;
-    const isOpen = this.mode !== "", focused = document.activeElement;
+    const isOpen = this.mode !== "",
+      focused = document.activeElement;
     // A hidden element loses the focus, and then keys would go to the notebook's commands.
     if (this.columns.contains(focused) || this.pane.element.contains(focused)) this.root.focus({ preventScroll: true });
     this.columns.hidden = isOpen;
@@ -98,8 +106,10 @@ export class Modes {
     if (!this.mode || !data) return;
     this.pane.element.hidden = this.pane.step.hidden = false;
     if (this.mode === "compare") {
-      const last = data.sides[1].steps.length - 1, isItself = data.other === THIS_RECORDING;
-      const step = this.model.get("data").steps[this.currentStep()], number = Number((step ? step.id : "0").split(".")[0]);
+      const last = data.sides[1].steps.length - 1,
+        isItself = data.other === THIS_RECORDING;
+      const step = this.model.get("data").steps[this.currentStep()],
+        number = Number((step ? step.id : "0").split(".")[0]);
       return this.pane.show(data, isItself ? [0, number || last] : undefined);
     }
     this.pane.show(data);
@@ -116,7 +126,8 @@ export class Modes {
 
   /** The actions of the keys of the open mode. @returns {Bindings} */
   keys() {
-    const { pane, editor } = this, isEditing = this.mode === "what if";
+    const { pane, editor } = this,
+      isEditing = this.mode === "what if";
     const goBy = (/** @type {number} */ by) => {
       editor.choose(Math.max(0, Math.min(editor.entries.length - 1, editor.at + by)));
       return true;
@@ -127,11 +138,30 @@ export class Modes {
       return true;
     };
     return {
-      ...(pane.data ? pane.keys() : {}), ...(isEditing ? { g: () => goBy(-editor.at), G: () => goBy(editor.entries.length), j: () => goBy(1), k: () => goBy(-1), ArrowDown: () => goBy(1), ArrowUp: () => goBy(-1) } : {}),
-      " ": edit(() => { editor.entries[editor.at].on = !editor.entries[editor.at].on; editor.draw(); editor.submit(); }),
-      J: edit(() => editor.move(editor.at, editor.at + 1)), K: edit(() => editor.move(editor.at, editor.at - 1)),
-      r: edit(() => editor.repeat(editor.at)), o: edit(() => editor.insert(editor.at + 1)), e: edit(() => editor.focus(editor.at)),
-      x: () => this.toggle("compare"), w: () => this.toggle("what if"), Escape: () => this.toggle(this.mode),
+      ...(pane.data ? pane.keys() : {}),
+      ...(isEditing
+        ? {
+            g: () => goBy(-editor.at),
+            G: () => goBy(editor.entries.length),
+            j: () => goBy(1),
+            k: () => goBy(-1),
+            ArrowDown: () => goBy(1),
+            ArrowUp: () => goBy(-1),
+          }
+        : {}),
+      " ": edit(() => {
+        editor.entries[editor.at].on = !editor.entries[editor.at].on;
+        editor.draw();
+        editor.submit();
+      }),
+      J: edit(() => editor.move(editor.at, editor.at + 1)),
+      K: edit(() => editor.move(editor.at, editor.at - 1)),
+      r: edit(() => editor.repeat(editor.at)),
+      o: edit(() => editor.insert(editor.at + 1)),
+      e: edit(() => editor.focus(editor.at)),
+      x: () => this.toggle("compare"),
+      w: () => this.toggle("what if"),
+      Escape: () => this.toggle(this.mode),
     };
   }
 

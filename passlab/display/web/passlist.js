@@ -8,7 +8,8 @@ const SHAPES = /** @type {Record<string, () => SVGElement>} */ ({
   changed: () => svg("circle", { cx: 6, cy: 6, r: 4.2, fill: "currentColor" }),
   unchanged: () => svg("circle", { cx: 6, cy: 6, r: 3.6, ...LINE, "stroke-width": 1.3 }),
   skipped: () => svg("path", { d: "M2.5 6h7", ...LINE, "stroke-width": 1.6, "stroke-linecap": "round" }),
-  failed: () => svg("path", { d: "M2.5 2.5l7 7M9.5 2.5l-7 7", ...LINE, "stroke-width": 1.8, "stroke-linecap": "round" }),
+  failed: () =>
+    svg("path", { d: "M2.5 2.5l7 7M9.5 2.5l-7 7", ...LINE, "stroke-width": 1.8, "stroke-linecap": "round" }),
   input: () => svg("path", { d: "M3 2.2L9.6 6 3 9.8z", fill: "currentColor" }),
   running: () => svg("path", { d: "M6 2v4l3 2", ...LINE, "stroke-width": 1.4 }),
 });
@@ -16,7 +17,14 @@ const SHAPES = /** @type {Record<string, () => SVGElement>} */ ({
 /** The mark of an outcome: a shape as well as a colour. @param {string} outcome */
 export function mark(outcome) {
   const kind = Object.hasOwn(SHAPES, outcome) ? outcome : "running";
-  const frame = { class: `pl-mark pl-mark-${kind}`, viewBox: "0 0 12 12", width: 12, height: 12, role: "img", "aria-label": kind };
+  const frame = {
+    class: `pl-mark pl-mark-${kind}`,
+    viewBox: "0 0 12 12",
+    width: 12,
+    height: 12,
+    role: "img",
+    "aria-label": kind,
+  };
   return svg("svg", frame, SHAPES[kind]());
 }
 
@@ -52,7 +60,10 @@ export class Passes {
     this.sortByTime = false; // whether the list is sorted by time
     this.longest = 0.001; // milliseconds
     this.at = -1;
-    this.search = searchField("a pass, or an operator it changed", "search the passes by name, or by an operator whose calls they changed");
+    this.search = searchField(
+      "a pass, or an operator it changed",
+      "search the passes by name, or by an operator whose calls they changed",
+    );
     this.search.addEventListener("input", () => this.draw());
     this.filters = el("div", "pl-filters");
     this.list = listbox("passes", (at) => this.choose(at));
@@ -74,7 +85,10 @@ export class Passes {
   matches(step) {
     const word = this.search.value.trim().toLowerCase();
     if (step.depth > 0 && !this.showNested && step.outcome !== "failed") return false;
-    return !this.hidden.has(step.outcome) && (!word || `${step.id} ${step.name} ${step.operators.join(" ")}`.toLowerCase().includes(word));
+    return (
+      !this.hidden.has(step.outcome) &&
+      (!word || `${step.id} ${step.name} ${step.operators.join(" ")}`.toLowerCase().includes(word))
+    );
   }
 
   draw() {
@@ -90,7 +104,8 @@ export class Passes {
   }
 
   drawFilters() {
-    const count = (/** @type {string} */ outcome) => this.steps.filter((s) => s.outcome === outcome && (this.showNested || !s.depth)).length;
+    const count = (/** @type {string} */ outcome) =>
+      this.steps.filter((s) => s.outcome === outcome && (this.showNested || !s.depth)).length;
     const filters = OUTCOMES.filter((outcome) => count(outcome)).map((outcome) => {
       const filter = button(outcome, () => {
         if (!this.hidden.delete(outcome)) this.hidden.add(outcome);
@@ -102,7 +117,10 @@ export class Passes {
       filter.setAttribute("aria-pressed", String(!this.hidden.has(outcome)));
       return filter;
     });
-    const sorted = button("by time", () => { this.sortByTime = !this.sortByTime; this.draw(); });
+    const sorted = button("by time", () => {
+      this.sortByTime = !this.sortByTime;
+      this.draw();
+    });
     sorted.classList.add("pl-inner");
     sorted.title = "the slowest pass first, or in the order they ran";
     sorted.setAttribute("aria-pressed", String(this.sortByTime));
@@ -119,16 +137,28 @@ export class Passes {
 
   /** @param {StepRow} step @param {number} at @param {boolean} isHidden the search and the filters, and shown all the same */
   item(step, at, isHidden) {
-    const bar = el("span", "pl-time-bar"), part = step.ms / this.longest;
+    const bar = el("span", "pl-time-bar"),
+      part = step.ms / this.longest;
     bar.style.width = part < 0.02 ? "0" : `calc(${part} * (100% - 24px))`;
     const name = el("span", "pl-pass-name", ...passName(step.name));
     name.style.paddingLeft = `${14 * step.depth}px`;
-    const timed = step.outcome !== "input" && step.outcome !== "skipped", outcome = OUTCOMES.includes(step.outcome) ? step.outcome : "other";
-    const item = el("div", `pl-pass pl-pass-${outcome}${isHidden ? " pl-outside" : ""}`, mark(step.outcome),
-      el("span", "pl-pass-id", step.depth ? "" : step.id), name, step.verdict ? stepVerdict(step.verdict) : null, el("span", "pl-time", timed ? time(step.ms) : ""), timed ? bar : null);
+    const timed = step.outcome !== "input" && step.outcome !== "skipped",
+      outcome = OUTCOMES.includes(step.outcome) ? step.outcome : "other";
+    const item = el(
+      "div",
+      `pl-pass pl-pass-${outcome}${isHidden ? " pl-outside" : ""}`,
+      mark(step.outcome),
+      el("span", "pl-pass-id", step.depth ? "" : step.id),
+      name,
+      step.verdict ? stepVerdict(step.verdict) : null,
+      el("span", "pl-time", timed ? time(step.ms) : ""),
+      timed ? bar : null,
+    );
     item.id = `${this.name}-${at}`;
     item.dataset.at = String(at);
-    item.title = isHidden ? `${step.name} (it is shown at the right, and hidden by the search or the filters)` : step.name;
+    item.title = isHidden
+      ? `${step.name} (it is shown at the right, and hidden by the search or the filters)`
+      : step.name;
     item.setAttribute("role", "option");
     return item;
   }
@@ -171,7 +201,8 @@ export class Passes {
 
   /** Move the choice by some of the shown passes. @param {number} by */
   step(by) {
-    const place = this.shown.indexOf(this.at), next = this.shown[place + by];
+    const place = this.shown.indexOf(this.at),
+      next = this.shown[place + by];
     if (next !== undefined) this.choose(next);
   }
 

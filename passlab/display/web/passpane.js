@@ -62,9 +62,35 @@ export class Step {
       this.show(this.step);
     });
     this.blame.title = "show the pass that created each line; a click goes to it (b)";
-    this.body = el("div", "pl-body", this.above, this.code.element, this.diff.element, this.graphs.element, this.table, this.error, this.rewrites.element, this.note);
-    const head = el("div", "pl-step-head", el("div", "pl-step-line", this.title, this.facts), this.sentence, this.chips);
-    const bar = el("div", "pl-bar pl-tab-bar", this.tabs, el("span", "pl-grow"), this.blame, this.pairButton, this.unified, this.all);
+    this.body = el(
+      "div",
+      "pl-body",
+      this.above,
+      this.code.element,
+      this.diff.element,
+      this.graphs.element,
+      this.table,
+      this.error,
+      this.rewrites.element,
+      this.note,
+    );
+    const head = el(
+      "div",
+      "pl-step-head",
+      el("div", "pl-step-line", this.title, this.facts),
+      this.sentence,
+      this.chips,
+    );
+    const bar = el(
+      "div",
+      "pl-bar pl-tab-bar",
+      this.tabs,
+      el("span", "pl-grow"),
+      this.blame,
+      this.pairButton,
+      this.unified,
+      this.all,
+    );
     this.element = el("div", "pl-step", head, bar, this.biography.element, this.body);
     this.updateButtons();
     selection.listen(() => this.showSelection());
@@ -72,7 +98,7 @@ export class Step {
 
   /** @param {string} tab */
   choose(tab) {
-    if (tab === "Error" && !(this.step?.error)) return;
+    if (tab === "Error" && !this.step?.error) return;
     if (tab === "Rewrites" && !(this.step && this.hasRewrites(this.step))) return;
     this.tab = tab;
     this.show(this.step);
@@ -94,19 +120,29 @@ export class Step {
     const isOther = step !== this.step;
     this.step = step;
     if (!step) return;
-    const data = this.model.get("data"), diff = step.diff === undefined ? null : data.diffs[step.diff], tab = this.tabOf(step);
+    const data = this.model.get("data"),
+      diff = step.diff === undefined ? null : data.diffs[step.diff],
+      tab = this.tabOf(step);
     if (isOther) this.showHead(data, step, diff);
     this.errorTab.hidden = !step.error;
     this.rewritesTab.hidden = !this.hasRewrites(step);
     setTab(this.tabs, tab);
     const { pane, note, above } = this.contents(data, step, diff, tab);
-    for (const element of [this.code.element, this.diff.element, this.graphs.element, this.table, this.error, this.rewrites.element]) element.hidden = element !== pane || note !== "";
+    for (const element of [
+      this.code.element,
+      this.diff.element,
+      this.graphs.element,
+      this.table,
+      this.error,
+      this.rewrites.element,
+    ])
+      element.hidden = element !== pane || note !== "";
     this.above.hidden = !above;
     this.above.textContent = above;
     this.note.hidden = !note;
     this.note.textContent = note;
     this.unified.hidden = this.all.hidden = pane !== this.diff.element;
-    this.pairButton.hidden = pane !== this.graphs.element || !step.diff && step.diff !== 0;
+    this.pairButton.hidden = pane !== this.graphs.element || (!step.diff && step.diff !== 0);
     this.blame.hidden = this.code.element.hidden || !data.blame;
     if (pane === this.diff.element) this.diff.scheduleMap();
     this.showBiography(data);
@@ -118,7 +154,12 @@ export class Step {
     this.title.replaceChildren(...passName(step.name));
     this.title.title = step.name;
     const duration = step.outcome === "input" || step.outcome === "skipped" ? "" : time(step.ms);
-    const facts = [duration, plural(step.calls, "operator"), plural(step.nodes, "node"), step.rewrites ? plural(step.rewrites, "rewrite") : ""];
+    const facts = [
+      duration,
+      plural(step.calls, "operator"),
+      plural(step.nodes, "node"),
+      step.rewrites ? plural(step.rewrites, "rewrite") : "",
+    ];
     this.facts.textContent = facts.filter(Boolean).join("  ·  ");
     this.sentence.replaceChildren(...prose(step.sentence));
     this.sentence.classList.toggle("pl-error", step.outcome === "failed");
@@ -132,20 +173,26 @@ export class Step {
    */
   contents(data, step, diff, tab) {
     const isProgram = tab === "IR" || (tab === "Diff" && step.diff === undefined); // the program is shown, not a diff
-    let note = "", above = "";
+    let note = "",
+      above = "";
     if (isProgram ? !data.modules[step.after] : tab === "Diff" && !diff) {
       if (data.by_step) ask(this.model, { step: data.steps.indexOf(step) });
       return { pane: this.code.element, note: "Loading ...", above };
     }
     if (step.left_out && (isProgram || tab === "Diff")) above = `${plural(step.left_out, "more line")} not shown`;
     if (isProgram) {
-      if (tab === "Diff" && !above) above = { input: "The program the pipeline starts with:", skipped: "The pass did not run. The program is still:" }[/** @type {string} */ (step.outcome)] || "Nothing changed. The program is still:";
+      if (tab === "Diff" && !above)
+        above =
+          { input: "The program the pipeline starts with:", skipped: "The pass did not run. The program is still:" }[
+            /** @type {string} */ (step.outcome)
+          ] || "Nothing changed. The program is still:";
       if (step.untyped) above = above ? `${above}  (${UNTYPED})` : UNTYPED;
       this.program(data, step);
       return { pane: this.code.element, note, above };
     }
     if (tab === "Diff" && diff) {
-      const before = diff.before ?? data.modules[step.before] ?? [], after = diff.after ?? data.modules[step.after] ?? [];
+      const before = diff.before ?? data.modules[step.before] ?? [],
+        after = diff.after ?? data.modules[step.after] ?? [];
       this.diff.show(data, before, after, diff, ...(diff.nodes || [data.nodes[step.before], data.nodes[step.after]]));
       return { pane: this.diff.element, note, above };
     }
@@ -171,7 +218,8 @@ export class Step {
 
   /** The program of a step, with the passes that created its lines. @param {RecordingData} data @param {StepRow} step */
   program(data, step) {
-    const { blame, steps } = data, origins = this.showBlame && blame ? blame.programs[step.after] : null;
+    const { blame, steps } = data,
+      origins = this.showBlame && blame ? blame.programs[step.after] : null;
     this.code.gutter.currentEvent = steps.indexOf(step);
     this.code.show(data, data.modules[step.after] ?? [], blame, origins, data.nodes[step.after]);
     this.code.rows.update(true);
@@ -179,9 +227,20 @@ export class Step {
 
   /** @param {StepRow} step @returns {string} what to say in place of a graph */
   showGraph(step) {
-    const { steps } = this.model.get("data"), before = this.paired && step.diff !== undefined ? steps.slice(0, steps.indexOf(step)).reverse().find((one) => one.after === step.before) : null;
-    const graph = this.graphOf(step), graphBefore = before ? this.graphOf(before) : null;
-    if (!graph || (before && !graphBefore)) return hasKernel(this.model) ? "Drawing the graph (this needs the running kernel) ..." : "No graph of this step was drawn before the page was saved.";
+    const { steps } = this.model.get("data"),
+      before =
+        this.paired && step.diff !== undefined
+          ? steps
+              .slice(0, steps.indexOf(step))
+              .reverse()
+              .find((one) => one.after === step.before)
+          : null;
+    const graph = this.graphOf(step),
+      graphBefore = before ? this.graphOf(before) : null;
+    if (!graph || (before && !graphBefore))
+      return hasKernel(this.model)
+        ? "Drawing the graph (this needs the running kernel) ..."
+        : "No graph of this step was drawn before the page was saved.";
     this.graphs.show(graphBefore);
     this.graph.show(graph);
     return "";
@@ -189,38 +248,71 @@ export class Step {
 
   /** The graph of a step, null if it is not loaded yet: it is then requested from the kernel. @param {StepRow} step */
   graphOf(step) {
-    const key = graphKey(step), graph = this.model.get("graphs")?.[key];
+    const key = graphKey(step),
+      graph = this.model.get("graphs")?.[key];
     if (!graph) ask(this.model, { graph: key, id: step.id });
     return graph || null;
   }
 
   /** @param {StepRow} step */
   showError(step) {
-    const { frames, node, traceback, title } = step.failure || { frames: [], node: "", traceback: "", title: step.error }, parts = [];
+    const { frames, node, traceback, title } = step.failure || {
+        frames: [],
+        node: "",
+        traceback: "",
+        title: step.error,
+      },
+      parts = [];
     if (frames.length) {
       parts.push(el("div", "pl-error", ...prose(title)));
-      for (const [place, source] of frames) parts.push(el("div", "pl-dim", place), el("pre", "pl-code pl-error-source", source));
+      for (const [place, source] of frames)
+        parts.push(el("div", "pl-dim", place), el("pre", "pl-code pl-error-source", source));
       if (node) parts.push(el("div", "", el("span", "pl-dim", "working on  "), el("code", "pl-code", node)));
     } else parts.push(el("pre", "pl-code pl-error-text", step.error));
-    if (traceback) parts.push(el("details", "", el("summary", "pl-dim", "the full traceback"), el("pre", "pl-code pl-error-source", traceback)));
+    if (traceback)
+      parts.push(
+        el(
+          "details",
+          "",
+          el("summary", "pl-dim", "the full traceback"),
+          el("pre", "pl-code pl-error-source", traceback),
+        ),
+      );
     this.error.replaceChildren(...parts);
   }
 
   /** @param {StepRow} step @param {StepDiff | null} diff */
   showNumbers(step, diff) {
     const facts = [
-      ["pass", step.name], ["outcome", step.outcome], ["time", step.outcome === "input" ? "" : time(step.ms)], ["opt level", step.level || ""],
-      ["operators", step.calls], ["nodes", step.nodes], ["rewrites", step.rewrites || ""],
+      ["pass", step.name],
+      ["outcome", step.outcome],
+      ["time", step.outcome === "input" ? "" : time(step.ms)],
+      ["opt level", step.level || ""],
+      ["operators", step.calls],
+      ["nodes", step.nodes],
+      ["rewrites", step.rewrites || ""],
       ["peak memory", step.peak ? `${(step.peak / 1048576).toFixed(1)} MiB` : ""],
     ];
-    const rows = facts.filter(([, value]) => value !== "" && value !== 0)
+    const rows = facts
+      .filter(([, value]) => value !== "" && value !== 0)
       .map(([name, value]) => el("tr", "", el("th", "", name), el("td", "", String(value))));
     const parts = /** @type {HTMLElement[]} */ ([el("table", "pl-fact-table", el("tbody", "", ...rows))]);
     if (diff?.operators.length) {
       const head = el("tr", "", ...["operator", "before", "after", "change"].map((name) => el("th", "", name)));
-      const body = diff.operators.map(([name, before, after]) => el("tr", "",
-        el("td", "pl-op", name), el("td", "", before), el("td", "", after),
-        el("td", after > before ? "pl-increase" : "pl-decrease", `${after > before ? "+" : "−"}${Math.abs(after - before)}`)));
+      const body = diff.operators.map(([name, before, after]) =>
+        el(
+          "tr",
+          "",
+          el("td", "pl-op", name),
+          el("td", "", before),
+          el("td", "", after),
+          el(
+            "td",
+            after > before ? "pl-increase" : "pl-decrease",
+            `${after > before ? "+" : "−"}${Math.abs(after - before)}`,
+          ),
+        ),
+      );
       parts.push(el("table", "pl-op-table", el("thead", "", head), el("tbody", "", ...body)));
     }
     if (step.log.length) parts.push(el("pre", "pl-code pl-log", step.log.join("\n")));
@@ -242,7 +334,8 @@ export class Step {
   /** @param {RecordingData} data */
   showBiography(data) {
     if (!this.step) return;
-    const at = data.steps.indexOf(this.step), nodes = data.nodes[this.step.after] || [];
+    const at = data.steps.indexOf(this.step),
+      nodes = data.nodes[this.step.after] || [];
     const line = this.selection.empty ? -1 : nodes.findIndex((node) => this.selection.has(node));
     const lines = data.modules[this.step.after];
     this.biography.show(data, at, line >= 0 && lines ? data.lines[lines[line]][0].trim() : "");
@@ -250,10 +343,15 @@ export class Step {
 
   /** Select the line after or before the selected one. @param {number} direction 1 or -1 */
   selectNext(direction) {
-    const data = this.model.get("data"), nodes = (this.step && data.nodes[this.step.after]) || [];
+    const data = this.model.get("data"),
+      nodes = (this.step && data.nodes[this.step.after]) || [];
     const visibleLines = this.code.element.hidden ? null : new Set(this.code.visualRows.filter((_, i) => i % 3 === 0)); // visible lines
     const here = nodes.findIndex((node) => this.selection.has(node));
-    for (let at = here < 0 ? (direction > 0 ? 0 : nodes.length - 1) : here + direction; at >= 0 && at < nodes.length; at += direction) {
+    for (
+      let at = here < 0 ? (direction > 0 ? 0 : nodes.length - 1) : here + direction;
+      at >= 0 && at < nodes.length;
+      at += direction
+    ) {
       if (nodes[at] < 0 || this.selection.has(nodes[at]) || (visibleLines && !visibleLines.has(at))) continue;
       this.selection.set([nodes[at]]);
       if (!this.code.element.hidden) this.code.goto(at, false);

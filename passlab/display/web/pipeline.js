@@ -1,30 +1,54 @@
 // The widget of a recorded pipeline: every pass at the left; the program, changes, graph and numbers at the right.
-import { Modes } from "./modes.js";
+
 import { DIFF_KEYS } from "./diff.js";
 import { bindKeys, button, createHelp, el } from "./dom.js";
+import { Modes } from "./modes.js";
 import { Passes } from "./passlist.js";
 import { Step } from "./passpane.js";
 import { ask } from "./requests.js";
-import { syncSelection, subscribe, Selection } from "./selection.js";
+import { Selection, subscribe, syncSelection } from "./selection.js";
 import { verdictStrip } from "./verdict.js";
+
 /** @import { Bindings, Context, Model } from "./model.js" */
 /** @import { RecordingAnswer, RecordingData, RecordingRequest, RecordingState } from "./protocol.js" */
 
 const KEYS = /** @type {[string, string][]} */ ([
-  ["j k", "next and previous pass"], ["g G", "first and last"], ["J K", "next and previous pass that changed the selected node"],
-  ["s S", "select the next line, the previous one"], ["/", "search the passes, by name or by an operator they changed"],
-  ["c", "only passes that changed something"], ["i", "nested passes"], ["1 2 3 4 5", "program, diff, graph, table, error"], ["6", "the rewrites of the pass; [ ] go through them, space plays"],
-  ["t f", "types beside lines; fold all"], ["r v", "in the graph: the neighbourhood of the selected box; before and after side by side"], ["b", "which pass created each line"], ["x w", "compare with another recording or step; what if"], ["e", "where a search found a fault: that pass, and its wrong node"], ...DIFF_KEYS.slice(0, 3),
-  ["click", "select a line's node in all views and passes; follow a name"], ["Esc", "clear both"],
-  ["● ○", "the pass changed something, nothing"], ["– ✕", "it was skipped, it failed"], ...DIFF_KEYS.slice(5),
+  ["j k", "next and previous pass"],
+  ["g G", "first and last"],
+  ["J K", "next and previous pass that changed the selected node"],
+  ["s S", "select the next line, the previous one"],
+  ["/", "search the passes, by name or by an operator they changed"],
+  ["c", "only passes that changed something"],
+  ["i", "nested passes"],
+  ["1 2 3 4 5", "program, diff, graph, table, error"],
+  ["6", "the rewrites of the pass; [ ] go through them, space plays"],
+  ["t f", "types beside lines; fold all"],
+  ["r v", "in the graph: the neighbourhood of the selected box; before and after side by side"],
+  ["b", "which pass created each line"],
+  ["x w", "compare with another recording or step; what if"],
+  ["e", "where a search found a fault: that pass, and its wrong node"],
+  ...DIFF_KEYS.slice(0, 3),
+  ["click", "select a line's node in all views and passes; follow a name"],
+  ["Esc", "clear both"],
+  ["● ○", "the pass changed something, nothing"],
+  ["– ✕", "it was skipped, it failed"],
+  ...DIFF_KEYS.slice(5),
 ]);
-const MAX_HEIGHT = 600, PASS = 30, LINE = 20, VERDICT = 80, WIDTH = 56; // pixels, and characters of a line in one half of a diff
+const MAX_HEIGHT = 600,
+  PASS = 30,
+  LINE = 20,
+  VERDICT = 80,
+  WIDTH = 56; // pixels, and characters of a line in one half of a diff
 
 /** The number of lines of the longest program or diff, up to a limit. @param {RecordingData} data */
 function maxLines(data) {
   const rows = (/** @type {number} */ line) => Math.ceil(data.lines[line][0].length / WIDTH);
-  const height = (/** @type {number[]} */ lines) => (lines.length > 30 ? 30 : lines.reduce((sum, line) => sum + rows(line), 1));
-  return Math.max(...data.modules.map((lines) => height(lines ?? [])), ...data.diffs.map((diff) => (diff ? diff.kinds.length / 2 : 0)));
+  const height = (/** @type {number[]} */ lines) =>
+    lines.length > 30 ? 30 : lines.reduce((sum, line) => sum + rows(line), 1);
+  return Math.max(
+    ...data.modules.map((lines) => height(lines ?? [])),
+    ...data.diffs.map((diff) => (diff ? diff.kinds.length / 2 : 0)),
+  );
 }
 
 /**
@@ -40,19 +64,50 @@ function actions(root, passes, step, selection, showHelp) {
     return event === undefined ? false : passes.go(event);
   };
   const arrow = (/** @type {string} */ key, /** @type {number} */ by) => (/** @type {KeyboardEvent} */ event) =>
-    (inGraph() ? step.graph.keys()[key](event) : by ? passes.step(by) : false);
+    inGraph() ? step.graph.keys()[key](event) : by ? passes.step(by) : false;
   return {
-    "?": showHelp, j: () => passes.step(1), k: () => passes.step(-1), J: () => goAlongNode(1), K: () => goAlongNode(-1),
-    ArrowDown: arrow("ArrowDown", 1), ArrowUp: arrow("ArrowUp", -1), ArrowLeft: arrow("ArrowLeft", 0), ArrowRight: arrow("ArrowRight", 0),
-    g: () => passes.choose(passes.shown[0]), G: () => passes.choose(passes.shown[passes.shown.length - 1]),
-    s: () => step.selectNext(1), S: () => step.selectNext(-1),
-    "/": () => passes.search.focus(), c: () => passes.toggleChanged(), i: () => passes.toggleNested(),
-    1: () => step.choose("IR"), 2: () => step.choose("Diff"), 3: () => step.choose("Graph"), 4: () => step.choose("Table"), 5: () => step.choose("Error"), 6: () => step.choose("Rewrites"),
-    "[": () => (step.tab === "Rewrites" ? step.rewrites.go(-1) : false), "]": () => (step.tab === "Rewrites" ? step.rewrites.go(1) : false), " ": () => (step.tab === "Rewrites" ? step.rewrites.toggle() : false),
-    n: inDiff(() => step.diff.next(1)), p: inDiff(() => step.diff.next(-1)), u: inDiff(() => step.unified.click()), a: inDiff(() => step.all.click()),
-    "+": () => (inGraph() ? step.graph.zoom(1.25) : false), "-": () => (inGraph() ? step.graph.zoom(0.8) : false), 0: () => (inGraph() ? step.graph.fit() : false),
-    b: () => step.blame.click(), v: () => (inGraph() ? step.pairButton.click() : false), r: () => (inGraph() ? step.graph.radius.grow() : false), t: () => (step.tab === "IR" ? step.code.toggleTypes() : false),
-    f: () => (step.tab === "IR" ? step.code.toggleAll() : step.tab === "Graph" && step.graph.data ? step.graph.toggleAll() : false),
+    "?": showHelp,
+    j: () => passes.step(1),
+    k: () => passes.step(-1),
+    J: () => goAlongNode(1),
+    K: () => goAlongNode(-1),
+    ArrowDown: arrow("ArrowDown", 1),
+    ArrowUp: arrow("ArrowUp", -1),
+    ArrowLeft: arrow("ArrowLeft", 0),
+    ArrowRight: arrow("ArrowRight", 0),
+    g: () => passes.choose(passes.shown[0]),
+    G: () => passes.choose(passes.shown[passes.shown.length - 1]),
+    s: () => step.selectNext(1),
+    S: () => step.selectNext(-1),
+    "/": () => passes.search.focus(),
+    c: () => passes.toggleChanged(),
+    i: () => passes.toggleNested(),
+    1: () => step.choose("IR"),
+    2: () => step.choose("Diff"),
+    3: () => step.choose("Graph"),
+    4: () => step.choose("Table"),
+    5: () => step.choose("Error"),
+    6: () => step.choose("Rewrites"),
+    "[": () => (step.tab === "Rewrites" ? step.rewrites.go(-1) : false),
+    "]": () => (step.tab === "Rewrites" ? step.rewrites.go(1) : false),
+    " ": () => (step.tab === "Rewrites" ? step.rewrites.toggle() : false),
+    n: inDiff(() => step.diff.next(1)),
+    p: inDiff(() => step.diff.next(-1)),
+    u: inDiff(() => step.unified.click()),
+    a: inDiff(() => step.all.click()),
+    "+": () => (inGraph() ? step.graph.zoom(1.25) : false),
+    "-": () => (inGraph() ? step.graph.zoom(0.8) : false),
+    0: () => (inGraph() ? step.graph.fit() : false),
+    b: () => step.blame.click(),
+    v: () => (inGraph() ? step.pairButton.click() : false),
+    r: () => (inGraph() ? step.graph.radius.grow() : false),
+    t: () => (step.tab === "IR" ? step.code.toggleTypes() : false),
+    f: () =>
+      step.tab === "IR"
+        ? step.code.toggleAll()
+        : step.tab === "Graph" && step.graph.data
+          ? step.graph.toggleAll()
+          : false,
     Enter: () => root.focus(),
     Escape: () => {
       selection.set([]);
@@ -66,7 +121,9 @@ function actions(root, passes, step, selection, showHelp) {
 export function explorer({ model, el: host }) {
   const root = el("div", "passlab pl-pipeline");
   root.tabIndex = 0;
-  const title = el("span", "pl-title"), selection = new Selection(), keyHelp = createHelp(root, KEYS);
+  const title = el("span", "pl-title"),
+    selection = new Selection(),
+    keyHelp = createHelp(root, KEYS);
   const step = new Step(model, root, selection, (at) => passes.go(at));
   const passes = new Passes((at) => {
     step.show(passes.steps[at]);
@@ -75,14 +132,31 @@ export function explorer({ model, el: host }) {
     model.save_changes();
   });
   const verdict = el("div", "pl-verdict");
-  const columns = el("div", "pl-columns", passes.element, step.element), modes = new Modes(model, root, selection, columns, () => passes.at);
-  root.prepend(el("div", "pl-bar", title, el("span", "pl-grow"), ...modes.buttons, button("?", () => keyHelp())), verdict, columns);
+  const columns = el("div", "pl-columns", passes.element, step.element),
+    modes = new Modes(model, root, selection, columns, () => passes.at);
+  root.prepend(
+    el(
+      "div",
+      "pl-bar",
+      title,
+      el("span", "pl-grow"),
+      ...modes.buttons,
+      button("?", () => keyHelp()),
+    ),
+    verdict,
+    columns,
+  );
   step.code.onBlameClick = (at) => passes.go(at);
   const goToFault = () => {
     const { verdict: result } = model.get("data");
     return result?.broken ? showFault(result.nodes) : false;
   };
-  const bindings = { ...actions(root, passes, step, selection, () => keyHelp()), x: () => modes.toggle("compare"), w: () => modes.toggle("what if"), e: () => goToFault() };
+  const bindings = {
+    ...actions(root, passes, step, selection, () => keyHelp()),
+    x: () => modes.toggle("compare"),
+    w: () => modes.toggle("what if"),
+    e: () => goToFault(),
+  };
   bindKeys(root, bindings, () => (modes.mode ? { "?": () => keyHelp(), ...modes.keys() } : bindings));
   const showFault = (/** @type {number[]} */ nodes) => {
     passes.go(model.get("data").start);
@@ -90,14 +164,18 @@ export function explorer({ model, el: host }) {
     if (nodes.length) selection.set(nodes);
   };
   const update = () => {
-    const data = model.get("data"), selected = model.get("selected");
+    const data = model.get("data"),
+      selected = model.get("selected");
     title.textContent = data.title;
     verdict.hidden = !data.verdict;
     if (data.verdict) verdict.replaceChildren(...verdictStrip(data.verdict, showFault));
     selection.setLineage(data.links);
     if (!data.partial) {
       const listed = PASS * data.steps.filter((s) => !s.depth).length;
-      root.style.setProperty("--pl-height", `${Math.min(MAX_HEIGHT, 240 + Math.max(listed, LINE * maxLines(data))) + (data.verdict ? VERDICT : 0)}px`);
+      root.style.setProperty(
+        "--pl-height",
+        `${Math.min(MAX_HEIGHT, 240 + Math.max(listed, LINE * maxLines(data))) + (data.verdict ? VERDICT : 0)}px`,
+      );
     }
     passes.at = -1;
     passes.show(data.steps);
@@ -110,7 +188,12 @@ export function explorer({ model, el: host }) {
   update();
   const leaveSelection = syncSelection(model, selection);
   const leaveModel = subscribe(model, {
-    "change:data": () => { update(); requestRest(); }, "change:selected": () => passes.go(model.get("selected")), "change:graphs": () => step.show(step.step),
+    "change:data": () => {
+      update();
+      requestRest();
+    },
+    "change:selected": () => passes.go(model.get("selected")),
+    "change:graphs": () => step.show(step.step),
   });
   host.append(root);
   requestAnimationFrame(requestRest);

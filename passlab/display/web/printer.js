@@ -2,15 +2,23 @@
 import { CodePane } from "./codepane.js";
 import { chips } from "./diff.js";
 import { DiffPane } from "./diffpane.js";
-import { bindKeys, button, createHelp, el, icon, ICONS, plural, reveal, searchField, uniqueId } from "./dom.js";
+import { bindKeys, button, createHelp, el, ICONS, icon, plural, reveal, searchField, uniqueId } from "./dom.js";
 import { mark, passName } from "./passlist.js";
 import { mountPane, Selection } from "./selection.js";
+
 /** @import { Context } from "./model.js" */
 /** @import { PrinterData } from "./protocol.js" */
 
 const KEYS = /** @type {[string, string][]} */ ([
-  ["j k", "next and previous pass"], ["Enter", "open the pass, or close it"], ["f", "open all, or close all"], ["c", "only passes that changed something"],
-  ["n p", "in the open diff: next and previous change"], ["/", "find a pass"], ["g G", "first and last"], ["click", "select a line's node in all views"], ["Esc", "clear it"],
+  ["j k", "next and previous pass"],
+  ["Enter", "open the pass, or close it"],
+  ["f", "open all, or close all"],
+  ["c", "only passes that changed something"],
+  ["n p", "in the open diff: next and previous change"],
+  ["/", "find a pass"],
+  ["g G", "first and last"],
+  ["click", "select a line's node in all views"],
+  ["Esc", "clear it"],
 ]);
 
 /** The contents of an opened line. @typedef {{element: HTMLElement, show: () => void, updateSelection: () => void, close: () => void, next: (way: number) => unknown}} Inside */
@@ -39,7 +47,11 @@ class PassOutput {
 
   /** Show passes; existing rows stay, since an instrument only adds passes. @param {PrinterData} data */
   show(data) {
-    const isExtended = data.steps.length >= this.data.steps.length && this.data.steps.every((step, at) => step.name === data.steps[at].name && step.sentence === data.steps[at].sentence);
+    const isExtended =
+      data.steps.length >= this.data.steps.length &&
+      this.data.steps.every(
+        (step, at) => step.name === data.steps[at].name && step.sentence === data.steps[at].sentence,
+      );
     if (!isExtended) {
       this.close();
       this.items = [];
@@ -54,10 +66,19 @@ class PassOutput {
 
   /** @param {number} at */
   add(at) {
-    const step = this.data.steps[at], opens = "rows" in step || ("kinds" in step && step.kinds !== "") || step.body !== "";
+    const step = this.data.steps[at],
+      opens = "rows" in step || ("kinds" in step && step.kinds !== "") || step.body !== "";
     const caret = el("span", `pl-fold${opens ? "" : " pl-none"}`, opens ? icon(ICONS.right) : null);
     const name = el("span", "pl-pass-name", el("span", "pl-dim", `${step.when} `), ...passName(step.name));
-    const head = el("button", "pl-printed-head", caret, mark(step.outcome), name, el("span", "pl-printed-summary", step.sentence)), body = el("div", "pl-printed-body");
+    const head = el(
+        "button",
+        "pl-printed-head",
+        caret,
+        mark(step.outcome),
+        name,
+        el("span", "pl-printed-summary", step.sentence),
+      ),
+      body = el("div", "pl-printed-body");
     head.setAttribute("type", "button");
     head.title = step.sentence;
     head.tabIndex = -1;
@@ -74,19 +95,41 @@ class PassOutput {
 
   /** The contents of an opened step. @param {number} at @returns {Inside | null} */
   createBody(at) {
-    const step = this.data.steps[at], { data } = this;
+    const step = this.data.steps[at],
+      { data } = this;
     if ("kinds" in step && step.kinds) {
       const pane = new DiffPane(this.root, () => {}, this.selection);
       const element = el("div", "", ...(step.operators.length ? [chips(step.operators)] : []), pane.element);
       const show = () => pane.show(data, step.before, step.after, step, ...step.nodes);
-      return { element, show, updateSelection: () => pane.updateSelection(), close: () => pane.close(), next: (direction) => pane.next(direction) };
+      return {
+        element,
+        show,
+        updateSelection: () => pane.updateSelection(),
+        close: () => pane.close(),
+        next: (direction) => pane.next(direction),
+      };
     }
     if ("rows" in step) {
-      const pane = new CodePane(this.root, this.selection), left = step.left_out ? [el("div", "pl-empty", `⋯ ${plural(step.left_out, "more line")}`)] : [];
+      const pane = new CodePane(this.root, this.selection),
+        left = step.left_out ? [el("div", "pl-empty", `⋯ ${plural(step.left_out, "more line")}`)] : [];
       const show = () => pane.show(data, step.rows, null, null, step.nodes);
-      return { element: el("div", "", pane.element, ...left), show, updateSelection: () => pane.updateSelection(), close: () => pane.close(), next: () => false };
+      return {
+        element: el("div", "", pane.element, ...left),
+        show,
+        updateSelection: () => pane.updateSelection(),
+        close: () => pane.close(),
+        next: () => false,
+      };
     }
-    return step.body ? { element: el("pre", "pl-printed-error", step.body), show: () => {}, updateSelection: () => {}, close: () => {}, next: () => false } : null;
+    return step.body
+      ? {
+          element: el("pre", "pl-printed-error", step.body),
+          show: () => {},
+          updateSelection: () => {},
+          close: () => {},
+          next: () => false,
+        }
+      : null;
   }
 
   /** Open a pass, or close it. @param {number} at @param {boolean} [open] */
@@ -110,7 +153,9 @@ class PassOutput {
   filter() {
     this.items.forEach(({ item }, at) => {
       const step = this.data.steps[at];
-      item.hidden = (this.changedOnly && step.outcome === "unchanged") || !`${step.when} ${step.name} ${step.sentence}`.toLowerCase().includes(this.query);
+      item.hidden =
+        (this.changedOnly && step.outcome === "unchanged") ||
+        !`${step.when} ${step.name} ${step.sentence}`.toLowerCase().includes(this.query);
     });
     if (this.items[this.at]?.item.hidden) this.go(1) || this.go(-1);
     this.updateCurrent();
@@ -152,12 +197,16 @@ class PassOutput {
 function render({ model, el: host }) {
   const root = el("div", "passlab pl-printer");
   root.tabIndex = 0;
-  const title = el("span", "pl-title"), selection = new Selection(), keyHelp = createHelp(root, KEYS), list = new PassOutput(root, selection);
-  const find = searchField("find", "passes that contain a word"), only = button("changed", () => {
-    list.changedOnly = !list.changedOnly;
-    only.setAttribute("aria-pressed", String(list.changedOnly));
-    list.filter();
-  });
+  const title = el("span", "pl-title"),
+    selection = new Selection(),
+    keyHelp = createHelp(root, KEYS),
+    list = new PassOutput(root, selection);
+  const find = searchField("find", "passes that contain a word"),
+    only = button("changed", () => {
+      list.changedOnly = !list.changedOnly;
+      only.setAttribute("aria-pressed", String(list.changedOnly));
+      list.filter();
+    });
   only.title = "only passes that changed something (c)";
   only.setAttribute("aria-pressed", "false");
   find.addEventListener("input", () => {
@@ -166,11 +215,33 @@ function render({ model, el: host }) {
   });
   const all = button("open all", () => list.toggleAll());
   all.title = "open all, or close all (f)";
-  root.prepend(el("div", "pl-bar", title, el("span", "pl-grow"), find, only, all, button("?", () => keyHelp())), list.element);
+  root.prepend(
+    el(
+      "div",
+      "pl-bar",
+      title,
+      el("span", "pl-grow"),
+      find,
+      only,
+      all,
+      button("?", () => keyHelp()),
+    ),
+    list.element,
+  );
   bindKeys(root, {
-    "?": () => keyHelp(), j: () => list.go(1), k: () => list.go(-1), ArrowDown: () => list.go(1), ArrowUp: () => list.go(-1),
-    g: () => list.go(1, -1), G: () => list.go(-1, list.items.length), Enter: () => (document.activeElement === find ? root.focus() : list.toggle(list.at)),
-    f: () => list.toggleAll(), c: () => only.click(), n: () => list.next(1), p: () => list.next(-1), "/": () => find.focus(),
+    "?": () => keyHelp(),
+    j: () => list.go(1),
+    k: () => list.go(-1),
+    ArrowDown: () => list.go(1),
+    ArrowUp: () => list.go(-1),
+    g: () => list.go(1, -1),
+    G: () => list.go(-1, list.items.length),
+    Enter: () => (document.activeElement === find ? root.focus() : list.toggle(list.at)),
+    f: () => list.toggleAll(),
+    c: () => only.click(),
+    n: () => list.next(1),
+    p: () => list.next(-1),
+    "/": () => find.focus(),
     Escape: () => {
       selection.set([]);
       root.focus();

@@ -3,22 +3,45 @@ import { bindKeys, button, createHelp, el, icon, listbox, prose, setActive, uniq
 import { explorer } from "./pipeline.js";
 import { ask, hasKernel } from "./requests.js";
 import { subscribe } from "./selection.js";
+
 /** @import { Context } from "./model.js" */
 /** @import { ProspectRow, ProspectsData } from "./protocol.js" */
 
-const KEYS = /** @type {[string, string][]} */ ([["j k", "next and previous pass"], ["g G", "first and last"], ["Enter", "run the pass by itself"], ["Tab", "to its recording, beneath"]]);
+const KEYS = /** @type {[string, string][]} */ ([
+  ["j k", "next and previous pass"],
+  ["g G", "first and last"],
+  ["Enter", "run the pass by itself"],
+  ["Tab", "to its recording, beneath"],
+]);
 const RUN = "M5 3l7 5-7 5z";
 
 /** @param {Context<"prospects">} context */
 function render({ model, el: host }) {
-  const root = el("div", "passlab pl-prospects"), title = el("span", "pl-title"), explorerHost = el("div", "");
-  const name = uniqueId(), keyHelp = createHelp(root, KEYS);
-  let at = 0, close = () => {};
+  const root = el("div", "passlab pl-prospects"),
+    title = el("span", "pl-title"),
+    explorerHost = el("div", "");
+  const name = uniqueId(),
+    keyHelp = createHelp(root, KEYS);
+  let at = 0,
+    close = () => {};
   root.tabIndex = 0;
-  const list = listbox("passes that would change the program", (place) => { choose(place); run(); });
-  root.prepend(el("div", "pl-bar", title, el("span", "pl-grow"), button("?", () => keyHelp())), list);
+  const list = listbox("passes that would change the program", (place) => {
+    choose(place);
+    run();
+  });
+  root.prepend(
+    el(
+      "div",
+      "pl-bar",
+      title,
+      el("span", "pl-grow"),
+      button("?", () => keyHelp()),
+    ),
+    list,
+  );
   // A page has only the data of its view, under the name that the widget uses for the recording.
-  const data = () => model.get("prospects") || /** @type {ProspectsData} */ (/** @type {unknown} */ (model.get("data")));
+  const data = () =>
+    model.get("prospects") || /** @type {ProspectsData} */ (/** @type {unknown} */ (model.get("data")));
   const rows = () => data().rows;
   const run = () => {
     if (!rows()[at]) return;
@@ -31,7 +54,14 @@ function render({ model, el: host }) {
     setActive(list, at);
   };
   const row = (/** @type {ProspectRow} */ [pass, level, what, fails], /** @type {number} */ place) => {
-    const item = el("div", `pl-pass pl-prospect${fails ? " pl-prospect-fails" : ""}`, el("span", "pl-prospect-run", icon(RUN)), el("b", "pl-prospect-name", pass), el("span", "pl-prospect-sentence", fails ? `fails: ${what}` : what), el("span", "pl-time", `level ${level}`));
+    const item = el(
+      "div",
+      `pl-pass pl-prospect${fails ? " pl-prospect-fails" : ""}`,
+      el("span", "pl-prospect-run", icon(RUN)),
+      el("b", "pl-prospect-name", pass),
+      el("span", "pl-prospect-sentence", fails ? `fails: ${what}` : what),
+      el("span", "pl-time", `level ${level}`),
+    );
     item.id = `${name}-${place}`;
     item.title = `run ${pass} by itself: ${what}`;
     item.setAttribute("role", "option");
@@ -45,12 +75,24 @@ function render({ model, el: host }) {
   };
   const showRan = () => {
     root.classList.remove("pl-loading");
-    [...list.children].forEach((item, place) => item.classList.toggle("pl-prospect-ran", rows()[place][0] === model.get("ran")));
+    [...list.children].forEach((item, place) =>
+      item.classList.toggle("pl-prospect-ran", rows()[place][0] === model.get("ran")),
+    );
     if (!model.get("ran") || explorerHost.childElementCount) return;
     close = explorer({ model, el: explorerHost });
     root.classList.add("pl-prospects-open");
   };
-  bindKeys(root, { j: () => choose(at + 1), k: () => choose(at - 1), ArrowDown: () => choose(at + 1), ArrowUp: () => choose(at - 1), g: () => choose(0), G: () => choose(rows().length - 1), Enter: run, "?": () => keyHelp(), Escape: () => false });
+  bindKeys(root, {
+    j: () => choose(at + 1),
+    k: () => choose(at - 1),
+    ArrowDown: () => choose(at + 1),
+    ArrowUp: () => choose(at - 1),
+    g: () => choose(0),
+    G: () => choose(rows().length - 1),
+    Enter: run,
+    "?": () => keyHelp(),
+    Escape: () => false,
+  });
   host.append(root, explorerHost);
   draw();
   showRan();

@@ -2,21 +2,36 @@
 import { el } from "./dom.js";
 import { LineStream } from "./linestream.js";
 import { startState, token } from "./relaytokens.js";
+
 /** @import { LiveProblem } from "./protocol.js" */
 
 // How the views show a kind of token; other kinds have no colour.
 const CLASSES = /** @type {Record<string, string>} */ ({
-  keyword: "keyword", bool: "keyword", type: "type", variable: "use", temporary: "use", global: "global", constructor: "constructor",
-  op: "op", attribute: "attribute", meta: "constant", number: "constant", string: "constant", comment: "comment", pragma: "comment",
+  keyword: "keyword",
+  bool: "keyword",
+  type: "type",
+  variable: "use",
+  temporary: "use",
+  global: "global",
+  constructor: "constructor",
+  op: "op",
+  attribute: "attribute",
+  meta: "constant",
+  number: "constant",
+  string: "constant",
+  comment: "comment",
+  pragma: "comment",
 });
 
 /** The pieces of each line of a text, with the class of each, "" for none. @param {string} text @returns {[string, string][][]} */
 export function colouredLines(text) {
   const state = startState();
   return text.split("\n").map((line) => {
-    const stream = new LineStream(line), pieces = /** @type {[string, string][]} */ ([]);
+    const stream = new LineStream(line),
+      pieces = /** @type {[string, string][]} */ ([]);
     while (!stream.eol()) {
-      const from = stream.at, kind = token(stream, state);
+      const from = stream.at,
+        kind = token(stream, state);
       pieces.push([line.slice(from, stream.at), CLASSES[kind ?? ""] || ""]);
     }
     return pieces;
@@ -38,7 +53,9 @@ export class RelayField {
       this.draw();
       onInput(this.field.value);
     });
-    this.field.addEventListener("scroll", () => { this.highlighted.style.transform = `translate(${-this.field.scrollLeft}px, ${-this.field.scrollTop}px)`; });
+    this.field.addEventListener("scroll", () => {
+      this.highlighted.style.transform = `translate(${-this.field.scrollLeft}px, ${-this.field.scrollTop}px)`;
+    });
     this.field.addEventListener("keydown", (event) => {
       event.stopPropagation();
       if (event.key !== "Tab" || event.shiftKey) return;
@@ -63,7 +80,8 @@ export class RelayField {
 
   /** Draw the coloured text behind the field, line by line. */
   draw() {
-    const lines = this.field.value.split("\n"), pieces = colouredLines(this.field.value);
+    const lines = this.field.value.split("\n"),
+      pieces = colouredLines(this.field.value);
     this.field.rows = Math.max(3, Math.min(24, lines.length));
     const rows = pieces.map((line) => line.map(([text, kind]) => el("span", kind ? `pl-${kind}` : "", text)));
     this.highlighted.replaceChildren(...rows.map((row, at) => this.line(row, at, lines[at])));
@@ -71,9 +89,11 @@ export class RelayField {
 
   /** @param {HTMLElement[]} pieces @param {number} at @param {string} text */
   line(pieces, at, text) {
-    const lineProblems = this.problems.filter((problem) => problem.line === at), row = el("div", "pl-relay-line", el("span", "pl-relay-number", at + 1), ...pieces);
+    const lineProblems = this.problems.filter((problem) => problem.line === at),
+      row = el("div", "pl-relay-line", el("span", "pl-relay-number", at + 1), ...pieces);
     for (const { start = 0, end = -1 } of lineProblems) {
-      const underline = el("span", "pl-underline"), last = end < 0 ? text.length : Math.max(end, start + 1);
+      const underline = el("span", "pl-underline"),
+        last = end < 0 ? text.length : Math.max(end, start + 1);
       underline.style.left = `calc(5ch + ${start}ch)`;
       underline.style.width = `${Math.max(1, last - start)}ch`;
       row.append(underline);

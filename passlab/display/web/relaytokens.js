@@ -15,13 +15,35 @@
 
 /** The words of the language. */
 export const WORDS = {
-  "keyword": ["def", "else", "extern", "fn", "free_var", "if", "let", "match", "ref", "ref_read", "ref_write", "type"],
-  "bool": ["False", "True"],
-  "type": ["Ref", "Tensor", "bfloat16", "bool", "float16", "float32", "float64", "float8_e4m3fn", "float8_e5m2", "handle",
-    "int1", "int16", "int32", "int4", "int64", "int8", "uint1", "uint16", "uint32", "uint4", "uint64", "uint8"]
+  keyword: ["def", "else", "extern", "fn", "free_var", "if", "let", "match", "ref", "ref_read", "ref_write", "type"],
+  bool: ["False", "True"],
+  type: [
+    "Ref",
+    "Tensor",
+    "bfloat16",
+    "bool",
+    "float16",
+    "float32",
+    "float64",
+    "float8_e4m3fn",
+    "float8_e5m2",
+    "handle",
+    "int1",
+    "int16",
+    "int32",
+    "int4",
+    "int64",
+    "int8",
+    "uint1",
+    "uint16",
+    "uint32",
+    "uint4",
+    "uint64",
+    "uint8",
+  ],
 };
 
-const KIND = new Map(Object.entries(WORDS).flatMap(([kind, words]) => words.map(word => [word, kind])));
+const KIND = new Map(Object.entries(WORDS).flatMap(([kind, words]) => words.map((word) => [word, kind])));
 const PLAIN = "[A-Za-z_]\\w*(?:/(?![/*])\\w*)*";
 const NAME = new RegExp(`${PLAIN}(?:\\.${PLAIN})*`);
 const VARIABLE = new RegExp(`%${PLAIN}`);

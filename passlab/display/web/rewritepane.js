@@ -3,6 +3,7 @@ import { DiffPane } from "./diffpane.js";
 import { button, el, ICONS, listbox, prose, setActive } from "./dom.js";
 import { ask, hasKernel } from "./requests.js";
 import { subscribe } from "./selection.js";
+
 /** @import { Model } from "./model.js" */
 /** @import { DiffData, Misses, RecordingAnswer, RecordingRequest, RecordingState, RewriteRow, StepRow } from "./protocol.js" */
 
@@ -31,8 +32,22 @@ export class RewritePane {
     this.play.title = "play the rewrites one by one (space)";
     this.whyButton = button("why was the selected node not rewritten?", () => this.askWhy());
     this.whyButton.hidden = !hasKernel(model);
-    const bar = el("div", "pl-rewrite-bar", button("the one before ([)", () => this.go(-1), ICONS.up), button("the next one (])", () => this.go(1), ICONS.down), this.play, this.rule, this.count, this.whyButton);
-    this.element = el("div", "pl-rewrite-pane", this.list, el("div", "pl-rewrite", bar, this.reason, this.misses, this.diff.element));
+    const bar = el(
+      "div",
+      "pl-rewrite-bar",
+      button("the one before ([)", () => this.go(-1), ICONS.up),
+      button("the next one (])", () => this.go(1), ICONS.down),
+      this.play,
+      this.rule,
+      this.count,
+      this.whyButton,
+    );
+    this.element = el(
+      "div",
+      "pl-rewrite-pane",
+      this.list,
+      el("div", "pl-rewrite", bar, this.reason, this.misses, this.diff.element),
+    );
     this.leaveModel = subscribe(model, { "msg:custom": (message) => this.onMessage(message) });
   }
 
@@ -45,7 +60,9 @@ export class RewritePane {
     if (this.loaded[step.id]) return this.setSteps(this.loaded[step.id]);
     const stored = this.model.get("rewrites")?.[step.id];
     if (stored) {
-      stored.parts.forEach((parts, at) => { this.diffs[`${step.id}:${at}`] = parts; });
+      stored.parts.forEach((parts, at) => {
+        this.diffs[`${step.id}:${at}`] = parts;
+      });
       this.loaded[step.id] = stored.steps;
       this.setSteps(stored.steps);
       if (stored.left) this.misses.replaceChildren(el("div", "pl-dim", `${stored.left} more are not in this page`));
@@ -74,13 +91,20 @@ export class RewritePane {
   setSteps(steps) {
     this.steps = steps;
     this.at = -1;
-    this.list.replaceChildren(...steps.map((step, at) => {
-      const item = el("div", "pl-pass pl-rewrite-row", el("span", "pl-pass-id", at + 1), el("span", "pl-pass-name", el("b", "", step.rule || step.pass_name), ` ${step.title}`));
-      item.dataset.at = String(at);
-      item.title = `${step.rule || step.pass_name}: ${step.title}`;
-      item.setAttribute("role", "option");
-      return item;
-    }));
+    this.list.replaceChildren(
+      ...steps.map((step, at) => {
+        const item = el(
+          "div",
+          "pl-pass pl-rewrite-row",
+          el("span", "pl-pass-id", at + 1),
+          el("span", "pl-pass-name", el("b", "", step.rule || step.pass_name), ` ${step.title}`),
+        );
+        item.dataset.at = String(at);
+        item.title = `${step.rule || step.pass_name}: ${step.title}`;
+        item.setAttribute("role", "option");
+        return item;
+      }),
+    );
     if (steps.length) return this.choose(0, false);
     this.update();
     this.count.textContent = "this pass replaced no node";
@@ -124,7 +148,9 @@ export class RewritePane {
   }
 
   update() {
-    const step = this.steps[this.at], key = `${this.event}:${this.at}`, parts = step && this.diffs[key];
+    const step = this.steps[this.at],
+      key = `${this.event}:${this.at}`,
+      parts = step && this.diffs[key];
     this.rule.textContent = step ? step.rule || step.pass_name : "";
     this.count.textContent = step ? `${this.at + 1} of ${this.steps.length}` : "";
     this.reason.replaceChildren(...(step ? prose(step.why) : []));
@@ -144,7 +170,9 @@ export class RewritePane {
   /** @param {Misses} misses */
   showWhy({ node, rows }) {
     const head = el("tr", "", ...["rule", "fits", "pattern", "fails because"].map((name) => el("th", "", name)));
-    const heading = rows.length ? `${node} was not rewritten; the nearest rules:` : `No declared rule of this pass starts with a node like ${node}.`;
+    const heading = rows.length
+      ? `${node} was not rewritten; the nearest rules:`
+      : `No declared rule of this pass starts with a node like ${node}.`;
     const table = el("table", "", head, ...rows.map((row) => el("tr", "", ...row.map((cell) => el("td", "", cell)))));
     this.misses.replaceChildren(el("div", "", heading), ...(rows.length ? [table] : []));
   }

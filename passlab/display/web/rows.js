@@ -4,7 +4,8 @@ import { NAMES } from "./lines.js";
 /** @import { LineRow } from "./protocol.js" */
 
 export const ROW = 20; // pixels
-const FIRST_MARGIN = 4, LATER_MARGIN = 40; // rows that exist above and below the visible ones: at once, and a moment later
+const FIRST_MARGIN = 4,
+  LATER_MARGIN = 40; // rows that exist above and below the visible ones: at once, and a moment later
 const DELAY = 120; // milliseconds
 const MARGINS = 12; // above and below all rows
 
@@ -26,11 +27,15 @@ export class Rows {
     this.space = el("div", "pl-space", this.body);
     this.probe = el("span", "pl-probe", "0".repeat(100));
     this.box = el("div", "pl-scroll", this.space, this.probe);
-    this.box.addEventListener("scroll", () => {
-      if (!this.box.clientHeight) return; // hidden for a moment, as by a change of theme: its state stays
-      this.top = this.box.scrollTop;
-      this.update(false);
-    }, { passive: true });
+    this.box.addEventListener(
+      "scroll",
+      () => {
+        if (!this.box.clientHeight) return; // hidden for a moment, as by a change of theme: its state stays
+        this.top = this.box.scrollTop;
+        this.update(false);
+      },
+      { passive: true },
+    );
     this.resizeObserver = new ResizeObserver(() => {
       const char = this.probe.getBoundingClientRect().width / 100;
       [this.top, this.height] = [this.box.scrollTop, this.box.clientHeight];
@@ -71,7 +76,8 @@ export class Rows {
   /** Create the visible rows. @param {boolean} always even if they exist already */
   update(always) {
     if (!this.height) return this.clearStale(always); // the watch calls again as soon as there is a height
-    const top = Math.floor(this.top / ROW), visibleCount = Math.ceil(this.height / ROW);
+    const top = Math.floor(this.top / ROW),
+      visibleCount = Math.ceil(this.height / ROW);
     if (!always && top >= this.first && Math.min(top + visibleCount, this.count) <= this.last) return;
     const around = always ? FIRST_MARGIN : LATER_MARGIN; // visible rows have priority
     this.first = Math.max(0, top - around);
@@ -94,8 +100,10 @@ export class Rows {
 
   /** Create the rows around the existing ones, which stay: one may just be clicked. */
   widen() {
-    const first = Math.max(0, this.first - LATER_MARGIN), last = Math.min(this.count, this.last + LATER_MARGIN);
-    const above = [], below = [];
+    const first = Math.max(0, this.first - LATER_MARGIN),
+      last = Math.min(this.count, this.last + LATER_MARGIN);
+    const above = [],
+      below = [];
     for (let i = first; i < this.first; i++) above.push(this.paint(i));
     for (let i = this.last; i < last; i++) below.push(this.paint(i));
     [this.first, this.last] = [first, last];
@@ -115,8 +123,10 @@ export class Rows {
   /** Scroll so that a row is visible, or a third from the top, with a whole row at the top. @param {number} i @param {boolean} [always] */
   reveal(i, always = false) {
     this.pending = this.height ? null : /** @type {[number, boolean]} */ ([i, always]);
-    const y = i * ROW, { top, height } = this;
-    if (height && (always || y < top || y + ROW > top + height)) this.scroll(Math.floor((y - height / 3) / ROW) * ROW + MARGINS / 2);
+    const y = i * ROW,
+      { top, height } = this;
+    if (height && (always || y < top || y + ROW > top + height))
+      this.scroll(Math.floor((y - height / 3) / ROW) * ROW + MARGINS / 2);
   }
 
   close() {
@@ -125,7 +135,22 @@ export class Rows {
   }
 }
 
-const KINDS = ["keyword", "binder", "use", "temporary", "call", "op", "global", "constructor", "attribute", "constant", "type", "function", "branch", "comment"];
+const KINDS = [
+  "keyword",
+  "binder",
+  "use",
+  "temporary",
+  "call",
+  "op",
+  "global",
+  "constructor",
+  "attribute",
+  "constant",
+  "type",
+  "function",
+  "branch",
+  "comment",
+];
 
 /**
  * Make the characters `from` to `to` of a line.
@@ -133,16 +158,31 @@ const KINDS = ["keyword", "binder", "use", "temporary", "call", "op", "global", 
  * @param {number[]} [words] spans to mark, two numbers each @param {WeakMap<Element, number>} [hovers]
  */
 export function code(line, from, to, followedName, words, hovers) {
-  const [text, marks] = line, fragment = document.createDocumentFragment();
-  const addSpan = (/** @type {number} */ a, /** @type {number} */ b, /** @type {string} */ className, /** @type {number} */ hover) => {
+  const [text, marks] = line,
+    fragment = document.createDocumentFragment();
+  const addSpan = (
+    /** @type {number} */ a,
+    /** @type {number} */ b,
+    /** @type {string} */ className,
+    /** @type {number} */ hover,
+  ) => {
     a = Math.max(a, from);
     b = Math.min(b, to);
-    for (let at = a; at < b;) {
-      let end = b, word = "";
-      if (words) for (let w = 0; w < words.length; w += 2) {
-        if (words[w] > at) { end = Math.min(end, words[w]); break; }
-        if (words[w + 1] > at) { end = Math.min(end, words[w + 1]); word = " pl-word"; break; }
-      }
+    for (let at = a; at < b; ) {
+      let end = b,
+        word = "";
+      if (words)
+        for (let w = 0; w < words.length; w += 2) {
+          if (words[w] > at) {
+            end = Math.min(end, words[w]);
+            break;
+          }
+          if (words[w + 1] > at) {
+            end = Math.min(end, words[w + 1]);
+            word = " pl-word";
+            break;
+          }
+        }
       const shown = text.slice(at, end);
       if (className || word) {
         const span = el("span", (className + word).trim(), shown);
@@ -154,7 +194,9 @@ export function code(line, from, to, followedName, words, hovers) {
   };
   let at = 0;
   for (let m = 0; m < marks.length; m += 4) {
-    const start = marks[m], end = marks[m + 1], kind = marks[m + 2];
+    const start = marks[m],
+      end = marks[m + 1],
+      kind = marks[m + 2];
     addSpan(at, start, "", -1);
     const hit = followedName && NAMES.has(kind) && text.slice(start, end) === followedName;
     addSpan(start, end, `pl-t pl-${KINDS[kind]}${hit ? " pl-hit" : ""}`, marks[m + 3]);

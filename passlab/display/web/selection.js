@@ -14,7 +14,12 @@ export class Lineage {
     this.links = /** @type {Map<number, Link>} */ (new Map());
     this.parents = new Set();
     for (let at = 0; at < links.length; at += 5) {
-      this.links.set(links[at], { parent: links[at + 1], event: links[at + 2], rule: links[at + 3], rebuilt: links[at + 4] === 1 });
+      this.links.set(links[at], {
+        parent: links[at + 1],
+        event: links[at + 2],
+        rule: links[at + 3],
+        rebuilt: links[at + 4] === 1,
+      });
       this.parents.add(links[at + 1]);
     }
   }
@@ -27,7 +32,12 @@ export class Lineage {
   /** A node and its predecessors, the newest first. @param {number} node @returns {number[]} */
   ancestors(node) {
     const chain = [node];
-    for (let at = this.links.get(node); at && at.parent >= 0 && !chain.includes(at.parent); at = this.links.get(at.parent)) chain.push(at.parent);
+    for (
+      let at = this.links.get(node);
+      at && at.parent >= 0 && !chain.includes(at.parent);
+      at = this.links.get(at.parent)
+    )
+      chain.push(at.parent);
     return chain;
   }
 }
@@ -57,8 +67,11 @@ export class Selection {
   }
 
   index() {
-    const { before = [], after = [] } = this.relatives, { lineage } = this;
-    this.roots = this.nodes.map((node, at) => (lineage.has(node) ? node : (before[at] || []).find((older) => lineage.has(older)) ?? node));
+    const { before = [], after = [] } = this.relatives,
+      { lineage } = this;
+    this.roots = this.nodes.map((node, at) =>
+      lineage.has(node) ? node : ((before[at] || []).find((older) => lineage.has(older)) ?? node),
+    );
     this.before = new Set([...this.nodes, ...before.flat(), ...this.roots].flatMap((node) => lineage.ancestors(node)));
     this.after = new Set(after);
     this.related.clear();
@@ -69,8 +82,11 @@ export class Selection {
    * @param {number[]} nodes @param {Related} [relatives] their relatives in other views
    */
   set(nodes, relatives = {}) {
-    const selectedNodes = nodes.filter((node) => node >= 0), isSame = (/** @type {number[]} */ others) => selectedNodes.length === others.length && selectedNodes.every((node, at) => node === others[at]);
-    const related = relatives.of && isSame(relatives.of) ? relatives : {}, same = isSame(this.nodes);
+    const selectedNodes = nodes.filter((node) => node >= 0),
+      isSame = (/** @type {number[]} */ others) =>
+        selectedNodes.length === others.length && selectedNodes.every((node, at) => node === others[at]);
+    const related = relatives.of && isSame(relatives.of) ? relatives : {},
+      same = isSame(this.nodes);
     if (same && (related === this.relatives || !related.of)) return;
     this.nodes = selectedNodes;
     this.relatives = related;

@@ -2,11 +2,15 @@
 import { CodePane } from "./codepane.js";
 import { bindKeys, button, createHelp, el } from "./dom.js";
 import { mountPane, Selection } from "./selection.js";
+
 /** @import { Context } from "./model.js" */
 
 const KEYS = /** @type {[string, string][]} */ ([
-  ["j k", "next and previous decision"], ["n N", "next and previous decision that changed something"], ["g G", "start and end"],
-  ["click", "select a line's node in all views"], ["f", "fold everything, or open it"],
+  ["j k", "next and previous decision"],
+  ["n N", "next and previous decision that changed something"],
+  ["g G", "start and end"],
+  ["click", "select a line's node in all views"],
+  ["f", "fold everything, or open it"],
 ]);
 const COLOURS = 6;
 
@@ -16,22 +20,34 @@ const COLOURS = 6;
  */
 function badge(text, changed) {
   const number = /(?:group |storage |\?)(\d+)/.exec(text);
-  return el("span", `pl-state${number ? ` pl-state-${Number(number[1]) % COLOURS}` : ""}${changed ? " pl-state-fresh" : ""}`, text);
+  return el(
+    "span",
+    `pl-state${number ? ` pl-state-${Number(number[1]) % COLOURS}` : ""}${changed ? " pl-state-fresh" : ""}`,
+    text,
+  );
 }
 
 /** @param {Context<"solving">} context */
 function render({ model, el: host }) {
   const root = el("div", "passlab pl-module pl-solving");
   root.tabIndex = 0;
-  const title = el("span", "pl-title"), selection = new Selection(), pane = new CodePane(root, selection), keyHelp = createHelp(root, KEYS);
-  const range = el("input", "pl-solving-range"), where = el("span", "pl-solving-where"), message = el("div", "pl-solving-message");
+  const title = el("span", "pl-title"),
+    selection = new Selection(),
+    pane = new CodePane(root, selection),
+    keyHelp = createHelp(root, KEYS);
+  const range = el("input", "pl-solving-range"),
+    where = el("span", "pl-solving-where"),
+    message = el("div", "pl-solving-message");
   range.type = "range";
   range.setAttribute("aria-label", "decision");
   message.setAttribute("aria-live", "polite");
-  let at = 0, state = /** @type {(string | null)[]} */ ([]), changed = new Set();
+  let at = 0,
+    state = /** @type {(string | null)[]} */ ([]),
+    changed = new Set();
   const steps = () => model.get("data").steps;
   const go = (/** @type {number} */ to) => {
-    const data = model.get("data"), step = data.steps[to - 1];
+    const data = model.get("data"),
+      step = data.steps[to - 1];
     if (to < 0 || to > data.steps.length) return false;
     at = to;
     state = [...data.start];
@@ -39,7 +55,10 @@ function render({ model, el: host }) {
     changed = new Set(step ? step.changed.map(([line]) => line) : []);
     range.value = String(at);
     where.textContent = `${at} of ${data.steps.length}`;
-    message.replaceChildren(el("span", "pl-dim", step ? step.phase : "before the first decision"), el("div", step?.changed.length ? "pl-solving-effect" : "", step ? step.sentence : "\u00a0"));
+    message.replaceChildren(
+      el("span", "pl-dim", step ? step.phase : "before the first decision"),
+      el("div", step?.changed.length ? "pl-solving-effect" : "", step ? step.sentence : "\u00a0"),
+    );
     selection.set(step ? [step.node] : []);
     if (step && step.line >= 0) pane.goto(step.line, false);
     pane.rows.update(true);
@@ -51,18 +70,51 @@ function render({ model, el: host }) {
     return go(to);
   };
   range.addEventListener("input", () => go(Number(range.value)));
-  root.prepend(el("div", "pl-bar", title, el("span", "pl-grow"), button("?", () => keyHelp())),
-    el("div", "pl-bar pl-solving-bar", button("back", () => go(at - 1)), range, button("forward", () => go(at + 1)), where), message, pane.element);
+  root.prepend(
+    el(
+      "div",
+      "pl-bar",
+      title,
+      el("span", "pl-grow"),
+      button("?", () => keyHelp()),
+    ),
+    el(
+      "div",
+      "pl-bar pl-solving-bar",
+      button("back", () => go(at - 1)),
+      range,
+      button("forward", () => go(at + 1)),
+      where,
+    ),
+    message,
+    pane.element,
+  );
   bindKeys(root, {
-    "?": () => keyHelp(), j: () => go(at + 1), k: () => go(at - 1), ArrowRight: () => go(at + 1), ArrowLeft: () => go(at - 1), n: () => goToChange(1), N: () => goToChange(-1),
-    g: () => go(0), G: () => go(steps().length), f: () => pane.toggleAll(),
+    "?": () => keyHelp(),
+    j: () => go(at + 1),
+    k: () => go(at - 1),
+    ArrowRight: () => go(at + 1),
+    ArrowLeft: () => go(at - 1),
+    n: () => goToChange(1),
+    N: () => goToChange(-1),
+    g: () => go(0),
+    G: () => go(steps().length),
+    f: () => pane.toggleAll(),
   });
   const update = () => {
     const data = model.get("data");
     title.textContent = title.title = data.title;
     range.max = String(data.steps.length);
     pane.annotate = (line) => (state[line] ? badge(/** @type {string} */ (state[line]), changed.has(line)) : null);
-    pane.annotationWidth = Math.min(40, 4 + Math.max(0, ...data.start.map((text) => (text || "").length), ...data.steps.flatMap((step) => step.changed.map(([, text]) => text.length))));
+    pane.annotationWidth = Math.min(
+      40,
+      4 +
+        Math.max(
+          0,
+          ...data.start.map((text) => (text || "").length),
+          ...data.steps.flatMap((step) => step.changed.map(([, text]) => text.length)),
+        ),
+    );
     pane.show(data, data.rows, null, null, data.nodes);
     go(0);
   };

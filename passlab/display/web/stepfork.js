@@ -16,7 +16,10 @@ export function valueField(register, instant, onSubmit, onCancel) {
 }
 
 /** The origin of a value that the branch did not write. @param {Branch} branch @param {number} register */
-export const originInBranch = (branch, register) => (branch.changed.includes(register) ? `changed in this branch, at instant ${formatCount(branch.instant)}` : "from before the branch");
+export const originInBranch = (branch, register) =>
+  branch.changed.includes(register)
+    ? `changed in this branch, at instant ${formatCount(branch.instant)}`
+    : "from before the branch";
 
 /** The description of a branch, and its differences from the original.
  * @param {Branch} branch @param {HTMLElement} back @param {(at: number) => void} go */

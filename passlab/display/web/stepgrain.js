@@ -16,7 +16,8 @@ export class StepSize {
 
   /** Step forwards or back; by instruction if the program has no kernels. @param {number} direction */
   advance(direction) {
-    const { run } = this.view, kernels = run.code.roles.includes(3);
+    const { run } = this.view,
+      kernels = run.code.roles.includes(3);
     this.view.move(this.name === "line" ? "line" : this.name === "kernel" && kernels ? "kernel" : "step", direction);
   }
 

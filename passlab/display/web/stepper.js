@@ -1,12 +1,12 @@
 // The stepper: a recorded run, forwards and backwards, from its data alone; a kernel adds forks and large pictures.
 import { bindKeys, button, createHelp, el, formatCount, options, removableChip, searchField, uniqueId } from "./dom.js";
 import { download } from "./download.js";
+import { ask } from "./requests.js";
+import { Selection, subscribe, syncSelection } from "./selection.js";
 import { branchStrip, originInBranch, valueField } from "./stepfork.js";
 import { StepSize } from "./stepgrain.js";
-import { actions, KEYS, STEPS } from "./stepkeys.js";
-import { ask } from "./requests.js";
-import { syncSelection, subscribe, Selection } from "./selection.js";
 import { drawHeap } from "./stepheap.js";
+import { actions, KEYS, STEPS } from "./stepkeys.js";
 import { BytecodePane, FramePane, RegisterPane, SourcePane } from "./steppanes.js";
 import { Run, WAITING } from "./steprun.js";
 import { tensorCard, valueHead } from "./steptensor.js";
@@ -31,11 +31,17 @@ export class Stepper {
     this.visited = /** @type {number[]} */ ([]);
     this.requested = new Set();
     // of a branch that is shown
-    this.original = /** @type {{run: Run, instant: number, divergedAt: number, watches: [number, number][]} | null} */ (null);
+    this.original = /** @type {{run: Run, instant: number, divergedAt: number, watches: [number, number][]} | null} */ (
+      null
+    );
     this.stopsChanged = false;
     this.stepSize = new StepSize(this);
     this.saveTimer = 0;
-    this.code = new BytecodePane((point) => this.toggle(point), (point) => this.goToNext(point), this.selection);
+    this.code = new BytecodePane(
+      (point) => this.toggle(point),
+      (point) => this.goToNext(point),
+      this.selection,
+    );
     this.registers = new RegisterPane((register) => this.select(register));
     this.frames = new FramePane((place) => this.frame(place));
     this.source = new SourcePane(this.selection);
@@ -46,7 +52,9 @@ export class Stepper {
     this.branch.hidden = true;
     this.position = el("input", "pl-find pl-position");
     this.position.setAttribute("aria-label", "instant");
-    this.position.addEventListener("change", () => this.go((Number(this.position.value.replace(/[^\d]/g, "")) || 0) - this.branchStart));
+    this.position.addEventListener("change", () =>
+      this.go((Number(this.position.value.replace(/[^\d]/g, "")) || 0) - this.branchStart),
+    );
     this.total = el("span", "pl-title");
     this.status = el("span", "pl-stepper-status");
     this.find = searchField("break on …", "set a breakpoint: an operator, an opcode, @function, line 6, nan");
@@ -63,19 +71,46 @@ export class Stepper {
       control.setAttribute("aria-label", label);
       return control;
     };
-    const tools = el("span", "pl-steps", tool("first", "to the start (g)", () => this.go(0, true)), tool("back", "continue back (C)", () => this.proceed(-1)),
-      tool("before", "one step back (←)", () => this.stepSize.advance(-1)), this.position, this.total, tool("after", "one step forwards (→)", () => this.stepSize.advance(1)), this.stepSize.element,
-      tool("over", "next: over calls (n)", () => this.move("next", 1)), tool("out", "finish this frame (f)", () => this.move("finish", 1)),
-      tool("on", "continue (c)", () => this.proceed(1)), tool("last", "to the end (G)", () => this.go(this.run.length, true)));
+    const tools = el(
+      "span",
+      "pl-steps",
+      tool("first", "to the start (g)", () => this.go(0, true)),
+      tool("back", "continue back (C)", () => this.proceed(-1)),
+      tool("before", "one step back (←)", () => this.stepSize.advance(-1)),
+      this.position,
+      this.total,
+      tool("after", "one step forwards (→)", () => this.stepSize.advance(1)),
+      this.stepSize.element,
+      tool("over", "next: over calls (n)", () => this.move("next", 1)),
+      tool("out", "finish this frame (f)", () => this.move("finish", 1)),
+      tool("on", "continue (c)", () => this.proceed(1)),
+      tool("last", "to the end (G)", () => this.go(this.run.length, true)),
+    );
     this.help = createHelp(this.root, KEYS);
-    const bar = el("div", "pl-bar pl-step-bar", tools, this.find, this.datalist, this.chips, el("span", "pl-grow"), tool("export", "save as a page (x)", () => this.export()), button("?", () => this.help()));
+    const bar = el(
+      "div",
+      "pl-bar pl-step-bar",
+      tools,
+      this.find,
+      this.datalist,
+      this.chips,
+      el("span", "pl-grow"),
+      tool("export", "save as a page (x)", () => this.export()),
+      button("?", () => this.help()),
+    );
     const values = el("div", "pl-step-column pl-values", this.registers.element, this.card);
     const sides = el("div", "pl-step-column pl-sides", this.source.element, this.frames.element);
     this.selection.listen(() => {
       this.code.rows.update(true);
       this.source.rows.update(true);
     });
-    this.root.prepend(el("div", "pl-bar pl-step-title", this.title, el("span", "pl-grow"), this.status), bar, this.branch, el("div", "pl-step-columns", this.code.element, values, sides), this.timeline.element);
+    this.root.prepend(
+      el("div", "pl-bar pl-step-title", this.title, el("span", "pl-grow"), this.status),
+      bar,
+      this.branch,
+      el("div", "pl-step-columns", this.code.element, values, sides),
+      this.timeline.element,
+    );
   }
 
   /** The branch that the model holds, null for none. */
@@ -95,7 +130,10 @@ export class Stepper {
     this.title.textContent = data.title;
     this.total.textContent = `of ${formatCount(this.branchStart + this.run.length)}`;
     this.datalist.replaceChildren(...options(this.run.datalist()));
-    this.breaks = breaks.flatMap(({ text, points }) => this.run.parseBreakpoint(text) || (points?.length ? this.run.breakpointAt(text, points) : []));
+    this.breaks = breaks.flatMap(
+      ({ text, points }) =>
+        this.run.parseBreakpoint(text) || (points?.length ? this.run.breakpointAt(text, points) : []),
+    );
     [this.watches, this.visited, this.up, this.register, this.pinned] = [watches, [], 0, -1, false];
     this.timeline.branchStart = this.branchStart;
     this.timeline.show(this.run, this.breaks);
@@ -142,7 +180,8 @@ export class Stepper {
 
   /** @param {number} direction */
   proceed(direction) {
-    if (this.run.data.partial && this.breaks.some((b) => b.nonfinite)) return this.setStatus("the values are still loading: try again in a moment");
+    if (this.run.data.partial && this.breaks.some((b) => b.nonfinite))
+      return this.setStatus("the values are still loading: try again in a moment");
     let at = this.at;
     for (let left = this.times(); left > 0; left--) at = this.run.proceed(at, direction, this.breaks, this.watches);
     this.go(at, true);
@@ -161,9 +200,11 @@ export class Stepper {
   /** @param {number} point */
   toggle(point) {
     if (point < 0) return;
-    const { functions } = this.run.data, func = functions.filter((f) => f.base <= point).pop();
+    const { functions } = this.run.data,
+      func = functions.filter((f) => f.base <= point).pop();
     if (!func) return;
-    const text = `@${func.name}:${point - func.base}`, at = this.breaks.findIndex((b) => b.text === text);
+    const text = `@${func.name}:${point - func.base}`,
+      at = this.breaks.findIndex((b) => b.text === text);
     if (at >= 0) this.breaks.splice(at, 1);
     else this.breaks.push(this.run.breakpointAt(text, [point]));
     this.updateStops();
@@ -188,8 +229,19 @@ export class Stepper {
 
   drawStops() {
     this.chips.replaceChildren(
-      ...this.breaks.map((b) => removableChip(b.text, "pl-stop-chip", () => { this.breaks = this.breaks.filter((other) => other !== b); this.updateStops(); })),
-      ...this.watches.map((w) => removableChip(`$${w[1]}`, "pl-stop-chip pl-watch-chip", () => { this.watches = this.watches.filter((other) => other !== w); this.updateStops(); })));
+      ...this.breaks.map((b) =>
+        removableChip(b.text, "pl-stop-chip", () => {
+          this.breaks = this.breaks.filter((other) => other !== b);
+          this.updateStops();
+        }),
+      ),
+      ...this.watches.map((w) =>
+        removableChip(`$${w[1]}`, "pl-stop-chip pl-watch-chip", () => {
+          this.watches = this.watches.filter((other) => other !== w);
+          this.updateStops();
+        }),
+      ),
+    );
   }
 
   watch() {
@@ -227,7 +279,8 @@ export class Stepper {
     const e = this.run.registers(place.frame, this.at).by[this.register];
     if (e < 0) return this.setStatus(`$${this.register} is an argument of the program`);
     this.go(e, true);
-    const from = this.run.inputs(e, place.frame, this.register), nonfinite = from.find(([f, r]) => this.run.nonfinite[this.run.registers(f, e).values[r]]);
+    const from = this.run.inputs(e, place.frame, this.register),
+      nonfinite = from.find(([f, r]) => this.run.nonfinite[this.run.registers(f, e).values[r]]);
     if (from.length) this.select((nonfinite || from[0])[1]);
   }
 
@@ -240,8 +293,11 @@ export class Stepper {
   }
 
   show() {
-    const { run, at } = this, place = this.shownPlace(), top = this.up === 0;
-    const point = place ? run.data.functions[place.func].base + place.pc : -1, before = at > 0 ? run.point[at - 1] : -1;
+    const { run, at } = this,
+      place = this.shownPlace(),
+      top = this.up === 0;
+    const point = place ? run.data.functions[place.func].base + place.pc : -1,
+      before = at > 0 ? run.point[at - 1] : -1;
     const accesses = new Map();
     if (place) {
       for (const r of run.writtenBy(at - 1, place.frame)) accesses.set(r, "wrote");
@@ -268,20 +324,23 @@ export class Stepper {
 
   /** Show the result after the last instruction. @param {(point: number) => boolean} stops */
   showEnd(stops) {
-    const run = this.run, last = run.length - 1;
+    const run = this.run,
+      last = run.length - 1;
     this.setStatus(run.data.end.text);
     this.registers.clear();
     if (last < 0) return;
     this.code.show(run, run.func[run.frameOf[last]], -1, run.point[last], new Map(), stops, true);
     const number = run.data.end.result || 0;
     const head = valueHead("result", run.texts[number] || "–");
-    const drawing = run.data.values.pictures[number], heap = run.data.values.heaps?.[number];
+    const drawing = run.data.values.pictures[number],
+      heap = run.data.values.heaps?.[number];
     this.card.replaceChildren(head, drawing ? tensorCard(drawing) : "", heap ? drawHeap(heap) : "");
   }
 
   /** The register to show: just written, else read. @param {Map<number, string>} accesses @param {Int32Array} values */
   selectAccessed(accesses, values) {
-    const by = (/** @type {string} */ access) => [...accesses].filter(([r, l]) => l === access && values[r] > 0).map(([r]) => r)[0];
+    const by = (/** @type {string} */ access) =>
+      [...accesses].filter(([r, l]) => l === access && values[r] > 0).map(([r]) => r)[0];
     const register = [by("wrote"), by("reads")].find((r) => r !== undefined);
     if (register !== undefined) this.register = register;
     else if (!(values[this.register] > 0)) this.register = values.findIndex((v) => v > 0);
@@ -301,11 +360,21 @@ export class Stepper {
       jump.addEventListener("click", () => this.origin());
       const duration = run.code.roles[run.point[by]] === 3 ? `, ${micros(run.columns.micros[by])}` : "";
       parts.push(el("div", "pl-dim pl-written", jump, ` by ${run.code.names[run.point[by]]}${duration}`));
-    } else parts.push(el("div", "pl-dim pl-written", this.branchData ? originInBranch(this.branchData, this.register) : "an argument of the program"));
-    const old = this.originalValue(), original = old > WAITING && this.original ? this.original.run : null;
+    } else
+      parts.push(
+        el(
+          "div",
+          "pl-dim pl-written",
+          this.branchData ? originInBranch(this.branchData, this.register) : "an argument of the program",
+        ),
+      );
+    const old = this.originalValue(),
+      original = old > WAITING && this.original ? this.original.run : null;
     if (original && original.texts[old] !== run.texts[number]) {
       const drawing = original.data.values.pictures[old];
-      parts.push(el("div", "pl-original", valueHead("original", original.texts[old]), drawing ? tensorCard(drawing) : null));
+      parts.push(
+        el("div", "pl-original", valueHead("original", original.texts[old]), drawing ? tensorCard(drawing) : null),
+      );
     }
     const picture = run.data.values.pictures[number] || this.model.get("pictures")?.[number];
     const heap = run.data.values.heaps?.[number];
@@ -319,7 +388,9 @@ export class Stepper {
   requestPicture(number) {
     if (this.requested.has(number)) return "Drawing it …";
     this.requested.add(number);
-    return this.send({ draw: number }) ? "Drawing it …" : "Its picture is not in this page; a running kernel can draw it.";
+    return this.send({ draw: number })
+      ? "Drawing it …"
+      : "Its picture is not in this page; a running kernel can draw it.";
   }
 
   /** @param {StepperRequest} request @returns {boolean} whether a kernel receives it */
@@ -338,18 +409,23 @@ export class Stepper {
       this.root.focus();
       this.branch.hidden = true;
     };
-    const { field, parts } = valueField(this.register, this.at, done, () => { this.branch.hidden = true; this.root.focus(); });
+    const { field, parts } = valueField(this.register, this.at, done, () => {
+      this.branch.hidden = true;
+      this.root.focus();
+    });
     this.branch.replaceChildren(...parts);
     this.branch.hidden = false;
     field.focus();
   }
 
   showBranch() {
-    const state = this.model.get("branch"), branch = this.branchData;
+    const state = this.model.get("branch"),
+      branch = this.branchData;
     if (state && "error" in state) return this.setStatus(state.error, true);
     if (!branch) return;
     if (this.run.data.partial && this.run.data.fork >= 0 && !branch.data.partial) return this.complete(branch.data);
-    if (this.run.data.fork < 0 || !this.original) this.original = { run: this.run, instant: branch.instant, divergedAt: branch.parted, watches: this.watches };
+    if (this.run.data.fork < 0 || !this.original)
+      this.original = { run: this.run, instant: branch.instant, divergedAt: branch.parted, watches: this.watches };
     const back = button("back to the original", () => {
       this.model.set("branch", {});
       this.model.save_changes();
@@ -370,7 +446,10 @@ export class Stepper {
   /** The breakpoints, by name and, where a name alone does not say it, by instruction. */
   stops() {
     const { code } = this.run;
-    return this.breaks.map(({ text, mask }) => ({ text, points: mask ? [...code.texts.keys()].filter((point) => mask[point] === 1) : [] }));
+    return this.breaks.map(({ text, mask }) => ({
+      text,
+      points: mask ? [...code.texts.keys()].filter((point) => mask[point] === 1) : [],
+    }));
   }
 
   /** The value of the original in this place, 0 for none. */
@@ -404,17 +483,24 @@ function render({ model, el: host }) {
   const view = new Stepper(model, root);
   bindKeys(root, actions(view));
   const update = () => {
-    const data = model.get("data"), shown = view.run?.data;
+    const data = model.get("data"),
+      shown = view.run?.data;
     if (shown?.partial && !data.partial && shown.length === data.length) view.complete(data);
     else if (!shown || shown.fork < 0 || data.fork >= 0) view.load(data, model.get("at") ?? data.at);
     if (data.partial) setTimeout(() => view.send({ rest: true }), 50); // after the first paint
   };
-  const go = () => { if (model.get("at") !== view.at) view.go(model.get("at")); };
+  const go = () => {
+    if (model.get("at") !== view.at) view.go(model.get("at"));
+  };
   host.append(root);
   update();
   const leaveSelection = syncSelection(model, view.selection);
   const leaveModel = subscribe(model, {
-    "change:data": update, "change:at": go, "change:pictures": () => view.show(), "change:branch": () => view.showBranch(), "change:page": () => view.download(),
+    "change:data": update,
+    "change:at": go,
+    "change:pictures": () => view.show(),
+    "change:branch": () => view.showBranch(),
+    "change:page": () => view.download(),
   });
   return () => {
     leaveSelection();

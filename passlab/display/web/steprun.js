@@ -1,24 +1,31 @@
 // A recorded run: its log, the state at any instant, and the targets of steps. Nothing here draws.
 
 /** @import { StepperData } from "./protocol.js" */
-const PLAIN = 0, CALL = 1, RETURN = 2, KERNEL = 3;
+const PLAIN = 0,
+  CALL = 1,
+  RETURN = 2,
+  KERNEL = 3;
 const NONFINITE = /** @type {Record<string, number>} */ ({ nan: 1, inf: 2, "not finite": 3 });
 
-const TIME_STEPS = 2000, VARIES = -2;
+const TIME_STEPS = 2000,
+  VARIES = -2;
 export const WAITING = 1; // the number of a value that is sent later
 
 /** @param {string} text base64 @returns {Uint8Array} */
 function bytesOf(text) {
   const Bytes = /** @type {{fromBase64?: (text: string) => Uint8Array}} */ (/** @type {unknown} */ (Uint8Array)); // newer than TypeScript's library
   if (Bytes.fromBase64) return Bytes.fromBase64(text);
-  const raw = atob(text), bytes = new Uint8Array(raw.length);
+  const raw = atob(text),
+    bytes = new Uint8Array(raw.length);
   for (let i = 0; i < raw.length; i++) bytes[i] = raw.charCodeAt(i);
   return bytes;
 }
 
 /** Decode integers of at least -1. @param {string} text the width in bytes, then base64 of each integer plus one @returns {Int32Array} */
 function ints(text) {
-  const { buffer } = bytesOf(text.slice(1)), stored = text[0] === "1" ? new Uint8Array(buffer) : text[0] === "2" ? new Uint16Array(buffer) : new Uint32Array(buffer);
+  const { buffer } = bytesOf(text.slice(1)),
+    stored =
+      text[0] === "1" ? new Uint8Array(buffer) : text[0] === "2" ? new Uint16Array(buffer) : new Uint32Array(buffer);
   const numbers = new Int32Array(stored.length);
   for (let i = 0; i < numbers.length; i++) numbers[i] = stored[i] - 1;
   return numbers;
@@ -45,7 +52,8 @@ function times(steps) {
  */
 function expandRuns(counts, from, length, by) {
   const numbers = new Int32Array(length);
-  for (let i = 0, e = 0; i < counts.length; i++) for (let end = e + counts[i], n = from[i]; e < end; e++, n += by) numbers[e] = n;
+  for (let i = 0, e = 0; i < counts.length; i++)
+    for (let end = e + counts[i], n = from[i]; e < end; e++, n += by) numbers[e] = n;
   return numbers;
 }
 
@@ -75,16 +83,25 @@ export class Run {
     this.last = to.length ? to[to.length - 1] : -1;
     this.frameOf = expandRuns(ints(data.switches), to, this.length, 0);
     this.writes = /** @type {{value: Int32Array, micros: Float32Array} | null} */ (null);
-    this.indexed = /** @type {{toFrame: Int32Array, toRegister: Int32Array, events: Int32Array, starts: Int32Array} | null} */ (null);
+    this.indexed =
+      /** @type {{toFrame: Int32Array, toRegister: Int32Array, events: Int32Array, starts: Int32Array} | null} */ (
+        null
+      );
   }
 
   /** The writes of each instruction, and the times of kernels. The first paint, at the start of a run, needs neither. */
   get columns() {
     if (this.writes) return this.writes;
-    const { length, point, data } = this, { roles } = this.code, { always } = data, other = ints(data.value), took = times(ints(data.micros));
-    const value = new Int32Array(length), micros = new Float32Array(length);
+    const { length, point, data } = this,
+      { roles } = this.code,
+      { always } = data,
+      other = ints(data.value),
+      took = times(ints(data.micros));
+    const value = new Int32Array(length),
+      micros = new Float32Array(length);
     for (let e = 0, v = 0, k = 0; e < length; e++) {
-      const s = point[e], number = always[s];
+      const s = point[e],
+        number = always[s];
       value[e] = number === VARIES ? other[v++] : number;
       if (roles[s] === KERNEL) micros[e] = took[k++];
     }
@@ -95,18 +112,27 @@ export class Run {
   /** Sort the writes by frame, so that those of one frame are found directly. */
   get index() {
     if (this.indexed) return this.indexed;
-    const { length, point, frameOf, parent, result } = this, { roles, written, results } = this.code;
-    const toFrame = new Int32Array(length), toRegister = new Int32Array(length), starts = new Int32Array(parent.length + 1);
-    const own = Int32Array.from(roles, (role, s) => (results[s].length ? results[s][0] : role === CALL ? -1 : written[s]));
+    const { length, point, frameOf, parent, result } = this,
+      { roles, written, results } = this.code;
+    const toFrame = new Int32Array(length),
+      toRegister = new Int32Array(length),
+      starts = new Int32Array(parent.length + 1);
+    const own = Int32Array.from(roles, (role, s) =>
+      results[s].length ? results[s][0] : role === CALL ? -1 : written[s],
+    );
     for (let e = 0; e < length; e++) {
-      const s = point[e], frame = frameOf[e], back = roles[s] === RETURN, to = back ? parent[frame] : frame;
+      const s = point[e],
+        frame = frameOf[e],
+        back = roles[s] === RETURN,
+        to = back ? parent[frame] : frame;
       const register = to < 0 ? -1 : back ? result[frame] : own[s];
       toFrame[e] = to;
       toRegister[e] = register;
       if (register >= 0) starts[to + 1]++;
     }
     for (let f = 0; f < parent.length; f++) starts[f + 1] += starts[f];
-    const fill = starts.slice(), events = new Int32Array(starts[parent.length]);
+    const fill = starts.slice(),
+      events = new Int32Array(starts[parent.length]);
     for (let e = 0; e < length; e++) if (toRegister[e] >= 0) events[fill[toFrame[e]]++] = e;
     this.indexed = { toFrame, toRegister, events, starts };
     return this.indexed;
@@ -115,7 +141,8 @@ export class Run {
   /** The frame that runs at an instant, and its instruction; null after the end. @param {number} at @returns {Place | null} */
   place(at) {
     if (at < this.length) {
-      const frame = this.frameOf[at], func = this.func[frame];
+      const frame = this.frameOf[at],
+        func = this.func[frame];
       return { frame, func, pc: this.point[at] - this.data.functions[func].base, depth: this.depth[frame] };
     }
     if (this.data.end.pc === undefined || this.last < 0) return null;
@@ -133,11 +160,15 @@ export class Run {
    * @param {number} frame @param {number} at
    */
   registers(frame, at) {
-    const size = this.data.functions[this.func[frame]].size, values = new Int32Array(size), by = new Int32Array(size).fill(-1);
+    const size = this.data.functions[this.func[frame]].size,
+      values = new Int32Array(size),
+      by = new Int32Array(size).fill(-1);
     const parameters = this.parameters.subarray(this.parametersAt[frame], this.parametersAt[frame + 1]);
-    for (let i = 0; i < parameters.length && i < size; i++) [values[i], by[i]] = [parameters[i], parameters[i] ? this.created[frame] : -1];
+    for (let i = 0; i < parameters.length && i < size; i++)
+      [values[i], by[i]] = [parameters[i], parameters[i] ? this.created[frame] : -1];
     if (at <= this.created[frame] + 1) return { values, by };
-    const { events, starts, toRegister } = this.index, { value } = this.columns;
+    const { events, starts, toRegister } = this.index,
+      { value } = this.columns;
     for (let i = starts[frame]; i < starts[frame + 1]; i++) {
       const e = events[i];
       if (e >= at) break;
@@ -158,12 +189,21 @@ export class Run {
 
   /** The frames at an instant, innermost first, `most` of them. @param {number} at @param {number} most @returns {Place[]} */
   stack(at, most) {
-    const frames = [], top = this.place(at);
+    const frames = [],
+      top = this.place(at);
     let place = top;
     while (place && frames.length < most) {
       frames.push(place);
       const frame = this.parent[place.frame];
-      place = frame < 0 ? null : { frame, func: this.func[frame], pc: this.resumePoint(frame, this.created[place.frame]), depth: this.depth[frame] };
+      place =
+        frame < 0
+          ? null
+          : {
+              frame,
+              func: this.func[frame],
+              pc: this.resumePoint(frame, this.created[place.frame]),
+              depth: this.depth[frame],
+            };
     }
     return frames;
   }
@@ -179,9 +219,12 @@ export class Run {
    * @param {number} e @param {number} frame @param {number} register @returns {[number, number][]}
    */
   inputs(e, frame, register) {
-    const point = this.point[e], from = this.frameOf[e], { reads, calls, roles } = this.code;
+    const point = this.point[e],
+      from = this.frameOf[e],
+      { reads, calls, roles } = this.code;
     if (roles[point] === CALL && this.created[frame] === e) {
-      const captured = this.data.functions[this.func[frame]].params.length - calls[point].length, operand = calls[point][register - captured];
+      const captured = this.data.functions[this.func[frame]].params.length - calls[point].length,
+        operand = calls[point][register - captured];
       return register < captured ? [[from, reads[point][0]]] : operand >= 0 ? [[from, operand]] : [];
     }
     return [...new Set(reads[point])].map((r) => [from, r]);
@@ -197,8 +240,10 @@ export class Run {
   next(at, direction) {
     const to = this.step(at, direction);
     if (at >= this.length) return to;
-    const frame = this.frameOf[at], depth = this.depth[frame];
-    for (let i = to; i >= 0 && i < this.length; i += direction) if (this.frameOf[i] === frame || this.depth[this.frameOf[i]] < depth) return i;
+    const frame = this.frameOf[at],
+      depth = this.depth[frame];
+    for (let i = to; i >= 0 && i < this.length; i += direction)
+      if (this.frameOf[i] === frame || this.depth[this.frameOf[i]] < depth) return i;
     return direction > 0 ? this.length : 0;
   }
 
@@ -213,13 +258,16 @@ export class Run {
 
   /** To the next or the previous kernel. @param {number} at @param {number} direction */
   kernel(at, direction) {
-    for (let i = at + direction; i >= 0 && i < this.length; i += direction) if (this.code.roles[this.point[i]] === KERNEL) return i;
+    for (let i = at + direction; i >= 0 && i < this.length; i += direction)
+      if (this.code.roles[this.point[i]] === KERNEL) return i;
     return direction > 0 ? this.length : 0;
   }
 
   /** To an instruction of another source line, if lines are known. @param {number} at @param {number} direction */
   line(at, direction) {
-    const { source } = this.code, lines = (/** @type {number} */ i) => (i < this.length ? source[this.point[i]].join() : ""), here = lines(at);
+    const { source } = this.code,
+      lines = (/** @type {number} */ i) => (i < this.length ? source[this.point[i]].join() : ""),
+      here = lines(at);
     for (let i = at + direction; i >= 0 && i < this.length; i += direction) if (lines(i) && lines(i) !== here) return i;
     return direction > 0 ? this.length : 0;
   }
@@ -242,8 +290,11 @@ export class Run {
 
   /** The non-finite numbers (1 NaN, 2 infinite) in the value of an event that computed it; copies count as none. @param {number} e */
   nonfiniteAt(e) {
-    const number = this.columns.value[e], role = this.code.roles[this.point[e]];
-    const makes = role === KERNEL || (role === PLAIN && (this.code.kinds[this.point[e]] === "load_const" || this.data.executor !== "vm"));
+    const number = this.columns.value[e],
+      role = this.code.roles[this.point[e]];
+    const makes =
+      role === KERNEL ||
+      (role === PLAIN && (this.code.kinds[this.point[e]] === "load_const" || this.data.executor !== "vm"));
     return makes && number > 0 ? this.nonfinite[number] || 0 : 0;
   }
 
@@ -252,7 +303,8 @@ export class Run {
    * @param {string} text @returns {Break | null}
    */
   parseBreakpoint(text) {
-    const word = text.trim(), nonfinite = NONFINITE[word.toLowerCase().replace(/^first /, "")];
+    const word = text.trim(),
+      nonfinite = NONFINITE[word.toLowerCase().replace(/^first /, "")];
     if (nonfinite) return { text: word, mask: null, nonfinite, on: true };
     const points = this.pointsOf(word);
     return points.length ? this.breakpointAt(word, points) : null;
@@ -267,9 +319,11 @@ export class Run {
 
   /** @param {string} word @returns {number[]} */
   pointsOf(word) {
-    const { operators, kinds, texts, source, roles } = this.code, all = [...texts.keys()];
+    const { operators, kinds, texts, source, roles } = this.code,
+      all = [...texts.keys()];
     const named = (/** @type {string} */ name) => this.data.functions.find((f) => f.name === name);
-    const place = /^(?:@?([\w.]*):)?(\d+)$/.exec(word), func = place ? (place[1] ? named(place[1]) : this.data.functions[this.func[0]]) : null;
+    const place = /^(?:@?([\w.]*):)?(\d+)$/.exec(word),
+      func = place ? (place[1] ? named(place[1]) : this.data.functions[this.func[0]]) : null;
     if (place && func) return [func.base + Number(place[2])].filter((s) => s < texts.length);
     const callee = word.startsWith("@") ? named(word.slice(1)) : undefined;
     if (callee) return [callee.base];
@@ -285,7 +339,11 @@ export class Run {
 
   /** All words that set a breakpoint: operators, opcodes, functions. @returns {string[]} */
   datalist() {
-    const words = new Set([...this.code.operators.flat(), ...this.code.kinds, ...this.data.functions.map((f) => `@${f.name}`)]);
+    const words = new Set([
+      ...this.code.operators.flat(),
+      ...this.code.kinds,
+      ...this.data.functions.map((f) => `@${f.name}`),
+    ]);
     return [...words, "nan", "inf"].sort();
   }
 }

@@ -3,27 +3,43 @@ import { CodePane } from "./codepane.js";
 import { bindKeys, button, createHelp, el, setTab, tabBar } from "./dom.js";
 import { GraphPane } from "./graphpane.js";
 import { mountPane, Selection } from "./selection.js";
+
 /** @import { Context } from "./model.js" */
 /** @import { FactCells } from "./protocol.js" */
 
 const KEYS = /** @type {[string, string][]} */ ([
-  ["1 2", "the program, its graph"], ["n N", "next and previous line with NaN, infinity or a difference"], ["click", "select a line's node in all views"], ["f", "fold everything, or open it"],
-  ["g G", "start and end"], ["Esc", "let go of it"],
+  ["1 2", "the program, its graph"],
+  ["n N", "next and previous line with NaN, infinity or a difference"],
+  ["click", "select a line's node in all views"],
+  ["f", "fold everything, or open it"],
+  ["g G", "start and end"],
+  ["Esc", "let go of it"],
 ]);
 
 /** The facts of a line, in columns. @param {FactCells} facts */
 function cells([shape, range, nonfinite, distance, time, fraction, bytes, , first]) {
   const bar = el("span", "pl-fact-bar");
   bar.style.width = `${Math.round(fraction * 100)}%`;
-  return el("span", `pl-fact-cells${first ? " pl-fact-first" : ""}`, el("span", "pl-fact-shape", shape), el("span", "pl-fact-range", range),
-    el("span", "pl-fact-nonfinite", distance || nonfinite), el("span", "pl-fact-time", time, bar), el("span", "pl-fact-bytes", bytes));
+  return el(
+    "span",
+    `pl-fact-cells${first ? " pl-fact-first" : ""}`,
+    el("span", "pl-fact-shape", shape),
+    el("span", "pl-fact-range", range),
+    el("span", "pl-fact-nonfinite", distance || nonfinite),
+    el("span", "pl-fact-time", time, bar),
+    el("span", "pl-fact-bytes", bytes),
+  );
 }
 
 /** @param {Context<"values">} context */
 function render({ model, el: host }) {
   const root = el("div", "passlab pl-module pl-values");
   root.tabIndex = 0;
-  const title = el("span", "pl-title"), selection = new Selection(), pane = new CodePane(root, selection), keyHelp = createHelp(root, KEYS), graph = new GraphPane(undefined, selection);
+  const title = el("span", "pl-title"),
+    selection = new Selection(),
+    pane = new CodePane(root, selection),
+    keyHelp = createHelp(root, KEYS),
+    graph = new GraphPane(undefined, selection);
   const choose = (/** @type {string} */ tab) => {
     pane.element.hidden = tab !== "Program";
     graph.element.hidden = tab !== "Graph";
@@ -31,10 +47,26 @@ function render({ model, el: host }) {
     if (tab === "Graph") graph.show(model.get("data").graph);
   };
   const tabs = tabBar(["Program", "Graph"], choose, true);
-  root.prepend(el("div", "pl-bar pl-values-title", title), el("div", "pl-bar pl-tab-bar", tabs, el("span", "pl-grow"), button("?", () => keyHelp())), pane.element, graph.element);
+  root.prepend(
+    el("div", "pl-bar pl-values-title", title),
+    el(
+      "div",
+      "pl-bar pl-tab-bar",
+      tabs,
+      el("span", "pl-grow"),
+      button("?", () => keyHelp()),
+    ),
+    pane.element,
+    graph.element,
+  );
   const next = (/** @type {number} */ direction) => {
-    const facts = model.get("data").facts, lines = facts.flatMap((one, at) => (one && (one[2] || one[3]) ? [at] : []));
-    const here = pane.current ?? -1, to = direction > 0 ? lines.find((at) => at > here) ?? lines[0] : lines.filter((at) => at < here).pop() ?? lines[lines.length - 1];
+    const facts = model.get("data").facts,
+      lines = facts.flatMap((one, at) => (one && (one[2] || one[3]) ? [at] : []));
+    const here = pane.current ?? -1,
+      to =
+        direction > 0
+          ? (lines.find((at) => at > here) ?? lines[0])
+          : (lines.filter((at) => at < here).pop() ?? lines[lines.length - 1]);
     if (to === undefined) return false;
     selection.set([model.get("data").nodes[to]].flat());
     pane.goto(to);
@@ -42,8 +74,17 @@ function render({ model, el: host }) {
   };
   const inGraph = () => !graph.element.hidden;
   bindKeys(root, {
-    "?": () => keyHelp(), 1: () => choose("Program"), 2: () => choose("Graph"), n: () => next(1), N: () => next(-1), f: () => (inGraph() ? graph.toggleAll() : pane.toggleAll()),
-    g: () => pane.goto(0), G: () => pane.goto(pane.lines.length - 1), "+": () => inGraph() && graph.zoom(1.25), "-": () => inGraph() && graph.zoom(0.8), 0: () => inGraph() && graph.fit(),
+    "?": () => keyHelp(),
+    1: () => choose("Program"),
+    2: () => choose("Graph"),
+    n: () => next(1),
+    N: () => next(-1),
+    f: () => (inGraph() ? graph.toggleAll() : pane.toggleAll()),
+    g: () => pane.goto(0),
+    G: () => pane.goto(pane.lines.length - 1),
+    "+": () => inGraph() && graph.zoom(1.25),
+    "-": () => inGraph() && graph.zoom(0.8),
+    0: () => inGraph() && graph.fit(),
     Escape: () => {
       selection.set([]);
       pane.followName("");

@@ -1,6 +1,7 @@
 // A pipeline that is edited in place: passes are switched off, moved, repeated, rewritten and inserted.
 import { button, el, ICONS, options, uniqueId } from "./dom.js";
 import { mark } from "./passlist.js";
+
 /** @import { ComparisonData, StepRow } from "./protocol.js" */
 
 const DELAY = 350; // milliseconds after the last key before a pipeline runs
@@ -29,7 +30,13 @@ export class PipelineEditor {
     this.list.setAttribute("aria-label", "the pipeline, to be edited");
     this.problem = el("div", "pl-error pl-edit-problem");
     this.problem.setAttribute("role", "status");
-    const head = el("div", "pl-aligned-head", el("span", "", "what if"), el("span", "pl-grow"), button("reset", () => this.reset()));
+    const head = el(
+      "div",
+      "pl-aligned-head",
+      el("span", "", "what if"),
+      el("span", "pl-grow"),
+      button("reset", () => this.reset()),
+    );
     this.element = el("div", "pl-passes pl-editor", head, this.list, this.problem, this.datalist);
   }
 
@@ -67,7 +74,11 @@ export class PipelineEditor {
     on.type = "checkbox";
     on.checked = entry.on;
     on.setAttribute("aria-label", `run ${entry.text}`);
-    on.addEventListener("change", () => { entry.on = on.checked; this.submit(); this.draw(); });
+    on.addEventListener("change", () => {
+      entry.on = on.checked;
+      this.submit();
+      this.draw();
+    });
     const name = el("input", "pl-edit-name");
     name.value = entry.text;
     name.spellcheck = false;
@@ -75,17 +86,35 @@ export class PipelineEditor {
     name.setAttribute("list", this.datalist.id);
     name.setAttribute("aria-label", `pass ${at + 1} with its options`);
     name.title = entry.text;
-    name.addEventListener("input", () => { entry.text = name.value; this.submit(DELAY); });
+    name.addEventListener("input", () => {
+      entry.text = name.value;
+      this.submit(DELAY);
+    });
     name.addEventListener("focus", () => this.choose(at));
     name.addEventListener("keydown", (event) => {
       if (event.key === "Enter") this.submit();
     });
-    const tools = el("span", "pl-edit-tools", this.tool("move up (Alt+Up)", ICONS.up, () => this.move(at, at - 1)), this.tool("move down (Alt+Down)", ICONS.down, () => this.move(at, at + 1)),
-      this.tool("repeat", ICONS.copy, () => this.repeat(at)), this.tool("insert a pass here", ICONS.plus, () => this.insert(at)),
-      ...(entry.number === null ? [this.tool("remove", ICONS.minus, () => this.remove(at))] : []));
+    const tools = el(
+      "span",
+      "pl-edit-tools",
+      this.tool("move up (Alt+Up)", ICONS.up, () => this.move(at, at - 1)),
+      this.tool("move down (Alt+Down)", ICONS.down, () => this.move(at, at + 1)),
+      this.tool("repeat", ICONS.copy, () => this.repeat(at)),
+      this.tool("insert a pass here", ICONS.plus, () => this.insert(at)),
+      ...(entry.number === null ? [this.tool("remove", ICONS.minus, () => this.remove(at))] : []),
+    );
     const grip = el("span", "pl-edit-handle", "⋮⋮");
     grip.title = "drag";
-    const row = el("div", `pl-pass pl-edit-row${entry.on ? "" : " pl-edit-off"}${entry.number === null || entry.text !== entry.recorded ? " pl-edit-new" : ""}`, grip, on, el("span", "pl-edit-mark"), name, tools, el("span", "pl-same"));
+    const row = el(
+      "div",
+      `pl-pass pl-edit-row${entry.on ? "" : " pl-edit-off"}${entry.number === null || entry.text !== entry.recorded ? " pl-edit-new" : ""}`,
+      grip,
+      on,
+      el("span", "pl-edit-mark"),
+      name,
+      tools,
+      el("span", "pl-same"),
+    );
     row.setAttribute("role", "listitem");
     row.draggable = true;
     row.addEventListener("click", () => this.choose(at));
@@ -152,7 +181,8 @@ export class PipelineEditor {
 
   /** @param {number} at */
   focus(at) {
-    const row = this.list.children[at], name = row && /** @type {HTMLElement | null} */ (row.querySelector(".pl-edit-name"));
+    const row = this.list.children[at],
+      name = row && /** @type {HTMLElement | null} */ (row.querySelector(".pl-edit-name"));
     if (name) name.focus();
   }
 
@@ -171,10 +201,18 @@ export class PipelineEditor {
   /** Report the pipeline. @param {number} [pause] */
   submit(pause = 0) {
     clearTimeout(this.timer);
-    this.edited = this.entries.some(({ number, text, recorded, on }, at) => !on || text !== recorded || number !== at + 1);
+    this.edited = this.entries.some(
+      ({ number, text, recorded, on }, at) => !on || text !== recorded || number !== at + 1,
+    );
     this.timer = window.setTimeout(() => {
       const { entries } = this;
-      this.onChange(this.running().map((at) => (entries[at].number !== null && entries[at].text === entries[at].recorded ? /** @type {number} */ (entries[at].number) : entries[at].text)));
+      this.onChange(
+        this.running().map((at) =>
+          entries[at].number !== null && entries[at].text === entries[at].recorded
+            ? /** @type {number} */ (entries[at].number)
+            : entries[at].text,
+        ),
+      );
     }, pause);
   }
 
@@ -182,7 +220,8 @@ export class PipelineEditor {
   showOutcomes(comparison) {
     this.problem.textContent = "";
     this.outcomes = {};
-    const places = this.running(), steps = comparison.sides[1].steps;
+    const places = this.running(),
+      steps = comparison.sides[1].steps;
     let next = 0;
     for (const row of comparison.rows) {
       if (!row.b || row.at[1] === 0 || steps[row.at[1]].role === "required") continue;
@@ -194,10 +233,13 @@ export class PipelineEditor {
 
   mark() {
     this.entries.forEach((_, at) => {
-      const row = /** @type {HTMLElement} */ (this.list.children[at]), outcome = this.outcomes[at];
+      const row = /** @type {HTMLElement} */ (this.list.children[at]),
+        outcome = this.outcomes[at];
       row.classList.toggle("pl-active", at === this.at);
       row.classList.toggle("pl-differs", !!outcome && !outcome.same);
-      /** @type {Element} */ (row.querySelector(".pl-edit-mark")).replaceChildren(...(outcome ? [mark(outcome.outcome)] : []));
+      /** @type {Element} */ (row.querySelector(".pl-edit-mark")).replaceChildren(
+        ...(outcome ? [mark(outcome.outcome)] : []),
+      );
       /** @type {Element} */ (row.querySelector(".pl-same")).textContent = outcome ? (outcome.same ? "=" : "≠") : "";
     });
   }
@@ -206,10 +248,12 @@ export class PipelineEditor {
   rowOf(comparison, at) {
     const entry = this.entries[at];
     if (!entry) return -1;
-    const side = entry.on ? 1 : 0, count = entry.on ? this.running().indexOf(at) + 1 : entry.number || 0;
+    const side = entry.on ? 1 : 0,
+      count = entry.on ? this.running().indexOf(at) + 1 : entry.number || 0;
     let seen = 0;
     return comparison.rows.findIndex((row) => {
-      const isPresent = side ? row.b : row.a, number = row.at[side];
+      const isPresent = side ? row.b : row.a,
+        number = row.at[side];
       if (!isPresent || number === 0 || comparison.sides[side].steps[number].role === "required") return false;
       return ++seen === count;
     });
