@@ -12,7 +12,9 @@ from tests.architecture.sources import ROOT, FunctionNode, Source, functions, pa
 FILE_LINES = 700
 FUNCTION_LINES = 70
 # Files and functions that are longer, with the reason.
-LONG_FILES: dict[str, str] = {}
+LONG_FILES: dict[str, str] = {
+    "passlab/display/web/protocol.d.ts": "written by `make bless` from passlab/display/protocol",
+}
 LONG_FUNCTIONS: dict[str, str] = {}
 DUMPING_GROUNDS = {"utils", "util", "helpers", "helper", "common", "misc", "stuff", "tools", "shared"}
 

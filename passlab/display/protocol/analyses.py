@@ -75,7 +75,7 @@ class ProspectsData(ViewData):
 
 
 class FactCells(NamedTuple):
-    """The value of a line in a run: `fraction` is its part of the longest time, `first` is 1 where runs differ first."""
+    """The value of a line in a run: `fraction` is a part of the longest time, `first` is 1 where runs first differ."""
 
     shape: str
     range: str

@@ -162,7 +162,7 @@ class GroupRow(NamedTuple):
 
 
 class PlacedArrow(NamedTuple):
-    """An arrow inside a piece: the places of its boxes (source -1: from outside), its label, the points of its curve."""
+    """An arrow inside a piece: the places of its boxes (source -1: from outside), its label, its curve as points."""
 
     source: int
     target: int

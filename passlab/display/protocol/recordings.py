@@ -103,7 +103,7 @@ class Misses(TypedDict):
 
 # ---------------------------------------------------------------- comparisons
 class ComparedRow(TypedDict):
-    """Two aligned passes: the latest step of either side, which sides have the pass, whether the programs are the same."""
+    """Two aligned passes: the latest step of each side, which sides have the pass, whether the programs are equal."""
 
     at: tuple[int, int]
     name: str

@@ -74,7 +74,7 @@ export interface ProspectsData {
   rows: ProspectRow[];
 }
 
-/** The value of a line in a run: `fraction` is its part of the longest time, `first` is 1 where runs differ first. */
+/** The value of a line in a run: `fraction` is a part of the longest time, `first` is 1 where runs first differ. */
 export type FactCells = [shape: string, range: string, nonfinite: string, distance: string, time: string, fraction: number, bytes: string, more: string, first: number];
 
 /** A run on its program. */
@@ -305,7 +305,7 @@ export type ArrowRow = [source: number, target: number, label: string];
 /** A group of boxes; its parent is -1 for none. */
 export type GroupRow = [number: number, parent: number, kind: string, name: string];
 
-/** An arrow inside a piece: the places of its boxes (source -1: from outside), its label, the points of its curve. */
+/** An arrow inside a piece: the places of its boxes (source -1: from outside), its label, its curve as points. */
 export type PlacedArrow = [source: number, target: number, label: string, points: number[]];
 
 /** The sides of a frame. */
@@ -430,7 +430,7 @@ export interface Misses {
   rows: string[][];
 }
 
-/** Two aligned passes: the latest step of either side, which sides have the pass, whether the programs are the same. */
+/** Two aligned passes: the latest step of each side, which sides have the pass, whether the programs are equal. */
 export interface ComparedRow {
   at: [number, number];
   name: string;
@@ -616,7 +616,7 @@ export interface BreakpointRow {
   points?: number[];
 }
 
-/** The log of a run; texts are packed numbers, see `passlab.display.step_log.pack`. */
+/** The log of a run; texts are packed numbers, see `passlab.display.views.step_log.pack`. */
 export interface RunColumns {
   runs: string;
   runPoints: string;

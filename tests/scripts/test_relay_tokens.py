@@ -1,18 +1,12 @@
-"""The tokens of the JupyterLab extension are those of the Pygments lexer, and its words those of the grammar.
-
-extension/src/tokens.js imports nothing, so an empty page can run it, without JupyterLab and without Node.
-"""
+"""The tokens of the scripts are those of the Pygments lexer, and their words those of the grammar."""
 
 from __future__ import annotations
 
-import json
-import re
-from collections.abc import Iterator
+from functools import cache
 from itertools import product
-from pathlib import Path
+from typing import Any
 
 import pytest
-from playwright.sync_api import Page
 from pygments.token import Comment, Keyword, Name, Number, Operator, String
 
 import passlab
@@ -21,51 +15,15 @@ from passlab.errors import DiagnosticError
 from passlab.ir.dtypes import DTYPES, dtype_name
 from passlab.testing import lstm, mlp, resnet
 from passlab.text.literals import KEYWORDS
-from tests.browser.lab_page import browser
 from tests.display.programs import NETWORK
+from tests.scripts.node import run
 
-TOKENS = (Path(__file__).resolve().parents[2] / "extension/src/tokens.js").read_text(encoding="utf-8")
-WORDS = json.loads(re.search(r"WORDS = (\{.*?\});", TOKENS, re.DOTALL)[1])
-
-# What Pygments calls the kinds of the extension; both leave punctuation and plain names without a colour.
+# What Pygments calls the kinds of the scripts; both leave punctuation and plain names without a colour.
 KIND_OF = {
     Keyword: "keyword", Keyword.Constant: "bool", Keyword.Type: "type", Name.Function: "global", Name.Class: "constructor",
     Name.Builtin: "op", Name.Attribute: "attribute", Name.Constant: "meta", Number.Float: "number", Number.Integer: "number",
     String.Double: "string", Comment.Single: "comment", Comment.Multiline: "comment", Comment.Preproc: "pragma", Operator: "operator",
 }  # fmt: skip
-
-# A stream of one line, as CodeMirror's has it: only what the reader of tokens asks of it.
-READ = """([text, magic]) => import(`data:text/javascript,${encodeURIComponent(window.tokens)}`).then(({startState, token, indent}) => {
-  const found = [], indents = [], state = startState(magic);
-  for (const line of text.split("\\n")) {
-    indents.push(indent(state, line.trim(), {unit: 2}));
-    const stream = {
-      at: 0,
-      sol() { return this.at === 0; },
-      eol() { return this.at >= line.length; },
-      next() { return line[this.at++]; },
-      eat(what) { return line[this.at] === what ? line[this.at++] : undefined; },
-      eatSpace() { const from = this.at; while (/\\s/.test(line[this.at] ?? "")) this.at++; return this.at > from; },
-      skipToEnd() { this.at = line.length; },
-      indentation() { return line.length - line.trimStart().length; },
-      match(what, consume = true) {
-        const rest = line.slice(this.at);
-        const length = typeof what === "string" ? (rest.startsWith(what) ? what.length : -1)
-                     : rest.search(what) === 0 ? rest.match(what)[0].length : -1;
-        if (length < 0) return null;
-        const text = rest.slice(0, length);
-        if (consume) this.at += length;
-        return [text];
-      },
-    };
-    while (!stream.eol()) {
-      const from = stream.at, kind = token(stream, state);
-      if (stream.at === from) throw new Error(`nothing read at ${from} of ${line}`);
-      found.push([kind, line.slice(from, stream.at)]);
-    }
-  }
-  return {found, indents};
-})"""
 
 ODD = r"""#[version = "0.0.5"]
 type List[A] { Cons(A, List[A]), Nil, } // a comment
@@ -83,12 +41,10 @@ def @"odd name"(%"a b": Tensor[(1, ?), float32x4], %f: fn (int8) -> bool) -> (ui
 { "root": 1, "let": [2, "if"] }"""
 
 
-@pytest.fixture(scope="module")
-def page(chromium: Path) -> Iterator[Page]:
-    with browser(chromium) as chrome:
-        opened = chrome.new_page()
-        opened.evaluate("tokens => { window.tokens = tokens }", TOKENS)
-        yield opened
+@cache
+def read(text: str, magic: bool = False) -> Any:
+    """What the lexer of the scripts reads: tokens, indentations, and the words that it knows."""
+    return run("read_tokens.mjs", [text, magic])
 
 
 def joined(tokens: list[tuple[str | None, str]]) -> list[tuple[str | None, str]]:
@@ -108,12 +64,11 @@ def by_pygments(text: str) -> list[tuple[str | None, str]]:
     return joined([(KIND_OF.get(kind, "variable" if kind is Name.Variable else None), it) for kind, it in lexer.get_tokens(text)])  # fmt: skip
 
 
-def by_extension(page: Page, text: str) -> list[tuple[str | None, str]]:
+def by_script(text: str) -> list[tuple[str | None, str]]:
     plain = {"temporary": "variable", "name": None}  # what is one kind to Pygments, and what has none
-    return joined([(plain.get(kind, kind), it) for kind, it in page.evaluate(READ, [text, False])["found"]])
+    return joined([(plain.get(kind, kind), it) for kind, it in read(text)["tokens"]])
 
 
-@pytest.mark.browser
 @pytest.mark.parametrize(
     "text",
     [
@@ -125,40 +80,40 @@ def by_extension(page: Page, text: str) -> list[tuple[str | None, str]]:
         pytest.param(passlab.relay.Prelude().mod.astext(), id="prelude"),
     ],
 )
-def test_both_read_the_same_tokens(page, text):
-    assert by_extension(page, text) == by_pygments(text)
+def test_both_read_the_same_tokens(text):
+    assert by_script(text) == by_pygments(text)
 
 
-@pytest.mark.browser
-def test_the_line_of_the_magic_is_no_relay(page):
-    value = page.evaluate(READ, ["\n%%relay net --const w,b\nlet %x = 1;", True])["found"]
+def test_the_line_of_the_magic_is_no_relay():
+    value = read("\n%%relay net --const w,b\nlet %x = 1;", True)["tokens"]
     assert [token for token in value if token[0]] == [
         ["magic", "%%relay"], ["option", "--const"], ["keyword", "let"], ["variable", "%x"], ["operator", "="], ["number", "1"],
     ]  # fmt: skip
 
 
-@pytest.mark.browser
 @pytest.mark.parametrize("typed", ["nn.re", "nn.", "ad"])
-def test_a_name_that_is_being_typed_is_one_token(page, typed):
-    value = page.evaluate(READ, [f"let %x = {typed}", False])["found"]
+def test_a_name_that_is_being_typed_is_one_token(typed):
+    value = read(f"let %x = {typed}")["tokens"]
     assert value[-1] == ["name", typed]
 
 
-@pytest.mark.browser
-def test_lines_are_indented_by_the_brackets_around_them(page):
+def test_lines_are_indented_by_the_brackets_around_them():
     text = "def @main(\n  %x: int32\n) {\n  if (%x) {\n    f(%x,\n      { // }\n      }\n    )\n  } else {\n  }\n}"
     lines = text.split("\n")
-    assert page.evaluate(READ, [text, False])["indents"] == [len(line) - len(line.lstrip()) for line in lines]
+    assert read(text)["indents"] == [len(line) - len(line.lstrip()) for line in lines]
 
 
 def test_its_keywords_are_those_of_the_grammar():
-    assert {*WORDS["keyword"], *WORDS["bool"]} == KEYWORDS - {"_"}  # `_` stands for any value: a pattern, not a word
+    words = read("")["words"]
+    assert {*words["keyword"], *words["bool"]} == KEYWORDS - {"_"}  # `_` stands for any value: a pattern, not a word
 
 
 def test_its_dtypes_are_those_of_relay():
     bits = ("", "1", "4", "8", "16", "32", "64", "8_e4m3fn", "8_e5m2")
     candidates = ["bool", "handle", *("".join(pair) for pair in product(("int", "uint", "float", "bfloat"), bits))]
-    assert set(WORDS["type"]) - {"Ref", "Tensor"} == {name for name in candidates if is_dtype(name)} | set(DTYPES)
+    assert set(read("")["words"]["type"]) - {"Ref", "Tensor"} == {name for name in candidates if is_dtype(name)} | set(
+        DTYPES
+    )
 
 
 def is_dtype(name: str) -> bool:
