@@ -13,6 +13,8 @@ from typing import Any
 from playwright.sync_api import Browser, Page
 
 from passlab.display.pages.scripts import inline, style
+from passlab.display.protocol.widgets import ANSWERS, DATA, REQUESTS, STATES, SelectionState
+from tests.display.protocol_shapes import fields_of, problems
 
 _PAGE = """<!doctype html><html><head><meta charset="utf-8"><style>{style}
 html {{ color-scheme: light dark; background: light-dark(#fff, #101216); }} body {{ margin: 20px; }}</style></head>
@@ -43,10 +45,15 @@ await render({{ model, el: document.getElementById("host") }});
 
 
 class Kernel:
-    """The Python side: hears what the page sends, and collects what the widget answers."""
+    """The Python side: hears what the page sends, and collects what the widget answers.
 
-    def __init__(self, widget: Any) -> None:
+    `problems` are differences of either from `passlab.display.protocol`.
+    """
+
+    def __init__(self, widget: Any, script: str) -> None:
         self.widget = widget
+        self.script = script
+        self.problems: list[str] = []
         self.answers: list[list[Any]] = []
         self.sent: list[Any] = []  # what the page has sent
         self.from_page: dict[str, Any] = {}
@@ -61,6 +68,9 @@ class Kernel:
         """Let the widget answer a message or a change of its state."""
         self.sent.append(message)
         self.from_page = message.get("state", {})
+        self._check("set", self.from_page)
+        if "content" in message:
+            self._check("request", message["content"])
         for name, value in self.from_page.items():
             setattr(self.widget, name, value)
         if "content" in message:
@@ -69,8 +79,26 @@ class Kernel:
 
     def take(self) -> list[list[Any]]:
         """The answers since the last time."""
-        answers, self.answers = self.answers, []
-        return json.loads(json.dumps(answers))  # type: ignore[no-any-return]
+        answers, self.answers = json.loads(json.dumps(self.answers)), []
+        for kind, name, value in answers:
+            self._check("answer" if kind == "message" else kind, {name: value} if kind == "set" else value)
+        return answers  # type: ignore[no-any-return]
+
+    def _check(self, kind: str, value: Any) -> None:
+        """Compare a request, an answer, or new values of the model with their declaration."""
+        if kind != "set":
+            declared = (REQUESTS if kind == "request" else ANSWERS).get(self.script)
+            self.problems += [f"{kind} {value}"] if declared is None else problems(value, declared, kind)
+            return
+        for name, item in value.items():
+            self.problems += problems(item, trait_of(self.script, name), name)
+
+
+def trait_of(script: str, name: str) -> Any:
+    """The declared type of a value of a widget's model."""
+    if script in DATA and name == "data":
+        return DATA[script]
+    return fields_of(STATES.get(script, SelectionState))[name][0]
 
 
 @contextmanager
@@ -78,7 +106,7 @@ def widget_page(
     widget: Any, chrome: Browser, size: tuple[int, int] = (1400, 800), scheme: Any = "light", kind: str = ""
 ) -> Iterator[tuple[Page, Kernel]]:
     """A widget, open in a page; an error of its script fails the test."""
-    kernel = Kernel(widget)
+    kernel = Kernel(widget, kind or widget.view.script)
     page = chrome.new_page(viewport={"width": size[0], "height": size[1]}, color_scheme=scheme)
     errors: list[str] = []
     page.on("pageerror", lambda error: errors.append(f"{error.message}\n{error.stack}"))
@@ -87,7 +115,9 @@ def widget_page(
         name for name in widget.traits(sync=True) if not name.startswith("_") and name not in ("layout", "tabbable")
     ]
     state = json.dumps({name: getattr(widget, name) for name in names}).replace("<", "\\u003c")
-    script = inline(kind or widget.view.kind)
+    script = inline(kernel.script)
+    for name in names:
+        kernel._check("set", {name: json.loads(json.dumps(getattr(widget, name)))})
     page.set_content(_PAGE.format(style=style(), script=script, state=state))
     try:
         page.wait_for_selector(".passlab", timeout=10_000)
@@ -96,6 +126,7 @@ def widget_page(
     finally:
         page.close()
         assert errors == [], "\n".join(errors)
+        assert kernel.problems == []
 
 
 def tell(page: Page, kernel: Kernel) -> None:

@@ -22,7 +22,7 @@ const MIRRORED = /** @type {Record<string, string>} */ ({ "-": "+", "+": "-", "<
 /** What is shown of a pair: its difference, why there is none, or that the programs are the same. @typedef {PairDiff | {problem: string} | {title: string}} ShownPair */
 
 /** A difference in the reverse direction, with the description `back`. @param {PairDiff & {back: string}} pair @returns {PairDiff} */
-function mirrored({ back, before, after, nodes, operators, kinds, words, ...rest }) {
+export function mirrored({ back, before, after, nodes, operators, kinds, words, ...rest }) {
   const reversed = (/** @type {string} */ kind) => MIRRORED[kind] || kind;
   return {
     ...rest,

@@ -1,11 +1,12 @@
 // Two programs side by side, or one below the other: changes are marked, unchanged parts are folded.
+import { alignedRows, shownRows, startsChange } from "./diffrows.js";
 import { el, HoverCard, plural } from "./dom.js";
 import { breakLine, hangingIndent } from "./lines.js";
 import { code, nameAt, Rows } from "./rows.js";
 
-/** @import { ChangedWords, LineTableData, RowChanges } from "./protocol.js" */
+/** @import { Row } from "./diffrows.js" */
+/** @import { LineTableData, RowChanges } from "./protocol.js" */
 
-const CONTEXT = 3; // unchanged rows shown around a change
 const GUTTER = 8; // characters of a side: number, sign and a margin before the divider
 const NARROW = 88; // characters of both sides: narrower panes show one program below the other
 const SIGNS = /** @type {Record<string, string>} */ ({ "-": "−", "+": "+", "*": "±", "~": "~", "<": "<", ">": ">" });
@@ -21,8 +22,6 @@ const ROW_CLASSES = /** @type {Record<string, string>} */ ({
 });
 
 /**
- * A row: the kinds of both sides, their lines in the table, their numbers in the programs (from 1, 0 for none).
- * @typedef {{left: string, i: number, a: number, right: string, j: number, b: number, words: ChangedWords | undefined}} Row
  * A visual row: rows that are folded; one part of both sides of a row; or one part of one side.
  * @typedef {{from: number, to: number}} FoldedRows
  * @typedef {{row: Row, part: number, left: number[], right: number[]}} BothSides
@@ -42,7 +41,7 @@ export class DiffPane {
     this.onLayout = onLayout;
     this.userUnified = /** @type {boolean | null} */ (null); // whether the user chose the unified layout; null before any choice
     this.all = false; // whether unchanged lines are shown too
-    this.openedFolds = new Set();
+    this.openedFolds = /** @type {Set<number>} */ (new Set());
     this.table = /** @type {LineTableData} */ ({ lines: [], texts: [] });
     this.data = /** @type {Row[]} */ ([]);
     this.visualRows = /** @type {VisualRow[]} */ ([]);
@@ -159,23 +158,7 @@ export class DiffPane {
     this.difference = difference;
     this.table = table;
     this.openedFolds = new Set();
-    this.data = [];
-    let i = 0,
-      j = 0;
-    const { kinds, words } = difference;
-    for (let r = 0; r < kinds.length / 2; r++) {
-      const left = kinds[2 * r],
-        right = kinds[2 * r + 1];
-      this.data.push({
-        left,
-        i: left === " " ? -1 : before[i],
-        a: left === " " ? 0 : ++i,
-        right,
-        j: right === " " ? -1 : after[j],
-        b: right === " " ? 0 : ++j,
-        words: words[r],
-      });
-    }
+    this.data = alignedRows(difference, before, after);
     this.arrange();
     this.rows.scroll(0);
     if (this.changeStarts.length) this.rows.reveal(Math.max(0, this.changeStarts[0] - 4), true);
@@ -188,7 +171,7 @@ export class DiffPane {
     this.sideWidth = this.unified ? this.width - GUTTER - 4 : Math.floor((this.width - 1) / 2) - GUTTER;
     this.visualRows = [];
     this.changeStarts = [];
-    const shown = this.visibleFlags();
+    const shown = shownRows(this.data, this.all, this.openedFolds);
     for (let r = 0; r < this.data.length; ) {
       if (!shown[r]) {
         let end = r;
@@ -203,35 +186,10 @@ export class DiffPane {
     this.onLayout();
   }
 
-  /** The rows to show: those near a change, and those in opened folds. */
-  visibleFlags() {
-    const same = this.data.map((row) => row.left === "=" && row.right === "=");
-    if (this.all || same.every(Boolean)) return same.map(() => true);
-    const shown = same.map(() => false);
-    same.forEach((equal, r) => {
-      if (!equal)
-        for (let k = Math.max(0, r - CONTEXT); k <= Math.min(same.length - 1, r + CONTEXT); k++) shown[k] = true;
-    });
-    for (let r = 0; r < shown.length; r++) {
-      if (shown[r]) continue;
-      let end = r;
-      while (end < shown.length && !shown[end]) end++;
-      if (end - r < 3 || this.openedFolds.has(r)) shown.fill(true, r, end);
-      r = end;
-    }
-    return shown;
-  }
-
-  /** @param {number} r */
-  startsChange(r) {
-    const same = (/** @type {Row} */ row) => row.left === "=" && row.right === "=";
-    return !same(this.data[r]) && (r === 0 || same(this.data[r - 1]));
-  }
-
   /** @param {number} r */
   addSides(r) {
     const row = this.data[r];
-    if (this.startsChange(r)) this.changeStarts.push(this.visualRows.length);
+    if (startsChange(this.data, r)) this.changeStarts.push(this.visualRows.length);
     const left = this.parts(row.i),
       right = this.parts(row.j);
     for (let part = 0; part < Math.max(left.length, right.length, 1); part++)
@@ -242,13 +200,13 @@ export class DiffPane {
   addUnified(r) {
     const isPair = (/** @type {Row} */ row) => row.left === row.right && row.left !== "*";
     if (isPair(this.data[r])) {
-      if (this.startsChange(r)) this.changeStarts.push(this.visualRows.length);
+      if (startsChange(this.data, r)) this.changeStarts.push(this.visualRows.length);
       this.addLines(this.data[r], "right");
       return r + 1;
     }
     let end = r;
     while (end < this.data.length && !isPair(this.data[end])) end++;
-    if (this.startsChange(r)) this.changeStarts.push(this.visualRows.length);
+    if (startsChange(this.data, r)) this.changeStarts.push(this.visualRows.length);
     for (let k = r; k < end; k++) if (this.data[k].i >= 0) this.addLines(this.data[k], "left");
     for (let k = r; k < end; k++) if (this.data[k].j >= 0) this.addLines(this.data[k], "right");
     return end;
