@@ -16,6 +16,7 @@ from passlab.display.pages.scripts import inline, style
 from passlab.display.protocol.widgets import ANSWERS, DATA, REQUESTS, STATES, SelectionState
 from tests.display.protocol_shapes import fields_of, problems
 
+OF_JUPYTER = ("layout", "tabbable", "tooltip")  # values of every widget
 _PAGE = """<!doctype html><html><head><meta charset="utf-8"><style>{style}
 html {{ color-scheme: light dark; background: light-dark(#fff, #101216); }} body {{ margin: 20px; }}</style></head>
 <body><div id="host"></div><script type="module">{script}
@@ -111,9 +112,7 @@ def widget_page(
     errors: list[str] = []
     page.on("pageerror", lambda error: errors.append(f"{error.message}\n{error.stack}"))
     page.expose_function("kernel", kernel.hear)
-    names = [
-        name for name in widget.traits(sync=True) if not name.startswith("_") and name not in ("layout", "tabbable")
-    ]
+    names = [name for name in widget.traits(sync=True) if not name.startswith("_") and name not in OF_JUPYTER]
     state = json.dumps({name: getattr(widget, name) for name in names}).replace("<", "\\u003c")
     script = inline(kernel.script)
     for name in names:
