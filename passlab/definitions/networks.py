@@ -59,13 +59,14 @@ def conv(x: Any, w: Any, attrs: Any) -> Array:
     x, w = np.pad(_wide_integers(x), [(0, 0), (0, 0), *pad_widths(attrs.padding, rank)]), _wide_integers(w)
     extents = [(k - 1) * d + 1 for k, d in zip(w.shape[2:], dilation, strict=True)]  # of the dilated kernel
     out = [(n - e) // s + 1 for n, e, s in zip(x.shape[2:], extents, strides, strict=True)]
-    group_in, group_out = w.shape[1], w.shape[0] // attrs.groups
     result = np.zeros((x.shape[0], w.shape[0], *out), np.result_type(x, w))
-    for o, *at in np.ndindex(w.shape[0], *out):
-        first = o // group_out * group_in
-        window = tuple(slice(a * s, a * s + e, d) for a, s, e, d in zip(at, strides, extents, dilation, strict=True))
-        patch = x[(slice(None), slice(first, first + group_in), *window)]
-        result[(slice(None), o, *at)] = (patch * w[o]).sum(tuple(range(1, patch.ndim)))
+    outputs, weights = np.split(result, attrs.groups, 1), np.split(w, attrs.groups, 0)
+    for tap in np.ndindex(*w.shape[2:]):
+        firsts = [at * d for at, d in zip(tap, dilation, strict=True)]
+        taps = [slice(f, f + n * s, s) for f, n, s in zip(firsts, out, strides, strict=True)]
+        inside = x[(slice(None), slice(None), *taps)][(..., *map(slice, out))]
+        for output, part, weight in zip(outputs, np.split(inside, attrs.groups, 1), weights, strict=True):
+            output += np.einsum("nc...,oc->no...", part, weight[(..., *tap)])  # into its part of `result`
     return result
 
 

@@ -23,7 +23,7 @@ def get_const_tuple(in_tuple: Sequence[Any]) -> tuple[Any, ...]:
     return tuple(int(dim) if hasattr(dim, "__index__") else dim for dim in in_tuple)
 
 
-def _sides(padding: Padding, kernel: Sequence[int]) -> tuple[int, ...]:
+def sides(padding: Padding, kernel: Sequence[int]) -> tuple[int, ...]:
     """Return the padding of each axis, first before all axes and then after them."""
     rank = len(kernel)
     if isinstance(padding, str):
@@ -36,17 +36,17 @@ def _sides(padding: Padding, kernel: Sequence[int]) -> tuple[int, ...]:
 
 def get_pad_tuple1d(padding: Padding, kernel: Any) -> tuple[int, ...]:
     """Return the padding (left, right)."""
-    return _sides(padding, (kernel,) if isinstance(kernel, int) else kernel)
+    return sides(padding, (kernel,) if isinstance(kernel, int) else kernel)
 
 
 def get_pad_tuple(padding: Padding, kernel: Sequence[int]) -> tuple[int, ...]:
     """Return the padding (top, left, bottom, right)."""
-    return _sides(padding, kernel)
+    return sides(padding, kernel)
 
 
 def get_pad_tuple3d(padding: Padding, kernel: Sequence[int]) -> tuple[int, ...]:
     """Return the padding (front, top, left, back, bottom, right)."""
-    return _sides(padding, kernel)
+    return sides(padding, kernel)
 
 
 def simplify(expr: Any) -> Any:
