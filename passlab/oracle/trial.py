@@ -139,7 +139,7 @@ class Trial:
     def noisy(self, mod: IRModule, number: int, noise: float, count: int) -> list[Value]:
         """Return results of a program on one of the draws under noise. Raises `PasslabError` where it fails then."""
         key = (number, noise, count)
-        results = next((noise for program, noise in self._noisy if program.same_contents(mod)), {})
+        results = next((values for program, values in self._noisy if program.same_contents(mod)), {})
         others = [pair for pair in self._noisy if pair[1] is not results]
         self._noisy = [*(pair for pair in others if self._is_first(pair[0])), (mod, results)]
         if key not in results:
@@ -165,8 +165,8 @@ class Trial:
         trial._draws, trial._first, trial._slowest = (self._draws[number],), mod, self._slowest
         trial._runs = [(p, {0: runs[number]}) for p, runs in self._runs if number in runs and p.same_contents(mod)]
         trial._noisy = [
-            (p, {(0, noise, count): values for (n, noise, count), values in names.items() if n == number})
-            for p, names in self._noisy
+            (p, {(0, noise, count): values for (n, noise, count), values in results.items() if n == number})
+            for p, results in self._noisy
         ]
         return trial
 

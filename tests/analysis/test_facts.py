@@ -91,9 +91,9 @@ def test_post_order_visit_meets_callees_before_arguments() -> None:
 
 def test_users_counts_every_use() -> None:
     f = main("def @main(%x: float32) { %0 = exp(%x); add(%0, %0) }")
-    names = users(f)
-    assert names[f] == []
-    assert names[f.body.args[0]] == [f.body, f.body]
+    users_of = users(f)
+    assert users_of[f] == []
+    assert users_of[f.body.args[0]] == [f.body, f.body]
 
 
 # ---------------------------------------------------------------- variables

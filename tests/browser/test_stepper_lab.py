@@ -138,10 +138,10 @@ def test_a_fork_runs_on_beside_the_original(page: LabPage, stepper: Locator) -> 
 
 
 def test_it_is_saved_as_a_page(page: LabPage, stepper: Locator, tmp_path: Path) -> None:
-    with page.page.expect_download(timeout=20_000) as messages:
+    with page.page.expect_download(timeout=20_000) as download:
         page.page.keyboard.press("x")
     path = tmp_path / "run.html"
-    messages.value.save_as(path)
+    download.value.save_as(path)
     assert "pl-stepper" in path.read_text(encoding="utf-8")
 
 

@@ -172,8 +172,8 @@ def test_a_fork_runs_on_with_a_whole_tensor_beside_the_original(driven: Driven) 
     expect(driven.root.locator(".pl-branch")).to_contain_text(
         f"fork at instant {kernel}, changed: ${register}", timeout=60_000
     )
-    messages = driven.asked(f'str(d.fork({{{register}: "random 7"}}, {kernel})).splitlines()')
-    expect(driven.root.locator(".pl-branch-line")).to_contain_text(messages[0])
+    lines = driven.asked(f'str(d.fork({{{register}: "random 7"}}, {kernel})).splitlines()')
+    expect(driven.root.locator(".pl-branch-line")).to_contain_text(lines[0])
     first = driven.asked(f'[str(c) for c in d.fork({{{register}: "random 7"}}, {kernel}).compare().rows[0]]')
     expect(driven.root.locator(".pl-branch-first")).to_contain_text(f"They first differ at instant {int(first[0]):,}: ")
     expect(driven.root.locator(".pl-branch-first")).to_contain_text(first[3])
@@ -208,10 +208,10 @@ def test_the_timeline_is_clicked_dragged_and_hovered(driven: Driven) -> None:
 
 
 def test_it_is_exported_as_a_page_that_steps_by_itself(driven: Driven, tmp_path: Path) -> None:
-    with driven.page.expect_download(timeout=60_000) as messages:
+    with driven.page.expect_download(timeout=60_000) as download:
         driven.type("x")
     path = tmp_path / f"{driven.name}.html"
-    messages.value.save_as(path)
+    download.value.save_as(path)
     assert path.stat().st_size < 5_000_000
     tab = driven.page.context.browser.new_page()  # type: ignore[union-attr]
     requests: list[str] = []

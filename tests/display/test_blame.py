@@ -96,16 +96,16 @@ def test_hovering_tells_the_rule_and_what_was_there_before():
     view = blame_view(recorded())
     data = view.data()
     passes, origins, rows = (data["blame"][part] for part in ("passes", "origins", "rows"))
-    table = {}
+    origin_of = {}
     for line, number in zip(data["rows"], rows, strict=True):
         if number >= 0:
             maker, text = origins[number]
-            table[data["lines"][line][0].strip()] = (passes[maker][0], data["texts"][text])
-    assert table["%1 = add(%0, %p2);"] == (
+            origin_of[data["lines"][line][0].strip()] = (passes[maker][0], data["texts"][text])
+    assert origin_of["%1 = add(%0, %p2);"] == (
         "2 CanonicalizeOps",
         "rule: bias_add as add\nin place of nn.bias_add (input)",
     )
-    assert table["%2(%x, %w, %b)"] == ("3 FuseOps", "FuseOps(fuse_opt_level=2)\nin place of nn.relu (input)")
+    assert origin_of["%2(%x, %w, %b)"] == ("3 FuseOps", "FuseOps(fuse_opt_level=2)\nin place of nn.relu (input)")
     titles = [value for name, value in Reader(view.html()).attributes if name == "title"]
     assert any("rule: bias_add as add" in title for title in titles)
 

@@ -119,9 +119,9 @@ def test_faults_are_told(text, args, why):
 
 
 def test_a_fault_stands_where_it_happened():
-    with pytest.raises(RunError) as messages:
+    with pytest.raises(RunError) as caught:
         run("def @main(%x: int32) {\n  1 + floor_mod(7, %x)\n}", np.int32(0))
-    assert "2:7" in str(messages.value)
+    assert "2:7" in str(caught.value)
 
 
 def test_a_match_without_a_fitting_arm_is_told():

@@ -132,5 +132,5 @@ def test_an_interrupt_in_pass_failed_comes_out_after_all_have_been_told():
 
 
 def test_there_are_faults_of_every_kind_for_every_pass():
-    names = {(fault.target, fault.where, fault.error) for fault in call_faults()}
-    assert names == set(product(PASSES, (*HOOKS, *BODIES), ERRORS))
+    kinds = {(fault.target, fault.where, fault.error) for fault in call_faults()}
+    assert kinds == set(product(PASSES, (*HOOKS, *BODIES), ERRORS))

@@ -51,7 +51,7 @@ def problem(mod: passlab.IRModule) -> str | None:
 @pytest.mark.parametrize("name", writers())
 def test_onnx_accepts_the_models_of_all_edge_cases(name: str) -> None:
     problems = {text: problem(mod) for text, mod, _ in programs(name, DTYPES)}
-    assert {text: messages for text, messages in problems.items() if messages is not None} == {}
+    assert {text: problem for text, problem in problems.items() if problem is not None} == {}
 
 
 def test_a_reason_for_having_no_counterpart_is_given_for_operators_without_one() -> None:

@@ -71,14 +71,14 @@ def test_only_what_is_new_is_visited(monkeypatch):
 
 
 def test_replacements_are_told_to_the_observer():
-    table = {}
-    with observed(lambda old, new, rule: table.setdefault(old, new)):
+    replaced_by = {}
+    with observed(lambda old, new, rule: replaced_by.setdefault(old, new)):
         mod = untyped("def @main(%x: int32) { let %y = %x; add(%y, 1) }")
         old = mod["main"]
         new = infer_module(mod)["main"]
-    assert table[old] is new
-    assert table[old.body] is new.body
-    assert table[old.body.var] is new.body.var
+    assert replaced_by[old] is new
+    assert replaced_by[old.body] is new.body
+    assert replaced_by[old.body.var] is new.body.var
 
 
 def test_a_variable_without_annotation_may_belong_to_two_functions():

@@ -93,7 +93,7 @@ class Writer:
         return self.random.choice(ways)(ty, size, scope)
 
     def simplest(self, ty: Type, scope: Scope) -> Expr:
-        fitting = [v for v, names in scope.items() if names is ty]
+        fitting = [v for v, annotation in scope.items() if annotation is ty]
         return self.random.choice(fitting) if fitting else self.build(ty, 0, scope)
 
     def build(self, ty: Type, size: int, scope: Scope) -> Expr:

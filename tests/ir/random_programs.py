@@ -117,11 +117,11 @@ def renamed(root: Expr, keep: tuple[Var, ...] = ()) -> Expr:
     return new[root]
 
 
-def copied(result: Expr, old: Expr) -> Expr:
-    """Return `made`, or a copy of it when it is `old` itself."""
-    if result is not old:
-        return result
-    return type(result)(**{name: getattr(result, name) for name in result.field_names})
+def copied(node: Expr, old: Expr) -> Expr:
+    """Return `node`, or a copy of it when it is `old` itself."""
+    if node is not old:
+        return node
+    return type(node)(**{name: getattr(node, name) for name in node.field_names})
 
 
 def mutated(root: Expr, seed: int) -> Expr:

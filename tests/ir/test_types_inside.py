@@ -31,8 +31,8 @@ KINDS = (TensorType, TupleType, FuncType, RefType, TypeVar, GlobalTypeVar, TypeC
 
 @pytest.mark.parametrize("ty", TYPES, ids=str)
 def test_holds_says_what_a_walk_finds(ty):
-    names = {type(part) for part in type_nodes(ty)}
-    assert {kind for kind in KINDS if holds(ty, kind)} == names
+    kinds = {type(part) for part in type_nodes(ty)}
+    assert {kind for kind in KINDS if holds(ty, kind)} == kinds
     assert is_dynamic(ty) == (UNKNOWN in type_nodes(ty))
 
 

@@ -176,9 +176,9 @@ def test_a_predicate_that_raises_says_that_the_program_is_bad(net):
 def test_a_program_that_is_bad_from_the_start_is_told(net):
     with pytest.raises(PassError, match="bad before any pass"):
         lab.bisect(net, [TO_SIN], calls("conv2d"))
-    with pytest.raises(PassError, match="NameError") as messages:
+    with pytest.raises(PassError, match="NameError") as caught:
         lab.bisect(net, [TO_SIN], lambda mod: nothing(mod))  # noqa: F821
-    assert isinstance(messages.value.__cause__, NameError)
+    assert isinstance(caught.value.__cause__, NameError)
 
 
 LOGS = [replacing(f"Log{number}", "tanh", lambda node: call("tanh", *node.args)) for number in range(6)]
@@ -244,9 +244,9 @@ def test_an_interrupt_while_the_pipeline_runs_leaves_its_recording(net):
     def stop(func, mod, ctx):
         raise KeyboardInterrupt
 
-    with pytest.raises(InterruptedPassesError, match="in step 2, Stop") as messages:
+    with pytest.raises(InterruptedPassesError, match="in step 2, Stop") as caught:
         lab.bisect(net, [TO_SIN, stop])
-    assert [event.name for event in messages.value.recording.steps] == ["input", "ToSin", "Stop"]
+    assert [event.name for event in caught.value.recording.steps] == ["input", "ToSin", "Stop"]
 
 
 # ---------------------------------------------------------------- recordings

@@ -173,11 +173,11 @@ def test_a_fork_of_the_evaluator_may_take_another_way():
 
 
 def test_a_fork_takes_only_what_fits(dbg):
-    for changes, instant, messages in (
+    for changes, instant, message in (
         ({0: np.zeros((9, 9))}, 0, "shape|type|Tensor"), ({99: 1}, 0, "no register"), ({"x": X}, -1, "register|ended"),
         ({len(dbg.trace.code_map.functions[0].params) + 1: X}, 0, "holds nothing"),
     ):  # fmt: skip
-        with pytest.raises(RunError, match=messages):
+        with pytest.raises(RunError, match=message):
             dbg.fork(changes, instant=instant)
 
 

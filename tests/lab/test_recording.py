@@ -196,9 +196,9 @@ def test_the_innermost_failure_is_found():
 
 
 def test_interrupts_are_not_swallowed():
-    with pytest.raises(KeyboardInterrupt, match=r"the pipeline was interrupted in step 2, Stop") as messages:
+    with pytest.raises(KeyboardInterrupt, match=r"the pipeline was interrupted in step 2, Stop") as caught:
         record(chain("exp"), [TO_LOG, raising("Stop", KeyboardInterrupt), TO_LOG])
-    assert [step.name for step in messages.value.recording.steps] == ["input", "ToLog", "Stop"]
+    assert [step.name for step in caught.value.recording.steps] == ["input", "ToLog", "Stop"]
 
 
 def test_errors_that_are_not_of_a_pass_are_raised():

@@ -40,17 +40,17 @@ def test_nodes_nobody_touched_stem_from_the_input():
 
 def test_a_replaced_node_is_the_work_of_the_pass_and_a_rebuilt_one_is_not():
     rec = record(chain("exp", "tanh"), [TO_LOG])
-    names = calls(rec.last)
-    assert made_by(rec, names["log"]) == "ToLog"
-    assert made_by(rec, names["tanh"]) == "input"
+    call_of = calls(rec.last)
+    assert made_by(rec, call_of["log"]) == "ToLog"
+    assert made_by(rec, call_of["tanh"]) == "input"
     assert made_by(rec, rec.last["main"]) == "input"
 
 
 def test_the_last_pass_that_really_changed_a_node_made_it():
     rec = record(chain("exp", "tanh"), [TO_LOG, TO_SQRT, TO_LOG])
-    names = calls(rec.last)
-    assert made_by(rec, names["sqrt"]) == "ToSqrt"
-    assert made_by(rec, names["tanh"]) == "input"
+    call_of = calls(rec.last)
+    assert made_by(rec, call_of["sqrt"]) == "ToSqrt"
+    assert made_by(rec, call_of["tanh"]) == "input"
 
 
 def test_a_node_that_moved_into_a_fused_function_is_still_the_work_of_who_made_it():
@@ -64,19 +64,19 @@ def test_a_node_that_moved_into_a_fused_function_is_still_the_work_of_who_made_i
 def test_nodes_made_along_with_a_replacement_are_of_the_same_pass():
     split = rewriting(lambda n: make("exp", make("abs", *n.args)) if n.op is Op.get("tanh") else n, "Split")
     rec = record(chain("tanh"), [split, TO_LOG])
-    names = calls(rec.last)
-    assert made_by(rec, names["abs"]) == "Split"
-    assert made_by(rec, names["log"]) == "ToLog"
+    call_of = calls(rec.last)
+    assert made_by(rec, call_of["abs"]) == "Split"
+    assert made_by(rec, call_of["log"]) == "ToLog"
 
 
 def test_an_existing_node_that_takes_the_place_of_another_was_not_made_there():
     drop = rewriting(lambda n: n.args[0] if n.op is Op.get("tanh") else n, "Drop")
     mod = chain("exp", "tanh", "abs")
     rec = record(mod, [drop])
-    names = calls(rec.last)
-    assert names["exp"] is calls(mod)["exp"]
-    assert made_by(rec, names["exp"]) == "input"
-    assert made_by(rec, names["abs"]) == "input"
+    call_of = calls(rec.last)
+    assert call_of["exp"] is calls(mod)["exp"]
+    assert made_by(rec, call_of["exp"]) == "input"
+    assert made_by(rec, call_of["abs"]) == "input"
 
 
 def test_swapped_operands_are_a_change_not_a_rebuilding():
@@ -181,8 +181,8 @@ def test_what_a_required_pass_made_is_its_own_work():
         rec = record(chain("abs", "tanh"), [idle("A"), replacing("tanh", "log", name="B", required=["Need"])])
     finally:
         unregister_pass(need.info.name)
-    names = calls(rec.last)
-    assert (made_by(rec, names["exp"]), made_by(rec, names["log"])) == ("Need", "B")
+    call_of = calls(rec.last)
+    assert (made_by(rec, call_of["exp"]), made_by(rec, call_of["log"])) == ("Need", "B")
 
 
 def test_rules_with_names_are_told():

@@ -56,10 +56,10 @@ def test_a_diamond_joins_whole_and_a_reduction_stays():
 
 def test_states_are_those_of_the_steps_before():
     run = watch_solver(squeezenet.get_workload(1)[0], "fusion")
-    names = dict(run.start)
+    state = dict(run.start)
     for step in run.steps:
-        names |= step.changed
-        assert run.state(step.number) == names
+        state |= step.changed
+        assert run.state(step.number) == state
 
 
 def test_groups_stop_at_the_limit():

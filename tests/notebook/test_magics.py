@@ -67,10 +67,10 @@ def test_relay_shows_text(shell, capsys):
 )
 def test_a_bad_cell_is_told_where_and_the_old_program_stays(shell, cell, error, place, cure):
     before = shell.user_ns["net"]
-    with pytest.raises(error) as messages:
+    with pytest.raises(error) as caught:
         shell.run_cell_magic("relay", "net", cell)
-    assert place in str(messages.value), messages.value
-    assert cure is None or cure in str(messages.value)
+    assert place in str(caught.value), caught.value
+    assert cure is None or cure in str(caught.value)
     assert shell.user_ns["net"] is before
 
 
@@ -347,10 +347,10 @@ def test_an_interrupted_pipeline_keeps_what_was_recorded(shell, capsys):
         raise KeyboardInterrupt
 
     shell.user_ns |= {"hurry": hurry, "out": None}
-    with pytest.raises(InterruptedPassesError, match="interrupted in step 2, hurry") as messages:
+    with pytest.raises(InterruptedPassesError, match="interrupted in step 2, hurry") as caught:
         shell.run_line_magic("passes", "net InferType, hurry, FuseOps -r rec -o out")
     recording = shell.user_ns["rec"]
-    assert recording is messages.value.recording
+    assert recording is caught.value.recording
     assert [event.name for event in recording.steps] == ["input", "InferType", "hurry"]
     assert recording.failed.name == "hurry"
     assert shell.user_ns["out"] is None

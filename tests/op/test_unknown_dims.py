@@ -44,16 +44,16 @@ class Stated:
         assert is_less(self.types[index], ty), f"input {index} is {self.types[index]} and is said to be {ty}"
 
 
-def is_less(names: Any, result: Any) -> bool:
-    """Whether `found` says of a type what `known` says, or less."""
-    if isinstance(names, TupleType):
-        pairs = zip(names.fields, result.fields, strict=False)
-        return len(names.fields) == len(result.fields) and all(is_less(a, b) for a, b in pairs)
-    if not isinstance(names, TensorType):
-        return names is result
-    if not isinstance(result, TensorType) or names.dtype != result.dtype or len(names.shape) != len(result.shape):
+def is_less(full: Any, guess: Any) -> bool:
+    """Whether `guess` says of a type what `full` says, or less."""
+    if isinstance(full, TupleType):
+        pairs = zip(full.fields, guess.fields, strict=False)
+        return len(full.fields) == len(guess.fields) and all(is_less(a, b) for a, b in pairs)
+    if not isinstance(full, TensorType):
+        return full is guess
+    if not isinstance(guess, TensorType) or full.dtype != guess.dtype or len(full.shape) != len(guess.shape):
         return False
-    return all(b is ANY or a is ANY or a == b for a, b in zip(names.shape, result.shape, strict=True))
+    return all(b is ANY or a is ANY or a == b for a, b in zip(full.shape, guess.shape, strict=True))
 
 
 def tensors(ty: Type) -> list[TensorType]:
@@ -99,9 +99,9 @@ def uses(name: str) -> Iterator[tuple[str, Call]]:
 def test_a_relation_says_nothing_wrong_of_unknown_dimensions(name: str) -> None:
     refused = 0
     for text, call in uses(name):
-        results = [arg.checked_type for arg in call.args]
-        for types in less_known(results):
-            reply = answer(name, types, call, results)
+        arg_types = [arg.checked_type for arg in call.args]
+        for types in less_known(arg_types):
+            reply = answer(name, types, call, arg_types)
             if isinstance(reply, RelationError):
                 assert name in REFUSED, f"{text}: {types}\n{reply}"
                 assert REFUSED[name][0] in str(reply)
@@ -112,10 +112,10 @@ def test_a_relation_says_nothing_wrong_of_unknown_dimensions(name: str) -> None:
     assert bool(refused) == (name in REFUSED), "what is refused stands in the table, and nothing else"
 
 
-def answer(name: str, types: list[Type], call: Call, names: list[Type]) -> Type | RelationError | None:
+def answer(name: str, types: list[Type], call: Call, arg_types: list[Type]) -> Type | RelationError | None:
     """What a relation says of types, or how it refuses them."""
     try:
-        return Op.get(name).spec.relation(types, call.attrs, Stated(names))
+        return Op.get(name).spec.relation(types, call.attrs, Stated(arg_types))
     except RelationError as error:
         return error
 
@@ -124,10 +124,10 @@ def answer(name: str, types: list[Type], call: Call, names: list[Type]) -> Type 
 def test_a_relation_waits_for_unknown_inputs(name: str) -> None:
     """With one input of unknown type, a relation gives no wrong result, and asks for nothing wrong."""
     for text, call in uses(name):
-        results = [arg.checked_type for arg in call.args]
-        for at in range(len(results)):
-            types = [IncompleteType() if i == at else ty for i, ty in enumerate(results)]
-            reply = answer(name, types, call, results)
+        arg_types = [arg.checked_type for arg in call.args]
+        for at in range(len(arg_types)):
+            types = [IncompleteType() if i == at else ty for i, ty in enumerate(arg_types)]
+            reply = answer(name, types, call, arg_types)
             if isinstance(reply, RelationError):
                 assert name in UNTYPED, f"{text}: {types}\n{reply}"
             elif reply is not None:

@@ -66,12 +66,12 @@ def less_known(ty: Any, which: int) -> Any:
     return TensorType([ANY if which in (-1, i) else dim for i, dim in enumerate(ty.shape)], ty.dtype)
 
 
-def agrees(names: Any, less: Any) -> bool:
-    """Whether `less` says of a type what `known` says, or less."""
-    if isinstance(names, TupleType):
-        return len(names.fields) == len(less.fields) and all(map(agrees, names.fields, less.fields))
-    pairs = zip(names.shape, less.shape, strict=True)
-    return names.dtype == less.dtype and all(b is ANY or a is ANY or a == b for a, b in pairs)
+def agrees(full: Any, less: Any) -> bool:
+    """Whether `less` says of a type what `full` says, or less."""
+    if isinstance(full, TupleType):
+        return len(full.fields) == len(less.fields) and all(map(agrees, full.fields, less.fields))
+    pairs = zip(full.shape, less.shape, strict=True)
+    return full.dtype == less.dtype and all(b is ANY or a is ANY or a == b for a, b in pairs)
 
 
 RANK_FROM_DATA = {"dyn.reshape", "dyn.squeeze", "dyn.zeros", "dyn.ones", "dyn.full", "dyn.broadcast_to", "dyn.tile",

@@ -186,8 +186,8 @@ def test_dense_and_matmul():
 @pytest.mark.parametrize("batch", [(2, 2), (1, 2), (2, 1)])
 def test_batch_matmul(turn_a, turn_b, batch):
     a, b = normal(batch[0], 3, 4), normal(batch[1], 4, 5)
-    results = [m.swapaxes(1, 2).copy() if turn else m for m, turn in ((a, turn_a), (b, turn_b))]
-    close(run("nn.batch_matmul", *results, transpose_a=turn_a, transpose_b=turn_b), a @ b)
+    operands = [m.swapaxes(1, 2).copy() if turn else m for m, turn in ((a, turn_a), (b, turn_b))]
+    close(run("nn.batch_matmul", *operands, transpose_a=turn_a, transpose_b=turn_b), a @ b)
 
 
 def test_products_infer_and_refuse():

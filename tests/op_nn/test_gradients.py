@@ -33,10 +33,10 @@ def gradients(name: str, arrays: list[np.ndarray], attrs: dict) -> tuple[list[np
     result = orig.checked_type
     slots = result.fields if isinstance(result, TupleType) else [result]
     seeds = [np.ones(t.shape, t.dtype) if i == 0 else np.zeros(t.shape, t.dtype) for i, t in enumerate(slots)]
-    results = [Var(f"g{i}", t) for i, t in enumerate(slots)]
-    grad = Tuple(results) if isinstance(result, TupleType) else results[0]
+    output_gradients = [Var(f"g{i}", t) for i, t in enumerate(slots)]
+    grad = Tuple(output_gradients) if isinstance(result, TupleType) else output_gradients[0]
     parts = op.spec.gradient(orig, grad)
-    mod = infer_module(IRModule.from_expr(Function([*function.params, *results], Tuple(parts))))
+    mod = infer_module(IRModule.from_expr(Function([*function.params, *output_gradients], Tuple(parts))))
     return list(Evaluator(mod).run("main", [*arrays, *seeds])), record
 
 

@@ -64,6 +64,6 @@ def test_what_is_cut_out_means_the_same(text: str, args: list[object], non_calls
     parts = [transform.AnnotateTarget("toy", non_calls), transform.MergeCompilerRegions(), transform.PartitionGraph()]
     result = transform.Sequential(parts)(mod)
     assert any(f.attrs.get("Compiler") == "toy" for _, f in result.items())
-    results = [np.float32(a) if isinstance(a, float) else a for a in args]
+    arrays = [np.float32(a) if isinstance(a, float) else a for a in args]
     for kind in ("debug", "aot"):
-        assert relay.create_executor(kind, result).evaluate()(*results) == max(results[0], np.float32(0))
+        assert relay.create_executor(kind, result).evaluate()(*arrays) == max(arrays[0], np.float32(0))

@@ -80,6 +80,6 @@ MISUSES: dict[str, tuple[Callable[[], Any], str]] = {
 @pytest.mark.parametrize("misuse", MISUSES)
 def test_a_misuse_is_told_with_its_cure(misuse: str) -> None:
     make, cure = MISUSES[misuse]
-    with pytest.raises(PasslabError) as messages:
+    with pytest.raises(PasslabError) as caught:
         make()
-    assert cure in str(messages.value)
+    assert cure in str(caught.value)

@@ -93,10 +93,10 @@ def test_an_interrupted_compilation_says_so(mod, compiler):
                 raise KeyboardInterrupt
 
     flat = passlab.parse("def @main(%x: Tensor[(2, 3), float32]) { exp(tanh(%x)) }")
-    with PassContext(opt_level=3, instruments=[Stops()]), pytest.raises(Interruption) as messages:
+    with PassContext(opt_level=3, instruments=[Stops()]), pytest.raises(Interruption) as caught:
         compiler(flat)
-    assert "error: the compilation was interrupted" in str(messages.value)
-    assert "compile it again" in str(messages.value)
+    assert "error: the compilation was interrupted" in str(caught.value)
+    assert "compile it again" in str(caught.value)
     compiler(flat)
 
 

@@ -49,18 +49,18 @@ def hoard(size: int) -> str:
 
 def ends(exe, args: list[object]) -> set[str]:
     """How a run ends with each engine and allocator."""
-    names = set()
+    outcomes = set()
     for allocator in (None, Allocator(), PooledAllocator()):
         for stepping in (True, False):
             end = outcome(Machine(exe, allocator), args, stepping)
-            names.add(
+            outcomes.add(
                 "limit"
                 if end[0] is LimitError and "live_bytes" in end[1]
                 else "error"
                 if isinstance(end[0], type)
                 else "value"
             )
-    return names
+    return outcomes
 
 
 @pytest.mark.parametrize("size", [30, 5_000, 20_000])

@@ -74,9 +74,9 @@ def test_a_fault_is_told_with_the_stack():
         def @main(%x: int32) -> int32 { 1 + @inner(%x) }
     """)
     )
-    with pytest.raises(RunError) as messages:
+    with pytest.raises(RunError) as caught:
         VirtualMachine(exe).run(np.int32(0))
-    text = str(messages.value)
+    text = str(caught.value)
     assert "in @inner" in text
     assert "in @main" in text
     assert text.index("in @inner") < text.index("in @main")
