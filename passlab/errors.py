@@ -80,15 +80,19 @@ class Diagnostic:
         lines = [f"{self.severity}: {visible(self.message)}"]
         lines += _excerpt(self.place)
         if self.expected is not None:
-            lines.append(f"  expected: {visible(self.expected)}")
+            lines.append(f"  expected: {_indented(self.expected)}")
         if self.found is not None:
-            lines.append(f"  found:    {visible(self.found)}")
+            lines.append(f"  found:    {_indented(self.found)}")
         for note, place in self.notes:
             lines.append(f"  note: {visible(note)}")
             lines += _excerpt(place)
         if self.hint is not None:
             lines.append(f"  help: {visible(self.hint)}")
         return "\n".join(lines)
+
+
+def _indented(text: str) -> str:
+    return visible(text).replace("\n", "\n            ")
 
 
 _EXCERPT_WIDTH = 160

@@ -18,7 +18,7 @@ def not_a_node_error(value: Any, expected: str = "an expression", hint: str | No
     """Return the error for `value` where `expected` is needed, with a hint on what to write instead."""
     kind = type(value).__name__
     message = f"{expected} is needed, not {kind}"
-    return NodeTypeError(Diagnostic(message, found=_short_text(value), hint=hint or _hint(value, kind)))
+    return NodeTypeError(Diagnostic(message, found=_short_text(value), hint=hint or _hint(value, kind, expected)))
 
 
 def check_all(values: Iterable[Any], kind: type, expected: str) -> tuple[Any, ...]:
@@ -61,9 +61,11 @@ def _short_text(value: Any) -> str | None:
     return reprlib.repr(value) if plain else None
 
 
-def _hint(value: Any, kind: str) -> str | None:
+def _hint(value: Any, kind: str, expected: str) -> str | None:
     if value is None:
         return "does a function end without `return`?"
+    if "expression" not in expected:  # what follows says how to write an expression
+        return None
     if isinstance(value, (bool, int, float, np.generic)):
         return f"a number in a program is `relay.const({value!r})`"
     if isinstance(value, np.ndarray):

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from passlab.errors import Diagnostic, NodeTypeError
 from passlab.ir.adt import Pattern, TypeData
 from passlab.ir.expr import Expr, Function
 from passlab.ir.gc_pause import building
@@ -72,7 +73,7 @@ def _print(node: Any, meta: MetaWriter, annotate: Annotate | None, annotations: 
         return layout.types.text(node)
     if isinstance(node, Pattern):
         return layout.pattern(node)
-    raise TypeError(f"a {type(node).__name__} has no Relay text")
+    raise NodeTypeError(Diagnostic(f"only a program, or a part of one, has a Relay text, not {type(node).__name__}"))
 
 
 def _print_module(

@@ -145,7 +145,7 @@ NEWCOMERS = (
     # ------------------------------------------------------------ casts and precision
     Fault("squares of halves stay halves", "cast", _INFERENCE, "if array_dtype(ty.dtype).itemsize >= _WIDE:\n        return data, ty", "if True:\n        return data, ty",
           dataflow("tanh(nn.l2_normalize(multiply(%x, 200f16), eps=0.001f, axis=[1]))", "%x: Tensor[(3, 4), float16]"), "InferType, SimplifyInference", "SimplifyInference", "l2_normalize"),
-    Fault("whatever can be short makes all short", "cast", "passes/precision/to_mixed_precision.py", "return all(change is False", "return any(change is False",
+    Fault("whatever can be short makes all short", "cast", "passes/precision/mixed_precision.py", "return all(change is False", "return any(change is False",
           dataflow("multiply(nn.dense(%x, %w), exp(multiply(%y, 10f)))", "%x: Tensor[(4, 4), float32], %w: Tensor[(4, 4), float32], %y: Tensor[(4, 4), float32]"), _SHORT, "ToMixedPrecision", "add|float16"),
     Fault("a padding of any scale", "cast", "passes/precision/integer_rules.py", "value = quantized(value, target)\n    else:",
           "value = make(\"cast\", value, dtype=target.dtype)\n    else:",
@@ -171,7 +171,7 @@ NEWCOMERS = (
     Fault("a tuple of patterns always fits", "match order", "executor/aot/program_source.py", "total = not isinstance(clause.lhs, (PatternConstructor, PatternTuple))", "total = not isinstance(clause.lhs, PatternConstructor)",
           _PAIRS, "InferType, FuseOps", "aot", "match"),
     Fault("a later constructor is an earlier one", "match order", "vm/running/function_source.py", 'return f"r{i.test} == {number}"', 'return f"r{i.test} >= {number}"', _SHAPES, "InferType, FuseOps", "vm", "get_tag|if|match"),
-    Fault("an arm before is passed over for its neighbour", "match order", "vm/compiling/match_code.py", "unfinished[tag].append((number, (*pending[:index], *inner, *pending[index + 1 :])))", "unfinished[tag].insert(0, (number, (*pending[:index], *inner, *pending[index + 1 :])))",
+    Fault("an arm before is passed over for its neighbour", "match order", "vm/compiling/decision_tree.py", "unfinished[tag].append((number, (*pending[:index], *inner, *pending[index + 1 :])))", "unfinished[tag].insert(0, (number, (*pending[:index], *inner, *pending[index + 1 :])))",
           LISTS, "InferType, FuseOps", "vm", "match|fatal|if|get_tag|get_field|goto"),
     Fault("what is captured stands behind the parameters", "captures", "vm/compiling/codegen.py", "params += body.params\n", "params = [*body.params, *params]\n",
           dataflow("let %u = tanh(%x);\nlet %f = fn (%a: Tensor[(3), float32]) { subtract(%a, %u) };\n(exp(%f(%y)), %f(%u))", _VECTORS), "InferType, FuseOps", "vm", "closure|invoke"),

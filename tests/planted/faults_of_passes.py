@@ -78,11 +78,11 @@ PASSES = (
           .replace("concatenate((%1, %2, %3), axis=1)", "(%1, %2, %3)").replace("%a, kernel_size=[1, 1]", "%a, kernel_size=[1, 1], strides=[2, 2]"),
           "InferType, CombineParallelConv2d, FuseOps", "CombineParallelConv2d", "parallel nn.conv2d"),
     # ------------------------------------------------------------ precision and layouts
-    Fault("a clip to bounds that half precision does not hold", "cast", "passes/precision/to_mixed_precision.py",
+    Fault("a clip to bounds that half precision does not hold", "cast", "passes/precision/mixed_precision.py",
           "return bool(abs(attrs.a_min) > largest or abs(attrs.a_max) > largest)", "return False",
           dataflow("tanh(multiply(clip(nn.dense(%x, %w), a_min=-1e5f, a_max=-7e4f), 1e-5f))", "%x: Tensor[(3, 4), float32], %w: Tensor[(5, 4), float32]"),
           "InferType, ToMixedPrecision, FuseOps", "ToMixedPrecision", "in float16"),
-    Fault("one cast for all dtypes", "cast", "passes/precision/to_mixed_precision.py", "self._casts[(cached, dtype)] = expr",
+    Fault("one cast for all dtypes", "cast", "passes/precision/mixed_precision.py", "self._casts[(cached, dtype)] = expr",
           "self._casts[(cached, dtype)] = make(\"multiply\", cached, cached) if dtype == self.short else expr",
           dataflow("nn.dense(exp(nn.dense(%x, %w)), %v)", "%x: Tensor[(3, 4), float32], %w: Tensor[(4, 4), float32], %v: Tensor[(5, 4), float32]"),
           "InferType, ToMixedPrecision, FuseOps", "ToMixedPrecision", "in float16"),

@@ -7,8 +7,8 @@ from __future__ import annotations
 from tests.planted.fault import Fault
 from tests.planted.programs import BRANCHES, CLOSURES, LOOP, QUANTIZED, dataflow
 
-_PARTIAL, _CASTS = "passes/fold/partial_evaluate.py", "passes/simplify/rules/casts.py"
-_CONCRETE, _QUANTIZED = "passes/simplify/rules/concrete.py", "passes/precision/qnn_canonicalize_ops.py"
+_PARTIAL, _CASTS = "passes/fold/partial_evaluation.py", "passes/simplify/rules/casts.py"
+_CONCRETE, _QUANTIZED = "passes/simplify/rules/concrete.py", "passes/precision/quantized_arithmetic.py"
 _AFFINE, _ALLOC = "passes/precision/integer_rules.py", "passes/lowering/manifest_alloc.py"
 _SIMPLIFY, _PLAIN = (
     "InferType, FoldConstant, SimplifyExpr, FuseOps",
@@ -154,7 +154,7 @@ MODULES = (
     Fault("a shape that depends on data is found from shapes", "guard", _ALLOC, "return any(is_op_call(n) and n.op.spec.shape_function is not None for n in post_order(primitive.body))", "return False",
           dataflow("tanh(arange(%a, %b, %c, dtype=\"float32\"))", "%a: float32, %b: float32, %c: float32"), _LOWER, "vm|ManifestAlloc", ""),
     # ------------------------------------------------------------ the machine's compiler and engine
-    Fault("an earlier arm is lost behind a constructor", "match order", "vm/compiling/match_code.py", "cases[tag] = constructor, list(rest)", "cases[tag] = constructor, []",
+    Fault("an earlier arm is lost behind a constructor", "match order", "vm/compiling/decision_tree.py", "cases[tag] = constructor, list(rest)", "cases[tag] = constructor, []",
           _PAIRS, "InferType, FuseOps", "vm", "match|if|get_tag|goto|load_consti"),
     Fault("a condition that a kernel made is turned", "instruction", "vm/running/function_source.py", 'return f"r{i.test}"\n', 'return f"not r{i.test}"\n', LOOP, "InferType", "vm", "if"),
     Fault("scalars subtracted the other way", "compiled kernel", "vm/kernels/scalars.py", 'f"({parts[0]} {symbol} {parts[1]})"', 'f"({parts[1]} {symbol} {parts[0]})"',

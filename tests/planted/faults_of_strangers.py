@@ -9,9 +9,9 @@ from tests.planted.fault import Fault
 from tests.planted.programs import BRANCHES, CLOSURES, LISTS, QUANTIZED, dataflow
 
 _PAD, _DYNAMIC = "passes/simplify/fold_explicit_padding.py", "passes/fold/dynamic_to_static.py"
-_MIXED, _AFFINE = "passes/precision/to_mixed_precision.py", "passes/precision/integer_rules.py"
-_QUANTIZED = "passes/precision/qnn_canonicalize_ops.py"
-_LAYOUTS, _FIRST = "op/layout_rules.py", "passes/functions/defunctionalization.py"
+_MIXED, _AFFINE = "passes/precision/mixed_precision.py", "passes/precision/integer_rules.py"
+_QUANTIZED = "passes/precision/quantized_arithmetic.py"
+_LAYOUTS, _FIRST = "op/layout_rules.py", "passes/functions/first_order.py"
 _SIMPLIFY, _PLAIN = (
     "InferType, FoldConstant, SimplifyExpr, FuseOps",
     "InferType, SimplifyInference, FoldConstant, FuseOps",

@@ -25,7 +25,6 @@ from tests.vm.provider_programs import (
 )
 
 
-@pytest.mark.nightly
 class TestTorch:
     @pytest.fixture(autouse=True)
     def needs_torch(self, monkeypatch):
@@ -110,7 +109,6 @@ class TestTorch:
             storage.tensor(8, (3,), np.dtype("float32"))
 
 
-@pytest.mark.nightly
 class TestOneDnn:
     """What PyTorch has oneDNN compute: weights kept in its order, and what follows a product in one go."""
 

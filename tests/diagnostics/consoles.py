@@ -1,0 +1,217 @@
+"""Console files: lines of Python as one types them, and below each what passlab answers.
+
+    >>> passlab.parse("def @main(%x: int32) { negativ(%x) }")
+    error: there is no operator `negativ`
+     --> text:1:24
+    ...
+
+A line that raises is followed by the complete text of the error, one with a value by the value, one that prints by what it prints; as in a console, later
+lines know the names of earlier ones. `make bless` rewrites the answers; a person reads the difference. Each file is run in a fresh process, because
+files register operators and passes, and in a folder of its own, which an answer shows as `<folder>`.
+
+    python -m tests.diagnostics.consoles watch|run OUT.json FILE...    runs files, each in a fork of a process that has imported passlab
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import importlib
+import io
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import warnings
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import passlab
+from passlab.errors import Interruption, PasslabError
+from tests.diagnostics.places import ROOT, noting
+
+FOLDER = Path(__file__).parent
+FILES = sorted(FOLDER.glob("*.pycon"))
+_ROOMS = [
+    "analysis",
+    "debugger",
+    "dumps",
+    "evaluate",
+    "executor",
+    "frontend",
+    "instrument",
+    "ir",
+    "lab",
+    "op",
+    "relay",
+    "text",
+    "transform",
+    "vm",
+    "display",
+]
+
+
+@dataclass
+class Block:
+    """One input of a console file, the comment above it, and the answer that the file expects."""
+
+    line: int
+    comment: str
+    code: str
+    answer: str = ""
+
+    def text(self, answer: str) -> str:
+        first, *rest = self.code.split("\n")
+        lines = [f">>> {first}", *(f"... {line}".rstrip() for line in rest)]
+        return self.comment + "\n".join(lines) + "\n" + (f"{answer}\n" if answer else "")
+
+
+@dataclass
+class Session:
+    """What a run of a console file showed: the answers, and the places that appear in them."""
+
+    path: Path
+    blocks: list[Block]
+    answers: list[str] = field(default_factory=list)
+    reached: set[str] = field(default_factory=set)
+
+    def differences(self) -> list[str]:
+        """Each answer that is not the expected one, with its input."""
+        return [
+            f"{self.path.name}:{block.line}\n>>> {block.code}\n--- expected\n{block.answer}\n--- found\n{answer}"
+            for block, answer in zip(self.blocks, self.answers, strict=True)
+            if answer != block.answer
+        ]
+
+    def write(self) -> None:
+        """Write the file again with the answers of this run."""
+        text = "".join(block.text(answer) for block, answer in zip(self.blocks, self.answers, strict=True))
+        self.path.write_text(text, encoding="utf-8")
+
+
+def read_blocks(text: str) -> list[Block]:
+    """The inputs of a console file."""
+    blocks: list[Block] = []
+    comment, state = "", "comment"
+    answer: list[str] = []
+
+    def close() -> None:
+        if blocks:
+            blocks[-1].answer = "\n".join(answer).rstrip()
+        answer.clear()
+
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.startswith(">>> "):
+            if state != "comment":
+                close()
+            blocks.append(Block(number, comment, line[4:]))
+            comment, state = "", "code"
+        elif state == "code" and line.startswith("..."):
+            blocks[-1].code += "\n" + line[4:]
+        elif line.startswith("# ") or (not line and state != "answer"):
+            if state != "comment":
+                close()
+            comment, state = comment + line + "\n", "comment"
+        else:
+            state = "answer"
+            answer.append(line)
+    if state != "comment":
+        close()
+    return blocks
+
+
+def _namespace() -> dict[str, Any]:
+    rooms = {room: importlib.import_module(f"passlab.{room}") for room in _ROOMS}
+    return {"passlab": passlab, "np": np, "os": os, "Path": Path, **rooms}
+
+
+@cache
+def run_files(paths: tuple[Path, ...], watched: bool = False) -> list[Session]:
+    """Run console files in another process; where `watched`, note the places that speak in the answers, which takes longer."""
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder) / "answers.json"
+        command = [sys.executable, "-m", "tests.diagnostics.consoles", "watch" if watched else "run", str(out)]
+        environment = {**os.environ, "COLUMNS": "80", "PYTHONPATH": str(FOLDER.parents[1])}
+        subprocess.run([*command, *map(str, paths)], check=True, cwd=FOLDER.parents[1], env=environment)
+        results = json.loads(out.read_text(encoding="utf-8"))
+    return [
+        Session(path, read_blocks(path.read_text(encoding="utf-8")), answers, set(reached))
+        for path, (answers, reached) in zip(paths, results, strict=True)
+    ]
+
+
+def _run_file(path: Path, watched: bool) -> Session:
+    session = Session(path, read_blocks(path.read_text(encoding="utf-8")))
+    namespace = _namespace()
+    back = Path.cwd()
+    with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        os.chdir(folder)
+        try:
+            for block in session.blocks:
+                with noting() if watched else contextlib.nullcontext() as notes:
+                    answer = _answer(block.code, namespace)
+                if notes is not None:
+                    session.reached |= {place.name for place in notes.seen_in(answer)}
+                answer = answer.replace(os.path.realpath(folder), "<folder>").replace(folder, "<folder>")
+                session.answers.append(_stable(answer))
+        finally:
+            os.chdir(back)
+    return session
+
+
+def _stable(text: str) -> str:
+    text = text.replace(str(ROOT), "<passlab>")
+    text = re.sub(r"0x[0-9a-f]{6,}", "0x...", text)
+    return "\n".join(line.rstrip() or " ." for line in text.rstrip().split("\n")) if text.strip() else ""
+
+
+def _answer(code: str, namespace: dict[str, Any]) -> str:
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
+        try:
+            value = _run(code, namespace)
+        except (PasslabError, Interruption) as error:
+            value = f"{type(error).__name__}\n{error}"
+        except SystemExit as error:
+            value = f"exit status: {error.code}"
+        except Exception as error:  # noqa: BLE001 - not of passlab: the answer shows its class, as for `UsageError`
+            value = f"{type(error).__name__}: {error}"
+    return printed.getvalue() + value
+
+
+def _run(code: str, namespace: dict[str, Any]) -> str:
+    tree = ast.parse(code)
+    last = tree.body.pop() if isinstance(tree.body[-1], ast.Expr) else None
+    exec(compile(tree, "<console>", "exec"), namespace)
+    if last is None:
+        return ""
+    value = eval(compile(ast.Expression(last.value), "<console>", "eval"), namespace)
+    return "" if value is None else str(value)
+
+
+def _main(mode: str, out: str, *names: str) -> None:
+    _namespace()  # import once what every file needs
+    results = []
+    for name in names:
+        answers = Path(f"{out}.part")
+        child = os.fork()
+        if child == 0:
+            session = _run_file(Path(name), mode == "watch")
+            answers.write_text(json.dumps([session.answers, sorted(session.reached)]), encoding="utf-8")
+            os._exit(0)
+        _, status = os.waitpid(child, 0)
+        if status:
+            raise SystemExit(f"{name} ended with status {status}")
+        results.append(json.loads(answers.read_text(encoding="utf-8")))
+    Path(out).write_text(json.dumps(results), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    _main(*sys.argv[1:])

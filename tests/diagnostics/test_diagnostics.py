@@ -1,0 +1,65 @@
+"""The law of diagnostics: what passlab says is compared whole, and every place that says something is asked for it.
+
+The console files beside this test provoke the diagnostics of one package each; `consoles` runs them. `unreached.txt` lists the places that no file
+reaches yet. It may only shrink: a new place needs a line in a console file.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+import passlab
+from passlab.errors import ParseError
+from tests.diagnostics import consoles, places
+
+UNREACHED = Path(__file__).parent / "unreached.txt"
+
+
+@pytest.mark.parametrize("path", consoles.FILES, ids=lambda path: path.stem)
+def test_passlab_answers_as_the_console_file_says(path: Path, bless: bool) -> None:
+    session = next(s for s in consoles.run_files(tuple(consoles.FILES)) if s.path == path)
+    if bless:
+        session.write()
+        return
+    differences = session.differences()
+    assert not differences, "\n\n".join(
+        [*differences[:20], f"{len(differences)} answers differ; if right, `make bless`"]
+    )
+
+
+@pytest.fixture(scope="module")
+def reached() -> set[str]:
+    return {name for session in consoles.run_files(tuple(consoles.FILES), watched=True) for name in session.reached}
+
+
+def test_every_place_that_says_something_is_asked_for_it(reached: set[str], bless: bool) -> None:
+    allowed = Counter(UNREACHED.read_text(encoding="utf-8").splitlines())
+    missing = {place.name: place for place in places.places().values() if place.name not in reached}
+    if bless:
+        kept = sorted(name for name in missing if name in allowed)
+        UNREACHED.write_text("".join(f"{name}\n" for name in kept), encoding="utf-8")
+    new = [f"{place.file}:{place.line}: {place.text}" for name, place in missing.items() if name not in allowed]
+    assert not new, "add a line to a console file that makes passlab say this:\n" + "\n".join(sorted(new))
+    spare = sorted(name for name in allowed if name not in missing)
+    assert bless or not spare, "these are reached or gone; `make bless` removes them from unreached.txt:\n" + "\n".join(
+        spare
+    )
+
+
+def test_a_console_file_reads_and_writes_itself() -> None:
+    text = ">>> x = (\n...     1\n... )\n# a comment\n>>> x\n1\n"
+    blocks = consoles.read_blocks(text)
+    assert [(b.comment, b.code, b.answer) for b in blocks] == [("", "x = (\n    1\n)", ""), ("# a comment\n", "x", "1")]
+    assert "".join(b.text(b.answer) for b in blocks) == text
+
+
+def test_a_place_is_reached_only_where_its_message_is_seen() -> None:
+    with places.noting() as notes, pytest.raises(ParseError) as caught:
+        passlab.parse("def @main() { %x }")
+    names = {place.name for place in notes.seen_in(str(caught.value))}
+    assert "Cursor.unknown diagnostic 1" in names
+    assert "Cursor.unknown raise 1" in names
+    assert not notes.seen_in("another message")
