@@ -16,7 +16,7 @@ from passlab.notebook.instruments import instrument_of
 from passlab.passes import PASSES
 from passlab.rewriting.parameters import bind_params
 from passlab.text import parser
-from passlab.text.lexer import lex
+from passlab.text.tokens import lex
 from passlab.transform.base import Pass
 from passlab.transform.pipeline import as_pass, context_names
 

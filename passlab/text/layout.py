@@ -5,7 +5,7 @@ temporary of the current block. The dataflow of an expression (calls, tuples, pr
 callee first; when a node's text is formed, its unnamed operands are numbered, arguments before callee.
 
 Text of several lines is a rope: a list of strings and ropes, joined once at the end, so that printing is linear.
-Generators under `drive` print nested constructs, so depth takes no stack. Indentation stops growing at `DEEPEST`
+Generators under `run_nested` print nested constructs, so depth takes no stack. Indentation stops growing at `DEEPEST`
 levels.
 """
 
@@ -35,11 +35,11 @@ from passlab.ir.expr import (
 from passlab.ir.op import Op
 from passlab.ir.walk import CHILDREN
 from passlab.text.attr_printer import AttrPrinter, deep_attrs
-from passlab.text.cursor import Parse
 from passlab.text.literals import local_text, name_text, quote, scalar_text
 from passlab.text.marks import CLOSE, Annotations, without_marks
 from passlab.text.meta_writer import MetaWriter
 from passlab.text.naming import NameTable
+from passlab.text.tokens import Parse
 
 DEEPEST = 50
 _INDENTS = ["  " * level for level in range(DEEPEST + 1)]

@@ -29,9 +29,9 @@ from passlab.ir.types import (
     TypeVar,
     is_computed,
 )
-from passlab.text.cursor import Parse, drive
 from passlab.text.records import MetaObject
 from passlab.text.tensor_bytes import encode_tensor
+from passlab.text.tokens import Parse, run_nested
 
 OMITTED = """\
 /* The metadata section is not shown: constants that are not scalars,
@@ -103,7 +103,7 @@ class MetaWriter:
 
 
 class ObjectGraph:
-    """The object graph while it is written. Generators under `drive` write nested objects."""
+    """The object graph while it is written. Generators under `run_nested` write nested objects."""
 
     def __init__(self, objects: dict[str, list[Any]], encode: Encode = encode_tensor) -> None:
         self.encode = encode
@@ -111,7 +111,7 @@ class ObjectGraph:
         self.tensors: list[Any] = []
         self.root = 1
         self._shared: dict[Any, int] = {}
-        lists = [drive(self._array(values)) for values in objects.values()]
+        lists = [run_nested(self._array(values)) for values in objects.values()]
         self.nodes[1] = {"type_key": "Map", "keys": list(objects), "data": lists}
 
     def json(self) -> str:

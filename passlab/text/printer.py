@@ -17,11 +17,11 @@ from passlab.ir.expr import Expr, Function
 from passlab.ir.gc_pause import building
 from passlab.ir.module import IRModule
 from passlab.ir.types import GlobalTypeVar, Type
-from passlab.text.cursor import Parse, drive
 from passlab.text.layout import LayoutPrinter, Rope, flatten
 from passlab.text.literals import local_text, name_text
 from passlab.text.marks import Annotations, MarkedText
 from passlab.text.meta_writer import OMITTED, MetaWriter
+from passlab.text.tokens import Parse, run_nested
 
 HEADER = '#[version = "0.0.5"]\n'
 Annotate = Callable[[Expr], str]
@@ -65,7 +65,7 @@ def _print(node: Any, meta: MetaWriter, annotate: Annotate | None, annotations: 
         return _print_module(node, meta, annotate, annotations, spans)
     layout = LayoutPrinter(meta, [node] if isinstance(node, Expr) else [], (), (), annotate, annotations, spans)
     if isinstance(node, Expr):
-        text = flatten(drive(layout.scope(node, "")))
+        text = flatten(run_nested(layout.scope(node, "")))
         return text[:-1]
     if isinstance(node, TypeData):
         return _type_definition(layout, node)[:-1]
@@ -87,7 +87,7 @@ def _print_module(
     items: list[Any] = [_type_definition(layout, data) for data in types]
     for var, function in functions:
         name = layout.mark("global", var, f"@{local_text(var.name_hint)}")
-        items.append(drive(_definition(layout, f"{layout.word('def')} {name}", function)))
+        items.append(run_nested(_definition(layout, f"{layout.word('def')} {name}", function)))
     rope: Rope = []
     for index, item in enumerate(items):
         rope += ("\n", item) if index else (item,)

@@ -18,12 +18,12 @@ from passlab.ir.span import Position, Source, Span
 from passlab.ir.types import Any as AnyLength
 from passlab.ir.types import SizeVar, Type, TypeRelation
 from passlab.ir.walk import post_order
-from passlab.text.cursor import Parse, drive
 from passlab.text.meta_writer import UNCONSTRAINED, ObjectGraph
 from passlab.text.metadata import Section
 from passlab.text.old_json import upgrade_json
 from passlab.text.program_objects import KINDS
 from passlab.text.records import MetaObject
+from passlab.text.tokens import Parse, run_nested
 
 
 def save_json(node: Any) -> str:
@@ -72,7 +72,7 @@ class ProgramGraph(ObjectGraph):
     def __init__(self, root: Any) -> None:
         super().__init__({})
         self.nodes = [{"type_key": ""}]
-        self.root = drive(self._value(root))
+        self.root = run_nested(self._value(root))
 
     def _program_object(self, value: Any) -> Parse | None:
         if isinstance(value, IRModule):

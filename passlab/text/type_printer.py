@@ -27,9 +27,9 @@ from passlab.ir.types import (
     TypeVar,
     holds,
 )
+from passlab.text.flat_parser import is_dtype
 from passlab.text.literals import name_text
 from passlab.text.meta_writer import MetaWriter
-from passlab.text.type_parser import is_dtype
 
 LONGEST = 10_000  # parts of a printed type; a longer one is in the metadata, where parts are shared
 LONGEST_COMMENT = 2_000  # parts of a type that a comment shows in full

@@ -1,0 +1,365 @@
+"""Tokens and the cursor over them: what all parts of the parser share, without the grammar.
+
+One compiled regular expression splits a text into tokens. A token is only its text and its offset: its first characters
+determine its kind. White space and comments (`// ...` and nested `/* ... */`) are skipped. A `Tensor[(1, 3), float32]`,
+a `meta[relay.Constant][0]` and a dotted name are one token each, so that typical text has few of them. Characters that
+start no token become tokens of one character; the parser reports them in context.
+
+A `Cursor` is a position in the tokens, with expectations and located errors; the last part of this file finds the hint
+for an unexpected token. A generator parses each nested construct: it yields the generators of its parts and receives
+their results. `run_nested` runs them on an explicit stack, so memory limits the depth of a text, not Python's stack.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Generator, Iterable, Sequence
+from typing import Any, NamedTuple, NoReturn
+
+from passlab import limits
+from passlab.errors import Diagnostic, LimitError, ParseError, did_you_mean
+from passlab.ir.span import Source, Span
+from passlab.text.literals import local_text, read_string
+
+Parse = Generator[Any, Any, Any]
+
+METADATA = "#[metadata]"
+
+_NAME = r"[A-Za-z_]\w*(?:/(?![/*])\w*)*"
+_STRING = r'"[^"\\]*(?:\\.[^"\\]*)*"'
+_FLAT_COMMENT = r"/\*[^*/]*(?:(?:\*(?!/)|/(?!\*))[^*/]*)*\*/"  # a block comment without nested ones
+_SKIP = rf"(?:[ \n\t]+|{_FLAT_COMMENT}|//[^\n]*|\r\n)*"
+_TOKEN = "|".join(
+    (
+        r"%\d+",
+        rf"[%@]{_NAME}(?:(?:\.\w+)*\.{_NAME})?",
+        r"Tensor\[\([0-9, ?]*\), ?[a-z]\w*\]",
+        r"meta\[[^\[\]]+\]\s*\[\s*\d+\s*\]",
+        r"match\?",
+        r"-*(?:inf|nan)(?:bf16|f16|f32|f64|f)(?![\w/])",
+        rf"{_NAME}(?:\.{_NAME})*",
+        r"-*\d[\w.]*(?:(?<=[eE])[+-]\d[\w.]*)?",
+        rf"[%@]?{_STRING}",
+        r"->|=>|[<>=!]=|/\*|[-+*/<>=!?:;,.()\[\]{}]",
+        r"#\[[^\]]*\]",
+        r"\Z",
+        r".",
+    )
+)
+_PATTERN = re.compile(f"{_SKIP}({_TOKEN})", re.ASCII | re.DOTALL)
+_COMMENT_PARTS = re.compile(rf"{_STRING}|//[^\n]*|/\*|\*/", re.DOTALL)
+_METADATA_SCAN = re.compile(rf"{_STRING}|//[^\n]*|{_FLAT_COMMENT}|{re.escape(METADATA)}", re.DOTALL)
+
+
+class Tokens:
+    """The tokens of one text: `texts[k]` starts at offset `starts[k]`. Empty tokens at the end serve as look-ahead.
+
+    `metadata` is the offset after `#[metadata]`, or None without that section.
+    """
+
+    __slots__ = ("source", "texts", "starts", "metadata")
+
+    def __init__(self, source: Source, texts: list[str], starts: list[int], metadata: int | None) -> None:
+        self.source = source
+        self.texts = texts
+        self.starts = starts
+        self.metadata = metadata
+
+
+def lex(text: str, source_name: str) -> Tokens:
+    """Split a text into tokens, in linear time.
+
+    Raises `ParseError` for an unterminated comment, `LimitError` for a text over the cap `text_bytes`.
+    """
+    if not isinstance(text, str):
+        raise ParseError(Diagnostic("the program must be a string", expected="str", found=type(text).__name__))
+    limits.check("text_bytes", len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass")), "this text")
+    source = Source(source_name, text)
+    start = 1 if text.startswith("\ufeff") else 0
+    program, metadata = _split(text)
+    texts, starts = _cut(program, start)
+    if "/*" in texts:  # nested comments, which no regular expression matches
+        program, metadata = _split(_blank_comments(text, source))
+        texts, starts = _cut(program, start)
+    return Tokens(source, texts, starts, metadata)
+
+
+def _cut(text: str, start: int) -> tuple[list[str], list[int]]:
+    texts: list[str] = []
+    starts: list[int] = []
+    add_text, add_start = texts.append, starts.append
+    for match in _PATTERN.finditer(text, start):
+        add_text(match[1])
+        add_start(match.start(1))
+    padding = 4 if texts and not texts[-1] else 5
+    texts += [""] * padding
+    starts += [len(text)] * padding
+    return texts, starts
+
+
+def _split(text: str) -> tuple[str, int | None]:
+    """Separate the program from the metadata section, whose mark counts only outside strings and comments."""
+    if METADATA in text:
+        for match in _METADATA_SCAN.finditer(text):
+            if match[0] == METADATA:
+                return text[: match.start()], match.end()
+    return text, None
+
+
+def _blank_comments(text: str, source: Source) -> str:
+    """Return the text with block comments replaced by spaces, at the same offsets."""
+    out: list[str] = []
+    depth = comment_start = copied = 0
+    for match in _COMMENT_PARTS.finditer(text):
+        if depth == 0 and match[0] == "/*":
+            out.append(text[copied : match.start()])
+            depth, comment_start = 1, match.start()
+        elif depth == 0:
+            continue
+        elif match[0] == "/*":
+            depth += 1
+        elif match[0] == "*/":
+            depth -= 1
+            if depth == 0:
+                copied = match.end()
+                out.append(" " * (copied - comment_start))
+    if depth:
+        span = Span(source, comment_start, comment_start + 2)
+        raise ParseError(Diagnostic("this comment never ends", span, hint="close it with `*/`; comments nest"))
+    out.append(text[copied:])
+    return "".join(out)
+
+
+# ---------------------------------------------------------------- the cursor
+_BARE_NAME = re.compile(r"[A-Za-z_][\w/]*\Z", re.ASCII)
+_KEY = re.compile(r"[A-Za-z_][\w/]*(?:\.[A-Za-z_][\w/]*)*\Z", re.ASCII)
+
+
+def run_nested(root: Parse) -> Any:
+    """Run a parsing generator and those it yields; return its result. Raises `LimitError` over the cap `nesting`."""
+    cap = limits.current().nesting
+    stack = [root]
+    value: Any = None
+    while stack:
+        try:
+            child = stack[-1].send(value)
+        except StopIteration as done:
+            stack.pop()
+            value = done.value
+        else:
+            stack.append(child)
+            value = None
+            if len(stack) > cap:
+                raise LimitError(f"this text nests more than {cap:,} constructs (the limit `nesting`)")
+    return value
+
+
+class Cursor:
+    """A position `i` in the tokens `texts`, with operations for every part of the parser."""
+
+    def __init__(self, tokens: Tokens) -> None:
+        self.texts = tokens.texts
+        self.starts = tokens.starts
+        self.source: Source = tokens.source
+        self.i = 0
+
+    def token_span(self, index: int) -> Span:
+        """Return the span of one token."""
+        start = self.starts[index]
+        return Span(self.source, start, start + len(self.texts[index]))
+
+    def span_from(self, first: int) -> Span:
+        """Return the span from token `first` to the last token read."""
+        last = self.i - 1
+        return Span(self.source, self.starts[first], self.starts[last] + len(self.texts[last]))
+
+    # ------------------------------------------------------------ expectations
+    def expect(self, text: str) -> None:
+        """Consume the token `text`. Raises `ParseError` if another token follows."""
+        if self.texts[self.i] != text:
+            self.fail_expecting(f"an `{text}`" if text == "else" else f"a `{text}`")
+        self.i += 1
+
+    def accept(self, text: str) -> bool:
+        """Consume the token `text` if it follows."""
+        if self.texts[self.i] == text:
+            self.i += 1
+            return True
+        return False
+
+    def separator(self, close: str) -> bool:
+        """After an element of a list: consume `,` (return True if another element follows) or `close`."""
+        word = self.texts[self.i]
+        if word == ",":
+            self.i += 1
+            if self.texts[self.i] != close:
+                return True
+        elif word != close:
+            self.fail_expecting(f"a `{close}`")
+        self.i += 1
+        return False
+
+    def is_name(self, index: int) -> bool:
+        """Whether the token is a bare or quoted name."""
+        word = self.texts[index]
+        return (word[:1] == '"' and len(word) > 1) or _BARE_NAME.match(word) is not None
+
+    def is_key(self, index: int) -> bool:
+        """Whether the token can be the name of an attribute: a name, dotted or quoted."""
+        word = self.texts[index]
+        return (word[:1] == '"' and len(word) > 1) or _KEY.match(word) is not None
+
+    def name(self, what: str) -> str:
+        """Consume a bare or quoted name and return it. `what` is the kind of name."""
+        word = self.texts[self.i]
+        if not self.is_name(self.i):
+            self.fail_expecting(what)
+        self.i += 1
+        return read_string(word) if word[0] == '"' else word
+
+    # ------------------------------------------------------------ errors
+    def error(self, message: str, place: Span | None = None, **more: Any) -> NoReturn:
+        """Raise a `ParseError` at `place`, or at the current token."""
+        raise ParseError(Diagnostic(message, place or self.token_span(min(self.i, len(self.texts) - 1)), **more))
+
+    def unknown(self, what: str, name: str, candidates: Iterable[str], place: Span, **more: Any) -> NoReturn:
+        """Raise a `ParseError` for an undefined name; its hint suggests similar names."""
+        more["hint"] = did_you_mean(name, candidates) or more.get("hint")
+        raise ParseError(Diagnostic(what, place, **more))
+
+    def fail_expecting(self, expected: str) -> NoReturn:
+        """Raise a `ParseError` for the current token, with the expected one and a hint."""
+        word = self.texts[self.i]
+        end = self.starts[self.i] + len(word)
+        problem = malformation(word, (self.source.text or "")[end : end + 1])
+        if problem is not None:
+            self.error(problem[0], hint=problem[1])
+        opener = unclosed_opener(self.texts, self.i, expected)
+        notes = () if opener is None else ((f"the `{self.texts[opener]}` is here", self.token_span(opener)),)
+        self.error(
+            f"expected {expected} found {describe(word)}", notes=notes, hint=syntax_hint(self.texts, self.i, expected)
+        )
+
+
+def describe(word: str) -> str:
+    """Return the description of a token in messages."""
+    if not word:
+        return "the end of the text"
+    return f"`{word if len(word) <= 40 else word[:37] + '...'}`"
+
+
+def sigil_key(word: str) -> str:
+    """Return the canonical spelling of a local or global name: `%"x"` is `%x`, `%007` is `%7`."""
+    if word[1:2] == '"':
+        return word[0] + local_text(read_string(word[1:]))
+    return "%" + (word[1:].lstrip("0") or "0") if word[1:].isdigit() else word
+
+
+# ---------------------------------------------------------------- hints
+_OPENERS = {")": "(", "]": "[", "}": "{"}
+# tokens that end a list before its bracket
+_LIST_ENDS = frozenset(("", ";", "=>", "else", "def", "type", "extern", *_OPENERS))
+
+_WORD = r"[A-Za-z_][\w.]* "
+_TENSOR = "a tensor type is written `Tensor[(1, 8), float32]`, the type of a scalar `float32`"
+_ELEMENTS = "a field of a tuple is `.0`; elements of a tensor are taken by `take` or `strided_slice`"
+
+
+class _Slip(NamedTuple):
+    """A common syntax error and its hint.
+
+    `expected` is the token that the parser expected. `before` and `actual` are regular expressions: for the three
+    tokens before, and for the actual token and the next.
+    """
+
+    expected: str
+    before: str
+    actual: str
+    hint: str
+
+
+_SLIPS = (
+    _Slip("a global name `@f`", "", _WORD, "write `@{word}`"),
+    _Slip("a parameter `%x`", "", _WORD, "write `%{word}`"),
+    _Slip("a variable `%x`", "", _WORD, "write `%{word}`"),
+    _Slip("a `(`", r"Tensor \[$", "", _TENSOR),
+    _Slip("a `,`", r"\)$", r"\] ", _TENSOR),
+    _Slip("a `)`", r"Tensor$", r"\( ", _TENSOR),
+    _Slip("a type", r"(?i)tensor \[( \()?$", "", _TENSOR),
+    _Slip("a dtype", "", '"', "a dtype in a type is written without quotes"),
+    _Slip("a dimension", "", "", "a dimension is a number, or `?` if it is known only at run time"),
+    _Slip("a `(`", r"\bif$", "", "a condition stands in parentheses: `if (%c) { ... } else { ... }`"),
+    _Slip("an `else`", "", "", "an `if` has two branches: `if (%c) { ... } else { ... }`"),
+    _Slip("a `{`", "", "", "a body stands in braces: `{ ... }`"),
+    _Slip("an attribute value", "", "true ", "write `True`"),
+    _Slip("an attribute value", "", "false ", "write `False`"),
+    _Slip("an attribute value", "", "(none|null|nil) ", "write `None`"),
+    _Slip("an attribute value", "", _WORD, 'a string stands in quotes: `"{word}"`'),
+    _Slip("an expression", ";$", r"\} ", "a block ends in an expression, with no `;` behind it"),
+    _Slip("an expression", r"\{$", r"\} ", "a block holds an expression, which is its value"),
+    _Slip("an expression", "", r"\[ ", "a list is the value of an attribute, which is given by name: `axis=[0, 1]`"),
+    _Slip("an expression", r"\*$", r"\* ", "a power is written `power(%x, %y)`"),
+    _Slip("a `)`", "", f"{_WORD}=", "put a `,` before it"),
+    *(_Slip(f"a `{close}`", "", r"\[ ", _ELEMENTS) for close in ")};"),
+    _Slip("a `;`", "", "", "a binding ends in `;`, and the expression it is for follows"),
+    _Slip("the number of a tuple element", "", _WORD, "an operator stands before its arguments: `{word}(...)`"),
+)
+
+
+def syntax_hint(texts: Sequence[str], at: int, expected: str) -> str | None:
+    """Return a hint for the token `at` if `expected` should be there, or None. Linear in the tokens."""
+    word = texts[at]
+    opened = [texts[i] for i in _unclosed_brackets(texts, at)]
+    if word in _OPENERS and _OPENERS[word] not in opened:
+        return f"nothing is open that this `{word}` could close"
+    before, actual = " ".join(texts[max(0, at - 3) : at]), f"{word} {texts[at + 1]}"
+    for slip in _SLIPS:
+        if slip.expected == expected and re.search(slip.before, before) and re.match(slip.actual, actual):
+            return slip.hint.replace("{word}", word)
+    return None
+
+
+def unclosed_opener(texts: Sequence[str], at: int, expected: str) -> int | None:
+    """Return the token that opened the bracket missing at token `at`, if `at` ends its contents."""
+    opened = _unclosed_brackets(texts, at)
+    close = expected[3:4]
+    opens = opened and close in _OPENERS and texts[opened[-1]] == _OPENERS[close] and texts[at] in _LIST_ENDS
+    return opened[-1] if opens else None
+
+
+def _unclosed_brackets(texts: Sequence[str], at: int) -> list[int]:
+    """Return the unclosed brackets before token `at`, outermost first."""
+    opened: list[int] = []
+    for index in range(at):
+        word = texts[index]
+        if word in _OPENERS.values():
+            opened.append(index)
+        elif word in _OPENERS and opened:
+            opened.pop()
+    return opened
+
+
+def malformation(word: str, after: str) -> tuple[str, str | None] | None:
+    """Return the message and the hint for a token that is never valid. `after` is the character after it."""
+    if word == '"':
+        return "this string never ends", 'close it with `"`'
+    if word in ("%", "@"):
+        return f"`{word}` must touch the name behind it", f'write `{word}x`, or `{word}"odd name"`'
+    if word == "\r":
+        return "a carriage return without a line feed", "end lines with a line feed"
+    if word == "#":
+        if after == "[":
+            return "this `#[` never ends", "close it with `]`"
+        return "`#` begins `#[version = ...]` only", "a comment is `// ...` or `/* ... */`"
+    if (word and not (word[0].isascii() and word[0].isprintable())) or word in (
+        "$",
+        "&",
+        "'",
+        "\\",
+        "^",
+        "`",
+        "|",
+        "~",
+    ):
+        return f"unexpected character {word[0]!r}", None
+    return None
