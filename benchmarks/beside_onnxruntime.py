@@ -1,6 +1,6 @@
 """Runs of whole networks beside onnxruntime: the same weights, shapes and threads, in turns in one process.
 
-    OPENBLAS_NUM_THREADS=1 python -m benchmarks.vm_time --onnxruntime [--providers numpy,numba] [--networks resnet18]
+    OPENBLAS_NUM_THREADS=1 python -m benchmarks.vm_time --onnxruntime [--providers numpy,torch] [--networks resnet18]
 
 A speed is the median over turns of onnxruntime's time over ours: 1 is as fast as it is. `BLAS` and `machine` are shares
 of our run on NumPy: in products of matrices, and outside of kernels, in Python; what is left goes over memory, as

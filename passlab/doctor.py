@@ -25,7 +25,6 @@ REQUIRED = ("numpy", "scipy", "pandas", "ml_dtypes", "ipython", "ipywidgets", "a
 OPTIONAL = (
     ("onnx", "reading and writing ONNX models", 'pip install "passlab[onnx]"'),
     ("torch", "kernels of PyTorch, on a GPU where there is one", 'pip install "passlab[torch]"'),
-    ("numba", "fused arithmetic as machine code", 'pip install "passlab[numba]"'),
     ("jupyterlab", "notebooks in a browser", 'pip install "passlab[lab]"'),
     ("onnxruntime", "benchmarks against ONNX Runtime", 'pip install "passlab[bench]"'),
 )

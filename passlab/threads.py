@@ -1,14 +1,12 @@
-"""Threads that help with one large job: NumPy and compiled loops let other threads run while they compute.
+"""Threads that help with one large job: NumPy lets other threads run while it computes.
 
 A job is a function that takes one piece after the other until none is left. The caller works on it, and threads
 of a small pool join as soon as they are free. Nothing waits for a thread that has not begun, so any number of
 threads may share jobs, also from inside a job. Which thread computes a piece never changes its value.
 
-Threads sleep while they wait, unless compiled code that needs no lock of Python's can wait for them (`use_watch`).
-
 There are as many threads as BLAS may use: OPENBLAS_NUM_THREADS or OMP_NUM_THREADS, else one for each processor. BLAS's
-own threads spin after a product, waiting for the next one. Where no other processor is free, a thread that helps then
-has half of one, and the system often lets it run on that of its caller.
+own threads spin after a product, waiting for the next one. On a busy machine a helper shares a core with its caller and
+gains nothing.
 """
 
 from __future__ import annotations
@@ -20,7 +18,7 @@ from contextvars import copy_context
 from functools import cache
 from queue import SimpleQueue
 from time import perf_counter
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -116,27 +114,6 @@ class _Blas:
     spins_until = 0.0  # on the clock `perf_counter`
 
 
-class Watch(Protocol):
-    """Waits awake for other threads, without Python's lock and for a short time; see `passlab.vm.kernels`."""
-
-    def loops(self) -> int:
-        """Return how many shared loops have begun."""
-
-    def threads(self) -> int:
-        """Return how often a thread has finished its part of a loop."""
-
-    def wait_for_loop(self, seen: int) -> None:
-        """Count this thread as finished, then wait until another number of loops than `seen` has begun."""
-
-    def wait_for_thread(self, seen: int) -> bool:
-        """Wait until more than `seen` threads have finished; return whether they have."""
-
-
-def use_watch(watch: Watch) -> None:
-    """Let threads wait with `watch` before they sleep."""
-    _pool.watch = watch
-
-
 class _Job:
     """A job that threads may join until it is closed."""
 
@@ -172,11 +149,6 @@ class _Job:
             if waits:
                 self.finished.acquire()
         if waits:
-            watch = _pool.watch
-            while watch is not None:
-                seen = watch.threads()
-                if not self.active or not watch.wait_for_thread(seen):
-                    break
             self.finished.acquire()
 
 
@@ -184,7 +156,6 @@ class _Pool:
     """The pool of threads, which are started when they are first needed, and again after a fork."""
 
     def __init__(self) -> None:
-        self.watch: Watch | None = None
         self.forget()
 
     def forget(self) -> None:
@@ -213,9 +184,6 @@ class _Pool:
 def _work(jobs: SimpleQueue[_Job]) -> None:
     while True:
         jobs.get().join()
-        if (watch := _pool.watch) is not None:
-            seen = watch.loops()
-            watch.wait_for_loop(seen if jobs.empty() else -1)
 
 
 _blas = _Blas()

@@ -35,7 +35,6 @@ LOADED_LATE = {
     "onnx",
     "onnxruntime",
     "torch",
-    "numba",
 }
 
 
@@ -127,14 +126,6 @@ PROVIDERS = tuple(
         "torch_provider",
         "torch_operators",
         "onednn",
-        "numba_provider",
-        "numba_loops",
-        "numba_blocks",
-        "numba_rows",
-        "numba_tiles",
-        "numba_elementwise",
-        "numba_reductions",
-        "numba_waiting",
     )
 )
 

@@ -144,7 +144,7 @@ BY_NAME = {
     "passlab.frontend.pytorch.importing",  # torch
     "passlab.executor.aot.vendor",  # the source of a kernel
     "passlab.lab.reducer.reproducer",  # nbformat
-    "passlab.vm.kernels.providers",  # torch and numba kernels
+    "passlab.vm.kernels.providers",  # torch kernels
     "passlab.op",  # the modules that declare operators
     "passlab.op.dtypes",  # ml_dtypes
     "passlab.recorders.mlir",  # the Python bindings that are installed

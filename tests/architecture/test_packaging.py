@@ -45,7 +45,7 @@ def test_the_lock_holds_every_direct_dependency_and_no_address():
     extras = PROJECT["project"]["optional-dependencies"]
     asked = [line for group in (PROJECT["project"]["dependencies"], *extras.values()) for line in group]
     names = {line.split(">")[0].split("[")[0].strip().lower().replace("_", "-") for line in asked} - {"passlab"}
-    names -= {"torch", "numba"}  # kernels that nobody needs to work on passlab, larger than all else together
+    names -= {"torch"}  # kernels that nobody needs to work on passlab, larger than all else together
     names -= {"apache-tvm", "xdsl"}  # compilers that passlab records; their tests say so where they are not installed
     names -= {"distributed"}  # a cluster for searches; its tests say so where it is not installed
     locked = {line.split("==")[0] for line in LOCK.splitlines() if "==" in line}

@@ -31,7 +31,6 @@ def test_the_parts_of_this_environment_work(capsys):
         "browser",
         "onnx",
         "torch",
-        "numba",
     ):
         assert re.search(rf"^{part}\s", printed, re.MULTILINE)
     assert states()["Graphviz"].state == "ok"

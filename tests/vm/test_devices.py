@@ -92,7 +92,7 @@ def test_a_program_that_names_no_device_is_all_on_the_host():
 
 
 def test_a_provider_is_chosen_by_device_then_kind_then_numpy():
-    choice = {"cpu": "numba", "cuda:1": "numpy", "cuda": "torch"}
+    choice = {"cpu": "torch", "cuda:1": "numpy", "cuda": "torch"}
     assert provider_for(cuda(1), choice).name == "numpy"
     assert provider_for(Device("vulkan"), choice).name == "numpy"
     with pytest.raises(RunError, match="no provider of kernels `trch`") as caught:
@@ -116,7 +116,7 @@ except MissingPackageError as error:
 """
 
 
-@pytest.mark.parametrize("package", ["torch", "numba"])
+@pytest.mark.parametrize("package", ["torch"])
 def test_a_missing_package_is_told_with_the_cure(package):
     """In a process of its own: modules of a provider that other tests imported would hide that its package is missing."""
     program = MISSING_PACKAGE.format(package=package)

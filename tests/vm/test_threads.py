@@ -19,19 +19,6 @@ from passlab.vm.kernels import elementwise_tail
 SECONDS = 30  # far longer than it takes: a thread that never comes fails the test
 
 
-@pytest.fixture(autouse=True, params=["asleep", "awake"])
-def watch(request, monkeypatch):
-    """How threads wait for each other: asleep, or awake in code compiled by Numba."""
-    if request.param == "awake":
-        pytest.importorskip("numba")
-        from passlab.vm.kernels.numba_waiting import Watch
-
-        monkeypatch.setattr(threads._pool, "watch", Watch())
-    else:
-        monkeypatch.setattr(threads._pool, "watch", None)
-    return threads._pool.watch
-
-
 @pytest.fixture
 def four(monkeypatch):
     monkeypatch.setattr(threads, "thread_count", lambda: 4)
@@ -91,32 +78,6 @@ def test_it_returns_when_helpers_are_done(four):
 
     together(late)
     assert done == [True]
-
-
-def test_a_thread_waits_a_short_time_for_what_it_watches(watch):
-    if watch is None:
-        pytest.skip("threads sleep")
-    assert not watch.wait_for_thread(watch.threads())  # nobody finishes
-    before = watch.threads()
-    watch.wait_for_loop(watch.loops() + 1)  # another number of loops has begun
-    assert watch.threads() == before + 1
-    assert watch.wait_for_thread(before)
-
-
-def test_who_takes_the_first_piece_calls_the_threads_that_wait(watch):
-    if watch is None:
-        pytest.skip("threads sleep")
-    import numba
-
-    from passlab.vm.kernels.numba_blocks import next_piece
-
-    take = numba.njit(lambda address: next_piece(np.uintp(address)))
-    counter, before = np.array([0, watch.begun_address]), watch.loops()
-    assert [take(counter.ctypes.data) for _ in range(3)] == [0, 1, 2]
-    assert watch.loops() == before + 1
-    counter[:] = 0  # a loop for one thread calls nobody
-    assert take(counter.ctypes.data) == 0
-    assert watch.loops() == before + 1
 
 
 def test_what_a_helper_raises_is_raised_where_it_was_asked_for(four):

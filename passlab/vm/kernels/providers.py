@@ -56,7 +56,6 @@ class Provider:
 PROVIDERS: dict[str, tuple[str, str, str]] = {
     "numpy": ("passlab.vm.kernels.providers:Provider", "numpy", ""),
     "torch": ("passlab.vm.kernels.torch_provider:TorchProvider", "torch", 'pip install "passlab[torch]"'),
-    "numba": ("passlab.vm.kernels.numba_provider:NumbaProvider", "numba", 'pip install "passlab[numba]"'),
 }
 Choice = str | Mapping[Any, str] | None
 
