@@ -2,11 +2,41 @@
 
 from __future__ import annotations
 
-from tests.planted.faults_of_machines import MACHINES
-from tests.planted.faults_of_newcomers import NEWCOMERS
-from tests.planted.faults_of_passes import PASSES
-from tests.planted.faults_of_rooms import MODULES
-from tests.planted.faults_of_rules import RULES
-from tests.planted.faults_of_strangers import STRANGERS
+from tests.planted.faults import (
+    evaluate,
+    executor,
+    external,
+    fold,
+    functions,
+    fuse,
+    gradient,
+    layout,
+    lowering,
+    normal_form,
+    op,
+    op_nn,
+    precision,
+    rewriting,
+    simplify,
+    vm,
+)
 
-FAULTS = {fault.name: fault for fault in (*RULES, *PASSES, *MACHINES, *MODULES, *STRANGERS, *NEWCOMERS)}
+PACKAGES = (
+    op,
+    op_nn,
+    rewriting,
+    simplify,
+    fold,
+    fuse,
+    precision,
+    layout,
+    normal_form,
+    functions,
+    gradient,
+    external,
+    lowering,
+    evaluate,
+    vm,
+    executor,
+)
+FAULTS = {fault.name: fault for package in PACKAGES for fault in package.FAULTS}

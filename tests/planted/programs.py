@@ -1,4 +1,12 @@
-"""The programs on which faults are shown: larger than a fault needs, as those of users are."""
+"""Programs and pipelines on which faults are shown: larger than a fault needs, as those of users are."""
+
+# Pipelines and parameters that faults of several packages use.
+PLAIN = "InferType, SimplifyInference, FoldConstant, FuseOps"
+GRAD = "InferType, FirstOrderGradient"
+BATCH = "Tensor[(2, 3, 4), float32]"
+VECTORS = "%x: Tensor[(3), float32], %y: Tensor[(3), float32]"
+MATRIX = "%x: Tensor[(3, 4), float32], %y: Tensor[(3, 4), float32]"
+WEIGHT = "%w: Tensor[(4, 4, 3, 3), float32]"
 
 NOISE = """
   let %n0 = tanh(%x);
@@ -201,5 +209,36 @@ def @main(%x: Tensor[(?, 4), float32], %w: Tensor[(5, 4), float32]) {
   %0 = tanh(%x);
   %1 = nn.dense(%0, %w);
   (nn.relu(concatenate((%1, %1), axis=0)), sum(%0, axis=[1]))
+}
+"""
+
+CELL = """
+#[version = "0.0.5"]
+def @main(%x: Tensor[(3), float32], %y: Tensor[(3), float32], %c: bool, %n: int32) {
+  let %r = ref(%x);
+  let %u = if (%c) { let %w = ref_write(%r, multiply(%y, 2f)); ref_read(%r) } else { add(ref_read(%r), 1f) };
+  let %v = @turn(%n, %r);
+  let %after = ref_read(%r);
+  (exp(%u), %v, multiply(%after, %y))
+}
+def @turn(%n: int32, %r: ref(Tensor[(3), float32])) -> () {
+  if (less(%n, 1)) { () } else { let %w = ref_write(%r, tanh(ref_read(%r))); @turn(subtract(%n, 1), %r) }
+}
+"""
+
+TWO_LISTS = """
+#[version = "0.0.5"]
+type L { Cons(Tensor[(2), float32], L), Nil, }
+def @both(%a: L, %b: L) -> Tensor[(2), float32] {
+  match ((%a, %b)) {
+    (Nil, _) => ones(shape=[2], dtype="float32"),
+    (_, Nil) => zeros(shape=[2], dtype="float32"),
+    (Cons(%h, _), Cons(%k, _)) => subtract(%h, %k),
+  }
+}
+def @main(%x: Tensor[(2), float32], %y: Tensor[(2), float32]) {
+  let %one = Cons(tanh(%x), Nil);
+  let %two = Cons(%y, %one);
+  (@both(%one, %two), @both(%two, Nil), @both(Nil, %one))
 }
 """

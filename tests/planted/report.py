@@ -12,8 +12,9 @@ PAGE = Path(__file__).parents[2] / "docs" / "planted-faults.md"
 HEAD = """# Planted faults
 
 To measure what `lab.culprit` finds, the tests plant faults in passlab: they remove guards, swap operands, move axes by one, drop
-effects, and change kernels and instructions. Each fault is data (`tests/planted`): a file, a text in it with its replacement, and a
-program whose results become wrong. The search gets the program and the pipeline, and nothing else.
+effects, and change kernels and instructions. Each fault is data (`tests/planted`): a mutation of the syntax tree (a function, a kind
+of change, which occurrence), and a program whose results become wrong. The search gets the program and the pipeline, and nothing
+else.
 
 This page is written by `python -m tests.planted.report`. *Nodes* and *lines* are those of the smallest program and of the script
 that shows the fault. The goal is fewer than 12 nodes and 25 lines; the word *short* in the last column marks an answer that misses

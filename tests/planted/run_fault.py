@@ -8,14 +8,15 @@ import json
 import sys
 from time import perf_counter
 
+from tests.mutants.mutation import plant
 from tests.planted.catalogue import FAULTS
-from tests.planted.fault import Fault, plant
+from tests.planted.fault import Fault
 
 
 def main(name: str) -> None:
     """Print one line of JSON."""
     fault = FAULTS[name]
-    plant(fault)
+    plant(fault.mutation)
     print(json.dumps(search(fault)))
 
 

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 import passlab
 from passlab.infer import infer_module
+from tests.mutants.definitions import Definition, definitions, find
 from tests.planted.catalogue import FAULTS
 
 ROOT = Path(__file__).parents[2]
@@ -70,7 +73,7 @@ def shortcomings(name: str, row: dict[str, object]) -> list[str]:
 @pytest.mark.parametrize("name", FAULTS)
 def test_a_fault_fits_the_code_it_is_planted_in(name: str) -> None:
     fault = FAULTS[name]
-    compile(fault.changed(), fault.file, "exec")
+    compile(fault.mutation.changed().tree, name, "exec")
     infer_module(passlab.parse(fault.program))
 
 
@@ -78,8 +81,53 @@ def test_no_fault_is_a_name_that_is_not_there() -> None:
     """Else the pass would fail for the name, which is not what the fault is about."""
     ruff = [sys.executable, "-m", "ruff", "check", "--isolated", "--quiet", "--select", "F821", "-"]
     for name, fault in FAULTS.items():
-        ran = subprocess.run(ruff, input=fault.changed(), capture_output=True, text=True, check=False)
+        text = ast.unparse(fault.mutation.changed().tree)
+        ran = subprocess.run(ruff, input=text, capture_output=True, text=True, check=False)
         assert ran.returncode == 0, f"{name}: {ran.stdout}"
+
+
+def test_a_fault_says_in_which_module_only_where_a_name_is_not_enough() -> None:
+    for name, fault in FAULTS.items():
+        hint, _, definition = fault.mutation.definition.rpartition(":")
+        for shorter in [".".join(hint.split(".")[i:]) for i in range(1, hint.count(".") + 2)] if hint else []:
+            with pytest.raises(LookupError):
+                pytest.fail(f"{name}: {find(f'{shorter}:{definition}'.lstrip(':')).module} is found without `{hint}:`")
+
+
+def test_no_fault_depends_on_what_variables_are_called_or_where_a_file_is() -> None:
+    """A fault in code whose variables have other names, in a file elsewhere, is the same fault."""
+    for name, fault in FAULTS.items():
+        file = find(fault.mutation.definition).file
+        text = file.read_text(encoding="utf-8")
+        moved = file.parent.parent / "elsewhere" / file.name
+        there = fault.mutation.changed({moved: ast.unparse(_renamed(ast.parse(text), lambda old, number: f"{old}_"))})
+        here = fault.mutation.changed({file: text})
+        assert _numbered(there) == _numbered(here), name
+
+
+def _numbered(definition: Definition) -> list[str]:
+    """A definition with numbers for the names of its variables."""
+    _renamed(definition.tree, lambda old, number: f"v{number}")
+    return [ast.dump(root) for root in definition.roots]
+
+
+def _renamed(tree: ast.Module, new: Callable[[str, int], str]) -> ast.Module:
+    """Give every variable of functions, other than those of the module itself, another name."""
+    functions = [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef | ast.Lambda)]
+    bound: dict[str, int] = {}
+    for node in (n for function in functions for n in ast.walk(function)):
+        if isinstance(node, ast.arg):
+            bound.setdefault(node.arg, len(bound))
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            bound.setdefault(node.id, len(bound))
+    for name in {name for name, _ in definitions(tree)} & set(bound):
+        del bound[name]
+    for node in ast.walk(tree):
+        if isinstance(node, ast.arg) and node.arg in bound:
+            node.arg = new(node.arg, bound[node.arg])
+        elif isinstance(node, ast.Name) and node.id in bound:
+            node.id = new(node.id, bound[node.id])
+    return tree
 
 
 @pytest.mark.parametrize("name", QUICK)

@@ -1,0 +1,99 @@
+"""A mutation as data: in which definition of passlab, which kind of change, at which occurrence.
+
+`plant(mutation)` makes the import of that module load the changed tree, so it has to come before passlab is imported:
+each mutation runs in a process of its own.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
+from itertools import chain
+from pathlib import Path
+from types import CodeType, ModuleType
+
+from tests.mutants.definitions import SCOPES, Definition, find
+from tests.mutants.kinds import KINDS, Site, sites
+
+
+@dataclass(frozen=True)
+class Mutation:
+    """A change of one definition. `which` counts the places of the kind in the definition, `new` is what the kind needs."""
+
+    definition: str
+    kind: str
+    which: int = 0
+    new: str = ""
+
+    def changed(self, sources: dict[Path, str] | None = None) -> Definition:
+        """Return the definition in the changed tree of its module.
+
+        Raises `LookupError` where there is no such definition or place, and `ValueError` where nothing changes.
+        """
+        definition = find(self.definition, sources)
+        site, place = self.place(definition)
+        before = ast.dump(site.parent)
+        site.put(KINDS[self.kind].change(site, place, self.new))
+        ast.fix_missing_locations(definition.tree)
+        if ast.dump(site.parent) == before:
+            raise ValueError(f"{self} changes nothing")
+        return definition
+
+    def sites(self, sources: dict[Path, str] | None = None) -> list[Site]:
+        """All sites of the definition."""
+        return sites_of(find(self.definition, sources))
+
+    def place(self, definition: Definition) -> tuple[Site, int]:
+        """Where the mutation happens: the site, and the place there."""
+        places = [(s, p) for s in sites_of(definition) for p in range(KINDS[self.kind].places(s))]
+        if self.which >= len(places):
+            raise LookupError(
+                f"{self.definition} has {len(places)} places for `{self.kind}`, none with number {self.which}"
+            )
+        return places[self.which]
+
+
+def sites_of(definition: Definition) -> list[Site]:
+    """All sites of a definition; the root itself is one where it is part of another definition."""
+    roots = {id(root) for root in definition.roots}
+    at_root = (s for s in sites(definition.tree, ()) if id(s.node) in roots and not isinstance(s.node, SCOPES))
+    return list(chain(at_root, chain.from_iterable(sites(root, SCOPES) for root in definition.roots)))
+
+
+class _Loader(SourceFileLoader):
+    """Loads a module from its changed tree, without the cache of compiled files."""
+
+    def __init__(self, name: str, path: str, tree: ast.Module) -> None:
+        super().__init__(name, path)
+        self.tree = tree
+
+    def get_code(self, fullname: str) -> CodeType:
+        return compile(self.tree, self.path, "exec")
+
+
+class _Finder(MetaPathFinder):
+    def __init__(self, changed: Definition) -> None:
+        self.changed = changed
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if fullname != self.changed.module:
+            return None
+        spec = PathFinder.find_spec(fullname, path)
+        assert spec is not None
+        assert spec.origin is not None
+        spec.loader = _Loader(fullname, spec.origin, self.changed.tree)
+        return spec
+
+
+def plant(mutation: Mutation) -> None:
+    """From now on the module of a mutation is loaded with it. Raises `RuntimeError` where it has been loaded already."""
+    changed = mutation.changed()
+    if changed.module in sys.modules:
+        raise RuntimeError(f"{changed.module} is loaded already")
+    sys.meta_path.insert(0, _Finder(changed))

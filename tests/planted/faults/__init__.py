@@ -1,0 +1,1 @@
+"""Faults by the package they are planted in."""
