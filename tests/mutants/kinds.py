@@ -332,10 +332,6 @@ def _counts(site: Site) -> int:
     return isinstance(site.node, ast.Call) and isinstance(site.node.func, ast.Name) and site.node.func.id == "len"
 
 
-def _other_name(site: Site, place: int, new: str) -> ast.AST:
-    return ast.Name(new, ast.Load())
-
-
 def _other_attribute(site: Site, place: int, new: str) -> ast.AST:
     return _with(site.node, attr=new)
 
@@ -454,7 +450,6 @@ KINDS: dict[str, Kind] = {
         Kind("other constant", _number, _literal, _number_variants),
         Kind("other text", _text, _literal, _text_variants),
         Kind("off by one", _counts, _off_by_one, lambda site, place: ("+1", "-1")),
-        Kind("other name", _fits(ast.Name), _other_name, _never),
         Kind("other attribute", _fits(ast.Attribute), _other_attribute, _never),
         *(Kind(f"replace {name}", _fits(*types), _rewrite, _never) for name, types in SHAPES.items()),
     )

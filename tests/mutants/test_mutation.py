@@ -60,7 +60,7 @@ CASES = [
     ("other constant", 2, "True", "return True"),
     ("other text", 0, "'there'", "place='there'"),
     ("off by one", 0, "-1", "range(len(node.parts) - 1)"),
-    ("other name", 0, "seen", "if seen is None"),
+    ("replace name", 0, "local[2]", "if seen is None"),
     ("other attribute", 1, "children", "len(node.children)"),
     ("replace call", 2, "it.func(it.args[1], local[1])", "self.note(i, node)"),
     ("replace operation", 2, "max(it.left, it.right)", "max(self.total, 1)"),

@@ -7,7 +7,6 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -100,34 +99,38 @@ def test_no_fault_depends_on_what_variables_are_called_or_where_a_file_is() -> N
         file = find(fault.mutation.definition).file
         text = file.read_text(encoding="utf-8")
         moved = file.parent.parent / "elsewhere" / file.name
-        there = fault.mutation.changed({moved: ast.unparse(_renamed(ast.parse(text), lambda old, number: f"{old}_"))})
+        other = ast.parse(text)
+        for node in _of_variables(other, other):
+            _rename(node, f"{_name(node)}_")
+        there = fault.mutation.changed({moved: ast.unparse(other)})
         here = fault.mutation.changed({file: text})
         assert _numbered(there) == _numbered(here), name
 
 
 def _numbered(definition: Definition) -> list[str]:
-    """A definition with numbers for the names of its variables."""
-    _renamed(definition.tree, lambda old, number: f"v{number}")
+    """A definition with numbers for the names of its variables, in the order in which they come."""
+    numbers: dict[str, int] = {}
+    for root in definition.roots:
+        for node in _of_variables(definition.tree, root):
+            _rename(node, f"v{numbers.setdefault(_name(node), len(numbers))}")
     return [ast.dump(root) for root in definition.roots]
 
 
-def _renamed(tree: ast.Module, new: Callable[[str, int], str]) -> ast.Module:
-    """Give every variable of functions, other than those of the module itself, another name."""
-    functions = [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef | ast.Lambda)]
-    bound: dict[str, int] = {}
-    for node in (n for function in functions for n in ast.walk(function)):
-        if isinstance(node, ast.arg):
-            bound.setdefault(node.arg, len(bound))
-        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            bound.setdefault(node.id, len(bound))
-    for name in {name for name, _ in definitions(tree)} & set(bound):
-        del bound[name]
-    for node in ast.walk(tree):
-        if isinstance(node, ast.arg) and node.arg in bound:
-            node.arg = new(node.arg, bound[node.arg])
-        elif isinstance(node, ast.Name) and node.id in bound:
-            node.id = new(node.id, bound[node.id])
-    return tree
+def _of_variables(tree: ast.Module, root: ast.AST) -> list[ast.arg | ast.Name]:
+    """The nodes below `root` that name variables of functions, other than those of the module itself."""
+    functions = [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef | ast.Lambda | ast.comprehension)]
+    nodes = [n for function in functions for n in ast.walk(function) if isinstance(n, ast.arg | ast.Name)]
+    bound = {_name(n) for n in nodes if isinstance(n, ast.arg) or isinstance(n.ctx, ast.Store)}
+    bound -= {name for name, _ in definitions(tree)}
+    return [n for n in ast.walk(root) if isinstance(n, ast.arg | ast.Name) and _name(n) in bound]
+
+
+def _name(node: ast.arg | ast.Name) -> str:
+    return node.arg if isinstance(node, ast.arg) else node.id
+
+
+def _rename(node: ast.arg | ast.Name, name: str) -> None:
+    setattr(node, "arg" if isinstance(node, ast.arg) else "id", name)
 
 
 @pytest.mark.parametrize("name", QUICK)

@@ -60,7 +60,7 @@ FAULTS = (
           Mutation("normalize:l2_normalize", "replace call", 4, "it.args[0] + it.args[1]"),
           "tanh(nn.l2_normalize(exp(%x), eps=0.5f, axis=[1]))", MATRIX, "nn.l2_normalize"),
     gradient("the gradient of a border begins behind it",
-          Mutation("gradients:pad", "replace comprehension", 0, "[max(b, 0) for it.generators[0].target.elts[1], b in it.generators[0].iter]"),
+          Mutation("gradients:pad", "replace comprehension", 0, "[it.elt for it.generators[0].target.elts[1], it.generators[0].target.elts[0] in it.generators[0].iter]"),
           "exp(multiply(nn.pad(multiply(%x, %x), 0f, pad_width=[[0, 1], [1, 1]]), 2f))",
           "%x: Tensor[(3, 4), float32]", "pad"),
     gradient("the gradient of a batch of products turned",
