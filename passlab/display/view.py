@@ -5,7 +5,7 @@ The functions of `passlab.display` create views. A view depends neither on IPyth
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import wraps
 from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar
 
@@ -62,7 +62,7 @@ class View:
         """Return the view as static HTML with inline styles, for places where no widget runs."""
         return tag("div", html_of(self.parts()))
 
-    def data(self) -> dict[str, Any]:
+    def data(self) -> Mapping[str, Any]:
         """Return the data of the widget, as JSON; for a view without a widget, the text."""
         return {"kind": self.kind, "title": self.title, "text": self.text()}
 

@@ -6,6 +6,7 @@ An explorer compares its recording with another one of the notebook, or any two 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import traitlets
@@ -31,7 +32,7 @@ class ComparisonWidget(ViewWidget):
 
     view: ComparisonView
 
-    def _data(self) -> dict[str, Any]:
+    def _data(self) -> Mapping[str, Any]:
         return self.view.data(only_start=True)
 
     def _on_message(self, _: object, content: object, buffers: object) -> None:
@@ -81,7 +82,7 @@ class PipelineWidget(ViewWidget):
     _steps: frozenset[int] | set[int] = frozenset()  # those that were looked at, of a huge recording
     _looked_into: tuple[Event | None, list[RewriteStep]] = (None, [])
 
-    def _data(self) -> dict[str, Any]:
+    def _data(self) -> Mapping[str, Any]:
         return self.view.data(only_start=self.view.is_large)
 
     @property

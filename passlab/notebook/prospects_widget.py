@@ -18,7 +18,7 @@ class ProspectsWidget(PipelineWidget):
     """Passes that would change a program. `recording` is that of the pass that ran last, None at first."""
 
     _script = "prospects"
-    prospects = traitlets.Dict().tag(sync=True)
+    prospects: Any = traitlets.Dict().tag(sync=True)
     ran = traitlets.Unicode("").tag(sync=True)  # the pass that was run last
 
     def __init__(self, view: ProspectsView) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import traitlets
@@ -35,7 +35,7 @@ class StepperWidget(ViewWidget):
         self.at = self.data["at"]
         self.observe(self._instant_changed, "at")
 
-    def _data(self) -> dict[str, Any]:
+    def _data(self) -> Mapping[str, Any]:
         return self.view.data(only_start=self.view.is_large)
 
     @property

@@ -6,6 +6,7 @@ that is selected in one is highlighted in the others.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar
 from weakref import WeakSet
 
@@ -28,7 +29,7 @@ class ViewWidget(anywidget.AnyWidget):
 
     _css = style()
     _script = ""  # of `display/web`; by default that of the view
-    data = traitlets.Dict().tag(sync=True)
+    data: Any = traitlets.Dict().tag(sync=True)
     nodes = traitlets.List(traitlets.Int()).tag(sync=True)
     related = traitlets.Dict().tag(sync=True)
     selection: Any = traitlets.List()
@@ -93,7 +94,7 @@ class ViewWidget(anywidget.AnyWidget):
             self._parents = (links, dict(zip(links[::5], links[1::5], strict=True)))
         return self._parents[1]
 
-    def _data(self) -> dict[str, Any]:
+    def _data(self) -> Mapping[str, Any]:
         """The data that the browser gets first."""
         return self.view.data()
 

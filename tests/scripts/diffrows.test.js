@@ -65,7 +65,7 @@ test("a change begins where an unchanged row is before it", () => {
 });
 
 test("a difference read backwards exchanges its sides", () => {
-  /** @type {PairDiff & {back: string}} */
+  /** @type {PairDiff} */
   const pair = {
     kind: "diff",
     title: "one added",

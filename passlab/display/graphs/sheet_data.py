@@ -3,47 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from passlab.display.graphs.dataflow import Arrow, Box, BoxGroup, Dataflow
 from passlab.display.graphs.drawing import Caption
 from passlab.display.graphs.layout import GraphLayout
 from passlab.display.graphs.repeats import GraphPiece, Item, Repeat, body_name, boxes_of
 from passlab.display.graphs.sheet import PlacedPiece, Sheet
+from passlab.display.protocol.programs import PieceLayout, PieceRow, PlacedArrow, RepeatItem, Sides
 
 
 class SheetData:
-    """Items as nested data: a piece is `[layout, boxes, groups]`, a repeat has its bodies; each layout stands once.
-
-    A layout has its size, the places of its boxes (x, y, x, y, ...), its arrows (source or -1 for the entry, target,
-    label, points), the sides of its groups, and where values enter and leave (-1: nowhere).
-    """
+    """Items as nested data; `layouts` are those that they refer to, each once."""
 
     def __init__(self, graph: Dataflow, placed: dict[GraphPiece, PlacedPiece]) -> None:
         self.graph, self.placed = graph, placed
-        self._layouts: list[dict[str, Any]] = []
+        self.layouts: list[PieceLayout] = []
         self._numbers: dict[str, int] = {}
 
-    def data(self, items: Sequence[Item]) -> dict[str, Any]:
-        """Return the items and the layouts."""
-        return {"items": self._items(items), "layouts": self._layouts}
-
-    def _items(self, items: Sequence[Item]) -> list[Any]:
-        rows: list[Any] = []
-        pending: list[tuple[Sequence[Item], list[Any]]] = [(items, rows)]
+    def items(self, items: Sequence[Item]) -> list[PieceRow | RepeatItem]:
+        """Return items as data, and add their layouts."""
+        rows: list[PieceRow | RepeatItem] = []
+        pending: list[tuple[Sequence[Item], list[PieceRow | RepeatItem]]] = [(items, rows)]
         while pending:
             body, body_rows = pending.pop()
             for item in body:
                 if isinstance(item, GraphPiece):
                     body_rows.append(self._piece(item))
                     continue
-                bodies: list[list[Any]] = [[] for _ in item.bodies]
+                bodies: list[list[PieceRow | RepeatItem]] = [[] for _ in item.bodies]
                 body_rows.append(self._repeat(item, bodies))
                 pending.extend(zip(item.bodies, bodies, strict=True))
         return rows
 
-    def _repeat(self, item: Repeat, bodies: list[list[Any]]) -> dict[str, Any]:
-        """Return the data of a repeat; `bodies` is filled in by `_items`."""
+    def _repeat(self, item: Repeat, bodies: list[list[PieceRow | RepeatItem]]) -> RepeatItem:
+        """Return the data of a repeat; `bodies` is filled in by `items`."""
         return {
             "name": body_name(self.graph, item.bodies[0]),
             "similar": item.similar,
@@ -51,24 +44,24 @@ class SheetData:
             "bodies": bodies,
         }
 
-    def _piece(self, piece: GraphPiece) -> list[Any]:
+    def _piece(self, piece: GraphPiece) -> PieceRow:
         placed = self.placed[piece]
         layout = placed.layout
-        data = {
-            "size": [layout.width, layout.height],
+        data: PieceLayout = {
+            "size": (layout.width, layout.height),
             "at": [value for place in layout.boxes[: len(piece.boxes)] for value in place],
             "arrows": [
-                [source, target, label, points]
+                PlacedArrow(source, target, label, points)
                 for (source, target, label), points in zip(placed.arrows, layout.arrows, strict=True)
             ],
-            "groups": [list(layout.groups[group]) for group in placed.groups],
+            "groups": [Sides(*layout.groups[group]) for group in placed.groups],
             "entry": -1 if placed.entry is None else placed.entry,
             "exit": -1 if placed.exit is None else placed.exit,
         }
-        number = self._numbers.setdefault(repr(data), len(self._layouts))  # equal layouts have equal texts
-        if number == len(self._layouts):
-            self._layouts.append(data)
-        return [number, list(piece.boxes), placed.groups]
+        number = self._numbers.setdefault(repr(data), len(self.layouts))  # equal layouts have equal texts
+        if number == len(self.layouts):
+            self.layouts.append(data)
+        return PieceRow(number, list(piece.boxes), placed.groups)
 
 
 def on_sheet(graph: Dataflow, captions: Sequence[Caption], sheet: Sheet) -> tuple[Dataflow, list[Caption], GraphLayout]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -63,7 +63,7 @@ h1 {{ font-size: 1.5rem }} table {{ border-collapse: collapse }} @media print {{
 {body}
 </body></html>
 """
-Answers = Callable[[dict[str, Any]], dict[str, Any]]  # from the data of a view to the additional state of a page
+Answers = Callable[[Any], Mapping[str, Any]]  # from the data of a view to the additional state of a page
 
 
 def document(view: View, answers: Answers | None = None, *more: Markup) -> str:

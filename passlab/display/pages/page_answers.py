@@ -12,6 +12,8 @@ import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from passlab.display.protocol.recordings import PairDiff, RecordingData, ShownComparison, StoredRewrites
+from passlab.display.protocol.widgets import Nothing
 from passlab.display.views.comparisons import comparison_view
 from passlab.display.views.recording import RecordingView
 from passlab.display.views.rewrites import parts_data, step_data
@@ -24,10 +26,10 @@ PAGE, REWRITES, PAIRS = 2_400_000, 300_000, 500_000  # characters: of all data o
 OWN = "this recording"  # what an explorer calls its own recording where one is chosen
 
 
-def page_answers(view: RecordingView) -> Callable[[dict[str, Any]], dict[str, Any]]:
+def page_answers(view: RecordingView) -> Callable[[RecordingData], dict[str, Any]]:
     """Return a function from the data of a recording's view to the answers that its page stores."""
 
-    def answers(data: dict[str, Any]) -> dict[str, Any]:
+    def answers(data: RecordingData) -> dict[str, Any]:
         graphs = view.graphs(data)
         room = max(0, PAGE - len(json.dumps([data, graphs])))
         rewrites = stored_rewrites(view.events, min(REWRITES, room // 3))
@@ -40,9 +42,9 @@ def page_answers(view: RecordingView) -> Callable[[dict[str, Any]], dict[str, An
     return answers
 
 
-def stored_rewrites(events: list[Event], room: int = REWRITES) -> dict[str, Any]:
+def stored_rewrites(events: list[Event], room: int = REWRITES) -> dict[str, StoredRewrites]:
     """Return the rewrites of passes by event: the steps, and what each did. Those beyond the room are left out."""
-    stored: dict[str, Any] = {}
+    stored: dict[str, StoredRewrites] = {}
     for event in events:
         if not event.rewrites or room <= 0:
             continue
@@ -59,7 +61,7 @@ def stored_rewrites(events: list[Event], room: int = REWRITES) -> dict[str, Any]
     return stored
 
 
-def stored_comparison(recording: Recording, room: int = PAIRS) -> dict[str, Any]:
+def stored_comparison(recording: Recording, room: int = PAIRS) -> ShownComparison | Nothing:
     """Return the comparison of a recording with itself, with as many pairs of different steps as there is room for."""
     if len(recording.steps) < 2:
         return {}
@@ -68,7 +70,8 @@ def stored_comparison(recording: Recording, room: int = PAIRS) -> dict[str, Any]
     for a, b in _pairs(len(recording.steps) - 1):
         if room <= 0:
             break
-        data["pairs"][f"{a}:{b}"] = pair = {**view.pair(a, b), "back": view.sentence(b, a)}
+        pair: PairDiff = {**view.pair(a, b), "back": view.sentence(b, a)}
+        data["pairs"][f"{a}:{b}"] = pair
         room -= len(json.dumps(pair))
     return {**data, "other": OWN}
 

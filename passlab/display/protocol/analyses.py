@@ -4,10 +4,18 @@ from __future__ import annotations
 
 from typing import NamedTuple, TypedDict
 
-from passlab.display.protocol.programs import DiffLines, DiffRows, GraphData, LineTableData, ModuleData, ViewData
+from passlab.display.protocol.programs import (
+    DiffLines,
+    DiffRows,
+    GraphData,
+    LineTableData,
+    ModuleData,
+    ProgramRows,
+    ViewData,
+)
 
 
-class TimeRow(NamedTuple):
+class TimeData(NamedTuple):
     """A pass in a flame chart: how deep it is nested, its name, its milliseconds with and without those inside it."""
 
     depth: int
@@ -20,13 +28,12 @@ class TimeRow(NamedTuple):
 class TimingData(ViewData):
     """How long passes took."""
 
-    rows: list[TimeRow]
+    rows: list[TimeData]
 
 
 class InstrumentData(ViewData):
     """The table of an instrument."""
 
-    text: str
     columns: list[str]
     rows: list[list[str | float]]
 
@@ -41,12 +48,8 @@ class PrintedHead(TypedDict):
     body: str
 
 
-class PrintedProgram(PrintedHead):
+class PrintedProgram(PrintedHead, ProgramRows):
     """A program that a printer showed."""
-
-    rows: list[int]
-    nodes: list[int]
-    left_out: int
 
 
 class PrintedDiff(PrintedHead, DiffRows, DiffLines):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypedDict
 
-from passlab.display.protocol.analyses import TimeRow
+from passlab.display.protocol.analyses import TimeData
 from passlab.display.protocol.programs import ViewData
 
 if TYPE_CHECKING:
@@ -135,7 +135,7 @@ class Against(TypedDict):
 class DumpData(ViewData):
     """The passes of another compiler. A graph of a step is the number of another step if it has the same."""
 
-    times: list[TimeRow]
+    times: list[TimeData]
     remarks: list[str]
     other: str
     start: int

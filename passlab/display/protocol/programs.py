@@ -65,18 +65,23 @@ class ViewData(TypedDict):
     title: str
 
 
-class ModuleData(ViewData, LineTableData):
-    """A program: its lines, and the node of each, or several.
+class ProgramRows(TypedDict):
+    """A program: its lines, the node of each (or several), and how many lines are left out."""
+
+    rows: list[int]
+    nodes: list[int] | list[list[int]]
+    left_out: int
+
+
+class ModuleData(ViewData, LineTableData, ProgramRows):
+    """The view of a program.
 
     `chosen` are the nodes that a click selects, where they are others; `links` are five numbers each, see `Lineage`.
     """
 
-    rows: list[int]
-    nodes: list[int | list[int]]
     blame: NotRequired[ProgramBlame]
     links: NotRequired[list[int]]
     chosen: NotRequired[list[list[int]]]
-    left_out: NotRequired[int]
 
 
 # ---------------------------------------------------------------- differences

@@ -135,9 +135,9 @@ class Side(TypedDict):
 
 
 class PairDiff(DiffData):
-    """The difference of the programs after two steps; `back` describes it from the later to the earlier one."""
+    """A difference of the programs after two steps that a page stores; `back` describes it in the reverse direction."""
 
-    back: NotRequired[str]
+    back: str
 
 
 class ComparisonData(ViewData):
@@ -147,7 +147,7 @@ class ComparisonData(ViewData):
     rows: list[ComparedRow]
     first: int
     start: int
-    pairs: dict[str, PairDiff]
+    pairs: dict[str, DiffData | PairDiff]
 
 
 class ShownComparison(ComparisonData):

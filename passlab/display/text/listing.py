@@ -11,6 +11,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from passlab import limits
+from passlab.display.protocol.programs import LineRow, LineTableData
 from passlab.errors import visible
 from passlab.ir.expr import Expr, Function, Var
 from passlab.ir.types import FuncType, TensorType, TupleType, Type
@@ -240,14 +241,10 @@ def _full_type(type_: Type) -> str:
 
 # ---------------------------------------------------------------- compact data
 class LineTable:
-    """Lines as data for a browser, each different one once: `add` returns its number.
-
-    A line is `[text, marks, type]`: `marks` holds four numbers a token (start, end, kind, hover text or -1), `type` and
-    the hover texts are numbers of `texts`.
-    """
+    """Lines as data for a browser, each different one once: `add` returns its number."""
 
     def __init__(self) -> None:
-        self.lines: list[list[Any]] = []
+        self.lines: list[LineRow] = []
         self.texts: list[str] = []
         self._numbers: dict[Any, int] = {}
         self._texts: dict[str, int] = {}
@@ -263,7 +260,7 @@ class LineTable:
         number = self._numbers.get(key)
         if number is None:
             number = self._numbers[key] = len(self.lines)
-            self.lines.append([visible(line.text), marks, self.text(beside) if beside else -1])
+            self.lines.append(LineRow(visible(line.text), marks, self.text(beside) if beside else -1))
         return number
 
     def text(self, text: str) -> int:
@@ -286,6 +283,6 @@ class LineTable:
             number = self._hovers[key] = self.text(text) if text else -1
         return number
 
-    def data(self) -> dict[str, Any]:
+    def data(self) -> LineTableData:
         """Return the table as JSON-able data."""
         return {"lines": self.lines, "texts": self.texts}

@@ -11,13 +11,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from passlab.diffing.diff import node_name
 from passlab.display.code_lines import GutterLabel, Listing
 from passlab.display.nodes import Links
 from passlab.display.palette import AMBER, BLUE, GREEN, PINK, TEAL, VIOLET
 from passlab.display.parts import Gap, Part, Sentence
+from passlab.display.protocol.programs import BlameData, BlamePass, LineOrigin, ModuleData
 from passlab.display.text.listing import Line, LineTable
 from passlab.display.view import HasFrame, checked_view
 from passlab.display.views.module import ModuleView, code_line
@@ -78,16 +79,15 @@ def _credit(provenance: Provenance, line: Line) -> Credit | None:
 class LineOrigins:
     """The origins of the lines of all programs of a recording, as data for a browser: each different origin once.
 
-    `numbers` index `origins`; -1 stands for the input, -2 for lines that define nothing. An origin is
-    `[pass, text]`: a number of `passes` and one of the texts of the line table, which hovering shows. A pass is
-    `[label, colour, event]`.
+    `numbers` index `origins`; -1 stands for the input, -2 for lines that define nothing. The text of an origin, which
+    hovering shows, is one of the line table.
     """
 
     def __init__(self, recording: Recording, table: LineTable) -> None:
         self.provenance = recording.provenance
         self.table = table
-        self.passes: list[list[Any]] = []
-        self.origins: list[list[int]] = []
+        self.passes: list[BlamePass] = []
+        self.origins: list[LineOrigin] = []
         self._events = {event: at for at, event in enumerate(recording.events)}
         self._colours = colours(recording)
         self._passes: dict[Event, int] = {}
@@ -103,19 +103,19 @@ class LineOrigins:
         number = self._origins.get(key)
         if number is None:
             number = self._origins[key] = len(self.origins)
-            self.origins.append(list(key))
+            self.origins.append(LineOrigin(*key))
         return number
 
     def _pass(self, event: Event) -> int:
         number = self._passes.get(event)
         if number is None:
             number = self._passes[event] = len(self.passes)
-            self.passes.append([visible(label(event)), self._colours[event.name], self._events[event]])
+            self.passes.append(BlamePass(visible(label(event)), self._colours[event.name], self._events[event]))
         return number
 
-    def data(self, **programs: Any) -> dict[str, Any]:
-        """Return the passes and origins as JSON-able data, with the numbers of the programs."""
-        return {"passes": self.passes, "origins": self.origins, **programs}
+    def data(self) -> BlameData:
+        """Return the passes and origins."""
+        return {"passes": self.passes, "origins": self.origins}
 
 
 class BlameView(ModuleView):
@@ -180,7 +180,7 @@ class BlameView(ModuleView):
         return colours(self.recording)
 
     # ------------------------------------------------------------ data
-    def data(self) -> dict[str, Any]:
+    def data(self) -> ModuleData:
         table = LineTable()
         shown = self.data_with(table)
         origins = LineOrigins(self.recording, table)
@@ -190,9 +190,12 @@ class BlameView(ModuleView):
         return {
             "kind": self.kind,
             "title": self.title,
-            **shown,
-            **table.data(),
-            "blame": origins.data(rows=numbers),
+            "rows": shown["rows"],
+            "nodes": shown["nodes"],
+            "left_out": shown["left_out"],
+            "lines": table.lines,
+            "texts": table.texts,
+            "blame": {**origins.data(), "rows": numbers},
             "links": links.data(lambda rule: table.text(visible(rule))),
         }
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import cached_property, partial
-from typing import Any
 
 from passlab.diffing.diff import diff
 from passlab.display.parts import Embedded, Fold, HtmlOnly, Part, Sentence
+from passlab.display.protocol.programs import DiffData
+from passlab.display.protocol.recordings import ComparedRow, ComparisonData, Side, SideStep
 from passlab.display.rows import Rows
 from passlab.display.text.listing import ProgramLines, listing
 from passlab.display.view import HasFrame, View, checked_view
@@ -57,7 +58,7 @@ class ComparisonView(View):
         return self.comparison
 
     # ------------------------------------------------------------ data
-    def pair(self, a: int, b: int) -> dict[str, Any]:
+    def pair(self, a: int, b: int) -> DiffData:
         """Return the difference between the programs after two steps, one of either recording, as data.
 
         Raises `PassError` where there is no such step.
@@ -73,7 +74,7 @@ class ComparisonView(View):
         """Return the difference between the programs after two steps as a sentence."""
         return sentence(diff(_step(self.comparison.a, a).after, _step(self.comparison.b, b).after))
 
-    def data(self, only_start: bool = False) -> dict[str, Any]:
+    def data(self, only_start: bool = False) -> ComparisonData:
         """Return the data of the widget; with `only_start`, only the difference of the row that it opens with."""
         rows = [self._row(row, at) for row, at in self._rows_with_steps()]
         first = next((number for number, row in enumerate(rows) if not row["same"]), -1)
@@ -82,7 +83,7 @@ class ComparisonView(View):
         return {
             "kind": self.kind,
             "title": self.title,
-            "sides": [_side(self.comparison.a), _side(self.comparison.b)],
+            "sides": (_side(self.comparison.a), _side(self.comparison.b)),
             "rows": rows,
             "first": first,
             "start": start,
@@ -97,9 +98,9 @@ class ComparisonView(View):
             b = b if row.b is None else int(row.b.id)
             yield row, (a, b)
 
-    def _row(self, row: ComparedStep, at: tuple[int, int]) -> dict[str, Any]:
+    def _row(self, row: ComparedStep, at: tuple[int, int]) -> ComparedRow:
         return {
-            "at": list(at),
+            "at": at,
             "name": visible(row.name),
             "a": row.a is not None,
             "b": row.b is not None,
@@ -120,12 +121,12 @@ def _step(recording: Recording, number: int) -> Event:
     return recording.steps[number]
 
 
-def _side(recording: Recording) -> dict[str, Any]:
+def _side(recording: Recording) -> Side:
     """The steps of one recording: names, outcomes, times and sizes."""
     return {"name": visible(recording.name), "steps": [_step_data(step) for step in recording.steps]}
 
 
-def _step_data(step: Event) -> dict[str, Any]:
+def _step_data(step: Event) -> SideStep:
     nodes, calls = count_module(step.after)
     return {
         "id": step.id,

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
 from functools import cached_property, partial
-from typing import Any
 
 from passlab.diffing.diff import Diff
 from passlab.display.code_lines import FOLD, WORD, CodeLine, Listing
 from passlab.display.nodes import line_numbers
 from passlab.display.parts import Gap, Part, Sentence
+from passlab.display.protocol.programs import ChangedWords, DiffData, DiffLines, DiffRows, OperatorCount
 from passlab.display.rows import Counts
 from passlab.display.text.alignment import CHANGED, MOVED, SAME, Row, align
 from passlab.display.text.listing import Line, LineTable, ProgramLines, lines_of, listing, marked_text, type_text
@@ -125,30 +125,28 @@ class DiffView(View):
         yield from later
 
     # ------------------------------------------------------------ data
-    def data(self) -> dict[str, Any]:
+    def data(self) -> DiffData:
         table = LineTable()
-        return {"kind": self.kind, "title": self.title, **self.data_with(table), **table.data()}
+        rows, lines = self.changes_data(), self.lines_data(table)
+        return {"kind": self.kind, "title": self.title, **rows, **lines, **table.data()}
 
-    def data_with(self, table: LineTable, lines: bool = True) -> dict[str, Any]:
-        """Return the data of the widget, with the lines in a table that views can share.
-
-        Without `lines` the widget already has the lines of both programs.
-        """
-        data = {"operators": [list(item) for item in self.operators], **self.row_data()}
-        if lines:
-            data["before"] = [table.add(line) for line in self.before]
-            data["after"] = [table.add(line) for line in self.after]
-            data["nodes"] = [line_numbers(self.before), line_numbers(self.after)]
-        return data
-
-    def row_data(self) -> dict[str, Any]:
-        """Return the rows as data: two characters a row (line numbers follow from them), and the words that differ."""
-        words = {
-            str(number): [[x for span in side for x in span] for side in row.words] + ([1] if row.retyped else [])
-            for number, row in enumerate(self.rows)
-            if row.words is not None
+    def lines_data(self, table: LineTable) -> DiffLines:
+        """Return the lines of both programs as data; they are added to a table that views can share."""
+        return {
+            "before": [table.add(line) for line in self.before],
+            "after": [table.add(line) for line in self.after],
+            "nodes": (line_numbers(self.before), line_numbers(self.after)),
         }
-        return {"kinds": "".join([row.kinds for row in self.rows]), "words": words}
+
+    def changes_data(self) -> DiffRows:
+        """Return the rows as data (line numbers follow from their kinds), and the operators whose number differs."""
+        words = {}
+        for number, row in enumerate(self.rows):
+            if row.words is not None:
+                before, after = [[x for span in side for x in span] for side in row.words]
+                words[str(number)] = ChangedWords(before, after, int(row.retyped))
+        kinds = "".join([row.kinds for row in self.rows])
+        return {"kinds": kinds, "words": words, "operators": [OperatorCount(*item) for item in self.operators]}
 
     def source(self) -> HasFrame:
         """Return one row per changed node: function, change, node, fields."""

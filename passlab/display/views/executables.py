@@ -13,6 +13,7 @@ from passlab.debugger.code_map import CodeMap
 from passlab.debugger.trace import recorded_code
 from passlab.display.nodes import Links, number_of
 from passlab.display.parts import Embedded, Fold, Part, Sentence
+from passlab.display.protocol.programs import ModuleData
 from passlab.display.rows import Rows
 from passlab.display.text.listing import Line, LineTable, Token
 from passlab.display.view import HasFrame, View, checked_view
@@ -54,11 +55,13 @@ class ExecutableView(View):
         for name, kernel in zip(exe.kernel_names, exe.kernel_functions, strict=True):
             yield Fold(f"kernel {name}", [Embedded(module_view(kernel))])
 
-    def data(self) -> dict[str, Any]:
+    def data(self) -> ModuleData:
         most = limits.current().shown_lines
         table, code = LineTable(), self._code
         links = None if code.recording is None else Links(code.recording)
-        rows, nodes, chosen = [], [], []
+        rows: list[int] = []
+        nodes: list[list[int]] = []
+        chosen: list[list[int]] = []
         for line, point in islice(self._lines(), most):
             rows.append(table.add(line))
             own = [] if point is None else code.nodes(point)
@@ -76,7 +79,8 @@ class ExecutableView(View):
             "chosen": chosen,
             "left_out": left_out,
             "links": links.data(lambda rule: table.text(visible(rule))) if links is not None else [],
-            **table.data(),
+            "lines": table.lines,
+            "texts": table.texts,
         }
 
     @cached_property

@@ -11,11 +11,12 @@ import traceback
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import FrameType, TracebackType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import passlab
 from passlab.diffing.diff import node_name
 from passlab.display.parts import Code, Fold, HtmlOnly, Part, Sentence
+from passlab.display.protocol.recordings import Failure
 from passlab.display.view import HasFrame, View, checked_view
 from passlab.errors import PasslabError, visible
 from passlab.instrument.events import Event
@@ -88,12 +89,12 @@ class FailureView(View):
         if self.frames:
             yield HtmlOnly(Fold("the full traceback", [Code(self.traceback)], tone="muted"))
 
-    def data(self) -> dict[str, Any]:
+    def data(self) -> Failure:
         return {
             "kind": self.kind,
             "title": self.title,
             "text": visible(str(self.error or "")),
-            "frames": [[str(frame), frame.source] for frame in self.frames],
+            "frames": [(str(frame), frame.source) for frame in self.frames],
             "node": self.node,
             "traceback": self.traceback if self.frames else "",
         }

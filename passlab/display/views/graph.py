@@ -22,6 +22,7 @@ from passlab.display.graphs.sheet_data import SheetData, on_sheet
 from passlab.display.html import Markup
 from passlab.display.nodes import number_of
 from passlab.display.parts import Drawing, Gap, Part, Sentence
+from passlab.display.protocol.programs import ArrowRow, BoxRow, GraphData, GroupRow
 from passlab.display.text.listing import short_type, type_text
 from passlab.display.view import HasFrame, View, checked_view
 from passlab.errors import visible
@@ -154,7 +155,8 @@ class GraphView(View):
         note = self.notes.get(box.expr, "") if box.expr is not None else ""
         return "\n".join(filter(None, (_about(box), note)))
 
-    def data(self) -> dict[str, Any]:
+    def data(self) -> GraphData:
+        sheet = SheetData(self.graph, self.layouts)
         fused = any(group.kind == "fused" for group in self.graph.groups)
         return {
             "kind": self.kind,
@@ -162,19 +164,20 @@ class GraphView(View):
             "fused": fused,
             "folded": self.is_folded,
             "boxes": [
-                [
+                BoxRow(
                     *(*size, box.kind, caption.change, -1 if box.group is None else box.group),
                     *(list(caption.lines), self._tip(box), _box_nodes(box), family(box)),
-                ]
+                )
                 for box, caption, size in zip(self.graph.boxes, self.captions, self.sizes, strict=True)
             ],
-            "arrows": [[arrow.source, arrow.target, arrow.label] for arrow in self.graph.arrows],
+            "arrows": [ArrowRow(arrow.source, arrow.target, arrow.label) for arrow in self.graph.arrows],
             "groups": [
-                [group.number, -1 if group.parent is None else group.parent, group.kind, group.name]
+                GroupRow(group.number, -1 if group.parent is None else group.parent, group.kind, group.name)
                 for group in self.graph.groups
             ],
             "values": {name: values for name, values in self._values() if any(v is not None for v in values)},
-            **SheetData(self.graph, self.layouts).data(self.items),
+            "items": sheet.items(self.items),
+            "layouts": sheet.layouts,
         }
 
     def _values(self) -> Iterator[tuple[str, list[float | None]]]:

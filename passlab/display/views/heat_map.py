@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 from passlab.display.parts import Fold, Part, Sentence
+from passlab.display.protocol.recordings import HeatCell, HeatMapData
 from passlab.display.rows import Rows
 from passlab.display.view import HasFrame, View, checked_view
 from passlab.errors import counted, visible
@@ -39,7 +39,7 @@ class HeatMapView(View):
         if self.table.stopped:
             yield Sentence(f"Stopped: {self.table.stopped}.", "bad")
 
-    def data(self) -> dict[str, Any]:
+    def data(self) -> HeatMapData:
         table = self.table
         heat = table.heat_map()
         cells = [
@@ -56,7 +56,7 @@ class HeatMapView(View):
             "note": f"Stopped: {table.stopped}." if table.stopped else "",
         }
 
-    def _cell(self, variant: Variant | None, text: str) -> dict[str, Any] | None:
+    def _cell(self, variant: Variant | None, text: str) -> HeatCell | None:
         """A cell: its text, its outcome, by how many nodes the result differs, and facts about the variant."""
         if variant is None:
             return None

@@ -10,6 +10,7 @@ from typing import Any
 from passlab import limits
 from passlab.diffing.diff import diff
 from passlab.display.parts import Code, Embedded, Fold, Part, Sentence
+from passlab.display.protocol.analyses import InstrumentData, PrintedDiff, PrintedHead, PrintedProgram, PrinterData
 from passlab.display.rows import Rows
 from passlab.display.text.listing import LineTable
 from passlab.display.view import HasFrame, View, checked_view
@@ -65,10 +66,15 @@ class InstrumentView(View):
         if len(self.table):
             yield Rows(self.table)
 
-    def data(self) -> dict[str, Any]:
+    def data(self) -> InstrumentData | PrinterData:
         table = self.table
         rows = [[_plain(cell) for cell in row] for row in table.rows[: limits.current().shown_lines]]
-        return {**super().data(), "columns": [visible(name) for name in table.columns], "rows": rows}
+        return {
+            "kind": self.kind,
+            "title": self.title,
+            "columns": [visible(name) for name in table.columns],
+            "rows": rows,
+        }
 
     def source(self) -> HasFrame:
         """Return the table as a data frame."""
@@ -133,20 +139,24 @@ class PrintedStepView(View):
     def parts(self) -> Iterable[Part]:
         yield self.part
 
-    def data(self) -> dict[str, Any]:
+    def data(self) -> PrinterData:
         return printed_data(self.title, [self])
 
-    def data_with(self, table: LineTable) -> dict[str, Any]:
+    def data_with(self, table: LineTable) -> PrintedHead | PrintedProgram | PrintedDiff:
         """Return the data of the step, with its lines in a table that steps share."""
         step, inside = self.step, self.inside
-        lines = inside.data_with(table) if inside is not None and self.outcome != "unchanged" else {}
-        head = {
+        head: PrintedHead = {
             "when": step.when,
             "name": visible(step.name),
             "sentence": visible(self.summary),
             "outcome": self.outcome,
+            "body": step.body if self.outcome == "failed" else "",
         }
-        return {**head, "body": step.body if self.outcome == "failed" else "", **lines}
+        if inside is None or self.outcome == "unchanged":
+            return head
+        if isinstance(inside, ModuleView):
+            return {**head, **inside.data_with(table)}
+        return {**head, **inside.changes_data(), **inside.lines_data(table)}
 
     def source(self) -> HasFrame:
         """Return the step as a table of one row."""
@@ -185,11 +195,11 @@ class PrinterView(InstrumentView):
         for view in self.steps:
             yield view.part
 
-    def data(self) -> dict[str, Any]:
+    def data(self) -> PrinterData:
         return printed_data(self.title, self.steps)
 
 
-def printed_data(title: str, views: Iterable[PrintedStepView]) -> dict[str, Any]:
+def printed_data(title: str, views: Iterable[PrintedStepView]) -> PrinterData:
     """Return printed steps as data for the widget, with each different line once."""
     table = LineTable()
     steps = [view.data_with(table) for view in views]

@@ -10,6 +10,7 @@ from passlab.diffing.diff import count_operators
 from passlab.display.code_lines import CodeLine, GutterLabel, Listing
 from passlab.display.nodes import line_numbers
 from passlab.display.parts import HtmlOnly, Part, Sentence
+from passlab.display.protocol.programs import ModuleData, ProgramRows
 from passlab.display.text.listing import Line, LineTable, ProgramLines, listing, short_type, type_text
 from passlab.display.view import HasFrame, View, checked_view
 from passlab.errors import counted
@@ -54,15 +55,24 @@ class ModuleView(View):
         yield HtmlOnly(Sentence(self.title, "muted"))
         yield Listing([code_line(line, line_comment(line)) for line in self.lines])
 
-    def data(self) -> dict[str, Any]:
+    def data(self) -> ModuleData:
         table, title = LineTable(), self.title
         if isinstance(self.program, IRModule) and is_untyped(self.program):
             title = f"{title}, no types yet: InferType finds them"
         if self.left_out:
             title = f"{title}; {self.left_out:,} more lines are not shown"
-        return {"kind": self.kind, "title": title, **self.data_with(table), **table.data()}
+        rows = self.data_with(table)
+        return {
+            "kind": self.kind,
+            "title": title,
+            "rows": rows["rows"],
+            "nodes": rows["nodes"],
+            "left_out": rows["left_out"],
+            "lines": table.lines,
+            "texts": table.texts,
+        }
 
-    def data_with(self, table: LineTable) -> dict[str, Any]:
+    def data_with(self, table: LineTable) -> ProgramRows:
         """Return the data of the widget, with the lines in a table that views can share."""
         rows = [table.add(line) for line in self.lines]
         return {"rows": rows, "nodes": line_numbers(self.lines), "left_out": self.left_out}

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import cached_property
 from math import isinf
-from typing import Any
 
 from passlab.display.nodes import line_node
 from passlab.display.parts import Code, Fold, HtmlOnly, Part, Sentence
+from passlab.display.protocol.analyses import FactCells, NodeValuesData
 from passlab.display.rows import Rows
 from passlab.display.text.listing import Line
 from passlab.display.view import HasFrame, View, checked_view
@@ -101,7 +101,7 @@ class NodeValuesView(View):
         differences = {node: comparison.differences.get(node) for node in comparison.compared}
         return {n: 0.0 if d is None else 10 * far if isinf(d.ulps) else d.ulps for n, d in differences.items()}
 
-    def data(self) -> dict[str, Any]:
+    def data(self) -> NodeValuesData:
         longest = max((facts.seconds for facts in self.run.facts.values()), default=0.0) or 1.0
         first = None if self.comparison is None else self.comparison.first
         program = self.module.data()
@@ -116,12 +116,12 @@ class NodeValuesView(View):
             "graph": self.graph().data(),
         }
 
-    def _cells(self, node: Expr, longest: float, is_first: bool) -> list[Any]:
+    def _cells(self, node: Expr, longest: float, is_first: bool) -> FactCells:
         """The cells of a line: shape, range, NaN and infinities, distance, time, part of the longest, bytes, more."""
         facts = self.run[node]
         difference = None if self.comparison is None else self.comparison.differences.get(node)
         more = [f"ran {facts.runs:,} times" if facts.runs > 1 else "", visible(str(difference)) if difference else ""]
-        return [
+        return FactCells(
             shape_text(facts),
             range_text(facts),
             non_finite_text(facts),
@@ -131,7 +131,7 @@ class NodeValuesView(View):
             bytes_text(facts.bytes),
             "\n".join(filter(None, more)),
             int(is_first),
-        ]
+        )
 
 
 def number_text(number: float) -> str:

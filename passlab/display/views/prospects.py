@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from passlab.display.protocol.analyses import ProspectRow, ProspectsData
 from passlab.display.view import checked_view
 from passlab.display.views.tables import TableView
 from passlab.errors import visible
@@ -30,10 +29,10 @@ class ProspectsView(TableView):
         )
         self.mod, self.name = mod, name
 
-    def data(self) -> dict[str, Any]:
+    def data(self) -> ProspectsData:
         """Return the rows: pass, level, what it would do, and whether it fails."""
         rows = [
-            [visible(name), level, visible(what).removeprefix(f"{FAILS}: "), str(what).startswith(FAILS)]
+            ProspectRow(visible(name), level, visible(what).removeprefix(f"{FAILS}: "), str(what).startswith(FAILS))
             for name, level, what in self.table.rows
         ]
         return {"kind": self.kind, "title": self.title, "rows": rows}

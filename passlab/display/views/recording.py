@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
 from functools import cached_property, partial
-from typing import Any
 
 from passlab.display.nodes import Links, line_numbers
 from passlab.display.palette import OUTCOMES
 from passlab.display.parts import Fold, Gap, HtmlOnly, Part, Sentence
+from passlab.display.protocol.programs import GraphData, RecordingBlame, StepDiff
+from passlab.display.protocol.recordings import RecordingData, StepRow
 from passlab.display.rows import OutlineEntry, StepOutline
 from passlab.display.text.listing import LineTable, ProgramLines, listing
 from passlab.display.view import HasFrame, View, checked_view
@@ -160,11 +161,11 @@ class RecordingView(View):
         modules = {id(mod): mod for event in self.events for mod in (event.before, event.after)}
         return sum(count_module(mod)[0] for mod in modules.values())
 
-    def data(self, only_start: bool = False, also: Collection[int] = ()) -> dict[str, Any]:
+    def data(self, only_start: bool = False, also: Collection[int] = ()) -> RecordingData:
         """Return the data of the widget; with `only_start`, only those of the first step and of `also`."""
         sent = {self.start, *also} if only_start else set(range(len(self.events)))
         pages = _Pages(self, sent)
-        steps = [pages.step(at, event, self._step(event, at in sent)) for at, event in enumerate(self.events)]
+        steps = [pages.step(at, event, self.row(event, at in sent)) for at, event in enumerate(self.events)]
         return {
             "kind": self.kind,
             "title": self.title,
@@ -180,14 +181,15 @@ class RecordingView(View):
             ],
             "links": [] if only_start else self._links(pages),
             "diffs": pages.diffs,
-            **pages.table.data(),
+            "lines": pages.table.lines,
+            "texts": pages.table.texts,
         }
 
-    def _blame(self, programs: list[IRModule], table: LineTable) -> dict[str, Any]:
+    def _blame(self, programs: list[IRModule], table: LineTable) -> RecordingBlame:
         """The origins of the lines of each program: see `blame.LineOrigins`."""
         origins = LineOrigins(self.recording, table)
         numbers = [origins.numbers(self.lines(mod)) for mod in programs]
-        return origins.data(programs=numbers)
+        return {**origins.data(), "programs": numbers}
 
     def _links(self, pages: _Pages) -> list[int]:
         """The links from nodes to those that they replaced: see `nodes.Links`."""
@@ -200,12 +202,10 @@ class RecordingView(View):
                 links.add_diff(view.before, view.after, view.rows, at)
         return links.data(lambda rule: pages.table.text(visible(rule)))
 
-    def _step(self, event: Event, whole: bool) -> dict[str, Any]:
-        """The row of an event; with `whole`, it includes the description, which needs a diff."""
+    def row(self, event: Event, whole: bool) -> StepRow:
+        """Return the row of an event; with `whole`, it includes the description, which needs a diff."""
         nodes, calls = count_module(event.after)
-        failure = {} if event.error is None else {"failure": failure_view(event).data()}
-        return {
-            **failure,
+        row: StepRow = {
             "untyped": is_untyped(event.after),
             "id": event.id,
             "depth": event.depth,
@@ -222,7 +222,13 @@ class RecordingView(View):
             "calls": sum(calls.values()),
             "rewrites": len(event.rewrites),
             "peak": event.peak_bytes,
+            "before": 0,
+            "after": 0,
+            "left_out": 0,
         }
+        if event.error is not None:
+            row["failure"] = failure_view(event).data()
+        return row
 
     def graph(self, event: Event) -> GraphView:
         """Return the graph of the program after a pass, with its changes marked; overlays follow their nodes."""
@@ -241,7 +247,7 @@ class RecordingView(View):
             followed = self._followed[node] = {step.id: nodes for step, nodes in pairs}
         return followed.get(event.id.partition(".")[0], [])
 
-    def graphs(self, data: dict[str, Any]) -> dict[str, Any]:
+    def graphs(self, data: RecordingData) -> dict[str, GraphData]:
         """Return the drawn graphs of all steps, for a page without a kernel; `data` is that of the widget.
 
         Equal graphs are drawn once, and all are laid out together. Graphs beyond `PAGE_BOXES` boxes are left out.
@@ -269,11 +275,11 @@ class _Pages:
         self.table = LineTable()
         self.printed: list[IRModule] = []
         self.modules: list[list[int] | None] = []
-        self.diffs: list[dict[str, Any] | None] = []
+        self.diffs: list[StepDiff | None] = []
         self._module_of: dict[int, int] = {}
         self._diff_of: dict[tuple[int, int], int] = {}
 
-    def step(self, at: int, event: Event, row: dict[str, Any]) -> dict[str, Any]:
+    def step(self, at: int, event: Event, row: StepRow) -> StepRow:
         """Return the row of an event with the numbers of its programs and its diff."""
         included = at in self.steps
         row["before"], row["after"] = self._module(event.before, included), self._module(event.after, included)
@@ -286,9 +292,18 @@ class _Pages:
             if included and self.diffs[number] is None:
                 difference = self.view.diff(event)
                 assert difference is not None
-                self.diffs[number] = difference.data_with(self.table, lines=difference.is_excerpt)
+                self.diffs[number] = self._changes(difference)
             row["diff"] = number
         return row
+
+    def _changes(self, difference: DiffView) -> StepDiff:
+        """The data of a difference; the lines of the programs are there already unless they are an excerpt."""
+        changes = difference.changes_data()
+        data: StepDiff = {"kinds": changes["kinds"], "words": changes["words"], "operators": changes["operators"]}
+        if difference.is_excerpt:
+            lines = difference.lines_data(self.table)
+            data["before"], data["after"], data["nodes"] = lines["before"], lines["after"], lines["nodes"]
+        return data
 
     def _module(self, mod: IRModule, included: bool) -> int:
         number = self._module_of.setdefault(id(mod), len(self.modules))

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from functools import cached_property
-from typing import Any
 
 from passlab.display.nodes import number_of
 from passlab.display.parts import Embedded, Fold, HtmlOnly, Part, Sentence
+from passlab.display.protocol.recordings import RecordingData
 from passlab.display.rows import Rows
 from passlab.display.view import HasFrame, View, checked_view
 from passlab.display.views.diffs import diff_view
@@ -47,21 +47,22 @@ class VerdictView(RecordingView):
         """The folds below the sentences: a name, and a program or a script."""
         return []
 
-    def data(self, only_start: bool = False, also: Collection[int] = ()) -> dict[str, Any]:
+    def data(self, only_start: bool = False, also: Collection[int] = ()) -> RecordingData:
         """Return the data of the widget: that of the recording, with the verdict on it and on its steps."""
         data = super().data(only_start, also)
         verdicts = () if self.bisection is None else self.bisection.verdicts
-        verdict_of = {verdict.event.id: [verdict.good, visible(verdict.why)] for verdict in verdicts}
+        verdict_of = {verdict.event.id: (verdict.good, visible(verdict.why)) for verdict in verdicts}
         for step in data["steps"]:
             if step["id"] in verdict_of:
                 step["verdict"] = verdict_of[step["id"]]
-        verdict = {
+        data["verdict"] = {
             "broken": self.is_found,
             "sentences": [visible(sentence) for sentence in self.sentences()],
-            "folds": [[visible(name), text] for name, text in self.folds()],
+            "folds": [(visible(name), text) for name, text in self.folds()],
             "nodes": self._wrong_nodes(),
         }
-        return {**data, "title": visible(recording_view(self.recording).title), "verdict": verdict}
+        data["title"] = visible(recording_view(self.recording).title)
+        return data
 
     @property
     def is_found(self) -> bool:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import cached_property
-from typing import Any
 
 from passlab.display.nodes import NO_NODE, line_node, number_of
 from passlab.display.parts import Code, Fold, Part, Sentence
+from passlab.display.protocol.analyses import SolvingData
 from passlab.display.rows import Rows
 from passlab.display.view import HasFrame, View, checked_view
 from passlab.display.views.module import ModuleView
@@ -57,7 +57,7 @@ class SolvingView(View):
             for line, node in pairs
         )
 
-    def data(self) -> dict[str, Any]:
+    def data(self) -> SolvingData:
         program = self.module.data()
         shown = self.nodes[: len(program["rows"])]
         lines = [line_node(line) for line in self.module.lines[: len(shown)]]
@@ -74,7 +74,7 @@ class SolvingView(View):
                     "phase": visible(step.phase),
                     "node": number_of(self.run.original(step.node)),
                     "line": line_of.get(step.node, -1),
-                    "changed": [[line_of[n], visible(text)] for n, text in step.changed.items() if n in line_of],
+                    "changed": [(line_of[n], visible(text)) for n, text in step.changed.items() if n in line_of],
                 }
                 for step in self.run.steps
             ],

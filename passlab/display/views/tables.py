@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from passlab.display.parts import Part
@@ -23,7 +23,7 @@ class TableView(View):
     def parts(self) -> Iterable[Part]:
         yield Rows(self.table, self.title)
 
-    def data(self) -> dict[str, Any]:
+    def data(self) -> Mapping[str, Any]:
         rows = [[shown_value(value) for value in row] for row in self.table.rows]
         return {"kind": self.kind, "title": self.title, "columns": list(self.table.columns), "rows": rows}
 

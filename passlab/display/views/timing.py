@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from passlab.display.lanes import Bar, Lanes
 from passlab.display.parts import HtmlOnly, Part, Sentence, TextOnly
+from passlab.display.protocol.analyses import TimeData, TimingData
 from passlab.display.rows import BarCell, OutlineEntry, StepOutline, bars
 from passlab.display.view import HasFrame, View, checked_view
 from passlab.dumps.recording import TextRecording
@@ -90,8 +91,8 @@ class TimingView(View):
             share = f"{100 * row.total / self.whole_seconds:.1f}%" if self.whole_seconds else ""
             yield OutlineEntry(row.name, depth=row.depth, note=row.note, cells=(bar, f"{row.own * 1000:.2f}", share))
 
-    def data(self) -> dict[str, Any]:
-        rows = [[r.depth, r.name, milliseconds(r.total), milliseconds(r.own), r.note] for r in self.rows]
+    def data(self) -> TimingData:
+        rows = [TimeData(r.depth, r.name, milliseconds(r.total), milliseconds(r.own), r.note) for r in self.rows]
         return {"kind": self.kind, "title": self.title, "rows": rows}
 
     def source(self) -> HasFrame:

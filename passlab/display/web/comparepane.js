@@ -7,7 +7,7 @@ import { ask } from "./requests.js";
 import { subscribe } from "./selection.js";
 
 /** @import { Model, Bindings } from "./model.js" */
-/** @import { ComparedRow, ComparisonData, HeatMapAnswer, OperatorCount, PairDiff, PairRequest, RecordingAnswer, SelectionState, SideStep } from "./protocol.js" */
+/** @import { ComparedRow, ComparisonData, DiffData, HeatMapAnswer, OperatorCount, PairDiff, PairRequest, RecordingAnswer, SelectionState, SideStep } from "./protocol.js" */
 
 const WAITING = "Comparing (this needs the running kernel) ...";
 const NO_KERNEL = "These two steps were not compared before the page was saved.";
@@ -19,9 +19,9 @@ const mebibytes = (bytes) => `${((bytes || 0) / 1048576).toFixed(1)} MiB`;
 
 const MIRRORED = /** @type {Record<string, string>} */ ({ "-": "+", "+": "-", "<": ">", ">": "<" });
 
-/** What is shown of a pair: its difference, why there is none, or that the programs are the same. @typedef {PairDiff | {problem: string} | {title: string}} ShownPair */
+/** What is shown of a pair: its difference, why there is none, or that the programs are the same. @typedef {DiffData | {problem: string} | {title: string}} ShownPair */
 
-/** A difference in the reverse direction, with the description `back`. @param {PairDiff & {back: string}} pair @returns {PairDiff} */
+/** A difference in the reverse direction, with the description `back`. @param {PairDiff} pair @returns {DiffData} */
 export function mirrored({ back, before, after, nodes, operators, kinds, words, ...rest }) {
   const reversed = (/** @type {string} */ kind) => MIRRORED[kind] || kind;
   return {
@@ -44,7 +44,7 @@ export class ComparePane {
     this.model = model;
     this.at = -1; // the selected row
     this.pair = /** @type {[number, number]} */ ([0, 0]);
-    this.pairs = /** @type {Record<string, PairDiff | {problem: string}>} */ ({});
+    this.pairs = /** @type {Record<string, DiffData | PairDiff | {problem: string}>} */ ({});
     this.data = /** @type {ComparisonData | null} */ (null);
     this.diff = new DiffPane(root, () => this.updateButtons(), selection);
     this.list = listbox("aligned passes", (at) => this.choose(at));
@@ -194,8 +194,7 @@ export class ComparePane {
     const row = this.data.rows[this.at],
       same = row?.same ? "The programs are the same." : "";
     const reversed = this.pairs[`${b}:${a}`];
-    if (!this.pairs[key] && reversed && "back" in reversed && reversed.back)
-      this.pairs[key] = mirrored({ ...reversed, back: reversed.back });
+    if (!this.pairs[key] && reversed && "back" in reversed) this.pairs[key] = mirrored(reversed);
     const pair = /** @type {ShownPair | null} */ (this.pairs[key] || (same ? { title: same } : null)),
       failed = first.error || second.error;
     const difference = pair && "kinds" in pair && pair.kinds ? pair : null;

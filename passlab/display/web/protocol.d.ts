@@ -1,20 +1,19 @@
 // Written by `make bless` from passlab/display/protocol: change the shapes there.
 
 /** A pass in a flame chart: how deep it is nested, its name, its milliseconds with and without those inside it. */
-export type TimeRow = [depth: number, name: string, total: number, own: number, note: string];
+export type TimeData = [depth: number, name: string, total: number, own: number, note: string];
 
 /** How long passes took. */
 export interface TimingData {
   kind: string;
   title: string;
-  rows: TimeRow[];
+  rows: TimeData[];
 }
 
 /** The table of an instrument. */
 export interface InstrumentData {
   kind: string;
   title: string;
-  text: string;
   columns: string[];
   rows: ((string | number)[])[];
 }
@@ -36,7 +35,7 @@ export interface PrintedProgram {
   outcome: string;
   body: string;
   rows: number[];
-  nodes: number[];
+  nodes: number[] | number[][];
   left_out: number;
 }
 
@@ -84,11 +83,11 @@ export interface NodeValuesData {
   lines: LineRow[];
   texts: string[];
   rows: number[];
-  nodes: (number | number[])[];
+  nodes: number[] | number[][];
+  left_out: number;
   blame?: ProgramBlame;
   links?: number[];
   chosen?: number[][];
-  left_out?: number;
   facts: (FactCells | null)[];
   graph: GraphData;
 }
@@ -109,11 +108,11 @@ export interface SolvingData {
   lines: LineRow[];
   texts: string[];
   rows: number[];
-  nodes: (number | number[])[];
+  nodes: number[] | number[][];
+  left_out: number;
   blame?: ProgramBlame;
   links?: number[];
   chosen?: number[][];
-  left_out?: number;
   start: (string | null)[];
   steps: Decision[];
 }
@@ -171,7 +170,7 @@ export interface Against {
 export interface DumpData {
   kind: string;
   title: string;
-  times: TimeRow[];
+  times: TimeData[];
   remarks: string[];
   other: string;
   start: number;
@@ -232,18 +231,25 @@ export interface ViewData {
   title: string;
 }
 
-/** A program: its lines, and the node of each, or several. `chosen` are the nodes that a click selects, where they are others; `links` are five numbers each, see `Lineage`. */
+/** A program: its lines, the node of each (or several), and how many lines are left out. */
+export interface ProgramRows {
+  rows: number[];
+  nodes: number[] | number[][];
+  left_out: number;
+}
+
+/** The view of a program. `chosen` are the nodes that a click selects, where they are others; `links` are five numbers each, see `Lineage`. */
 export interface ModuleData {
   kind: string;
   title: string;
   lines: LineRow[];
   texts: string[];
   rows: number[];
-  nodes: (number | number[])[];
+  nodes: number[] | number[][];
+  left_out: number;
   blame?: ProgramBlame;
   links?: number[];
   chosen?: number[][];
-  left_out?: number;
 }
 
 /** How often an operator is called before and after a pass. */
@@ -459,7 +465,7 @@ export interface Side {
   steps: SideStep[];
 }
 
-/** The difference of the programs after two steps; `back` describes it from the later to the earlier one. */
+/** A difference of the programs after two steps that a page stores; `back` describes it in the reverse direction. */
 export interface PairDiff {
   kind: string;
   title: string;
@@ -471,7 +477,7 @@ export interface PairDiff {
   before: number[];
   after: number[];
   nodes: [number[], number[]];
-  back?: string;
+  back: string;
 }
 
 /** Two recordings, step by step. `first` is the first row that differs (-1: none), `start` the one to open with. */
@@ -482,7 +488,7 @@ export interface ComparisonData {
   rows: ComparedRow[];
   first: number;
   start: number;
-  pairs: Record<string, PairDiff>;
+  pairs: Record<string, DiffData | PairDiff>;
 }
 
 /** A comparison in an explorer or a heat map; `other` says what the recording is compared with. */
@@ -493,7 +499,7 @@ export interface ShownComparison {
   rows: ComparedRow[];
   first: number;
   start: number;
-  pairs: Record<string, PairDiff>;
+  pairs: Record<string, DiffData | PairDiff>;
   other: string;
 }
 

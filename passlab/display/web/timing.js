@@ -3,7 +3,7 @@ import { bindKeys, button, createHelp, el, formatCount } from "./dom.js";
 import { time } from "./passlist.js";
 
 /** @import { Context } from "./model.js" */
-/** @import { TimeRow } from "./protocol.js" */
+/** @import { TimeData } from "./protocol.js" */
 
 const BAR_HEIGHT = 20,
   MIN_PERCENT = 0.1; // pixels of a bar; the percent below which none is drawn
@@ -14,7 +14,7 @@ const KEYS = /** @type {[string, string][]} */ ([
 
 /** @typedef {{depth: number, name: string, total: number, own: number, note: string, start: number}} Bar */
 
-/** The bars of rows in order of their starts. @param {TimeRow[]} rows @returns {Bar[]} */
+/** The bars of rows in order of their starts. @param {TimeData[]} rows @returns {Bar[]} */
 function bars(rows) {
   const starts = [0];
   return rows.map(([depth, name, total, own, note]) => {
@@ -106,7 +106,7 @@ export function timingPane(resetButton, focus) {
       marked = "";
       return zoom(null);
     },
-    /** @param {TimeRow[]} rows @returns {string} how long all passes took together */
+    /** @param {TimeData[]} rows @returns {string} how long all passes took together */
     show(rows) {
       all = bars(rows);
       shown = null;
