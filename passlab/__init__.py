@@ -5,7 +5,9 @@ This module only names the public interface; every name is loaded on first use. 
 
 from __future__ import annotations
 
-from passlab.lazy import lazy_module, names_in_stub
+import sys
+
+from passlab.lazy import AddressFinder, lazy_module, names_in_stub
 
 __version__ = "1.0.0"
 
@@ -17,3 +19,4 @@ _NAMES = names_in_stub(__file__)
 __all__ = sorted(_NAMES)
 
 __getattr__, __dir__ = lazy_module(__name__, {**_NAMES, **{name: f"passlab.{name}" for name in _PACKAGES}})
+sys.meta_path.append(AddressFinder())

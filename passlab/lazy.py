@@ -9,12 +9,10 @@ from __future__ import annotations
 
 import ast
 import importlib
-import importlib.util
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from importlib.machinery import ModuleSpec, SourceFileLoader
-from types import ModuleType
 from typing import Any
 
 # Modules that lower packages reach on first use only. A test lists every such upward import.
@@ -24,6 +22,7 @@ LIBRARY = "passlab.text.library"
 INFERENCE = "passlab.infer"
 OPERATORS = "passlab.op"
 PASSES = "passlab.passes"
+ADDRESSES = "passlab.relay.addresses"
 
 Getter = Callable[[str], Any]
 Lister = Callable[[], list[str]]
@@ -100,47 +99,18 @@ def module_alias(module: str, target: str, names: Mapping[str, str] | None = Non
     return get, names_of
 
 
-class _AliasFinder:
-    """Finds the modules of alias packages: `import ALIAS.name` gives the module object `TARGET.name`."""
+class AddressFinder:
+    """Finds the modules of `passlab` that hold no code, only names defined elsewhere (`passlab.relay.addresses`).
 
-    def __init__(self) -> None:
-        self.targets: dict[str, str] = {}
+    It is the last finder on `sys.meta_path`, so that only imports that no other finds reach it.
+    """
 
     def find_spec(self, name: str, path: object = None, target: object = None) -> ModuleSpec | None:
-        """Return how to load a module below an alias, None for all others. Called by `import`."""
-        package, _, last = name.rpartition(".")
-        if package not in self.targets:
+        """Return how to load an address, None for all other modules. Called by `import`."""
+        if not name.startswith(("passlab.relay.", "passlab.ir.")):
             return None
-        real = f"{self.targets[package]}.{last}"
-        if importlib.util.find_spec(real) is None:
-            return None
-        loader: Any = _AliasLoader(real)
-        return ModuleSpec(name, loader)
-
-
-class _AliasLoader:  # no subclass of `importlib.abc.Loader`, which takes 2 ms to import
-    """Loads a module under a second name: both names give one module object."""
-
-    def __init__(self, target: str) -> None:
-        self._target = target
-
-    def create_module(self, spec: ModuleSpec) -> None:
-        """Let Python create the module that `exec_module` replaces."""
-
-    def exec_module(self, module: ModuleType) -> None:
-        """Replace `module` by the module of the target name."""
-        sys.modules[module.__name__] = importlib.import_module(self._target)
-
-
-_ALIASES = _AliasFinder()
-
-
-def alias_package(module: str, target: str) -> None:
-    """Make the package `module` the package `target`: one module object at both addresses, their submodules too."""
-    if _ALIASES not in sys.meta_path:
-        sys.meta_path.insert(0, _ALIASES)
-    _ALIASES.targets[module] = target
-    sys.modules[module] = importlib.import_module(target)
+        loader = late(ADDRESSES, "address_of")(name)
+        return None if loader is None else ModuleSpec(name, loader, is_package=True)
 
 
 def unknown_name(module: str, name: str, names: Iterable[str]) -> AttributeError:

@@ -15,7 +15,7 @@ from passlab.ir.module import IRModule
 from passlab.ir.op import Op, Precision
 from passlab.passes.precision.integer_rules import OPTIONAL
 from passlab.passes.precision.quantized_region import identical, quantized, requantize
-from passlab.relay.transform import FoldConstantExpr
+from passlab.transform import FoldConstantExpr
 from passlab.transform.registering import register_fake_quantization_to_integer, register_mixed_precision_conversion
 
 

@@ -89,7 +89,7 @@ FUNCTIONS: dict[str, str] = {
     "FlexibleShapeDispatch": "program.flexible_shapes:FlexibleShapeDispatch",
     "FoldConstantExpr": "program.expressions:fold_constants",
     "InferTypeLocal": "program.expressions:type_of",
-    "LayoutConfig": "layout.layout_config:LayoutConfig",
+    "LayoutConfig": "layout.convert_layout:LayoutConfig",
     "ToANormalFormExpr": "program.expressions:in_a_normal_form",
     "dedup": "program.expressions:fresh_binders",
     "gradient": "gradient.derivatives:gradient",

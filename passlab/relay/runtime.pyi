@@ -5,8 +5,7 @@ module = graph_executor.GraphModule(lib["default"](device))
 machine = runtime.vm.VirtualMachine(runtime.load_module("exe.lib"), device)
 """
 
-from passlab.executor import load_module
-from passlab.executor.param_dict import load_param_dict, save_param_dict
-from passlab.relay import vm
-
-__all__ = ["load_module", "load_param_dict", "save_param_dict", "vm"]
+from passlab import vm as vm
+from passlab.executor import load_module as load_module
+from passlab.executor.param_dict import load_param_dict as load_param_dict
+from passlab.executor.param_dict import save_param_dict as save_param_dict

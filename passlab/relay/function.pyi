@@ -1,5 +1,3 @@
 """`relay.function`: the address of `Function` in Relay's sources."""
 
-from passlab.ir.expr import Function
-
-__all__ = ["Function"]
+from passlab.ir.expr import Function as Function

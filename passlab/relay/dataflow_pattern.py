@@ -1,5 +1,0 @@
-"""`relay.dataflow_pattern`: the names of `passlab.pattern` at the address that Relay's examples use."""
-
-from passlab.lazy import module_alias
-
-__getattr__, __dir__ = module_alias(__name__, "passlab.pattern")
