@@ -137,7 +137,12 @@ def run_files(paths: tuple[Path, ...], watched: bool = False) -> list[Session]:
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "answers.json"
         command = [sys.executable, "-m", "tests.diagnostics.consoles", "watch" if watched else "run", str(out)]
-        environment = {**os.environ, "COLUMNS": "80", "PYTHONPATH": str(FOLDER.parents[1])}
+        environment = {
+            **os.environ,
+            "COLUMNS": "80",
+            "IPYTHONDIR": f"{folder}/ipython",
+            "PYTHONPATH": str(FOLDER.parents[1]),
+        }
         subprocess.run([*command, *map(str, paths)], check=True, cwd=FOLDER.parents[1], env=environment)
         results = json.loads(out.read_text(encoding="utf-8"))
     return [
