@@ -119,7 +119,7 @@ def _run_arguments(commands: Any) -> None:
     run.add_argument("--entry", default="main", metavar="FUNCTION", help="the function (default main)")
     run.add_argument("--args", type=Path, metavar="FILE", help="arguments, an .npz by name of the parameter")
     run.add_argument("--random", type=int, default=0, metavar="SEED", help="the seed of random arguments (default 0)")
-    run.add_argument("--executor", default="debug", help="debug, graph, vm or aot (default debug)")
+    run.add_argument("--executor", default="debug", help="debug, graph, vm, aot or onnxruntime (default debug)")
 
 
 def _search_arguments(commands: Any) -> None:

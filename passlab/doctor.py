@@ -26,7 +26,7 @@ OPTIONAL = (
     ("onnx", "reading and writing ONNX models", 'pip install "passlab[onnx]"'),
     ("torch", "kernels of PyTorch, on a GPU where there is one", 'pip install "passlab[torch]"'),
     ("jupyterlab", "notebooks in a browser", 'pip install "passlab[lab]"'),
-    ("onnxruntime", "benchmarks against ONNX Runtime", 'pip install "passlab[bench]"'),
+    ("onnxruntime", "whole networks on ONNX Runtime", "pip install onnxruntime"),
 )
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "firefox", "microsoft-edge")
 

@@ -104,7 +104,7 @@ def optimize(
 def _run_passes(mod: IRModule, params: Mapping[str, Any] | None, target: Any, last: str) -> IRModule:
     """Return the module after the passes of the compiler and those of the pipeline `last`."""
     with compiling():
-        mod = _inline_all(bind_params(value_form(reachable(mod)), params))
+        mod = inline_all(bind_params(value_form(reachable(mod)), params))
         # DynamicToStatic would find nothing in a program whose shapes are all known.
         shapes = STATIC if _has_unknown_shape(mod["main"]) else ""
         before, after = parse_pipeline(shapes + OPTIMISE + FLATTEN), parse_pipeline(last)
@@ -126,7 +126,7 @@ def build_graph(
     return GraphExecutorFactory(code.graph, code.kernels, code.params, name)
 
 
-def _inline_all(mod: IRModule) -> IRModule:
+def inline_all(mod: IRModule) -> IRModule:
     """Return the module with calls replaced by the bodies of the called functions, except recursive calls.
 
     `SimplifyInference` runs first: `nn.dropout` draws random numbers, so a let that binds it cannot be removed.

@@ -5,6 +5,7 @@
     relay.create_executor("vm", mod).evaluate(expr)          # an expression, through bytecode
     relay.create_executor("graph", mod).evaluate()(x)        # main without control flow, as a graph of kernels
     relay.create_executor("aot", mod).evaluate()(x)          # main, compiled to a Python module
+    relay.create_executor("onnxruntime", mod).evaluate()(x)  # main, as a model in onnxruntime
 
 Unlike Relay's, an executor never changes the module that it is created from.
 """
@@ -16,7 +17,7 @@ from collections.abc import Callable, Mapping
 from threading import Lock
 from typing import Any
 
-from passlab.errors import Diagnostic, RunError, RunTypeError, did_you_mean
+from passlab.errors import Diagnostic, MissingPackageError, RunError, RunTypeError, did_you_mean
 from passlab.evaluate import Closure, Evaluator
 from passlab.evaluate.arguments import check_argument
 from passlab.evaluate.by_definition import DefinitionEvaluator
@@ -31,6 +32,7 @@ from passlab.ir.module import IRModule
 from passlab.ir.tuple_wrapper import TupleWrapper
 from passlab.ir.types import FuncType, TensorType, TupleType, Type, fold_tuple, type_nodes
 from passlab.ir.variables import free_vars
+from passlab.lazy import late
 from passlab.rewriting.parameters import bind_params
 from passlab.vm.compiling.compiler import as_module
 from passlab.vm.compiling.compiler import compile as compile_module
@@ -315,7 +317,18 @@ EXECUTORS: dict[str, Callable[[IRModule], Executor]] = {
     "vm": VMExecutor,
     "graph": GraphExecutor,
     "aot": AOTExecutor,
+    "onnxruntime": lambda mod: _onnxruntime_executor(mod, None),
 }
+
+
+def _onnxruntime_executor(mod: IRModule, providers: Any) -> Executor:
+    """Return the executor on onnxruntime. Raises `MissingPackageError` without that package or `onnx`."""
+    try:
+        executor: Executor = late("passlab.executor.onnx_executor", "OnnxRuntimeExecutor")(mod, providers)
+    except ModuleNotFoundError as error:
+        what = f"the executor `onnxruntime` needs the package {error.name}"
+        raise MissingPackageError(Diagnostic(what, hint="pip install onnxruntime onnx")) from error
+    return executor
 
 
 def create_executor(
@@ -324,13 +337,14 @@ def create_executor(
     device: Any = None,
     target: Any = "llvm",
     params: Mapping[str, Any] | None = None,
-    providers: Choice = None,
+    providers: Any = None,
 ) -> Executor:
     """Return an executor of a kind for a module (by default an empty one), with `params` bound in its `main`.
 
-    The kind "vm" computes on the device that `target` names, with the kernels of `providers` (see `VirtualMachine`).
-    The other kinds compute on this CPU; `device` is ignored. Raises `RunError` for an unknown kind, and for `providers`
-    with another kind than "vm".
+    The kind "vm" computes on the device that `target` names, with the kernels of `providers` (see `VirtualMachine`);
+    for "onnxruntime" `providers` names execution providers of onnxruntime. The other kinds compute on this CPU;
+    `device` is ignored. Raises `RunError` for an unknown kind, and for `providers` with a kind that has none;
+    `MissingPackageError` for "onnxruntime" where that package is missing.
     """
     kind_name = str(kind)  # a value of any type has a text, but not every value can be hashed
     if kind_name not in EXECUTORS:
@@ -340,6 +354,8 @@ def create_executor(
     module = bind_params(as_module(mod) if mod is not None else IRModule(), params)
     if kind_name == "vm":
         return VMExecutor(module, target, providers)
+    if kind_name == "onnxruntime":
+        return _onnxruntime_executor(module, providers)
     if providers is not None:
         raise RunError(Diagnostic(f"the `{kind}` executor computes with NumPy", hint="the `vm` executor has providers"))
     return EXECUTORS[kind_name](module)

@@ -256,7 +256,7 @@ class RelayMagics(NamedMagics):
     @argument("--args", metavar="NAMES", default="", help="names of the arguments, separated by commas")
     @argument("--random", metavar="SEED", type=int, default=None, help="random arguments from this seed")
     @argument("--entry", metavar="FUNCTION", default="main", help="the function to run (default main)")
-    @argument("--executor", default="debug", help="debug, vm, graph or aot (default debug)")
+    @argument("--executor", default="debug", help="debug, vm, graph, aot or onnxruntime (default debug)")
     @argument("--watch", action="store_true", help="show the value of every line; -o names the watched run")
     @argument("--against", metavar="NAME", default="", help="an earlier watched run to compare with")
     @argument("-o", "--out", metavar="NAME", default="", help="the name the result is bound to")

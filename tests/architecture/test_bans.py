@@ -125,6 +125,7 @@ PROVIDERS = tuple(
     for name in (
         "torch_provider",
         "torch_operators",
+        "onnx_provider",
         "onednn",
     )
 )

@@ -43,10 +43,16 @@ UPWARD: dict[tuple[str, str], str] = {
     ("passlab.transform", "passlab.passes"): "transform.FoldConstant",
     ("passlab.transform.base", "passlab.passes.program.infer_type"): "every function pass ends in InferType",
     ("passlab.transform.registry", "passlab.passes"): "the table of standard passes",
+    ("passlab.executor.onnx_executor", "passlab.frontend.onnx.export.table"): "which operators ONNX has",
+    ("passlab.executor.onnx_executor", "passlab.frontend.onnx.package"): "whether `onnx` is installed",
+    ("passlab.vm.kernels.onnx_provider", "passlab.frontend.onnx.export.exporting"): "a session needs a model",
     ("passlab.vm", "passlab.debugger.debugger"): "`vm.Debugger` is a public name",
 }
 # Inside a package, from a module to one that stands on it.
-WITHIN = {("passlab.debugger.trace", "passlab.debugger.debugger"): "fork.debugger()"}
+WITHIN = {
+    ("passlab.debugger.trace", "passlab.debugger.debugger"): "fork.debugger()",
+    ("passlab.executor.create", "passlab.executor.onnx_executor"): "an executor of an optional package",
+}
 TABLES = ("lazy_module", "module_alias", "alias_package")  # what makes names of strings
 
 
@@ -143,7 +149,7 @@ BY_NAME = {
     "passlab.frontend.pytorch.importing",  # torch
     "passlab.executor.aot.vendor",  # the source of a kernel
     "passlab.lab.reducer.reproducer",  # nbformat
-    "passlab.vm.kernels.providers",  # torch kernels
+    "passlab.vm.kernels.providers",  # torch and onnxruntime kernels
     "passlab.op",  # the modules that declare operators
     "passlab.op.dtypes",  # ml_dtypes
     "passlab.recorders.mlir",  # the Python bindings that are installed

@@ -56,6 +56,11 @@ class Provider:
 PROVIDERS: dict[str, tuple[str, str, str]] = {
     "numpy": ("passlab.vm.kernels.providers:Provider", "numpy", ""),
     "torch": ("passlab.vm.kernels.torch_provider:TorchProvider", "torch", 'pip install "passlab[torch]"'),
+    "onnxruntime": (
+        "passlab.vm.kernels.onnx_provider:OnnxProvider",
+        "onnxruntime",
+        "pip install onnxruntime",
+    ),
 }
 Choice = str | Mapping[Any, str] | None
 

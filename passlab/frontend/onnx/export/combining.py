@@ -26,7 +26,7 @@ class NodeGraph:
     def __init__(
         self,
         nodes: list[Any],
-        weights: dict[str, Any],
+        weights: dict[str, Array],
         outputs: Collection[str],
         shapes: Mapping[str, Shape],
         opset: int,
@@ -52,8 +52,7 @@ class NodeGraph:
 
     def constant(self, name: str) -> Array | None:
         """Return the values of a weight."""
-        tensor = self.weights.get(name)
-        return None if tensor is None else np.asarray(onnx().numpy_helper.to_array(tensor))
+        return self.weights.get(name)
 
     def scalar(self, name: str) -> float | None:
         """Return the value of a weight of one element."""
@@ -66,7 +65,7 @@ class NodeGraph:
         while name in self.weights or name in self.producers:
             number += 1
             name = f"{hint}_{number}"
-        self.weights[name] = onnx().numpy_helper.from_array(np.ascontiguousarray(value), name)
+        self.weights[name] = value
         return name
 
     def is_private(self, matched: Collection[Any], root: Any) -> bool:
@@ -120,7 +119,7 @@ def layer_norm(graph: NodeGraph, root: Any) -> bool:
 def _is_last(graph: NodeGraph, x: str, scale: str, shift: str) -> bool:
     """Whether scale and shift are vectors along the last axis."""
     shape = graph.shapes.get(x)
-    sizes = [tuple(graph.weights[name].dims) for name in (scale, shift)]
+    sizes = [graph.weights[name].shape for name in (scale, shift)]
     return shape is not None and sizes[0] == sizes[1] == (shape[-1],)
 
 
@@ -245,13 +244,13 @@ def _branch(graph: NodeGraph, x: str, node: Any) -> tuple[Any, Any, Array] | Non
         return None
     matrix = graph.weights.get(node.input[1])
     readers = graph.readers[node.output[0]]
-    if matrix is None or len(matrix.dims) != 2 or len(readers) != 1 or node.output[0] in graph.outputs:
+    if matrix is None or matrix.ndim != 2 or len(readers) != 1 or node.output[0] in graph.outputs:
         return None
     if readers[0].op_type != "Add":
         return None
     for product, shift in _operands(readers[0]):
         vector = graph.constant(shift)
-        if product == node.output[0] and vector is not None and vector.shape == (matrix.dims[1],):
+        if product == node.output[0] and vector is not None and vector.shape == (matrix.shape[1],):
             return node, readers[0], vector
     return None
 
@@ -265,7 +264,7 @@ def added_product(graph: NodeGraph, root: Any) -> bool:
         product = graph.producer(data, "Gemm")
         shape, sum_shape = graph.shapes.get(other), graph.shapes.get(root.output[0])
         weight = graph.weights.get(other)
-        shape = tuple(weight.dims) if weight is not None else shape
+        shape = weight.shape if weight is not None else shape
         if (
             product is None
             or len(product.input) != 2
@@ -290,7 +289,7 @@ def shared_shift(graph: NodeGraph, root: Any) -> bool:
     weight, readers = graph.weights.get(root.input[1]), graph.readers[root.output[0]]
     if weight is None or len(readers) < 2 or any(reader.op_type != "Add" for reader in readers):
         return False
-    form = (weight.dims[0], *[1] * (len(weight.dims) - 2))
+    form = (weight.shape[0], *[1] * (weight.ndim - 2))
     shifts = []
     for reader in readers:
         name = next((name for name in reader.input if name != root.output[0]), "")

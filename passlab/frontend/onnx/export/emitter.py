@@ -23,7 +23,7 @@ from passlab.ir.expr import Call, Constant, Expr, Function, GlobalVar, If, Let, 
 from passlab.ir.module import IRModule
 from passlab.ir.op import Op, is_op_call
 from passlab.ir.span import Span
-from passlab.ir.types import TensorType, TupleType
+from passlab.ir.types import TensorType, fold_tuple
 from passlab.op.dtypes import array_dtype
 
 # Tail-recursive functions, exported as `Loop`.
@@ -156,6 +156,7 @@ def _type_string(dtype: str) -> str:
     return f"tensor({onnx().TensorProto.DataType.Name(element_type(dtype)).lower()})"
 
 
+Array = np.ndarray[Any, Any]
 DEPTH = 24  # levels of nested graphs and functions
 
 
@@ -169,7 +170,7 @@ class GraphEmitter:
         self.dtypes: dict[str, str] = {}
         self.shapes: dict[str, tuple[Any, ...]] = {}
         self.nodes: list[Any] = []
-        self.initializers: list[Any] = []
+        self.weights: dict[str, Array] = {}  # the arrays of constants: exported, they become initializers
         self.values: ChainMap[Expr, Names] = ChainMap()
         self.functions: ChainMap[Expr, Function] = ChainMap()
         self._used: dict[str, int] = {}
@@ -219,9 +220,7 @@ class GraphEmitter:
         key = (array.dtype.name, array.shape, array.tobytes()) if array.size <= 64 else (array.dtype.name, id(value))
         if key not in self._constants:
             name = self.fresh(hint)
-            self.initializers.append(
-                onnx().numpy_helper.from_array(np.ascontiguousarray(array).reshape(array.shape), name)
-            )
+            self.weights[name] = array
             self._constants[key] = name
             self._keyed.append(value)
             self.dtypes[name] = "bool" if array.dtype.kind == "b" else array.dtype.name
@@ -340,17 +339,18 @@ class GraphEmitter:
             text = f"`{what}`: {error}"
             self.problems.setdefault(text, Diagnostic(text, node.span))
             # Names for a construct without an ONNX counterpart, so that the rest is checked as well.
-            ty = node.checked_type
-            self.values[node] = (
-                [self.fresh("missing") for _ in ty.fields] if isinstance(ty, TupleType) else self.fresh("missing")
-            )
+            self.values[node] = fold_tuple(node.checked_type, lambda _: self.fresh("missing"), list)
 
     def _emit(self, node: Expr) -> Names:
         if isinstance(node, Constant):
             return self.constant(node.data)
         if isinstance(node, Tuple):
+            if not all(field in self.values for field in node.fields):
+                self.refuse("a model has no functions as values")
             return [self.values[field] for field in node.fields]
         if isinstance(node, TupleGetItem):
+            if node.tuple_value not in self.values:
+                self.refuse("a model has no functions as values")
             return self.values[node.tuple_value][node.index]
         if isinstance(node, If):
             return self._branch(node)

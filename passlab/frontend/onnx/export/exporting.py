@@ -32,13 +32,13 @@ FOLDED_BYTES = 2**26  # larger results are not folded, to keep the model small
 class Tidying:
     """The nodes and weights of one graph, and the readers of each tensor."""
 
-    def __init__(self, nodes: list[Any], initializers: list[Any], outputs: list[str]) -> None:
+    def __init__(self, nodes: list[Any], weights: dict[str, Array], outputs: list[str]) -> None:
         self.nodes = nodes
-        self.weights = {tensor.name: tensor for tensor in initializers}
+        self.weights = weights
         self.outputs = set(outputs)
         self.readers = Counter(name for node in nodes for name in names_read(node))
 
-    def run(self) -> tuple[list[Any], list[Any]]:
+    def run(self) -> tuple[list[Any], dict[str, Array]]:
         """Return the remaining nodes and weights."""
         remaining: list[Any] = []
         producers: dict[str, Any] = {}
@@ -53,23 +53,17 @@ class Tidying:
             if used.intersection(node.output):
                 used.update(names_read(node))
         remaining = [node for node in remaining if used.intersection(node.output)]
-        return remaining, [tensor for name, tensor in self.weights.items() if name in used]
-
-    def array(self, name: str) -> Array:
-        """Return the values of a weight."""
-        result: Array = onnx().numpy_helper.to_array(self.weights[name])
-        return result
+        return remaining, {name: array for name, array in self.weights.items() if name in used}
 
     def _fold(self, node: Any) -> bool:
         """Compute a node whose inputs are all weights; return whether its result became a weight."""
         compute = FOLDS.get(node.op_type)
         if compute is None or node.output[0] in self.outputs or not all(name in self.weights for name in node.input):
             return False
-        value = compute(node, [self.array(name) for name in node.input])
+        value = compute(node, [self.weights[name] for name in node.input])
         if value is None or value.nbytes > FOLDED_BYTES:
             return False
-        name = node.output[0]
-        self.weights[name] = onnx().numpy_helper.from_array(np.ascontiguousarray(value).reshape(value.shape), name)
+        self.weights[node.output[0]] = value
         return True
 
     def _bias(self, node: Any, producers: dict[str, Any]) -> bool:
@@ -80,11 +74,11 @@ class Tidying:
             producer = producers.get(data)
             if producer is None or bias not in self.weights or self.readers[data] != 1 or data in self.outputs:
                 continue
-            vector = self._as_bias(producer, self.array(bias), producers)
+            vector = self._as_bias(producer, self.weights[bias], producers)
             if vector is None:
                 continue
             name = f"{bias}_of_{producer.name}"
-            self.weights[name] = onnx().numpy_helper.from_array(vector, name)
+            self.weights[name] = vector
             producer.input.append(name)
             producer.output[0] = node.output[0]
             producers[node.output[0]] = producer
@@ -102,11 +96,11 @@ class Tidying:
             return None
         weight = self.weights[stored]
         if producer.op_type == "Conv":
-            channels, rank = weight.dims[0], len(weight.dims)
+            channels, rank = weight.shape[0], weight.ndim
             fits = value.shape[-(rank - 1) :] == (channels, *([1] * (rank - 2))) and value.size == channels
             return value.reshape(channels) if fits else None
         if producer.op_type == "Gemm" and value.ndim == 1:
-            columns = weight.dims[0 if attribute_value(producer, "transB") else 1]
+            columns = weight.shape[0 if attribute_value(producer, "transB") else 1]
             return value if value.shape[0] in (columns, 1) else None
         return None
 
@@ -139,6 +133,7 @@ FOLDS: dict[str, Callable[[Any, list[Array]], Array | None]] = {
 
 
 OPSETS = range(18, 24)  # the supported versions of ONNX's operators
+APART = 1024  # bytes of a weight that a model may refer to: shapes and other small ones stay in it
 PROTOBUF_LIMIT = 2**31 - 1  # bytes of one file; a larger model stores its weights in a second file
 
 
@@ -172,10 +167,12 @@ def write_model(
     name: str = "main",
     opset_version: int = 21,
     skipped_rules: Collection[str] = (),
+    apart: dict[str, Array] | None = None,
 ) -> tuple[Any, Counter[str]]:
     """Return the model of `to_onnx`, and how often each rule of `combining` was applied.
 
-    `skipped_rules` names the rules that are not.
+    `skipped_rules` names the rules that are not. With `apart`, large weights are not copied into the model: it refers
+    to them as external data, and `apart` receives the arrays by name, for a runtime in this process.
     """
     package = onnx()
     if opset_version not in OPSETS or opset_version > package.defs.onnx_opset_version():
@@ -187,7 +184,7 @@ def write_model(
         bound["main"] = bind_params_by_name(bound["main"], dict(params))
     mod = infer_module(bound)
     emitter = GraphEmitter(mod, opset_version)
-    graph, applied = _graph(emitter, mod["main"], name, skipped_rules)
+    graph, applied = _graph(emitter, mod["main"], name, skipped_rules, apart)
     if emitter.problems:
         raise ModelError(*emitter.problems.values())
     helper = package.helper
@@ -213,7 +210,11 @@ def _set_metadata(model: Any, metadata: Mapping[str, str]) -> None:
 
 
 def _graph(
-    emitter: GraphEmitter, function: Function, name: str, skipped_rules: Collection[str]
+    emitter: GraphEmitter,
+    function: Function,
+    name: str,
+    skipped_rules: Collection[str],
+    apart: dict[str, Array] | None,
 ) -> tuple[Any, Counter[str]]:
     """Return the graph of a function, and the rules that combined nodes of it."""
     helper = onnx().helper
@@ -243,21 +244,33 @@ def _graph(
         emitter.shapes[out] = ty.shape
     _remove_copies(emitter.nodes, results, {value.name for value in inputs}, emitter)
     names = [value.name for value in outputs]
-    nodes, weights = Tidying(emitter.nodes, emitter.initializers, names).run()
-    combined = NodeGraph(nodes, {tensor.name: tensor for tensor in weights}, names, emitter.shapes, emitter.opset)
+    nodes, weights = Tidying(emitter.nodes, emitter.weights, names).run()
+    combined = NodeGraph(nodes, weights, names, emitter.shapes, emitter.opset)
     applied = combine(combined, skipped_rules)
     # Rules leave weights behind that no node reads any more.
     read = {part for node in combined.nodes for part in names_read(node)} | set(names)
-    weights = [tensor for part, tensor in combined.weights.items() if part in read]
-    return helper.make_graph(combined.nodes, name, inputs, outputs, weights), applied
+    tensors = [_initializer(part, array, apart) for part, array in combined.weights.items() if part in read]
+    return helper.make_graph(combined.nodes, name, inputs, outputs, tensors), applied
+
+
+def _initializer(name: str, array: Array, apart: dict[str, Array] | None) -> Any:
+    """Return a weight as a tensor of the model, which only refers to a large one where those are kept `apart`."""
+    package = onnx()
+    if apart is None or array.nbytes < APART or array.dtype.kind not in "fiu":
+        return package.numpy_helper.from_array(np.ascontiguousarray(array).reshape(array.shape), name)
+    apart[name] = array
+    tensor = package.TensorProto(name=name, data_type=element_type(array.dtype.name), dims=array.shape)
+    tensor.data_location = package.TensorProto.EXTERNAL
+    for key, value in (("location", "memory"), ("offset", "0"), ("length", str(array.nbytes))):
+        tensor.external_data.add(key=key, value=value)
+    return tensor
 
 
 def _remove_copies(nodes: list[Any], results: list[str], inputs: set[str], emitter: GraphEmitter) -> None:
     """Rename the results of nodes to the outputs of the model instead of copying them, where each has one output."""
-    weights = {tensor.name for tensor in emitter.initializers}
     copies = {node.input[0]: node for node in nodes[len(nodes) - len(results) :]}  # the last nodes, one for each result
     for result, copy in copies.items():
-        if results.count(result) > 1 or result in inputs or result in weights:
+        if results.count(result) > 1 or result in inputs or result in emitter.weights:
             continue
         producer = next((node for node in nodes if result in node.output), None)
         if producer is None:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
 from passlab.frontend.onnx.export.emitter import GraphEmitter, op_name
 from passlab.frontend.onnx.export.table import exports
 from passlab.ir.op import OpCall
+from passlab.op.dtypes import array_dtype, integer_info
 
 UNARY = {
     "abs": "Abs",
@@ -213,7 +212,7 @@ def clip(e: GraphEmitter, call: OpCall, data: str) -> str:
     if dtype == "bool":
         e.refuse("ONNX's Clip takes no elements of bool")
     if not is_float(e, call):
-        bounds = np.iinfo(dtype)
+        bounds = integer_info(array_dtype(dtype))
         low, high = max(math.ceil(max(low, bounds.min)), bounds.min), min(math.floor(min(high, bounds.max)), bounds.max)
     return e.node("Clip", [data, e.constant(low, dtype), e.constant(high, dtype)])
 

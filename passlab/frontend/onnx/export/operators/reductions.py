@@ -154,7 +154,6 @@ def _top(e: GraphEmitter, call: OpCall, data: str, k: str) -> str | list[str]:
     values, indices = e.node_with(2, "TopK", [data, k], axis=attrs.axis, largest=int(not attrs.is_ascend))
     if attrs.ret_type == "values":
         return values
-    indices = e.cast(indices, attrs.dtype)
     return indices if attrs.ret_type == "indices" else [values, indices]
 
 
@@ -164,4 +163,4 @@ def sort(e: GraphEmitter, call: OpCall, data: str) -> str:
     attrs = call.attrs
     size = e.shape(call.args[0])[attrs.axis]
     values, indices = e.node_with(2, "TopK", [data, e.ints(size)], axis=attrs.axis, largest=int(not attrs.is_ascend))
-    return values if op_name(call) == "sort" else e.cast(indices, attrs.dtype)
+    return values if op_name(call) == "sort" else indices
