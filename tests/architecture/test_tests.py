@@ -33,3 +33,38 @@ def test_no_assertion_stands_after_the_statement_that_raises():
 def test_the_rule_finds_the_unreached_ones():
     assert unreached_assertions(parse("with pytest.raises(E) as e:\n    f()\n    assert e.value.x"))
     assert not unreached_assertions(parse("with pytest.raises(E) as e:\n    f()\nassert e.value.x"))
+
+
+def assertions_with_a_way_out(source: Source) -> list[str]:
+    """`assert a == b or c`: a reader takes the equality for tested, and where `c` holds it never is."""
+    return [
+        source.at(node)
+        for node in source.all(ast.Assert)
+        if isinstance(node.test, ast.BoolOp)
+        and isinstance(node.test.op, ast.Or)
+        and isinstance(node.test.values[0], ast.Compare)
+        and isinstance(node.test.values[0].ops[0], ast.Eq)
+    ]
+
+
+def assertions_of_constants(source: Source) -> list[str]:
+    """`assert (a, "message")` and its like, which hold whatever the program does."""
+    constant = (ast.Constant, ast.Tuple, ast.List, ast.Dict, ast.Set, ast.JoinedStr, ast.Lambda)
+    return [source.at(node) for node in source.all(ast.Assert) if isinstance(node.test, constant)]
+
+
+def test_no_equality_is_asserted_with_a_way_out():
+    results = [line for source in python_sources("tests") for line in assertions_with_a_way_out(source)]
+    assert not results, "say with `if` which case is which, or what is allowed with `in`"
+
+
+def test_no_constant_is_asserted():
+    results = [line for source in python_sources("tests") for line in assertions_of_constants(source)]
+    assert not results, "these hold whatever the program does"
+
+
+def test_the_rules_find_assertions_that_cannot_fail():
+    assert assertions_with_a_way_out(parse("assert text == expected or runs"))
+    assert not assertions_with_a_way_out(parse("assert limit is None or count <= limit\nassert a in (b, c)"))
+    assert assertions_of_constants(parse("assert (a == b, 'they differ')\nassert 'text'\nassert f'{x}'"))
+    assert not assertions_of_constants(parse("assert a\nassert a == b, 'they differ'"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,6 +19,15 @@ HERE = Path(__file__).parent
 def chrome(chromium: Path) -> Iterator[Browser]:
     with browser(chromium) as launched:
         yield launched
+
+
+@pytest.fixture(scope="session")
+def screenshots(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where pictures are kept: $PASSLAB_SCREENSHOTS, or a folder that is thrown away."""
+    kept = os.environ.get("PASSLAB_SCREENSHOTS")
+    folder = Path(kept) if kept else tmp_path_factory.mktemp("screenshots")
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
 
 
 @pytest.hookimpl(trylast=True)

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,7 +18,7 @@ from tests.browser.lab_page import LabPage, browser
 from tests.browser.lab_server import LabServer
 from tests.dumps import corpus
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.nightly]
 DUMPS = {
     "llvm": "llvm22-list-both",
     "iree": "iree-small-change",
@@ -122,13 +121,11 @@ def test_a_name_that_is_picked_is_followed_in_the_other_widget_and_known_to_the_
     expect(view(notebook, SECOND).locator(".pl-hit")).to_have_count(0)
 
 
-@pytest.mark.skipif(
-    "PASSLAB_SCREENSHOTS" not in os.environ, reason="set PASSLAB_SCREENSHOTS to a folder to keep pictures"
-)
+@pytest.mark.nightly
 @pytest.mark.parametrize("theme", ["JupyterLab Light", "JupyterLab Dark"])
-def test_pictures(theme: str, notebook: LabPage) -> None:
-    folder = Path(os.environ["PASSLAB_SCREENSHOTS"])
+def test_pictures(theme: str, notebook: LabPage, screenshots: Path) -> None:
     notebook.theme(theme)
     for number, name in enumerate(DUMPS, 1):
         view(notebook, number)
-        notebook.picture(number, folder / f"dump-{name}-{theme.split()[1].lower()}.png")
+        picture = notebook.picture(number, screenshots / f"dump-{name}-{theme.split()[1].lower()}.png")
+        assert picture.stat().st_size

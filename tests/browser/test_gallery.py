@@ -122,6 +122,7 @@ VIEWS: dict[str, tuple[Callable[[], Any], str, str]] = {
 }  # fmt: skip
 
 
+@pytest.mark.rotating
 @pytest.mark.parametrize("name", VIEWS)
 def test_a_view_fits_at_every_width_in_light_and_dark(name, chrome, bless):
     make, kind, keys = VIEWS[name]

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -190,15 +189,11 @@ def test_no_script_of_the_page_fails_and_nothing_is_fetched_from_elsewhere(noteb
     assert notebook.asked_elsewhere == []
 
 
-@pytest.mark.skipif(
-    "PASSLAB_SCREENSHOTS" not in os.environ, reason="set PASSLAB_SCREENSHOTS to a folder to keep pictures"
-)
+@pytest.mark.nightly
 @pytest.mark.parametrize("theme", ["Light", "Dark"])
-def test_pictures_are_kept(notebook: LabPage, lab: tuple[LabServer, Browser], theme: str) -> None:
-    folder = Path(os.environ["PASSLAB_SCREENSHOTS"])
-    folder.mkdir(parents=True, exist_ok=True)
+def test_pictures_are_kept(notebook: LabPage, lab: tuple[LabServer, Browser], theme: str, screenshots: Path) -> None:
     notebook.theme(f"JupyterLab {theme}")
-    assert notebook.picture(0, folder / f"relay-cell-{theme.lower()}.png").stat().st_size
+    assert notebook.picture(0, screenshots / f"relay-cell-{theme.lower()}.png").stat().st_size
     page = open_file(lab, "net.relay")
-    page.screenshot(path=folder / f"relay-file-{theme.lower()}.png")
+    page.screenshot(path=screenshots / f"relay-file-{theme.lower()}.png")
     page.close()

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -120,6 +119,7 @@ _CHOOSE = """([number, name]) => {
 }"""
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("windowing", ["contentVisibility", "full"])
 def test_a_view_that_was_scrolled_away_shows_what_it_showed(lab: tuple[LabServer, Browser], windowing: str) -> None:
     """JupyterLab takes the cells outside the viewport out of the page and puts them back."""
@@ -146,7 +146,6 @@ def test_a_stored_notebook_shows_its_views_before_anything_is_run(lab: tuple[Lab
             ("%graph", "boxes"),
         ):
             expect(page.cell(page.number_of(start)).locator(".jp-OutputArea")).to_contain_text(shown)
-        keep_pictures(page, "stored")
         assert page.page_errors == []
 
 
@@ -156,19 +155,9 @@ def test_no_script_of_the_page_fails_and_nothing_is_fetched_from_elsewhere(tour:
     assert tour.asked_elsewhere == []
 
 
-@pytest.mark.skipif(
-    "PASSLAB_SCREENSHOTS" not in os.environ, reason="set PASSLAB_SCREENSHOTS to a folder to keep pictures"
-)
+@pytest.mark.nightly
 @pytest.mark.parametrize("theme", ["Light", "Dark"])
-def test_pictures_of_every_cell_are_kept(tour: LabPage, theme: str) -> None:
+def test_pictures_of_every_cell_are_kept(tour: LabPage, theme: str, screenshots: Path) -> None:
     tour.theme(f"JupyterLab {theme}")
-    assert all(path.stat().st_size for path in keep_pictures(tour, theme.lower()))
-
-
-def keep_pictures(page: LabPage, name: str) -> list[Path]:
-    """Keep a picture of every cell in $PASSLAB_SCREENSHOTS, if that is set."""
-    if "PASSLAB_SCREENSHOTS" not in os.environ:
-        return []
-    folder = Path(os.environ["PASSLAB_SCREENSHOTS"])
-    folder.mkdir(parents=True, exist_ok=True)
-    return [page.picture(number, folder / f"{number:02d}-{name}.png") for number in range(page.count())]
+    for number in range(tour.count()):
+        assert tour.picture(number, screenshots / f"{number:02d}-{theme.lower()}.png").stat().st_size

@@ -14,7 +14,7 @@ from tests.browser.lab_page import browser
 from tests.browser.widget_page import tell, widget_page
 from tests.display.test_layered import knot
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.nightly]
 COUNT = 5003  # with the input, the tuple and the output
 # How many boxes have been drawn when the data has just come, and the most that were drawn between two frames.
 _SLICES = """async answers => {

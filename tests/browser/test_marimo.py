@@ -17,7 +17,7 @@ from playwright.sync_api import Page, expect
 from tests.browser.lab_page import READY_MS, browser
 
 pytest.importorskip("marimo")
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.nightly]
 NOTEBOOK = '''
 import marimo
 

@@ -15,7 +15,7 @@ from playwright.sync_api import Locator, expect
 from tests.browser.lab_page import LabPage, browser
 from tests.browser.lab_server import LabServer
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.nightly]
 BODY = "let %h{n} = nn.relu(nn.dense({v}, %w, units=6)); let %v{n} = add({v}, tanh(multiply(%h{n}, sigmoid({v}))));"
 BODIES = " ".join(BODY.format(n=n, v=f"%v{n - 1}" if n else "%x") for n in range(6))
 TOWER = (

@@ -55,7 +55,7 @@ def cells() -> Iterator[NotebookNode]:
         yield new_code_cell(source, metadata={"tags": ["raises-exception"]} if name == "failing" else {})
 
 
-@pytest.fixture(scope="module", params=["notebook", "jupyterlab"])
+@pytest.fixture(scope="module", params=[pytest.param("notebook", marks=pytest.mark.nightly), "jupyterlab"])
 def page(request: pytest.FixtureRequest, chromium: Path) -> Iterator[LabPage]:
     """The notebook, run."""
     with LabServer(application=request.param) as server, browser(chromium) as chrome:

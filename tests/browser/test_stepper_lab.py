@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -128,7 +127,6 @@ def test_a_fork_runs_on_beside_the_original(page: LabPage, stepper: Locator) -> 
     expect(stepper.locator(".pl-stop-chip")).to_contain_text(["nn.softmax"])
     keyboard.press("G")
     expect(stepper.locator(".pl-value-head")).to_contain_text("0.25 .. 0.25")
-    keep_picture(page, "fork")
     stepper.get_by_role("button", name="back to the original").click()
     expect(stepper.locator(".pl-branch")).to_be_hidden()
     expect(stepper.locator(".pl-stop-chip:not(.pl-watch-chip)")).to_contain_text(["nn.softmax"])
@@ -156,20 +154,9 @@ def test_keys_are_not_commands_of_the_notebook(page: LabPage, stepper: Locator) 
     assert page.asked_elsewhere == []
 
 
-@pytest.mark.skipif(
-    "PASSLAB_SCREENSHOTS" not in os.environ, reason="set PASSLAB_SCREENSHOTS to a folder to keep pictures"
-)
+@pytest.mark.nightly
 @pytest.mark.parametrize("theme", ["Light", "Dark"])
-def test_pictures_are_kept(page: LabPage, stepper: Locator, theme: str) -> None:
+def test_pictures_are_kept(page: LabPage, stepper: Locator, theme: str, screenshots: Path) -> None:
     page.theme(f"JupyterLab {theme}")
     page.page.keyboard.press("c")
-    assert keep_picture(page, theme.lower())
-
-
-def keep_picture(page: LabPage, name: str) -> bool:
-    """Keep a picture of the stepper in $PASSLAB_SCREENSHOTS, if that is set."""
-    if "PASSLAB_SCREENSHOTS" not in os.environ:
-        return False
-    folder = Path(os.environ["PASSLAB_SCREENSHOTS"])
-    folder.mkdir(parents=True, exist_ok=True)
-    return page.picture(2, folder / f"stepper-lab-{name}.png").stat().st_size > 0
+    assert page.picture(2, screenshots / f"stepper-lab-{theme.lower()}.png").stat().st_size

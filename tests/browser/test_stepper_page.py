@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -151,7 +150,8 @@ def test_the_page_shows_the_state_that_the_debugger_has(opened):
         expect(opened.page.locator(".pl-current")).to_have_attribute("data-point", str(now.point))
         shown = opened.registers()
         assert set(shown) <= set(now.registers)
-        assert len(shown) == len(now.registers) or len(shown) > 10  # only the rows in sight exist
+        if len(shown) <= 10:  # of more, only the rows in sight exist
+            assert len(shown) == len(now.registers)
         frames = opened.page.locator(".pl-frame").all_inner_texts()
         assert len(frames) == len(now.stack)
 
@@ -316,6 +316,7 @@ def test_the_tab_key_reaches_everything_and_shows_where_it_is(opened):
     assert opened.dbg.trace.role[opened.at] == KERNEL
 
 
+@pytest.mark.nightly
 @on("loop")
 def test_a_run_of_100_000_instructions_is_there_at_once_and_follows_every_key(opened):
     assert len(opened.dbg.trace) > 100_000
@@ -477,19 +478,15 @@ def test_a_range_of_the_timeline_is_looked_at_closer_and_follows_the_instant(ope
 
 
 # ---------------------------------------------------------------- pictures
-@pytest.mark.skipif(
-    "PASSLAB_SCREENSHOTS" not in os.environ, reason="set PASSLAB_SCREENSHOTS to a folder to keep pictures"
-)
+@pytest.mark.nightly
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("name", RUNS)
-def test_pictures_are_kept(name, scheme, tmp_path, chrome):
+def test_pictures_are_kept(name, scheme, tmp_path, chrome, screenshots):
     opened = Opened(name, tmp_path, chrome, scheme)
-    folder = Path(os.environ["PASSLAB_SCREENSHOTS"])
-    folder.mkdir(parents=True, exist_ok=True)
     opened.press("/")
     opened.page.keyboard.type("nan" if name == "nan" else "invoke" if name == "tree" else "nn.dense")
     opened.page.keyboard.press("Enter")
     opened.press("c", "s")
-    opened.page.screenshot(path=folder / f"stepper-{name}-{scheme}.png")
-    assert (folder / f"stepper-{name}-{scheme}.png").stat().st_size
+    opened.page.screenshot(path=screenshots / f"stepper-{name}-{scheme}.png")
+    assert (screenshots / f"stepper-{name}-{scheme}.png").stat().st_size
     opened.page.close()

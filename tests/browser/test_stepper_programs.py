@@ -8,7 +8,6 @@ keeps pictures in both themes.
 from __future__ import annotations
 
 import ast
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -22,7 +21,7 @@ from tests.browser.lab_server import LabServer
 from tests.vm.programs import LOOP
 from tests.vm.traced import TREE
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.nightly]
 CELLS = [
     (
         "%load_ext passlab\nimport numpy as np\nfrom passlab.testing import lstm, resnet\n"
@@ -240,16 +239,12 @@ def test_a_long_run_is_there_at_once_and_complete_a_moment_later(page: LabPage) 
     expect(root.locator(".pl-registers")).not_to_contain_text("...")
 
 
-@pytest.mark.skipif(
-    "PASSLAB_SCREENSHOTS" not in os.environ, reason="set PASSLAB_SCREENSHOTS to a folder to keep pictures"
-)
+@pytest.mark.nightly
 @pytest.mark.parametrize("theme", ["Light", "Dark"])
-def test_pictures_are_kept(driven: Driven, theme: str) -> None:
+def test_pictures_are_kept(driven: Driven, theme: str, screenshots: Path) -> None:
     driven.lab.theme(f"JupyterLab {theme}")
     driven.type("/")
     driven.enter(driven.word)
     driven.type("ccs")
-    folder = Path(os.environ["PASSLAB_SCREENSHOTS"])
-    folder.mkdir(parents=True, exist_ok=True)
-    path = driven.lab.picture(PROGRAMS[driven.name][0], folder / f"lab-{driven.name}-{theme.lower()}.png")
+    path = driven.lab.picture(PROGRAMS[driven.name][0], screenshots / f"lab-{driven.name}-{theme.lower()}.png")
     assert path.stat().st_size > 0

@@ -19,7 +19,7 @@ from tests.browser.walk import Walk
 from tests.browser.walk_checks import HELPERS, SMALL, helpers, tree, walk_explorer, walk_stepper
 from tests.vm.traced import TREE
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.nightly]
 CELLS = [
     "import numpy as np, passlab\nfrom passlab import vm\n%load_ext passlab",
     f'rec = passlab.record(passlab.parse("""{SMALL}"""), "{HELPERS}")\nrec',

@@ -212,6 +212,7 @@ def test_targets() -> None:
         tvm.target.Target.current(allow_none=False)
 
 
+@pytest.mark.nightly
 def test_a_script_and_a_notebook_are_ways_in(tmp_path: Path) -> None:
     script = tmp_path / "old.py"
     script.write_text("import sys, neighbour, tvm; print(tvm.__version__, sys.argv[1:], __name__)", encoding="utf-8")

@@ -233,6 +233,7 @@ for how in ("nearest_neighbor", "linear", "cubic"):
         )
 
 
+@pytest.mark.rotating
 @pytest.mark.parametrize("name", CASES)
 def test_a_reference_agrees_with_the_kernel(name: str) -> None:
     reference, build, arrays = CASES[name]

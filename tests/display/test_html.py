@@ -28,7 +28,7 @@ SAFE_ATTRIBUTES = {"style", "title", "alt", "src", "colspan", "open"}
 def test_any_text_is_shown_as_it_is_and_makes_no_element(text):
     read = Reader(tag("div", text, title=text))
     assert read.elements == ["div"]
-    assert read.text == visible(text).replace("\r", "\n") or read.text == visible(text)
+    assert read.text in (visible(text), visible(text).replace("\r", "\n"))
     assert [name for name, _ in read.attributes] == ["title"]
 
 

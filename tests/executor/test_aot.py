@@ -128,6 +128,7 @@ def test_every_kernel_can_be_copied_together_with_what_it_needs(tmp_path):
 TABLES = (cases_shape, cases_index)  # importing them fills the table of cases
 
 
+@pytest.mark.rotating
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_every_operator_computes_what_its_kernel_does(case):
     params = [Var(f"a{i}", type_of(value)) for i, value in enumerate(case.inputs)]
@@ -137,6 +138,7 @@ def test_every_operator_computes_what_its_kernel_does(case):
     assert same(relay.create_executor("aot", mod).evaluate()(*case.inputs), want)
 
 
+@pytest.mark.rotating
 @pytest.mark.parametrize("name", [name for name in Op.list_op_names() if name not in NO_VALUE])
 def test_every_operator_runs_at_its_edges_as_a_module(name):
     rng = np.random.default_rng(0)

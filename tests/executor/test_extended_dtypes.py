@@ -31,6 +31,7 @@ def result(executor, mod, args):
         return error
 
 
+@pytest.mark.rotating
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_results_have_the_dtype_that_inference_says(dtype):
     wrong = []

@@ -111,6 +111,7 @@ def case_problems(step: int) -> dict[str, str]:
     return {name: problem for name, problem in table.items() if problem is not None}
 
 
+@pytest.mark.nightly
 def test_cases_of_onnx_agree_after_the_way_through_relay() -> None:
     assert case_problems(9) == {}
 

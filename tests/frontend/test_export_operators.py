@@ -47,6 +47,7 @@ def problem(mod: passlab.IRModule) -> str | None:
     return None
 
 
+@pytest.mark.rotating
 @pytest.mark.parametrize("name", writers())
 def test_onnx_accepts_the_models_of_all_edge_cases(name: str) -> None:
     problems = {text: problem(mod) for text, mod, _ in programs(name, DTYPES)}

@@ -11,10 +11,16 @@ import pytest
 from passlab import transform
 from passlab.errors import ParseError
 from passlab.ir import gc_pause
-from passlab.ir.gc_pause import FEW_SEARCHES, SEARCHES, YOUNG, building
+from passlab.ir.gc_pause import FEW_SEARCHES, SEARCHES, building
 from passlab.text.parser import parse
 
 PROGRAM = '#[version = "0.0.5"]\ndef @main(%x: float32) { add(%x, %x) }'
+
+
+@pytest.fixture(autouse=True, params=[2_000, pytest.param(gc_pause.YOUNG, marks=pytest.mark.nightly)])
+def young(request, monkeypatch):
+    """How many objects make the collector search the young ones: few, so that small programs are large ones."""
+    monkeypatch.setattr(gc_pause, "YOUNG", request.param)
 
 
 @pytest.fixture(autouse=True)
@@ -40,7 +46,7 @@ def seen_in_a_pass(work):
 
 
 def test_a_pass_runs_under_a_patient_collector_which_is_restored():
-    assert seen_in_a_pass(lambda: None) == [(YOUNG, SEARCHES, 10)]
+    assert seen_in_a_pass(lambda: None) == [(gc_pause.YOUNG, SEARCHES, 10)]
     assert gc.get_threshold() == (700, 10, 10)
 
 
@@ -48,7 +54,7 @@ def test_programs_are_printed_under_a_patient_collector():
     seen = []
     mod = parse(PROGRAM)
     mod.astext(annotate=lambda node: seen.append(gc.get_threshold()) or "")
-    assert set(seen) == {(YOUNG, SEARCHES, 10)}
+    assert set(seen) == {(gc_pause.YOUNG, SEARCHES, 10)}
     assert gc.get_threshold() == (700, 10, 10)
 
 
@@ -60,7 +66,7 @@ def test_what_raises_restores_it_too():
     assert gc.get_threshold() == (700, 10, 10)
 
 
-@pytest.mark.parametrize("argument", [(0, 10, 10), (YOUNG + 1, 5, 5)])
+@pytest.mark.parametrize("argument", [(0, 10, 10), (gc_pause.YOUNG + 1, 5, 5)])
 def test_a_collector_that_is_off_or_more_patient_is_left_alone(argument):
     gc.set_threshold(*argument)
     assert seen_in_a_pass(lambda: None) == [argument]
@@ -84,7 +90,7 @@ def test_threads_that_build_at_once_leave_it_as_it_was():
     thread.start()
     with building():
         inside.wait()
-        assert gc.get_threshold()[0] == YOUNG
+        assert gc.get_threshold()[0] == gc_pause.YOUNG
     leave.set()
     thread.join()
     assert gc.get_threshold() == (700, 10, 10)
@@ -94,7 +100,7 @@ def test_an_interrupt_on_the_way_out_costs_nobody_the_patience_of_later_builds()
     context = building()
     context.__enter__()  # and never left
     gc.set_threshold(700, 10, 10)
-    assert seen_in_a_pass(lambda: None) == [(YOUNG, SEARCHES, 10)]
+    assert seen_in_a_pass(lambda: None) == [(gc_pause.YOUNG, SEARCHES, 10)]
     assert gc.get_threshold() == (700, 10, 10)
 
 
@@ -107,7 +113,7 @@ def test_cycles_are_found_while_a_pass_runs():
         knot.itself = knot
         result = weakref.ref(knot)
         del knot
-        held = [[] for _ in range(2 * YOUNG)]
+        held = [[] for _ in range(2 * gc_pause.YOUNG)]
         assert result() is None
         del held
 
@@ -117,7 +123,7 @@ def test_cycles_are_found_while_a_pass_runs():
 def build_much(searches=FEW_SEARCHES + 1):
     """Return lists that were built as a large program is, and for which young objects were searched so often."""
     with building():
-        return [[] for _ in range(searches * YOUNG + 1000)]
+        return [[] for _ in range(searches * gc_pause.YOUNG + 1000)]
 
 
 def survivors_wait():
@@ -148,7 +154,7 @@ def test_a_large_program_is_not_searched_again_when_it_is_done(collected):
 
 def test_a_small_program_stays_young(collected):
     with building():
-        program = [[] for _ in range(YOUNG)]
+        program = [[] for _ in range(gc_pause.YOUNG)]
     assert not any(other is program for other in gc.get_objects(generation=2))
 
 

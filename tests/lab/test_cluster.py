@@ -10,6 +10,8 @@ from passlab.diffing.diff import count_operators
 
 distributed = pytest.importorskip("distributed", reason="Dask is not installed: pip install passlab[dask]")
 
+pytestmark = pytest.mark.nightly
+
 NET = """
 def @main(%x: Tensor[(3, 4), float32], %w: Tensor[(5, 4), float32]) {
   let %a = tanh(%x);
@@ -36,28 +38,24 @@ def cluster():
         yield client.get_executor()
 
 
-@pytest.mark.nightly
 def test_a_program_is_reduced_by_a_cluster(cluster):
     mod = passlab.parse(NET)
     spread = lab.reduce(mod, has_relu, executor=cluster)
     assert spread.module.astext() == lab.reduce(mod, has_relu).module.astext()
 
 
-@pytest.mark.nightly
 def test_a_pass_is_found_by_a_cluster(cluster):
     mod = passlab.parse(NET)
     bisection = lab.bisect(mod, "InferType, ToGraphNormalForm, FastMath", has_tanh, executor=cluster, opt_level=4)
     assert bisection.event.name == "FastMath"
 
 
-@pytest.mark.nightly
 def test_counterfactuals_run_on_a_cluster(cluster):
     mod = passlab.parse(NET)
     spread = lab.what_if(mod, "InferType, ToGraphNormalForm, FuseOps", executor=cluster)
     assert spread.text() == lab.what_if(mod, "InferType, ToGraphNormalForm, FuseOps").text()
 
 
-@pytest.mark.nightly
 def test_orders_are_gone_through_by_a_cluster(cluster):
     mod = passlab.parse(NET)
     several = "FoldConstant, ToGraphNormalForm, FuseOps"

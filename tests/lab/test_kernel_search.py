@@ -31,6 +31,7 @@ def alone(template):
     return infer_module(IRModule.from_expr(Function(tuple(params), body)))
 
 
+@pytest.mark.rotating
 @pytest.mark.parametrize("name", NAMES)
 def test_no_operator_is_blamed_by_itself(name):
     for dtype in DTYPES:

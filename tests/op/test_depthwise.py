@@ -24,6 +24,7 @@ def by_definition(x, w, window, size):
     return out
 
 
+@pytest.mark.rotating
 @pytest.mark.parametrize("last", [False, True])
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int32"])
 @pytest.mark.parametrize("channels", [3, 64, 130])

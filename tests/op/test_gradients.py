@@ -51,6 +51,7 @@ def test_every_use_is_of_an_operator_with_a_gradient() -> None:
     assert all(cases(name) for name in SLOPED if name not in OPAQUE_ARGUMENTS)
 
 
+@pytest.mark.rotating
 @pytest.mark.parametrize("name", [name for name in SLOPED if name not in OPAQUE_ARGUMENTS])
 def test_a_gradient_is_the_slope_at_every_use(name: str) -> None:
     for text in cases(name):
@@ -60,6 +61,7 @@ def test_a_gradient_is_the_slope_at_every_use(name: str) -> None:
             raise AssertionError(f"{text}\n{error}") from error
 
 
+@pytest.mark.rotating
 @pytest.mark.parametrize("name", [name for name in SLOPED if name not in OPAQUE_ARGUMENTS])
 def test_a_gradient_has_the_types_of_its_inputs_in_every_dtype(name: str) -> None:
     for text in filter(varies_dtype, cases(name)):
@@ -71,6 +73,7 @@ def test_a_gradient_has_the_types_of_its_inputs_in_every_dtype(name: str) -> Non
             backward(main, main.body.checked_type)
 
 
+@pytest.mark.rotating
 @pytest.mark.parametrize("name", [name for name in SLOPED if name not in OPAQUE_ARGUMENTS])
 def test_the_gradient_of_a_gradient_is_its_slope(name: str) -> None:
     for text in cases(name)[:1]:
@@ -123,7 +126,7 @@ def test_an_argument_given_twice_gets_both_gradients() -> None:
 def test_what_a_value_does_not_depend_on_has_zeros() -> None:
     x, i = of_type("x", (2,)), of_type("i", (3,), "int32")
     parts = chain.pullback(chain.infer_types(make("exp", x)), [x, i], make("ones_like", x))
-    assert str(parts[1]) == "zeros_like(%i)" or isinstance(parts[1], Call)
+    assert isinstance(parts[1], Call)
     whole = infer_expr(Function([x, i], Tuple(parts)))
     got = Evaluator(IRModule.from_expr(whole)).run("main", [np.zeros(2), np.ones(3, "int32")])
     np.testing.assert_array_equal(got[0], [1.0, 1.0])

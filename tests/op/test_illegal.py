@@ -118,6 +118,7 @@ def out_of_memory(error: BaseException | None) -> bool:
     return False
 
 
+@pytest.mark.rotating
 @pytest.mark.parametrize("name", NAMES)
 def test_an_operator_works_or_says_why_not(name: str) -> None:
     rng = random.Random(name)

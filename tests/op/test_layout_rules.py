@@ -83,6 +83,7 @@ def moved_result(value: Any, change: Any) -> Any:
     return value if change is None else value.transpose(order(change))
 
 
+@pytest.mark.rotating
 @pytest.mark.parametrize(("name", "edge"), EDGES, ids=[e for _, e in EDGES])
 def test_an_operator_that_goes_along_keeps_its_numbers(name: str, edge: str) -> None:
     mod, rng = program(edge), np.random.default_rng(1)

@@ -33,6 +33,7 @@ HEAVY = [
 FLOOR = 64 << 20
 
 
+@pytest.mark.rotating
 @pytest.mark.parametrize(("name", "shapes", "attrs"), HEAVY, ids=[f"{h[0]}{h[1][0]}" for h in HEAVY])
 def test_scratch_memory_is_bounded(name: str, shapes: list[tuple[int, ...]], attrs: dict[str, object]) -> None:
     spec = Op.get(name).spec

@@ -96,6 +96,7 @@ def without_the_shortcut(pass_: transform.Pass, mod: IRModule, monkeypatch: pyte
         return pass_(mod)
 
 
+@pytest.mark.rotating
 @pytest.mark.parametrize("name", DECLARED)
 def test_a_pass_changes_only_functions_with_what_it_acts_on(name: str, monkeypatch: pytest.MonkeyPatch):
     changed = 0

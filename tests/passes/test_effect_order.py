@@ -103,6 +103,7 @@ def value(mod: IRModule) -> list[Any]:
     return results
 
 
+@pytest.mark.rotating
 @pytest.mark.parametrize("results", RESULTS)
 @pytest.mark.parametrize("name", sorted(set(EVERY_PASS) - NEEDS_DATAFLOW - CHANGES_TYPES - REORDERS_EFFECTS))
 def test_effects_keep_their_order(name: str, results: str):

@@ -148,7 +148,8 @@ CASES = [
 )
 def test_match(pattern: DFPattern, expr: Expr, matches: bool) -> None:
     assert pattern.match(expr) == match(pattern, expr) == matches
-    assert bool(explain(pattern, expr)) == matches or not matches
+    if matches:
+        assert explain(pattern, expr)
 
 
 def test_a_pattern_object_stands_for_one_expression() -> None:

@@ -10,6 +10,7 @@ xdsl = pytest.mark.skipif(
 onnx = pytest.mark.skipif(
     not __import__("importlib.util").util.find_spec("onnx"), reason="onnx is not installed: pip install onnx"
 )
+pytestmark = pytest.mark.nightly
 PROGRAM = """
 builtin.module {
   func.func @fold(%x: i32) -> i32 {
@@ -157,7 +158,6 @@ def test_mlir_records_through_the_bindings_that_are_installed():
     assert str(module).count("arith.muli") == 1
 
 
-@pytest.mark.nightly
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_torch_records_the_passes_of_inductor():
     torch = pytest.importorskip("torch", reason="torch is not installed: pip install torch", exc_type=ImportError)

@@ -155,6 +155,7 @@ def test_the_text_of_an_error_is_its_argument() -> None:
     assert "nn.rleu" in caught.value.args[0]
 
 
+@pytest.mark.rotating
 @pytest.mark.parametrize("room", ["annotation", "image", "nn", "random", "vision"])
 @pytest.mark.parametrize("first", ["passlab.relay.op.{0}", "tvm.relay.op.{0}"])
 def test_a_room_of_operators_is_one_module_whichever_address_is_imported_first(room: str, first: str) -> None:

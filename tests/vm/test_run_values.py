@@ -32,6 +32,7 @@ PROGRAMS = {
 }
 
 
+@pytest.mark.rotating
 @pytest.mark.parametrize("executor", ["vm", "graph", "debug"])
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_values_are_those_of_the_evaluator(name, executor):

@@ -55,6 +55,7 @@ def run(kind: str, mod: passlab.IRModule, args: list[object]) -> object:
     return relay.create_executor(kind, mod).evaluate()(*args)
 
 
+@pytest.mark.rotating
 @pytest.mark.parametrize(
     ("passes", "name"),
     [(p, n) for p in PIPELINES for n in ALL if (p, n) != ("first order", "kernel as a value")],  # not yet typed there

@@ -25,6 +25,7 @@ from tests.vm.provider_programs import (
 )
 
 
+@pytest.mark.nightly
 class TestTorch:
     @pytest.fixture(autouse=True)
     def needs_torch(self, monkeypatch):
@@ -109,6 +110,7 @@ class TestTorch:
             storage.tensor(8, (3,), np.dtype("float32"))
 
 
+@pytest.mark.nightly
 class TestOneDnn:
     """What PyTorch has oneDNN compute: weights kept in its order, and what follows a product in one go."""
 
