@@ -9,28 +9,30 @@ this one.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from passlab import limits
-from passlab.debugger.code_map import CodeMap
+from passlab.debugger.code_map import CALL, KERNEL, PLAIN, RETURN, CodeMap
 from passlab.debugger.forks import Difference, branch_off, branches_of, differences, parting
 from passlab.debugger.instant import Instant, same_values
 from passlab.debugger.replay import MachineEngine, copy_arrays
-from passlab.debugger.run_values import node_values_of
 from passlab.debugger.storage_map import StorageMap, storage_map
-from passlab.debugger.tables import instructions
-from passlab.debugger.tables import profile as profile_of
 from passlab.debugger.trace_data import TraceData
 from passlab.debugger.trace_files import load as load_trace
 from passlab.debugger.trace_files import save as save_trace
-from passlab.debugger.values import short_text
+from passlab.debugger.values import kind_text, short_text
 from passlab.errors import Diagnostic, PasslabError, RunError, RunTypeError, counted
 from passlab.evaluate.arguments import check_argument
 from passlab.evaluate.values import Value
-from passlab.ir.expr import Expr
+from passlab.ir.expr import Expr, TupleGetItem
 from passlab.ir.module import IRModule
+from passlab.ir.types import TensorType, Type, is_dynamic
+from passlab.ir.walk import post_order
 from passlab.lab.node_values import NodeValues
 from passlab.lab.recordings.recording import Recorder, Recording, module_of
 from passlab.lazy import late
@@ -48,6 +50,168 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from passlab.debugger.debugger import Debugger
+    from passlab.debugger.trace_data import TraceData
+
+
+# The tables of a trace: one row per instruction, and the report of a profiler.
+
+DEVICE = "cpu0"
+
+
+def instructions(trace: TraceData) -> pd.DataFrame:
+    """Return one row per instruction executed; its index is the instant before it."""
+    import pandas as pd
+
+    code, point = trace.code_map, trace.point
+    names = np.array([f.name for f in code.functions], object)
+    every = range(len(code))
+    columns = {
+        "function": names[code.function][point],
+        "pc": code.pc[point],
+        "opcode": np.array([code.mnemonic(s) for s in every], object)[point],
+        "text": np.array([code.text(s) for s in every], object)[point],
+        "operators": np.array([" + ".join(code.operators(s)) for s in every], object)[point],
+        "line": np.array([", ".join(f"{n}:{line}" for n, line in lines) for lines in code.lines], object)[point],
+        "depth": trace.depth,
+        "frame": trace.frame_of,
+        "microseconds": trace.seconds * 1e6,
+        "wrote": [_wrote(trace, event) for event in range(len(trace))],
+    }
+    return pd.DataFrame(columns, index=pd.RangeIndex(len(trace), name="instant"))
+
+
+def _wrote(trace: TraceData, event: int) -> str:
+    writes = ((register, value) for _, register, value in trace.written(event) if value is not None)
+    return ", ".join(f"${register} = {short_text(value)}" for register, value in writes)
+
+
+def _argument_shapes(trace: TraceData, event: int) -> str:
+    """Return dtype and shape of the arguments and results of a kernel call."""
+    code, point = trace.code_map, int(trace.point[event])
+    held = trace.registers(int(trace.frame_of[event]), event)
+    return ", ".join(kind_text(held[register]) for register in (*code.reads(point), *code.results(point)))
+
+
+def _has_dynamic_shapes(code: CodeMap, point: int) -> bool:
+    """Whether calls of a kernel may differ in the shapes of their arguments and results."""
+    kernel = code.kernel(point)
+    ty = None if kernel is None else kernel.checked_type_
+    return ty is None or is_dynamic(ty)
+
+
+def profile(trace: TraceData) -> Report:
+    """Return the report of a profiler: kernels by name and shapes, other instructions by mnemonic."""
+    code, rows = trace.code_map, []
+    static: dict[int, str] = {}  # by program point: the shapes of a kernel that always has the same ones
+    for event, (point, seconds) in enumerate(zip(trace.point.tolist(), trace.seconds.tolist(), strict=True)):
+        kernel = code.role[point] == KERNEL
+        name = code.name(point) if kernel else f"VM::{code.mnemonic(point)}"
+        shapes = static.get(point, "")
+        if kernel and not shapes:
+            shapes = _argument_shapes(trace, event)
+            if not _has_dynamic_shapes(code, point):
+                static[point] = shapes
+        rows.append({"Name": name, "Duration (us)": seconds * 1e6, "Device": DEVICE, "Argument Shapes": shapes})
+    total = float(trace.seconds.sum()) * 1e6
+    return Report(
+        tuple(rows),
+        {DEVICE: {"Duration (us)": total, "Percent": 100.0, "Count": 1}},
+        {"Executor": trace.kind, "NumPy": np.__version__},
+    )
+
+
+# The values that a recorded run computed for the nodes of its source program.
+
+_NO_PROJECTION = ("kill_register", "move")  # instructions of a projection that do not compute it
+
+
+def node_values_of(trace: TraceData) -> NodeValues:
+    """Return the values of the nodes of a recorded run's program.
+
+    Raises `RunError` for the run of an executable whose program is unknown.
+    """
+    mod = trace.source
+    if mod is None:
+        hint = "debug the program or a recording of its compilation: vm.Debugger(net, *args)"
+        raise RunError(Diagnostic("the program of this executable is unknown", hint=hint))
+    run = NodeValues(mod, trace.entry)
+    for param, value in zip(mod[trace.entry].params, trace.args, strict=False):
+        run.note(param, value)
+    sources = _SourceNodes(trace, {node for function in mod.functions.values() for node in post_order(function)})
+    for event in range(len(trace)):
+        for node, start in sources.computed_by(event):
+            values = [value for _, _, value in trace.written(event)]
+            value = values[0] if len(values) == 1 else tuple(values)
+            if values and _has_shape(value, node.checked_type_):
+                run.note(node, value, float(trace.seconds[start : event + 1].sum()))
+    run.error = trace.error
+    if trace.finished:
+        run.result = trace.result
+    return run
+
+
+class _SourceNodes:
+    """The nodes of the source program whose values instructions write."""
+
+    def __init__(self, trace: TraceData, program: set[Expr]) -> None:
+        self.trace, self.program = trace, program
+        recording = trace.code_map.recording
+        events = [] if recording is None else recording.events
+        self._replaced = {new: old for event in events for old, new in event.rewrites if new is not old}
+        self._origins = {} if recording is None else recording.provenance.origins
+        code = trace.code_map
+        claims = {point: (self._source_node(point), code.function[point]) for point in np.unique(trace.point).tolist()}
+        counts = Counter(claims.values())
+        self._nodes = {point: claim[0] for point, claim in claims.items() if counts[claim] == 1}
+
+    def computed_by(self, event: int) -> list[tuple[Expr, int]]:
+        """Return the nodes whose value an event writes, each with the event that began to compute it."""
+        trace = self.trace
+        starts = [event]
+        if trace.role[event] == RETURN:
+            starts = self._calls(int(trace.frame_of[event]))
+        nodes = [(self._nodes.get(int(trace.point[start])), start) for start in starts]
+        return [(node, start) for node, start in nodes if node is not None]
+
+    def _calls(self, frame: int) -> list[int]:
+        """Return the calls whose value a frame returns: several after tail calls, none for the entry of the program."""
+        log, calls = self.trace.log, []
+        while (created := int(log.created[frame])) >= 0:
+            calls.append(created)
+            caller = int(self.trace.frame_of[created])
+            if caller == int(log.parent[frame]):
+                break
+            frame = caller
+        return calls
+
+    def _source_node(self, point: int) -> Expr | None:
+        """Return the source node that the last node of an instruction replaced or rebuilt."""
+        code = self.trace.code_map
+        nodes = code.nodes(point)
+        if not nodes or code.role[point] not in (PLAIN, KERNEL, CALL):
+            return None
+        if code.role[point] == PLAIN and (
+            type(nodes[-1]) is not TupleGetItem or code.mnemonic(point) in _NO_PROJECTION
+        ):
+            return None
+        node: Expr | None = nodes[-1]
+        while node is not None and node not in self.program:
+            node = self._predecessor(node)
+        return node
+
+    def _predecessor(self, node: Expr) -> Expr | None:
+        """Return the node that a pass replaced by this one; None where this is only a part of the replacement."""
+        origin = self._origins.get(node)
+        exact = origin is not None and (origin.rebuilt or self._replaced.get(node) is origin.old)
+        return origin.old if origin is not None and exact and origin.old is not node else None
+
+
+def _has_shape(value: Any, ty: Type | None) -> bool:
+    """Whether a value has the known dimensions of a node's type; passes of layouts change them."""
+    if not isinstance(ty, TensorType) or not isinstance(value, np.ndarray):
+        return True
+    sizes = zip(value.shape, ty.shape, strict=False)
+    return value.ndim == len(ty.shape) and all(dim == size for size, dim in sizes if isinstance(dim, int))
 
 
 class Trace(TraceData):
@@ -105,7 +269,7 @@ class Trace(TraceData):
 
     def profile(self) -> Report:
         """Return the report of a profiler: the time of each kernel and each kind of instruction."""
-        return profile_of(self)
+        return profile(self)
 
     def node_values(self) -> NodeValues:
         """Return what each node of the program computed in this run: shape, range, NaN and infinities, time, bytes.

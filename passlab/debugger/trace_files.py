@@ -15,30 +15,249 @@ import json
 import os
 import zipfile
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import IO, Any, Generic, TypeVar
+
+import numpy as np
 
 from passlab import limits
-from passlab.debugger.archive import Archive, write_archive
+from passlab.atomic_file import atomic_file
 from passlab.debugger.code_map import CodeMap
 from passlab.debugger.forks import branches_of, remember
 from passlab.debugger.log_files import check_log, check_same, log_parts, read_log
+from passlab.debugger.node_runs import record_nodes
 from passlab.debugger.node_trace import T
-from passlab.debugger.node_trace_files import compare, lines_of, options_of, program_of, read_program, run_again
 from passlab.debugger.replay import DIFFERENT, MachineEngine, fork_at
 from passlab.debugger.trace_data import TraceData
-from passlab.debugger.value_files import ValueTable, read_values
 from passlab.errors import Diagnostic, LimitError, PasslabError, RunError, VerifyError
-from passlab.ir.adt import TypeData, constructor_numbers
+from passlab.evaluate.values import ADTValue
+from passlab.ir.adt import Constructor, TypeData, constructor_numbers
 from passlab.ir.module import IRModule
+from passlab.text.parser import parse
 from passlab.text.tensor_bytes import record_size, tensor_of_record, tensor_record
+from passlab.transform import PassContext
 from passlab.vm.executable import Executable
 from passlab.vm.files.loading import bytecode_size
 from passlab.vm.files.saving import KernelLibrary
+from passlab.vm.objects import VMClosure, value_parts
 from passlab.vm.tracing.log import Log
 from passlab.vm.tracing.recorder import TracingMachine
+
+# Values in trace files: a table for JSON beside tensors, for arguments and for changed registers of forks.
+
+Entry = tuple[str, int, list[int]]
+
+
+class ValueTable:
+    """A table of values: `entries` for JSON, and the `tensors` that they refer to by number.
+
+    `definitions` are the data types of the program, which number the constructors.
+    """
+
+    def __init__(self, definitions: Iterable[TypeData] = ()) -> None:
+        numbers = constructor_numbers(definitions)
+        self._constructor_numbers = {(c.belong_to.name_hint, c.name_hint): number for c, number in numbers.items()}
+        self.entries: list[Entry] = []
+        self.tensors: list[np.ndarray[Any, Any]] = []
+        self._numbers_by_id: dict[int, tuple[int, Any]] = {}  # the value too, since its id is valid while it lives
+
+    def add(self, value: Any) -> int:
+        """Add a value and return the number of its entry. Raises `RunError` for a kind that files do not have."""
+        stack: list[tuple[Any, bool]] = [(value, False)]
+        while stack:
+            part, ready = stack.pop()
+            if id(part) in self._numbers_by_id:
+                continue
+            fields = value_parts(part)
+            if ready or not fields:
+                kind, number = self._kind(part)
+                self._numbers_by_id[id(part)] = len(self.entries), part
+                self.entries.append((kind, number, [self._numbers_by_id[id(field)][0] for field in fields]))
+            else:
+                stack.append((part, True))  # again, after its fields: an entry refers to earlier ones only
+                stack.extend((field, False) for field in reversed(fields))
+        return self._numbers_by_id[id(value)][0]
+
+    def _kind(self, value: Any) -> tuple[str, int]:
+        """Return the kind of a value and its number; a tensor is added to `tensors`."""
+        if isinstance(value, np.ndarray):
+            self.tensors.append(value)
+            return "tensor", len(self.tensors) - 1
+        if isinstance(value, tuple):
+            return "tuple", 0
+        if isinstance(value, ADTValue):
+            constructor = value.constructor
+            name = constructor.belong_to.name_hint, constructor.name_hint
+            return "data", self._constructor_numbers.get(name, constructor.tag)
+        if isinstance(value, VMClosure):
+            return "closure", value.func_index
+        if isinstance(value, int):
+            return "int", value
+        what = f"a {type(value).__name__} cannot be saved in a trace file"
+        raise RunError(Diagnostic(what, hint="tensors, integers, tuples, ADT values and closures of the vm can"))
+
+
+def read_values(
+    entries: Any, tensor: Callable[[int], np.ndarray[Any, Any]], constructors: Mapping[int, Constructor], functions: int
+) -> list[Any]:
+    """Return the values of a table; `tensor` returns one by number, `functions` is the number of functions.
+
+    Raises `KeyError`, `ValueError` or `TypeError` for malformed entries.
+    """
+    values: list[Any] = []
+    for kind, number, indices in entries:
+        if not all(0 <= index < len(values) for index in indices):
+            raise ValueError("a value refers to a later one")
+        fields = tuple([values[index] for index in indices])
+        if kind == "tensor" and not fields:
+            values.append(tensor(int(number)))
+        elif kind == "int" and not fields and type(number) is int:
+            values.append(number)
+        elif kind == "tuple":
+            values.append(fields)
+        elif kind == "data" and len(constructors[number].inputs) == len(fields):
+            values.append(ADTValue(constructors[number], fields))
+        elif kind == "closure" and 0 <= int(number) < functions:
+            values.append(VMClosure(int(number), fields))
+        else:
+            raise ValueError(f"there is no value `{kind}` {number} of {len(fields)} fields")
+    return values
+
+
+# The program of a trace by node in a file: Relay text, and the options of its compilation.
+
+
+def program_of(trace: TraceData) -> str:
+    """Return the program of a trace as text that parses to the same program. Raises `RunError` where it is unknown."""
+    if trace.source is None:
+        raise RunError("the program of this trace is unknown")
+    return trace.source.astext()
+
+
+def options_of(trace: TraceData) -> dict[str, Any]:
+    """Return the options of the pass context of the compilation."""
+    recording = trace.code_map.recording
+    events = [] if recording is None else recording.runs
+    if not events:
+        return {}
+    context = events[0].context
+    return {
+        "opt_level": context.opt_level,
+        "required_pass": list(context.required_pass),
+        "disabled_pass": list(context.disabled_pass),
+    }
+
+
+def read_program(text: str) -> IRModule:
+    """Return the program of a file. Raises `ParseError`."""
+    return parse(text, source_name="trace")
+
+
+def run_again(cls: type[T], head: Mapping[str, Any], mod: IRModule, args: list[Any], most: int) -> T:
+    """Run a program with the options in the head of a file, for at most `most` steps."""
+    options, entry, kind = head["options"], str(head["entry"]), str(head["kind"])
+    with limits.override(trace_instants=most):
+        if not options:
+            return record_nodes(cls, mod, args, entry, kind)
+        required, disabled = map(str, options["required_pass"]), map(str, options["disabled_pass"])
+        with PassContext(int(options["opt_level"]), list(required), list(disabled)):
+            return record_nodes(cls, mod, args, entry, kind)
+
+
+def compare(trace: TraceData, old: Log) -> None:
+    """Check that a second run has the same log, and take over the times of the first. Raises `VerifyError`."""
+    log = trace.log
+    # In both directions, since each check accepts a second log that is longer.
+    check_same(old, log, trace.finished)
+    check_same(log, old, trace.finished)
+    log.started, log.clock = old.started, old.clock
+
+
+def lines_of(records: Sequence[Any], code_map: CodeMap) -> list[tuple[tuple[str, int], ...]]:
+    """Return the source lines of each program point from a file. Raises `ValueError` where their number is wrong."""
+    lines = [tuple([(str(name), int(line)) for name, line in pairs]) for pairs in records]
+    if len(lines) != len(code_map):
+        raise ValueError("the lines of its source do not fit its program")
+    return lines
+
+
+# Zip archives that may be hostile: all sizes are checked in the table of contents before anything is unpacked.
+
+MOST_PER_BYTE = 1032  # bytes that deflate can make of one: 258 from 2 bits
+_SLACK = 64  # bytes, so that a tiny part is not compared with its frame
+Read = Callable[[int], bytes]
+
+
+class Archive:
+    """An open archive. Raises `VerifyError` for a wrong table of contents, `LimitError` for too many bytes.
+
+    `texts` are the names of parts that are texts, which are read as far as a text may be long.
+    """
+
+    def __init__(self, file: zipfile.ZipFile, texts: Iterable[str]) -> None:
+        self.file = file
+        parts = file.infolist()
+        if any(part.flag_bits & 1 for part in parts):  # bit 0: the part is encrypted
+            raise VerifyError(Diagnostic("the file is encrypted", hint="a trace is never encrypted"))
+        for part in parts:
+            if part.file_size > MOST_PER_BYTE * part.compress_size + _SLACK:
+                what = f"its table of contents is wrong: the part {part.filename[:40]!r}"
+                raise VerifyError(
+                    Diagnostic(
+                        f"{what} cannot unpack to so many bytes",
+                        expected=f"at most {MOST_PER_BYTE * part.compress_size + _SLACK:,} bytes",
+                        found=f"{part.file_size:,} bytes",
+                    )
+                )
+        limits.check("trace_bytes", sum(part.file_size for part in parts), "the contents of a trace file")
+        names = set(texts)
+        for part in parts:
+            if part.filename in names:
+                limits.check("text_bytes", part.file_size, f"the part {part.filename} of a trace")
+
+    def size(self, name: str) -> int:
+        """Return the number of bytes of a part, as the table of contents says. Raises `KeyError`."""
+        return self.file.getinfo(name).file_size
+
+    def part(self, name: str, announced: Callable[[Read], int] | None = None) -> bytes:
+        """Return the bytes of a part; `announced` computes from its first bytes how many there are.
+
+        Raises `ValueError` where that is another number than in the table of contents, before the rest is unpacked.
+        """
+        size = self.size(name)
+        limits.check("tensor_bytes", size, f"the part {name} of a trace")
+        try:
+            with self.file.open(name) as stream:
+                begin = bytearray()
+                if announced is not None:
+                    expected = announced(_collecting(stream, begin))
+                    if expected != size:
+                        raise ValueError(f"its part {name} has {size:,} bytes, and announces {expected:,}")
+                # never all that there is: with a wrong table of contents, it might have no end
+                return bytes(begin) + stream.read(size - len(begin))
+        except OSError as error:  # its table of contents points past its end
+            raise zipfile.BadZipFile(str(error)) from None
+
+
+def _collecting(stream: IO[bytes], begin: bytearray) -> Read:
+    """Return a function that reads from a stream, and keeps what it has read in `begin`."""
+
+    def read(count: int) -> bytes:
+        data = stream.read(count)
+        begin.extend(data)
+        return data
+
+    return read
+
+
+def write_archive(path: Path, files: Iterable[tuple[str, bytes | str]]) -> None:
+    """Write an archive of named files atomically."""
+    with atomic_file(path) as unfinished, zipfile.ZipFile(unfinished, "w", zipfile.ZIP_DEFLATED) as file:
+        for name, data in files:
+            file.writestr(name, data)
+
 
 Item = TypeVar("Item")
 FORMAT = "passlab trace"

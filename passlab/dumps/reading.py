@@ -8,16 +8,17 @@ import re
 import tarfile
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 from passlab import limits
-from passlab.dumps import folders, llvm, llvm_pictures, mlir, text_streams
+from passlab.dumps import folders, llvm, mlir
 from passlab.dumps.assembly import Assembly
-from passlab.dumps.banner import Banner, Scan
+from passlab.dumps.banner import MODULE, NONE, Banner, Scan
 from passlab.dumps.evidence import Traits, is_only_changes
 from passlab.dumps.language import GCC, HLO, LLVM, MLIR, ONNX, PYTHON, RUST, TEXT, Language
-from passlab.dumps.programs import assemble
+from passlab.dumps.llvm import is_no_pass, kind_of
 from passlab.dumps.recording import TextRecording
 from passlab.dumps.source import (
     UNPACKING_ERRORS,
@@ -26,10 +27,222 @@ from passlab.dumps.source import (
     Excerpt,
     FileSource,
     chunks,
+    decode,
+    find_lines,
+    match_lines,
     open_file,
     spool,
 )
 from passlab.errors import Diagnostic, DumpError, did_you_mean
+
+# Streams of xDSL (`--print-between-passes`), TVM (`PrintBeforeAll`, `PrintAfterAll`) and torch (logs).
+
+XDSL_MARK = b"IR after "
+TVM_MARK = b" Running Pass: "
+_XDSL = re.compile(r"IR after ([\w.-]+(?:\{.*\})?):\s*")
+_TVM = re.compile(r"(Before|After) Running Pass: transform\.PassInfo\((?P<info>.*)\)\s*")
+_TVM_NAME = re.compile(r'name="((?:[^"\\]|\\.)*)"')
+_NEW_PROGRAM = re.compile(rb"\n\n\n\n(?=[a-z]\w*(?:\.\w+)+)")
+LAST = "(last pass)"
+
+
+# ---------------------------------------------------------------- xDSL
+def scan_xdsl(source: DumpSource) -> Scan:
+    """Return the dumps of xDSL. The result of the last pass comes after the last heading, without one of its own."""
+    banners: list[Banner] = []
+    for start, end, line, _ in find_lines(source, XDSL_MARK):
+        match = _XDSL.fullmatch(decode(line))
+        if match is None:
+            continue
+        if banners:
+            banners[-1].end = start
+        name, _, options = match[1].partition("{")
+        banners.append(Banner(source, "after", name, "builtin.module", "op", name, options.rstrip("}"), start=start))
+        banners[-1].scope, banners[-1].body, banners[-1].end = MODULE, end, end
+    if banners:
+        last = banners[-1]
+        last.end = source.size
+        cut = _NEW_PROGRAM.search(source.read(last.body, last.end))
+        if cut is not None:
+            last.end = last.body + cut.end()
+            banners.append(_last_pass_banner(source, last.end, banners))
+    return Scan(banners)
+
+
+def _last_pass_banner(source: DumpSource, start: int, banners: list[Banner]) -> Banner:
+    """Return the banner of the last pass. A pipeline that ran a clean-up before is assumed to end with it."""
+    names = {banner.name for banner in banners[:-1]} - {banners[-1].name}
+    name = "canonicalize" if "canonicalize" in names else LAST
+    note = "xDSL prints no heading for the last pass"
+    if name != LAST:
+        note += f"; its name is not in the dump, `{name}` is assumed because the pipeline ran it before"
+    banner = Banner(source, "after", name, "builtin.module", "op", name, scope=MODULE, note=note)
+    banner.start = banner.body = start
+    banner.end = source.size
+    return banner
+
+
+# ---------------------------------------------------------------- TVM
+def scan_tvm(source: DumpSource) -> Scan:
+    """Return the dumps of TVM's printing instruments; inner passes end before outer ones."""
+    banners: list[Banner] = []
+    for start, end, line, _ in find_lines(source, TVM_MARK):
+        match = _TVM.fullmatch(decode(line))
+        if match is None:
+            continue
+        if banners:
+            banners[-1].end = start
+        name = _TVM_NAME.search(match["info"])
+        options = match["info"] if name is None else match["info"].replace(name[0], "").replace(", ,", ",").strip(", ")
+        banner = Banner(source, match[1].lower(), name[1] if name else match["info"], "IRModule", "module")
+        banner.options, banner.scope = options, MODULE
+        banner.start, banner.body, banner.end = start, end, end
+        banners.append(banner)
+    if banners:
+        banners[-1].end = source.size
+    return Scan(banners)
+
+
+# ---------------------------------------------------------------- torch
+TORCH_LINE = re.compile(
+    rb"^[VIDWEC]\d{4} [\d:.]+ +\d+ (?P<file>[^\]\n]+):\d+\] (?:\[(?P<graph>[\d/_!]+)\] )?\[__(?P<artifact>\w+)\] ?"
+    rb"(?P<rest>[^\n]*)",
+    re.MULTILINE,
+)
+_TORCH_HEAD = re.compile(
+    r"(?:\S.*)?={3,}\s*(?P<title>.+?)\s*={3,}|(?P<plain>(?:[A-Z]\w*|Joint|Forward|Backward) graph\b.*)"
+)
+_TRACED = re.compile(r"TRACED GRAPH\s*")
+_OUTPUT = re.compile(r"Output code:.*")
+_GRAPHS = re.compile(rb"graph|bytecode|ir_\w+")  # artifacts with a program and without a heading
+_UUID = re.compile(r"_[0-9a-f]{8}(?:_[0-9a-f]{4}){3}_[0-9a-f]{12}\Z")
+
+
+def scan_torch(source: DumpSource) -> Scan:
+    """Return the graphs in the logs of `torch.compile`: snapshots, each of one artifact of one graph."""
+    banners: list[Banner] = []
+    last: tuple[bytes, bytes] | None = None
+    open_one: Banner | None = None
+    previous = -1
+    for start, end, match in match_lines(source, TORCH_LINE):
+        artifact, graph = match["artifact"], match["graph"] or b""
+        text = decode(match["rest"])
+        traced = _TRACED.fullmatch(text.strip())
+        head = _TORCH_HEAD.fullmatch(text.strip()) or (
+            _OUTPUT.fullmatch(text.strip()) if artifact == b"output_code" else None
+        )
+        follows = open_one is not None and open_one.end == open_one.body and open_one.name == "TRACED GRAPH"
+        if follows and head is not None and open_one is not None and last == (artifact, graph):
+            open_one.name = open_one.options = _title(head, text)
+            open_one.body = open_one.end = end
+        elif traced or head is not None or last != (artifact, graph) or start != previous:
+            if open_one is not None and last == (artifact, graph) and not (traced or head):
+                open_one.holes += (open_one.end, start)
+                open_one.end = end
+            elif not (traced or head or _GRAPHS.fullmatch(artifact)):
+                open_one = None  # the log of Dynamo: other output
+            else:
+                name = "TRACED GRAPH" if traced else _title(head, text) if head else decode(artifact)
+                named = bool(traced or head)
+                open_one = Banner(source, "after", name, decode(graph), "graph", decode(artifact), scope=MODULE)
+                open_one.start, open_one.form, open_one.language = start, "torch", "python"
+                open_one.body, open_one.end = (end, end) if named else (start, end)
+                open_one.phase = decode(artifact)
+                banners.append(open_one)
+        elif open_one is not None:
+            open_one.end = end
+        last, previous = (artifact, graph), end
+    return Scan(banners, notes=["the logs show a few snapshots of each graph, not every pass"])
+
+
+def _title(head: re.Match[str], text: str) -> str:
+    groups = head.groupdict()
+    return _UUID.sub("", (groups.get("title") or groups.get("plain") or text).strip())
+
+
+# Several programs in one dump: each is assembled by itself, and their steps follow one another.
+
+
+def assemble(scan: Scan, traits: Traits, language: Language) -> Assembly:
+    """Return the assembly of a dump, whose programs differ by the phases of their banners."""
+    runs = [(phase, list(banners)) for phase, banners in groupby(scan.banners, key=lambda banner: banner.phase)]
+    if len(runs) < 2:
+        whole = Assembly(scan, traits, language)
+        whole.run()
+        return whole
+    combined = Assembly(scan, replace(traits, chains=True), language)
+    for phase, banners in runs:
+        combined.append(_assemble_one(banners, traits, language), phase)
+    return combined
+
+
+def _assemble_one(banners: list[Banner], traits: Traits, language: Language) -> Assembly:
+    part = Assembly(Scan(banners), replace(traits, chains=False), language)
+    part.run()
+    return part
+
+
+# The folder of LLVM's `-print-changed=dot-cfg`: a list of all passes in `passes.html`, and a picture of each
+# change.
+
+INDEX = "passes.html"
+# An entry of the list: one for each function that a pass changed, with a second number.
+_ENTRY = re.compile(
+    rb"<(?:a|button)(?P<attributes>[^>]*)>(?P<number>\d+)(?:\.\d+)?\. (?P<words>[^\n]*?)</(?:a|button)>"
+)
+_PICTURE = re.compile(rb'href="([^"]+)"')
+_ENDS = ((" omitted because no change", "unchanged"), (" filtered out", "filtered"), (" ignored", "ignored"))
+
+
+def is_folder(names: list[str]) -> bool:
+    """Whether the names of files are those of such a folder."""
+    return INDEX in names
+
+
+def scan_pictures(files: list[Path]) -> Scan:
+    """Return the passes that the list names. Raises `DumpError` for a list without any."""
+    banners: list[Banner] = []
+    for path in files:
+        if path.name != INDEX:
+            continue
+        source, last = FileSource(path), b""
+        for match in _ENTRY.finditer(source.read(0, source.size)):
+            words = decode(match["words"]).replace("&lt;", "<").replace("&gt;", ">")
+            picture = _PICTURE.search(match["attributes"])
+            drawn = decode(picture[1]) if picture else ""
+            if match["number"] == last:  # one more function that the pass changed
+                banners[-1].note += f", {drawn}" if banners and drawn else ""
+                continue
+            if words.startswith("Initial IR"):
+                continue
+            last = match["number"]
+            banner = _banner(source, words)
+            if is_no_pass(banner.name, banner.status):
+                continue
+            banner.start = match.start()
+            banner.body = banner.end = match.end()
+            banner.note = f"drawn in {drawn}" if drawn else ""
+            banners.append(banner)
+    if not banners:
+        hint = "LLVM crashes where it draws some programs; -print-changed alone prints them"
+        raise DumpError(Diagnostic(f"{INDEX} lists no pass: it is not a dump", hint=hint))
+    notes = ["LLVM drew the programs; their text is not here: -print-changed alone prints it"]
+    return Scan(banners, notes=notes, says_all=True)
+
+
+def _banner(source: FileSource, words: str) -> Banner:
+    """Return the banner of an entry: pass, unit and verdict."""
+    status = "changed"
+    words = words.removeprefix("Pass ")
+    if words.endswith(" invalidated"):
+        return Banner(source, "after", words.removesuffix(" invalidated"), status="invalidated", scope=NONE)
+    for end, meaning in _ENDS:
+        if words.endswith(end):
+            words, status = words.removesuffix(end), meaning
+            break
+    name, _, unit = words.partition(" on ")
+    return Banner(source, "after", name, unit, kind_of(unit), status=status, scope=NONE)
+
 
 SAMPLED = 400  # passes that decide whether a dump has all passes or only those that changed something
 
@@ -54,16 +267,16 @@ def _matches(pattern: re.Pattern[str]) -> Callable[[list[str]], bool]:
 FORMATS = (
     Format("llvm", LLVM, Traits(), llvm.scan_stream, llvm.MARK),
     Format("mlir", MLIR, Traits(closed=True, wraps=True), mlir.scan_stream, mlir.MARK),
-    Format("tvm", PYTHON, Traits(nested=True), text_streams.scan_tvm, text_streams.TVM_MARK),
-    Format("torch", PYTHON, Traits(chains=True, pairs_only=True), text_streams.scan_torch, b"] [__"),
-    Format("xdsl", MLIR, Traits(), text_streams.scan_xdsl, text_streams.XDSL_MARK),
+    Format("tvm", PYTHON, Traits(nested=True), scan_tvm, TVM_MARK),
+    Format("torch", PYTHON, Traits(chains=True, pairs_only=True), scan_torch, b"] [__"),
+    Format("xdsl", MLIR, Traits(), scan_xdsl, XDSL_MARK),
     Format("llvm-directory", LLVM, Traits(), folder=lambda f, _: llvm.scan_folder(f), is_folder=llvm.is_folder),
     Format(
         "llvm-pictures",
         LLVM,
         Traits(says_changes=True),
-        folder=lambda f, _: llvm_pictures.scan_pictures(f),
-        is_folder=llvm_pictures.is_folder,
+        folder=lambda f, _: scan_pictures(f),
+        is_folder=is_folder,
     ),
     Format(
         "xla",

@@ -303,12 +303,12 @@ class TextRecording(Tabular):
         live, before = (at.live, at.live_before) if at is not None else (self.live_input, None)
         if self.nodes_of is not None and live is not None:
             nodes = [None if one is None else list(self.nodes_of(one)) for one in (live, before)]
-            return late("passlab.display.views.text_graph", "live_graph_view")(*nodes)
+            return late("passlab.display.views.text_recording", "live_graph_view")(*nodes)
         history = self.history(unit)
         version = history.version_at(number)
         wrote = version > 0 and history.unit.steps[version] == number
         kinds = [kind for kind, _ in history.diff(version).origin] if wrote else []
-        make = late("passlab.display.views.text_graph", "text_graph_view")
+        make = late("passlab.display.views.text_recording", "text_graph_view")
         return make(history.lines(version), history.reader.syntax, kinds)
 
     def timing(self) -> Any:

@@ -6,10 +6,10 @@ from passlab.instrument.base import pass_instrument as pass_instrument
 from passlab.instrument.dump import DumpIR as DumpIR
 from passlab.instrument.events import Event as Event
 from passlab.instrument.limit import PassLimit as PassLimit
-from passlab.instrument.memory import MemoryInstrument as MemoryInstrument
 from passlab.instrument.printing import PrintIRAfter as PrintIRAfter
 from passlab.instrument.printing import PrintIRBefore as PrintIRBefore
 from passlab.instrument.progress import ProgressInstrument as ProgressInstrument
+from passlab.instrument.recorder import MemoryInstrument as MemoryInstrument
 from passlab.instrument.statistics import StatisticsInstrument as StatisticsInstrument
 from passlab.instrument.timing import PassTimingInstrument as PassTimingInstrument
 from passlab.instrument.trace import TraceInstrument as TraceInstrument

@@ -7,19 +7,166 @@ and logs. `lab.recording.Recorder`, which users know as `instrument.Recorder`, a
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+import tracemalloc
+from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
+from passlab.errors import RunError
 from passlab.instrument.base import PassInstrument
 from passlab.instrument.events import ContextOptions, Event
-from passlab.instrument.memory import MemoryMeter
-from passlab.instrument.released_arrays import release_replaced_arrays
-from passlab.ir.expr import Expr
+from passlab.instrument.per_run import PerRun
+from passlab.ir.expr import Call, Constant, Expr, Tuple, TupleGetItem
 from passlab.ir.module import IRModule
+from passlab.ir.op import Op
+from passlab.ir.released import release_data
+from passlab.ir.walk import CHILDREN, post_order
+from passlab.op.dtypes import Array
+from passlab.rewriting.constant_folding import FOLDED, fold
+from passlab.table import Table, Tabular
 from passlab.transform.base import FunctionPass, ModulePass, PassRun, current_run
 from passlab.transform.context import PassContext
 from passlab.transform.pass_info import PassInfo
 from passlab.transform.sequential import Sequential
+
+# Arrays that a pass computed and replaced: a recording keeps what they are computed from instead of them.
+
+LEAST_BYTES = 1 << 16  # of an array that is worth the time of computing it again
+
+
+def release_replaced_arrays(event: Event) -> None:
+    """Let the constants that a pass folded drop their arrays, if neither the program before it nor after it has them.
+
+    Each can be computed again from the program before the pass, whose arrays are kept.
+    """
+    folded = [
+        (old, new)
+        for old, new, rule in event.rewrites.with_rules()
+        if rule == FOLDED and type(new) is Constant and new.data.nbytes >= LEAST_BYTES
+    ]
+    if not folded:
+        return
+    functions = [*event.before.functions.values(), *event.after.functions.values()]
+    kept = {id(node.data) for node in post_order(*functions) if type(node) is Constant}
+    computed = _computed_from(kept, (old for old, _ in folded))
+    for old, new in folded:
+        if id(new.data) not in kept and old in computed:
+            release_data(new, partial(_folded_again, old))
+
+
+def _computed_from(kept: set[int], roots: Iterable[Expr]) -> set[Expr]:
+    """Return the nodes of expressions that are computed by operators alone from constants whose arrays are kept."""
+    computed: set[Expr] = set()
+    seen: set[Expr] = set()
+    for root in roots:
+        for node in post_order(root, seen=seen):
+            if type(node) is Constant:
+                holds = id(node.data) in kept
+            elif type(node) is Call or type(node) is Tuple or type(node) is TupleGetItem:
+                holds = computed.issuperset(CHILDREN[type(node)](node))
+            else:
+                holds = type(node) is Op
+            if holds:
+                computed.add(node)
+    return computed
+
+
+def _folded_again(expr: Expr) -> Array:
+    result = fold(expr, fold_qnn=True)
+    if type(result) is not Constant:
+        raise RunError("an array of a recording cannot be computed again: its operators have changed")
+    return result.data
+
+
+# `MemoryInstrument`: the memory that each pass takes, and `MemoryMeter`, which recorders use, too.
+
+
+class MemoryMeter:
+    """Peak and kept bytes of nested intervals of work: `begin`, work, `end`.
+
+    An interval without an end is dropped with the one around it. Tracing is started when it is off, and stopped again
+    by `close`.
+    """
+
+    def __init__(self) -> None:
+        self._open: list[list[int]] = []  # [bytes at the start, highest so far]
+        self._started = False
+
+    def begin(self) -> list[int]:
+        """Start an interval inside the current one, and return it."""
+        if not tracemalloc.is_tracing():
+            self._started = True  # first: an interrupt between the two lines must not leave it running for good
+            tracemalloc.start()
+        now, peak = tracemalloc.get_traced_memory()
+        for around in self._open[-1:]:  # the peak so far belongs to the interval around this one
+            around[1] = max(around[1], peak)
+        tracemalloc.reset_peak()
+        self._open.append(interval := [now, now])
+        return interval
+
+    def end(self, interval: list[int]) -> tuple[int, int]:
+        """End an interval; return (peak, kept): its highest and its last bytes above those at its start."""
+        start, highest = interval
+        while any(other is interval for other in self._open):  # also drops inner intervals that an error left open
+            highest = max(highest, self._open.pop()[1])
+        now, peak = tracemalloc.get_traced_memory()
+        highest = max(highest, peak)
+        for around in self._open[-1:]:
+            around[1] = max(around[1], highest)
+        tracemalloc.reset_peak()
+        return max(0, highest - start), now - start
+
+    def close(self) -> None:
+        """Stop the tracing that this meter started."""
+        self._open = []
+        if self._started:
+            tracemalloc.stop()
+            self._started = False
+
+
+class MemoryInstrument(PassInstrument, Tabular):
+    """Measure the memory of every pass: `frame()` gives the peak above its start and what it kept, in bytes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._meter = MemoryMeter()
+        self._rows: list[list[Any]] = []
+        self._running: PerRun[tuple[list[Any], list[int]]] = PerRun()
+
+    def enter_pass_ctx(self) -> None:
+        self._running.forget()
+        if not self._running.inside:
+            self._rows = []
+
+    def exit_pass_ctx(self) -> None:
+        if not self._running.inside:
+            self._meter.close()
+
+    def run_before_pass(self, mod: IRModule, info: PassInfo) -> None:
+        row = [len(self._running.enclosing()), info.name, None, None, False]
+        self._rows.append(row)
+        self._running.begin((row, self._meter.begin()))
+
+    def run_after_pass(self, mod: IRModule, info: PassInfo) -> None:
+        self._end(failed=False)
+
+    def pass_failed(self, mod: IRModule, info: PassInfo, error: BaseException) -> None:
+        self._end(failed=True)
+
+    def _end(self, failed: bool) -> None:
+        state = self._running.end()
+        if state is not None:
+            row, interval = state
+            row[2:] = [*self._meter.end(interval), failed]
+
+    def table(self) -> Table:
+        """Return the passes in order of starting, with their bytes."""
+        return Table(("depth", "pass", "peak_bytes", "kept_bytes", "failed"), self._rows)
+
+    def text(self) -> str:
+        """Return the passes without figures: the same for every run."""
+        return "\n".join(f"{'  ' * row[0]}{row[1]}{' (failed)' if row[4] else ''}" for row in self._rows)
+
 
 _KINDS: tuple[tuple[type, str], ...] = ((Sequential, "sequential"), (ModulePass, "module"), (FunctionPass, "function"))
 

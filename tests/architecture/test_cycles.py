@@ -26,7 +26,6 @@ CYCLES: dict[frozenset[str], str] = {
             "passlab.lab.recordings.recording",
             "passlab.lab.recordings.files",
             "passlab.lab.recordings.validation",
-            "passlab.lab.culprits.value_search",
         }
     ): "`recording.bisect`, `.what_if`, `.save` and `.load`",
     frozenset(

@@ -21,8 +21,10 @@ UPWARD: dict[tuple[str, str], str] = {
     ("passlab.debugger.trace", "passlab.display.views.stepper"): "trace.to_html() draws the stepper",
     ("passlab.diffing.diff", "passlab.display.views.diffs"): "diff.text()",
     ("passlab.dumps.comparison", "passlab.display.views.text_comparison"): "a comparison is shown in a notebook",
-    ("passlab.dumps.recording", "passlab.display.views.text_graph"): "recording.graph(unit)",
-    ("passlab.dumps.recording", "passlab.display.views.text_recording"): "recording.text(), recording.to_html()",
+    (
+        "passlab.dumps.recording",
+        "passlab.display.views.text_recording",
+    ): "recording.text(), recording.to_html(), recording.graph(unit)",
     ("passlab.dumps.recording", "passlab.display.views.timing"): "recording.timing()",
     (
         "passlab.instrument",

@@ -39,12 +39,10 @@ from passlab.display import (
     timing_view,
     tree_view,
 )
-from passlab.display.views.culprits import CampaignReport
+from passlab.display.views.culprits import CampaignReport, VerdictView
 from passlab.display.views.instruments import printed_step_view
-from passlab.display.views.searches import VerdictView
 from passlab.display.views.text_comparison import text_comparison_view
-from passlab.display.views.text_graph import live_graph_view
-from passlab.display.views.text_recording import text_diff_view, text_recording_view
+from passlab.display.views.text_recording import live_graph_view, text_diff_view, text_recording_view
 from passlab.dumps import read
 from passlab.evaluate.samples import random_arguments
 from passlab.instrument import PassLimit, PrintIRAfter

@@ -28,8 +28,8 @@ from passlab.instrument import (
     TraceInstrument,
     VerifyInstrument,
 )  # fmt: skip
-from passlab.instrument import memory as memory_module
-from passlab.instrument.memory import MemoryMeter
+from passlab.instrument import recorder as memory_module
+from passlab.instrument.recorder import MemoryMeter
 from passlab.ir import Constant, Function, IRModule, Let, TensorType, Var
 from passlab.text.parser import parse
 from passlab.text.printer import astext

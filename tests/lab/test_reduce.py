@@ -24,8 +24,7 @@ from passlab.ir.expr import (
     Var,
 )
 from passlab.ir.walk import post_order
-from passlab.lab.reducer.search import size_of
-from passlab.lab.reducer.shared_effects import effects_in_several_scopes
+from passlab.lab.reducer.search import effects_in_several_scopes, size_of
 from passlab.testing import lstm, programs, resnet
 from tests.lab.test_bisect import NET
 from tests.vm.traced import TREE

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import passlab
+from passlab.debugger.forks import writes
 from passlab.debugger.instant import same_values
 from passlab.debugger.trace import Trace
-from passlab.debugger.writes import writes
 from passlab.vm import compile
 from tests.vm.programs import PROGRAMS
 from tests.vm.traced import LOGARITHM, TREE, reusing_memory

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from passlab.debugger.value_literals import value_of
+from passlab.debugger.debugger import value_of
 from passlab.debugger.values import Unwritten
 from passlab.errors import RunError
 

@@ -14,8 +14,8 @@ from passlab.evaluate.evaluator import fit
 from passlab.ir.expr import Match
 from passlab.ir.walk import post_order
 from passlab.vm import VirtualMachine, compile
-from passlab.vm.compiling import decision_tree as module
-from passlab.vm.compiling.decision_tree import GROWTH, SPARE, DecisionTree, Leaf, Switch, decision_tree
+from passlab.vm.compiling import match_code as module
+from passlab.vm.compiling.match_code import GROWTH, SPARE, DecisionTree, Leaf, Switch, decision_tree
 from passlab.vm.isa import Opcode
 from tests.vm.matrices import Matrix, values
 from tests.vm.test_engines import assert_agree

@@ -6,20 +6,163 @@ from collections.abc import Iterable, Sequence
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
-
 from passlab.display.pages.page import static_document
 from passlab.display.parts import Code, Embedded, Fold, HtmlOnly, Part, Sentence
 from passlab.display.rows import Rows
 from passlab.display.view import HasFrame, View, checked_view
 from passlab.display.views.diffs import diff_view
 from passlab.display.views.module import module_view
-from passlab.display.views.searches import VerdictView
 from passlab.errors import Diagnostic, FileAccessError, counted
 from passlab.instrument.statistics import count_module
 from passlab.lab.culprits.culprit_search import Culprit
 from passlab.lab.fuzzer.fuzzing import Campaign
 from passlab.lab.recordings.recording import record as recorded
 from passlab.table import Table
+from collections.abc import Collection, Iterable, Sequence
+from passlab.display.nodes import number_of
+from passlab.display.parts import Embedded, Fold, HtmlOnly, Part, Sentence
+from passlab.display.protocol.recordings import RecordingData
+from passlab.display.views.recording import RecordingView, recording_view
+from passlab.errors import visible
+from passlab.lab.culprits.bisection import Bisection
+from passlab.lab.recordings.recording import Recording
+from passlab.lab.reducer.reduction import Reduction
+
+
+# The views of a bisection (the pass that broke a program) and of a reduction (the smallest program).
+
+class VerdictView(RecordingView):
+    """The verdict of a search above the recording that it examined, which opens at the culprit.
+
+    A button selects the first wrong node, in all views of the notebook.
+    """
+
+    def __init__(self, recording: Recording, bisection: Bisection | None) -> None:
+        super().__init__(recording)
+        self.bisection = bisection
+
+    @cached_property
+    def start(self) -> int:
+        """The number of the pass that broke the program; if none did, the start of the recording."""
+        event = None if self.bisection is None else self.bisection.event
+        return self.events.index(event) if event in self.events else super().start
+
+    def twin(self) -> RecordingView:
+        return self
+
+    def sentences(self) -> Sequence[str]:
+        """The result of the search, the most important sentence first, and what it examined last."""
+        raise NotImplementedError
+
+    def folds(self) -> list[tuple[str, str]]:
+        """The folds below the sentences: a name, and a program or a script."""
+        return []
+
+    def data(self, only_start: bool = False, also: Collection[int] = ()) -> RecordingData:
+        """Return the data of the widget: that of the recording, with the verdict on it and on its steps."""
+        data = super().data(only_start, also)
+        verdicts = () if self.bisection is None else self.bisection.verdicts
+        verdict_of = {verdict.event.id: (verdict.good, visible(verdict.why)) for verdict in verdicts}
+        for step in data["steps"]:
+            if step["id"] in verdict_of:
+                step["verdict"] = verdict_of[step["id"]]
+        data["verdict"] = {
+            "broken": self.is_found,
+            "sentences": [visible(sentence) for sentence in self.sentences()],
+            "folds": [(visible(name), text) for name, text in self.folds()],
+            "nodes": self._wrong_nodes(),
+        }
+        data["title"] = visible(recording_view(self.recording).title)
+        return data
+
+    @property
+    def is_found(self) -> bool:
+        """Whether something is wrong."""
+        return self.bisection is not None and self.bisection.found
+
+    def _wrong_nodes(self) -> list[int]:
+        """The first node whose value went wrong, where that is known."""
+        check = None if self.bisection is None else self.bisection.check
+        wrong = None if check is None else check.node
+        return [] if wrong is None else [number_of(wrong.old if wrong.removed else wrong.node)]
+
+
+class BisectionView(VerdictView):
+    """The pass that broke a program: a sentence, the programs that were tested, and what the pass changed."""
+
+    kind = "bisection"
+    bisection: Bisection
+
+    def __init__(self, bisection: Bisection) -> None:
+        super().__init__(bisection.recording, bisection)
+
+    @cached_property
+    def title(self) -> str:
+        """Which pass it was, or that none was."""
+        return self.bisection.summary()
+
+    def sentences(self) -> Sequence[str]:
+        bisection = self.bisection
+        if not bisection.found:
+            return [bisection.summary().removesuffix(f": {bisection.looked_at}"), f"examined: {bisection.looked_at}"]
+        head = bisection.summary().removesuffix(f": {bisection.why}")
+        return [line for line in (head, bisection.why, f"examined: {bisection.looked_at}") if line]
+
+    def parts(self) -> Iterable[Part]:
+        event = self.bisection.event
+        tone = "bad" if self.is_found else "" if self.bisection.stopped else "good"
+        yield Sentence(self.title, tone)
+        if self.is_found:
+            yield Sentence(f"examined: {self.bisection.looked_at}", "muted")
+        if self.bisection.verdicts:
+            yield Rows(self._verdicts())
+        if event is not None and event.changed:
+            yield Fold(f"what {event.id} {event.name} changed", [Embedded(diff_view(event.diff()))], opened=True)
+
+    def _verdicts(self) -> Table:
+        """The programs that were tested, without the reason that the sentence gives already."""
+        event, table = self.bisection.event, self.bisection.table()
+        shown = None if event is None else event.id
+        return Table(table.columns, [(*row[:-1], "" if row[0] == shown else row[-1]) for row in table.rows])
+
+    def source(self) -> HasFrame:
+        """Return one row per tested program."""
+        return self.bisection
+
+
+class ReductionView(View):
+    """A reduced program, and how much smaller it is."""
+
+    kind = "reduction"
+
+    def __init__(self, reduction: Reduction) -> None:
+        self.reduction = reduction
+
+    @property
+    def title(self) -> str:
+        """How much smaller the program became."""
+        return self.reduction.summary()
+
+    def parts(self) -> Iterable[Part]:
+        yield Sentence(self.title, "good")
+        yield Embedded(module_view(self.reduction.module))
+        yield HtmlOnly(Fold("what was cut", [Rows(self.reduction.table())], tone="muted"))
+
+    def source(self) -> HasFrame:
+        """Return one row per part that was cut."""
+        return self.reduction
+
+
+@checked_view(Bisection, hint="lab.bisect(mod, passes) returns one")
+def bisection_view(bisection: Bisection) -> BisectionView:
+    """Return the view of a bisection."""
+    return BisectionView(bisection)
+
+
+@checked_view(Reduction, hint="lab.reduce(mod, predicate) returns one")
+def reduction_view(reduction: Reduction) -> ReductionView:
+    """Return the view of a reduction."""
+    return ReductionView(reduction)
 
 
 class CulpritView(VerdictView):

@@ -11,38 +11,270 @@ and compared under the contract of that pass, as `lab.validate` does.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-from passlab.errors import Diagnostic, PassError, PasslabError, RunError, counted
+from passlab.diffing.diff import Diff, diff, node_name
+from passlab.errors import Diagnostic, PassError, PasslabError, RunError, WellFormedError, counted
+from passlab.infer import infer_module
 from passlab.instrument.events import Event, contract_of
 from passlab.instrument.limit import PassLimit
+from passlab.ir.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem, Var
 from passlab.ir.module import IRModule
-from passlab.ir.walk import unnamed_permitted
+from passlab.ir.types import TensorType, TupleType, Type
+from passlab.ir.variables import free_vars
+from passlab.ir.walk import children, let_chain, post_order, rewrite, unnamed_permitted
 from passlab.lab.culprits.coverage import Coverage
 from passlab.lab.culprits.criterion import PATIENCE, Criterion, same_fault
-from passlab.lab.culprits.guilty_rewrite import GuiltyRewrite, rewrite_that_raised
-from passlab.lab.culprits.neighbourhood import neighbourhood
-from passlab.lab.culprits.predicate_search import PredicateSearch, StepVerdict
-from passlab.lab.culprits.value_search import NOTHING, ValueSearch, responsible_for_failure
+from passlab.lab.culprits.predicate_search import GuiltyPass, PredicateSearch, StepVerdict
 from passlab.lab.recordings.recording import Recording, record, record_alone
-from passlab.lab.recordings.validation import program_error
+from passlab.lab.recordings.validation import examine_part, is_checked, program_error, responsible
 from passlab.oracle.deadline import TimeUpError
-from passlab.oracle.predicate import Predicate, judge
+from passlab.oracle.predicate import Predicate, judge, raised_error
 from passlab.oracle.signature import same_failure
 from passlab.oracle.trial import Inputs, Trial
 from passlab.oracle.validation import DEFAULT_CONTRACT, Check, check_contract, examine
+from passlab.rewriting.let_removal import remove_lets
 from passlab.table import Table, Tabular
 from passlab.transform.numeric_contract import NumericContract
 from passlab.transform.pipeline import as_pass
 
 if TYPE_CHECKING:
     from passlab.lab.reducer.reduction import Reduction
+
+
+# `ValueSearch`: hold each pass of a recording to its contract about values until one breaks it.
+
+NOTHING = GuiltyPass(None)
+
+
+class ValueSearch:
+    """Compares the programs before and after each pass, in order. `looking` is called with each event before that."""
+
+    def __init__(
+        self,
+        recording: Recording,
+        criterion: Criterion,
+        coverage: Coverage,
+        looking: Callable[[Event], Any] | None,
+    ) -> None:
+        self.recording = recording
+        self.criterion = criterion
+        self.coverage = coverage
+        self.looking = looking
+        self._verdicts: list[StepVerdict] = []
+
+    def all_verdicts(self) -> list[StepVerdict]:
+        """Return the verdicts so far, in the order of the passes."""
+        return list(self._verdicts)
+
+    @property
+    def candidates(self) -> Sequence[Event]:
+        """The passes that changed the program and were not compared yet."""
+        examined = {id(verdict.event) for verdict in self._verdicts}
+        checked = [event for event in self.recording.events[1:] if is_checked(event) and event.changed]
+        return [event for event in checked if id(event) not in examined]
+
+    def run(self) -> GuiltyPass | None:
+        """Return the first pass that broke its contract, None where all of those that ran kept theirs.
+
+        Raises `RunError` when the program does not run before any pass.
+        """
+        recording, default_contract = self.recording, self.criterion.default_contract
+        trial = self.coverage.trial = self.criterion.trial()
+        trial.check_inputs(recording.input)
+        with contextlib.suppress(PasslabError):  # the comparison below reports a program that does not run
+            trial.explore(recording.input)
+        suspect: GuiltyPass | None = None
+        for event in recording.events[1:]:
+            if not is_checked(event):
+                self.coverage.skip(event)
+                continue
+            if self.looking is not None:
+                self.looking(event)
+            ill_typed = _ill_typed(event)
+            if ill_typed is not None:
+                self._verdicts.append(StepVerdict(event, False, ill_typed.why))
+                return ill_typed
+            check = examine_part(event, trial, default_contract)
+            self.coverage.add(event, check)
+            self._verdicts.append(StepVerdict(event, check.outcome != "broken", check.why))
+            if check.outcome == "broken":
+                return GuiltyPass(event, check.why, check)
+            if check.outcome == "no contract" and check.finding is not None and suspect is None:
+                why = f"it has no contract for values, and they differ: {check.why}"
+                suspect = GuiltyPass(event, why, check)
+        # A failure is certain, a difference without a contract is not.
+        return None if recording.failed is not None else suspect
+
+
+def responsible_for_failure(recording: Recording) -> GuiltyPass:
+    """Return the pass that is responsible for the error that a recording ended with."""
+    failed = recording.failed
+    assert failed is not None
+    # A pass that leaves an ill-typed program may be why a later one fails.
+    for event in recording.events[1:]:
+        if is_checked(event) and event is not failed and (ill_typed := _ill_typed(event)) is not None:
+            return ill_typed
+    event = responsible(failed)
+    if event is not failed and isinstance(failed.error, PasslabError):
+        return GuiltyPass(event, _ill_typed_text(failed.error), cause=failed.error)
+    return GuiltyPass(event, raised_error(event.error))
+
+
+def _ill_typed(event: Event) -> GuiltyPass | None:
+    """Return the pass as the guilty one if it made a typed program ill-typed or ill-formed."""
+    cause = program_error(event.after) if event.changed else None
+    if cause is None or program_error(event.before) is not None:
+        return None
+    return GuiltyPass(event, _ill_typed_text(cause), cause=cause)
+
+
+def _ill_typed_text(cause: PasslabError) -> str:
+    wrong = "is not well-formed" if isinstance(cause, WellFormedError) else "has no types"
+    return f"the program that it left {wrong}: {cause.diagnostics[0].message}"
+
+
+# `neighbourhood`: a small program around one node of a large one, which spares `reduce` many steps.
+
+_DATAFLOW = (Call, Tuple, TupleGetItem)
+
+
+def neighbourhood(mod: IRModule, node: Expr, depth: int) -> IRModule | None:
+    """Return a program that computes a node from operands up to `depth` operators above it; None where there is none.
+
+    Operands that are further away become parameters. Variables of lets are replaced by their values.
+    """
+    values = _let_values(mod)
+    inside: dict[Expr, int] = {}
+    worklist = [(node, depth)]
+    while worklist:
+        part, left = worklist.pop()
+        part = _let_value(part, values)
+        # Visited again only where more operators above it may be taken.
+        if inside.get(part, 0) >= left or not isinstance(part, _DATAFLOW):
+            continue
+        inside[part] = left
+        worklist.extend((child, left - 1) for child in children(part))
+    if not inside:
+        return None
+    replacements: dict[Expr, Expr] = {}
+    params: list[Var] = []
+    for part in inside:
+        for child in children(part):
+            target = _let_value(child, values)
+            is_scalar = isinstance(target, Constant) and not target.data.ndim  # rules test for its value, so it stays
+            if target in inside or is_scalar:
+                if target is not child:
+                    replacements[child] = target
+            elif child not in replacements and _is_tensor_or_tuple(target.checked_type_):
+                param = next((p for p in params if replacements.get(target) is p), None)
+                replacements[child] = replacements[target] = param or Var(f"p{len(params)}", target.checked_type_)
+                if param is None:
+                    params.append(replacements[child])  # type: ignore[arg-type]
+    return _program_of_node(mod, _let_value(node, values), replacements, params)
+
+
+def _program_of_node(mod: IRModule, node: Expr, replacements: dict[Expr, Expr], params: list[Var]) -> IRModule | None:
+    body = node
+    for _ in range(len(replacements) + 1):  # values of lets may contain variables of other lets
+        changed = rewrite(body, replace={a: b for a, b in replacements.items() if a is not node})
+        if changed is body:
+            break
+        body = changed
+    function = Function(tuple(params), body)
+    if free_vars(function):
+        return None
+    used = {name for n in post_order(function) if (name := getattr(n, "name_hint", None))}
+    others = {name: f for name, f in mod.items() if name != "main" and name in used}
+    try:
+        return infer_module(IRModule({"main": function, **others}, dict(mod.type_definitions.items())))
+    except PasslabError:
+        return None
+
+
+def _let_values(mod: IRModule) -> dict[Expr, Expr]:
+    values: dict[Expr, Expr] = {}
+    for function in mod.functions.values():
+        lets, _ = let_chain(function.body)
+        values.update((let.var, let.value) for let in lets)
+    return values
+
+
+def _let_value(node: Expr, values: dict[Expr, Expr]) -> Expr:
+    while node in values:
+        node = values[node]
+    return node
+
+
+def _is_tensor_or_tuple(ty: Type | None) -> bool:
+    if isinstance(ty, TupleType):
+        return all(isinstance(field, TensorType) for field in ty.fields)
+    return isinstance(ty, TensorType)
+
+
+# `GuiltyRewrite`: the application of a rule that broke a program, or that raised, as its traceback shows.
+
+
+@dataclass(frozen=True, repr=False)
+class GuiltyRewrite:
+    """The rewrite of a pass that broke a program: the `number`-th of `count`, by a rule ("" for one without a name).
+
+    `before` is the program after the rewrites before it, `after` the program with it as well. Where the rule raised,
+    `number` is 0, `node` is the node it was called with, and `before` and `after` are the program before the pass.
+    """
+
+    number: int
+    count: int
+    rule: str
+    before: IRModule
+    after: IRModule
+    node: Expr | None = None
+
+    def diff(self) -> Diff:
+        """Return what the rewrite changed."""
+        return diff(self.before, self.after)
+
+    def __str__(self) -> str:
+        rule = f"by the rule `{self.rule}`" if self.rule else ""
+        if self.node is not None:
+            return f"the rewrite of `{node_name(self.node)}`{f' {rule}' if rule else ''}, which raised"
+        return f"rewrite {self.number:,} of {self.count:,}, {rule or self.diff().summary}"
+
+    __repr__ = __str__
+
+
+# By code object: that is all a frame knows of its function.
+_WALKS = {
+    rewrite.__code__: ("pre", "name"),
+    remove_lets.__code__: ("pre", "name"),
+}  # the local variables that hold node and rule
+
+
+def rewrite_that_raised(event: Event) -> GuiltyRewrite | None:
+    """Return the rewrite in which a pass raised, None where it raised in none.
+
+    The traversals hold their current node in a local variable, which is read from their frames in the traceback.
+    """
+    trace = None if event.error is None else event.error.__traceback__
+    result = None
+    while trace is not None:
+        frame: FrameType = trace.tb_frame
+        names = _WALKS.get(frame.f_code)
+        node = None if names is None else frame.f_locals.get(names[0])
+        if names is not None and isinstance(node, Expr):
+            rule = str(frame.f_locals.get(names[1], ""))
+            result = GuiltyRewrite(0, 0, rule, event.before, event.before, node)  # the innermost frame is the last one
+        trace = trace.tb_next
+    return result
+
 
 SHORT = 1.0  # seconds that a pass which once ran out of time gets when it runs again
 RunPass = Callable[..., Recording]

@@ -9,16 +9,50 @@ from itertools import islice
 from math import prod
 from time import monotonic
 
+from passlab.analysis.purity import module_purity
 from passlab.errors import Diagnostic, PassError, PasslabError
 from passlab.infer import infer_module
 from passlab.instrument.statistics import count_module
-from passlab.ir.expr import Constant, Function, Let, Var
+from passlab.ir.expr import Constant, Expr, Function, Let, RefCreate, Var
 from passlab.ir.module import IRModule
-from passlab.ir.types import TensorType
+from passlab.ir.types import RefType, TensorType
 from passlab.ir.variables import free_vars
-from passlab.ir.walk import LEAVES, post_order, rewrite
-from passlab.lab.reducer.shared_effects import effects_in_several_scopes
+from passlab.ir.walk import LEAVES, Scope, Scopes, post_order, rewrite, scoped_children
 from passlab.oracle.predicate import FALSE, Oracle
+
+# Nodes with effects that are used in more than one scope, so that the text does not show when they run.
+
+
+def effects_in_several_scopes(mod: IRModule, names: Iterable[str]) -> set[Expr]:
+    """Return the nodes with effects that functions of a typed module use in more than one scope."""
+    functions = [mod[name] for name in names if name in mod]
+    shared = {node for function in functions for node in _used_in_several_scopes(function)}
+    if not shared:
+        return shared
+    purity = module_purity(mod)
+    return {node for node in shared if not purity.pure(node) or _makes_references(node)}
+
+
+def _makes_references(node: Expr) -> bool:
+    """Whether computing a node twice would make two references instead of one."""
+    inside = post_order(node, enter=lambda n: not isinstance(n, Function))
+    return isinstance(node.checked_type_, RefType) or any(isinstance(n, RefCreate) for n in inside)
+
+
+def _used_in_several_scopes(function: Function) -> set[Expr]:
+    scopes = Scopes(function)
+    first: dict[Expr, Scope] = {}
+    several: set[Expr] = set()
+    for node in scopes.order:
+
+        def open_scope(owner: Expr, part: int) -> Scope:
+            return scopes.inner[(owner, part)]
+
+        for child, where in scoped_children(node, scopes.of[node], open_scope):
+            if first.setdefault(child, where) is not where and not isinstance(child, (*LEAVES, Function)):
+                several.add(child)
+    return several
+
 
 SMALL = 60  # nodes up to which the annotated types of a candidate may change
 Size = tuple[int, int, int]

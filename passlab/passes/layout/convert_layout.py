@@ -43,6 +43,7 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextvars import ContextVar, Token
 from typing import Any
 
 from passlab.errors import Diagnostic, PassValueError, did_you_mean
@@ -54,12 +55,45 @@ from passlab.ir.types import TensorType
 from passlab.ir.walk import post_order
 from passlab.op.layout_names import parse_layout
 from passlab.op.layout_rules import OneLayout, TwoLayouts
-from passlab.passes.layout.layout_config import LayoutConfig
 from passlab.passes.layout.layout_rewriting import in_other_layouts
 from passlab.transform.base import FunctionPass
 from passlab.transform.context import PassContext
 from passlab.transform.declare import Part, standard_pass
 from passlab.transform.numeric_contract import Rounds
+
+# `LayoutConfig` selects convolutions that keep their layout within a block of code.
+
+_current: ContextVar[LayoutConfig | None] = ContextVar("passlab_layout_config", default=None)
+
+
+class LayoutConfig:
+    """Within `with LayoutConfig(skip_layers=[0]):`, ConvertLayout skips the convolutions with these numbers.
+
+    Convolutions are counted from 0, in program order, over the whole block.
+    """
+
+    def __init__(self, skip_layers: Iterable[int] = ()) -> None:
+        self.skip_layers = frozenset(skip_layers)
+        self._count = 0
+        self._tokens: list[Token[Any]] = []
+
+    def __enter__(self) -> LayoutConfig:
+        self._count = 0
+        self._tokens.append(_current.set(self))
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        _current.reset(self._tokens.pop())
+
+    @staticmethod
+    def skips() -> bool:
+        """Count one convolution; return whether the enclosing block skips it."""
+        config = _current.get()
+        if config is None:
+            return False
+        config._count += 1
+        return config._count - 1 in config.skip_layers
+
 
 _log = logging.getLogger("passlab.ConvertLayout")
 
