@@ -122,7 +122,7 @@ class BreakpointRow(TypedDict):
 
 
 class RunColumns(TypedDict):
-    """The log of a run; texts are packed numbers, see `passlab.display.views.step_log.pack`."""
+    """The log of a run; texts are packed numbers, see `passlab.display.views.stepper.pack`."""
 
     runs: str
     runPoints: str

@@ -2,34 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
+
+from passlab.display.nodes import number_of
 from passlab.display.pages.page import static_document
 from passlab.display.parts import Code, Embedded, Fold, HtmlOnly, Part, Sentence
+from passlab.display.protocol.recordings import RecordingData
 from passlab.display.rows import Rows
 from passlab.display.view import HasFrame, View, checked_view
 from passlab.display.views.diffs import diff_view
 from passlab.display.views.module import module_view
-from passlab.errors import Diagnostic, FileAccessError, counted
+from passlab.display.views.recording import RecordingView, recording_view
+from passlab.errors import Diagnostic, FileAccessError, counted, visible
 from passlab.instrument.statistics import count_module
+from passlab.lab.culprits.bisection import Bisection
 from passlab.lab.culprits.culprit_search import Culprit
 from passlab.lab.fuzzer.fuzzing import Campaign
-from passlab.lab.recordings.recording import record as recorded
-from passlab.table import Table
-from collections.abc import Collection, Iterable, Sequence
-from passlab.display.nodes import number_of
-from passlab.display.parts import Embedded, Fold, HtmlOnly, Part, Sentence
-from passlab.display.protocol.recordings import RecordingData
-from passlab.display.views.recording import RecordingView, recording_view
-from passlab.errors import visible
-from passlab.lab.culprits.bisection import Bisection
 from passlab.lab.recordings.recording import Recording
+from passlab.lab.recordings.recording import record as recorded
 from passlab.lab.reducer.reduction import Reduction
-
+from passlab.table import Table
 
 # The views of a bisection (the pass that broke a program) and of a reduction (the smallest program).
+
 
 class VerdictView(RecordingView):
     """The verdict of a search above the recording that it examined, which opens at the culprit.

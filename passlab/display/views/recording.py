@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import linecache
+import traceback
 from collections.abc import Collection, Iterable, Iterator
 from functools import cached_property, partial
+from pathlib import Path
+from types import FrameType, TracebackType
+from typing import NamedTuple
+
+import passlab
+from passlab.diffing.diff import node_name
 from passlab.display.nodes import Links, line_numbers
 from passlab.display.palette import OUTCOMES
-from passlab.display.parts import Fold, Gap, HtmlOnly, Part, Sentence
+from passlab.display.parts import Code, Fold, Gap, HtmlOnly, Part, Sentence
 from passlab.display.protocol.programs import GraphData, RecordingBlame, StepDiff
-from passlab.display.protocol.recordings import RecordingData, StepRow
+from passlab.display.protocol.recordings import Failure, RecordingData, StepRow
 from passlab.display.rows import OutlineEntry, StepOutline
 from passlab.display.text.listing import LineTable, ProgramLines, listing
 from passlab.display.view import HasFrame, View, checked_view
@@ -17,25 +25,13 @@ from passlab.display.views.diffs import DiffView, sentence
 from passlab.display.views.graph import GraphView, graph_view, lay_out_together
 from passlab.display.views.module import is_untyped
 from passlab.display.views.timing import milliseconds, time_bars
-from passlab.errors import counted, visible
+from passlab.errors import PasslabError, counted, visible
 from passlab.instrument.events import Event
 from passlab.instrument.statistics import count_module, shown_change
 from passlab.ir.expr import Expr
 from passlab.ir.module import IRModule
 from passlab.lab.recordings.recording import Recording
-import linecache
-import traceback
-from collections.abc import Iterable, Iterator
-from pathlib import Path
-from types import FrameType, TracebackType
-from typing import NamedTuple
-import passlab
-from passlab.diffing.diff import node_name
-from passlab.display.parts import Code, Fold, HtmlOnly, Part, Sentence
-from passlab.display.protocol.recordings import Failure
-from passlab.errors import PasslabError, visible
 from passlab.table import Table
-
 
 # The view of a pass that failed: the message, the frames of the pass author's code, and the node it was working on.
 

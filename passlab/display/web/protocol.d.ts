@@ -622,7 +622,7 @@ export interface BreakpointRow {
   points?: number[];
 }
 
-/** The log of a run; texts are packed numbers, see `passlab.display.views.step_log.pack`. */
+/** The log of a run; texts are packed numbers, see `passlab.display.views.stepper.pack`. */
 export interface RunColumns {
   runs: string;
   runPoints: string;
