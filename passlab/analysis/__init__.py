@@ -3,7 +3,6 @@
 `relay.analysis` exports the same names. Nothing here changes a program.
 """
 
-from passlab.analysis.annotated_regions import AnnotatedRegion, AnnotatedRegionSet
 from passlab.analysis.blocks import check_basic_block_normal_form
 from passlab.analysis.call_graph import CallGraph
 from passlab.analysis.census import (
@@ -23,6 +22,7 @@ from passlab.analysis.extraction import (
 )
 from passlab.analysis.features import Feature, detect_feature
 from passlab.analysis.purity import ModulePurity, Purity, module_purity
+from passlab.analysis.regions import AnnotatedRegion, AnnotatedRegionSet
 from passlab.analysis.type_variables import all_dtypes, all_type_vars, bound_type_vars, free_type_vars
 from passlab.analysis.visiting import post_order_visit, users
 from passlab.analysis.well_formed import WellFormedness, well_formed

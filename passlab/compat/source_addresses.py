@@ -85,7 +85,7 @@ SOURCES: dict[str, Entry] = {
         ("passlab.relay.transform",),
     ),
     "tvm.ir.diagnostics": (_of(f"{OWN}.records", "override_renderer"), ("passlab.ir.diagnostics",)),
-    **_same("passlab.analysis.annotated_regions", "tvm.relay.analysis.annotated_regions"),
+    **_same("passlab.analysis.regions", "tvm.relay.analysis.annotated_regions"),
     **_same("passlab.analysis.call_graph", "tvm.relay.analysis.call_graph"),
     **_same("passlab.analysis.features", "tvm.relay.analysis.feature"),
     **_same("passlab.analysis.state", "tvm.relay.analysis.count_layers"),
@@ -154,7 +154,7 @@ SOURCES: dict[str, Entry] = {
     "tvm.relay.type_relation": ({"TypeCall": "passlab.ir.types:TypeCall"}, ("passlab.ir.types",)),
     "tvm.ir.affine_type": (_AFFINE, ()),
     "tvm.ir.attrs": (_of("passlab.ir", "Attrs", "DictAttrs", "make_node"), ()),
-    "tvm.ir.json_compact": (_of("passlab.text.old_json", "create_updater", "upgrade_json"), ()),
+    "tvm.ir.json_compact": (_of("passlab.text.program_json", "create_updater", "upgrade_json"), ()),
     "tvm.ir.memory_pools": (
         _of(
             _STAND_INS,

@@ -8,25 +8,103 @@ a changed copy, with `with_fields`. Structural equality is in `equal`, traversal
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 from typing import TypeVar as TypingTypeVar
 
 import numpy as np
 
 from passlab.errors import Diagnostic, NodeTypeError, TypeInferenceError
-from passlab.ir.arithmetic import Arithmetic
 from passlab.ir.attrs import Attrs, DictAttrs, attribute
 from passlab.ir.dtypes import dtype_name
-from passlab.ir.immutable import draft_class
+from passlab.ir.immutable import Immutable, draft_class
 from passlab.ir.node_errors import check_all, check_index, not_a_node_error
 from passlab.ir.released import Array, Released
 from passlab.ir.span import Span
-from passlab.ir.types import Immutable, TensorType, Type, TypeVar
-from passlab.ir.variable_id import Id
-from passlab.lazy import PRINTER, late
+from passlab.ir.types import TensorType, Type, TypeVar
+from passlab.lazy import OPERATORS, PRINTER, late
 
 if TYPE_CHECKING:
     from passlab.ir.adt import Clause
+
+
+# Relay's identity of a variable.
+
+
+@dataclass(frozen=True)
+class Id:
+    """The identity of a variable as Relay's `var.vid`; its only content is the name."""
+
+    name_hint: str
+    var: Any = field(default=None, compare=False, repr=False)
+
+    def same_as(self, other: object) -> bool:
+        """Whether the other is the identity of the same variable."""
+        return self is other or (isinstance(other, Id) and self.var is not None and self.var is other.var)
+
+
+# Python's operators on expressions build calls of Relay's operators: `x + y` is `add(x, y)`.
+
+
+class Arithmetic(Immutable):
+    """Base class of expressions. `==` stays identity, so that nodes can be keys."""
+
+    __slots__ = ()
+    # NumPy then leaves `array + expr` to the expression's operator, instead of calling it for each element
+    __array_ufunc__ = None
+
+    def __add__(self, other: Any) -> Call:
+        return _call("add", self, other)
+
+    def __radd__(self, other: Any) -> Call:
+        return _call("add", other, self)
+
+    def __sub__(self, other: Any) -> Call:
+        return _call("subtract", self, other)
+
+    def __rsub__(self, other: Any) -> Call:
+        return _call("subtract", other, self)
+
+    def __mul__(self, other: Any) -> Call:
+        return _call("multiply", self, other)
+
+    def __rmul__(self, other: Any) -> Call:
+        return _call("multiply", other, self)
+
+    def __truediv__(self, other: Any) -> Call:
+        return _call("divide", self, other)
+
+    def __rtruediv__(self, other: Any) -> Call:
+        return _call("divide", other, self)
+
+    def __neg__(self) -> Call:
+        return _call("negative", self)
+
+    def __lt__(self, other: Any) -> Call:
+        return _call("less", self, other)
+
+    def __gt__(self, other: Any) -> Call:
+        return _call("greater", self, other)
+
+    def __le__(self, other: Any) -> Call:
+        return _call("less_equal", self, other)
+
+    def __ge__(self, other: Any) -> Call:
+        return _call("greater_equal", self, other)
+
+    def astype(self, dtype: Any) -> Call:
+        """Return a cast of this expression to `dtype`."""
+        call: Call = late(OPERATORS, "make")("cast", self, dtype=dtype_name(dtype))
+        return call
+
+
+def _call(name: str, *args: Any) -> Call:
+    for arg in args:
+        if not isinstance(arg, Arithmetic):
+            raise not_a_node_error(arg, f"an expression as operand of `{name}`")
+    call: Call = late(OPERATORS, "make")(name, *args)
+    return call
+
 
 _new, _set = object.__new__, object.__setattr__
 _TYPE_HINT = 'a type is, say, `relay.TensorType((2, 3), "float32")`'

@@ -5,9 +5,8 @@
     render(node)                       the same with marks that map ranges to nodes
     standard("prelude.rly")            a file of the standard library
 
-`lexer` splits text into tokens, the `*_parser` modules read them on top of `cursor`, and `layout` arranges printed
-text; `metadata` and `meta_writer` read and write objects without syntax. Nothing here recurses over a program or
-infers a type.
+`tokens` splits text, `flat_parser` and `parser` read the tokens, and `printer` arranges printed text; `metadata` and
+`meta_writer` read and write objects without syntax. Nothing here recurses over a program or infers a type.
 """
 
 from passlab.text.library import standard

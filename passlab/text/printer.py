@@ -8,20 +8,435 @@ special names and escaped strings are quoted, `extern type` is marked, and inden
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
-from passlab.errors import Diagnostic, NodeTypeError
-from passlab.ir.adt import Pattern, TypeData
-from passlab.ir.expr import Expr, Function
+from passlab.errors import Diagnostic, NodeTypeError, visible
+from passlab.ir.adt import Constructor, Pattern, PatternConstructor, PatternTuple, PatternVar, PatternWildcard, TypeData
+from passlab.ir.expr import (
+    Call,
+    Constant,
+    Expr,
+    Function,
+    GlobalVar,
+    If,
+    Let,
+    Match,
+    RefCreate,
+    RefRead,
+    RefWrite,
+    Tuple,
+    TupleGetItem,
+    Var,
+)
 from passlab.ir.gc_pause import building
 from passlab.ir.module import IRModule
+from passlab.ir.op import Op
 from passlab.ir.types import GlobalTypeVar, Type
-from passlab.text.layout import LayoutPrinter, Rope, flatten
-from passlab.text.literals import local_text, name_text
-from passlab.text.marks import Annotations, MarkedText
+from passlab.ir.walk import CHILDREN
+from passlab.text.attr_printer import AttrPrinter, deep_attrs
+from passlab.text.literals import local_text, name_text, quote, scalar_text
+from passlab.text.marks import CLOSE, Annotations, MarkedText, without_marks
 from passlab.text.meta_writer import OMITTED, MetaWriter
+from passlab.text.naming import NameTable
 from passlab.text.tokens import Parse, run_nested
+
+DEEPEST = 50
+_INDENTS = ["  " * level for level in range(DEEPEST + 1)]
+_ATOMS = (Constant, Op, GlobalVar, Constructor)
+_COMMENTED = (Constant, Call, Var, Function, Tuple, TupleGetItem)
+Rope = list[Any]
+Piece = str | Rope
+
+
+def flatten(rope: Rope) -> str:
+    """Join a rope."""
+    out: list[str] = []
+    stack = [iter(rope)]
+    while stack:
+        for piece in stack[-1]:
+            if type(piece) is str:
+                out.append(piece)
+            else:
+                stack.append(iter(piece))
+                break
+        else:
+            stack.pop()
+    return "".join(out)
+
+
+def shared_nodes(roots: Iterable[Expr]) -> set[Expr]:
+    """Return the nodes with more than one use below `roots`."""
+    seen: set[Expr] = set()
+    shared: set[Expr] = set()
+    stack = list(roots)
+    push = stack.extend
+    while stack:
+        node = stack.pop()
+        if node in seen:
+            shared.add(node)
+            continue
+        seen.add(node)
+        kind = type(node)
+        if type(node) is Call:
+            push(node.args)
+            if node.attrs is not None:
+                push(deep_attrs(node))
+            if type(node.op) is not Op:
+                stack.append(node.op)
+        elif type(node) is Function:
+            stack.append(node.body)
+        elif type(node) is Let:
+            push((node.value, node.body))
+        else:
+            push(CHILDREN[kind](node))
+    return shared
+
+
+class LayoutPrinter(AttrPrinter):
+    """Prints expressions into one text; names and numbers continue from one definition to the next."""
+
+    def __init__(
+        self,
+        meta: MetaWriter,
+        roots: Iterable[Expr],
+        taken: Iterable[str],
+        constructors: Iterable[str],
+        annotate: Callable[[Expr], str] | None,
+        annotations: Annotations | None,
+        spans: bool,
+    ) -> None:
+        super().__init__(meta, taken, annotations)
+        self.shared = shared_nodes(roots)
+        self.names = NameTable()
+        # operators hidden by constructors of the same name are marked as operators
+        self.hidden = frozenset(constructors)
+        self.annotate = annotate
+        self.spans = spans
+        self.ref: dict[Expr, str] = {}
+        self.pieces: dict[Expr, Piece] = {}
+        self.count = 0
+        self._free_names: dict[Expr, str] = {}
+        self._defined: list[Rope] = []  # the block of each definition with another use
+        self._forms: dict[type, Callable[..., Parse]] = {
+            Let: self._let,
+            If: self._if,
+            Match: self._match,
+            Function: self._literal,
+            RefCreate: self._ref,
+            RefRead: self._ref,
+            RefWrite: self._ref,
+        }
+
+    # ------------------------------------------------------------ small texts
+    def info(self, node: Expr) -> str:
+        """Return the comment after a node: its type, or the result of `annotate`."""
+        if self.annotate is not None:
+            text = self.annotate(node) or ""
+            return text if self.annotations is None else without_marks(text)
+        ty = node._checked_type
+        span = node.span if self.spans else None
+        if (ty is None and span is None) or type(node) not in _COMMENTED:
+            return ""
+        text = "" if ty is None else f" ty={self.types.comment(ty)}"
+        if span is not None:
+            text += f" span={visible(str(span))}"
+        if "*/" in text or "/*" in text:
+            text = text.replace("*/", "*\\/").replace("/*", "/\\*")
+        return f" {self.mark('comment', node, f'/*{text} */')}"
+
+    def binder(self, var: Var) -> str:
+        """Return the text of a variable's binder: name, device, type, comment. Assigns its name."""
+        if var in self.ref and self.annotations is None:
+            text = self.ref[var]
+        else:
+            text = f"%{local_text(self.names.unique(var.name_hint))}" if var not in self.ref else self._name_again(var)
+            self.ref[var] = self.mark("use", var, text)
+            text = self.mark("binder", var, text)
+        if var.virtual_device is not None:
+            text += f" {{virtual_device={self.value_text(var.virtual_device)}}}"
+        if var.type_annotation is not None:
+            text += f": {self.mark('type', var.type_annotation, self.types.text(var.type_annotation))}"
+        return text + self.info(var)
+
+    def variable_name(self, node: Expr) -> str | None:
+        return self.ref.get(node) if type(node) is Var else None
+
+    def _name_again(self, var: Var) -> str:
+        annotated = self.ref[var]
+        return annotated[annotated.index("\x02") + 1 : -1]
+
+    def _atom(self, node: Expr) -> str:
+        """Return the text of an atom other than a variable."""
+        if type(node) is Constant:
+            text = scalar_text(node.data) or self.meta.reference("relay.Constant", node)
+            return self.mark("constant", node, text)
+        if type(node) is Op:
+            name = node.name
+            return self.mark("op", node, f"op{quote(name)}" if name in self.hidden else self.op_name(name))
+        if type(node) is GlobalVar:
+            return self.mark("global", node, f"@{local_text(node.name_hint)}")
+        name = name_text(node.name_hint)  # type: ignore[attr-defined]
+        return self.mark("constructor", node, name)
+
+    # ------------------------------------------------------------ references
+    def reference(self, node: Expr, out: Rope, indent: str) -> str:
+        """Return the text of an operand. An unnamed one gets its number, and its line at the end of `out`."""
+        cached = self.ref.get(node)
+        if cached is not None:
+            return cached
+        piece = self.pieces.pop(node)
+        kind = type(node)
+        if kind in _ATOMS:
+            if type(node) is Constructor and not node.inputs:
+                piece = self.mark("constructor", node, f"ctor{quote(node.name_hint)}")
+            text: str = piece + self.info(node)  # type: ignore[operator]
+            self.ref[node] = text if type(node) is Constant else piece  # type: ignore[assignment]
+            return text
+        if node in self.shared:
+            self._defined.append(out)
+        if type(node) is Var:
+            self.ref[node] = self._free_names.pop(node)
+            out += (indent, self.word("free_var"), " ", piece, ";\n")
+            return self.ref[node]
+        name = f"%{self.count}"
+        self.count += 1
+        if self.annotations is None:
+            self.ref[node] = name
+        else:
+            self.ref[node] = self.annotations.mark("use", node, name)
+            name = self.annotations.mark("temporary", node, name)
+        if type(piece) is str:
+            out.append(f"{indent}{name} = {piece}{self.info(node)};\n")
+        else:
+            out += (indent, name, " = ", piece, self.info(node), ";\n")
+        return self.ref[node]
+
+    # ------------------------------------------------------------ dataflow
+    def value(self, root: Expr, out: Rope, indent: str, inline: bool = False, inner: str | None = None) -> Parse:
+        """Print `root` for use in the block `out`; returns the text that refers to it.
+
+        With `inline` it is in tail position. Its own lines are then indented by `inner` (usually `indent`).
+        """
+        ref, pieces = self.ref, self.pieces
+        cached = ref.get(root)
+        if cached is not None:
+            return cached
+        in_place = inline and root not in self.shared
+        stack: list[Expr | None] = [root]
+        push, pop = stack.append, stack.pop
+        while stack:
+            node = pop()
+            if node is None:
+                node = pop()
+                pieces[node] = self._flat(node, out, indent)  # type: ignore[index]
+                continue
+            if node in ref or node in pieces:
+                continue
+            kind = type(node)
+            if kind in _FLAT:
+                push(node)
+                push(None)
+                for kid in self.operands(node):
+                    if kid not in ref:
+                        push(kid)
+            elif kind in _ATOMS:
+                pieces[node] = self._atom(node)
+            elif type(node) is Var:
+                pieces[node] = self._free(node)
+            else:
+                is_inline = in_place and node is root
+                mark = len(self._defined)
+                level = (inner or indent) if is_inline else indent
+                pieces[node] = yield self._forms[kind](node, out, indent, level, is_inline)
+                if not is_inline and any(block is not out for block in self._defined[mark:]):
+                    self.reference(node, out, indent)  # later lines use names that it defines, so it must precede them
+        if in_place and type(root) not in _ATOMS and type(root) is not Var:
+            return self._in_place(root)
+        return self.reference(root, out, indent)
+
+    def _in_place(self, node: Expr) -> Piece:
+        piece, info = self.pieces.pop(node), self.info(node)
+        if not info:
+            return piece
+        return piece + info if type(piece) is str else [piece, info]
+
+    def flat_text(self, node: Expr, out: Rope, indent: str) -> str | None:
+        """Return the text of a node whose operands all have names, None for any other node."""
+        ref = self.ref
+        cached = ref.get(node)
+        if cached is not None:
+            return cached
+        if type(node) is not Call or node in self.shared or deep_attrs(node):
+            return None
+        if node.op not in ref and type(node.op) is not Constructor:
+            return None
+        for arg in node.args:
+            if arg not in ref:
+                return None
+        return self._call(node, out, indent) + self.info(node)
+
+    def _free(self, var: Var) -> str:
+        """Name a free variable."""
+        text = self.binder(var)
+        self._free_names[var] = self.ref.pop(var)
+        return text
+
+    def operands(self, node: Any) -> Iterable[Expr]:
+        """Return the operands of a dataflow node, last visited first."""
+        kind = type(node)
+        if kind is Call:
+            deep = deep_attrs(node)
+            return (*deep[::-1], *node.args[::-1], node.op) if deep else (*node.args[::-1], node.op)
+        return node.fields[::-1] if kind is Tuple else (node.tuple_value,)
+
+    def _flat(self, node: Any, out: Rope, indent: str) -> str:
+        kind = type(node)
+        if kind is Call:
+            return self._call(node, out, indent)
+        if kind is TupleGetItem:
+            value = self.reference(node.tuple_value, out, indent)
+            if type(node.tuple_value) is Constant:  # `1f.0` would be one malformed number
+                value = f"({value})"
+            return f"{value}.{node.index}"
+        fields = ", ".join([self.reference(f, out, indent) for f in node.fields])
+        return f"({fields},)" if len(node.fields) == 1 else f"({fields})"
+
+    def _call(self, node: Call, out: Rope, indent: str) -> str:
+        ref = self.ref
+        args = []
+        for arg in node.args:
+            text = ref.get(arg)
+            args.append(text if text is not None else self.reference(arg, out, indent))
+        op, attrs = node.op, node.attrs
+        if attrs is not None:
+            args += self.call_attrs(node, out, indent)
+        if type(op) is Constructor:
+            callee = self._atom(op)
+            if not op.inputs and not args:
+                return callee
+        else:
+            callee = ref.get(op) or self.reference(op, out, indent)
+        text = f"{callee}({', '.join(args)})"
+        return text if self.annotations is None else self.annotations.mark("call", node, text)
+
+    # ------------------------------------------------------------ nested constructs
+    def scope(self, node: Expr, level: str) -> Parse:
+        """Print the lines of a block; returns its rope."""
+        rope: Rope = []
+        tail = self.flat_text(node, rope, level) or (yield self.value(node, rope, level, True))
+        rope += (level, tail, "\n")
+        return rope
+
+    def _let(self, node: Let, out: Rope, indent: str, inner: str, is_inline: bool) -> Parse:
+        level = inner if is_inline else _deeper(inner)
+        rope: Rope = []
+        block, block_indent = out, indent
+        current: Expr = node
+        first = is_inline
+        while type(current) is Let and (current is node or not self._is_printed(current)):
+            binder = self.binder(current.var)
+            piece = self.flat_text(current.value, block, block_indent)
+            if piece is None:
+                piece = yield self.value(current.value, block, block_indent, True, level)
+            rope += ("" if first else level, self.word("let"), " ", binder, " = ", piece, ";\n")
+            first = False
+            block, block_indent, current = rope, level, current.body
+        tail = yield self.value(current, rope, level, True)
+        rope += (level, tail)
+        return rope if is_inline else ["(\n", rope, "\n", inner, ")"]
+
+    def _is_printed(self, node: Expr) -> bool:
+        return node in self.shared or node in self.ref or node in self.pieces
+
+    def _if(self, node: If, out: Rope, indent: str, inner: str, is_inline: bool) -> Parse:
+        cond = yield self.value(node.cond, out, indent)
+        level = _deeper(inner)
+        true_block = yield self.scope(node.true_branch, level)
+        false_block = yield self.scope(node.false_branch, level)
+        head, middle = f"{self.word('if')} (", f"}} {self.word('else')} {{\n"
+        rope: Rope = [head, cond, ") {\n", true_block, inner, middle, false_block, inner, "}"]
+        return self.mark_rope("branch", node, rope)
+
+    def _match(self, node: Match, out: Rope, indent: str, inner: str, is_inline: bool) -> Parse:
+        data = yield self.value(node.data, out, indent)
+        level = _deeper(inner)
+        rope: Rope = [self.word("match" if node.complete else "match?"), " (", data, ") {\n"]
+        for clause in node.clauses:
+            pattern = self.pattern(clause.lhs)
+            arm = yield self.scope(clause.rhs, _deeper(level))
+            rope += (level, pattern, " => {\n", arm, level, "},\n")
+        if not node.clauses:
+            rope += (level, "\n")
+        rope += (inner, "}")
+        return self.mark_rope("branch", node, rope)
+
+    def _ref(self, node: Any, out: Rope, indent: str, inner: str, is_inline: bool) -> Parse:
+        name = {RefCreate: "ref", RefRead: "ref_read", RefWrite: "ref_write"}[type(node)]
+        first = yield self.value(node.value if name == "ref" else node.ref, out, indent)
+        second = (yield self.value(node.value, out, indent)) if name == "ref_write" else None
+        return f"{self.word(name)}({first})" if second is None else f"{self.word(name)}({first}, {second})"
+
+    def _literal(self, node: Function, out: Rope, indent: str, inner: str, is_inline: bool) -> Parse:
+        rope = yield self.function(f"{self.word('fn')} ", node, inner)
+        return self.mark_rope("function", node, rope)
+
+    def function(self, prefix: str, node: Function, indent: str) -> Parse:
+        """Print a function after `prefix`; returns its rope."""
+        undo = self.types.open(node.type_params)
+        generic = f"[{', '.join(map(self.types.name, node.type_params))}]" if node.type_params else ""
+        params = [self.binder(p) for p in node.params]
+        params += [
+            f"{self.mark('attribute', (node, k), self.key(k))}={self.value_text(v)}" for k, v in node.attrs.items()
+        ]
+        if node.virtual_device is not None:
+            params.append(f"virtual_device={self.value_text(node.virtual_device)}")
+        result = ""
+        if node.ret_type is not None:
+            result = f"-> {self.mark('type', node.ret_type, self.types.text(node.ret_type))} "
+        body = yield self.scope(node.body, _deeper(indent))
+        self.types.close(undo)
+        return [f"{prefix}{generic}({', '.join(params)}) {result}{{\n", body, indent, "}"]
+
+    def pattern(self, root: Pattern) -> str:
+        """Print a pattern, and name its variables."""
+        out: list[str] = []
+        stack: list[Any] = [root]
+        while stack:
+            item = stack.pop()
+            if type(item) is str:
+                out.append(item)
+            elif type(item) is PatternVar:
+                out.append(self.binder(item.var))
+            elif type(item) is PatternWildcard:
+                out.append("_")
+            else:
+                if type(item) is PatternConstructor:
+                    out.append(self._atom(item.constructor))
+                    if not item.patterns:
+                        continue
+                stack.append(")")
+                for index in range(len(item.patterns) - 1, -1, -1):
+                    stack.append(item.patterns[index])
+                    if index:
+                        stack.append(", ")
+                stack.append("(")
+        return "".join(out)
+
+    def mark_rope(self, kind: str, node: Expr, rope: Rope) -> Rope:
+        """Return a rope with one mark around it."""
+        return rope if self.annotations is None else [self.annotations.open(kind, node), rope, CLOSE]
+
+
+_FLAT = (Call, Tuple, TupleGetItem)
+
+
+def _deeper(indent: str) -> str:
+    return _INDENTS[min(len(indent) // 2 + 1, DEEPEST)]
+
+
+__all__ = ["LayoutPrinter", "PatternTuple", "flatten", "shared_nodes"]
+
 
 HEADER = '#[version = "0.0.5"]\n'
 Annotate = Callable[[Expr], str]

@@ -12,20 +12,46 @@ from contextvars import copy_context
 from time import perf_counter
 from typing import Any, ClassVar
 
+from passlab.analysis.contents import contents_of
 from passlab.analysis.type_variables import free_type_vars
 from passlab.errors import Diagnostic, DiagnosticError, PassError, PassTypeError
 from passlab.infer import infer_module
-from passlab.ir.expr import Function
+from passlab.ir.expr import Expr, Function
 from passlab.ir.gc_pause import building
 from passlab.ir.module import IRModule
+from passlab.ir.op import Op
 from passlab.ir.variables import free_vars
 from passlab.ir.walk import Observer, Permit, observed, permitted
 from passlab.lazy import PASSES, late
-from passlab.transform.acts_on import Part, contains_any
 from passlab.transform.context import PassContext, _current_run
 from passlab.transform.diagnostics import PassDiagnostics
 from passlab.transform.numeric_contract import NumericContract
 from passlab.transform.pass_info import PassInfo
+
+# What a pass acts on: operators, kinds of nodes, or both. A function that contains none of it stays as it is.
+
+Part = str | type[Expr] | Callable[[Op], bool]
+
+
+def with_attr(name: str) -> Callable[[Op], bool]:
+    """Return a condition that holds for operators with a registered attribute (`relay.op.register_op_attr`)."""
+    return lambda op: op.spec.extra.get(name) is not None
+
+
+def contains_any(function: Function, parts: Iterable[Part]) -> bool:
+    """Whether a function contains one of the parts. What users have registered by now counts."""
+    contents = contents_of(function)
+    names = {op.name for op in contents.operators}
+    for part in parts:
+        if isinstance(part, str):
+            if part in names:
+                return True
+        elif isinstance(part, type):
+            if part in contents.kinds:
+                return True
+        elif any(map(part, contents.operators)):
+            return True
+    return False
 
 
 class PassRun:
@@ -138,7 +164,7 @@ class Pass:
         raise NotImplementedError(f"{type(self).__name__} cannot run: derive from ModulePass or FunctionPass")
 
     def acts_on(self) -> Iterable[Part] | None:
-        """Return what the pass acts on (`passlab.transform.acts_on`), None for anything.
+        """Return what the pass acts on (a `Part`: operators by name or condition, kinds of nodes), None for anything.
 
         It is not called with functions, or modules of functions, that contain none of it.
         """

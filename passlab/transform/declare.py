@@ -24,8 +24,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from passlab.errors import Diagnostic, PasslabError, PassTypeError, PassValueError, did_you_mean
-from passlab.transform.acts_on import Part, with_attr
-from passlab.transform.base import Pass
+from passlab.transform.base import Part, Pass, with_attr
 from passlab.transform.numeric_contract import EXACT, FINITE, NumericContract, Rounds
 from passlab.transform.pass_info import PassInfo
 

@@ -32,7 +32,7 @@ UPWARD: dict[tuple[str, str], str] = {
     ): "`instrument.Recorder` is the public name of the lab's recorder",
     ("passlab.ir", "passlab.text.program_json"): "`ir.load_json` and `ir.save_json` are Relay's names",
     ("passlab.ir", "passlab.text.records"): "`ir.make_node` is Relay's name",
-    ("passlab.ir.arithmetic", "passlab.op"): "x + y calls an operator",
+    ("passlab.ir.expr", "passlab.op"): "x + y calls an operator",
     ("passlab.ir.expr", "passlab.text.printer"): "str(expr)",
     ("passlab.ir.module", "passlab.text.library"): "mod.import_from_std()",
     ("passlab.ir.module", "passlab.text.printer"): "str(mod)",

@@ -60,7 +60,7 @@ def test_only_what_is_new_is_visited(monkeypatch):
     mod = typed("def @main(%x: Tensor[(2), float32]) { exp(exp(exp(%x))) }")
     old = mod["main"]
     visited = []
-    from passlab.infer.calls import CallTyper
+    from passlab.infer.constraints import CallTyper
 
     call = CallTyper.call
     monkeypatch.setattr(CallTyper, "call", lambda self, node: visited.append(node) or call(self, node))

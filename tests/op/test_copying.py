@@ -7,8 +7,8 @@ import itertools
 import numpy as np
 import pytest
 
-from passlab.op import copying
-from passlab.op.copying import copy_into
+from passlab.op import declare as copying
+from passlab.op.declare import copy_into
 
 
 @pytest.mark.parametrize("order", list(itertools.permutations(range(3))), ids=str)

@@ -12,7 +12,7 @@ from passlab.ir.expr import Var
 from passlab.ir.op import Op
 from passlab.ir.types import ANY
 from passlab.op.nn import convolve
-from passlab.op.nn.stacked import convolve_stacked
+from passlab.op.nn.convolve import convolve_stacked
 from tests.op_nn.definitions import conv, conv_transpose
 from tests.op_nn.running import T, close, refused, relate, relate_reporting, run, unknown
 
@@ -69,7 +69,7 @@ def test_conv2d_works_on_packed_layouts():
 )
 def test_stacked_convolutions_are_their_definition(size, kernel, strides, padding, dilation, products, monkeypatch):
     for name, value in {"MIN_ROWS": 0, "MIN_INPUTS": 1, "PRODUCT_BYTES": products}.items():
-        monkeypatch.setattr(f"passlab.op.nn.stacked.{name}", value)
+        monkeypatch.setattr(f"passlab.op.nn.convolve.{name}", value)
     used = []
     monkeypatch.setattr(convolve, "convolve_stacked", lambda *a: (used.append(a), convolve_stacked(*a)))
     x, w = normal(2, 3, *size), normal(5, 3, *kernel)

@@ -21,7 +21,7 @@ from passlab.passes.simplify.fast_math import FastMath
 from passlab.testing import programs
 from passlab.text.parser import parse
 from passlab.transform import FunctionPass, standard_pass
-from passlab.transform.acts_on import contains_any
+from passlab.transform.base import contains_any
 from passlab.transform.registering import register_op_attr, unregister_op_attr
 from tests.passes.docstring_programs import all_cases, cases_of
 from tests.passes.law_programs import PROGRAMS

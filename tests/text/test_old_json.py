@@ -9,7 +9,7 @@ import pytest
 
 from passlab import ir, relay
 from passlab.errors import ParseError
-from passlab.text.old_json import create_updater, upgrade_json
+from passlab.text.program_json import create_updater, upgrade_json
 
 
 def stored(root: int, *nodes: dict[str, Any], version: str = "0.6.0") -> str:

@@ -11,7 +11,8 @@ import pytest
 
 import passlab
 from passlab import threads
-from passlab.op.nn import depthwise, pool
+from passlab.op.nn import convolve as depthwise
+from passlab.op.nn import pool
 from passlab.op.nn.products import multiply
 from passlab.vm import VirtualMachine, compile
 from passlab.vm.kernels import elementwise_tail
