@@ -49,9 +49,16 @@ class Matching:
         self.backward: dict[Expr, Expr] = {}
         self.same: set[Expr] = set()
         self.numbers = ValueNumbers()
-        self._pair_same_objects()
+        shared = set(self.old).intersection(self.new)
+        for node in self.new:
+            if node in shared:
+                self._pair(node, node)
+                self.same.add(node)
         self._pair_same_values()
-        self._pair_roots()
+        # Pair the root functions, which correspond by definition.
+        for old, new in zip(self.before, self.after, strict=False):
+            if type(old) is type(new) is Function and old not in self.forward and new not in self.backward:
+                self._pair(old, new)
         if self._has_unpaired():
             self._pair_by_operands()
         if self._has_unpaired():
@@ -69,13 +76,6 @@ class Matching:
         self.forward[old] = new
         self.backward[new] = old
 
-    def _pair_same_objects(self) -> None:
-        old = set(self.old)
-        for node in self.new:
-            if node in old:
-                self._pair(node, node)
-                self.same.add(node)
-
     def _pair_same_values(self) -> None:
         numbers = self.numbers
         numbers.read(self.before, self.orders[0], self.sources[0])
@@ -89,12 +89,6 @@ class Matching:
             if node not in self.backward and (queue := waiting.get(numbers.of[node])):
                 self._pair(queue.popleft(), node)
                 self.same.add(node)
-
-    def _pair_roots(self) -> None:
-        """Pair the root functions, which correspond by definition."""
-        for old, new in zip(self.before, self.after, strict=False):
-            if type(old) is type(new) is Function and old not in self.forward and new not in self.backward:
-                self._pair(old, new)
 
     def _pair_by_operands(self) -> None:
         """Pair nodes of one label where an operand, in the same position, is paired already."""

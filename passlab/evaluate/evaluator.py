@@ -319,17 +319,13 @@ def _call(ev: Evaluator, node: Call, act: Activation) -> Waits:
     elif isinstance(callee, Constructor):
         act.values[node] = ADTValue(callee, args)
     elif isinstance(callee, Closure):
-        return _call_closure(ev, node, callee, args, act)
+        inner = ev._enter(callee, args, act.depth + 1, node)
+        body = callee.function.body
+        # The body is evaluated in the activation of the callee; then `Return` copies its value to the caller's.
+        return [(body, inner), (Return(node, act, body), inner)]
     else:
         raise RunError(Diagnostic(f"{describe(callee)} cannot be called", node.span))
     return _DONE
-
-
-def _call_closure(ev: Evaluator, node: Call, callee: Closure, args: list[Value], act: Activation) -> Waits:
-    inner = ev._enter(callee, args, act.depth + 1, node)
-    body = callee.function.body
-    # The body is evaluated in the activation of the callee; then `Return` copies its value to the caller's.
-    return [(body, inner), (Return(node, act, body), inner)]
 
 
 def _return(ev: Evaluator, node: Return, act: Activation) -> Waits:

@@ -58,7 +58,11 @@ def _split(rows: list[_Row], columns: int, path: _Path, mod: IRModule | None) ->
     if isinstance(shape, PatternTuple):
         size = len(shape.patterns)
         return [(_tuple_rows(rows, size), columns - 1 + size, (size, path))]
-    constructors = _constructors(shape, mod)
+    owner = shape.constructor.belong_to
+    data = mod.find_type(owner.name_hint) if mod is not None else None
+    if data is None:
+        raise TypeInferenceError(Diagnostic(f"the type variable : `{owner.name_hint}` is undefined", shape.span))
+    constructors = data.constructors
     parts = _constructor_rows(rows, constructors)
     return [(matching, columns - 1 + len(c.inputs), (c, path)) for c, matching in zip(constructors, parts, strict=True)]
 
@@ -101,14 +105,6 @@ def _prepend(fields: tuple[Pattern, ...], rest: _Row) -> _Row:
     for field in reversed(fields):
         rest = (field, rest)
     return rest
-
-
-def _constructors(shape: PatternConstructor, mod: IRModule | None) -> tuple[Constructor, ...]:
-    owner = shape.constructor.belong_to
-    data = mod.find_type(owner.name_hint) if mod is not None else None
-    if data is None:
-        raise TypeInferenceError(Diagnostic(f"the type variable : `{owner.name_hint}` is undefined", shape.span))
-    return data.constructors
 
 
 def _missing_pattern(path: _Path, columns: int) -> Pattern:

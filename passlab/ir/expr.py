@@ -228,14 +228,6 @@ def _as_list(values: Any) -> tuple[Any, ...]:
         raise not_a_node_error(values, "a list of expressions") from None
 
 
-def _variables(values: Sequence[Var]) -> tuple[Var, ...]:
-    variables = values if type(values) is tuple else _as_list(values)
-    for variable in variables:
-        if not isinstance(variable, Var):
-            raise not_a_node_error(variable, "a variable")
-    return variables
-
-
 class Constant(Expr):
     """A tensor known at compile time. `data` is a read-only NumPy array (a writable one is copied)."""
 
@@ -435,7 +427,11 @@ class Function(Expr):
         virtual_device: Any = None,
     ) -> Function:
         node: Function = _new(cls._draft)
-        node.params = _variables(params)
+        variables = params if type(params) is tuple else _as_list(params)
+        for variable in variables:
+            if not isinstance(variable, Var):
+                raise not_a_node_error(variable, "a variable")
+        node.params = variables
         node.body = unwrap(body)
         if ret_type is not None and not isinstance(ret_type, Type):
             raise not_a_node_error(ret_type, "a type as result type", _TYPE_HINT)

@@ -37,13 +37,6 @@ def _parse_equation(equation: str, count: int) -> tuple[list[str], str | None]:
     return terms, output if arrow else None
 
 
-def _assign(sizes: dict[str, Dim], letter: str, dim: Dim) -> None:
-    joined = broadcast_dim(sizes.get(letter, dim), dim)
-    if joined is None:
-        refuse(f"the dimension {letter} is {sizes[letter]} in one tensor and {dim} in another", 0)
-    sizes[letter] = joined
-
-
 def einsum_shape(equation: str, shapes: Sequence[Sequence[Dim]]) -> tuple[Dim, ...]:
     """Return the shape of the result of an equation. Raises `RelationError` if it does not fit the shapes.
 
@@ -60,7 +53,10 @@ def einsum_shape(equation: str, shapes: Sequence[Sequence[Dim]]) -> tuple[Dim, .
         ellipsis_rank = max(ellipsis_rank, unnamed)
         names = [*head, *(str(unnamed - i) for i in range(unnamed)), *tail]
         for letter, dim in zip(names, shape, strict=True):
-            _assign(sizes, letter, dim)
+            joined = broadcast_dim(sizes.get(letter, dim), dim)
+            if joined is None:
+                refuse(f"the dimension {letter} is {sizes[letter]} in one tensor and {dim} in another", 0)
+            sizes[letter] = joined
     if output is None:
         counts = Counter("".join(terms).replace(".", ""))
         output = (_DOTS if ellipsis_rank else "") + "".join(sorted(c for c, n in counts.items() if n == 1))

@@ -34,11 +34,6 @@ def constant_like(value: float, like: Expr) -> Constant:
     return Constant(np.asarray(value).astype(array_dtype(ty.dtype if isinstance(ty, TensorType) else "float32")))
 
 
-def _float_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """Return the dtype in which functions of calculus are computed for dtypes that NumPy has no loop for."""
-    return F32 if is_float(dtype) else F64
-
-
 def calculus_kernel(function: Callable[..., Any], *, widen_half: bool = False) -> Callable[..., Any]:
     """Return the kernel of a function of calculus given as a ufunc or `function(data, out=None)` on float arrays."""
 
@@ -46,7 +41,7 @@ def calculus_kernel(function: Callable[..., Any], *, widen_half: bool = False) -
         dtype = data.dtype
         if dtype.kind == "f" and dtype.itemsize > 1 and not (widen_half and dtype == F16):
             return as_array(function(data, out=out))
-        result = as_array(function(data.astype(_float_dtype(dtype)))).astype(dtype)
+        result = as_array(function(data.astype(F32 if is_float(dtype) else F64))).astype(dtype)
         return result if out is None else deliver(result, out)
 
     return kernel

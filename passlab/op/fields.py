@@ -52,12 +52,6 @@ def _to_bool(value: Any) -> bool:
     return bool(value)
 
 
-def _to_str(value: Any) -> str:
-    if not isinstance(value, str):
-        raise TypeError(f"a string is needed, not {type(value).__name__}")
-    return value
-
-
 def _to_dim(value: Any) -> Dim:
     if isinstance(value, (AnyDim, SizeVar)):
         return value
@@ -97,7 +91,9 @@ def text(
     """A string, one of `choices` if they are given."""
 
     def convert(value: Any) -> str:
-        result = _to_str(value)
+        if not isinstance(value, str):
+            raise TypeError(f"a string is needed, not {type(value).__name__}")
+        result = value
         if choices and result not in choices:
             raise ValueError(f"{result!r} is not one of {', '.join(map(repr, choices))}")
         return result

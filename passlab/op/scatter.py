@@ -26,22 +26,18 @@ def combine(target: Array, positions: tuple[Array, ...], updates: Array, reducti
     if reduction == "update":
         target[positions] = updates
     elif reduction == "mean":
-        _running_mean(target, positions, updates)
+        # Average each update with the current value, so that the order matters.
+        vectors = [position.reshape(-1) for position in np.broadcast_arrays(*positions)]
+        values = updates.reshape(len(vectors[0]), *target.shape[len(positions) :])
+        two = target.dtype.type(2)
+        for position, value in zip(zip(*vectors, strict=True), values, strict=True):
+            total = np.add(target[position], value)
+            target[position] = np.true_divide(total, two) if target.dtype.kind in "fV" else np.trunc(total / two)
     else:
         _UFUNCS[reduction].at(target, positions, updates)  # unlike indexing, `at` applies every update of a position
 
 
 _UFUNCS: dict[str, np.ufunc] = {"add": np.add, "mul": np.multiply, "min": np.minimum, "max": np.maximum}
-
-
-def _running_mean(target: Array, positions: tuple[Array, ...], updates: Array) -> None:
-    """Average each update with the current value, so that the order matters."""
-    vectors = [position.reshape(-1) for position in np.broadcast_arrays(*positions)]
-    values = updates.reshape(len(vectors[0]), *target.shape[len(positions) :])
-    two = target.dtype.type(2)
-    for position, value in zip(zip(*vectors, strict=True), values, strict=True):
-        total = np.add(target[position], value)
-        target[position] = np.true_divide(total, two) if target.dtype.kind in "fV" else np.trunc(total / two)
 
 
 # ---------------------------------------------------------------- scatter_elements
@@ -202,14 +198,9 @@ def scatter_nd(attrs: Attrs, data: Array, indices: Array, updates: Array) -> Arr
         combine(result, positions, updates, attrs.mode)
         return result
     for update in updates.reshape(-1, *data.shape):  # an empty index selects all of data
-        _combine_all(result, update, attrs.mode)
+        ufunc = _UFUNCS.get(attrs.mode)
+        np.copyto(result, update if ufunc is None else ufunc(result, update))
     return result
-
-
-def _combine_all(target: Array, update: Array, reduction: str) -> None:
-    """Write `update` into `target`, of the same shape: replacing it, or combined with the old values."""
-    ufunc = _UFUNCS.get(reduction)
-    np.copyto(target, update if ufunc is None else ufunc(target, update))
 
 
 # ---------------------------------------------------------------- sparse_to_dense

@@ -419,21 +419,18 @@ class FlatParser(Cursor):
             return self.meta_value(index)
         bare = word.lstrip("-")
         if bare[:1].isdigit() or bare[:3] in ("inf", "nan"):
-            return self._number_value(word)
+            try:
+                value = read_integer(word) if word.lstrip("-").isdecimal() else read_number(word, wide=True)[0]
+            except LiteralError as error:
+                self.error(str(error), hint=error.hint)
+            self.i += 1
+            return value
         sigil = word[:1] in ("%", "@") and len(word) > 1
         node, end = (self.atom(index), index + 1) if sigil else self.callee_or_none(index)
         if node is None:
             self.fail_expecting("an attribute value")
         self.i = end
         return node
-
-    def _number_value(self, word: str) -> int | float:
-        try:
-            value = read_integer(word) if word.lstrip("-").isdecimal() else read_number(word, wide=True)[0]
-        except LiteralError as error:
-            self.error(str(error), hint=error.hint)
-        self.i += 1
-        return value
 
     def make_attrs(
         self, callee: Expr, values: dict[str, Any], spans: dict[str, Span], callee_span: Span

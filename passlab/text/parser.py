@@ -709,7 +709,11 @@ class Parser(FlatParser):
             self.expect(")")
             return RefType(value)
         if word.startswith("meta["):
-            return self._meta_type()
+            ty = self.meta(self.i)
+            if not isinstance(ty, Type):
+                self.error(f"`{self.texts[self.i]}` is not a type", found=type(ty).__name__)
+            self.i += 1
+            return ty
         if word == "Tensor" and self.texts[self.i + 1] == "[":
             return self._general_tensor()
         if not self.is_name(self.i):
@@ -759,13 +763,6 @@ class Parser(FlatParser):
                 del self.type_vars[key]
             else:
                 self.type_vars[key] = old
-
-    def _meta_type(self) -> Type:
-        ty = self.meta(self.i)
-        if not isinstance(ty, Type):
-            self.error(f"`{self.texts[self.i]}` is not a type", found=type(ty).__name__)
-        self.i += 1
-        return ty
 
     def _general_tensor(self) -> Type:
         """Parse a tensor type of several tokens: with unusual white space, comments, or symbolic dimensions."""

@@ -243,7 +243,8 @@ class LayoutPrinter(AttrPrinter):
             elif kind in _ATOMS:
                 pieces[node] = self._atom(node)
             elif type(node) is Var:
-                pieces[node] = self._free(node)
+                pieces[node] = self.binder(node)
+                self._free_names[node] = self.ref.pop(node)
             else:
                 is_inline = in_place and node is root
                 mark = len(self._defined)
@@ -275,12 +276,6 @@ class LayoutPrinter(AttrPrinter):
             if arg not in ref:
                 return None
         return self._call(node, out, indent) + self.info(node)
-
-    def _free(self, var: Var) -> str:
-        """Name a free variable."""
-        text = self.binder(var)
-        self._free_names[var] = self.ref.pop(var)
-        return text
 
     def operands(self, node: Any) -> Iterable[Expr]:
         """Return the operands of a dataflow node, last visited first."""

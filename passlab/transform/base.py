@@ -148,7 +148,10 @@ class Pass:
             else:
                 result = self._run(run)
         except Exception as error:
-            _add_note(error, run)
+            # Add the name of the pass to the traceback of an error that has no notes yet; Python 3.10 has no notes.
+            add_note = getattr(error, "add_note", None)
+            if add_note is not None and not getattr(error, "__notes__", None):
+                add_note(f"raised in the pass {run.path()}")
             raise
         finally:
             run.seconds = perf_counter() - start
@@ -209,13 +212,6 @@ def _joint_permit(permits: list[Permit]) -> Permit | None:
     if len(permits) < 2:
         return permits[0] if permits else None
     return lambda rule: sum(not permit(rule) for permit in permits) == 0  # all permits are called, as with `should_run`
-
-
-def _add_note(error: BaseException, run: PassRun) -> None:
-    """Add the name of the pass to the traceback of an error that has no notes yet; Python 3.10 has no notes."""
-    add_note = getattr(error, "add_note", None)
-    if add_note is not None and not getattr(error, "__notes__", None):
-        add_note(f"raised in the pass {run.path()}")
 
 
 class ModulePass(Pass):

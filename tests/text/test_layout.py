@@ -219,5 +219,5 @@ def test_patterns_types_and_definitions_print_too() -> None:
     assert pretty(mod["f"].body.clauses[0].lhs) == "C(%x)"
     assert pretty(mod["f"].params[0].type_annotation) == "T[int32]"
     assert str(RefCreate(one())) == "ref(1f)"
-    with pytest.raises(TypeError, match="no Relay text"):
+    with pytest.raises(TypeError, match="has a Relay text, not int"):
         pretty(3)
