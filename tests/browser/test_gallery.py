@@ -190,6 +190,7 @@ def scene(widget: Any, chrome: Browser, kind: str = "") -> Iterator[tuple[Page, 
         yield page, kernel
 
 
+@pytest.mark.nightly
 def test_the_whole_gesture_from_a_line_to_its_kernel(chrome, bless, tmp_path):
     """Select the normalisation; see its pass, its rewrite, its place in the graph, what if not, its values, its kernel."""
     film, rec = Film(), recorded()

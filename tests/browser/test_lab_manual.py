@@ -17,7 +17,7 @@ from playwright.sync_api import Browser, Page, expect
 from tests.browser.lab_page import READY_MS, WIDE, browser
 from tests.browser.lab_server import LabServer
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.nightly]
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ from playwright.sync_api import expect
 from tests.browser.lab_page import LabPage, browser
 from tests.browser.lab_server import LabServer
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.nightly]
 CELLS = [
     "%load_ext passlab\nimport passlab",
     "@passlab.transform.module_pass(opt_level=0)\ndef mine(mod, ctx):\n    return mod",

@@ -15,7 +15,7 @@ from playwright.sync_api import Locator, expect
 from tests.browser.lab_page import LabPage, browser
 from tests.browser.lab_server import LabServer
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.nightly]
 CELLS = [
     "%load_ext passlab",
     """%%relay gated --show none

@@ -30,6 +30,7 @@ window.shown = [document.activeElement.id, window.scrollY];
 </script></body></html>"""
 
 
+@pytest.mark.rotating
 @pytest.mark.parametrize("name", LIVE)
 def test_a_view_takes_neither_the_focus_nor_the_page_when_it_is_shown(name: str, chrome: Browser) -> None:
     view = EXAMPLES[name]()

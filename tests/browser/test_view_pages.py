@@ -32,6 +32,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return {name: folder / f"{name}.html" for name in views}
 
 
+@pytest.mark.rotating
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [900, 1600])
 @pytest.mark.parametrize("name", ["module", "blame", "diff", "graph", "pipeline"])

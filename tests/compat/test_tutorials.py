@@ -12,6 +12,7 @@ TUTORIALS = sorted((Path(__file__).parent / "tutorials").glob("*.py"))
 NEEDS = {"from_onnx": "onnx"}
 
 
+@pytest.mark.rotating
 @pytest.mark.parametrize("path", TUTORIALS, ids=lambda path: path.stem)
 def test_it_runs_to_its_end(path: Path, tmp_path: Path) -> None:
     if path.stem in NEEDS:

@@ -35,6 +35,7 @@ def branches(count):
     return relay.Function([c, x], out)
 
 
+@pytest.mark.rotating
 @pytest.mark.parametrize("make", [chain, lets, branches])
 @pytest.mark.parametrize("count", [3_000, pytest.param(100_000, marks=pytest.mark.nightly)])
 def test_depth_is_no_obstacle(make, count):

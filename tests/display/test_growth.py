@@ -26,6 +26,7 @@ def blocks_of(view):
     return parts_of(view.graph, view.items, view.sizes)
 
 
+@pytest.mark.rotating
 @pytest.mark.parametrize("shape", ["calls", "lets", "ifs", "choices", "convolutions"])
 def test_work_grows_as_the_program_does(shape):
     with limits.override(graph_nodes=100_000):

@@ -183,6 +183,7 @@ def test_an_example_uses_the_names_it_is_an_example_of() -> None:
     assert not idle
 
 
+@pytest.mark.rotating
 @pytest.mark.usefixtures("own_operators")
 @pytest.mark.parametrize("page", reference_pages.MODULES)
 def test_each_example_stands_alone(page: str) -> None:

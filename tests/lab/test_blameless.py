@@ -7,6 +7,7 @@ import pytest
 from tests.lab.blameless import blame
 
 
+@pytest.mark.rotating
 @pytest.mark.parametrize("first", range(0, 100, 10))
 def test_nothing_that_is_right_is_blamed(first):
     for seed in range(first, first + 10):

@@ -118,6 +118,7 @@ def test_each_family_can_be_read_alone():
     run(ALONE)
 
 
+@pytest.mark.rotating
 @pytest.mark.parametrize("kind", ["debug", "vm", "aot", "graph"])
 def test_an_executor_needs_no_other_to_have_run(kind: str):
     assert_casts(kind)

@@ -129,6 +129,7 @@ def test_a_pool_of_processes_is_sent_text(net):
         assert "define it in a file, or use threads" in str(refused.value)
 
 
+@pytest.mark.nightly
 def test_orders_are_gone_through_by_processes(net):
     several = "FoldConstant, FuseOps, FastMath, ToANormalForm"
     here = lab.orders(net, several)

@@ -81,6 +81,7 @@ def in_a_small_thread(work: Callable[[], Any]) -> Any:
     return outcome[0]
 
 
+@pytest.mark.rotating
 @pytest.mark.parametrize("depth", DEPTHS)
 @pytest.mark.parametrize("name", EXPRESSIONS)
 def test_deep_expressions_read_print_and_read_back(name: str, depth: int) -> None:

@@ -80,6 +80,7 @@ def test_what_was_forgotten_does_not_count():
         assert np.array_equal(VirtualMachine(exe).run(np.int32(40), x), np.sort(x) + 40)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("text", [COUNT, FUNCTIONS])
 def test_numbers_in_data_and_captured_by_functions_count_too(text):
     exe = compile(passlab.parse(text))
