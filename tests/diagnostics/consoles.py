@@ -34,7 +34,7 @@ import numpy as np
 
 import passlab
 from passlab.errors import Interruption, PasslabError
-from tests.diagnostics.places import ROOT, noting
+from tests.diagnostics.places import ROOT, noting, places
 
 FOLDER = Path(__file__).parent
 FILES = sorted(FOLDER.glob("*.pycon"))
@@ -202,7 +202,9 @@ def _run(code: str, namespace: dict[str, Any]) -> str:
 
 
 def _main(mode: str, out: str, *names: str) -> None:
-    _namespace()  # import once what every file needs
+    _namespace()  # once for all files, which run in forks: what they import, and the places to watch
+    if mode == "watch":
+        places()
     results = []
     for name in names:
         answers = Path(f"{out}.part")
