@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -10,7 +10,6 @@ from typing import Any
 from passlab import transform
 from passlab.analysis import list_op_freqs
 from passlab.compat.scalars import IntImm
-from passlab.compat.tuples import flatten_tuple_type
 from passlab.devices import Target
 from passlab.errors import Diagnostic, RunError
 from passlab.executor import build, optimize
@@ -18,13 +17,42 @@ from passlab.executor.factories import AOTExecutorFactory, GraphExecutorFactory
 from passlab.executor.graph_module import GraphModuleDebug
 from passlab.infer import infer_module
 from passlab.ir import structural_equal, structural_hash
-from passlab.ir.expr import Expr, Function
+from passlab.ir.expr import Expr, Function, Tuple, TupleGetItem
 from passlab.ir.module import IRModule
-from passlab.ir.types import TensorType, Type
+from passlab.ir.types import TensorType, TupleType, Type, fold_tuple
 from passlab.ir.walk import rewrite
 from passlab.op.dtypes import array_dtype
 from passlab.relay.backend import _backend
 from passlab.relay.data_dep_optimization.bsr_conv2d import convert2
+
+# Nested tuples as lists of their parts, from left to right: types, and expressions of such types.
+
+
+def flatten_tuple_type(ty: Type) -> list[Type]:
+    """Return the types in a type of nested tuples."""
+    types: list[Type] = []
+    fold_tuple(ty, types.append, lambda parts: None)
+    return types
+
+
+def from_tuple_type(ty: Type, expr: Expr) -> list[Expr]:
+    """Return the parts of an expression whose type consists of nested tuples."""
+    parts: list[Expr] = []
+    stack: list[tuple[Type, Expr]] = [(ty, expr)]
+    while stack:
+        of_type, part = stack.pop()
+        if isinstance(of_type, TupleType):
+            fields = [(field, TupleGetItem(part, at)) for at, field in enumerate(of_type.fields)]
+            stack.extend(reversed(fields))
+        else:
+            parts.append(part)
+    return parts
+
+
+def to_tuple_type(ty: Type, exprs: Iterable[Expr]) -> Any:
+    """Return the expression of a type of nested tuples, built of its parts."""
+    rest = iter(exprs)
+    return fold_tuple(ty, lambda _: next(rest), Tuple)
 
 
 # ------------------------------------------------------------ builds step by step

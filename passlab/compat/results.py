@@ -8,25 +8,26 @@ changes. `uninstall` restores everything.
 from __future__ import annotations
 
 import logging
+import re
 import sys
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from functools import wraps
 from importlib import import_module
 from types import ModuleType
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from passlab.compat.arrays import as_ndarray
-from passlab.compat.attribute_lists import as_list, is_inside, list_fields
 from passlab.compat.compiling import DebugDatum, function_metadata, label_ops
 from passlab.compat.dnnl import DNNL, pattern_table, with_dnnl
-from passlab.compat.local_types import remembering, with_remembered
 from passlab.compat.placement import Anywhere
-from passlab.compat.records import finding_tests
 from passlab.compat.scalars import FloatImm, IntImm, StringImm
 from passlab.compat.solving import EnvFunc
+from passlab.errors import Diagnostic, DiagnosticError
 from passlab.evaluate.values import ADTValue, RefValue
 from passlab.executor import AotModule, GraphModule, param_dict
 from passlab.executor.create import Executor, FunctionValue, map_leaves
@@ -34,12 +35,13 @@ from passlab.executor.factories import Factory
 from passlab.executor.graph_module import GraphModuleDebug
 from passlab.executor.outputs import CallableByName, RunsByInputs
 from passlab.executor.param_dict import load_param_dict
-from passlab.ir.attrs import DictAttrs
+from passlab.ir import diagnostics
+from passlab.ir.attrs import Attrs, DictAttrs, Field, attrs_class
 from passlab.ir.expr import Constant, Expr
 from passlab.ir.immutable import Immutable
 from passlab.ir.module import IRModule
 from passlab.ir.span import Span
-from passlab.ir.types import TensorType, TypeRelation
+from passlab.ir.types import TensorType, Type, TypeRelation
 from passlab.op.annotation import on_device
 from passlab.op.dtypes import array_dtype
 from passlab.passes.external import annotate_target
@@ -54,6 +56,144 @@ from passlab.text.tensor_bytes import decode_tensor
 from passlab.vm import Executable, VirtualMachine
 from passlab.vm.compiling.compiler import VMCompiler
 from passlab.vm.files.saving import KernelLibrary
+
+# The record of attributes that TVM's own programs test with, and renderers of findings.
+
+
+def _axis(value: Any) -> int:
+    if not 1 <= int(value) <= 10:
+        raise ValueError(f"{value} is {'below the lower bound 1' if value < 1 else 'above the upper bound 10'}")
+    return int(value)
+
+
+TestAttrs = attrs_class(
+    "attrs.TestAttrs",
+    (
+        Field("axis", _axis, 10, "an axis", "int"),
+        Field("name", str, doc="a name", kind="str"),
+        Field("padding", lambda sizes: tuple(IntImm("int32", size) for size in sizes), (0, 0), "two sizes", "Array"),
+        Field("func", lambda value: value, None, "a function", "TypedEnvFunc<int(int)>"),
+    ),
+)
+
+
+FOUND_BY_NAME: dict[str, Any] = {TestAttrs.type_key: TestAttrs, "IntImm": IntImm, "FloatImm": FloatImm}
+
+
+def finding_tests(find: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the search for a class of records by name that also finds `TestAttrs` and literals."""
+
+    @wraps(find)
+    def record_class(type_key: str, fields: Iterable[str] = ()) -> Any:
+        return FOUND_BY_NAME.get(type_key) or find(type_key, fields)
+
+    return record_class
+
+
+_MATCH = "The Relay type checker is unable to show the following types match"
+_SIZES = re.compile(r"(dimension \d+ conflicts: )(\S+)( does not match )(\S+)\.")
+
+
+def _as_tvm(finding: Diagnostic) -> Diagnostic:
+    """Return a finding whose message alone says what TVM's does: both types, and where they differ."""
+    if not finding.message.startswith(_MATCH) or finding.expected is None or not finding.notes:
+        return finding
+    detail = _SIZES.sub(r"\1\4\3\2.", finding.notes[0][0])
+    message = f"{_MATCH}:\n  {finding.found}\n  {finding.expected}\nIn particular:\n  {detail}"
+    return replace(finding, message=message)
+
+
+def override_renderer(render: Callable[[diagnostics.DiagnosticContext], object] | None) -> None:
+    """Let a function show findings, with messages as TVM's; the error is then `DiagnosticError` itself, as in TVM."""
+
+    def show(context: diagnostics.DiagnosticContext) -> None:
+        assert render is not None
+        findings = tuple(map(_as_tvm, context.diagnostics))
+        render(replace(context, diagnostics=findings))
+        raise DiagnosticError(*findings)
+
+    diagnostics.override_renderer(None if render is None else show)
+
+
+# Lists in the attributes of calls: for programs outside passlab they print as lists, and their numbers have a
+# `value`.
+
+
+class AttributeList(tuple[Any, ...]):
+    """The elements of a list in an attribute."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return f"[{', '.join(map(repr, self))}]"
+
+    __str__ = __repr__
+
+
+def _number(value: Any) -> Any:
+    return IntImm("int32", value) if type(value) is int else value
+
+
+def _list_of(value: Any) -> Any:
+    return AttributeList(map(_number, value)) if isinstance(value, tuple) else _number(value)
+
+
+def as_list(value: Any) -> Any:
+    """Return an attribute value whose numbers have a `value`; tuples are lists, and so are the tuples in them."""
+    return AttributeList(map(_list_of, value)) if isinstance(value, tuple) else _number(value)
+
+
+def is_inside(name: str) -> bool:
+    """Whether a module is one of passlab's own."""
+    return name.startswith("passlab.")
+
+
+def _listed(member: Any) -> property:
+    """Return the property over a slot that holds a list."""
+
+    def value(self: Attrs) -> Any:
+        stored = member.__get__(self)
+        inside = is_inside(sys._getframe(1).f_globals.get("__name__", ""))
+        return stored if inside else as_list(stored)
+
+    return property(value, member.__set__)
+
+
+def list_fields() -> Iterator[tuple[type[Attrs], str, property]]:
+    """Return the fields of all records that hold lists: the class, the name and the property that replaces the slot."""
+    for record in Attrs.__subclasses__():
+        for field in record.schema:
+            if "list" in field.kind:
+                yield record, field.name, _listed(vars(record)[field.name])
+
+
+# `InferTypeLocal`, which in TVM stores the type on the expression itself, even if its parts have none.
+
+_types: WeakKeyDictionary[Expr, Type] = WeakKeyDictionary()
+
+
+def remembering(type_of: Callable[..., Type]) -> Callable[..., Type]:
+    """Return `InferTypeLocal` that remembers the type of each expression."""
+
+    @wraps(type_of)
+    def infer_type_local(expr: Expr, *args: Any, **kwargs: Any) -> Type:
+        result = type_of(expr, *args, **kwargs)
+        _types[expr] = result
+        return result
+
+    return infer_type_local
+
+
+def with_remembered(member: Any) -> property:
+    """Return the property over the type of an expression that falls back on the remembered type."""
+
+    def checked_type(self: Expr) -> Type:
+        remembered = _types.get(self) if self.checked_type_ is None else None
+        result: Type = member.__get__(self) if remembered is None else remembered
+        return result
+
+    return property(checked_type)
+
 
 # Functions whose results are wrapped: the module that defines each, and its name.
 FUNCTIONS: tuple[tuple[str, str], ...] = (

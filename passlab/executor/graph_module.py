@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right, insort
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
+from itertools import accumulate
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -14,9 +16,7 @@ from passlab.errors import Diagnostic, InterruptedRunError, PasslabError, RunErr
 from passlab.evaluate.arguments import check_argument, is_no_number
 from passlab.evaluate.operators import failure
 from passlab.evaluate.ownership import private_copy
-from passlab.executor.arena import position
 from passlab.executor.graph import COPY, NOP, Entry, Graph
-from passlab.executor.graph_profile import profile
 from passlab.executor.outputs import RunsByInputs, index_of, numbers_of, output_number, write_output
 from passlab.executor.param_dict import load_param_dict
 from passlab.ir.expr import Constant, Function, Var
@@ -25,7 +25,168 @@ from passlab.op.dtypes import array_dtype
 from passlab.vm.benchmarking import BenchmarkResult, benchmark
 from passlab.vm.kernels.primitive import Kernel
 from passlab.vm.objects import Storage
-from passlab.vm.report import Report
+from passlab.vm.report import Report, Row, describe, marks
+
+# Profiling of a graph: the time of each node, and the memory alive over time, as a `Report`.
+
+WARM_UPS = 3
+DEVICES = {1: "cpu0", 2: "cuda0"}  # by DLPack's numbers of devices
+NAMES = {NOP: "reshape_nop", COPY: "device_copy"}
+
+
+def profile(module: GraphModuleDebug) -> Report:
+    """Run a graph, whose inputs are set, three times unmeasured and once measured; one event for each kernel node.
+
+    The memory follows from the live ranges: the bytes of the results that are alive after each node.
+    """
+    for _ in range(WARM_UPS):
+        module.run()
+    numbers = module.kernel_nodes
+    durations: list[float] = []
+    start = perf_counter()
+    with np.errstate(all="ignore"):
+        for i in numbers:
+            before = perf_counter()
+            module.run_node(i)
+            durations.append((perf_counter() - before) * 1e6)
+    total = (perf_counter() - start) * 1e6
+    calls = [_event(module, i, microseconds) for i, microseconds in zip(numbers, durations, strict=True)]
+    memory, allocated = _memory(module.graph, numbers)
+    devices = {c["Device"] for c in calls} or {DEVICES[1]}
+    sums = {d: sum(c["Duration (us)"] for c in calls if c["Device"] == d) for d in sorted(devices)}
+    if len(sums) == 1:  # the time between the nodes counts too, where one device has it
+        sums = dict.fromkeys(sums, total)
+    whole = sum(sums.values()) or 1.0
+    metrics = {d: {"Duration (us)": t, "Percent": 100 * t / whole, "Count": 1} for d, t in sums.items()}
+    config = {"Executor": "Graph", "Number of threads": 1, "NumPy": np.__version__}
+    return Report(tuple(calls), metrics, config, memory, allocated)
+
+
+def _event(module: GraphModuleDebug, number: int, microseconds: float) -> Row:
+    node, rows = module.graph.nodes[number], module.rows
+    arrays = [*module.inputs_of(number), *module.values[rows[number] : rows[number + 1]]]
+    kind = module.graph.device_types[rows[number]] if node.num_outputs else 1
+    event: Row = {
+        "Name": NAMES.get(node.func_name, node.func_name),
+        "Duration (us)": microseconds,
+        "Device": DEVICES.get(kind, f"device {kind}"),
+        "Argument Shapes": ", ".join(map(describe, arrays)),
+        "Bytes": sum(a.nbytes for a in arrays if a is not None),
+        "Node": node.name,
+    }
+    event.update(marks(node.attrs))
+    return event
+
+
+def _memory(graph: Graph, kernel_nodes: list[int]) -> tuple[tuple[tuple[int, int], ...], int]:
+    """Return (event, bytes alive after it) wherever the bytes change, and the bytes of all results together."""
+    lives = graph.lives()
+    sizes = {result: graph.result_bytes(result) for result in lives}
+    change = [0] * (len(graph.nodes) + 2)
+    for result, (birth, death) in lives.items():
+        change[birth] += sizes[result]
+        change[death + 1] -= sizes[result]
+    live, over_time, last = 0, [], 0
+    events = {node: event for event, node in enumerate(kernel_nodes)}
+    for node, difference in enumerate(change[: len(graph.nodes)]):
+        live += difference
+        if node in events and live != last:
+            over_time.append((events[node], live))
+            last = live
+    return tuple(over_time), sum(sizes.values())
+
+
+# Memory planning by offset: byte offsets in one arena such that results with overlapping live ranges do not
+# overlap.
+
+ALIGNMENT = 64  # bytes; a power of two
+MOST_COMPARED = 2_000  # results; larger graphs only get the plan by time, which does not compare all pairs
+TRIES = 50
+
+Life = tuple[int, int]  # a live range: the first and the last node that uses a result, both included
+
+
+def position(lives: Sequence[Life], sizes: Sequence[int]) -> tuple[list[int], int]:
+    """Return the byte offset of each result, and the size of the arena in bytes.
+
+    Results are placed largest first. While some end above the lower bound (the most bytes alive at once), the plan is
+    repeated with these first. O(n²) for each of a few tries with up to `MOST_COMPARED` results, else one plan by time:
+    O(n log n) apart from the results alive at once.
+    """
+    rounded = [-(-size // ALIGNMENT) * ALIGNMENT for size in sizes]  # rounded up
+    best = _by_time(lives, rounded)
+    least = _extent(best, sizes)
+    if len(lives) > MOST_COMPARED:
+        return best, least
+    bound = _most_alive(lives, rounded)
+    order = sorted(range(len(sizes)), key=lambda n: (-rounded[n], lives[n]))
+    # Each try is quadratic, so larger graphs get fewer: all tries compare a bounded number of pairs.
+    for _ in range(min(TRIES, 1 + (MOST_COMPARED // max(1, len(lives))) ** 2)):
+        if least <= bound:
+            break
+        plan = _in_order(order, lives, rounded)
+        if _extent(plan, sizes) < least:
+            best, least = plan, _extent(plan, sizes)
+        beyond = [n for n in order if plan[n] + rounded[n] > bound]
+        order = list(dict.fromkeys(beyond + order))  # `dict.fromkeys` drops repetitions and keeps the order
+    return best, least
+
+
+def _most_alive(lives: Sequence[Life], sizes: Sequence[int]) -> int:
+    """Return the most bytes that are alive at one node: a lower bound for every plan."""
+    change = [0] * (max((death for _, death in lives), default=0) + 2)
+    for (birth, death), size in zip(lives, sizes, strict=True):
+        change[birth] += size
+        change[death + 1] -= size  # a live range includes its last node
+    return max(accumulate(change))
+
+
+def _extent(offsets: Sequence[int], sizes: Sequence[int]) -> int:
+    return max((offset + size for offset, size in zip(offsets, sizes, strict=True)), default=0)
+
+
+def _in_order(order: Sequence[int], lives: Sequence[Life], sizes: Sequence[int]) -> list[int]:
+    """Place results in an order, each into the smallest gap that it fits between placed results with overlapping lives.
+
+    (With the largest first: Pisarchyk and Lee, "Efficient memory management for deep neural net inference", 2020,
+    section 5.)
+    """
+    offsets = [0] * len(sizes)
+    placements: list[tuple[int, int]] = []  # offset and number of each placed result, by offset
+    for number in order:
+        birth, death = lives[number]
+        occupied = [(at, at + sizes[k]) for at, k in placements if lives[k][0] <= death and birth <= lives[k][1]]
+        offsets[number] = _gap(occupied, sizes[number])
+        insort(placements, (offsets[number], number))
+    return offsets
+
+
+def _by_time(lives: Sequence[Life], sizes: Sequence[int]) -> list[int]:
+    """Place results in the order of their births, each into the smallest gap that it fits between those alive then."""
+    offsets = [0] * len(sizes)
+    alive: list[tuple[int, int]] = []  # first byte and end of each, by offset
+    ends: list[tuple[int, int]] = []  # last node and number of each
+    for number in sorted(range(len(sizes)), key=lambda n: (lives[n][0], -sizes[n])):
+        while ends and ends[0][0] < lives[number][0]:
+            _, dead = ends.pop(0)
+            del alive[bisect_left(alive, (offsets[dead], offsets[dead] + sizes[dead]))]
+        offsets[number] = _gap(alive, sizes[number])
+        insort(alive, (offsets[number], offsets[number] + sizes[number]))
+        insort(ends, (lives[number][1], number))
+    return offsets
+
+
+def _gap(occupied: Sequence[tuple[int, int]], size: int) -> int:
+    """Return the offset of the smallest gap of at least `size` bytes; without one, the end of the last interval."""
+    end = 0
+    best, least_waste = -1, 0
+    for first, last in occupied:
+        waste = first - end - size
+        if waste >= 0 and (best < 0 or waste < least_waste):
+            best, least_waste = end, waste
+        end = max(end, last)  # intervals may overlap: two lives that overlap a third one need not meet
+    return best if best >= 0 else end
+
 
 Array = np.ndarray[Any, Any]
 

@@ -16,7 +16,7 @@ from passlab import vm
 from passlab.display import graph_view
 from passlab.display.text.listing import listing
 from passlab.display.views.recording import outcome
-from passlab.display.views.step_values import StepValues
+from passlab.display.views.stepper import StepValues
 from passlab.lab.recordings.recording import Recording
 from tests.browser.walk import Walk, explore, step
 from tests.vm.traced import TREE

@@ -13,8 +13,7 @@ import pytest
 import passlab
 import passlab.compat
 from passlab.compat import CompatError, addresses
-from passlab.compat.absent import AbsentModule, AbsentName
-from passlab.compat.finder import Overlay
+from passlab.compat.finder import AbsentModule, AbsentName, Overlay
 from passlab.errors import PasslabError
 
 NAMES = (Path(__file__).parent / "tvm_names.txt").read_text(encoding="utf-8").split()

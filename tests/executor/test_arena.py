@@ -9,7 +9,7 @@ import pytest
 
 from passlab import relay, transform
 from passlab.executor import build
-from passlab.executor.arena import ALIGNMENT, position
+from passlab.executor.graph_module import ALIGNMENT, position
 
 
 def assert_apart(lives, sizes, offsets) -> None:
@@ -28,7 +28,7 @@ def test_what_is_alive_together_does_not_overlap(seed, monkeypatch):
     lives = [(int(b), int(b + rng.integers(0, 12))) for b in births]
     sizes = [int(s) for s in rng.integers(0, 5000, count)]
     for most in (2000, 0):
-        monkeypatch.setattr("passlab.executor.arena.MOST_COMPARED", most)
+        monkeypatch.setattr("passlab.executor.graph_module.MOST_COMPARED", most)
         offsets, total = position(lives, sizes)
         assert_apart(lives, sizes, offsets)
         assert all(o % ALIGNMENT == 0 for o in offsets)

@@ -10,8 +10,7 @@ import pytest
 
 import passlab
 from passlab import limits, vm
-from passlab.display.views.step_values import NOTHING
-from passlab.display.views.stepper import SLICE, VARIES, stepper_view
+from passlab.display.views.stepper import NOTHING, SLICE, VARIES, stepper_view
 from passlab.notebook.stepper_widget import StepperWidget
 from tests.vm.programs import LOOP
 from tests.vm.traced import LOGARITHM, TREE

@@ -11,8 +11,7 @@ from passlab import relay
 from passlab.errors import VerifyError
 from passlab.vm.executable import Executable, VMFunction
 from passlab.vm.isa import Instruction, Opcode
-from passlab.vm.quick_checks import flow_is_valid, operand_columns
-from passlab.vm.verifier import _check_flow, verify
+from passlab.vm.verifier import _check_flow, flow_is_valid, operand_columns, verify
 from tests.vm.programs import PROGRAMS
 
 REGISTERS = 4

@@ -7,17 +7,15 @@ operators in primitive functions. A value that is used once, later in the same b
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Generator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Generator, Mapping, Sequence
 from typing import Any
 
 from passlab.analysis.well_formed import outside_scope
 from passlab.errors import Diagnostic, VerifyError
 from passlab.executor.aot import prelude
-from passlab.executor.aot.call_plan import CallPlan
 from passlab.executor.aot.constants import Constants
 from passlab.executor.aot.deep_blocks import DeepBlocks
-from passlab.executor.aot.kernel_source import Kernels
 from passlab.executor.aot.vendor import VendoredDefinitions
 from passlab.ir.adt import Constructor, Pattern, PatternConstructor, PatternTuple, PatternVar
 from passlab.ir.expr import (
@@ -37,14 +35,159 @@ from passlab.ir.expr import (
     Var,
 )
 from passlab.ir.module import IRModule
-from passlab.ir.op import Op
+from passlab.ir.op import Op, is_op_call
 from passlab.ir.span import Span
 from passlab.ir.trampoline import drive
 from passlab.ir.variables import free_vars
 from passlab.ir.walk import LEAVES, children, post_order
-from passlab.vm.kernels.kernel_text import SHORT, operator_text
-from passlab.vm.kernels.numpy_emitter import wrap
+from passlab.vm.kernels.kernel_text import SHORT, KernelText, operator_text
+from passlab.vm.kernels.numpy_emitter import PyExpr, wrap
 from passlab.vm.kernels.python_text import Names, width
+
+# The Python source of primitive functions: an expression for a single operator, a function for several.
+
+
+class Kernels:
+    """Writes the primitive functions of one module; `blocks` are the functions among them.
+
+    It is the `Binder` of their text: it puts constants into the module and copies kernels into it.
+    """
+
+    def __init__(self, names: Names, constants: Constants, library: VendoredDefinitions) -> None:
+        self.names = names
+        self.constants = constants
+        self.library = library
+        self.blocks: list[str] = []
+        self.function_names: dict[str, str] = {}  # by the name of the primitive function
+        self.spans: dict[str, Span | None] = {}  # by line of text: the source location of its operator
+
+    def call(self, name: str, function: Function, args: Sequence[str]) -> PyExpr:
+        """Return the call of a primitive function on arguments that are names."""
+        body = function.body
+        if is_op_call(body):
+            names: dict[Expr, str] = dict(zip(function.params, args, strict=True))
+            if all(a in names or isinstance(a, Constant) for a in body.args):
+                names |= {node: self.array(node.data) for node in body.args if isinstance(node, Constant)}
+                return operator_text(body, tuple([names[a] for a in body.args]), self)
+        if name not in self.function_names:
+            self.function_names[name] = self.names.make(name)
+            writer = KernelText(function, self.names, self)
+            self.blocks.append(writer.text(self.function_names[name]))
+            self.spans = writer.spans | self.spans
+        return PyExpr(f"{self.function_names[name]}({', '.join(args)})")
+
+    def scalar(self, dtype: str, value: Any) -> str:
+        """Return the name of a number of a standard dtype."""
+        return self.constants.scalar(dtype, value)
+
+    def array(self, value: Any) -> str:
+        """Return the name of a constant array."""
+        return self.constants.array(value)
+
+    def replaces(self, call: Call) -> bool:
+        """Return False: a module computes with NumPy alone."""
+        return False
+
+    def kernel(self, call: Call, args: Sequence[str]) -> str:
+        """Return the call of an operator's kernel, copied into the module."""
+        assert isinstance(call.op, Op)
+        spec = call.op.spec
+        kernel = spec.raw or spec.kernel
+        if kernel is None or (spec.stateful and spec.non_computational):  # an instruction of the virtual machine
+            raise VerifyError(Diagnostic(f"`{call.op.name}` cannot be written in Python", call.span))
+        hint = call.op.name.replace(".", "_")
+        name = self.library.kernel(kernel, hint)
+        return f"{name}({', '.join([self.constants.record(call.attrs, hint), *args])})"
+
+
+# Decides which functions of a program are called directly by Python, and which become loops.
+
+HIGHEST = 100  # nested direct calls; Python's default recursion limit is 1,000
+
+
+class FunctionFacts:
+    """The calls of one function, and the facts that decide whether it becomes a loop.
+
+    `nesting` is the depth of nested branches; `makes_functions` rules out a loop: closures would share its variables.
+    """
+
+    def __init__(self, name: str, function: Function, functions: Mapping[str, Function]) -> None:
+        self.callees: set[str] = set()
+        self.calls_values = False
+        self.calls_itself_last = False
+        self.makes_functions = False
+        self.nesting = 0
+        stack: list[tuple[Expr, bool, int]] = [(function.body, True, 2)]  # 2: inside the loop that it may become
+        while stack:
+            at, last, depth = stack.pop()
+            if depth > self.nesting:
+                self.nesting = depth
+            if type(at) is Let:
+                if at.body is at.var:  # `let x = v; x` is v, so v is in tail position
+                    stack.append((at.value, last, depth))
+                else:
+                    stack += ((at.value, False, depth), (at.body, last, depth))
+            elif isinstance(at, If):
+                stack += ((at.true_branch, last, depth + 1), (at.false_branch, last, depth + 1))
+            elif isinstance(at, Match):
+                stack += [(c.rhs, last, depth + 2) for c in at.clauses]  # `match` and `case` each indent the text
+            elif isinstance(at, Function):
+                self.makes_functions = True
+                stack.append((at.body, False, depth + 1))
+            elif isinstance(at, Call) and isinstance(at.op, GlobalVar) and at.op.name_hint in functions:
+                if at.op.name_hint == name and last:
+                    self.calls_itself_last = True
+                else:
+                    self.callees.add(at.op.name_hint)
+            elif isinstance(at, Call) and not isinstance(at.op, (Op, GlobalVar, Constructor)):
+                self.calls_values = True
+
+
+class CallPlan:
+    """The functions that become loops, and those that Python calls directly.
+
+    `deepest` is the deepest nesting of branches in one Python function.
+    """
+
+    def __init__(self, functions: Mapping[str, Function], deepest: int) -> None:
+        self.facts = {name: FunctionFacts(name, f, functions) for name, f in functions.items()}
+        self.loops = {
+            name
+            for name, f in self.facts.items()
+            if f.calls_itself_last and not f.makes_functions and f.nesting <= deepest
+        }
+        self.direct = self._direct(deepest)
+
+    def _direct(self, deepest: int) -> set[str]:
+        """Return the functions that Python may call directly, in a topological order from the leaves upwards.
+
+        A function on a cycle of calls never has all its callees done, so it is not in the result.
+        """
+        callers: defaultdict[str, list[str]] = defaultdict(list)
+        pending: dict[str, int] = {}  # the number of callees that are not done
+        height: dict[str, int] = {}
+        for name, f in self.facts.items():
+            pending[name] = len(f.callees)
+            for callee in f.callees:
+                callers[callee].append(name)
+        result: set[str] = set()
+        # Kahn's algorithm for a topological order.
+        worklist = [name for name, count in pending.items() if not count]
+        while worklist:
+            name = worklist.pop()
+            f = self.facts[name]
+            height[name] = 1 + max([height[c] for c in f.callees], default=0)
+            is_bounded = name in self.loops or not f.calls_itself_last
+            # Its callers keep a pending callee, so they are not called directly either.
+            if f.calls_values or not is_bounded or f.nesting > deepest or height[name] > HIGHEST:
+                continue
+            result.add(name)
+            for caller in callers[name]:
+                pending[caller] -= 1
+                if not pending[caller]:
+                    worklist.append(caller)
+        return result
+
 
 Work = Generator[Any, None, None]  # yields generators that write parts, which the trampoline runs first
 DEEPEST = 14  # nested branches in one function: Python allows 100 levels, but deeply indented text is hard to read

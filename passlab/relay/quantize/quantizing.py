@@ -10,22 +10,77 @@ import numpy as np
 from passlab.errors import Diagnostic, RunError
 from passlab.evaluate import Evaluator
 from passlab.infer import infer_module
-from passlab.ir.expr import Constant, Expr, Function, Tuple, Var
+from passlab.ir.expr import Call, Constant, Expr, Function, Tuple, Var
 from passlab.ir.module import IRModule
 from passlab.ir.op import OpCall, is_call_of
 from passlab.ir.types import TensorType
 from passlab.ir.walk import rewrite, substitute
+from passlab.op import make
 from passlab.relay.quantize.annotating import SIMULATED, Annotator, QAnnotateKind, kind2str, simulated_calls
 from passlab.relay.quantize.calibration import find_scale_by_kl, find_scale_by_percentile, max_scale, power_of_two_scale
 from passlab.relay.quantize.config import QConfig, current_qconfig
 from passlab.relay.quantize.conversions import partition_conversions
-from passlab.relay.quantize.forward import Rule, rewrite_forward
-from passlab.relay.quantize.partitioning import PARTITION_RULES
+from passlab.relay.quantize.forward import RECTIFIERS, PendingResult, Rule, rewrite_forward, write
 from passlab.relay.quantize.realizing import REALIZE_RULES, scalar
 from passlab.rewriting.parameters import bind_params
 from passlab.transform import PassContext, function_pass, get_pass, module_pass
 from passlab.transform.base import Pass
 from passlab.transform.sequential import Sequential
+
+# Partition: inserts a cast hint where wide integers leave a layer and its followers, to narrow them again.
+
+
+class Wide(PendingResult):
+    """The wide results of a layer."""
+
+    def _create(self) -> Expr:
+        hint = make("annotation.cast_hint", self.expr, dtype=current_qconfig().dtype_input)
+        return make("annotation.stop_fusion", hint)
+
+
+def _expr(value: Any) -> Expr:
+    return value.expr if isinstance(value, Wide) else write(value)
+
+
+def _layer(call: Call, args: list[Any]) -> Wide:
+    return Wide(Call(call.op, [write(arg) for arg in args], call.attrs))
+
+
+def _follow(call: Call, args: list[Any]) -> Wide | None:
+    return Wide(Call(call.op, [args[0].expr], call.attrs)) if isinstance(args[0], Wide) else None
+
+
+def _clip(call: Call, args: list[Any]) -> Wide | None:
+    return _layer(call, args) if isinstance(args[0], Wide) else None
+
+
+def _add(call: Call, args: list[Any]) -> Expr | Wide | None:
+    left, right = (isinstance(arg, Wide) for arg in args)
+    if left and isinstance(args[1], Constant):
+        return Wide(Call(call.op, [_expr(args[0]), args[1]], call.attrs))
+    if left and right:
+        return _layer(call, args)
+    return Call(call.op, [write(arg) for arg in args], call.attrs) if left or right else None
+
+
+def _multiply(call: Call, args: list[Any]) -> Wide | None:
+    return _layer(call, args) if any(isinstance(arg, Wide) for arg in args) else None
+
+
+def _global_pool(call: Call, args: list[Any]) -> Expr:
+    value = args[0] if isinstance(args[0], Wide) else Wide(write(args[0]))
+    return Call(call.op, [value.write()], call.attrs)
+
+
+PARTITION_RULES: dict[str, Rule] = {
+    "nn.conv2d": _layer,
+    **dict.fromkeys((*RECTIFIERS, "nn.max_pool2d"), _follow),
+    "clip": _clip,
+    "add": _add,
+    "multiply": _multiply,
+    "nn.global_avg_pool2d": _global_pool,
+}
+
 
 PREPARATION = ("SimplifyInference", "FoldConstant", "FoldScaleAxis", "CanonicalizeOps", "FoldConstant")
 Array = np.ndarray[Any, Any]
