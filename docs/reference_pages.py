@@ -340,7 +340,7 @@ def _magics() -> dict[str, tuple[Any, list[str]]]:
     for cls in registered:
         for kind, mark in (("line", "%"), ("cell", "%%")):
             for name in extension.MAGICS[kind]:
-                if name in cls.magics[kind]:
+                if name in cls.magics.get(kind, ()):
                     # `%run` hands scripts on to IPython; its options for programs are those of a method of their own.
                     attribute = "run_program" if name == "run" else cls.magics[kind][name]
                     found.setdefault(name, (getattr(cls, attribute), []))[1].append(mark)

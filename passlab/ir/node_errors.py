@@ -64,6 +64,10 @@ def _short_text(value: Any) -> str | None:
 def _hint(value: Any, kind: str, expected: str) -> str | None:
     if value is None:
         return "does a function end without `return`?"
+    if isinstance(value, str) and "variable" in expected:
+        return f'a variable is `relay.var("{value}")`'
+    if kind == "IRModule":
+        return 'a function of a module is `mod["main"]`'
     if "expression" not in expected:  # what follows says how to write an expression
         return None
     if isinstance(value, (bool, int, float, np.generic)):
@@ -74,8 +78,6 @@ def _hint(value: Any, kind: str, expected: str) -> str | None:
         return f'a variable is `relay.var("{value}")`, an operator `relay.op.get("{value}")`'
     if isinstance(value, (list, tuple)):
         return "several expressions as one are `relay.Tuple([...])`"
-    if kind == "IRModule":
-        return 'a function of a module is `mod["main"]`'
     if callable(value) and hasattr(value, "__name__"):
         return f"call it, `{value.__name__}(...)`; the operator itself is `relay.op.get(...)`"
     return None

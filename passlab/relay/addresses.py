@@ -7,6 +7,7 @@ stubs instead (`expr.pyi`): type checkers read them, and so does this module.
 
 from __future__ import annotations
 
+import ast
 import importlib
 import importlib.util
 import sys
@@ -46,14 +47,16 @@ class _Same(_Address):
 
 @dataclass(frozen=True)
 class _Names(_Address):
-    """`names` with their targets, then the names of the module `below`."""
+    """`names` with their targets, then the names of the module `below`; `doc` is the docstring of a stub."""
 
     names: Mapping[str, str] = field(default_factory=dict)
     below: str = ""
+    doc: str | None = None
 
     def exec_module(self, module: ModuleType) -> None:
         """Give the module its names, which are loaded on first use."""
         name = module.__name__
+        module.__doc__ = self.doc
         found = module_alias(name, self.below, self.names) if self.below else lazy_module(name, self.names)
         module.__dict__["__getattr__"], module.__dict__["__dir__"] = found
         if not self.below:
@@ -140,7 +143,10 @@ def address_of(name: str) -> _Address | None:
     if key in ADDRESSES:
         return ADDRESSES[key]
     stub = Path(passlab.__path__[0], *key.split(".")).with_suffix(".pyi")
-    return _Names(names_in_stub(str(stub.with_suffix(".py")))) if stub.exists() else None
+    if not stub.exists():
+        return None
+    doc = ast.get_docstring(ast.parse(stub.read_text(encoding="utf-8")))
+    return _Names(names_in_stub(str(stub.with_suffix(".py"))), doc=doc)
 
 
 class _SubmoduleFinder:
