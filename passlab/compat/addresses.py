@@ -31,7 +31,7 @@ _AFFINE = _of(
     "passlab.passes.precision.quantized_region", TensorAffineType="QuantParams", TupleAffineType="QuantParamsTuple"
 )
 _COMPILING = f"{OWN}.compiling"
-_TUPLES = _of(f"{OWN}.tuples", "flatten_tuple_type", "from_tuple_type", "to_tuple_type")
+_TUPLES = _of(f"{OWN}.compiling", "flatten_tuple_type", "from_tuple_type", "to_tuple_type")
 
 _TARGETS = _of(
     f"{OWN}.targets",
@@ -87,7 +87,7 @@ SOURCES: dict[str, Entry] = {
         | _of("passlab.transform", ToCPS="to_cps"),
         ("passlab.relay.transform",),
     ),
-    "tvm.ir.diagnostics": (_of(f"{OWN}.records", "override_renderer"), ("passlab.ir.diagnostics",)),
+    "tvm.ir.diagnostics": (_of(f"{OWN}.results", "override_renderer"), ("passlab.ir.diagnostics",)),
     **_same("passlab.analysis.regions", "tvm.relay.analysis.annotated_regions"),
     **_same("passlab.analysis.call_graph", "tvm.relay.analysis.call_graph"),
     **_same("passlab.analysis.features", "tvm.relay.analysis.feature"),

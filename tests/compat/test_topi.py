@@ -10,7 +10,7 @@ import pytest
 
 from passlab import relay
 from passlab.compat.topi import testing as topi
-from passlab.compat.topi.testing import get_const_tuple, get_pad_tuple, get_pad_tuple1d, get_pad_tuple3d
+from passlab.compat.topi.shapes import get_const_tuple, get_pad_tuple, get_pad_tuple1d, get_pad_tuple3d
 from passlab.relay import image, nn, vision
 
 RNG = np.random.default_rng(7)
