@@ -6,6 +6,8 @@
 #   UV=       use pip even where uv is installed       PYTHON=...   the Python to build .venv with (3.10 or newer)
 #   ARGS=...  more arguments for JupyterLab or pytest  NIGHTLY=1    `make test` leaves nothing out
 #   JOBS=2    how many tests run at once (every processor)
+#   REACH=1   `make nightly` also renews the notes of `make mutants` about which tests reach which function
+#   N=200 SEED=1 PACKAGE=vm    the mutants of `make mutants`: how many, which, and of which package (all)
 
 VENV := .venv
 BIN  := $(VENV)/bin
@@ -19,6 +21,7 @@ TOUR      := notebooks/01-tour.ipynb
 NOTEBOOKS := $(sort $(wildcard notebooks/*.ipynb))
 NBVAL     := -p nbval.plugin --nbval --nbval-current-env --nbval-cell-timeout=120 --nbval-sanitize-with=tests/nbval_sanitize.cfg
 JOBS      := auto
+MUTANT_JOBS = $(if $(filter-out auto,$(JOBS)),--jobs $(JOBS))
 # A worker runs whole files, whose tests may share what is costly; the files whose tests wait come first (tests/conftest.py).
 PARALLEL  := -q -p no:randomly -n $(JOBS) --dist loadfile --no-loadscope-reorder
 TESTS     := tests $(NOTEBOOKS)
@@ -39,7 +42,7 @@ endif
 NPM := PATH="$(CURDIR)/$(BIN):$$PATH" npm
 
 .DEFAULT_GOAL := help
-.PHONY: help lab test nightly quick check bench docs bless scripts lock clean
+.PHONY: help lab test nightly quick mutants check bench docs bless scripts lock clean
 
 help: ## list these targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{ printf "%-17s %s\n", $$1, $$2 }'
@@ -52,9 +55,13 @@ test: $(VENV)/.dev ## run the tests: layers, architecture, unit, laws, notebooks
 
 nightly: $(VENV)/.dev $(FULL)/.made ## run what `make test` leaves out: long tests, all laws, other compilers (.venv-nightly)
 	$$(test -x $(FULL)/bin/pytest && echo $(FULL) || echo $(VENV))/bin/python -m pytest $(PARALLEL) $(NBVAL) -m nightly $(TESTS) $(ARGS)
+	$(if $(REACH),$(BIN)/python -m tests.mutants.measure --reach only $(MUTANT_JOBS))
 
 quick: $(VENV)/.dev ## run the tests one runs while working: no notebooks, no browser
 	$(BIN)/python -m pytest $(PARALLEL) -m "not nightly and not browser" tests $(ARGS)
+
+mutants: $(VENV)/.dev ## measure the tests: the share of N random changes of passlab that they catch (N=200 SEED=1 PACKAGE=)
+	$(BIN)/python -m tests.mutants.measure --number $(or $(N),200) --seed $(or $(SEED),1) --package "$(PACKAGE)" $(MUTANT_JOBS) $(ARGS)
 
 check: $(VENV)/.dev node_modules/.made ## lint, type-check and check the layers; the same for the scripts
 	$(BIN)/ruff check --output-format concise .
@@ -87,7 +94,7 @@ lock: ## renew requirements.lock (needs uv)
 	  --no-annotate --custom-compile-command "make lock" --output-file requirements.lock pyproject.toml
 
 clean: ## remove .venv and everything else make has made
-	rm -rf $(VENV) $(FULL) site build dist node_modules benchmarks/out .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) $(FULL) site build dist node_modules benchmarks/out .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .mutants
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(VENV)/.made:

@@ -141,7 +141,7 @@ def run_files(paths: tuple[Path, ...], watched: bool = False) -> list[Session]:
             **os.environ,
             "COLUMNS": "80",
             "IPYTHONDIR": f"{folder}/ipython",
-            "PYTHONPATH": str(FOLDER.parents[1]),
+            "PYTHONPATH": os.pathsep.join(filter(None, [str(FOLDER.parents[1]), os.environ.get("PYTHONPATH")])),
         }
         subprocess.run([*command, *map(str, paths)], check=True, cwd=FOLDER.parents[1], env=environment)
         results = json.loads(out.read_text(encoding="utf-8"))

@@ -29,6 +29,18 @@ class Mutation:
     which: int = 0
     new: str = ""
 
+    @property
+    def key(self) -> str:
+        """`broadcast:division_kernel / other comparison 0 / <=`: the mutation in one line, which `from_key` reads."""
+        return " / ".join(filter(None, (self.definition, f"{self.kind} {self.which}", self.new)))
+
+    @classmethod
+    def from_key(cls, key: str) -> Mutation:
+        """The mutation of a key."""
+        definition, change, *new = key.split(" / ", 2)
+        kind, _, which = change.rpartition(" ")
+        return cls(definition, kind, int(which), *new)
+
     def changed(self, sources: dict[Path, str] | None = None) -> Definition:
         """Return the definition in the changed tree of its module.
 
@@ -75,20 +87,26 @@ class _Loader(SourceFileLoader):
         return compile(self.tree, self.path, "exec")
 
 
+@dataclass(frozen=True)
 class _Finder(MetaPathFinder):
-    def __init__(self, changed: Definition) -> None:
-        self.changed = changed
+    mutation: Mutation
+    module: str
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        if fullname != self.changed.module:
-            return None
-        spec = PathFinder.find_spec(fullname, path)
-        assert spec is not None
-        assert spec.origin is not None
-        spec.loader = _Loader(fullname, spec.origin, self.changed.tree)
-        return spec
+        return planted_spec(self.mutation, fullname, path) if fullname == self.module else None
+
+
+def planted_spec(mutation: Mutation, fullname: str, path: Sequence[str] | None) -> ModuleSpec:
+    """How to load a module with its mutation."""
+    spec = PathFinder.find_spec(fullname, path)
+    assert spec is not None
+    assert spec.origin is not None
+    file = Path(spec.origin)
+    tree = mutation.changed({file: file.read_text(encoding="utf-8")}).tree
+    spec.loader = _Loader(fullname, spec.origin, tree)
+    return spec
 
 
 def plant(mutation: Mutation) -> None:
@@ -96,4 +114,4 @@ def plant(mutation: Mutation) -> None:
     changed = mutation.changed()
     if changed.module in sys.modules:
         raise RuntimeError(f"{changed.module} is loaded already")
-    sys.meta_path.insert(0, _Finder(changed))
+    sys.meta_path.insert(0, _Finder(mutation, changed.module))
