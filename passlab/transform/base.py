@@ -289,7 +289,7 @@ class FunctionPass(Pass):
                 if is_optimizable(function) and (parts is None or contains_any(function, parts)):
                     result = self.transform_function(function, argument, run.context)
                     if result is not function:
-                        changes[name] = self._check_result(result, name)
+                        changes[name] = self._check_result(result, name, start_module)
         except BaseException:
             run.partial = start_module.with_functions(changes)
             raise
@@ -300,20 +300,23 @@ class FunctionPass(Pass):
             result_mod = run.module
         return infer_types(result_mod)
 
-    def _check_result(self, result: Any, name: str) -> Function:
+    def _check_result(self, result: Any, name: str, mod: IRModule) -> Function:
         if not isinstance(result, Function):
             raise _wrong_result_error(self, "relay.Function", result, f" for @{name}")
         if not self.trusted:
-            self._check_closed(result, name)
+            self._check_closed(result, name, mod)
         return result
 
-    def _check_closed(self, result: Function, name: str) -> None:
-        """Raise `DiagnosticError` for a function with free variables or free type variables."""
+    def _check_closed(self, result: Function, name: str, mod: IRModule) -> None:
+        """Raise `DiagnosticError` for a function with free variables or free type variables.
+
+        The parameters of a data type are bound by its definition, which is in the module.
+        """
         message = f"the pass `{self.info.name}` returned @{name}, which contains free"
         if free := free_vars(result):
             names = ", ".join(f"%{v.name_hint}" for v in free)
             raise DiagnosticError(Diagnostic(f"{message} variables: {names}", free[0].span))
-        if types := free_type_vars(result):
+        if types := free_type_vars(result, mod):
             hint = "list them in the type_params of the function"
             names = ", ".join(v.name_hint for v in types)
             raise DiagnosticError(Diagnostic(f"{message} type variables: {names}", result.span, hint=hint))
