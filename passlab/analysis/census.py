@@ -94,15 +94,10 @@ def analyze_operations_distribution(mod: IRModule) -> dict[str, tuple[str, str, 
     rows: dict[str, tuple[str, str, int]] = {}
     for number, (_, function) in enumerate(mod.items()):
         seen: set[Expr] = set()
-        for root, compiler in _compiler_functions(function):
+        functions = [node for node in post_order(function) if isinstance(node, Function)]
+        external = [(node, str(node.attrs["Compiler"])) for node in functions if node.attrs.get("Compiler")]
+        for root, compiler in [*external, (function, "generic")]:
             for call in _operator_calls(post_order(root, seen=seen)):
                 key = str(call.span) if call.span is not None else f"{call.op}:{len(rows)}"
                 rows.setdefault(key, (compiler, str(call.op), number))
     return rows
-
-
-def _compiler_functions(function: Function) -> list[tuple[Expr, str]]:
-    """Return the functions inside, innermost first, that have a `Compiler`, and at last the whole function."""
-    functions = [node for node in post_order(function) if isinstance(node, Function)]
-    external = [(node, str(node.attrs["Compiler"])) for node in functions if node.attrs.get("Compiler")]
-    return [*external, (function, "generic")]

@@ -115,13 +115,9 @@ def _conv_transpose(call: Call, shapes: list[tuple[int, ...]], out: tuple[int, .
     layout = str(_attr(call, "data_layout") or "")
     axes = [c for c in layout if c.isalpha()]
     channels = data[axes.index("C")] if "C" in axes else data[1]
-    taps = math.prod(_window(call, weight))
-    return math.prod(out) * taps * channels // int(_attr(call, "groups", 1))  # type: ignore[call-overload,no-any-return]
-
-
-def _window(call: Call, weight: tuple[int, ...]) -> tuple[int, ...]:
     size = _attr(call, "kernel_size")
-    return size if isinstance(size, tuple) and size else weight[2:]
+    taps = math.prod(size if isinstance(size, tuple) and size else weight[2:])
+    return math.prod(out) * taps * channels // int(_attr(call, "groups", 1))  # type: ignore[call-overload,no-any-return]
 
 
 def _dense(call: Call, shapes: list[tuple[int, ...]], out: tuple[int, ...]) -> int:

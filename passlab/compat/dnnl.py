@@ -23,10 +23,6 @@ OPERATORS = (
 _AFTERWARDS = ("nn.relu", "tanh", "sigmoid", "")  # what one kernel computes after a sum of products
 
 
-def _of_one_argument(name: str, value: DFPattern) -> DFPattern:
-    return is_op(name)(value) if name else value
-
-
 def _sums_of_products(name: str) -> Iterator[tuple[str, DFPattern]]:
     """Yield the patterns of an operator, longest first: a bias added, another tensor added, a function of one argument.
 
@@ -38,7 +34,7 @@ def _sums_of_products(name: str) -> Iterator[tuple[str, DFPattern]]:
         for after in _AFTERWARDS:
             if kind or after:
                 end = after.rpartition(".")[2]
-                yield f"{DNNL}.{name}{kind}{'_' * bool(end)}{end}", _of_one_argument(after, value)
+                yield f"{DNNL}.{name}{kind}{'_' * bool(end)}{end}", is_op(after)(value) if after else value
 
 
 def pattern_table() -> list[tuple[str, DFPattern]]:

@@ -544,7 +544,9 @@ def install() -> None:
     for name in ("type_of", "InferTypeLocal"):  # packages keep what they import late under the second name
         _replace(name, type_of, remembering(type_of))
     _replace("record_class", records.record_class, finding_tests(records.record_class))
-    _install_dnnl()
+    _replace("compiler_for", annotate_target.compiler_for, with_dnnl(annotate_target.compiler_for))
+    _before.append((contrib.TABLES, DNNL, contrib.TABLES.get(DNNL)))
+    contrib.TABLES[DNNL] = contrib.TABLES.get(DNNL) or pattern_table
     _replace("REFUSALS", registered.REFUSALS, ())  # what a user's relation raises arrives as it was raised, as in TVM
     for owner, name in ARRAYS:
         member = vars(owner)[name]
@@ -558,12 +560,6 @@ def install() -> None:
         member = vars(owner).get(name)
         _before.append((owner, name, member))
         setattr(owner, name, changed(member))
-
-
-def _install_dnnl() -> None:
-    _replace("compiler_for", annotate_target.compiler_for, with_dnnl(annotate_target.compiler_for))
-    _before.append((contrib.TABLES, DNNL, contrib.TABLES.get(DNNL)))
-    contrib.TABLES[DNNL] = contrib.TABLES.get(DNNL) or pattern_table
 
 
 def uninstall() -> None:

@@ -329,7 +329,10 @@ def same(answer: Any, expected: Any) -> bool:
     if isinstance(expected, Type):
         return answer is expected
     if isinstance(expected, np.ndarray):
-        return _same_array(answer, expected)
+        if not isinstance(answer, np.ndarray) or answer.dtype != expected.dtype or answer.shape != expected.shape:
+            return False
+        numbers = expected.dtype.kind in "fc"  # only these have NaN; `equal_nan` fails for strings and objects
+        return bool(np.array_equal(answer, expected, equal_nan=numbers))
     if isinstance(expected, Mapping):
         alike = isinstance(answer, Mapping) and answer.keys() == expected.keys()
         return alike and all(same(answer[key], expected[key]) for key in expected)
@@ -337,10 +340,3 @@ def same(answer: Any, expected: Any) -> bool:
         alike = isinstance(answer, Sequence) and not isinstance(answer, str) and len(answer) == len(expected)
         return alike and all(same(a, e) for a, e in zip(answer, expected, strict=True))
     return bool(answer == expected)
-
-
-def _same_array(answer: Any, expected: np.ndarray[Any, Any]) -> bool:
-    if not isinstance(answer, np.ndarray) or answer.dtype != expected.dtype or answer.shape != expected.shape:
-        return False
-    numbers = expected.dtype.kind in "fc"  # only these have NaN; `equal_nan` fails for strings and objects
-    return bool(np.array_equal(answer, expected, equal_nan=numbers))

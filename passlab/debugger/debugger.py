@@ -264,7 +264,8 @@ class Debugger:
 
     def finish(self) -> Instant:
         """Run until this frame has returned to its caller."""
-        return self._move(self._shallower(self.at, self.now.depth), "finish")
+        stops = self.trace.depth[self.at :] < self.now.depth
+        return self._move(self.at + int(np.argmax(stops)) if stops.any() else len(self.trace), "finish")
 
     def finish_back(self) -> Instant:
         """Go back to the call that created this frame."""
@@ -292,10 +293,6 @@ class Debugger:
         frame, depth = self.trace.frame_of[instant], self.trace.depth[instant]
         stops = (self.trace.depth[:instant] < depth) | (self.trace.frame_of[:instant] == frame)
         return int(instant - 1 - np.argmax(stops[::-1])) if stops.any() else 0
-
-    def _shallower(self, instant: int, depth: int) -> int:
-        stops = self.trace.depth[instant:] < depth
-        return instant + int(np.argmax(stops)) if stops.any() else len(self.trace)
 
     def continue_(self) -> Instant:
         """Run to the next breakpoint or change of a watched register, else to the end."""

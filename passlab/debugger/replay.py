@@ -206,17 +206,13 @@ def fork_at(
         if not 0 <= register < function.register_file_size:
             raise no_such_register(function.name, function.register_file_size, register)
         top.registers[register] = fit(register, top.registers[register], value)
-    machine = _engine(trace).start(trace, memory, most)
+    assert isinstance(trace.engine, MachineEngine)
+    machine = trace.engine.start(trace, memory, most)
     numbers = [
         machine.log.add_frame(number - 1, frame.func_index, -1, frame.result_register)
         for number, frame in enumerate(frames)
     ]
     return machine, frames, numbers, unwritten
-
-
-def _engine(trace: TraceData) -> MachineEngine:
-    assert isinstance(trace.engine, MachineEngine)
-    return trace.engine
 
 
 def _copies_of_unwritten(frames: list[Frame], unwritten: set[int]) -> dict[int, np.ndarray[Any, Any]]:

@@ -153,7 +153,9 @@ class _Sweep:
             value = _LiveValue(len(self.born))
             self.born.append(self.now)
             self.died.append(-1)
-            self.size.append(self._allocated_bytes(event))
+            segment, _ = self.trace.segment(event)
+            assert segment.values is not None
+            self.size.append(int(segment.values[event - segment.start].buffer.size))
             self.point.append(point)
         elif opcode in (Opcode.ALLOC_ADT, Opcode.ALLOC_CLOSURE):
             parts = [registers[r] for r in instruction.operands[2]]
@@ -168,11 +170,6 @@ class _Sweep:
         elif opcode in (Opcode.MOVE, Opcode.ALLOC_TENSOR, Opcode.ALLOC_TENSOR_REG, Opcode.RESHAPE_TENSOR):
             value = registers[instruction.operands[0]]
         self._put(registers, int(dst), value)
-
-    def _allocated_bytes(self, event: int) -> int:
-        segment, _ = self.trace.segment(event)
-        assert segment.values is not None
-        return int(segment.values[event - segment.start].buffer.size)
 
     def _put(self, registers: Registers, register: int, value: _LiveValue | None) -> None:
         # The new value is counted before the old one is dropped, since both may be the same object.

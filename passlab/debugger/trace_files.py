@@ -505,7 +505,9 @@ class _Reader(Generic[T]):
             elif number or int(run["parent"]) != -1:
                 raise ValueError("exactly the first of its runs must begin at the start of the program")
             elif exe is None:
-                run_trace = self._by_node(run, mod, args, log)
+                # A recording that was stopped is stopped again after the same step.
+                most = max(1, len(log)) if run["stopped"] else limits.current().trace_instants
+                run_trace = _compare(run_again(self.cls, self.head, mod, args, most), run, log)
             else:
                 run_trace = self._by_bytecode(run, exe, args, log)
             run_trace.stopped = run_trace.stopped or str(run["stopped"])
@@ -519,12 +521,6 @@ class _Reader(Generic[T]):
         # bytecode has no nodes, from which the code map would compute its lines
         trace.code_map.__dict__["lines"] = lines_of(run["lines"], trace.code_map)
         return trace
-
-    def _by_node(self, run: dict[str, Any], mod: IRModule, args: list[Any], log: Log) -> T:
-        """Return a trace by node, whose values are computed at once."""
-        # A recording that was stopped is stopped again after the same step.
-        most = max(1, len(log)) if run["stopped"] else limits.current().trace_instants
-        return _compare(run_again(self.cls, self.head, mod, args, most), run, log)
 
     def _fork(self, run: dict[str, Any], log: Log, values: list[Any]) -> T:
         original: T = _pick(self.runs, run["parent"])

@@ -143,17 +143,13 @@ def changes_of(trace: TraceData, frame: int, register: int) -> list[int]:
     events, _, written, starts = trace._writes
     mine = events[starts[frame] : starts[frame + 1]]
     writes = mine[written[mine] == register]
-    kernels = _kernels_writing(trace, register)
+    code = trace.code_map
+    kernels = np.array([code.role[s] == KERNEL and register in code.results(s) for s in range(len(code))], bool)
     if kernels.any():
         inside = np.flatnonzero(kernels[trace.point] & (trace.frame_of == frame))
         writes = np.sort(np.concatenate([writes, inside]))
     out: list[int] = writes.tolist()
     return out
-
-
-def _kernels_writing(trace: TraceData, register: int) -> np.ndarray[Any, Any]:
-    code = trace.code_map
-    return np.array([code.role[s] == KERNEL and register in code.results(s) for s in range(len(code))], bool)
 
 
 class Watch:

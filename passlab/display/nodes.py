@@ -17,7 +17,6 @@ from passlab.ir.expr import Expr, TupleGetItem, Var
 
 if TYPE_CHECKING:
     from passlab.display.text.alignment import Row
-    from passlab.lab.recordings.provenance import Origin
     from passlab.lab.recordings.recording import Recording
 
 NO_NODE = -1
@@ -79,12 +78,9 @@ class Links:
                 if isinstance(node, TupleGetItem):  # a part of a value was that value before
                     self._links[number_of(node)] = (number_of(node.tuple_value), 0, "", True)
                 break
-            self._add(node, origin)
+            parent = NO_NODE if origin.old is None or origin.old is node else number_of(origin.old)
+            self._links[number_of(node)] = (parent, self._events.get(origin.event, 0), origin.rule, origin.rebuilt)
             node = origin.old
-
-    def _add(self, node: Expr, origin: Origin) -> None:
-        parent = NO_NODE if origin.old is None or origin.old is node else number_of(origin.old)
-        self._links[number_of(node)] = (parent, self._events.get(origin.event, 0), origin.rule, origin.rebuilt)
 
     def add_diff(self, before: Sequence[Line], after: Sequence[Line], rows: Iterable[Row], event: int) -> None:
         """Link the nodes of lines that are side by side in a diff, if no rewrite links them."""

@@ -277,7 +277,7 @@ def _judge_units(step: Step, assembly: Assembly) -> None:
     first = not any(other.after_body is not None for other in assembly.steps[:-1]) and assembly.input is None
     wrapper = _INLINER.match if first or unseen else _WRAPS.search
     if first or unseen:
-        step.verdict, step.since = "unknown", min(since, _first_step_without_state(assembly))
+        step.verdict, step.since = "unknown", min(since, 1 if assembly.steps else 0)
     elif changed:
         step.verdict = "changed" if since == step.number else "unknown"
         if step.language == "mir" and _only_flags(step, assembly.units):
@@ -349,10 +349,6 @@ def retract(name: str, steps: list[Step]) -> None:
         same = last is not None and last.unit == step.unit and last.digest == step.digest
         if step.before_body is None and not step.status and not (same and step.verdict == "unchanged"):
             step.verdict = "unknown"
-
-
-def _first_step_without_state(assembly: Assembly) -> int:
-    return 1 if assembly.steps else 0
 
 
 def _first_suspect(name: str, unit: Unit, step: Step, assembly: Assembly) -> int:

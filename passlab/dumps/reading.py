@@ -172,14 +172,10 @@ def assemble(scan: Scan, traits: Traits, language: Language) -> Assembly:
         return whole
     combined = Assembly(scan, replace(traits, chains=True), language)
     for phase, banners in runs:
-        combined.append(_assemble_one(banners, traits, language), phase)
+        part = Assembly(Scan(banners), replace(traits, chains=False), language)
+        part.run()
+        combined.append(part, phase)
     return combined
-
-
-def _assemble_one(banners: list[Banner], traits: Traits, language: Language) -> Assembly:
-    part = Assembly(Scan(banners), replace(traits, chains=False), language)
-    part.run()
-    return part
 
 
 # The folder of LLVM's `-print-changed=dot-cfg`: a list of all passes in `passes.html`, and a picture of each
@@ -370,7 +366,7 @@ def _read_stream(source: DumpSource, chosen: Format | None) -> TextRecording:
     if chosen is None:
         chosen = detect(source)
     if chosen is None:
-        return _recording(_plain_text(), Scan([], _whole_source(source)), source.name, source.size)
+        return _recording(Format("text", TEXT, Traits()), Scan([], _whole_source(source)), source.name, source.size)
     if chosen.stream is None:
         raise DumpError(Diagnostic(f"{chosen.name} is a format of folders", hint="give the folder, not one file"))
     scan = chosen.stream(source)
@@ -410,10 +406,6 @@ def _other_ranges(source: DumpSource, banners: list[Banner]) -> list[Excerpt]:
     if at < source.size:
         pieces.append(Excerpt(source, (at, source.size)))
     return pieces
-
-
-def _plain_text() -> Format:
-    return Format("text", TEXT, Traits())
 
 
 # ---------------------------------------------------------------- folders

@@ -53,7 +53,10 @@ def defined_value(op: Op, attrs: Any, args: Sequence[Value], span: Span | None =
         raise NoDefinitionError(Diagnostic(f"`{op.name}` has no definition for these arguments", span))
     try:
         with np.errstate(all="ignore"):
-            return _round_to(meaning(attrs, *(args if op.name in KEEPS_WIDTH else map(_widen, args))), ty)
+            value = meaning(attrs, *(args if op.name in KEEPS_WIDTH else map(_widen, args)))
+            if isinstance(ty, TupleType):
+                return tuple(_tensor(part, field) for part, field in zip(value, ty.fields, strict=True))
+            return _tensor(value, ty)
     except InvalidInput:
         raise RunError(Diagnostic(f"`{op.name}` does not accept these arguments", span)) from None
     except _ShapeError as error:
@@ -96,13 +99,6 @@ def _widen(value: Value) -> Value:
     # Definitions compute in float64, so only the result is rounded.
     wide = tuple([array.astype(np.float64) if is_float(array.dtype) else array for array in arrays])
     return wide if isinstance(value, tuple) else wide[0]
-
-
-def _round_to(value: Any, ty: Type) -> Value:
-    """Return an array, or a tuple of arrays, rounded to the result type of the operator."""
-    if isinstance(ty, TupleType):
-        return tuple(_tensor(part, field) for part, field in zip(value, ty.fields, strict=True))
-    return _tensor(value, ty)
 
 
 def _tensor(value: Any, ty: Type) -> Value:

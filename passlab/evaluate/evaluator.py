@@ -286,13 +286,12 @@ def _if(ev: Evaluator, node: If, act: Activation) -> Waits:
     waits = _wait(act, node.cond)
     if waits:
         return waits
-    return _inner(node, node.true_branch if _truth(_value(act, node.cond), node.cond) else node.false_branch, act)
-
-
-def _truth(value: Value, cond: Expr) -> bool:
+    value = _value(act, node.cond)
     if not isinstance(value, np.ndarray) or value.ndim != 0:
-        raise RunError(Diagnostic("a condition must be a scalar", cond.span, expected="bool", found=describe(value)))
-    return bool(value)
+        raise RunError(
+            Diagnostic("a condition must be a scalar", node.cond.span, expected="bool", found=describe(value))
+        )
+    return _inner(node, node.true_branch if value else node.false_branch, act)
 
 
 def _inner(node: Expr, part: Expr, act: Activation) -> Waits:

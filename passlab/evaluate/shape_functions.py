@@ -38,7 +38,10 @@ def shape_kernel(function: Function, by_data: bool) -> Callable[[Sequence[Array]
         for node in order:
             if node not in types:
                 types[node] = _type_of(node, types, arrays)
-        _write_shapes(types[function.body], results)
+        tensors = tensor_types(types[function.body])
+        for i, tensor in enumerate(tensors):
+            results[i][...] = tensor.concrete_shape
+            results[len(tensors) + i][...] = prod(tensor.concrete_shape) * array_dtype(tensor.dtype).itemsize
 
     return run
 
@@ -80,11 +83,3 @@ def _type_of(node: Expr, types: dict[Expr, Type], arrays: dict[Expr, Any]) -> Ty
             Diagnostic(f"the result shape of `{spec.name}` does not follow from the shapes of its inputs", node.span)
         )
     return result
-
-
-def _write_shapes(ty: Type, results: Sequence[Array]) -> None:
-    """Write the shapes of the results, then their sizes in bytes."""
-    tensors = tensor_types(ty)
-    for i, tensor in enumerate(tensors):
-        results[i][...] = tensor.concrete_shape
-        results[len(tensors) + i][...] = prod(tensor.concrete_shape) * array_dtype(tensor.dtype).itemsize

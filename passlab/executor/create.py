@@ -122,7 +122,9 @@ class DebugExecutor(Executor):
         self.evaluator = Evaluator(self.mod)
 
     def call(self, entry: Function | GlobalVar, args: list[Any]) -> Any:
-        return self._out(self.evaluator.run(_infer_types(entry, self.mod), self._in(args)))
+        return self._out(
+            self.evaluator.run(infer_expr(entry, self.mod) if isinstance(entry, Function) else entry, self._in(args))
+        )
 
     def value(self, expr: Expr) -> Any:
         return self._out(self.evaluator.evaluate(infer_expr(expr, self.mod)))
@@ -276,10 +278,6 @@ class FunctionValue:
 
     def __repr__(self) -> str:
         return f"<function of a program, by the {self.executor.kind} executor>"
-
-
-def _infer_types(entry: Function | GlobalVar, mod: IRModule) -> Function | GlobalVar:
-    return infer_expr(entry, mod) if isinstance(entry, Function) else entry
 
 
 def arguments(function: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:

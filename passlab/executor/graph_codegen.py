@@ -103,7 +103,10 @@ class GraphCode:
             if node not in self.entries and node not in pinned and node not in self.named:
                 self._node(node)
         self.heads = self._entries(function.body)
-        self.graph = self._graph()
+        flat = [t for tensors in self.tensors for t in tensors]
+        shapes, dtypes = tuple([t.concrete_shape for t in flat]), tuple([t.dtype for t in flat])
+        device_types = tuple([device.device.device_type for device in self._result_devices()])
+        self.graph = Graph(tuple(self.nodes), tuple(self.heads), shapes, dtypes, tuple(self._plan()), device_types)
 
     def _add(self, node: ExecutorNode, ty: Type, expr: Expr, device: VirtualDevice) -> None:
         self.nodes.append(node)
@@ -221,12 +224,6 @@ class GraphCode:
         flat = [t for tensors in self.tensors for t in tensors]
         sizes = [prod(t.concrete_shape) * array_dtype(t.dtype).itemsize for t in flat]
         return plan_memory(self.nodes, self.heads, sizes, self._result_devices(), observe)
-
-    def _graph(self) -> Graph:
-        flat = [t for tensors in self.tensors for t in tensors]
-        shapes, dtypes = tuple([t.concrete_shape for t in flat]), tuple([t.dtype for t in flat])
-        device_types = tuple([device.device.device_type for device in self._result_devices()])
-        return Graph(tuple(self.nodes), tuple(self.heads), shapes, dtypes, tuple(self._plan()), device_types)
 
 
 def plan_memory(

@@ -41,8 +41,11 @@ def pool(n: ModelNode, kind: str, x: Expr, windows: Windows, ceil: bool, **more:
     """Return the maxima (`max`) or means (`avg`) of the windows of an image; `more` are attributes of the operator."""
     if ceil and (reach := _reached_padding(n, x, windows)) is not None:
         if more.get("count_include_pad"):
+            rank = windows.rank
+            after = [min(pad, end) for pad, end in zip(windows.pads[rank:], reach[rank:], strict=True)]
+            sides = [[0, 0], [0, 0], *(list(side) for side in zip(windows.pads[:rank], after, strict=True))]
             x, reach, more = (
-                _pad_explicitly(n, x, windows, reach),
+                n("nn.pad", x, pad_width=sides, pad_value=n.constant(0, x)),
                 _uncounted(windows, reach),
                 {"count_include_pad": False},
             )
@@ -57,14 +60,6 @@ def pool(n: ModelNode, kind: str, x: Expr, windows: Windows, ceil: bool, **more:
         ceil_mode=ceil,
         **more,
     )
-
-
-def _pad_explicitly(n: ModelNode, x: Expr, windows: Windows, reach: list[int]) -> Expr:
-    """Return an image with the zeros of its padding that windows reach; they count in a mean."""
-    rank = windows.rank
-    after = [min(pad, end) for pad, end in zip(windows.pads[rank:], reach[rank:], strict=True)]
-    sides = [[0, 0], [0, 0], *(list(side) for side in zip(windows.pads[:rank], after, strict=True))]
-    return n("nn.pad", x, pad_width=sides, pad_value=n.constant(0, x))
 
 
 def _uncounted(windows: Windows, reach: list[int]) -> list[int]:

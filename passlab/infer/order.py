@@ -30,7 +30,11 @@ def strongly_connected(references: Mapping[str, Iterable[str]]) -> list[list[str
                 if stack:
                     low[stack[-1][0]] = min(low[stack[-1][0]], low[name])
                 if low[name] == index[name]:
-                    out.append(_close(name, open_names, is_open))
+                    group = [open_names.pop()]
+                    while group[-1] != name:
+                        group.append(open_names.pop())
+                    is_open.difference_update(group)
+                    out.append(group[::-1])
             elif callee not in references:
                 continue
             elif callee not in index:
@@ -41,12 +45,3 @@ def strongly_connected(references: Mapping[str, Iterable[str]]) -> list[list[str
             elif callee in is_open:
                 low[name] = min(low[name], index[callee])
     return out
-
-
-def _close(name: str, open_names: list[str], is_open: set[str]) -> list[str]:
-    """Pop one component off the stack of open names, in the order its members were visited."""
-    group = [open_names.pop()]
-    while group[-1] != name:
-        group.append(open_names.pop())
-    is_open.difference_update(group)
-    return group[::-1]

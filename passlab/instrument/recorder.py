@@ -171,10 +171,6 @@ class MemoryInstrument(PassInstrument, Tabular):
 _KINDS: tuple[tuple[type, str], ...] = ((Sequential, "sequential"), (ModulePass, "module"), (FunctionPass, "function"))
 
 
-def _pass_kind(cls: Any) -> str:
-    return next((kind for base, kind in _KINDS if issubclass(cls, base)), "pass")
-
-
 class EventRecorder(PassInstrument):
     """Records passes: `roots` are the events of the outermost passes, each with those inside it.
 
@@ -239,13 +235,14 @@ class EventRecorder(PassInstrument):
         before = self.snapshot(mod)
         if self.input is None:
             self.input = before
+        cls = type(pass_)
         return self.event_class(
             pass_.info.name,
             before,
             before,
             opt_level=pass_.info.opt_level,
             pass_=pass_,
-            kind=_pass_kind(type(pass_)),
+            kind=next((kind for base, kind in _KINDS if issubclass(cls, base)), "pass"),
             context=self._options(run.context),
         )
 

@@ -251,7 +251,10 @@ class StructuralComparison:
             partners = {key: self.left.get(key, key) if isinstance(key, Expr) else key for key in a}
             if len(a) != len(b) or not all(partner in b for partner in partners.values()):
                 return self.fail(link, a, b, "different keys")
-            self.stack += [(a[key], b[partners[key]], (link, _key_text(key), -1)) for key in reversed(a)]
+            self.stack += [
+                (a[key], b[partners[key]], (link, f"[%{key.name_hint}]" if isinstance(key, Var) else str(key), -1))
+                for key in reversed(a)
+            ]
             return True
         if isinstance(a, Attrs) and isinstance(b, Attrs):
             self.stack.append((a, b, link))
@@ -266,11 +269,6 @@ class StructuralComparison:
         if isinstance(a, float) and isinstance(b, float) and not self.exact:
             return a == b or abs(a - b) < TOLERANCE or (a != a and b != b) or self.fail(link, a, b, "different values")
         return same_values(a, b) or self.fail(link, a, b, "different values")
-
-
-def _key_text(key: Any) -> str:
-    """Return the text of a mapping's key in a path."""
-    return f"[%{key.name_hint}]" if isinstance(key, Var) else str(key)
 
 
 def _variables(ty: Type) -> list[Any]:

@@ -109,7 +109,9 @@ class PipelineWidget(ViewWidget):
         if isinstance(content.get("what_if"), list):
             self._what_if(content["what_if"])
         if isinstance(content.get("rewrites"), str):
-            self._list_rewrites(content["rewrites"])
+            event_id = content["rewrites"]
+            steps = self._rewrites(event_id)
+            self.send({"rewrites": event_id, "steps": [step_data(step) for step in steps[:MOST]]})
         for name, answer in (("parts", self._rewrite_parts), ("why_not", self._why_not)):
             if isinstance(content.get(name), list) and len(content[name]) == 2:
                 answer(*content[name])
@@ -130,10 +132,6 @@ class PipelineWidget(ViewWidget):
         if event is not self._looked_into[0]:
             self._looked_into = (event, [] if event is None else rewrites_of(event))
         return self._looked_into[1]
-
-    def _list_rewrites(self, event_id: str) -> None:
-        steps = self._rewrites(event_id)
-        self.send({"rewrites": event_id, "steps": [step_data(step) for step in steps[:MOST]]})
 
     def _rewrite_parts(self, event_id: object, number: object) -> None:
         steps = self._rewrites(event_id)

@@ -206,12 +206,6 @@ def _strided_set_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     return [outside, call("collapse_sum_like", inside, v), *(call("zeros_like", arg) for arg in (begin, end, strides))]
 
 
-def _broadcasts_to(shape: Sequence[int], box: Sequence[int]) -> bool:
-    """Whether a tensor of `shape` broadcasts to exactly `box`."""
-    pairs = zip(shape[::-1], box[::-1], strict=False)
-    return len(shape) <= len(box) and all(length in (1, size) for length, size in pairs)
-
-
 @operator(
     "strided_set",
     ("data", "v", "begin", "end", "strides"),
@@ -241,7 +235,8 @@ def strided_set(attrs: Attrs, data: Array, v: Array, begin: Array, end: Array, s
     """
     result = data.copy()
     box = result[tuple(slices_of(data.ndim, begin.tolist(), end.tolist(), strides.tolist()))]
-    if not _broadcasts_to(v.shape, box.shape):
+    pairs = zip(v.shape[::-1], box.shape[::-1], strict=False)
+    if not (len(v.shape) <= len(box.shape) and all(length in (1, size) for length, size in pairs)):
         raise RunError(
             Diagnostic(
                 "strided_set: `v` does not fill the box",

@@ -305,17 +305,13 @@ def _choose_constructor(mod: IRModule, ty: TypeCall, rng: np.random.Generator, d
     """
     assert isinstance(ty.func, GlobalTypeVar)
     data = mod.type_definitions[ty.func]
-    own = [sum(_is_data_type(field, ty.func) for field in c.inputs) for c in data.constructors]
+    own = [sum(isinstance(field, TypeCall) and field.func is ty.func for field in c.inputs) for c in data.constructors]
     possible = [c for c, count in zip(data.constructors, own, strict=True) if depth < 3 or count == min(own)]
     if depth >= 8:
         raise RunError(Diagnostic(f"the data type {ty.func} has no small value", hint="give it: inputs=[...]"))
     constructor = possible[int(rng.integers(len(possible)))]
     mapping: dict[Type, Type] = dict(zip(data.type_vars, ty.args, strict=True))
     return constructor, [map_type(field, mapping.get) for field in constructor.inputs]
-
-
-def _is_data_type(ty: Type, name: Any) -> bool:
-    return isinstance(ty, TypeCall) and ty.func is name
 
 
 def _random_tensor(ty: TensorType, rng: np.random.Generator, kind: _DrawKind, sizes: Sizes) -> Array:

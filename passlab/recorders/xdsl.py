@@ -46,14 +46,10 @@ def callback_of(recorder: HostRecorder) -> Callable[[Any, Any, Any], None]:
         else:
             recorder.start(module)
         if following is not None:
-            recorder.begin(following.name, unit="builtin.module", options=_options_text(following))
+            spec = str(following.pipeline_pass_spec()) if hasattr(following, "pipeline_pass_spec") else ""
+            recorder.begin(following.name, unit="builtin.module", options=spec.partition("{")[2].rstrip("}"))
 
     return callback
-
-
-def _options_text(one: Any) -> str:
-    spec = str(one.pipeline_pass_spec()) if hasattr(one, "pipeline_pass_spec") else ""
-    return spec.partition("{")[2].rstrip("}")
 
 
 def passes_of(text: str) -> tuple[Any, ...]:

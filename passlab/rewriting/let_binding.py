@@ -177,7 +177,11 @@ class BindingPlan:
         self.crossing: set[Expr] = set()
         self.block: dict[Scope, Scope] = {self.top: self.top}
         self._compute_scopes()
-        self._remove_local_constants()
+        for node in [n for n in self.crossing if type(n) is Constant and n in self._first_user]:
+            user = self._first_user[node]
+            first = next(scope for child, scope in self._scopes_of_children(user, self.scope[user]) if child is node)
+            if self.block[first] is self.block[self.scope[node]]:
+                self.crossing.discard(node)
 
     def values_used_outside(self) -> Iterator[Expr]:
         """Yield the values of lets that are used outside of their let: their binding moves to a scope around it."""
@@ -195,7 +199,10 @@ class BindingPlan:
             if kind is tuple:
                 node, user = item
                 if user is not None:
-                    self._visit_constant(node, user, seen)
+                    if node not in seen:
+                        seen.add(node)
+                        self.order.append(node)
+                        self._first_user[node] = user
                 else:  # all its children are done
                     self.order.append(node)
             elif kind is _Rebinding:
@@ -221,20 +228,6 @@ class BindingPlan:
                 else:
                     self.let_var[value] = item.var
                 stack.append(item.value)
-
-    def _visit_constant(self, constant: Expr, user: Expr, seen: set[Expr]) -> None:
-        if constant not in seen:
-            seen.add(constant)
-            self.order.append(constant)
-            self._first_user[constant] = user
-
-    def _remove_local_constants(self) -> None:
-        """Remove constants from `crossing` whose first use is in the block around all uses."""
-        for node in [n for n in self.crossing if type(n) is Constant and n in self._first_user]:
-            user = self._first_user[node]
-            first = next(scope for child, scope in self._scopes_of_children(user, self.scope[user]) if child is node)
-            if self.block[first] is self.block[self.scope[node]]:
-                self.crossing.discard(node)
 
     def _compute_scopes(self) -> None:
         """Set `scope`, `inner`, `block` and `crossing`, users before operands."""

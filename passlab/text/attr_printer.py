@@ -112,7 +112,10 @@ class AttrPrinter:
             return cached[1]
         assert attrs is not None
         declared = call.op.spec.attrs if type(call.op) is Op else None
-        defaults = _defaults(type(attrs))
+        record = type(attrs)
+        if record not in _DEFAULTS:
+            _DEFAULTS[record] = {f.name: f.default for f in record.schema}
+        defaults = _DEFAULTS[record]
         texts = []
         for name, value in attrs.items():
             default = defaults.get(name, REQUIRED)
@@ -145,13 +148,6 @@ def _commas(values: Iterable[Any], keys: Iterable[str] = ()) -> list[Any]:
 _DEFAULTS: dict[type[Attrs], dict[str, Any]] = {}
 _DEEP: dict[type[Attrs], bool] = {}
 _PLAIN_KINDS = ("int", "float", "bool", "str", "dtype", "list of int", "list of float", "shape", "list of lists of int")
-
-
-def _defaults(record: type[Attrs]) -> dict[str, Any]:
-    """Return the defaults of a record class by attribute."""
-    if record not in _DEFAULTS:
-        _DEFAULTS[record] = {f.name: f.default for f in record.schema}
-    return _DEFAULTS[record]
 
 
 def _may_hold_expressions(record: type[Attrs]) -> bool:

@@ -98,7 +98,9 @@ class Section:
             raise ValueError("`nodes` is not a list of objects")
         self.objects: dict[int, Any] = {0: None}
         self.depth: dict[int, int] = {0: 0}
-        self.owned = self._certain_references()
+        self.owned = {0, self.root} | {
+            ref for node in self.nodes for ref, is_certain in references(node, self.nodes, frozenset()) if is_certain
+        }
 
     def read(self) -> dict[str, list[Any]]:
         """Return the objects of the root map by key."""
@@ -106,12 +108,6 @@ class Section:
         if not isinstance(table, dict):
             raise ValueError("its root is not a map")
         return {key: list(objects) for key, objects in table.items()}
-
-    def _certain_references(self) -> set[int]:
-        """Return the nodes with a certain reference, see `meta_objects.references`."""
-        return {0, self.root} | {
-            ref for node in self.nodes for ref, is_certain in references(node, self.nodes, frozenset()) if is_certain
-        }
 
     def build(self, root: int) -> object:
         """Create the object of a node and of all nodes it refers to, without recursion."""

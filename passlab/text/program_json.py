@@ -228,7 +228,11 @@ class ProgramGraph(ObjectGraph):
             attrs[name] = 0 if is_empty else (yield self._value(field))
         attrs |= {name: int(getattr(value, name)) for name in numbers}
         if isinstance(value, Expr):
-            attrs |= {"_checked_type_": 0, "virtual_device_": (yield self._value(_device(value)))}
+            device = getattr(value, "virtual_device", None)
+            attrs |= {
+                "_checked_type_": 0,
+                "virtual_device_": (yield self._value(UNCONSTRAINED if device is None else device)),
+            }
         return self._add(key, dict(sorted(attrs.items())))
 
     def _relation(self, value: TypeRelation) -> Parse:
@@ -264,11 +268,6 @@ class ProgramGraph(ObjectGraph):
             else:
                 attrs[field.name] = yield self._value(field_value)
         return self._add(value.type_key, attrs)
-
-
-def _device(value: Expr) -> object:
-    device = getattr(value, "virtual_device", None)
-    return UNCONSTRAINED if device is None else device
 
 
 _KEYS: dict[type, str] = {kind.cls: key for key, kind in KINDS.items() if kind.cls is not IRModule}

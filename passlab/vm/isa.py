@@ -289,7 +289,11 @@ def decode(numbers: Sequence[int]) -> Instruction:
     try:
         for operand in spec.operands:
             if operand.counts:
-                counts[operand.counts] = _list_length(next(fields), len(numbers), spec)
+                value = next(fields)
+                most = len(numbers)
+                if not 0 <= value <= most:
+                    raise VerifyError(f"the instruction {spec.mnemonic} counts {value} operands and has fewer")
+                counts[operand.counts] = value
             elif operand.many:
                 values.append(tuple(next(fields) for _ in range(counts[operand.name])))
             elif operand.kind == "dtype":
@@ -305,12 +309,6 @@ def decode(numbers: Sequence[int]) -> Instruction:
     return Instruction(spec.opcode, *values)
 
 
-def _list_length(value: int, most: int, spec: InstructionSpec) -> int:
-    if not 0 <= value <= most:
-        raise VerifyError(f"the instruction {spec.mnemonic} counts {value} operands and has fewer")
-    return value
-
-
 # ---------------------------------------------------------------- listing
 def disassemble(instruction: Instruction) -> str:
     """Return an instruction as text, such as `invoke $3 VMFunc[0]($1,$2)`."""
@@ -318,7 +316,7 @@ def disassemble(instruction: Instruction) -> str:
     texts: dict[str, str] = {}
     for operand, value in zip(spec.stored, instruction.operands, strict=True):
         if operand.kind == "reg":
-            texts[operand.name] = _register_list(value) if operand.many else f"${value}"
+            texts[operand.name] = ",".join(f"${r}" for r in value) or "$" if operand.many else f"${value}"
         elif operand.many:
             texts[operand.name] = ", ".join(map(str, value))
         # Relay's listings write bool as `uint1`, except in `alloc_storage`.
@@ -333,8 +331,3 @@ def disassemble(instruction: Instruction) -> str:
     if instruction.opcode is Opcode.ALLOC_STORAGE and instruction.shape:
         text = "{dst} [{shape}] {dtype} {device}"
     return f"{spec.mnemonic} {text.format(**texts)}".rstrip()
-
-
-def _register_list(registers: Sequence[int]) -> str:
-    """Return registers as Relay lists them: an empty list is a bare `$`."""
-    return ",".join(f"${r}" for r in registers) or "$"

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from passlab.display.graphs.dataflow import Arrow, Box, BoxGroup, Dataflow
 from passlab.display.graphs.drawing import Caption
 from passlab.display.graphs.layout import GraphLayout
-from passlab.display.graphs.repeats import GraphPiece, Item, Repeat, body_name, boxes_of
+from passlab.display.graphs.repeats import GraphPiece, Item, body_name, boxes_of
 from passlab.display.graphs.sheet import PlacedPiece, Sheet
 from passlab.display.protocol.programs import PieceLayout, PieceRow, PlacedArrow, RepeatItem, Sides
 
@@ -31,18 +31,16 @@ class SheetData:
                     body_rows.append(self._piece(item))
                     continue
                 bodies: list[list[PieceRow | RepeatItem]] = [[] for _ in item.bodies]
-                body_rows.append(self._repeat(item, bodies))
+                body_rows.append(
+                    {
+                        "name": body_name(self.graph, item.bodies[0]),
+                        "similar": item.similar,
+                        "size": len(boxes_of(item.bodies[0])),
+                        "bodies": bodies,
+                    }
+                )
                 pending.extend(zip(item.bodies, bodies, strict=True))
         return rows
-
-    def _repeat(self, item: Repeat, bodies: list[list[PieceRow | RepeatItem]]) -> RepeatItem:
-        """Return the data of a repeat; `bodies` is filled in by `items`."""
-        return {
-            "name": body_name(self.graph, item.bodies[0]),
-            "similar": item.similar,
-            "size": len(boxes_of(item.bodies[0])),
-            "bodies": bodies,
-        }
 
     def _piece(self, piece: GraphPiece) -> PieceRow:
         placed = self.placed[piece]

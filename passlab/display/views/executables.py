@@ -49,7 +49,10 @@ class ExecutableView(View):
         exe = self.executable
         yield Sentence(self.title, "muted")
         for function in exe.functions:
-            yield Fold(_head(function), [Rows(_listing(function))])
+            yield Fold(
+                _head(function),
+                [Rows(Table(("pc", "instruction"), [(pc, str(i)) for pc, i in enumerate(function.instructions)]))],
+            )
         if exe.constants:
             yield Fold(counted(len(exe.constants), "constant"), [Rows(_constants(exe))])
         for name, kernel in zip(exe.kernel_names, exe.kernel_functions, strict=True):
@@ -137,10 +140,6 @@ def _head(function: VMFunction) -> str:
     size = counted(function.register_file_size, "register")
     count = counted(len(function.instructions), "instruction")
     return f"@{function.name}({', '.join(function.params)}): {count}, {size}"
-
-
-def _listing(function: VMFunction) -> Table:
-    return Table(("pc", "instruction"), [(pc, str(i)) for pc, i in enumerate(function.instructions)])
 
 
 def _constants(exe: Executable) -> Table:

@@ -5,7 +5,6 @@ y = Conv[strides=[2, 2]](x, w)
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 from passlab.ir.span import Source, Span
@@ -38,11 +37,10 @@ def _attribute(proto: Any) -> str:
     if proto.type == 3:
         return repr(proto.s[:40].decode("utf-8", "replace"))
     if proto.type in (6, 7):
-        return _list(proto.floats if proto.type == 6 else proto.ints)
+        # One more than is shown, to see whether there are others.
+        shown = [
+            f"{item:g}"
+            for item, _ in zip(proto.floats if proto.type == 6 else proto.ints, range(_LISTED + 1), strict=False)
+        ]
+        return f"[{', '.join([*shown[:_LISTED], '...'] if len(shown) > _LISTED else shown)}]"
     return "..."
-
-
-def _list(items: Iterable[Any]) -> str:
-    # One more than is shown, to see whether there are others.
-    shown = [f"{item:g}" for item, _ in zip(items, range(_LISTED + 1), strict=False)]
-    return f"[{', '.join([*shown[:_LISTED], '...'] if len(shown) > _LISTED else shown)}]"

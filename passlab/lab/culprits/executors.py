@@ -544,7 +544,7 @@ def _wrong_stage(fault: ExecutorFault, options: dict[str, Any]) -> Bisection | N
     """Return the bisection of a compiler: on inputs of all kinds, then on those that showed the fault."""
     if fault.executor not in COMPILERS:
         return None
-    criterion = _bisect_options(options)
+    criterion = {name: options[name] for name in ("inputs", "entry", "seed", "default_contract") if name in options}
     with contextlib.suppress(PasslabError):
         recording = record_compilation(fault.module, fault.executor)
         for inputs in (criterion.get("inputs"), list(fault.draw.arguments)):
@@ -554,10 +554,6 @@ def _wrong_stage(fault: ExecutorFault, options: dict[str, Any]) -> Bisection | N
             if stage.found:
                 return stage
     return None
-
-
-def _bisect_options(options: dict[str, Any]) -> dict[str, Any]:
-    return {name: options[name] for name in ("inputs", "entry", "seed", "default_contract") if name in options}
 
 
 def _wrong_part_name(fault: ExecutorFault) -> str:

@@ -136,14 +136,12 @@ class ProgramSource:
         other, ty = node.args[1 - at], before.args[1 - at].checked_type_
         operand: Expr = other  # by default both operands are equal
         if choice.random() < 0.6 and isinstance(ty, TensorType):
-            operand = _constant_like(choice.choice(self.numbers), Constant(np.zeros((), _plain_dtype(ty.dtype))))
+            operand = _constant_like(
+                choice.choice(self.numbers), Constant(np.zeros((), ty.dtype if ty.dtype in DTYPES else "float32"))
+            )
         args = (operand, other) if at == 0 else (other, operand)
         changed: Call = node.with_fields(args=args)
         return changed
-
-
-def _plain_dtype(dtype: str) -> str:
-    return dtype if dtype in DTYPES else "float32"
 
 
 def _constant_like(number: float, like: Constant) -> Constant:

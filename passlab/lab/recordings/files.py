@@ -61,7 +61,7 @@ def save(recording: Recording, directory: str | os.PathLike[str]) -> None:
     modules: dict[int, tuple[int, IRModule]] = {}
     events: list[dict[str, Any]] = []
     numbers: dict[int, int] = {}
-    for event in _all_events(recording):
+    for event in [event for run in recording.runs for event in run.walk()] or recording.steps[:1]:
         numbers[id(event)] = len(events)
         events.append({**_event_data(event, numbers, modules), **_rewrite_data(event)})
     (target / _MODULES).mkdir(parents=True, exist_ok=True)
@@ -77,11 +77,6 @@ def save(recording: Recording, directory: str | os.PathLike[str]) -> None:
     head = {"format": FORMAT, "version": VERSION, "name": recording.name, "input": start, "typed": typed}
     # The index comes last: after an interrupted first save there is none, so nothing incomplete is read.
     _write_atomically(target / _INDEX, json.dumps({**head, "events": events}, indent=1, default=repr))
-
-
-def _all_events(recording: Recording) -> list[Event]:
-    """Return the events of all runs, each before those inside it; only the input for a recording without runs."""
-    return [event for run in recording.runs for event in run.walk()] or recording.steps[:1]
 
 
 def _event_data(event: Event, numbers: dict[int, int], modules: dict[int, tuple[int, IRModule]]) -> dict[str, Any]:

@@ -151,7 +151,9 @@ def _nodes_to_border(root: Expr, border: set[Expr], names: dict[Expr, Var]) -> t
             if kid in inside or _is_shown_whole(kid):
                 continue
             if kid in border or depth >= DEPTH or len(inside) >= MOST:
-                names.setdefault(kid, Var(_input_name(kid, len(names)), kid.checked_type_))
+                number = len(names)
+                word = node_name(kid).rpartition(".")[2]
+                names.setdefault(kid, Var(f"{word if word.isidentifier() else 'value'}_{number}", kid.checked_type_))
             else:
                 inside[kid] = None
                 stack.append((kid, depth + 1))
@@ -161,11 +163,6 @@ def _nodes_to_border(root: Expr, border: set[Expr], names: dict[Expr, Var]) -> t
 def _is_shown_whole(node: Expr) -> bool:
     """Whether a node is shown as it is: an operator, variable, constant or function."""
     return isinstance(node, (Var, Constant, Function)) or not children(node)
-
-
-def _input_name(node: Expr, number: int) -> str:
-    word = node_name(node).rpartition(".")[2]
-    return f"{word if word.isidentifier() else 'value'}_{number}"
 
 
 def _cut_out(root: Expr, inside: Sequence[Expr], names: dict[Expr, Var]) -> Expr:

@@ -236,7 +236,8 @@ def _smaller_functions(
         yield _replace_node(function, node, part, called), what
     if search.sharing:
         yield from (
-            (_replace_node(function, node, param, called), what) for param in _parameters_of_type(function, node)
+            (_replace_node(function, node, param, called), what)
+            for param in [param for param in function.params if param.checked_type_ is node.checked_type_][:LIKE]
         )
     if not called:
         result = _with_inputs_for(function, function.body, {node: node}, called=False)
@@ -280,11 +281,6 @@ def _let_parts(let: Let) -> Iterator[Expr]:
         yield Tuple((let.value, let.body))  # keeps the order of evaluation
     if let.body is not let.var:
         yield Let(let.var, let.value, let.var)
-
-
-def _parameters_of_type(function: Function, node: Expr) -> list[Var]:
-    """Return up to `LIKE` parameters of the type of a node."""
-    return [param for param in function.params if param.checked_type_ is node.checked_type_][:LIKE]
 
 
 # ---------------------------------------------------------------- parameters

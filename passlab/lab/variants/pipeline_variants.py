@@ -15,7 +15,6 @@ from typing import Any
 
 from passlab.errors import Diagnostic, PassError, did_you_mean
 from passlab.instrument.events import ContextOptions, Event
-from passlab.ir.module import IRModule
 from passlab.lab.recordings.comparison import Comparison, compare
 from passlab.lab.recordings.recording import Recording, copy_of, record_alone
 from passlab.transform.base import Pass
@@ -92,7 +91,8 @@ class WhatIf:
         start = kept[-1].after if kept else self.base.input
         runs = [copy_of(event) for event in kept]
         if not any(event.status == "failed" for event in kept):  # a failure ends the variant, too
-            runs += _run_events(start, [_runnable(item) for item in self.passes[first - 1 :]], self._options)
+            passes = [_runnable(item) for item in self.passes[first - 1 :]]
+            runs += record_alone(start, passes, self._options).runs if passes else []
         return Recording(runs, self.base.input, self.base.name, self.base.earlier)
 
     @cached_property
@@ -131,11 +131,6 @@ class WhatIf:
 
     def __repr__(self) -> str:
         return f"<what if: {', '.join(_pass_text(item) for item in self.passes)}>"
-
-
-def _run_events(start: IRModule, passes: list[Pass], options: ContextOptions) -> list[Event]:
-    """Run passes, and return their events."""
-    return record_alone(start, passes, options).runs if passes else []
 
 
 def _parse_passes(value: Any, scope: Mapping[str, Any] | None = None) -> list[Pass]:

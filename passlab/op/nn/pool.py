@@ -360,15 +360,6 @@ def _adaptive_avg(rank: int, name: str, attrs: Attrs, data: Array, *, out: Array
     return _own_contiguous(pooling.divide_sums(total, sizes, data.dtype), data, out)
 
 
-def _adaptive_attrs(rank: int) -> type[Attrs]:
-    return attrs(
-        f"AdaptivePool{rank}DAttrs",
-        integers("output_size", (), "windows along each axis, none to keep the size", optional=True),
-        text("layout", DATA_LAYOUTS[rank], "layout of data and result"),
-        text("out_layout", "", "layout of the result, as `layout`"),
-    )
-
-
 def _adaptive_edge_cases(name: str, rank: int) -> tuple[str, ...]:
     dims = ", ".join("546"[:rank])
     return (
@@ -387,7 +378,12 @@ def _declare_adaptive(rank: int, mean: bool) -> Op:
     return operator(
         name,
         ("data",),
-        attrs=_adaptive_attrs(rank),
+        attrs=attrs(
+            f"AdaptivePool{rank}DAttrs",
+            integers("output_size", (), "windows along each axis, none to keep the size", optional=True),
+            text("layout", DATA_LAYOUTS[rank], "layout of data and result"),
+            text("out_layout", "", "layout of the result, as `layout`"),
+        ),
         relation=partial(_adaptive_type, rank, name),
         pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
         layout=layout_rules.OneLayout(),

@@ -111,7 +111,9 @@ def _reachable(function: _Source, mod: IRModule) -> tuple[dict[str, GlobalVar], 
         if name in renamed or name not in mod or not _is_converted(mod[name]):
             continue
         source = mod[name] if mod[name].checked_type_ is not None else _a_normal_form(mod[name], mod)
-        new, signature = f"{name}_cps", _signature(source)
+        answer = TypeVar("answer")
+        result: Any = cps_type(source.checked_type, answer)
+        new, signature = f"{name}_cps", FuncType(result.arg_types, result.ret_type, (*result.type_params, answer))
         while new in mod and not structural_equal(_annotated_type(mod[new]), signature):
             new += "_"
         renamed[name] = mod.get_global_var(new) if new in mod else GlobalVar(new)
@@ -156,13 +158,6 @@ def cps_type(ty: Any, answer: TypeVar) -> Any:
             result = FuncType((*result.arg_types, k), answer, result.type_params, result.type_constraints)
         memo[node] = result
     return memo[ty]
-
-
-def _signature(function: Function) -> Type:
-    """Return the type that a typed global function has in continuation-passing style."""
-    answer = TypeVar("answer")
-    result: Any = cps_type(function.checked_type, answer)
-    return FuncType(result.arg_types, result.ret_type, (*result.type_params, answer))
 
 
 def _annotated_type(function: Function) -> Type:

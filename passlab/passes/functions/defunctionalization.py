@@ -247,10 +247,6 @@ def _is_kernel(node: Expr) -> bool:
     return type(node) is Function and node.is_primitive
 
 
-def _holds_functions(ty: Type) -> bool:
-    return holds(ty, FuncType)
-
-
 def wrap_kernel_values(function: Function) -> Function:
     """Return a function in which kernels are only called: a kernel as a value becomes a literal that calls it."""
     order = post_order(function, enter=lambda n: not _is_kernel(n))
@@ -365,7 +361,7 @@ class _FirstOrder:
 
     def changes_type(self, ty: Type) -> bool:
         """Return True if a type contains function types, or data types that contain some."""
-        return _holds_functions(ty) or self.records.names(ty)
+        return holds(ty, FuncType) or self.records.names(ty)
 
     def data(self, ty: Any) -> Any:
         """Return a type (or None) with each function type replaced by its data type."""
@@ -533,7 +529,9 @@ class _BodyRewriter:
 
     def _node(self, node: Expr) -> Expr:
         if type(node) is Var:
-            return self._var(node)
+            old = node.type_annotation if node.type_annotation is not None else node.checked_type
+            ty = old if node in self._direct else self._conversion.data(old)
+            return node if ty is old else Var(node.name_hint, ty, node.span, node.virtual_device)
         if type(node) is Call:
             return self._call(node)
         if type(node) is Function:
@@ -551,11 +549,6 @@ class _BodyRewriter:
             return result
         clauses = [Clause(self._conversion.records.pattern(c.lhs, ty), c.rhs, c.span) for c in result.clauses]
         return Match(result.data, clauses, result.complete, result.span)
-
-    def _var(self, var: Var) -> Var:
-        old = var.type_annotation if var.type_annotation is not None else var.checked_type
-        ty = old if var in self._direct else self._conversion.data(old)
-        return var if ty is old else Var(var.name_hint, ty, var.span, var.virtual_device)
 
     def _call(self, call: Call) -> Expr:
         callee = call.op

@@ -85,7 +85,7 @@ def _is_plain(ty: Type) -> bool:
 def _is_supported(function: Function, order: list[Expr]) -> bool:
     """Return True if all nodes of the program can be applied to cells."""
     called = {n.op for n in order if type(n) is Call}
-    values = {kid for n in order for kid in _values(n)}
+    values = {kid for n in order for kid in (n.args if type(n) is Call else children(n))}
     for node in order:
         if type(node) is Match or type(node) is Constructor or (type(node) is Function and node.type_params):
             return False
@@ -97,11 +97,6 @@ def _is_supported(function: Function, order: list[Expr]) -> bool:
         if is_op_call(node) and not all(_is_plain(e.checked_type) for e in (node, *node.args)):
             return False  # an annotation of a reference
     return all(_is_plain(p.checked_type) for p in function.params) and _is_plain(function.body.checked_type)
-
-
-def _values(node: Expr) -> tuple[Expr, ...]:
-    """Return the children of a node except the callee of a call."""
-    return node.args if type(node) is Call else children(node)
 
 
 def _is_plain_function(ty: Type) -> bool:

@@ -181,7 +181,9 @@ class _Rewriting:
         args = [self.original(a) for a in call.args]
         output = self._replace(call, args)
         output = output.astuple() if hasattr(output, "astuple") else output
-        if output is None or (is_op_call(output) and output.op is call.op and _is_same_call(output, call, args)):
+        if output is None or (
+            is_op_call(output) and output.op is call.op and output.attrs == call.attrs and list(output.args) == args
+        ):
             return None
         result: Result | None = (output, None)
         if is_op_call(output) and _names_layouts(output) and _names_layouts(call):
@@ -238,10 +240,6 @@ def _as_result(answer: Any, call: OpCall) -> InferCorrectLayoutOutput:
 
 def _names_layouts(call: OpCall) -> bool:
     return hasattr(call.attrs, "kernel_layout") or hasattr(call.attrs, "layout")
-
-
-def _is_same_call(new_call: OpCall, call: OpCall, args: list[Expr]) -> bool:
-    return new_call.attrs == call.attrs and list(new_call.args) == args
 
 
 def _fits(expr: Expr, target: LayoutChange) -> bool:

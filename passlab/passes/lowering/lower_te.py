@@ -146,7 +146,8 @@ class _KernelTable:
             elif post.op in bound:
                 post = Call(bound[post.op], post.args, post.attrs, (), post.span)
             if post.op in self.functions and dependency is not None:
-                _keep_type_of_call(pre, post, dependency)
+                if pre._checked_type is not None and post._checked_type is None:
+                    set_type(post, pre._checked_type, post.args, dependency)
             return post
 
         replace: dict[Expr, Expr] = dict(names)
@@ -273,12 +274,6 @@ def _call_by_name(
 
 def _is_plain(call: Call) -> bool:
     return call.attrs is None and not call._type_args
-
-
-def _keep_type_of_call(pre: Expr, post: Call, dependency: TypeDependency) -> None:
-    """Give the call of a kernel by its name the type of the call of the kernel."""
-    if pre._checked_type is not None and post._checked_type is None:
-        set_type(post, pre._checked_type, post.args, dependency)
 
 
 def _dependency(function: Function, kernels: Iterable[GlobalVar]) -> TypeDependency | None:

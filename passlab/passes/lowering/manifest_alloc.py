@@ -225,7 +225,10 @@ class _Allocator:
                 shape = self._shape(ty) if static else self._call_shape_function(call, primitive, types, bindings)[0][0]
                 return make("vm.reshape_tensor", call.args[source], shape, newshape=ty.shape)
         if any(t.dynamic for t in types):
-            outs = self._allocate_dynamic(call, primitive, types, bindings)
+            shapes, sizes = self._call_shape_function(call, primitive, types, bindings)
+            device = primitive.virtual_device
+            results = zip(types, shapes, sizes, strict=True)
+            outs = [self._allocate(t, size, shape, None, bindings, device) for t, shape, size in results]
         else:
             outs = [self._allocate_static(t, bindings, primitive.virtual_device, dependency) for t in types]
         invoke = self._invoke(call, tuple(outs), dependency)
@@ -294,15 +297,6 @@ class _Allocator:
             return first
         return new_call(first.op, args, first.attrs)
 
-    def _allocate_dynamic(
-        self, call: Call, primitive: Function, types: list[TensorType], bindings: list[Binding]
-    ) -> list[Expr]:
-        """Call the shape function, then allocate the results with the sizes that it returns."""
-        shapes, sizes = self._call_shape_function(call, primitive, types, bindings)
-        device = primitive.virtual_device
-        results = zip(types, shapes, sizes, strict=True)
-        return [self._allocate(t, size, shape, None, bindings, device) for t, shape, size in results]
-
     def _call_shape_function(
         self, call: Call, primitive: Function, types: list[TensorType], bindings: list[Binding]
     ) -> tuple[list[Var], list[Var]]:
@@ -313,7 +307,8 @@ class _Allocator:
         inputs: list[Expr] = []
         for argument in call.args:
             if not by_data:
-                inputs += self._shapes_of(argument, bindings)
+                tensors = self._tensors(argument, bindings)
+                inputs += [self._bind("shape", make("vm.shape_of", t, dtype="int64"), bindings) for t in tensors]
             else:
                 inputs += [argument] if device is None else self._on_host(argument, device, bindings)
         shapes = [self._allocate_static(TensorType((len(t.shape),), "int64"), bindings) for t in types]
@@ -323,11 +318,6 @@ class _Allocator:
         set_span(invoke, call.span)
         bindings.append((self._var("shaped", TupleType(())), invoke))
         return shapes, sizes
-
-    def _shapes_of(self, argument: Expr, bindings: list[Binding]) -> list[Expr]:
-        """Bind the shapes of an argument, field by field for a tuple."""
-        tensors = self._tensors(argument, bindings)
-        return [self._bind("shape", make("vm.shape_of", t, dtype="int64"), bindings) for t in tensors]
 
     def _on_host(self, argument: Expr, device: Any, bindings: list[Binding]) -> list[Expr]:
         """Bind copies of the tensors of an argument on the host, where shape functions run."""

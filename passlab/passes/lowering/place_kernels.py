@@ -79,7 +79,10 @@ def _node(node: Expr, here: VirtualDevice, result: dict[Expr, Expr]) -> Expr:
     if is_closed(node) or type(node) in (Var, GlobalVar, Op, Constructor, Constant):
         return node
     if is_call_of(node, "on_device"):
-        return _unpin(node, result)
+        assert type(node) is Call
+        body = result.get(node.args[0], node.args[0])
+        where = node.attrs["virtual_device"] if node.attrs is not None else None
+        return _on(body, where) if type(body) is Constant and where is not None and where != HOST else body
 
     def part(expr: Expr) -> Expr:
         output = result.get(expr, expr)
@@ -89,14 +92,6 @@ def _node(node: Expr, here: VirtualDevice, result: dict[Expr, Expr]) -> Expr:
     if type(value) is Function:
         return value if value.virtual_device is None else value.with_fields(virtual_device=None)
     return _call(value, here) if type(value) is Call else value
-
-
-def _unpin(pin: Expr, result: dict[Expr, Expr]) -> Expr:
-    """Return the operand of an `on_device`, or the `on_device` itself where it places a constant."""
-    assert type(pin) is Call
-    body = result.get(pin.args[0], pin.args[0])
-    where = pin.attrs["virtual_device"] if pin.attrs is not None else None
-    return _on(body, where) if type(body) is Constant and where is not None and where != HOST else body
 
 
 def _on(constant: Expr, where: VirtualDevice) -> Expr:

@@ -142,7 +142,10 @@ class FakeQuantizationToInteger(FunctionPass):
         if not is_op_call(node):
             return node
         if is_call_of(node, "qnn.dequantize"):
-            params = _dequantize(node, types)
+            ty = types.tensor(node.args[0])
+            if ty is None:
+                raise NoIntegerFormError("the type of a quantized tensor is not known")
+            params = QuantParams(node.args[1], node.args[2], ty.dtype, node.attrs.axis)
             if region.quantization.setdefault(node.args[0], params) != params:
                 raise NoIntegerFormError("a tensor is dequantized in two different ways")
             return node.args[0]
@@ -163,13 +166,6 @@ class FakeQuantizationToInteger(FunctionPass):
             raise NoIntegerFormError(f"the rule for `{call.op}` does not cover it: {error}") from error
         region.quantization[out] = params
         return out  # type: ignore[no-any-return]
-
-
-def _dequantize(call: OpCall, types: NodeTypes) -> QuantParams:
-    ty = types.tensor(call.args[0])
-    if ty is None:
-        raise NoIntegerFormError("the type of a quantized tensor is not known")
-    return QuantParams(call.args[1], call.args[2], ty.dtype, call.attrs.axis)
 
 
 def _inner(order: Sequence[Expr]) -> set[Expr]:

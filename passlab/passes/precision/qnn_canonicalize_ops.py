@@ -95,12 +95,8 @@ def _along(pair: Typed, dtype: str, axis: int, rank: int) -> Expr:
     return make("squeeze", result) if ty.shape == (1,) else expand_to_axis(result, rank, axis % rank)
 
 
-def _is_zero(expr: Expr) -> bool:
-    return type(expr) is Constant and not np.any(expr.data)
-
-
 def _plus(name: str, data: Expr, term: Expr) -> Expr:
-    return data if _is_zero(term) else make(name, data, term)
+    return data if type(term) is Constant and not np.any(term.data) else make(name, data, term)
 
 
 def _saturate(data: Expr, source: str, dtype: str) -> Expr:

@@ -92,17 +92,13 @@ class MixedPrecision:
                     note_rewrite(node, result, self._name)
                     self._result[node] = result
             for let in binders.get(node, ()):
-                self._rebind(let)
+                ty = self.types.of(self._new(let.value))
+                if ty is not None and ty is not let.value.checked_type_:
+                    self._result[let.var] = typed_var(let.var.name_hint, ty, let.var.span, let.var.virtual_device)
         return result_of(function, self._result)
 
     def _new(self, node: Expr) -> Expr:
         return self._result.get(node, node)
-
-    def _rebind(self, let: Let) -> None:
-        """Give a let variable the current type of its value."""
-        ty = self.types.of(self._new(let.value))
-        if ty is not None and ty is not let.value.checked_type_:
-            self._result[let.var] = typed_var(let.var.name_hint, ty, let.var.span, let.var.virtual_device)
 
     # ------------------------------------------------------------ nodes
     def _node(self, node: Expr) -> Expr:

@@ -9,7 +9,6 @@ after:
 from __future__ import annotations
 
 from passlab.infer import infer_module
-from passlab.ir.expr import Function
 from passlab.ir.module import IRModule
 from passlab.ir.op import Op
 from passlab.ir.walk import note_rewrite, post_order
@@ -38,16 +37,15 @@ class AnnotateSpans(ModulePass):
         result.attrs = mod.attrs
         result._imports = mod._imports
         for name, function in mod.items():
-            _note(function, result[name])
+            # Note which node replaces which; where the kinds of nodes differ, only which function does.
+            new = result[name]
+            olds, news = ([n for n in post_order(f) if type(n) is not Op] for f in (function, new))
+            for before, after in (
+                zip(olds, news, strict=True) if [*map(type, olds)] == [*map(type, news)] else [(function, new)]
+            ):
+                note_rewrite(before, after)
         typed = len(mod) > 0 and all(f.checked_type_ is not None for _, f in mod.items())
         return infer_module(result) if typed else result
-
-
-def _note(old: Function, new: Function) -> None:
-    """Record which node replaces which; if the kinds of nodes differ, only that `new` replaces `old`."""
-    olds, news = ([n for n in post_order(f) if type(n) is not Op] for f in (old, new))
-    for before, after in zip(olds, news, strict=True) if [*map(type, olds)] == [*map(type, news)] else [(old, new)]:
-        note_rewrite(before, after)
 
 
 def _is_annotated(mod: IRModule, text: str) -> bool:

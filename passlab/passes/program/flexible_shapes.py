@@ -54,7 +54,7 @@ class FlexibleShapeDispatch(ModulePass):
         versions = {length: self._version(mod, main, length, f"main_{length}") for length in lengths}
         fallback = self._version(mod, main, ANY, "main_any")
         params = [Var(p.name_hint, fallback[1][i], p.span) for i, p in enumerate(main.params)]
-        length = _length(params[self.input_indices[0]], self.axis)
+        length = make("take", make("shape_of", params[self.input_indices[0]], dtype="int32"), _number(self.axis))
         body: Expr = Call(fallback[0], params)
         for bucket in reversed(lengths):
             test = make("less_equal" if self.auto_pad else "equal", length, _number(bucket))
@@ -105,10 +105,6 @@ class FlexibleShapeDispatch(ModulePass):
         if not isinstance(ty, TupleType):
             return make("take", result, rows, axis=self.axis)
         return Tuple([make("take", TupleGetItem(result, i), rows, axis=self.axis) for i in range(len(parts))])
-
-
-def _length(value: Expr, axis: int) -> Expr:
-    return make("take", make("shape_of", value, dtype="int32"), _number(axis))
 
 
 def _number(value: int) -> Constant:

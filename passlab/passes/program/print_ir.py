@@ -29,7 +29,13 @@ class PrintIR(ModulePass):
     show_meta_data: bool = False
 
     def transform_module(self, mod: IRModule, ctx: PassContext) -> IRModule:
-        _show(f"PrintIR({self.header}):\n{mod.astext(show_meta_data=self.show_meta_data)}")
+        text = f"PrintIR({self.header}):\n{mod.astext(show_meta_data=self.show_meta_data)}"
+        # Where logging is not configured, the text goes to standard error, since printing is the purpose.
+        if not _log.handlers and not logging.getLogger().handlers:
+            _log.addHandler(StandardError())
+        if not _log.isEnabledFor(logging.INFO):
+            _log.setLevel(logging.INFO)
+        _log.info("%s", text)
         return mod
 
 
@@ -38,12 +44,3 @@ class StandardError(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         sys.stderr.write(f"{record.getMessage()}\n")
-
-
-def _show(text: str) -> None:
-    """Log at INFO; if logging is not configured, the text goes to standard error, since printing is the purpose."""
-    if not _log.handlers and not logging.getLogger().handlers:
-        _log.addHandler(StandardError())
-    if not _log.isEnabledFor(logging.INFO):
-        _log.setLevel(logging.INFO)
-    _log.info("%s", text)

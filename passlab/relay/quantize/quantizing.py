@@ -38,10 +38,6 @@ class Wide(PendingResult):
         return make("annotation.stop_fusion", hint)
 
 
-def _expr(value: Any) -> Expr:
-    return value.expr if isinstance(value, Wide) else write(value)
-
-
 def _layer(call: Call, args: list[Any]) -> Wide:
     return Wide(Call(call.op, [write(arg) for arg in args], call.attrs))
 
@@ -57,7 +53,8 @@ def _clip(call: Call, args: list[Any]) -> Wide | None:
 def _add(call: Call, args: list[Any]) -> Expr | Wide | None:
     left, right = (isinstance(arg, Wide) for arg in args)
     if left and isinstance(args[1], Constant):
-        return Wide(Call(call.op, [_expr(args[0]), args[1]], call.attrs))
+        value = args[0]
+        return Wide(Call(call.op, [value.expr if isinstance(value, Wide) else write(value), args[1]], call.attrs))
     if left and right:
         return _layer(call, args)
     return Call(call.op, [write(arg) for arg in args], call.attrs) if left or right else None

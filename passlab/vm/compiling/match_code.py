@@ -134,15 +134,12 @@ class _Matrix:
                     group = arm.tests[-1].inner  # the fields are tested once this test has succeeded
                 # Reversed, so that the stack yields the fields from left to right.
                 for i in range(len(part.patterns) - 1, -1, -1):
-                    stack.append((part.patterns[i], self._occurrence(occurrence, i), group))
+                    # The length of the list is the number of the entry that is appended if the pair is new.
+                    number = self._numbers.setdefault((occurrence, i), len(self.occurrences))
+                    if number == len(self.occurrences):
+                        self.occurrences.append((occurrence, i))
+                    stack.append((part.patterns[i], number, group))
         return arm
-
-    def _occurrence(self, whole: int, index: int) -> int:
-        # The length of the list is the number of the entry that is appended if the pair is new.
-        number = self._numbers.setdefault((whole, index), len(self.occurrences))
-        if number == len(self.occurrences):
-            self.occurrences.append((whole, index))
-        return number
 
     # ------------------------------------------------------------ the tree
     def tree(self) -> list[Node]:
@@ -370,7 +367,7 @@ class MatchCode:
             if not here & _tag_bit(node.occurrence):
                 reads.add(node)
                 here |= _tag_bit(node.occurrence)
-            for following in _all_following(node):
+            for following in [inner for _, inner in node.cases] + ([] if node.otherwise is None else [node.otherwise]):
                 # The intersection over all paths: a forward must-analysis. Without cycles one round is enough.
                 filled[following] = filled.get(following, here) & here
         return fills, reads
@@ -395,10 +392,6 @@ def _following(switch: Switch, case: int) -> _Label:
     if switch.otherwise is not None:
         return (switch, case + 1) if case + 1 < len(switch.cases) else _label(switch.otherwise)
     return (switch, case + 1) if case + 2 < len(switch.cases) else _label(switch.cases[case + 1][1])
-
-
-def _all_following(switch: Switch) -> list[Node]:
-    return [inner for _, inner in switch.cases] + ([] if switch.otherwise is None else [switch.otherwise])
 
 
 def _occurrence_bit(occurrence: int) -> int:

@@ -74,19 +74,14 @@ def _dtypes(call: Call) -> set[str]:
     return {t.dtype if isinstance(t, TensorType) else "?" for t in types}
 
 
-def _static_shape(call: Call) -> tuple[int, ...] | None:
-    """Return the shape of a call's result, None if it is dynamic."""
-    ty = call.checked_type_
-    return ty.concrete_shape if isinstance(ty, TensorType) and not ty.dynamic else None
-
-
 def _rank(call: Call, argument: int = 0) -> int:
     ty = call.args[argument].checked_type_
     return len(ty.shape) if isinstance(ty, TensorType) else 0
 
 
 def _reshape_to(call: Call) -> Operation | None:
-    shape = _static_shape(call)
+    ty = call.checked_type_
+    shape = ty.concrete_shape if isinstance(ty, TensorType) and not ty.dynamic else None
     return None if shape is None else lambda x: x.reshape(shape)
 
 

@@ -201,9 +201,11 @@ class Log:
         called = _latest(
             order, np.concatenate([np.ones(head, bool), enters & ~tails])
         )  # a tail call replaces that frame
+        callees = np.array([p.callee for p in self.blocks])[movers]
+        callees[enters & (callees < 0)] = np.array(path.callees)
         columns = {
             "parent": parents[called],
-            "function": self._callees(path, movers, enters, head),
+            "function": np.concatenate([np.zeros(head, np.int64), callees]),
             "depth": depths,
             "created": np.concatenate([np.zeros(head, np.int64), events[:count]]),
             "result_register": results[called],
@@ -219,12 +221,6 @@ class Log:
         while self.depth[stack[-1]] > low:
             stack.append(self.parent[stack[-1]])
         return stack[::-1]
-
-    def _callees(self, path: BlockPath, movers: Column, created: Column, head: int) -> Column:
-        """Return the function of each move; those of closures are in the path."""
-        callees = np.array([p.callee for p in self.blocks])[movers]
-        callees[created & (callees < 0)] = np.array(path.callees)
-        return np.concatenate([np.zeros(head, np.int64), callees])
 
     def add_frame(self, parent: int, function: int, created: int, result_register: int) -> int:
         """Add a frame and return its number."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from passlab.frontend.building import ShapeEntry
 from passlab.frontend.formulas import nonnegative_indices
 from passlab.frontend.onnx.entries import onnx_operator
 from passlab.frontend.onnx.node import OnnxNode
@@ -22,14 +21,9 @@ def gather(n: OnnxNode, x: Expr, indices: Expr) -> Expr:
     if sizes is None or positions is None or positions.ndim > 1:
         return result
     selected = [sizes[int(position)] for position in positions.reshape(-1) if -len(sizes) <= position < len(sizes)]
-    return _constant_if_static(n, result, selected)
-
-
-def _constant_if_static(n: OnnxNode, expr: Expr, entries: list[ShapeEntry]) -> Expr:
-    """Return the elements of a shape as a constant if all are known, else record them for the expression."""
-    if not all(isinstance(entry, int) for entry in entries):
-        return n.record_entries(expr, entries)
-    return n("reshape", n.constant(entries, expr), newshape=n.static_shape(expr))
+    if not all(isinstance(entry, int) for entry in selected):
+        return n.record_entries(result, selected)
+    return n("reshape", n.constant(selected, result), newshape=n.static_shape(result))
 
 
 @onnx_operator("GatherElements", 11, 13)

@@ -251,18 +251,13 @@ def embedding_bag(
         counts = n("not_equal", n.cast(indices, "int64"), n.constant(padding_idx, "int64"))
         inside = n("logical_and", inside, n("expand_dims", counts, axis=0))
     if mode == 2:
-        return [_largest_in_bags(n, rows, inside), None, None, None]
+        least = n.constant(-math.inf, rows)
+        chosen = n("where", n("expand_dims", inside, axis=2), n("expand_dims", rows, axis=0), least)
+        is_empty = n("logical_not", n("any", inside, axis=[1], keepdims=True))
+        return [n("where", is_empty, n.constant(0, rows), n("max", chosen, axis=[1])), None, None, None]
     members = n.cast(inside, n.dtype(weight))
     total = matrix_product(n, members, rows, "")  # a product with a matrix of zeros and ones sums the rows of each bag
     if mode == 1:
         sizes = n("maximum", n("sum", members, axis=[1], keepdims=True), n.constant(1, weight))
         total = n("divide", total, sizes)
     return [total, None, None, None]
-
-
-def _largest_in_bags(n: TorchNode, rows: Expr, inside: Expr) -> Expr:
-    """Return the maximum of each column among the rows of each bag, 0 for an empty bag."""
-    least = n.constant(-math.inf, rows)
-    chosen = n("where", n("expand_dims", inside, axis=2), n("expand_dims", rows, axis=0), least)
-    is_empty = n("logical_not", n("any", inside, axis=[1], keepdims=True))
-    return n("where", is_empty, n.constant(0, rows), n("max", chosen, axis=[1]))

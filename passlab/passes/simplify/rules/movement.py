@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from passlab.ir.expr import Expr
@@ -40,10 +39,6 @@ def _permutation(call: OpCall, rank: int) -> list[int] | None:
     return [source.index(part) for part in target]
 
 
-def _move(x: Expr, axes: Sequence[int]) -> Expr:
-    return x if list(axes) == list(range(len(axes))) else make("transpose", x, axes=list(axes))
-
-
 def _moves_composed(match: RuleMatch) -> Expr | None:
     """Merge two moves; where one splits or joins axes, the other is expressed in the name of its layout."""
     x, inner, outer = match["x"], match["inner"], match["root"]
@@ -52,7 +47,8 @@ def _moves_composed(match: RuleMatch) -> Expr | None:
         return None
     one, two = _permutation(inner, len(first.shape)), _permutation(outer, len(middle.shape))
     if one is not None and two is not None:
-        return _move(x, [one[a] for a in two])
+        axes = [one[a] for a in two]
+        return x if list(axes) == list(range(len(axes))) else make("transpose", x, axes=list(axes))
     if two is None and one is not None:
         source = _letters(outer.attrs.src_layout)
         if source is None or len(source) != len(one):
