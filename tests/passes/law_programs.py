@@ -134,6 +134,12 @@ PROGRAMS = {
           %0 = (%p.1.0, (%p.0, add(%p.1.1, 1f)));
           (%0.1.0, split(%0.1.1, indices_or_sections=2).1, (1f, 2f).0)
         }""",
+    "repeated projections": """
+        def @main(%p: (Tensor[(2), float32], (Tensor[(2), float32], Tensor[(2), float32]))) {
+          let %a = %p.1.0;
+          let %b = add(%p.1.0, %p.0);
+          (fn (%x: Tensor[(2), float32]) { multiply(%x, %p.1.0) })(add(multiply(%p.0, %a), %b))
+        }""",
     "dynamic shapes": """
         def @main(%x: Tensor[(?, 3), float32], %y: Tensor[(2, 3), float32]) {
           %0 = add(%x, exp(%x));

@@ -9,6 +9,9 @@ keep:
     def @main(%c: bool, %x: Tensor[(2), float32]) {
       if (%c) { exp(%x) } else { negative(exp(%x)) }
     }
+
+keep:
+    def @main(%t: (Tensor[(2), float32], int32)) { add(%t.0, %t.0) }
 """
 
 from __future__ import annotations
@@ -40,6 +43,9 @@ class EliminateCommonSubexpr(FunctionPass):
     A use is redirected only to an expression in its own block or an enclosing one, never into another branch, arm or
     function, so nothing is computed that was not computed before (Relay merges across branches). Functions that are
     compiled as a whole (Primitive, Compiler, Composite) share nothing with the code outside.
+
+    Equal projections of one tuple count as one node (`ir.structural_equal`): a function in which nothing else is
+    repeated is returned as it is.
     """
 
     fskip: Callable[[Expr], bool] | None = None
@@ -49,7 +55,7 @@ class EliminateCommonSubexpr(FunctionPass):
         if not groups:
             return func
         twins = _twins(Scopes(func), number, groups)
-        return _merge(func, twins) if twins else func
+        return func if _only_projections_of_one_tuple(twins) else _merge(func, twins)
 
 
 # Each use has its own mark, or regions would merge; each storage is memory of its own.
@@ -134,6 +140,22 @@ def _twins(scopes: Scopes, number: dict[Expr, int], groups: dict[int, list[Expr]
         stack.append(added)
         stack += [(s, closed) for s in inside.get(scope, ())]
     return twins
+
+
+def _only_projections_of_one_tuple(twins: dict[Expr, Expr]) -> bool:
+    """Whether merging changes nothing that structural equality sees: no twins are calls or come from twin tuples."""
+    base: dict[Expr, Expr] = {}  # of each projection: the node that the chain of projections begins at
+
+    def of(node: Expr) -> Expr:
+        chain = []
+        while type(node) is TupleGetItem and node not in base:
+            chain.append(node)
+            node = node.tuple_value
+        found = base.get(node, node)
+        base.update(dict.fromkeys(chain, found))
+        return found
+
+    return all(type(d) is TupleGetItem and of(d) is of(twin) for d, twin in twins.items())
 
 
 def _merge(root: ExprT, twins: dict[Expr, Expr]) -> ExprT:
