@@ -10,7 +10,7 @@ import os
 import shutil
 import sys
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.expectation import check_expectation
+from tests.operator_facts import facts_of_tests
 from tests.rotation import is_due
 
 CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
@@ -156,6 +157,15 @@ def chromium() -> Path:
 def depth(request: pytest.FixtureRequest) -> int:
     """How deep a program is nested. passlab promises 100,000 levels; 20,000 prove that nothing recurses, in less time."""
     return int(request.param)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def operators_are_left_as_they_were() -> Iterator[None]:
+    """A file of tests takes back what it registers for operators: which file is next differs from run to run."""
+    before = facts_of_tests()
+    yield
+    left = sorted(facts_of_tests() - before)
+    assert not left, f"unregister_op_attr what these tests have registered: {left}"
 
 
 @pytest.fixture

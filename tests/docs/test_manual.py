@@ -10,6 +10,7 @@ import contextlib
 import io
 import json
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ import passlab
 from passlab.errors import PasslabError
 from passlab.ir import op
 from passlab.op import load
+from tests.operator_facts import facts_of_tests
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "docs" / "api").glob("*.md"))]
@@ -75,11 +77,15 @@ def outputs(page: str, name: str) -> list[tuple[Block, str]]:
 
 
 @pytest.fixture
-def own_operators(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Operators that a page declares are gone after it, and so are the files it writes."""
+def own_operators(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
+    """Operators that a page declares are gone after it, and so are its facts about others and the files it writes."""
     load()
+    before = facts_of_tests()
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(op, "_registry", dict(op._registry))
+    yield
+    for name, fact in facts_of_tests() - before:
+        op.Op.get(name).reset_attr(fact)
 
 
 @pytest.mark.usefixtures("own_operators")
