@@ -66,31 +66,44 @@ _REFERENCES: dict[str, tuple[str, ...]] = {
 _ALIASED = ("TupleType", "FuncType", "TypeVar", "GlobalTypeVar", "TypeCall", "IncompleteType", "GlobalVar")
 _REFERENCES.update({f"relay.{key}": _REFERENCES[key] for key in _ALIASED})
 _REFERENCES.update({key: kind.nodes for key, kind in KINDS.items()})
-_PLAIN_KINDS = ("int", "bool", "float", "dtype")  # fields of all other kinds are always nodes
+PLAIN_KINDS = ("int", "bool", "float", "dtype")  # fields of all other kinds are always nodes
+# The numbers in records of a type that passlab does not declare; their other fields are nodes when `EXACT` says so.
+NUMBERS = {"VirtualDevice": ("device_type_int", "virtual_device_id"), "TargetKind": ("default_device_type",)}
+EXACT = {"passlab": "exact"}  # among the attributes of a graph: no number of it may be the index of a node instead
 # kind of a field -> the nodes that may stand for its number
 _TARGETS = {"int": ("IntImm",), "bool": ("IntImm",), "float": ("FloatImm", "IntImm")}
 
 
-def references(node: Node, nodes: list[Node], owned: Set[int]) -> Iterator[tuple[int, bool]]:
+def references(node: Node, nodes: list[Node], owned: Set[int], exact: bool = False) -> Iterator[tuple[int, bool]]:
     """Yield the indices of the nodes that `node` refers to, each with whether the reference is certain.
 
-    A number in a record may be a value or an index. `owned` are the nodes with a certain reference; an uncertain number
-    is not the index of one of those.
+    In TVM's files a number in a record may be a value or an index. `owned` are the nodes with a certain reference; an
+    uncertain number is not the index of one of those. In an `exact` graph every reference is certain.
     """
     key = node.get("type_key", "")
     for index in node.get("data", ()) if key in ("Array", "Map") else ():
         yield int(index), True
     attrs = node.get("attrs", {})
-    if key in _REFERENCES:
-        for name in _REFERENCES[key]:
-            if name in attrs:
-                yield int(attrs[name]), True
-        return
+    for name, is_certain in _record_references(key, attrs, nodes, owned, exact).items():
+        yield int(attrs[name]), is_certain
+
+
+def declared_fields(type_key: str) -> set[str]:
+    """Return the fields of a record whose place in a file, as a number or a node, is known to every reader."""
+    return {*_REFERENCES.get(type_key, ()), *NUMBERS.get(type_key, ())}
+
+
+def _record_references(key: str, attrs: Node, nodes: list[Node], owned: Set[int], exact: bool) -> dict[str, bool]:
+    """Return the fields of a record that are nodes, each with whether that is certain."""
     fields = _fields(key, attrs)
-    for name, text in attrs.items():
-        is_certain = _is_node(fields.get(name), text, nodes, owned)
-        if is_certain is not None:
-            yield int(text), is_certain
+    if exact and key not in BUILDERS and not fields:
+        return {name: True for name in attrs if name not in NUMBERS.get(key, ())}
+    if key in _REFERENCES:
+        return {name: True for name in _REFERENCES[key] if name in attrs}
+    if exact:
+        return {name: True for name in attrs if name not in fields or fields[name].kind not in PLAIN_KINDS}
+    found = {name: _is_node(fields.get(name), text, nodes, owned) for name, text in attrs.items()}
+    return {name: is_certain for name, is_certain in found.items() if is_certain is not None}
 
 
 def _fields(type_key: str, names: Iterable[str]) -> dict[str, Field]:
@@ -105,26 +118,21 @@ def _is_node(field: Field | None, text: Any, nodes: list[Node], owned: Set[int])
     index = int(text)
     if field is None:
         return False if index == 0 or index not in owned else None
-    kind, _, optional = field.kind.partition(" or ")
-    if optional == "None" or kind not in _PLAIN_KINDS:
+    if field.kind not in PLAIN_KINDS:
         return True
-    fits = nodes[index].get("type_key") in _TARGETS.get(kind, ())
+    fits = nodes[index].get("type_key") in _TARGETS.get(field.kind, ())
     return False if fits and index not in owned else None
 
 
-def build_record(node: Node, nodes: list[Node], owned: Set[int], get: Get) -> Attrs | MetaObject:
+def build_record(node: Node, nodes: list[Node], owned: Set[int], get: Get, exact: bool) -> Attrs | MetaObject:
     """Return an attribute record, or a `MetaObject` for a type that passlab does not have."""
     key = node["type_key"]
     if not TYPE_KEY.match(key):
         raise ValueError(f"`{key}` is not the name of a type")
     attrs = node.get("attrs", {})
     record = record_class(key, attrs) if "attrs." in key else None
-    if key in _REFERENCES:
-        return MetaObject(key, {n: get(int(t)) if n in _REFERENCES[key] else _plain(t) for n, t in attrs.items()})
-    fields = _fields(key, attrs)
-    values = {
-        n: get(int(t)) if _is_node(fields.get(n), t, nodes, owned) is not None else _plain(t) for n, t in attrs.items()
-    }
+    are_nodes = _record_references(key, attrs, nodes, owned, exact)
+    values = {name: get(int(text)) if name in are_nodes else _plain(text) for name, text in attrs.items()}
     if record is not None:
         return record(**values)
     if key.startswith("relay.attrs."):

@@ -29,6 +29,7 @@ from passlab.ir.types import (
     TypeVar,
     is_computed,
 )
+from passlab.text.meta_objects import EXACT, NUMBERS, declared_fields
 from passlab.text.records import MetaObject
 from passlab.text.tensor_bytes import encode_tensor
 from passlab.text.tokens import Parse, run_nested
@@ -43,7 +44,6 @@ UNCONSTRAINED = MetaObject(
     "VirtualDevice", {"device_type_int": -1, "memory_scope": "", "target": None, "virtual_device_id": -1}
 )
 _INVALID_KEY = re.compile(r"[^\w.:-]", re.ASCII)
-_NUMBERS = {"VirtualDevice": ("device_type_int", "virtual_device_id"), "TargetKind": ("default_device_type",)}
 
 _TYPE_FIELDS: dict[type[Type], tuple[str, ...]] = {
     TupleType: ("fields",),
@@ -110,6 +110,7 @@ class ObjectGraph:
         self.nodes: list[dict[str, Any]] = [{"type_key": ""}, {}]
         self.tensors: list[Any] = []
         self.root = 1
+        self.has_undeclared = False  # whether a record has a type that only its writer knows
         self._shared: dict[Any, int] = {}
         lists = [run_nested(self._array(values)) for values in objects.values()]
         self.nodes[1] = {"type_key": "Map", "keys": list(objects), "data": lists}
@@ -119,7 +120,7 @@ class ObjectGraph:
         nodes = ", \n".join(f"    {json.dumps(n)}" for n in self.nodes)
         tensors = ", \n".join(f"    {json.dumps(t)}" for t in self.tensors)
         listed = f"[\n{tensors}\n  ]" if tensors else "[]"
-        version = '{"tvm_version": "0.14.0"}'
+        version = json.dumps({"tvm_version": "0.14.0", **(EXACT if self.has_undeclared else {})})
         body = (
             f'  "root": {self.root}, \n  "nodes": [\n{nodes}\n  ], \n  "b64ndarrays": {listed}, \n  "attrs": {version}'
         )
@@ -239,8 +240,9 @@ class ObjectGraph:
         if record is None:
             return self._add("passlab.Opaque")
         attrs = {}
+        self.has_undeclared |= not {name for name, _ in record.items()} <= declared_fields(record.type_key)
         for name, field in record.items():
-            attrs[name] = field if name in _NUMBERS.get(record.type_key, ()) else (yield self._value(field))
+            attrs[name] = field if name in NUMBERS.get(record.type_key, ()) else (yield self._value(field))
         return self._add(record.type_key, attrs)
 
 

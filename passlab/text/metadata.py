@@ -18,7 +18,7 @@ from passlab.ir.expr import Var
 from passlab.ir.span import Source, Span
 from passlab.ir.types import Type
 from passlab.op.dtypes import Array
-from passlab.text.meta_objects import BUILDERS, Node, OpaqueObject, build_record, references
+from passlab.text.meta_objects import BUILDERS, EXACT, Node, OpaqueObject, build_record, references
 from passlab.text.tensor_bytes import decode_tensor
 
 _DEEPEST = 64
@@ -94,12 +94,16 @@ class Section:
         self.nodes: list[Node] = graph["nodes"]
         self.root = int(graph.get("root", 1))
         self.tensors: list[Any] = graph.get("b64ndarrays", [])
+        self.exact = EXACT.items() <= graph.get("attrs", {}).items()
         if not isinstance(self.nodes, list) or not all(isinstance(n, dict) for n in self.nodes):
             raise ValueError("`nodes` is not a list of objects")
         self.objects: dict[int, Any] = {0: None}
         self.depth: dict[int, int] = {0: 0}
         self.owned = {0, self.root} | {
-            ref for node in self.nodes for ref, is_certain in references(node, self.nodes, frozenset()) if is_certain
+            ref
+            for node in self.nodes
+            for ref, is_certain in references(node, self.nodes, frozenset(), self.exact)
+            if is_certain
         }
 
     def read(self) -> dict[str, list[Any]]:
@@ -118,7 +122,7 @@ class Section:
                 continue
             if not 0 <= index < len(self.nodes):
                 raise ValueError(f"there is no node {index}")
-            refs = [ref for ref, _ in references(self.nodes[index], self.nodes, self.owned)]
+            refs = [ref for ref, _ in references(self.nodes[index], self.nodes, self.owned, self.exact)]
             if ready:
                 self.depth[index] = 1 + max((self.depth[r] for r in refs), default=0)
                 if self.deepest is not None and self.depth[index] > self.deepest:
@@ -139,7 +143,7 @@ class Section:
         try:
             if key in BUILDERS:
                 return BUILDERS[key](node, self.objects.__getitem__, self._tensor)
-            return build_record(node, self.nodes, self.owned, self.objects.__getitem__)
+            return build_record(node, self.nodes, self.owned, self.objects.__getitem__, self.exact)
         except DiagnosticError as error:
             raise ValueError(error.diagnostics[0].message) from None
 

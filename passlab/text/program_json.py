@@ -21,6 +21,7 @@ from passlab.ir.types import Any as AnyLength
 from passlab.ir.types import SizeVar, Type, TypeRelation
 from passlab.ir.walk import post_order
 from passlab.text.meta_writer import UNCONSTRAINED, ObjectGraph
+from passlab.text.meta_objects import PLAIN_KINDS
 from passlab.text.metadata import Section
 from passlab.text.program_objects import KINDS
 from passlab.text.records import MetaObject
@@ -261,9 +262,7 @@ class ProgramGraph(ObjectGraph):
         attrs = {}
         for field in value.schema:
             field_value = getattr(value, field.name)
-            number = isinstance(field_value, (bool, int, float)) and "None" not in field.kind
-            dtype = isinstance(field_value, str) and field.kind == "dtype"
-            if number or dtype:
+            if field.kind in PLAIN_KINDS and field_value is not None:
                 attrs[field.name] = int(field_value) if isinstance(field_value, bool) else field_value
             else:
                 attrs[field.name] = yield self._value(field_value)
