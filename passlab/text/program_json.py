@@ -20,8 +20,8 @@ from passlab.ir.span import Position, Source, Span
 from passlab.ir.types import Any as AnyLength
 from passlab.ir.types import SizeVar, Type, TypeRelation
 from passlab.ir.walk import post_order
-from passlab.text.meta_writer import UNCONSTRAINED, ObjectGraph
 from passlab.text.meta_objects import PLAIN_KINDS
+from passlab.text.meta_writer import UNCONSTRAINED, ObjectGraph
 from passlab.text.metadata import Section
 from passlab.text.program_objects import KINDS
 from passlab.text.records import MetaObject

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import io
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
@@ -17,6 +18,7 @@ from passlab.errors import Diagnostic, LimitError, MissingPackageError, ModelErr
 from passlab.frontend.building import CallBuilder
 from passlab.frontend.identifiers import Identifiers
 from passlab.frontend.modules import module_of
+from passlab.frontend.pytorch.archive import readable, safe_archive
 from passlab.frontend.pytorch.entries import entries, split_overload
 from passlab.frontend.pytorch.node import Symbol, TorchNode
 from passlab.frontend.pytorch.program import (
@@ -57,12 +59,12 @@ def torch_package() -> ModuleType:
 
 
 def load_exported(path: Path) -> Any:
-    """Return the ExportedProgram of a `.pt2` file."""
+    """Return the ExportedProgram of a `.pt2` file, of which nothing is run: see `archive`."""
+    archive = safe_archive(path)
     torch = torch_package()
+    readable(lambda data: torch.load(io.BytesIO(data), map_location="cpu", weights_only=True), archive, path.name)
     try:
-        return torch.export.load(str(path))
-    except OSError:
-        raise
+        return torch.export.load(io.BytesIO(archive.data))
     except Exception as error:  # torch lets errors of its readers through: zip, JSON, pickle, assertions
         hint = f"such a file is written by torch.export.save; {_SCRIPT}"
         raise ModelError(

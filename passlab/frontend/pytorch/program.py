@@ -31,7 +31,7 @@ from typing import Any
 import numpy as np
 
 from passlab import limits
-from passlab.errors import Diagnostic, ModelError, PasslabError
+from passlab.errors import Diagnostic, FileAccessError, ModelError, PasslabError
 from passlab.ir.dtypes import dtype_name
 from passlab.op.dtypes import Array, array_dtype, guard_size
 
@@ -164,9 +164,11 @@ def load_program(source: Any) -> TorchProgram:
     if isinstance(source, Mapping):
         return from_data(source)
     path = Path(source)
-    limits.check("model_bytes", path.stat().st_size, f"the program {path.name}")
     try:
+        limits.check("model_bytes", path.stat().st_size, f"the program {path.name}")
         data = json.loads(path.read_bytes())
+    except OSError as error:
+        raise FileAccessError(Diagnostic(f"{path} cannot be read: {error.strerror}")) from error
     except (ValueError, RecursionError) as error:
         raise _damage_error("it is no JSON", str(error)) from error
     return from_data(data)
