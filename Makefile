@@ -113,7 +113,11 @@ $(FULL)/.made: pyproject.toml requirements.lock | $(VENV)/.made
 	@$(BIN)/python -m venv $(FULL)
 	@pip="$(FULL)/bin/python -m pip install --quiet --disable-pip-version-check --constraint requirements.lock"; \
 	if $$pip --editable ".[dev,bench]"; then \
-	  for package in $(OTHERS); do $$pip "$$package" || echo "left out: $$package (the message is above); its tests are skipped"; done; \
+	  rm -f $(FULL)/left-out.txt; \
+	  for package in $(OTHERS); do \
+	    $$pip "$$package" || { \
+	      echo "left out: $$package (the message is above); its tests are skipped"; echo "$$package" >> $(FULL)/left-out.txt; }; \
+	  done; \
 	else \
 	  echo "left out: .venv-nightly (the message is above); nightly tests run in .venv, and those of other packages are skipped"; \
 	fi

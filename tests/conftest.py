@@ -29,6 +29,7 @@ CHROMIUM_PATHS = (
 )
 
 EVERY_TIME = {"01-tour.ipynb"}  # the notebook that a user sees first
+MOST_SKIPPED = 30  # by a nightly run; `-ra` lists each with its reason
 LEFT_OUT = pytest.StashKey[int]()
 SHARED_GENERATORS = pytest.StashKey[list[np.random.Generator]]()
 
@@ -47,14 +48,24 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default=False,
         help="rewrite the expected outputs of tests from what passlab does now",
     )
+    parser.addoption(
+        "--every-part",
+        action="store_true",
+        default=False,
+        help="run all tests marked `in_parts`, not the fifth that is due at this commit",
+    )
 
 
 @pytest.hookimpl(tryfirst=True)  # before pytest chooses by marks
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave to the nightly run what is not due; skip what needs a browser where there is none; put what waits first."""
     for item in items:
         if not is_due_today(item):
             item.add_marker("nightly")
+    if not config.getoption("--every-part"):
+        later = {item for item in items if item.get_closest_marker("in_parts") and not is_due(part_of(item))}
+        items[:] = [item for item in items if item not in later]
+        config.hook.pytest_deselected(items=list(later))
     if find_chromium() is None:
         absent = pytest.mark.skip(
             reason="no Chromium found: apt-get install chromium, or set PASSLAB_CHROMIUM to its path"
@@ -70,7 +81,12 @@ def is_due_today(item: pytest.Item) -> bool:
     """Whether `make test` runs a law for this subject, or this notebook, at this commit; see tests/rotation.py."""
     if item.path.suffix == ".ipynb":
         return item.path.name in EVERY_TIME or is_due(item.path.name)
-    return item.get_closest_marker("rotating") is None or is_due(item.callspec.id)  # type: ignore[attr-defined]
+    return item.get_closest_marker("rotating") is None or is_due(part_of(item))
+
+
+def part_of(item: pytest.Item) -> str:
+    """What a test is about: the text of its parameters."""
+    return str(item.callspec.id)  # type: ignore[attr-defined]
 
 
 def waits(item: pytest.Item) -> bool:
@@ -87,9 +103,31 @@ def pytest_deselected(items: list[pytest.Item]) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Tell the process that reports how many a worker has left out: each worker has left out the same."""
+    """Tell the process that reports how many a worker has left out: each worker has left out the same.
+
+    A nightly run with everything at hand that still skips many tests fails.
+    """
     if hasattr(session.config, "workeroutput"):
         session.config.workeroutput["left_out"] = session.config.stash.get(LEFT_OUT, 0)
+    elif too_many_skipped(session.config):
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def too_many_skipped(config: pytest.Config) -> int:
+    """How many tests a nightly run has skipped, where that is too many and no program or package is absent; else 0."""
+    reporter = config.pluginmanager.get_plugin("terminalreporter")
+    skipped = len(reporter.stats.get("skipped", ())) if reporter else 0
+    return skipped if config.option.markexpr == "nightly" and skipped > MOST_SKIPPED and not absent() else 0
+
+
+def absent() -> list[str]:
+    """What a complete nightly run needs and this machine lacks, as the Makefile has noted it for packages."""
+    environment = Path(sys.prefix)
+    noted = environment / "left-out.txt"
+    packages = noted.read_text(encoding="utf-8").split() if noted.exists() else []
+    packages += [] if environment.name == ".venv-nightly" else [".venv-nightly"]
+    programs = {"chromium": find_chromium(), "graphviz": shutil.which("dot"), "llvm": shutil.which("opt")}
+    return [*packages, *(name for name, path in programs.items() if path is None)]
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -112,7 +150,17 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
     """Say at the end what was left out, and how to run it."""
+    if skipped := too_many_skipped(config):
+        terminalreporter.write_line(f"FAILED: {skipped} tests were skipped, of which at most {MOST_SKIPPED} may be")
+    if config.option.markexpr == "nightly" and absent():
+        terminalreporter.write_line(f"absent, so that their tests are skipped: {', '.join(absent())}")
     left_out = config.stash.get(LEFT_OUT, 0)
+    if left_out and config.option.markexpr in ("", "nightly"):
+        terminalreporter.write_line("")
+        terminalreporter.write_line(
+            f"{left_out:,} tests were left to the next commits, of which each runs another fifth: many generated programs, and "
+            "planted faults. `--every-part` runs all of them."
+        )
     if left_out and config.option.markexpr == "not nightly":
         terminalreporter.write_line("")
         terminalreporter.write_line(

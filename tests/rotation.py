@@ -1,7 +1,11 @@
-"""The fifth of a law over a registry that is due: the tests of the other four wait for `make nightly`.
+"""The fifth of many similar tests that is due at this commit. Five commits in a row run all of them.
 
-A law that holds for every operator or every pass takes long, and a change rarely touches more than a few of them. Which
-fifth is due changes with each commit, so that five commits in a row have run all; the same commit always runs the same.
+- `rotating`: a law over a registry, which takes long, while a change rarely touches more than a few operators or passes.
+  The other four fifths wait for `make nightly`.
+- `in_parts`: nightly tests of thousands of generated programs, or of every planted fault. The other four fifths wait for
+  the next commits; `--every-part` runs all.
+
+The same commit always runs the same.
 """
 
 from __future__ import annotations
@@ -16,7 +20,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 def is_due(name: str) -> bool:
-    """Whether the law is to be run for this subject at this commit."""
+    """Whether the test of this name is to be run at this commit."""
     return zlib.crc32(name.encode()) % PARTS == commit_count() % PARTS
 
 

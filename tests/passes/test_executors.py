@@ -158,6 +158,7 @@ def test_every_pass_leaves_what_every_executor_runs(seed: int, effects: bool):
 
 
 @pytest.mark.nightly
+@pytest.mark.in_parts
 @pytest.mark.parametrize("effects", [True, False], ids=["with effects", "without"])
 @pytest.mark.parametrize("first", range(0, 1000, 20))
 def test_every_pass_leaves_what_every_executor_runs_on_twenty_programs_from(first: int, effects: bool):

@@ -1,7 +1,7 @@
 """What holds for every standard pass on random programs: meaning, form, types, an untouched input, and what it says again.
 
-The quick part tries a few programs; `-m nightly` tries 2,000 for each pass, and every ordered pair of passes on 50. There a
-test is a shard, all passes on some programs: what is known of a program is found out once for all of them.
+The quick part tries a few programs; five nightly runs in a row try 2,000 for each pass, and every ordered pair of passes on
+50. There a test is a shard, all passes on some programs: what is known of a program is found out once for all of them.
 """
 
 from __future__ import annotations
@@ -218,12 +218,14 @@ def test_two_passes_in_a_row_keep_the_laws(pair: tuple[str, str]):
 
 
 @pytest.mark.nightly
+@pytest.mark.in_parts
 @pytest.mark.parametrize("first", range(0, 2000, 20))
 def test_every_pass_keeps_the_laws_on_the_twenty_programs_from(first: int):
     hold([(name,) for name in EVERY_PASS], range(first, first + 20))
 
 
 @pytest.mark.nightly
+@pytest.mark.in_parts
 @pytest.mark.parametrize("seed", range(50))
 def test_every_two_passes_in_a_row_keep_the_laws_on_program(seed: int):
     hold(PAIRS, [seed])

@@ -139,6 +139,7 @@ def test_one_call_names_a_planted_fault(name: str) -> None:
 
 
 @pytest.mark.nightly
+@pytest.mark.in_parts
 @pytest.mark.parametrize("name", FAULTS)
 def test_one_call_names_every_planted_fault(name: str) -> None:
     result = shortcomings(name, search(name))
