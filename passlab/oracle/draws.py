@@ -1,15 +1,17 @@
 """Draws: the random arguments on which programs are compared, reproducible by a seed.
 
 One draw of typical numbers hides most faults: it has no ties, no overflow, no zero and no NaN. So each `Draw` has a
-kind, and `DRAWS` lists the kinds, the most productive first. A draw chooses the size of dynamic dimensions; values of
-data types have a few constructors.
+kind, and `DRAWS` lists the kinds, the most productive first. Each dynamic dimension gets a size of its own; where the
+program refuses these sizes, some dimensions get equal ones (`SIZINGS`). Values of data types have a few constructors.
 """
 
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -25,6 +27,16 @@ from passlab.op.dtypes import array_dtype, float_info, integer_info, is_float
 
 Array = np.ndarray[Any, Any]
 Maker = Callable[[np.random.Generator, Any, tuple[int, ...], "Sizes"], Array]
+Sizing = Callable[[int, int, int], int]
+# All differ; then all last ones are equal, as in products, or all first ones, as in lists of samples; then those on
+# the same axis, as in sums; then all.
+SIZINGS: tuple[Sizing, ...] = (
+    lambda number, axis, last: number,
+    lambda number, axis, last: 0 if last == -1 else number + 1,
+    lambda number, axis, last: 0 if axis == 0 else number + 1,
+    lambda number, axis, last: axis,
+    lambda number, axis, last: 0,
+)
 CONSTANTS = 64  # numbers of a program that are used as inputs, at most
 SPECIAL = 0.25  # share of the elements that are NaN, infinite or -0 in draws of such values
 
@@ -34,6 +46,8 @@ class Draw:
 
     `extreme` draws contain the largest and smallest numbers of their dtypes, on which only exact programs agree;
     `typical` ones are drawn so that values keep their size through a network. Arguments are drawn on first use.
+    `others` draw the arguments with other sizes of dynamic dimensions, for a program that refuses the first ones;
+    `numbers` are those of the program that they are made of.
     """
 
     def __init__(
@@ -43,12 +57,23 @@ class Draw:
         special: bool = False,
         extreme: bool = False,
         typical: bool = False,
+        others: Sequence[Callable[[], tuple[Any, ...]]] = (),
+        numbers: tuple[float, ...] = (),
     ) -> None:
         self.kind = kind
         self.special = special
         self.extreme = extreme
         self.typical = typical
         self._arguments = arguments
+        self._others = list(others)
+        self.numbers = numbers
+
+    def use_other_sizes(self) -> bool:
+        """Draw the arguments with other sizes of dynamic dimensions; return whether there are any left."""
+        if not self._others:
+            return False
+        self._arguments = self._others.pop(0)
+        return True
 
     @property
     def arguments(self) -> tuple[Any, ...]:
@@ -63,10 +88,17 @@ class Draw:
 
 @dataclass(frozen=True)
 class Sizes:
-    """Parameters of one draw: the size of dynamic dimensions, and the numbers that the program contains."""
+    """Parameters of one draw: the size of dynamic dimensions, and the numbers that the program contains.
+
+    `more` returns how much larger than `size` the next dynamic dimension is, which lies on an axis counted from the
+    first and, negatively, from the last. Draws of one `part` take other numbers than those of the parts before it.
+    """
 
     size: int
     numbers: tuple[float, ...] = ()
+    more: Callable[[int, int], int] = lambda axis, last: 0
+    part: int = 0
+    seed: int = 0
 
 
 # ---------------------------------------------------------------- values by kind
@@ -104,12 +136,38 @@ def _all_magnitudes(rng: np.random.Generator, dtype: Any, shape: tuple[int, ...]
 def _program_numbers(rng: np.random.Generator, dtype: Any, shape: tuple[int, ...], sizes: Sizes) -> Array:
     """The numbers in the program, their neighbours and the middles between two: they reach all sides of comparisons."""
     ordered = sorted(sizes.numbers)
-    values = [v + d for v in sizes.numbers for d in (-1, -0.5, 0, 0.5, 1)] or [0.0]
+    values = [v + d for v in sizes.numbers for d in (0, -1, 1, -0.5, 0.5)] or [0.0]
     values += [(a + b) / 2 for a, b in itertools.pairwise(ordered)]
     if not is_float(dtype):
         low, high = _integer_range(dtype)
         values = [v for v in map(int, values) if low <= v <= high] or [0]
-    return _choose(rng, dtype, shape, values)
+    return _each_once(rng, dtype, shape, values, sizes)
+
+
+def _each_once(
+    rng: np.random.Generator, dtype: Any, shape: tuple[int, ...], values: Sequence[float], sizes: Sizes
+) -> Array:
+    """Return an array with as many of the values as it has room for; further parts go on where the last one ended."""
+    values = list(dict.fromkeys(values))
+    size = math.prod(shape)
+    order = np.random.default_rng(sizes.seed).permutation(len(values))  # the same in each part
+    chosen = np.asarray(
+        [values[order[(sizes.part * size + k) % len(values)]] for k in range(min(size, len(values)))], object
+    )
+    with np.errstate(all="ignore"):
+        return rng.permutation(np.resize(chosen, size)).astype(dtype).reshape(shape)
+
+
+_HALVES = (0.5, -0.5, 1.5, -1.5, 2.5, -2.5, 0.0, 0.25, -0.75, 1.0)
+
+
+def _halves(rng: np.random.Generator, dtype: Any, shape: tuple[int, ...], sizes: Sizes) -> Array:
+    """Numbers halfway between two whole ones, and those beside them; integers next to powers of two."""
+    if is_float(dtype):
+        return _each_once(rng, dtype, shape, _HALVES, sizes)
+    low, high = _integer_range(dtype)
+    edges = (low, low + 1, high, high // 2 + 1, -1, 1, high - 1, low // 2, 0, 2, high // 2)
+    return _each_once(rng, dtype, shape, [v for v in edges if low <= v <= high], sizes)
 
 
 def _positive(rng: np.random.Generator, dtype: Any, shape: tuple[int, ...], sizes: Sizes) -> Array:
@@ -201,6 +259,8 @@ class _DrawKind:
     extreme: bool = False
     typical: bool = False
     only: Callable[[Function], bool] | None = None  # restricts the kind to some programs
+    part: int = 0  # of the values of a kind that are taken one after the other
+    alike: bool = False  # all dynamic dimensions have the same size
 
 
 DRAWS = (
@@ -209,19 +269,23 @@ DRAWS = (
     _DrawKind("positive numbers", _positive, 3),
     _DrawKind("numbers of all magnitudes", _all_magnitudes, 4),
     _DrawKind("the numbers of the program and their neighbours", _program_numbers, 3),
+    _DrawKind("halves", _halves, 4),
     _DrawKind("more typical numbers", None, 1, typical=True),
     _DrawKind("ones", _ones, 2),
     _DrawKind("zeros", _zeros, 5),
     _DrawKind("NaN, infinities and negative zeros", _special, 3, special=True),
     _DrawKind("the extremes of each dtype", _extreme, 2, extreme=True),
     _DrawKind("more small whole numbers with ties", _whole_numbers, 3),
-    _DrawKind("more of the numbers of the program", _program_numbers, 2),
+    _DrawKind("more of the numbers of the program", _program_numbers, 2, part=1),
     _DrawKind("more numbers of all magnitudes", _all_magnitudes, 1),
     _DrawKind("more NaN, infinities and negative zeros", _special, 2, special=True),
     _DrawKind("typical numbers and integers of 0 and 1", _indices, 3, typical=True, only=_takes_integers),
     _DrawKind("magnitudes whose products overflow", _overflowing, 2, extreme=True),
-    _DrawKind("tensors without elements", _positive, 0, only=_is_dynamic),
+    _DrawKind("tensors without elements", _positive, 0, only=_is_dynamic, alike=True),
+    _DrawKind("tensors of one element", _positive, 1, only=_is_dynamic, alike=True),
 )
+INTRODUCED = "the numbers that the pass introduced"
+MOST_PARTS = 8  # draws of such numbers
 
 
 # ---------------------------------------------------------------- arguments
@@ -229,24 +293,48 @@ def draws(mod: IRModule, entry: str = "main", seed: int = 0) -> Iterator[Draw]:
     """Yield a draw of every kind for a function. Raises `RunError` for parameters without random values (functions)."""
     function = mod[entry]
     numbers = tuple(numbers_of(function))
-    plain = not _is_dynamic(function)
     for position, kind in enumerate(DRAWS):
         if kind.only is not None and not kind.only(function):
             continue
-
-        def arguments(position: int = position, kind: _DrawKind = kind) -> tuple[Any, ...]:
-            if kind.make is None and plain:
-                return tuple(random_arguments(function, seed + position, "give it: inputs=[...]"))
-            sizes = Sizes(kind.size, numbers)
-            # One generator for each parameter, so that none depends on the types of those before it.
-            generators = [np.random.default_rng((seed, position, number)) for number in range(len(function.params))]
-            pairs = zip(function.params, generators, strict=True)
-            return tuple([_random_value(param, mod, rng, kind, sizes) for param, rng in pairs])
-
-        draw = Draw(kind.name, arguments, kind.special, kind.extreme, kind.typical)
+        draw = _draw(mod, function, kind, (seed, position), numbers)
         if not position:
             _ = draw.arguments  # a parameter without values is reported at once
         yield draw
+
+
+def introduced_numbers(before: IRModule, after: IRModule, entry: str = "main", seed: int = 0) -> Iterator[Draw]:
+    """Yield draws of the numbers that a function has after a pass and had not before: boundaries of its rules."""
+    if entry not in after:
+        return
+    known = set(numbers_of(before[entry]))
+    numbers = tuple([v for v in numbers_of(after[entry]) if v not in known])
+    if not numbers:
+        return
+    types = [ty for ty in _parameter_types(before[entry]) if isinstance(ty, TensorType)]
+    room = min((math.prod(d if isinstance(d, int) else 3 for d in ty.shape) for ty in types), default=1)
+    for part in range(min(MOST_PARTS, -(-8 * len(numbers) // max(1, room)))):  # about 8 values for each number
+        kind = _DrawKind(INTRODUCED if not part else f"more of {INTRODUCED}", _program_numbers, 3, part=part)
+        yield _draw(before, before[entry], kind, (seed, len(DRAWS) + part), numbers)
+
+
+def _draw(
+    mod: IRModule, function: Function, kind: _DrawKind, seed: tuple[int, int], numbers: tuple[float, ...]
+) -> Draw:
+    plain = not _is_dynamic(function)
+
+    def arguments(sizing: Sizing) -> tuple[Any, ...]:
+        if kind.make is None and plain:
+            return tuple(random_arguments(function, sum(seed), "give it: inputs=[...]"))
+        counter = itertools.count()
+        sizes = Sizes(kind.size, numbers, lambda axis, last: sizing(next(counter), axis, last), kind.part, seed[0])
+        # One generator for each parameter, so that none depends on the types of those before it.
+        generators = [np.random.default_rng((*seed, number)) for number in range(len(function.params))]
+        pairs = zip(function.params, generators, strict=True)
+        return tuple([_random_value(param, mod, rng, kind, sizes) for param, rng in pairs])
+
+    sizings = SIZINGS[-1:] if plain or kind.alike else SIZINGS
+    first, *others = [partial(arguments, sizing) for sizing in sizings]
+    return Draw(kind.name, first, kind.special, kind.extreme, kind.typical, others, numbers)
 
 
 def numbers_of(function: Function) -> list[float]:
@@ -315,7 +403,13 @@ def _choose_constructor(mod: IRModule, ty: TypeCall, rng: np.random.Generator, d
 
 
 def _random_tensor(ty: TensorType, rng: np.random.Generator, kind: _DrawKind, sizes: Sizes) -> Array:
-    shape = tuple(dim if isinstance(dim, int) else sizes.size for dim in ty.shape)
+    rank = len(ty.shape)
+    shape = tuple(
+        [
+            dim if isinstance(dim, int) else sizes.size + sizes.more(axis, axis - rank)
+            for axis, dim in enumerate(ty.shape)
+        ]
+    )
     dtype = array_dtype(ty.dtype)
     if ty.dtype == "bool":
         return np.asarray(rng.random(shape) < 0.5)

@@ -21,7 +21,7 @@ from passlab.infer import infer_module
 from passlab.ir.expr import Call, Function, GlobalVar, Var
 from passlab.ir.module import IRModule
 from passlab.ir.op import is_op_call
-from passlab.ir.types import FuncType, TensorType, TupleType, Type
+from passlab.ir.types import FuncType, TensorType, TupleType, Type, tensor_types
 from passlab.ir.walk import post_order
 from passlab.op.dtypes import array_dtype, float_info, is_float
 from passlab.passes.functions.continuations import is_cps
@@ -97,6 +97,13 @@ def _float_dtypes(mod: IRModule) -> Counter[str]:
     """Return the number of calls of operators by the float dtype of their results."""
     types = [n.checked_type_ for f in mod.functions.values() for n in post_order(f) if is_op_call(n)]
     return Counter(t.dtype for t in types if isinstance(t, TensorType) and t.dtype.startswith(("float", "bfloat")))
+
+
+def has_floats(*mods: IRModule) -> bool:
+    """Whether a node of one of these programs computes floats, so that contracts about rounding matter."""
+    nodes = (node for mod in mods for function in mod.functions.values() for node in post_order(function))
+    types = (ty for node in nodes for ty in tensor_types(node.checked_type_))
+    return any(is_float(array_dtype(ty.dtype)) for ty in types)
 
 
 def lengthen(value: Value, like: Value) -> Value:

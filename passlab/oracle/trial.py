@@ -13,7 +13,7 @@ from passlab.evaluate.values import Value
 from passlab.ir.expr import Function
 from passlab.ir.module import IRModule
 from passlab.oracle.deadline import run_within
-from passlab.oracle.draws import Draw, draws
+from passlab.oracle.draws import Draw, draws, introduced_numbers
 from passlab.oracle.known_results import MOST_BYTES, KnownResults
 from passlab.oracle.watched import Branch, Watched, branches_of, noisy_runs
 
@@ -23,7 +23,7 @@ GIVEN = "the inputs given"
 DRAW_SECONDS = 0.5  # the least time limit of the input program on unusual inputs
 EXPLORE_SECONDS = 0.3  # of the search for draws that reach more branches
 TURNS = 40  # rounds of that search, each over all kinds of draws
-MOST_DRAWS = 28
+MOST_DRAWS = 40
 SECONDS = 1.0  # after which a program is not run on further draws; the first draw always counts
 
 
@@ -94,6 +94,7 @@ class Trial:
         self.taken: set[Branch] = set()  # branches of the first program
         self._first: IRModule | None = None
         self._draws: tuple[Draw, ...] | None = None
+        self._met: set[tuple[str, tuple[float, ...]]] = set()  # numbers that passes introduced
         self._runs: list[tuple[IRModule, dict[int, Run]]] = []
         self._results: dict[int, KnownResults] = {}  # of operators on each of the draws
         self._noisy: list[tuple[IRModule, dict[tuple[int, float, int], list[Value]]]] = []
@@ -121,12 +122,32 @@ class Trial:
         if number in self._endless:
             return self._endless[number]
         if number not in runs:
-            runs[number] = self._run_draw(mod, self.draws(mod)[number], self._results_of(number))
+            draw, results = self.draws(mod)[number], self._results_of(number)
+            runs[number] = self._run_draw(mod, draw, results)
             if self._is_first(mod):
+                while runs[number].error is not None and not runs[number].endless and draw.use_other_sizes():
+                    runs[number] = self._run_draw(mod, draw, results)
                 self.taken |= runs[number].branches
                 if runs[number].endless:
                     self._endless[number] = runs[number]
         return runs[number]
+
+    def meet(self, before: IRModule, after: IRModule) -> None:
+        """Add draws of the numbers that a pass introduced, which its rules may compare with; none for given inputs."""
+        if self.inputs is not None or self.entry not in before:
+            return
+        earlier = self.draws(before)
+        new = [
+            draw
+            for draw in introduced_numbers(before, after, self.entry, self.seed)
+            if (not self.kinds or draw.kind in self.kinds) and (draw.kind, draw.numbers) not in self._met
+        ]
+        self._met |= {(draw.kind, draw.numbers) for draw in new}
+        if len(earlier) + len(new) > MOST_DRAWS:
+            return
+        # Runs are cached by the number of the draw, so that draws come first only while nothing ran.
+        at_front = any(draw.kind == self.first for draw in new) and not self._runs
+        self._draws = (*new, *earlier) if at_front else (*earlier, *new)
 
     def _runs_of(self, mod: IRModule) -> dict[int, Run]:
         """Return the cached runs of a program by the number of the draw, and make it the last program."""
