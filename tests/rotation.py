@@ -24,6 +24,11 @@ def is_due(name: str) -> bool:
     return zlib.crc32(name.encode()) % PARTS == commit_count() % PARTS
 
 
+def is_turn(number: int) -> bool:
+    """Whether the parts of this number are to be run at this commit."""
+    return number % PARTS == commit_count() % PARTS
+
+
 @cache
 def commit_count() -> int:
     """How many commits lead to this one; 0 in a copy without history."""

@@ -94,18 +94,22 @@ def edited(proto: onnx.ModelProto, rng: random.Random) -> onnx.ModelProto:
     return result
 
 
-def _rounds(change: Callable[[int, random.Random], Any], seed: int, count: int) -> None:
-    for number in range(count):
+MANY = (pytest.mark.nightly, pytest.mark.in_parts)
+PARTS = [range(250), *(pytest.param(range(i, i + 4_000), marks=MANY) for i in range(0, 20_000, 4_000))]
+
+
+def _rounds(change: Callable[[int, random.Random], Any], seed: int, numbers: range) -> None:
+    for number in numbers:
         rng = random.Random(f"{seed}/{number}")
         read(change(number, rng))
 
 
-@pytest.mark.parametrize("count", [250, pytest.param(20_000, marks=pytest.mark.nightly)])
-def test_damaged_bytes(count: int) -> None:
+@pytest.mark.parametrize("numbers", PARTS, ids=str)
+def test_damaged_bytes(numbers: range) -> None:
     data = [proto.SerializeToString() for proto in MODELS]
-    _rounds(lambda number, rng: damaged(data[number % len(data)], rng), 1, count)
+    _rounds(lambda number, rng: damaged(data[number % len(data)], rng), 1, numbers)
 
 
-@pytest.mark.parametrize("count", [250, pytest.param(20_000, marks=pytest.mark.nightly)])
-def test_edited_models(count: int) -> None:
-    _rounds(lambda number, rng: edited(MODELS[number % len(MODELS)], rng), 2, count)
+@pytest.mark.parametrize("numbers", PARTS, ids=str)
+def test_edited_models(numbers: range) -> None:
+    _rounds(lambda number, rng: edited(MODELS[number % len(MODELS)], rng), 2, numbers)

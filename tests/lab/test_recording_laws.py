@@ -157,6 +157,7 @@ def test_makers_are_true_for_a_small_generated_program(seed, effects):
 
 
 @pytest.mark.nightly
+@pytest.mark.in_parts
 @pytest.mark.parametrize("block", range(10))
 @pytest.mark.parametrize("effects", [True, False])
 def test_makers_are_true_for_many_generated_programs(block, effects):

@@ -104,6 +104,7 @@ def test_a_few_thousand_damaged_programs() -> None:
 
 
 @pytest.mark.nightly
+@pytest.mark.in_parts
 @pytest.mark.parametrize("start", range(10_000, 210_000, 20_000))
 def test_many_damaged_programs(start: int) -> None:
     check_range(start, 20_000)

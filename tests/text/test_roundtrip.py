@@ -275,6 +275,7 @@ def test_random_programs_read_back(start: int) -> None:
 
 
 @pytest.mark.nightly
+@pytest.mark.in_parts
 @pytest.mark.parametrize("start", range(1_000, 6_000, 500))
 def test_many_random_programs_read_back(start: int) -> None:
     for seed in range(start, start + 500):

@@ -37,6 +37,7 @@ def test_typed_programs_read_back_with_their_types(start: int) -> None:
 
 
 @pytest.mark.nightly
+@pytest.mark.in_parts
 @pytest.mark.parametrize("start", range(0, 20_000, 1_000))
 def test_twenty_thousand_typed_programs_read_back(start: int) -> None:
     for seed in range(start, start + 1_000):

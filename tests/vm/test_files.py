@@ -144,7 +144,7 @@ def test_damaged_files_are_refused_or_run(name, monkeypatch):
 @pytest.mark.nightly
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_many_damaged_files_are_refused_or_run(name, monkeypatch):
-    hold(name, 30_000, 2, monkeypatch)
+    hold(name, 10_000, 2, monkeypatch)
 
 
 NET = "def @main(%x: Tensor[(2, 8), float32], %w: Tensor[(4, 8), float32]) { nn.dense(%x, %w) }"
