@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
@@ -105,22 +107,42 @@ def same_numbers(name: str, got: Any, want: Any) -> None:
             )
 
 
+class FailedSubtests:
+    """Subtests of which only those that fail are reported: reports of thousands that pass take longer than their tests."""
+
+    def __init__(self, subtests: pytest.Subtests) -> None:
+        self.reported = subtests
+
+    @contextmanager
+    def test(self, **names: str) -> Iterator[None]:
+        try:
+            yield
+        except Exception:
+            with self.reported.test(**names):
+                raise
+
+
+@pytest.fixture
+def subtests(subtests: pytest.Subtests) -> FailedSubtests:
+    return FailedSubtests(subtests)
+
+
 # The programs are subtests: each that fails is reported, and `continue`, never `return`, leaves one out.
 @pytest.mark.parametrize("name", EVERY_PASS)
 class TestEveryPassOnEveryProgram:
-    def test_the_result_is_typed_and_well_formed(self, name: str, subtests: pytest.Subtests):
+    def test_the_result_is_typed_and_well_formed(self, name: str, subtests: FailedSubtests):
         for program in PROGRAMS:
             with subtests.test(program=program):
                 if (result := made_by(name, program)) is not None:
                     assert well_formed(result)
 
-    def test_the_text_of_the_result_is_the_result(self, name: str, subtests: pytest.Subtests):
+    def test_the_text_of_the_result_is_the_result(self, name: str, subtests: FailedSubtests):
         for program in PROGRAMS if name not in LOWERS else ():
             with subtests.test(program=program):
                 if (result := made_by(name, program)) is not None:
                     assert structural_equal(infer_module(parse(result.astext(show_meta_data=True))), result)
 
-    def test_the_program_means_the_same(self, name: str, subtests: pytest.Subtests):
+    def test_the_program_means_the_same(self, name: str, subtests: FailedSubtests):
         for program in PROGRAMS:
             if name in CHANGES_TYPES or (name in REORDERS_EFFECTS and program == "references"):
                 continue
@@ -129,7 +151,7 @@ class TestEveryPassOnEveryProgram:
                     value = Evaluator(mod).run("main", arguments(module_of(program)))
                     same_numbers(name, value, value_of_program(program))
 
-    def test_the_input_is_untouched(self, name: str, subtests: pytest.Subtests):
+    def test_the_input_is_untouched(self, name: str, subtests: FailedSubtests):
         for program in PROGRAMS:
             with subtests.test(program=program):
                 mod = module(program)
@@ -139,7 +161,7 @@ class TestEveryPassOnEveryProgram:
                 assert all(dict(mod.items())[n] is f for n, f in functions.items())
                 assert structural_hash(mod) == before
 
-    def test_a_second_run_has_nothing_to_do(self, name: str, subtests: pytest.Subtests):
+    def test_a_second_run_has_nothing_to_do(self, name: str, subtests: FailedSubtests):
         for program in PROGRAMS:
             if name in GROWS or (name, program) in UNROLLS:
                 continue  # there is always more to do
@@ -147,14 +169,14 @@ class TestEveryPassOnEveryProgram:
                 if (once := made_by(name, program)) is not None:
                     assert run(name, once) is once
 
-    def test_where_nothing_changes_the_module_stays_the_same_object(self, name: str, subtests: pytest.Subtests):
+    def test_where_nothing_changes_the_module_stays_the_same_object(self, name: str, subtests: FailedSubtests):
         for program in PROGRAMS if name not in WRITES_SPANS else ():
             with subtests.test(program=program):
                 mod = module_of(program)
                 if (result := made_by(name, program)) is not None and structural_equal(result, mod):
                     assert run(name, mod) is mod
 
-    def test_alone_on_an_untyped_program_it_is_right_or_says_what_it_needs(self, name: str, subtests: pytest.Subtests):
+    def test_alone_on_an_untyped_program_it_is_right_or_says_what_it_needs(self, name: str, subtests: FailedSubtests):
         for program in PROGRAMS:
             with subtests.test(program=program):
                 check_alone(name, program)
