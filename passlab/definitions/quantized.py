@@ -21,7 +21,12 @@ def _quantize_unclipped(x: Any, scale: Any, zero: Any, axis: int = -1) -> Any:
     """Return real numbers as quantized integers before they are clipped to a range."""
     reshape: Any = (lambda v: along_axis(v, axis, x.ndim)) if np.ndim(scale) else as_float64
     offset = reshape(zero) if np.ndim(zero) else as_float64(zero)
-    return round_half_away(as_float64(x) / as_float64(reshape(scale)) + offset)
+    return round_half_away(as_float64(x) / as_float64(reshape(scale))) + offset
+
+
+def _steps(x: Any, scale: Any) -> Any:
+    """Return real numbers in whole steps of a scale, halves up: how integers change their scale."""
+    return np.floor(as_float64(x) / as_float64(scale) + 0.5)
 
 
 def _saturate(x: Any, dtype: Any) -> Any:
@@ -51,22 +56,32 @@ for _name, _function in _FUNCTIONS.items():
     MEANING[f"qnn.{_name}"] = lambda attrs, q, s, z, os, oz, f=_function: _saturate(
         _quantize_unclipped(f(_dequantize(q, s, z), attrs), os, oz), q.dtype
     )
-for _name, _combine in (("add", np.add), ("subtract", np.subtract), ("mul", np.multiply)):
+for _name, _combine in (("add", np.add), ("subtract", np.subtract)):
     MEANING[f"qnn.{_name}"] = lambda attrs, a, b, sa, za, sb, zb, so, zo, f=_combine: _saturate(
-        _quantize_unclipped(f(_dequantize(a, sa, za), _dequantize(b, sb, zb)), so, zo), a.dtype
+        f(_steps(_dequantize(a, sa, za, attrs.lhs_axis), so), _steps(_dequantize(b, sb, zb, attrs.rhs_axis), so)) + zo,
+        a.dtype,
     )
+MEANING["qnn.mul"] = lambda attrs, a, b, sa, za, sb, zb, so, zo: _saturate(
+    _steps(_dequantize(a, sa, za, attrs.lhs_axis) * _dequantize(b, sb, zb, attrs.rhs_axis), so) + zo, a.dtype
+)
 MEANING["qnn.quantize"] = lambda attrs, x, s, z: _saturate(_quantize_unclipped(x, s, z, attrs.axis), attrs.out_dtype)
 MEANING["qnn.dequantize"] = lambda attrs, q, s, z: _dequantize(q, s, z, attrs.axis)
-MEANING["qnn.requantize"] = lambda attrs, q, s, z, os, oz: _saturate(
-    _quantize_unclipped(_dequantize(q, s, z, attrs.axis), os, oz), attrs.out_dtype or q.dtype
-)
 MEANING["qnn.concatenate"] = lambda attrs, parts, scales, zeros, s, z: np.concatenate(
-    [
-        _saturate(_quantize_unclipped(_dequantize(p, ps, pz), s, z), p.dtype)
-        for p, ps, pz in zip(parts, scales, zeros, strict=True)
-    ],
+    [_saturate(_steps(_dequantize(p, ps, pz), s) + z, p.dtype) for p, ps, pz in zip(parts, scales, zeros, strict=True)],
     attrs.axis,
 )
+
+
+@definition_of("qnn.requantize")
+def requantize(attrs: Any, q: Any, s: Any, z: Any, os: Any, oz: Any) -> Any:
+    """Define `qnn.requantize`; computed in floats, the zero point is added before the halves are rounded."""
+    steps = _dequantize(q, s, z, attrs.axis) / as_float64(os)
+    in_floats = attrs.compute_dtype in ("float32", "float64")
+    total = steps + oz if in_floats else steps
+    rounded = round_half_away(total) if attrs.rounding == "TONEAREST" else np.floor(total + 0.5)
+    return _saturate(rounded if in_floats else rounded + oz, attrs.out_dtype or q.dtype)
+
+
 _DTYPE_CODES = {1: "int8", 2: "uint8", 3: "int32"}  # 0: not quantized
 
 
@@ -87,7 +102,7 @@ def simulated_dequantize(attrs: Any, x: Any, code: Any, s: Any, z: Any) -> Any:
 @definition_of("qnn.avg_pool2d")
 def avg_pool2d(attrs: Any, q: Any, s: Any, z: Any, os: Any, oz: Any) -> Any:
     """Define `qnn.avg_pool2d`."""
-    return _saturate(_quantize_unclipped(_dequantize(pool(attrs, q.astype(np.int32), True), s, z), os, oz), q.dtype)
+    return _saturate(_steps(_dequantize(pool(attrs, q.astype(np.int32), True), s, z), os) + oz, q.dtype)
 
 
 def _integer_product(name: str) -> Any:

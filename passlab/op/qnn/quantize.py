@@ -17,7 +17,7 @@ from passlab.op import layout_rules
 from passlab.op.along_axis import reshape_to
 from passlab.op.autodiff import by_definition, dtype_of, shape_of
 from passlab.op.declare import Python, call
-from passlab.op.dtypes import Array, array_dtype, is_float_name, round_half_away
+from passlab.op.dtypes import Array, array_dtype, as_array, is_float_name, round_half_away
 from passlab.op.fields import attrs, dtype, integer, text
 from passlab.op.qnn.declare import quantized_operator
 from passlab.op.qnn.scales import INTEGERS, along, check_parameter, integer_input, quantize_real, real, requantize_array
@@ -64,7 +64,7 @@ def _quantize_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> T
     layout=layout_rules.along(),
 )
 def quantize(attrs: Attrs, data: Array, output_scale: Array, output_zero_point: Array) -> Array:
-    """Quantize numbers: divide by the scale, add the zero point, round, and saturate to the dtype's range."""
+    """Quantize numbers: divide by the scale, round, add the zero point, and saturate to the dtype's range."""
     return quantize_real(data, output_scale, output_zero_point, attrs.out_dtype, attrs.axis)
 
 
@@ -261,7 +261,7 @@ def simulated_quantize(
     if bounds is None:
         return data
     scale, zero_point = (along(v, attrs.axis, data.ndim) for v in (output_scale, output_zero_point))
-    result: Array = round_half_away(data / scale + zero_point)
+    result: Array = round_half_away(as_array(data / scale)) + zero_point
     return np.clip(result, bounds.min, bounds.max).astype(data.dtype)
 
 

@@ -67,16 +67,23 @@ def real(data: Array, scale: Array, zero_point: Array, axis: int = -1) -> Array:
 
 def saturate(data: Array, dtype: str) -> Array:
     """Return whole numbers in an integer dtype, saturated."""
-    info = integer_info(array_dtype(dtype))
-    if data.dtype.kind == "f":
-        data = data.astype(np.float64)  # float32 cannot represent the bounds of int32
-    return as_array(np.clip(data, info.min, info.max)).astype(array_dtype(dtype))
+    kind = array_dtype(dtype)
+    info = integer_info(kind)
+    if data.dtype.kind != "f":
+        return as_array(np.clip(data, info.min, info.max)).astype(kind)
+    wide = data.astype(np.float64)  # float32 cannot represent the bounds of int32
+    with np.errstate(invalid="ignore"):  # float64 rounds the last integer of 64 bits up, out of the range
+        inside = np.clip(wide, float(info.min), float(info.max)).astype(kind)
+    return as_array(np.where(wide >= float(info.max), kind.type(info.max), inside))
 
 
 def quantize_real(data: Array, scale: Array, zero_point: Array, dtype: str, axis: int = -1) -> Array:
-    """Return the integers nearest to numbers, halves away from zero; NaN becomes the largest, as in TVM."""
-    steps = data.astype(np.float32) / along(scale, axis, data.ndim).astype(np.float32)
-    shifted = round_half_away(steps + along(zero_point, axis, data.ndim).astype(np.float32))
+    """Return `round(data / scale) + zero_point`, saturated: halves away from zero, NaN to the largest integer.
+
+    The quotient is a float32; the sum is exact.
+    """
+    steps = round_half_away(data.astype(np.float32) / along(scale, axis, data.ndim).astype(np.float32))
+    shifted = steps.astype(np.float64) + along(zero_point, axis, data.ndim)
     return saturate(np.nan_to_num(shifted, nan=np.inf), dtype)
 
 
@@ -89,17 +96,21 @@ def fixed_point(ratio: float) -> tuple[int, int]:
     return (multiplier // 2, shift + 1) if multiplier == 1 << FRACTION_BITS else (multiplier, shift)
 
 
-def rescale(data: Array, ratio: Array, rounding: str = "UPWARD", compute: str = "int64") -> Array:
-    """Return `data` (integers without zero point) times a scalar or broadcasting ratio of scales, rounded.
+def rescale_floats(data: Array, ratio: Array, zero_point: Array, rounding: str, compute: str) -> Array:
+    """Return `data * ratio + zero_point`, computed in the float dtype `compute` and then rounded, as whole floats.
 
-    `rounding` rounds halves "UPWARD", or away from zero ("TONEAREST"); `compute` is int64 for fixed-point arithmetic,
-    or a floating-point dtype.
+    `rounding` rounds halves "UPWARD", or away from zero ("TONEAREST").
     """
-    if is_float_name(compute):
-        product = data.astype(array_dtype(compute)) * ratio.astype(array_dtype(compute))
-        if rounding == "UPWARD":
-            return as_array(np.floor(product + product.dtype.type(0.5))).astype(np.int64)
-        return as_array(np.trunc(product + np.copysign(product.dtype.type(0.5), product))).astype(np.int64)
+    kind = array_dtype(compute)
+    moved = as_array(data.astype(kind) * ratio.astype(kind) + zero_point.astype(kind))
+    return as_array(np.floor(moved + kind.type(0.5))) if rounding == "UPWARD" else round_half_away(moved)
+
+
+def rescale(data: Array, ratio: Array, rounding: str = "UPWARD") -> Array:
+    """Return `data` (integers without zero point) times a scalar or broadcasting ratio of scales, in fixed point.
+
+    `rounding` rounds halves "UPWARD", or away from zero ("TONEAREST").
+    """
     pairs = [fixed_point(value) for value in ratio.reshape(-1).astype(np.float64).tolist()]
     multiplier = np.array([pair[0] for pair in pairs], np.int64).reshape(ratio.shape)
     shift = np.array([pair[1] for pair in pairs], np.int64).reshape(ratio.shape)
@@ -128,5 +139,10 @@ def requantize_array(
     old = along(source[0], axis, data.ndim).astype(np.float32)
     new = along(target[0], axis, data.ndim).astype(np.float32)
     if not np.array_equal(old, new):
-        centered = rescale(centered, as_array(old.astype(np.float64) / new.astype(np.float64)), rounding, compute)
+        ratio = as_array(old.astype(np.float64) / new.astype(np.float64))
+        if is_float_name(compute):
+            return saturate(
+                rescale_floats(centered, ratio, along(target[1], axis, data.ndim), rounding, compute), dtype
+            )
+        centered = rescale(centered, ratio, rounding)
     return saturate(centered + along(target[1], axis, data.ndim), dtype)

@@ -123,8 +123,10 @@ def _real(data: Expr, ty: TensorType, scale: Typed, zero: Typed, axis: int) -> E
 def _quantize_in(data: Expr, ty: TensorType, scale: Typed, zero: Typed, dtype: str, axis: int = -1) -> Expr:
     rank = len(ty.shape)
     steps = make("divide", _cast(data, ty, "float32"), _along(scale, "float32", axis, rank))
-    moved = _plus("add", steps, _along(zero, "float32", axis, rank))
-    return _saturate(make("round", moved), "float32", dtype)
+    # float32 holds the sums that 16 bits can hold, float64 those of 32 bits
+    wide = "float32" if dtype in (*_SMALL, "int16", "uint16") else "float64"
+    rounded = _cast(make("round", steps), TensorType(ty.shape, "float32"), wide)
+    return _saturate(_plus("add", rounded, _along(zero, wide, axis, rank)), wide, dtype)
 
 
 def _pairs(args: Sequence[Expr], types: Sequence[Any], first: int) -> list[Typed]:
@@ -143,15 +145,14 @@ def _quantize(attrs: Any, args: Sequence[Expr], types: Sequence[Any]) -> Expr:
 
 
 # ---------------------------------------------------------------- from one scale to another
-def _rescale(data: Expr, ratio: Any, rounding: str = "UPWARD", compute: str = "int64") -> Expr:
+def _rescale_floats(data: Expr, ratio: Any, zero: Expr, rounding: str, compute: str) -> Expr:
+    """Return integers multiplied by known ratios of scales, plus a zero point, then rounded: whole floats."""
+    moved = _plus("add", make("multiply", make("cast", data, dtype=compute), _number(ratio, compute)), zero)
+    return make("floor", make("add", moved, _number(0.5, compute))) if rounding == "UPWARD" else make("round", moved)
+
+
+def _rescale(data: Expr, ratio: Any, rounding: str = "UPWARD") -> Expr:
     """Return integers in int64 multiplied by known ratios of scales, rounded."""
-    if compute != "int64":
-        product = make("multiply", make("cast", data, dtype=compute), _number(ratio, compute))
-        half: Expr = _number(0.5, compute)
-        if rounding != "UPWARD":
-            half = make("multiply", make("sign", product), half)
-        whole = make("floor" if rounding == "UPWARD" else "trunc", make("add", product, half))
-        return make("cast", whole, dtype="int64")
     pairs = [fixed_point(value) for value in ratio.reshape(-1).astype(np.float64).tolist()]
     multiplier, shift = (np.array([p[i] for p in pairs], np.int64).reshape(ratio.shape) for i in (0, 1))
     left = _plus("left_shift", data, Constant(np.maximum(shift, 0)))
@@ -179,7 +180,11 @@ def _change_scale(
     moved = _plus("subtract", _cast(data, ty, "int64"), _along(source[1], "int64", axis, rank))
     old, new = (along(_known(pair[0][0]), axis, rank).astype(np.float32) for pair in (source, target))
     if not np.array_equal(old, new):
-        moved = _rescale(moved, np.asarray(old.astype(np.float64) / new.astype(np.float64)), rounding, compute)
+        ratio = np.asarray(old.astype(np.float64) / new.astype(np.float64))
+        if compute != "int64":
+            zero = _along(target[1], compute, axis, rank)
+            return _saturate(_rescale_floats(moved, ratio, zero, rounding, compute), compute, dtype)
+        moved = _rescale(moved, ratio, rounding)
     return _saturate(_plus("add", moved, _along(target[1], "int64", axis, rank)), "int64", dtype)
 
 
