@@ -7,12 +7,14 @@ from passlab.analysis.blocks import check_basic_block_normal_form
 from passlab.analysis.call_graph import CallGraph
 from passlab.analysis.census import (
     analyze_operations_distribution,
+    check_constant,
     count_layers,
     list_fake_quantized_op_freqs,
     list_op_freqs,
     operator_calls,
+    post_order_visit,
+    users,
 )
-from passlab.analysis.constants import check_constant
 from passlab.analysis.cost import OpCost, call_cost, costs, get_total_mac_number
 from passlab.analysis.extraction import (
     extract_fused_functions,
@@ -24,7 +26,6 @@ from passlab.analysis.features import Feature, detect_feature
 from passlab.analysis.purity import ModulePurity, Purity, module_purity
 from passlab.analysis.regions import AnnotatedRegion, AnnotatedRegionSet
 from passlab.analysis.type_variables import all_dtypes, all_type_vars, bound_type_vars, free_type_vars
-from passlab.analysis.visiting import post_order_visit, users
 from passlab.analysis.well_formed import WellFormedness, well_formed
 from passlab.infer import check_kind, unmatched_cases
 from passlab.ir.variables import all_vars, bound_vars, free_vars

@@ -1,9 +1,13 @@
-"""Counts of operators: in a module, in its quantized regions, along its longest path, and by compiler."""
+"""Counts of operators: in a module, in its quantized regions, along its longest path, and by compiler.
+
+Also the plainest facts about nodes: whether one is a constant, a visit of all of them, the users of each.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import Any
 
 from passlab.ir.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem
 from passlab.ir.module import IRModule
@@ -101,3 +105,34 @@ def analyze_operations_distribution(mod: IRModule) -> dict[str, tuple[str, str, 
                 key = str(call.span) if call.span is not None else f"{call.op}:{len(rows)}"
                 rows.setdefault(key, (compiler, str(call.op), number))
     return rows
+
+
+# ---------------------------------------------------------------- constants
+def check_constant(expr: Expr) -> bool:
+    """Return True if an expression is a constant, or a (nested) tuple of constants."""
+    stack, seen = [expr], {expr}
+    while stack:
+        node = stack.pop()
+        if isinstance(node, Tuple):
+            fresh = [field for field in node.fields if field not in seen]
+            seen.update(fresh)
+            stack += fresh
+        elif not isinstance(node, Constant):
+            return False
+    return True
+
+
+# ---------------------------------------------------------------- nodes and their users
+def post_order_visit(expr: Expr, fvisit: Callable[[Expr], Any]) -> None:
+    """Call `fvisit` on every node once, children first; the callee of a call precedes its arguments."""
+    for node in post_order(expr):
+        fvisit(node)
+
+
+def users(root: Expr) -> dict[Expr, list[Expr]]:
+    """Return for every node its parents, in evaluation order; a parent with two uses is listed twice."""
+    result: dict[Expr, list[Expr]] = {root: []}
+    for node in post_order(root):
+        for child in CHILDREN[type(node)](node):
+            result.setdefault(child, []).append(node)
+    return result

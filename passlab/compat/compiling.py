@@ -1,4 +1,7 @@
-"""TVM's direct interfaces to compilation: builds step by step, kernels one by one, facts about built functions."""
+"""TVM's direct interfaces to compilation: builds step by step, kernels one by one, facts about built functions.
+
+The file begins with nested tuples as lists of their parts, from left to right: types, and expressions of such types.
+"""
 
 from __future__ import annotations
 
@@ -24,8 +27,6 @@ from passlab.ir.walk import rewrite
 from passlab.op.dtypes import array_dtype
 from passlab.relay.backend import _backend
 from passlab.relay.data_dep_optimization.bsr_conv2d import convert2
-
-# Nested tuples as lists of their parts, from left to right: types, and expressions of such types.
 
 
 def flatten_tuple_type(ty: Type) -> list[Type]:

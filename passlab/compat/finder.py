@@ -3,6 +3,9 @@
 A module is either passlab's own under a second name, so that classes are the same objects at both addresses, or an
 `Overlay`: a few names of its own in front of those of a module of passlab. Submodules that the table does not list are
 looked up below the module that their parent stands for.
+
+The file begins with names and modules of TVM that passlab lacks: they can be imported, and their first use raises an
+error.
 """
 
 from __future__ import annotations
@@ -22,8 +25,6 @@ from passlab.errors import Diagnostic
 from passlab.lazy import load
 from passlab.op.dtypes import Array
 from passlab.relay.operators import OperatorNamespace
-
-# Names and modules of TVM that passlab lacks: they can be imported, and their first use raises an error.
 
 # Packages of TVM without a counterpart: everything below them is absent, except the addresses in the table.
 _PACKAGES = (

@@ -38,7 +38,7 @@ PREFIXES = {
 NAMED = {
     "relay.analysis._test_type_solver": "passlab.compat.solving:type_solver",
     "relay._transform.AnnotateUsedMemory": "passlab.compat.used_memory:annotate_used_memory",
-    "relay.transform.RecoverVirtualDeviceMap": "passlab.compat.placement:virtual_devices",
+    "relay.transform.RecoverVirtualDeviceMap": "passlab.compat.targets:virtual_devices",
 }
 
 

@@ -2,7 +2,9 @@
 
 `install` wraps the functions and methods that return arrays, and the arrays of constants; they return the same memory
 as an `NDArray`. Some further members behave as in TVM, where passlab is stricter or leaner. The tables below list all
-changes. `uninstall` restores everything.
+changes. `uninstall` restores everything. At the end are the operators that the library DNNL computes.
+
+The file begins with the record of attributes that TVM's own programs test with, and renderers of findings.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ import logging
 import re
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import wraps
 from importlib import import_module
@@ -23,10 +25,9 @@ import numpy as np
 
 from passlab.compat.arrays import as_ndarray
 from passlab.compat.compiling import DebugDatum, function_metadata, label_ops
-from passlab.compat.dnnl import DNNL, pattern_table, with_dnnl
-from passlab.compat.placement import Anywhere
 from passlab.compat.scalars import FloatImm, IntImm, StringImm
 from passlab.compat.solving import EnvFunc
+from passlab.compat.targets import Anywhere
 from passlab.errors import Diagnostic, DiagnosticError
 from passlab.evaluate.values import ADTValue, RefValue
 from passlab.executor import AotModule, GraphModule, param_dict
@@ -37,15 +38,17 @@ from passlab.executor.outputs import CallableByName, RunsByInputs
 from passlab.executor.param_dict import load_param_dict
 from passlab.ir import diagnostics
 from passlab.ir.attrs import Attrs, DictAttrs, Field, attrs_class
-from passlab.ir.expr import Constant, Expr
+from passlab.ir.expr import Call, Constant, Expr
 from passlab.ir.immutable import Immutable
 from passlab.ir.module import IRModule
+from passlab.ir.op import is_call_of, is_op_call
 from passlab.ir.span import Span
 from passlab.ir.types import TensorType, Type, TypeRelation
 from passlab.op.annotation import on_device
 from passlab.op.dtypes import array_dtype
 from passlab.passes.external import annotate_target
 from passlab.passes.program import expressions, print_ir
+from passlab.pattern.language import DFPattern, is_op, wildcard
 from passlab.relay.constructors import SourceName
 from passlab.relay.op import contrib
 from passlab.relay.prelude import Prelude
@@ -56,8 +59,6 @@ from passlab.text.tensor_bytes import decode_tensor
 from passlab.vm import Executable, VirtualMachine
 from passlab.vm.compiling.compiler import VMCompiler
 from passlab.vm.files.saving import KernelLibrary
-
-# The record of attributes that TVM's own programs test with, and renderers of findings.
 
 
 def _axis(value: Any) -> int:
@@ -584,3 +585,57 @@ def _replace(name: str, function: Any, replacement: Any, remember: bool = True) 
             if remember:
                 _before.append((module, name, function))
             setattr(module, name, replacement)
+
+
+# ---------------------------------------------------------------- dnnl
+# `tvm.relay.op.contrib.dnnl`: which parts of a program the library DNNL computes, for programs that are partitioned by
+# it. Its code is not here: the parts run like any other.
+DNNL = "dnnl"
+_CONVOLUTIONS = ("conv1d", "conv2d", "conv3d", "conv2d_transpose", "conv3d_transpose")
+_POOLS = ("nn.max_pool2d", "nn.avg_pool2d", "nn.global_avg_pool2d", "nn.max_pool3d", "nn.avg_pool3d")
+OPERATORS = (
+    *(f"nn.{name}" for name in (*_CONVOLUTIONS, "dense", "batch_norm", "layer_norm", "softmax", "relu", "leaky_relu")),
+    *_POOLS,
+    *("abs", "add", "clip", "exp", "log", "multiply", "round", "sigmoid", "sqrt", "tanh"),
+)
+_AFTERWARDS = ("nn.relu", "tanh", "sigmoid", "")  # what one kernel computes after a sum of products
+
+
+def _sums_of_products(name: str) -> Iterator[tuple[str, DFPattern]]:
+    """Yield the patterns of an operator, longest first: a bias added, another tensor added, a function of one argument.
+
+    A bias is an `add`: CanonicalizeOps makes one of each `nn.bias_add`.
+    """
+    product = is_op(f"nn.{name}")(wildcard(), wildcard())
+    biased = is_op("add")(product, wildcard())
+    for kind, value in (("_bias_sum", is_op("add")(biased, wildcard())), ("_bias", biased), ("", product)):
+        for after in _AFTERWARDS:
+            if kind or after:
+                end = after.rpartition(".")[2]
+                yield f"{DNNL}.{name}{kind}{'_' * bool(end)}{end}", is_op(after)(value) if after else value
+
+
+def pattern_table() -> list[tuple[str, DFPattern]]:
+    """Return the composites that DNNL computes as one kernel, as pairs of a name and a pattern."""
+    return [row for name in (*_CONVOLUTIONS, "dense") for row in _sums_of_products(name)]
+
+
+def supports(call: Call) -> bool:
+    """Whether DNNL computes the call of an operator: none with int64, no pool that rounds its size up."""
+    if not is_call_of(call, *OPERATORS) or getattr(call.attrs, "ceil_mode", False):
+        return False
+    types = (arg.checked_type for arg in call.args)
+    return not any(isinstance(ty, TensorType) and ty.dtype == "int64" for ty in types)
+
+
+def with_dnnl(compiler_for: Callable[[Call, Sequence[str]], str]) -> Callable[[Call, Sequence[str]], str]:
+    """Return the search for the compiler of a call that also knows DNNL, unless the program says what it supports."""
+
+    @wraps(compiler_for)
+    def extended(call: Call, targets: Sequence[str]) -> str:
+        compiler = compiler_for(call, targets)
+        if compiler != "default" or DNNL not in targets or not is_op_call(call):
+            return compiler
+        return DNNL if f"target.{DNNL}" not in call.op.spec.extra and supports(call) else compiler
+
+    return extended

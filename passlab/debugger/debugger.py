@@ -5,6 +5,8 @@
 
 The run is recorded first: moving executes nothing and changes nothing, and stepping back costs what stepping on does.
 Registers are named by number (6), as in listings ("$6"), or, where they are parameters, by name ("x").
+
+The file begins with values typed by users into a field or a terminal: numbers, lists, and a few ways to fill a tensor.
 """
 
 from __future__ import annotations
@@ -34,9 +36,6 @@ from passlab.vm.executable import Executable
 if TYPE_CHECKING:
     from passlab.debugger.storage_map import StorageMap
     from passlab.lab.recordings.recording import Recording
-
-
-# Values typed by users into a field or a terminal: numbers, lists, and a few ways to fill a tensor.
 
 Array = np.ndarray[Any, Any]
 MOST = 1 << 20  # characters

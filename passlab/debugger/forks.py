@@ -2,6 +2,8 @@
 
 A trace keeps the changes of its forks (`Branch`), so that they are saved with it; the traces of the forks take memory
 and belong to the caller. Programs are deterministic: a fork that nothing references is run again on demand.
+
+The file begins with the writes of a run in one pass, for comparing two runs of the same program.
 """
 
 from __future__ import annotations
@@ -17,8 +19,6 @@ from passlab import limits
 from passlab.debugger.code_map import CALL, KERNEL, RETURN, STORAGE, CodeMap
 from passlab.debugger.instant import same_values
 from passlab.debugger.trace_data import TraceData
-
-# The writes of a run in one pass, for comparing two runs of the same program.
 
 _SAME_IN_EVERY_RUN = (
     "load_const",

@@ -1,4 +1,8 @@
-"""Traces by node: runs on the graph executor or the evaluator."""
+"""Traces by node: runs on the graph executor or the evaluator.
+
+The file begins with runs of the reference evaluator as traces: each node that it finishes is an instruction, each call
+a frame.
+"""
 
 from __future__ import annotations
 
@@ -36,8 +40,6 @@ from passlab.ir.op import Op, is_op_call
 from passlab.ir.walk import post_order
 from passlab.lab.recordings.recording import Recording, module_of
 from passlab.vm.tracing.log import Log, SavedFrame, Segment
-
-# Runs of the reference evaluator as traces: each node that it finishes is an instruction, each call a frame.
 
 _NO_INSTRUCTION = (Constant, Var, GlobalVar, Op, Let, Function, Constructor)  # nodes that compute nothing
 Change = tuple[int, int, Mapping[int, Any]]  # an instant, its frame, and the new values of registers

@@ -5,6 +5,8 @@
 
 `trace_data` holds the data; tables, storages, comparisons and files are functions of it, in modules that do not import
 this one.
+
+The file begins with the tables of a trace: one row per instruction, and the report of a profiler.
 """
 
 from __future__ import annotations
@@ -51,9 +53,6 @@ if TYPE_CHECKING:
 
     from passlab.debugger.debugger import Debugger
     from passlab.debugger.trace_data import TraceData
-
-
-# The tables of a trace: one row per instruction, and the report of a profiler.
 
 DEVICE = "cpu0"
 

@@ -7,6 +7,8 @@
 
 Values are not written. Programs are deterministic, so values are computed again on first use, and the log is compared.
 All parts of a file are checked before use.
+
+The file begins with the log of a run as parts of a file: the numbers of each column, little-endian.
 """
 
 from __future__ import annotations
@@ -43,8 +45,6 @@ from passlab.vm.files.saving import KernelLibrary
 from passlab.vm.objects import VMClosure, value_parts
 from passlab.vm.tracing.log import Log, code_offsets
 from passlab.vm.tracing.recorder import TracingMachine
-
-# The log of a run as parts of a file: the numbers of each column, little-endian.
 
 EVENTS = ("points", "clock")
 SWITCHES = ("switched_at", "switched_to")

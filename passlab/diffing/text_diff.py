@@ -3,6 +3,8 @@ moved.
 
 `align` finds which line of one text corresponds to which line of the other. A line in which only names have changed is
 the same; one with other values as operands has a kind of its own.
+
+The file begins with `align`: which line of one text corresponds to which line of another, where names are noise.
 """
 
 from __future__ import annotations
@@ -17,8 +19,6 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from passlab.diffing.text_lines import HOLE, LineReader, Syntax, TextLine
-
-# `align`: which line of one text corresponds to which line of another, where names are noise.
 
 MOST_CELLS = 60_000  # of one dynamic programming table; larger gaps are aligned by `difflib`
 ALL_CELLS = 150_000  # of all tables of one alignment, so that a step is shown without delay

@@ -36,7 +36,9 @@ from passlab.display.views.operators import operators_view as operators_view
 from passlab.display.views.profile import ProfileView as ProfileView
 from passlab.display.views.profile import profile_view as profile_view
 from passlab.display.views.prospects import ProspectsView as ProspectsView
+from passlab.display.views.prospects import TableView as TableView
 from passlab.display.views.prospects import prospects_view as prospects_view
+from passlab.display.views.prospects import table_view as table_view
 from passlab.display.views.recording import FailureView as FailureView
 from passlab.display.views.recording import RecordingView as RecordingView
 from passlab.display.views.recording import failure_view as failure_view
@@ -47,8 +49,6 @@ from passlab.display.views.stepper import StepperView as StepperView
 from passlab.display.views.stepper import stepper_view as stepper_view
 from passlab.display.views.storages import StoragesView as StoragesView
 from passlab.display.views.storages import storages_view as storages_view
-from passlab.display.views.tables import TableView as TableView
-from passlab.display.views.tables import table_view as table_view
 from passlab.display.views.text_comparison import TextComparisonView as TextComparisonView
 from passlab.display.views.text_comparison import text_comparison_view as text_comparison_view
 from passlab.display.views.text_recording import TextDiffView as TextDiffView

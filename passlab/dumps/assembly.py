@@ -3,6 +3,8 @@
 One `Assembly` serves all formats. It keeps the state of the program as a table of units (functions, operations with
 symbols), pairs banners of before and after, and gives an exact verdict only where the dump proves one: by before and
 after, by a verdict of the compiler, or by whole programs; otherwise a range of passes.
+
+The file begins with other output inside bodies: warnings, remarks, a crash report, lines of `-print-pass-numbers`.
 """
 
 from __future__ import annotations
@@ -17,8 +19,6 @@ from passlab.dumps.language import LANGUAGES, WHOLE, Language
 from passlab.dumps.llvm import without_slots
 from passlab.dumps.source import FORMS, Excerpt
 from passlab.dumps.step import Step, Unit
-
-# Other output inside bodies: warnings, remarks, a crash report, lines of `-print-pass-numbers`.
 
 _LINE = re.compile(
     rb"(?m)^(?:(?:[^\s:%@][^:\n%@]*:)(?:\d+:)*(?:\d+:)? ?(?:fatal )?(?:warning|error|remark|note): [^\n]*"

@@ -1,4 +1,8 @@
-"""`read`: a dump of any known format as a recording; file names and the first lines decide the format."""
+"""`read`: a dump of any known format as a recording; file names and the first lines decide the format.
+
+The file begins with streams of xDSL (`--print-between-passes`), TVM (`PrintBeforeAll`, `PrintAfterAll`) and torch
+(logs).
+"""
 
 from __future__ import annotations
 
@@ -34,8 +38,6 @@ from passlab.dumps.source import (
     spool,
 )
 from passlab.errors import Diagnostic, DumpError, did_you_mean
-
-# Streams of xDSL (`--print-between-passes`), TVM (`PrintBeforeAll`, `PrintAfterAll`) and torch (logs).
 
 XDSL_MARK = b"IR after "
 TVM_MARK = b" Running Pass: "

@@ -1,4 +1,7 @@
-"""The graph executor: runs the kernels of a graph one after the other, in one arena of planned memory."""
+"""The graph executor: runs the kernels of a graph one after the other, in one arena of planned memory.
+
+The file begins with profiling of a graph: the time of each node, and the memory alive over time, as a `Report`.
+"""
 
 from __future__ import annotations
 
@@ -26,8 +29,6 @@ from passlab.vm.benchmarking import BenchmarkResult, benchmark
 from passlab.vm.kernels.primitive import Kernel
 from passlab.vm.objects import Storage
 from passlab.vm.report import Report, Row, describe, marks
-
-# Profiling of a graph: the time of each node, and the memory alive over time, as a `Report`.
 
 WARM_UPS = 3
 DEVICES = {1: "cpu0", 2: "cuda0"}  # by DLPack's numbers of devices

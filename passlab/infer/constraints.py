@@ -5,6 +5,9 @@ solver.
 
 An annotation decides the type: the value must agree with it, and where one of them has `?` and the other a number, the
 type has that of the annotation.
+
+The file begins with typing of calls: of operators, whose relation computes the result type, and of functions and
+constructors.
 """
 
 from __future__ import annotations
@@ -53,8 +56,6 @@ from passlab.ir.types import (
     map_type,
     scalar_type,
 )
-
-# Typing of calls: of operators, whose relation computes the result type, and of functions and constructors.
 
 
 def default_attrs(op: Op) -> Attrs | None:

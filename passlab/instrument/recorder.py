@@ -2,6 +2,9 @@
 
 It takes snapshots (which cost nothing, since programs are immutable), measures time and memory, and observes rewrites
 and logs. `lab.recording.Recorder`, which users know as `instrument.Recorder`, adds the queries.
+
+The file begins with arrays that a pass computed and replaced: a recording keeps what they are computed from instead of
+them.
 """
 
 from __future__ import annotations
@@ -28,8 +31,6 @@ from passlab.transform.base import FunctionPass, ModulePass, PassRun, current_ru
 from passlab.transform.context import PassContext
 from passlab.transform.pass_info import PassInfo
 from passlab.transform.sequential import Sequential
-
-# Arrays that a pass computed and replaced: a recording keeps what they are computed from instead of them.
 
 LEAST_BYTES = 1 << 16  # of an array that is worth the time of computing it again
 

@@ -16,7 +16,7 @@ __getattr__, __dir__ = lazy_module(
         **{name: f"passlab.lab.culprits.executors:{name}" for name in ("ExecutorFault", "compare_executors")},
         "what_if": "passlab.lab.variants.what_if:what_if",
         "orders": "passlab.lab.variants.pass_orders:orders",
-        "record_compilation": "passlab.lab.recordings.compilation:record_compilation",
+        "record_compilation": "passlab.lab.culprits.executors:record_compilation",
         **{name: f"passlab.lab.fuzzer.fuzzing:{name}" for name in ("Campaign", "fuzz")},
         **{name: f"passlab.lab.simplification:{name}" for name in ("Simplification", "simplify")},
         **{name: f"passlab.lab.recordings.comparison:{name}" for name in ("Comparison", "compare")},

@@ -1,4 +1,7 @@
-"""Load the extension into a shell, and unload it."""
+"""Load the extension into a shell, and unload it.
+
+The file begins with the hooks of a shell and its kernel for completion and inspection.
+"""
 
 from __future__ import annotations
 
@@ -23,8 +26,6 @@ from passlab.notebook import lazy_modules as rooms
 from passlab.notebook.fault_magics import FaultMagics, ModelMagics
 from passlab.notebook.magics import RelayMagics
 from passlab.notebook.naming import NamedMagics, shield_quotes
-
-# The hooks of a shell and its kernel for completion and inspection.
 
 
 def _is_asked(text: str) -> bool:

@@ -1,5 +1,7 @@
 """The magics that find faults: `%bisect` names the pass that broke a program, `%culprit` finds pass, rewrite and
 operator, `%fuzz` searches for programs that a pass breaks.
+
+The file begins with the magic for models: `%simplify` makes an ONNX model, or a program of the notebook, smaller.
 """
 
 from __future__ import annotations
@@ -17,8 +19,6 @@ from passlab.errors import did_you_mean
 from passlab.notebook import lazy_modules as rooms
 from passlab.notebook import values
 from passlab.notebook.naming import BARE, NamedMagics, options_of, pipeline_of, shield_quotes, takes_pipeline, words
-
-# The magic for models: `%simplify` makes an ONNX model, or a program of the notebook, smaller.
 
 
 @magics_class

@@ -10,6 +10,8 @@
 
 The decorated function defines the operator in NumPy; its docstring documents the operator. The decorated name becomes
 the `Op`.
+
+The file begins with copies of arrays whose axes have another order in memory, tile by tile.
 """
 
 from __future__ import annotations
@@ -32,8 +34,6 @@ from passlab.ir.op import Op, OpCall, OpPattern, OpSpec, Precision, Relation, de
 from passlab.ir.tuple_wrapper import TupleWrapper
 from passlab.op.dtypes import Array
 from passlab.op.edge_cases import relation_defaults
-
-# Copies of arrays whose axes have another order in memory, tile by tile.
 
 _TILE = 256  # elements along both axes
 _PADDING = 16  # elements between the rows of a tile: rows a power of two apart would share the same few cache lines

@@ -9,8 +9,14 @@ from passlab.ir.adt import Constructor
 from passlab.ir.expr import GlobalVar
 from passlab.ir.module import IRModule
 from passlab.ir.types import GlobalTypeVar
-from passlab.relay.static_tensor_arrays import Shape, StaticTensorArrayOps, get_tensor_array_shape, static_name
-from passlab.relay.tensor_arrays import TensorArrayOps, dynamic_name
+from passlab.relay.tensor_arrays import (
+    Shape,
+    StaticTensorArrayOps,
+    TensorArrayOps,
+    dynamic_name,
+    get_tensor_array_shape,
+    static_name,
+)
 
 __all__ = ["Prelude", "StaticTensorArrayOps", "TensorArrayOps", "get_tensor_array_shape"]
 

@@ -2,6 +2,8 @@
 
 The format is that of the metadata section (an object graph, see `metadata`), for whole programs: functions, types,
 modules and all objects that text can mention. Loaded programs are untyped, as after parsing.
+
+The file begins with conversion of JSON of TVM 0.6 to 0.13 to the form of 0.14, like `tvm.ir.json_compact.upgrade_json`.
 """
 
 from __future__ import annotations
@@ -26,8 +28,6 @@ from passlab.text.metadata import Section
 from passlab.text.program_objects import KINDS
 from passlab.text.records import MetaObject
 from passlab.text.tokens import Parse, run_nested
-
-# Conversion of JSON of TVM 0.6 to 0.13 to the form of 0.14, like `tvm.ir.json_compact.upgrade_json`.
 
 Node = dict[str, Any]
 RENAMED = {

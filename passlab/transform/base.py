@@ -3,6 +3,9 @@
 `pass_(mod)` runs a pass under the current context, through the instruments, and returns a module: the same object if
 nothing changed. The input never changes, even by passes that edit their module: they get a snapshot. `sequential` has
 pipelines, `decorators` the decorators, and `declare` declares standard passes.
+
+The file begins with what a pass acts on: operators, kinds of nodes, or both. A function that contains none of it stays
+as it is.
 """
 
 from __future__ import annotations
@@ -27,8 +30,6 @@ from passlab.transform.context import PassContext, _current_run
 from passlab.transform.diagnostics import PassDiagnostics
 from passlab.transform.numeric_contract import NumericContract
 from passlab.transform.pass_info import PassInfo
-
-# What a pass acts on: operators, kinds of nodes, or both. A function that contains none of it stays as it is.
 
 Part = str | type[Expr] | Callable[[Op], bool]
 

@@ -6,9 +6,8 @@ from passlab.vm.compiling.compiler import VMCompiler, compile, optimize
 from passlab.vm.executable import Executable, VMFunction
 from passlab.vm.files.saving import KernelLibrary
 from passlab.vm.interpreter import Machine
-from passlab.vm.profiler import VirtualMachineProfiler
 from passlab.vm.relay_api import VirtualMachine
-from passlab.vm.report import Report
+from passlab.vm.report import Report, VirtualMachineProfiler
 
 __all__ = [
     "BenchmarkResult",

@@ -3,6 +3,9 @@
 Most code is accepted at once by `quick_checks`. Where that fails, a forward dataflow analysis with a worklist finds the
 fault: without loops it visits each basic block once; with loops, again whenever the set of written registers at its
 start shrinks.
+
+The file begins with the checks of the verifier on whole functions at once: they accept nearly all valid bytecode, and
+name no fault.
 """
 
 from __future__ import annotations
@@ -23,9 +26,6 @@ from passlab.vm.isa import ISA, Instruction, Opcode
 
 if TYPE_CHECKING:
     from passlab.vm.executable import Executable, VMFunction
-
-
-# The checks of the verifier on whole functions at once: they accept nearly all valid bytecode, and name no fault.
 
 Columns = dict[Opcode, list[tuple[Any, ...]]]  # by opcode, for each stored operand its values in the order of the code
 COPIES = 16  # registers for each instruction: so many the walk backwards copies before it gives up

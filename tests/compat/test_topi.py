@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from passlab import relay
-from passlab.compat.topi import testing as topi
-from passlab.compat.topi.shapes import get_const_tuple, get_pad_tuple, get_pad_tuple1d, get_pad_tuple3d
+from passlab.compat import topi
+from passlab.compat.topi import get_const_tuple, get_pad_tuple, get_pad_tuple1d, get_pad_tuple3d
 from passlab.relay import image, nn, vision
 
 RNG = np.random.default_rng(7)

@@ -21,7 +21,7 @@ from passlab.ir.types import TensorType, TupleType
 from passlab.ir.variables import free_vars
 from passlab.op import make
 from passlab.op.edge_cases import program as edge_program
-from passlab.vm.kernels.python_text import Names
+from passlab.vm.kernels.kernel_text import Names
 from tests.op import cases_index, cases_shape
 from tests.op.cases import CASES
 from tests.op.test_edges import DRAWN, NO_VALUE, filled

@@ -20,7 +20,7 @@ import passlab
 from passlab import ir, relay
 from passlab.errors import VerifyError
 from passlab.executor.aot import python_source
-from passlab.vm.kernels.python_text import identifier, keyword_argument, literal
+from passlab.vm.kernels.kernel_text import identifier, keyword_argument, literal
 
 # Every string that begins with `n_` is a name that the program chooses; each stands in every kind of position.
 TEMPLATES = (

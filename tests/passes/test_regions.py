@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from passlab import relay, transform
-from passlab.analysis.contraction import Contraction
 from passlab.analysis.well_formed import well_formed
 from passlab.errors import PassError, PassTypeError
 from passlab.evaluate import Evaluator
@@ -16,6 +15,7 @@ from passlab.infer import infer_module
 from passlab.ir import Function, IRModule, TensorType, Var
 from passlab.ir.equal import assert_structural_equal
 from passlab.op import make
+from passlab.passes.external.merge_compiler_regions import Contraction
 from passlab.text.parser import parse
 from passlab.transform.registering import register_op_attr, unregister_op_attr
 from tests.passes.law_programs import PROGRAMS, arguments, module

@@ -12,7 +12,7 @@ from passlab import relay
 from passlab.executor import build
 from passlab.ir.op import Op, Trait
 from passlab.vm import VirtualMachine, compile
-from passlab.vm.kernels import elementwise_tail as tails
+from passlab.vm.kernels import primitive as tails
 from passlab.vm.kernels.primitive import Kernel
 
 RNG = np.random.default_rng(3)

@@ -7,9 +7,8 @@ import pytest
 
 import passlab
 from passlab.ir.expr import Function
-from passlab.vm.kernels.kernel_text import KernelText
+from passlab.vm.kernels.kernel_text import KernelText, Names
 from passlab.vm.kernels.primitive import LONGEST, compiled_kernel, make_kernel
-from passlab.vm.kernels.python_text import Names
 
 
 class Named:

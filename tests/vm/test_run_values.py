@@ -10,7 +10,7 @@ from passlab import lab, vm
 from passlab.errors import RunError
 from passlab.ir.expr import Call, Var
 from passlab.testing import dcgan, lstm, mlp, squeezenet
-from passlab.testing.programs.inputs import arguments
+from passlab.testing.programs import arguments
 from passlab.text import parser
 
 BRANCHES = """

@@ -15,7 +15,7 @@ from passlab.op.nn import convolve as depthwise
 from passlab.op.nn import pool
 from passlab.op.nn.products import multiply
 from passlab.vm import VirtualMachine, compile
-from passlab.vm.kernels import elementwise_tail
+from passlab.vm.kernels import primitive
 
 SECONDS = 30  # far longer than it takes: a thread that never comes fails the test
 
@@ -143,7 +143,7 @@ def test_threads_change_no_bit_of_a_result(name, monkeypatch, rng):
     for module in (threads, depthwise, pool):
         monkeypatch.setattr(module, "free_threads", lambda: 4)
     monkeypatch.setattr(threads, "WORTH", 64)
-    monkeypatch.setattr(elementwise_tail, "BLOCK", 1000)
+    monkeypatch.setattr(primitive, "BLOCK", 1000)
     monkeypatch.setattr(pool, "_SLAB_BYTES", 1000)
     shared = threads.work_together
     monkeypatch.setattr(threads, "work_together", lambda job, most: (helpers.append(most), shared(job, most)))

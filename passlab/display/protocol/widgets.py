@@ -1,4 +1,6 @@
-"""The widgets: what the model of each holds, what its script asks of the kernel (`...Request`), and the answers.
+"""The data of widgets, of recorded runs and of recordings of other compilers, declared for scripts.
+
+Of a widget: what its model holds, what its script asks of the kernel (`...Request`), and the answers.
 
 A request or an answer has some of the keys of its class, mostly one; the class says for each what it means.
 """
@@ -15,7 +17,6 @@ from passlab.display.protocol.analyses import (
     SolvingData,
     TimingData,
 )
-from passlab.display.protocol.dumps import DumpData, FollowedName
 from passlab.display.protocol.programs import DiffData, GraphData, ModuleData
 from passlab.display.protocol.recordings import (
     ComparisonData,
@@ -27,7 +28,23 @@ from passlab.display.protocol.recordings import (
     ShownComparison,
     StoredRewrites,
 )
-from passlab.display.protocol.runs import Branch, BranchError, StepperData, TensorPicture
+
+if TYPE_CHECKING:
+    from typing_extensions import NotRequired
+
+
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from passlab.display.protocol.analyses import TimeData
+from passlab.display.protocol.programs import ViewData
+
+if TYPE_CHECKING:
+    from typing_extensions import NotRequired
+
+
+from typing import TYPE_CHECKING
+
+from passlab.display.protocol.programs import LineTableData
 
 if TYPE_CHECKING:
     from typing_extensions import NotRequired
@@ -241,3 +258,317 @@ ANSWERS = {
     "pipeline": RecordingAnswer,
     "prospects": RecordingAnswer,
 }
+
+
+# ---------------------------------------------------------------- recordings of other compilers' passes
+class DumpLine(NamedTuple):
+    """A line: its text, three numbers a mark (start, end, kind), three for each span of noise (filter, start, end).
+
+    `values` are its operation, the names that it defines and those that it uses; 0 for a line without any.
+    """
+
+    text: str
+    marks: list[int]
+    noise: list[int]
+    values: tuple[str, list[str], list[str]] | Literal[0]
+
+
+class DumpRow(NamedTuple):
+    """A row of a difference: its sign, the lines of both sides (-1: none), and the spans of words that differ."""
+
+    sign: str
+    left: int
+    right: int
+    before: list[tuple[int, int]]
+    after: list[tuple[int, int]]
+
+
+class FoldedRows(NamedTuple):
+    """Rows that are alike and left out."""
+
+    folded: int
+
+
+class UnitVersion(NamedTuple):
+    """A version of a unit: the step that wrote it, the first that may have, its lines (None: left out), their origins.
+
+    An origin is the first step that may have written the line, and the last. `diff` leads here from the version before.
+    """
+
+    step: int
+    since: int
+    lines: list[int] | None
+    origins: list[tuple[int, int]]
+    diff: list[DumpRow]
+    renamed: dict[str, str]
+
+
+class UnitData(TypedDict):
+    """A function, or an operation with a symbol, in all its versions."""
+
+    name: str
+    versions: list[UnitVersion]
+    error: NotRequired[str]
+
+
+class DumpStepRow(NamedTuple):
+    """A pass of a dump. `written` are the units that it wrote, `fragment` the lines of what is not a unit."""
+
+    name: str
+    unit: str
+    verdict: str
+    assumed: int
+    since: int
+    parent: int
+    phase: str
+    options: str
+    remark: str
+    command: str
+    written: list[int]
+    fragment: list[int]
+
+
+class LiveBox(NamedTuple):
+    """A node of a compiler's own graph; `input` is 1 for one without operands."""
+
+    name: str
+    text: str
+    input: int
+    change: str
+    key: str
+
+
+class LiveGraph(TypedDict):
+    """A compiler's own graph of a program: how many nodes and arrows it has, and the first of them."""
+
+    count: tuple[int, int]
+    boxes: list[LiveBox]
+    arrows: list[tuple[int, int]]
+
+
+class OtherStep(NamedTuple):
+    """The same pass in the other recording: its number, its verdict, whether the texts are the same (None: unknown)."""
+
+    number: int
+    verdict: str
+    same: bool | None
+
+
+class LoneStep(NamedTuple):
+    """A pass that only the other recording has."""
+
+    number: int
+    name: str
+    unit: str
+    verdict: str
+    place: str = ""
+
+
+class OtherDiff(NamedTuple):
+    """The difference from the other recording: rows, the lines of both sides, and how many rows are left out."""
+
+    rows: list[DumpRow | FoldedRows]
+    left: list[int]
+    right: list[int]
+    more: int
+
+
+class Against(TypedDict):
+    """Another recording beside a dump, by step."""
+
+    name: str
+    pairs: dict[str, OtherStep]
+    alone: dict[str, list[LoneStep]]
+    diffs: dict[str, OtherDiff]
+
+
+class DumpData(ViewData):
+    """The passes of another compiler. A graph of a step is the number of another step if it has the same."""
+
+    times: list[TimeData]
+    remarks: list[str]
+    other: str
+    start: int
+    steps: list[DumpStepRow]
+    graphs: list[LiveGraph | int | None]
+    units: list[UnitData]
+    lines: list[DumpLine]
+    filters: list[str]
+    hidden: list[int]
+    against: NotRequired[Against]
+
+
+class FollowedName(TypedDict, total=False):
+    """The name that is followed in a dump: its unit, and the step after which it has this name."""
+
+    unit: str
+    name: str
+    step: int
+
+
+# ---------------------------------------------------------------- recorded runs, for the stepper
+class FunctionRow(TypedDict):
+    """A function of an executable: its parameters, its first instruction, and its number of registers."""
+
+    name: str
+    params: list[str]
+    base: int
+    size: int
+
+
+class InstructionColumns(TypedDict):
+    """A column for each fact about instructions, and what they refer to by number (-1: nothing)."""
+
+    texts: list[str]
+    names: list[str]
+    kinds: list[str]
+    operators: list[list[str]]
+    roles: list[int]
+    written: list[int]
+    reads: list[list[int]]
+    results: list[list[int]]
+    changes: list[list[int]]
+    calls: list[list[int]]
+    source: list[list[int]]
+    kernel: list[int]
+    histories: list[int]
+    nodes: list[list[int]]
+    programNodes: list[int]
+    places: list[str]
+    program: list[int]
+    kernels: list[list[int]]
+    biographies: list[list[str]]
+
+
+class HeapCell(NamedTuple):
+    """A field of an object: its text, or the number of the box that it points to (-1: none)."""
+
+    text: str
+    box: int
+
+
+class HeapBox(NamedTuple):
+    """An object of a value: its name, its kind, its distance from the first object, and its fields."""
+
+    name: str
+    kind: str
+    depth: int
+    cells: list[HeapCell]
+
+
+class TensorPicture(TypedDict):
+    """A tensor: counts, the range and histogram of its finite numbers, and its heat map, a byte a cell in base64.
+
+    `grid` is the number of slices, of slices side by side, and of rows and columns of each.
+    """
+
+    size: int
+    bytes: int
+    nan: int
+    inf: int
+    ninf: int
+    zero: int
+    rows: int
+    columns: int
+    cells: str
+    grid: tuple[int, int, int, int]
+    scale: float
+    min: NotRequired[float]
+    max: NotRequired[float]
+    mean: NotRequired[float]
+    std: NotRequired[float]
+    bins: NotRequired[list[int]]
+
+
+class StepValuesData(TypedDict):
+    """The values of a run; those that are not finite, pictures and heaps by number, and the pictures not yet drawn."""
+
+    texts: list[str]
+    nonfinite: dict[str, int]
+    pictures: dict[str, TensorPicture]
+    heaps: dict[str, list[HeapBox]]
+    late: list[int]
+
+
+class StorageData(TypedDict):
+    """The memory of a run: live bytes by instant, and storages as blocks (born, died, lane, reused)."""
+
+    live: list[tuple[int, int]]
+    peak: int
+    peakAt: int
+    total: int
+    blocks: list[tuple[int, int, int, int]]
+    lanes: int
+    count: int
+
+
+class RunEnd(TypedDict):
+    """How a run ended: where it stands if it did not reach its end, else the number of its result."""
+
+    what: Literal["more", "failed", "stopped", "ended"]
+    text: str
+    pc: NotRequired[int]
+    result: NotRequired[int]
+
+
+class BreakpointRow(TypedDict):
+    """A breakpoint, and its instructions where its text alone does not say them."""
+
+    text: str
+    points: NotRequired[list[int]]
+
+
+class RunColumns(TypedDict):
+    """The log of a run; texts are packed numbers, see `passlab.display.views.stepper.pack`."""
+
+    runs: str
+    runPoints: str
+    always: list[int]
+    value: str
+    more: dict[str, list[int]]
+    micros: str
+    switches: str
+    switchedTo: str
+    parent: str
+    function: str
+    created: str
+    result: str
+    depth: str
+    given: str
+    givenCount: str
+    waits: dict[str, int]
+
+
+class StepperData(ViewData, LineTableData, RunColumns):
+    """A recorded run. While it is `partial`, only the values near the shown instant are there."""
+
+    executor: str
+    length: int
+    left_out: int
+    at: int
+    end: RunEnd
+    functions: list[FunctionRow]
+    code: InstructionColumns
+    values: StepValuesData
+    storage: StorageData
+    partial: bool
+    breaks: list[BreakpointRow]
+    fork: int
+
+
+class Branch(TypedDict):
+    """A fork of a run: where it starts, the changed registers, and how it differs (`parted`: -1 if it does not)."""
+
+    data: StepperData
+    instant: int
+    changed: list[int]
+    text: str
+    rows: list[list[str]]
+    head: list[str]
+    parted: int
+
+
+class BranchError(TypedDict):
+    """Why a run could not be forked."""
+
+    error: str

@@ -5,6 +5,8 @@ code into another function leave lines paired. Lines without a node (brackets, p
 words, where a name counts as its node. Of pairs that cross, the longest increasing subsequence is kept
 (Hunt and Szymanski, "A fast algorithm for computing longest common subsequences", 1977; patience diff). The time is
 linear in lines, except for that sequence, which takes n log n.
+
+The file begins with the words of a line, and which of them differ between two lines.
 """
 
 from __future__ import annotations
@@ -18,8 +20,6 @@ from passlab.diffing.diff import Change, Diff, FunctionDiff
 from passlab.diffing.matching import resolve
 from passlab.display.text.listing import Line, ProgramLines
 from passlab.ir.expr import Constant, Expr, Var
-
-# The words of a line, and which of them differ between two lines.
 
 Spans = tuple[tuple[int, int], ...]
 Meaning = Callable[[Expr], Hashable]

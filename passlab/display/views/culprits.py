@@ -1,4 +1,7 @@
-"""The views of searches for faults: a culprit with its smallest program, a campaign with its failures."""
+"""The views of searches for faults: a culprit with its smallest program, a campaign with its failures.
+
+The file begins with the views of a bisection (the pass that broke a program) and of a reduction (the smallest program).
+"""
 
 from __future__ import annotations
 
@@ -25,8 +28,6 @@ from passlab.lab.recordings.recording import Recording
 from passlab.lab.recordings.recording import record as recorded
 from passlab.lab.reducer.reduction import Reduction
 from passlab.table import Table
-
-# The views of a bisection (the pass that broke a program) and of a reduction (the smallest program).
 
 
 class VerdictView(RecordingView):

@@ -1,28 +1,40 @@
-"""The view of a program as a dataflow graph: a drawing in HTML and widgets, a list of boxes in text."""
+"""The view of a program as a dataflow graph: a drawing in HTML and widgets, a list of boxes in text.
+
+The sheet of a large graph is data, which a browser packs, folds and unfolds. The colour of a box is the family of its
+operator.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from functools import cached_property
+from functools import cache, cached_property
 from math import ceil
 from typing import Any
 
 from passlab import limits
 from passlab.analysis.cost import call_cost
 from passlab.diffing.diff import Change, Diff, diff
-from passlab.display.graphs.dataflow import Box, Dataflow, dataflow, fold_chains, fold_groups, truncate
+from passlab.display.graphs.dataflow import Arrow, Box, BoxGroup, Dataflow, dataflow, fold_chains, fold_groups, truncate
 from passlab.display.graphs.drawing import Caption, box_size, draw
-from passlab.display.graphs.families import family
-from passlab.display.graphs.layout import LayoutError, lay_out_all
-from passlab.display.graphs.repeats import GraphPiece, Item, structure
-from passlab.display.graphs.sheet import PlacedPiece, pack, parts_of, place
-from passlab.display.graphs.sheet_data import SheetData, on_sheet
+from passlab.display.graphs.layout import GraphLayout, LayoutError, lay_out_all
+from passlab.display.graphs.repeats import GraphPiece, Item, body_name, boxes_of, structure
+from passlab.display.graphs.sheet import PlacedPiece, Sheet, pack, parts_of, place
 from passlab.display.html import Markup
 from passlab.display.nodes import number_of
 from passlab.display.parts import Drawing, Gap, Part, Sentence
-from passlab.display.protocol.programs import ArrowRow, BoxRow, GraphData, GroupRow
+from passlab.display.protocol.programs import (
+    ArrowRow,
+    BoxRow,
+    GraphData,
+    GroupRow,
+    PieceLayout,
+    PieceRow,
+    PlacedArrow,
+    RepeatItem,
+    Sides,
+)
 from passlab.display.text.listing import short_type, type_text
 from passlab.display.view import HasFrame, View, checked_view
 from passlab.errors import visible
@@ -30,6 +42,7 @@ from passlab.ir.attrs import Attrs
 from passlab.ir.expr import Call, Constant, Expr, Function, Var
 from passlab.ir.gc_pause import building
 from passlab.ir.module import IRModule
+from passlab.ir.op import Op
 from passlab.ir.types import FuncType
 from passlab.ir.walk import post_order
 from passlab.table import Table
@@ -320,3 +333,124 @@ def _names(graph: Dataflow) -> list[str]:
         taken[box.name] += 1
         names.append(box.name if counts[box.name] == 1 else f"{box.name}#{taken[box.name]}")
     return names
+
+
+# ---------------------------------------------------------------- families of operators, for colour
+# The family follows from the words in an operator's name, so that new operators have one, too.
+# The heaviest first, after `other`.
+FAMILIES = ("other", "heavy", "pooling", "normalisation", "activation", "arithmetic", "movement", "reduction")
+_WORDS = (
+    ("heavy", ("conv", "dense", "matmul", "einsum", "attention", "lstm", "sparse_dense")),
+    ("pooling", ("pool", "upsampling", "resize")),
+    ("normalisation", ("norm", "softmax", "dropout", "lrn")),
+    ("activation", ("relu", "sigmoid", "tanh", "gelu", "elu", "clip", "prelu", "silu", "erf", "exp")),
+    ("movement", ("reshape", "transpose", "squeeze", "expand_dims", "concatenate", "split", "slice", "flatten", "take",
+                  "gather", "pad", "layout", "tile", "repeat", "broadcast", "cast", "stack", "strided", "copy")),
+    ("reduction", ("sum", "mean", "max", "min", "argmax", "argmin", "prod", "variance", "all", "any")),
+)  # fmt: skip
+_ARITHMETIC = frozenset(
+    ("add", "subtract", "multiply", "divide", "power", "sqrt", "rsqrt", "negative", "bias_add", "abs")
+)
+
+
+def family(box: Box) -> int:
+    """Return the number of the family of a box; that of a fused function is its heaviest operator's."""
+    if box.kind == "op" and isinstance(box.expr, Call) and isinstance(box.expr.op, Op):
+        return FAMILIES.index(family_of(box.expr.op.name))
+    if box.kind == "fused":
+        numbers = [FAMILIES.index(family_of(name.strip())) for name in box.name.split("·")]
+        return min((number for number in numbers if number), default=0)
+    return 0
+
+
+@cache
+def family_of(name: str) -> str:
+    """Return the family of an operator by its name."""
+    last = name.rpartition(".")[2]
+    if last in _ARITHMETIC:
+        return "arithmetic"
+    for kind, words in _WORDS:
+        if kind == "reduction":
+            if last in words:
+                return kind
+        elif any(word in last for word in words):
+            return kind
+    return "arithmetic" if last in ("maximum", "minimum", "floor", "ceil", "round", "log", "sin", "cos") else "other"
+
+
+# ---------------------------------------------------------------- sheets as data, and as one drawing for static HTML
+class SheetData:
+    """Items as nested data; `layouts` are those that they refer to, each once."""
+
+    def __init__(self, graph: Dataflow, placed: dict[GraphPiece, PlacedPiece]) -> None:
+        self.graph, self.placed = graph, placed
+        self.layouts: list[PieceLayout] = []
+        self._numbers: dict[str, int] = {}
+
+    def items(self, items: Sequence[Item]) -> list[PieceRow | RepeatItem]:
+        """Return items as data, and add their layouts."""
+        rows: list[PieceRow | RepeatItem] = []
+        pending: list[tuple[Sequence[Item], list[PieceRow | RepeatItem]]] = [(items, rows)]
+        while pending:
+            body, body_rows = pending.pop()
+            for item in body:
+                if isinstance(item, GraphPiece):
+                    body_rows.append(self._piece(item))
+                    continue
+                bodies: list[list[PieceRow | RepeatItem]] = [[] for _ in item.bodies]
+                body_rows.append(
+                    {
+                        "name": body_name(self.graph, item.bodies[0]),
+                        "similar": item.similar,
+                        "size": len(boxes_of(item.bodies[0])),
+                        "bodies": bodies,
+                    }
+                )
+                pending.extend(zip(item.bodies, bodies, strict=True))
+        return rows
+
+    def _piece(self, piece: GraphPiece) -> PieceRow:
+        placed = self.placed[piece]
+        layout = placed.layout
+        data: PieceLayout = {
+            "size": (layout.width, layout.height),
+            "at": [value for place in layout.boxes[: len(piece.boxes)] for value in place],
+            "arrows": [
+                PlacedArrow(source, target, label, points)
+                for (source, target, label), points in zip(placed.arrows, layout.arrows, strict=True)
+            ],
+            "groups": [Sides(*layout.groups[group]) for group in placed.groups],
+            "entry": -1 if placed.entry is None else placed.entry,
+            "exit": -1 if placed.exit is None else placed.exit,
+        }
+        number = self._numbers.setdefault(repr(data), len(self.layouts))  # equal layouts have equal texts
+        if number == len(self.layouts):
+            self.layouts.append(data)
+        return PieceRow(number, list(piece.boxes), placed.groups)
+
+
+def on_sheet(graph: Dataflow, captions: Sequence[Caption], sheet: Sheet) -> tuple[Dataflow, list[Caption], GraphLayout]:
+    """Return what a sheet shows as one graph with one layout: its boxes, folds as groups, and all arrows."""
+    drawn = Dataflow()
+    shown: list[Caption] = []
+    places: list[tuple[float, float]] = []
+    arrows: list[list[float]] = list(sheet.joints)
+    sides: dict[int, tuple[float, float, float, float]] = {}
+    for placed, x, y in sheet.pieces:
+        for number, (left, top) in zip(placed.piece.boxes, placed.layout.boxes, strict=False):
+            box = graph.boxes[number]
+            drawn.boxes.append(Box(len(drawn.boxes), box.kind, box.name, box.expr))
+            shown.append(captions[number])
+            places.append((left + x, top + y))
+        # Points are x, y, x, y, ...
+        arrows += [[v + (y if at % 2 else x) for at, v in enumerate(points)] for points in placed.layout.arrows]
+        for group in placed.groups:
+            x0, y0, x1, y1 = placed.layout.groups[group]
+            sides[len(drawn.groups)] = (x0 + x, y0 + y, x1 + x, y1 + y)
+            drawn.groups.append(BoxGroup(len(drawn.groups), graph.groups[group].kind, graph.groups[group].name, None))
+    for fold in sheet.folds:
+        name = f"{body_name(graph, fold.repeat.bodies[0])}: {len(fold.repeat.bodies)} times"
+        sides[len(drawn.groups)] = fold.sides
+        drawn.groups.append(BoxGroup(len(drawn.groups), "function", name, None))
+    drawn.arrows = [Arrow(0, 0) for _ in arrows]
+    return drawn, shown, GraphLayout(sheet.width, sheet.height, places, sides, arrows)

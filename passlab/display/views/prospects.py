@@ -1,15 +1,52 @@
-"""The view of the passes that would change a program, each by itself, and of what each would do."""
+"""The view of the passes that would change a program, each by itself, and of what each would do.
+
+The file begins with the view of any table.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from passlab.display.parts import Part
 from passlab.display.protocol.analyses import ProspectRow, ProspectsData
-from passlab.display.view import checked_view
-from passlab.display.views.tables import TableView
+from passlab.display.rows import Rows, shown_value
+from passlab.display.view import HasFrame, View, checked_view
 from passlab.errors import visible
 from passlab.ir.module import IRModule
 from passlab.lab.variants.prospects import prospects
 from passlab.table import Table
 
+
+# ---------------------------------------------------------------- tables: of passes, of origins, of an instrument
+class TableView(View):
+    """A table. `title` is what it is called, above it."""
+
+    kind = "table"
+    title = ""
+
+    def __init__(self, table: Table, title: str = "") -> None:
+        self.table, self.title = table, title
+
+    def parts(self) -> Iterable[Part]:
+        yield Rows(self.table, self.title)
+
+    def data(self) -> Mapping[str, Any]:
+        rows = [[shown_value(value) for value in row] for row in self.table.rows]
+        return {"kind": self.kind, "title": self.title, "columns": list(self.table.columns), "rows": rows}
+
+    def source(self) -> HasFrame:
+        """Return the rows as a pandas data frame."""
+        return self.table
+
+
+@checked_view(Table, hint="`table()` of a result returns one")
+def table_view(table: Table, title: str = "") -> TableView:
+    """Return the view of a table, under a title if it has one."""
+    return TableView(table, title)
+
+
+# ---------------------------------------------------------------- prospects
 FAILS = "fails"
 
 

@@ -1,4 +1,8 @@
-"""The view of a recording: every pass with its outcome, its time, its changes, and the program after it."""
+"""The view of a recording: every pass with its outcome, its time, its changes, and the program after it.
+
+The file begins with the view of a pass that failed: the message, the frames of the pass author's code, and the node it
+was working on.
+"""
 
 from __future__ import annotations
 
@@ -32,8 +36,6 @@ from passlab.ir.expr import Expr
 from passlab.ir.module import IRModule
 from passlab.lab.recordings.recording import Recording
 from passlab.table import Table
-
-# The view of a pass that failed: the message, the frames of the pass author's code, and the node it was working on.
 
 AROUND = 2  # lines of source shown above and below the one at fault
 _OWN = str(Path(passlab.__file__).parent)

@@ -2,6 +2,9 @@
 
 The browser gets the log (instructions, frames, the number of the value that each instruction wrote), not states: it
 finds the registers of any instant as `lab.Trace` does, by the last write before it.
+
+The file begins with the values of a trace as data for a browser: each once, in a line of text, tensors with a small
+picture.
 """
 
 from __future__ import annotations
@@ -32,8 +35,6 @@ from passlab.evaluate.values import value_text
 from passlab.ir.expr import Expr
 from passlab.vm.isa import Opcode
 from passlab.vm.objects import Storage
-
-# The values of a trace as data for a browser: each once, in a line of text, tensors with a small picture.
 
 PICTURES = 700  # tensors drawn beforehand
 HEAPS = 300  # data values and closures

@@ -10,7 +10,7 @@ import numpy as np
 
 from passlab.ir.expr import Expr
 from passlab.op.dtypes import is_extended
-from passlab.vm.kernels.python_text import Names, keyword_argument, literal
+from passlab.vm.kernels.kernel_text import Names, keyword_argument, literal
 
 Array = np.ndarray[Any, Any]
 INLINE_ELEMENTS = 16  # constants with more elements go into the file

@@ -2,6 +2,9 @@
 
 ADT values, references and functions of a compiled module are objects of its own classes: arguments are converted to
 them, and results back to passlab's.
+
+The file begins with the limits of passlab for compiled modules that run in this process: the depth of calls and the
+length of a run.
 """
 
 from __future__ import annotations
@@ -31,8 +34,6 @@ from passlab.ir.expr import Function
 from passlab.ir.module import IRModule
 from passlab.ir.span import Span
 from passlab.vm.control import too_deep
-
-# The limits of passlab for compiled modules that run in this process: the depth of calls and the length of a run.
 
 SPEND = "__passlab_spend__"  # the name of `spend` in the text of a module
 ENDLESS = limits.Limits().instructions  # the default is practically no limit: reaching it takes days

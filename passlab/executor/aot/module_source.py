@@ -5,6 +5,9 @@
 
 The passes of `relay.build` and the VM compiler run first, up to fusion. The text begins with the program and ends with
 its support code: kernels, operators, the driver of calls.
+
+The file begins with a program as one Python file for a machine without passlab, and a stub of its types for editors and
+type checkers.
 """
 
 from __future__ import annotations
@@ -38,9 +41,7 @@ from passlab.rewriting.parameters import bind_params
 from passlab.transform import Sequential, parse_pipeline
 from passlab.vm.compiling.compiler import OPTIMISE, as_module, compiling, reachable
 from passlab.vm.files.disk import as_path, write_bytes
-from passlab.vm.kernels.python_text import Names, docstring, literal
-
-# A program as one Python file for a machine without passlab, and a stub of its types for editors and type checkers.
+from passlab.vm.kernels.kernel_text import Names, docstring, literal
 
 LONGEST_TUPLE = 1000  # tensors of one type in a stub; longer types are abbreviated
 WIDTH = 118  # characters of a line of an array

@@ -3,6 +3,9 @@
 A function whose tail call is itself becomes a loop. A function with calls of unbounded depth is a generator that yields
 them to the driver (see `prelude.run`); all others are plain functions. Programs are in A-normal form with their
 operators in primitive functions. A value that is used once, later in the same block, is inlined into that expression.
+
+The file begins with the Python source of primitive functions: an expression for a single operator, a function for
+several.
 """
 
 from __future__ import annotations
@@ -40,11 +43,8 @@ from passlab.ir.span import Span
 from passlab.ir.trampoline import drive
 from passlab.ir.variables import free_vars
 from passlab.ir.walk import LEAVES, children, post_order
-from passlab.vm.kernels.kernel_text import SHORT, KernelText, operator_text
+from passlab.vm.kernels.kernel_text import SHORT, KernelText, Names, operator_text, width
 from passlab.vm.kernels.numpy_emitter import PyExpr, wrap
-from passlab.vm.kernels.python_text import Names, width
-
-# The Python source of primitive functions: an expression for a single operator, a function for several.
 
 
 class Kernels:

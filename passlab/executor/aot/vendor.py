@@ -25,7 +25,7 @@ from passlab.executor.aot import prelude
 from passlab.ir.op import Op
 from passlab.ir.types import ANY, TensorType
 from passlab.op.declare import quiet, raw_kernel, with_out
-from passlab.vm.kernels.python_text import Names
+from passlab.vm.kernels.kernel_text import Names
 
 Definition = ast.FunctionDef | ast.ClassDef | ast.Lambda
 Change = tuple[int, int, int, str]  # line, column, end column, new text

@@ -1,4 +1,8 @@
-"""`from_onnx` imports an ONNX model as a Relay module."""
+"""`from_onnx` imports an ONNX model as a Relay module.
+
+In the order of the file: whether all operators are supported, the types of the inputs, the file of a model and the
+tensors beside it, which are read with care since a model may come from anywhere, and `from_onnx`.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +32,7 @@ from passlab.ir.module import IRModule
 from passlab.ir.span import Span
 from passlab.ir.types import ANY, Dim, SizeVar, TensorType
 
-# Checks that all operators of a model are supported, before anything is translated.
+# ---------------------------------------------------------------- support, checked before anything is translated
 
 _SHOWN = 5  # nodes of one operator that a message names
 Key = tuple[str, str, int]  # domain, operator, opset version
@@ -83,7 +87,7 @@ def _hint(domain: str, op_type: str, opset: int) -> str | None:
     return None
 
 
-# The types of a model's inputs: those in the model, overridden by the caller.
+# ---------------------------------------------------------------- types of inputs: the model's, or the caller's
 
 
 def input_type(
@@ -156,7 +160,7 @@ def _dtype(name: str, code: int, dtypes: str | Mapping[str, str]) -> str:
         raise ModelError(Diagnostic(f"the dtype given for `{name}` is none", found=repr(dtype))) from error
 
 
-# Loading a model from a path, from bytes, or from an `onnx.ModelProto`.
+# ---------------------------------------------------------------- a model from a path, bytes or `onnx.ModelProto`
 
 # Tensors stored in files beside a model.
 

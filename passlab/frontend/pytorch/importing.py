@@ -1,4 +1,7 @@
-"""`from_pytorch` imports a program exported from PyTorch as a Relay module."""
+"""`from_pytorch` imports a program exported from PyTorch as a Relay module.
+
+The file begins with conversion of a `torch.export.ExportedProgram` to plain data: the only file that knows torch.
+"""
 
 from __future__ import annotations
 
@@ -37,8 +40,6 @@ from passlab.ir.module import IRModule
 from passlab.ir.span import QuotedLine, Source, Span
 from passlab.ir.types import Dim, SizeVar, TensorType
 from passlab.op.dtypes import Array, array_dtype
-
-# Conversion of a `torch.export.ExportedProgram` to plain data: the only file that knows torch.
 
 # A frame in a Python traceback: its file, line and code.
 _FRAME = re.compile(r'File "([^"]+)", line (\d+)(?:, in [^\n]*)?\n\s*([^\n]*)')

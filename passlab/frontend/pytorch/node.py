@@ -6,6 +6,8 @@
 
 A translation has the parameters of PyTorch's operator. Tensors are expressions; integers known only at run time are
 `Symbol`s.
+
+The file begins with PyTorch's rules for the common dtype of operands.
 """
 
 from __future__ import annotations
@@ -20,8 +22,6 @@ from passlab.frontend.pytorch.program import NodeSpec, TensorMeta
 from passlab.frontend.sizes import Size
 from passlab.ir.expr import Expr
 from passlab.op.dtypes import array_dtype
-
-# PyTorch's rules for the common dtype of operands.
 
 BOOL, INTEGER, FLOAT = range(3)
 _DEFAULTS = ("bool", "int64", "float32")

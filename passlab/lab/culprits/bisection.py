@@ -7,6 +7,8 @@
 The pipeline is recorded once; the search reads the recorded programs. A predicate is asked by binary search: between a
 good program and a bad one stands the pass that broke it. Without a predicate, the programs around every pass are run
 and compared under the contract of that pass, as `lab.validate` does.
+
+The file begins with `ValueSearch`: hold each pass of a recording to its contract about values until one breaks it.
 """
 
 from __future__ import annotations
@@ -48,9 +50,6 @@ from passlab.transform.pipeline import as_pass
 
 if TYPE_CHECKING:
     from passlab.lab.reducer.reduction import Reduction
-
-
-# `ValueSearch`: hold each pass of a recording to its contract about values until one breaks it.
 
 NOTHING = GuiltyPass(None)
 

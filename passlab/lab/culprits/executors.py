@@ -4,7 +4,11 @@
 
 "definition" stands for the kernels: each operator is compared with its definition. Each other executor runs the
 program on draws of many kinds. Where one is wrong, the passes of its compiler are bisected; where these are right, the
-program is reduced, and the answer names the operator, construct or instruction.
+program is reduced, and the answer names the operator, construct or instruction. `record_compilation` records those
+passes.
+
+The file begins with the question which instruction of the virtual machine is wrong: bytecode compared with the
+semantics of each instruction.
 """
 
 from __future__ import annotations
@@ -23,6 +27,7 @@ from passlab.errors import Diagnostic, PassError, PasslabError, RunError, Verify
 from passlab.evaluate import Evaluator
 from passlab.evaluate.agreement import Disagreement, disagreement
 from passlab.evaluate.values import ADTValue, Value
+from passlab.executor.aot.module_source import lower
 from passlab.executor.building import build_graph
 from passlab.executor.create import create_executor
 from passlab.executor.graph_module import GraphModule
@@ -36,7 +41,7 @@ from passlab.ir.walk import post_order
 from passlab.lab.culprits.bisection import Bisection, bisect
 from passlab.lab.culprits.criterion import SMALL, run_limit
 from passlab.lab.culprits.kernel_search import WrongKernel, wrong_kernel
-from passlab.lab.recordings.compilation import COMPILERS, record_compilation
+from passlab.lab.recordings.recording import Recorder, Recording
 from passlab.lab.reducer.reduction import reduce
 from passlab.lab.reducer.script import executor_script
 from passlab.oracle.deadline import TimeUpError, run_within
@@ -45,6 +50,7 @@ from passlab.oracle.tolerance import LEAST_NOISE, beyond, special_disagreement
 from passlab.oracle.trial import GIVEN, Trial, attempt
 from passlab.oracle.validation import DEFAULT_CONTRACT
 from passlab.oracle.watched import noisy_runs
+from passlab.transform.context import PassContext
 from passlab.transform.numeric_contract import FINITE
 from passlab.vm.compiling.compiler import compile as compile_module
 from passlab.vm.compiling.compiler import generate
@@ -53,8 +59,6 @@ from passlab.vm.interpreter import Machine
 from passlab.vm.isa import Instruction, Opcode
 from passlab.vm.kernels.scalars import as_array
 from passlab.vm.objects import VMClosure
-
-# Which instruction of the virtual machine is wrong: bytecode compared with the semantics of each instruction.
 
 MOST = 20_000  # instructions that are checked
 CLOSE = 64  # units in the last place: kernels round otherwise than the evaluator
@@ -618,3 +622,33 @@ def _construct_name(node: Expr) -> str:
     if isinstance(node, (If, Match, RefCreate, RefRead, RefWrite)):
         return type(node).__name__.lower()
     return "projection" if isinstance(node, TupleGetItem) else ""
+
+
+# ---------------------------------------------------------------- compilation
+COMPILERS: dict[str, Callable[[IRModule], Any]] = {"vm": compile_module, "graph": build_graph, "aot": lower}
+
+
+def record_compilation(mod: IRModule, executor: str = "vm") -> Recording:
+    """Compile a module for an executor and return the recording of its passes, under the options in force.
+
+        rec = lab.record_compilation(mod, "vm")              # or "graph", as `relay.build` does, or "aot"
+        lab.validate(rec), lab.bisect(rec), rec.steps
+
+    The steps are the passes of that compiler in order, down to those that make allocations explicit for the virtual
+    machine.
+
+    A pass that raises ends it. Raises `RunError` for an executor without a compiler, and where a compiler refuses the
+    program before any pass.
+    """
+    if executor not in COMPILERS:
+        hint = did_you_mean(executor, COMPILERS) or f"there are {', '.join(COMPILERS)}"
+        raise RunError(Diagnostic(f"`{executor}` has no compiler", hint=hint))
+    typed = infer_module(mod)
+    recorder = Recorder()
+    try:
+        with PassContext.current().derived(instruments=[recorder]):
+            COMPILERS[executor](typed)
+    except PasslabError:
+        if not recorder.roots:
+            raise
+    return Recording(recorder.roots, recorder.input or typed.snapshot(), f"compiled for {executor}")

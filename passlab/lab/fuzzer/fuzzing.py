@@ -5,6 +5,9 @@
 
 Programs that make the pass do something (`fuzz_programs`) are run before and after it on inputs of all kinds, and
 counterexamples are reduced. Failures with equal signatures count once. Saved failures are tests for plain pytest.
+
+The file begins with programs that make a pass do something: small ones of the operators that its code mentions, and
+random ones.
 """
 
 from __future__ import annotations
@@ -48,8 +51,6 @@ from passlab.transform.base import Pass
 from passlab.transform.numeric_contract import NumericContract
 from passlab.transform.pipeline import as_pass
 from passlab.transform.sequential import Sequential
-
-# Programs that make a pass do something: small ones of the operators that its code mentions, and random ones.
 
 Source = Callable[["ProgramSource", random.Random, int], "IRModule | None"]
 

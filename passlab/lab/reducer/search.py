@@ -1,4 +1,8 @@
-"""`ReductionSearch`: the best candidate of a reduction so far; it checks the cuts that the stages propose."""
+"""`ReductionSearch`: the best candidate of a reduction so far; it checks the cuts that the stages propose.
+
+The file begins with nodes with effects that are used in more than one scope, so that the text does not show when they
+run.
+"""
 
 from __future__ import annotations
 
@@ -19,8 +23,6 @@ from passlab.ir.types import RefType, TensorType
 from passlab.ir.variables import free_vars
 from passlab.ir.walk import LEAVES, Scope, Scopes, post_order, rewrite, scoped_children
 from passlab.oracle.predicate import FALSE, Oracle
-
-# Nodes with effects that are used in more than one scope, so that the text does not show when they run.
 
 
 def effects_in_several_scopes(mod: IRModule, names: Iterable[str]) -> set[Expr]:

@@ -4,6 +4,8 @@ Patches are copied block by block into a matrix (im2col) and multiplied with the
 with few output channels the rows of the window are stacked (`convolve_stacked`), and depthwise windows are summed tap
 by tap (`depthwise`). Data is an array (N, C, *S) or, with `last`, (N, *S, C). Source of the reduction to a matrix
 product: Chellapilla et al., "High performance convolutional neural networks for document processing" (2006).
+
+The file begins with depthwise convolution of arrays: each channel has its own windows, summed tap by tap.
 """
 
 from __future__ import annotations
@@ -22,8 +24,6 @@ from passlab.op.nn.arithmetic import result_array, working_dtype, wrap_result
 from passlab.op.nn.products import multiply
 from passlab.op.nn.sliding import Window, pad_spatial, shifts
 from passlab.threads import free_threads, share, share_range
-
-# Depthwise convolution of arrays: each channel has its own windows, summed tap by tap.
 
 # The sums of a block, their operands and the planes stay in the second-level cache.
 _BLOCK_BYTES = 768 << 10

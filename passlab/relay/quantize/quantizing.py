@@ -1,4 +1,8 @@
-"""`quantize`: selects operators, finds scales, creates integer arithmetic; each step is a separate pass."""
+"""`quantize`: selects operators, finds scales, creates integer arithmetic; each step is a separate pass.
+
+The file begins with the partition: it inserts a cast hint where wide integers leave a layer and its followers, to
+narrow them again.
+"""
 
 from __future__ import annotations
 
@@ -26,8 +30,6 @@ from passlab.rewriting.parameters import bind_params
 from passlab.transform import PassContext, function_pass, get_pass, module_pass
 from passlab.transform.base import Pass
 from passlab.transform.sequential import Sequential
-
-# Partition: inserts a cast hint where wide integers leave a layer and its followers, to narrow them again.
 
 
 class Wide(PendingResult):

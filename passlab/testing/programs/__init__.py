@@ -29,12 +29,17 @@ from passlab.ir.op import Op
 from passlab.ir.walk import post_order, rewrite
 from passlab.testing.programs.constructs import main_function, statement
 from passlab.testing.programs.effects import disturb
-from passlab.testing.programs.inputs import arguments
 from passlab.testing.programs.library import BOOL, DYNAMIC_PARAMETERS, INT, STATIC_PARAMETERS, VECTOR, library
 from passlab.testing.programs.writer import Options, ProgramWriter
 
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
+
+
+import numpy as np
+
+from passlab.ir.types import IncompleteType, TensorType, Type, fold_tuple
+from passlab.op.dtypes import array_dtype
 
 ATTEMPTS = 100  # programs tried for one seed: a few fail at run time, by their shapes or attributes
 
@@ -133,3 +138,31 @@ def _without_annotations(main: Function, choice: random.Random) -> Function:
 
 
 __all__ = ["Program", "arguments", "generate", "program", "strategy"]
+
+
+# ---------------------------------------------------------------- arguments
+UNKNOWN_SIZE = 2  # of dynamic dimensions
+
+
+def arguments(program: IRModule | Function, seed: int = 0) -> list[Any]:
+    """Return arguments for `main` of a typed module, or for a function: arrays, and tuples of arrays.
+
+    Floats are normal, integers 0 to 5, a dynamic dimension is 2. Raises `RunError` for a parameter that is neither a
+    tensor nor a tuple.
+    """
+    function = program["main"] if isinstance(program, IRModule) else program
+    numbers = np.random.default_rng(seed)
+    types = [param.checked_type_ or param.type_annotation or IncompleteType() for param in function.params]
+    return [fold_tuple(ty, lambda part: array_of(part, numbers), tuple) for ty in types]
+
+
+def array_of(ty: Type, numbers: np.random.Generator) -> np.ndarray[Any, Any]:
+    """Return an array of a tensor type."""
+    if not isinstance(ty, TensorType):
+        raise RunError(Diagnostic("there is no random argument of this type", expected="a tensor", found=str(ty)))
+    shape = [d if type(d) is int else UNKNOWN_SIZE for d in ty.shape]
+    if ty.dtype == "bool":
+        return np.asarray(numbers.random(shape) < 0.5)
+    if "int" in ty.dtype:
+        return np.asarray(numbers.integers(0, 6, shape)).astype(array_dtype(ty.dtype))
+    return np.asarray(numbers.standard_normal(shape)).astype(array_dtype(ty.dtype))

@@ -1,4 +1,8 @@
-"""The statements of generated programs: branches, functions, tuples, references, data, loops, calls, gradients."""
+"""The statements of generated programs: branches, functions, tuples, references, data, loops, calls, gradients.
+
+The file begins with statements of generated programs: matches with nested patterns, functions without parameters,
+generic functions.
+"""
 
 from __future__ import annotations
 
@@ -33,8 +37,6 @@ from passlab.testing.programs.operators import ANY_RULE, SMOOTH_RULES, type_of
 from passlab.testing.programs.registry import draw, operator_names
 from passlab.testing.programs.writer import ProgramWriter, Statement
 from passlab.transform.context import PassContext
-
-# Statements of generated programs: matches with nested patterns, functions without parameters, generic functions.
 
 
 def nested_patterns(writer: ProgramWriter, size: int) -> None:

@@ -3,6 +3,8 @@
 Each part of the matched value has one register, and so has its tag. Both are filled where they are first needed;
 where paths join, a register is filled if it is filled on all of them. So the variables of an arm that several leaves
 lead to are in the same registers on all paths. Variables that an arm binds and never reads get no code.
+
+The file begins with a `match` as a decision tree: inner nodes read a tag, leaves are arms.
 """
 
 from __future__ import annotations
@@ -17,9 +19,6 @@ from passlab.vm.isa import Instruction, Opcode
 
 if TYPE_CHECKING:
     from passlab.vm.compiling.codegen import FunctionCode
-
-
-# A `match` as a decision tree: inner nodes read a tag, leaves are arms.
 
 GROWTH = 4  # tests allowed in the tree, per test in the patterns
 SPARE = 64  # tests allowed in any tree

@@ -7,13 +7,18 @@ calls that are not in tail position is a generator, which yields the callee's nu
 result; a tail call is returned as a `Call`.
 
 Each basic block pays its fuel before it runs. Where fuel does not last, `OutOfFuel` carries the registers to the
-stepping engine, which goes on from there. `pcs` has the instruction of each line, so locating an error costs nothing
-at run time. The text consists of numbers and of names from this module: no name of a program enters it.
+stepping engine, which goes on from there. `pcs` has the instruction of each line, so locating an error costs nothing at
+run time. The text consists of numbers and of names from this module: no name of a program enters it. Calls of kernels
+whose planned storages have no other use allocate their results instead (`result_maker`).
+
+The file begins with the analysis of a function before it is compiled: basic blocks, constants, kernels that allocate
+their results.
 """
 
 from __future__ import annotations
 
 from collections import Counter, deque
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -25,13 +30,11 @@ from passlab.vm.control import is_tail
 from passlab.vm.executable import Executable, VMFunction
 from passlab.vm.instruction_spec import Effect, Flow
 from passlab.vm.isa import Instruction, Opcode
-from passlab.vm.kernels.result_makers import Kinds, Maker, result_maker
+from passlab.vm.kernels.primitive import Kernel, fit, flat_values, wrong_shape
 from passlab.vm.kernels.scalars import scalar_positions, scalar_text
 from passlab.vm.objects import Allocator
 from passlab.vm.run_state import LARGE, object_bytes
 from passlab.vm.semantics import Emitter, Environment
-
-# The analysis of a function before it is compiled: basic blocks, constants, kernels that allocate their results.
 
 
 class FunctionBlocks:
@@ -509,3 +512,71 @@ class FunctionSource(Emitter):
         kind = self._global(kinds[0][1].type, f"np_{kinds[0][1].type.__name__.rstrip('_')}")
         # Operands of another type give a result of another type: then the kernel on arrays computes it.
         return [f"{results} = {text}", f"if type({results}) is not {kind}: {results} = {name}({args})"]
+
+
+# ---------------------------------------------------------------- result makers
+# Kernels that allocate their results, for calls whose planned storages have no other use.
+Maker = Callable[..., Any]  # from the inputs of a kernel to its result
+Kinds = list[tuple[tuple[int, ...], np.dtype[Any]]]
+Array = np.ndarray
+
+
+def result_maker(kernel: Kernel, kinds: Kinds) -> Maker | None:
+    """Return a function of a kernel's inputs that allocates its results instead of writing into tensors.
+
+    `kinds` are the shapes and dtypes of the results. It returns one result, or a list of several. None where the kernel
+    can only write into tensors.
+    """
+    compute = kernel.value
+    if compute is None:
+        return None
+    if not kernel.native:
+        return _foreign_results(compute, [shape for shape, _ in kinds])
+    if len(kinds) == 1 and 0 in kinds[0][0]:
+        return lambda *inputs: np.empty(*kinds[0])  # nothing to compute
+    if len(kinds) == 1:
+        return _one_result(kernel, compute, *kinds[0])
+    return _several_results(kernel, compute, kinds)
+
+
+def _foreign_results(compute: Callable[..., Any], shapes: list[tuple[int, ...]]) -> Maker:
+    """Return the maker of a kernel whose arrays are not NumPy's."""
+
+    def make(*inputs: Any) -> Any:
+        values = flat_values([compute(*inputs)])
+        for value, shape in zip(values, shapes, strict=True):
+            if tuple(value.shape) != shape:
+                raise wrong_shape(tuple(value.shape), shape)
+        return values[0] if len(values) == 1 else values
+
+    return make
+
+
+def _several_results(kernel: Kernel, compute: Callable[..., Any], kinds: Kinds) -> Maker:
+    def several(*inputs: Any) -> list[Any]:
+        try:
+            values = compute(*inputs)
+        except Exception:
+            kernel.explain(inputs)
+            raise
+        if type(values) is not tuple or tuple in map(type, values):
+            values = flat_values([values])
+        return [fit(value, shape, dtype) for value, (shape, dtype) in zip(values, kinds, strict=True)]
+
+    return several
+
+
+def _one_result(kernel: Kernel, compute: Callable[..., Any], shape: tuple[int, ...], dtype: np.dtype[Any]) -> Maker:
+    def one(*inputs: Any) -> Any:
+        try:
+            value = compute(*inputs)
+        except Exception:
+            kernel.explain(inputs)
+            raise
+        if type(value) is tuple:
+            (value,) = flat_values(value)
+        if type(value) is not Array or value.dtype is not dtype or value.shape != shape:
+            value = fit(value, shape, dtype)
+        return value
+
+    return one

@@ -3,6 +3,8 @@
 Every expression becomes the name of a tensor, or a list of names for a tuple. Functions are inlined at their calls; a
 tail-recursive function becomes a `Loop`, a branch an `If`. The walk over a body is iterative; subgraphs nest at most
 `DEPTH` levels, since the format of ONNX's files nests no deeper.
+
+The file begins with tail-recursive functions, exported as `Loop`.
 """
 
 from __future__ import annotations
@@ -25,8 +27,6 @@ from passlab.ir.op import Op, is_op_call
 from passlab.ir.span import Span
 from passlab.ir.types import TensorType, fold_tuple
 from passlab.op.dtypes import array_dtype
-
-# Tail-recursive functions, exported as `Loop`.
 
 
 class TailLoop:

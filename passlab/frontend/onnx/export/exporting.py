@@ -1,4 +1,7 @@
-"""`to_onnx`: a Relay module becomes an ONNX model."""
+"""`to_onnx`: a Relay module becomes an ONNX model.
+
+The file begins with simplification of the ONNX graph: constant folding, and biases inside convolutions and products.
+"""
 
 from __future__ import annotations
 
@@ -22,8 +25,6 @@ from passlab.ir.expr import Function
 from passlab.ir.module import IRModule
 from passlab.ir.types import TensorType
 from passlab.rewriting.parameters import bind_params_by_name
-
-# Simplification of the ONNX graph: constant folding, and biases inside convolutions and products.
 
 Array = np.ndarray[Any, Any]
 FOLDED_BYTES = 2**26  # larger results are not folded, to keep the model small

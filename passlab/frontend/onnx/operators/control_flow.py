@@ -1,4 +1,7 @@
-"""Conditions and loops."""
+"""Conditions and loops.
+
+The file begins with loops, which Relay lacks: translated to a recursive function, or unrolled.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +14,6 @@ from passlab.frontend.onnx.entries import onnx_operator
 from passlab.frontend.onnx.node import Capture, OnnxNode
 from passlab.ir.expr import Call, Constant, Expr, Function, If, Let, Tuple, Var
 from passlab.ir.types import ANY, TensorType, TupleType
-
-# Loops, which Relay lacks: translated to a recursive function, or unrolled.
 
 MOST_UNROLLED = 32  # iterations that are unrolled
 
