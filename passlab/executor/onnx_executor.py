@@ -16,8 +16,9 @@ How a function runs, the first that is possible:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from math import prod
 from threading import Lock
 from typing import Any
@@ -42,6 +43,7 @@ from passlab.passes.external.partition_graph import PartitionGraph
 from passlab.transform import Sequential
 from passlab.vm.kernels.onnx_provider import COMPILER, CPU, Session, execution_providers, runs
 
+MOST_PLANS = 64  # that an executor keeps; a plan holds a session, with the weights of the program
 WORTH = 1 << 14  # elements of the largest tensor of a region: for smaller ones, a call of a session costs more
 
 
@@ -88,16 +90,19 @@ class OnnxRuntimeExecutor(Executor):
 
     def _plan(self, function: Function, args: Sequence[Any]) -> Plan:
         with self._lock:
-            key = (function, ())
-            if key not in self._plans:
-                self._plans[key] = self._first_plan(function)
-            plan = self._plans[key]
+            plan = self._kept(function, (), lambda: self._first_plan(function))
             if plan.kind == "whole" or not is_dynamic(function):
                 return plan
             static, types = specialize(function, args)
-            if (function, types) not in self._plans:
-                self._plans[function, types] = self._specialised(static, plan)
-            return self._plans[function, types]
+            return self._kept(function, types, lambda: self._specialised(static, plan))
+
+    def _kept(self, function: Function, types: tuple[Type | None, ...], make: Callable[[], Plan]) -> Plan:
+        """Return a plan, made on first use; the one that was used the longest time ago is dropped for it."""
+        plan = self._plans.pop((function, types), None) or make()
+        self._plans[function, types] = plan
+        if len(self._plans) > MOST_PLANS:
+            del self._plans[next(iter(self._plans))]
+        return plan
 
     def _first_plan(self, function: Function) -> Plan:
         try:
@@ -123,12 +128,18 @@ def partition(mod: IRModule) -> IRModule:
 
     Regions of small tensors stay as they are: a call of a session takes a few microseconds.
     """
-    for name in late("passlab.frontend.onnx.export.table", "writers")():
-        Op.get(name).set_attr(f"target.{COMPILER}", runs, 11)
+    _register_operators()
     passes = Sequential([AnnotateTarget(COMPILER), MergeCompilerRegions(), PartitionGraph()])
     result = passes(inline_all(mod))
     small = [name for name, f in result.items() if f.attrs.get("Compiler") == COMPILER and not _is_large(f)]
     return InlineCompilerFunctionsBoundTo(small)(result)
+
+
+@cache
+def _register_operators() -> None:
+    """Tell `AnnotateTarget` which operators onnxruntime runs."""
+    for name in late("passlab.frontend.onnx.export.table", "writers")():
+        Op.get(name).set_attr(f"target.{COMPILER}", runs, 11)
 
 
 def _is_large(region: Function) -> bool:

@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Generator
 from typing import Any, TypeVar
+
+from passlab.errors import LimitError
 
 T = TypeVar("T")
 
 
-def drive(work: Generator[Any, Any, T]) -> T:
-    """Run a generator and those it yields, and send back their results; return the result of the first."""
+def drive(work: Generator[Any, Any, T], most: int = sys.maxsize) -> T:
+    """Run a generator and those it yields, and send back their results; return the result of the first.
+
+    Raises `LimitError` where more than `most` of them wait for each other.
+    """
     stack: list[Generator[Any, Any, Any]] = [work]
     result: Any = None
-    while True:
+    while stack:
         try:
-            stack.append(stack[-1].send(result))
-            result = None
+            part = stack[-1].send(result)
         except StopIteration as done:
             stack.pop()
             result = done.value
-            if not stack:
-                return result  # type: ignore[no-any-return]
+        else:
+            stack.append(part)
+            result = None
+            if len(stack) > most:
+                raise LimitError(f"this text nests more than {most:,} constructs (the limit `nesting`)")
+    return result  # type: ignore[no-any-return]

@@ -17,8 +17,9 @@ from collections.abc import Generator, Iterable, Sequence
 from typing import Any, NamedTuple, NoReturn
 
 from passlab import limits
-from passlab.errors import Diagnostic, LimitError, ParseError, did_you_mean
+from passlab.errors import Diagnostic, ParseError, did_you_mean
 from passlab.ir.span import Source, Span
+from passlab.ir.trampoline import drive
 from passlab.text.literals import local_text, read_string
 
 Parse = Generator[Any, Any, Any]
@@ -137,21 +138,7 @@ _KEY = re.compile(r"[A-Za-z_][\w/]*(?:\.[A-Za-z_][\w/]*)*\Z", re.ASCII)
 
 def run_nested(root: Parse) -> Any:
     """Run a parsing generator and those it yields; return its result. Raises `LimitError` over the cap `nesting`."""
-    cap = limits.current().nesting
-    stack = [root]
-    value: Any = None
-    while stack:
-        try:
-            child = stack[-1].send(value)
-        except StopIteration as done:
-            stack.pop()
-            value = done.value
-        else:
-            stack.append(child)
-            value = None
-            if len(stack) > cap:
-                raise LimitError(f"this text nests more than {cap:,} constructs (the limit `nesting`)")
-    return value
+    return drive(root, limits.current().nesting)
 
 
 class Cursor:

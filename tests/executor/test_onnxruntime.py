@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import sys
+import weakref
 from typing import Any
 
 import numpy as np
@@ -24,6 +26,7 @@ from tests.op.test_edges import filled, hold, overflows
 pytest.importorskip("onnx", reason="the executor writes ONNX models: pip install passlab[onnx]")
 pytest.importorskip("onnxruntime", reason="the executor needs onnxruntime: pip install onnxruntime")
 
+from passlab.executor import onnx_executor
 from passlab.executor.onnx_executor import partition
 from passlab.frontend.onnx.export.exporting import write_model
 from passlab.frontend.onnx.export.table import writers
@@ -185,6 +188,17 @@ def test_operators_that_need_known_shapes_get_a_session_for_each_shape() -> None
     assert "shape must be known" in executor.plan(X).reasons[0].message  # type: ignore[attr-defined]
 
 
+def test_sessions_of_shapes_that_were_used_long_ago_are_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(onnx_executor, "MOST_PLANS", 3)  # that of any shape, and those of two shapes
+    source = "def @main(%x: Tensor[(?, 4), float32]) { sort(%x, axis=0) }"
+    executor = create_executor("onnxruntime", passlab.parse(source))
+    sessions = [weakref.ref(executor.plan(X[:rows]).run) for rows in (1, 2)]  # type: ignore[attr-defined]
+    for rows in (1, 3, 1):  # the first is in use all the time
+        np.testing.assert_array_equal(executor.evaluate()(X[::-1][:rows]), np.sort(X[::-1][:rows], axis=0))
+    gc.collect()
+    assert [session() is not None for session in sessions] == [True, False]
+
+
 # ---------------------------------------------------------------- parts
 MIXED = """
 def @main(%x: Tensor[(1, 8, 64, 64), float32], %w: Tensor[(8, 8, 3, 3), float32], %deep: bool) {
@@ -225,6 +239,13 @@ def test_a_loop_of_let_bound_cells_is_one_region() -> None:
     args = [np.ones(p.type_annotation.concrete_shape, "float32") for p in dilated.params if p.name_hint not in params]
     expected, value = (create_executor(k, mod, params=params).evaluate()(*args) for k in ("debug", "onnxruntime"))
     np.testing.assert_allclose(value, expected, rtol=1e-5, atol=1e-6)
+
+
+def test_operators_are_registered_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    mod = passlab.parse("def @main(%x: Tensor[(4, 4), float32]) { nn.relu(%x) }")
+    partition(mod)
+    monkeypatch.setattr(Op, "set_attr", lambda *_: pytest.fail("registered again"))
+    partition(mod)
 
 
 def test_regions_of_small_tensors_stay_on_numpy() -> None:
@@ -310,7 +331,7 @@ def test_execution_providers_are_named() -> None:
 )
 def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch, name: str, cure: str) -> None:
     for module in ("passlab.executor.onnx_executor", "passlab.vm.kernels.onnx_provider"):
-        monkeypatch.delitem(sys.modules, module, raising=False)
+        monkeypatch.delitem(sys.modules, module)
     monkeypatch.setitem(sys.modules, name, None)
     late.cache_clear()  # it remembers what it has imported
     with pytest.raises(MissingPackageError, match=cure):

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-FAMILIES = ("arithmetic", "creation", "images", "indexing", "neural", "quantized", "reductions", "shapes")
+FAMILIES = ("arithmetic", "creation", "images", "indexing", "neural", "quantized", "shapes")
 Writer = Callable[..., Any]
 # Operators that differ from a similar one in ONNX, with the reason.
 REASONS = {
