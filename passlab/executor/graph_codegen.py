@@ -63,13 +63,13 @@ class Placement(NamedTuple):
     storage: int = -1
 
 
-def _pinned_constants(function: Function, nodes: list[Expr]) -> set[Expr]:
+def _placed_constants(function: Function, nodes: list[Expr]) -> set[Expr]:
     """Return the constants that only `on_device` calls use: they become inputs on that device."""
-    pinned = {n.args[0] for n in nodes if isinstance(n, Call) and is_call_of(n, "on_device")}
+    placed = {n.args[0] for n in nodes if isinstance(n, Call) and is_call_of(n, "on_device")}
     # The tuple stands for the caller: being the function's result is another use.
     others = (n for n in (*nodes, Tuple((function.body,))) if not is_call_of(n, "on_device"))
-    pinned -= {part for n in others for part in children(n)}
-    return {n for n in pinned if isinstance(n, Constant)}
+    placed -= {part for n in others for part in children(n)}
+    return {n for n in placed if isinstance(n, Constant)}
 
 
 class GraphCode:
@@ -98,9 +98,9 @@ class GraphCode:
         self.named: dict[Expr, Expr] = {
             n.var: n.value for n in nodes if isinstance(n, Let) and not isinstance(n.value, Function)
         }
-        pinned = _pinned_constants(function, nodes)
+        placed = _placed_constants(function, nodes)
         for node in nodes:
-            if node not in self.entries and node not in pinned and node not in self.named:
+            if node not in self.entries and node not in placed and node not in self.named:
                 self._node(node)
         self.heads = self._entries(function.body)
         flat = [t for tensors in self.tensors for t in tensors]

@@ -116,7 +116,7 @@ def evaluation_children(expr: Expr) -> tuple[Expr, ...]:
     return CHILDREN[kind](expr)
 
 
-def pin(expr: Expr) -> Expr | None:
+def on_device_body(expr: Expr) -> Expr | None:
     """Return the body of an `on_device` call that fixes both its body and its result, or None for anything else."""
     if type(expr) is not Call or expr.op is not find_op("on_device") or len(expr.args) != 1:
         return None
@@ -186,7 +186,7 @@ class BindingPlan:
     def values_used_outside(self) -> Iterator[Expr]:
         """Yield the values of lets that are used outside of their let: their binding moves to a scope around it."""
         for let in (node for node in self.order if type(node) is Let):
-            value = _without_pins(let.value)
+            value = _without_on_device(let.value)
             if self.let_var.get(value) is let.var and self.scope[value] is not self.inner[let][0]:
                 yield value
 
@@ -219,7 +219,7 @@ class BindingPlan:
                             stack.append((part, item) if type(part) is Constant else part)
                     continue
                 stack.append(item.body)
-                value = _without_pins(item.value)
+                value = _without_on_device(item.value)
                 if value in seen or is_atom(value):
                     renames = type(item.value) is Var and value not in seen
                     stack.append(_Rebinding(item, renames))
@@ -285,7 +285,7 @@ class BindingPlan:
         own: dict[Expr, Any] = {
             n: n.virtual_device if type(n) is Function else n.attrs["virtual_device"]
             for n in nodes
-            if (type(n) is Function and n.virtual_device is not None) or pin(n) is not None
+            if (type(n) is Function and n.virtual_device is not None) or on_device_body(n) is not None
         }
         if self.function.virtual_device is None and not own:
             return {}
@@ -298,9 +298,9 @@ class BindingPlan:
         return {node: device for node, device in devices.items() if device is not None}
 
 
-def _without_pins(expr: Expr) -> Expr:
+def _without_on_device(expr: Expr) -> Expr:
     """Return the expression inside any device annotation."""
-    while (inner := pin(expr)) is not None:
+    while (inner := on_device_body(expr)) is not None:
         expr = inner
     return expr
 
@@ -382,7 +382,7 @@ class _Binder:
 
     def _bind_node(self, node: Expr) -> Expr:
         """Return what replaces a node, which is no atom, in its users: its variable, or the rebuilt node."""
-        body = pin(node) if self.devices else None
+        body = on_device_body(node) if self.devices else None
         if body is not None:
             return self._new(body)
         plan = self.plan
@@ -394,7 +394,7 @@ class _Binder:
         else:
             value = self._rebuild(node)
             if self.devices:
-                value = self._pin(value, self.devices.get(node))
+                value = self._on_device(value, self.devices.get(node))
         var = var or self._fresh_var(value)
         self._push(plan.scope[node], var, value)
         if self.observer is not None:
@@ -445,8 +445,8 @@ class _Binder:
         return Match(data, clauses, node.complete, node.span)
 
     @staticmethod
-    def _pin(value: Expr, device: Any) -> Expr:
-        if device is None or type(value) is Function or is_atom(value) or pin(value) is not None:
+    def _on_device(value: Expr, device: Any) -> Expr:
+        if device is None or type(value) is Function or is_atom(value) or on_device_body(value) is not None:
             return value
         on_device = Op.get("on_device")
         attrs = on_device.spec.attrs(virtual_device=device, constrain_result=True)  # type: ignore[misc]
@@ -484,7 +484,7 @@ def _operates_on_atoms(value: Expr, tails: list[Expr]) -> bool:
         cond, *arms = evaluation_children(value)
         tails += arms
         return is_atom(cond)
-    while (inner := pin(value)) is not None:
+    while (inner := on_device_body(value)) is not None:
         if type(inner) in (Let, If, Match, Function):
             return False
         value = inner

@@ -62,7 +62,7 @@ CASES = {
         "def @main(%a: T) { on_device(exp(on_device(negative(%a), CPU)), CPU) }",
         "def @main(%a {CPU}: T, CPU) { exp(negative(%a)) }",
     ),
-    "what let binds is pinned": (
+    "what let binds has a device": (
         "def @main(%a: T, %b: T) { let %l = exp(%a); let %r = exp(%b); subtract(on_device(%l, CPU), %r) }",
         """def @main(%a {CPU}: T, %b {GPU}: T, GPU) {
           let %l = on_device(exp(%a), CPU, PINNED);

@@ -160,12 +160,12 @@ def default_device(config: Any) -> VirtualDevice:
     raise PassTypeError(Diagnostic("PlanDevices: bad default device", expected=expected, found=repr(config)))
 
 
-def _is_pin(expr: Expr) -> bool:
+def _fixes_device(expr: Expr) -> bool:
     return is_call_of(expr, "on_device") and not is_loose(expr)
 
 
-def _unpin(expr: Expr) -> Expr:
-    while _is_pin(expr):
+def _without_on_device(expr: Expr) -> Expr:
+    while _fixes_device(expr):
         expr = expr.args[0]  # type: ignore[attr-defined]
     return expr
 
@@ -254,17 +254,17 @@ class _Placement:
         result = self.result.get(part, part)
         if type(part) in (Op, Constructor) or isinstance(part.checked_type_, FuncType):
             return result
-        own_device = device if type(_unpin(part)) is Constant else self.devices.device(part)
+        own_device = device if type(_without_on_device(part)) is Constant else self.devices.device(part)
         if own_device != device:
-            source = result if own_device == here else self._pin(result, own_device, part)
+            source = result if own_device == here else self._on_device(result, own_device, part)
             result = self._copy_to(source, own_device, device, part)
-        return result if device == here else self._pin(result, device, part)
+        return result if device == here else self._on_device(result, device, part)
 
-    def _pin(self, expr: Expr, device: VirtualDevice, old: Expr) -> Expr:
+    def _on_device(self, expr: Expr, device: VirtualDevice, old: Expr) -> Expr:
         """Return an expression wrapped in `on_device`; the old wrapper if that is equal."""
         if type(expr) in (Var, GlobalVar, Function) or not states_type(expr):
             return expr  # a match without arms has no value, and the call would hide its type
-        while _is_pin(old):
+        while _fixes_device(old):
             assert type(old) is Call
             if old.args[0] is expr and old.attrs is not None and old.attrs["virtual_device"] == device:
                 return old
