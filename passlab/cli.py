@@ -35,7 +35,7 @@ from passlab.frontend import to_onnx
 from passlab.infer import infer_module
 from passlab.lab.recordings.recording import Recording, record
 from passlab.lab.simplification import simplify
-from passlab.oracle.last_resort import LastResort
+from passlab.oracle.deadline import LastResort
 from passlab.text.parser import parse
 from passlab.transform import list_passes
 from passlab.transform.base import Pass

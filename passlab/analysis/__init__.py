@@ -3,12 +3,13 @@
 `relay.analysis` exports the same names. Nothing here changes a program.
 """
 
-from passlab.analysis.blocks import check_basic_block_normal_form
 from passlab.analysis.call_graph import CallGraph
 from passlab.analysis.census import (
+    Feature,
     analyze_operations_distribution,
     check_constant,
     count_layers,
+    detect_feature,
     list_fake_quantized_op_freqs,
     list_op_freqs,
     operator_calls,
@@ -22,11 +23,10 @@ from passlab.analysis.extraction import (
     extract_intermediate_expr,
     search_fc_transpose,
 )
-from passlab.analysis.features import Feature, detect_feature
 from passlab.analysis.purity import ModulePurity, Purity, module_purity
 from passlab.analysis.regions import AnnotatedRegion, AnnotatedRegionSet
 from passlab.analysis.type_variables import all_dtypes, all_type_vars, bound_type_vars, free_type_vars
-from passlab.analysis.well_formed import WellFormedness, well_formed
+from passlab.analysis.well_formed import WellFormedness, check_basic_block_normal_form, well_formed
 from passlab.infer import check_kind, unmatched_cases
 from passlab.ir.variables import all_vars, bound_vars, free_vars
 

@@ -2,6 +2,8 @@
 
 A shared node belongs to the innermost scope around all its uses. For a variable that must be the scope that its binder
 opens. The value of a `let` is inside that scope too, for recursive functions.
+
+The file ends with the check of basic-block normal form.
 """
 
 from __future__ import annotations
@@ -10,9 +12,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from passlab.errors import Diagnostic, VerifyError, WellFormedError
-from passlab.ir.adt import pattern_vars
-from passlab.ir.expr import Expr, Function, Let, Match, Var
+from passlab.ir.adt import Constructor, pattern_vars
+from passlab.ir.expr import Constant, Expr, Function, GlobalVar, Let, Match, Var
 from passlab.ir.module import IRModule
+from passlab.ir.op import Op
 from passlab.ir.variables import free_vars
 from passlab.ir.walk import CHILDREN, LEAVES, Scope, post_order, scoped_children
 
@@ -209,3 +212,30 @@ def _times(count: int) -> str:
 
 def _kind(node: Expr) -> str:
     return type(node).__name__.lower()
+
+
+# ---------------------------------------------------------------- basic-block normal form
+# Basic-block normal form: each computation is used in one basic block only. A basic block is the body of a function, a
+# branch of an `if` or an arm of a `match`; a chain of lets is part of one block. Constants do not count as
+# computations.
+_ATOMS = (Var, GlobalVar, Op, Constructor, Constant)
+
+
+def check_basic_block_normal_form(root: Expr) -> bool:
+    """Return True if no computation is used in two blocks without a `let` around both.
+
+    A free variable has no binding in the program, so it must not be used in two blocks either.
+    """
+    free = set(free_vars(root))
+    block: dict[Expr, Scope] = {root: Scope(None, None)}
+    for node in reversed(post_order(root)):
+        scope = block[node]
+
+        def open_block(owner: Expr, part: int, outer: Scope = scope) -> Scope:
+            return outer if isinstance(owner, Let) else Scope(owner, outer)
+
+        for child, where in scoped_children(node, scope, open_block):
+            first = block.setdefault(child, where)
+            if first is not where and (child in free or not isinstance(child, _ATOMS)):
+                return False
+    return True

@@ -204,7 +204,7 @@ FUNCTIONS: tuple[tuple[str, str], ...] = (
     ("passlab.relay.calibration", "get_calibration_data"),
     ("passlab.testing.checks", "rand"),
     ("passlab.testing.init", "create_workload"),
-    ("passlab.testing.py_converter", "run_as_python"),
+    ("passlab.testing.checks", "run_as_python"),
 )
 # Methods whose results are wrapped; if a method returns a function, the results of that function are wrapped.
 METHODS: tuple[tuple[type, str], ...] = (

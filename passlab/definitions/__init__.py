@@ -13,7 +13,6 @@ from passlab.definitions import images as images
 from passlab.definitions import networks as networks
 from passlab.definitions import quantized as quantized
 from passlab.definitions import random_numbers as random_numbers
-from passlab.definitions import reshapes as reshapes
 from passlab.definitions import shapes as shapes
 from passlab.definitions import vision as vision
 from passlab.definitions.elements import KEEPS_WIDTH, MEANING, InvalidInput, Meaning
@@ -27,7 +26,6 @@ __all__ = [
     "networks",
     "quantized",
     "random_numbers",
-    "reshapes",
     "shapes",
     "vision",
 ]

@@ -11,7 +11,7 @@ MODULES = (
     "reduce", "scan",
     "spread", "gather", "scatter", "sort", "shape", "annotation",
     "memory", "fixed_point", "threefry", "einsum", "signal", "sparse", "windowed", "dyn",
-    "nn", "layout", "image", "dyn_image", "crop", "vision", "qnn",
+    "nn", "layout", "image", "crop", "vision", "qnn",
 )  # fmt: skip
 
 

@@ -23,6 +23,7 @@ from passlab.op.nn.pooling import lowest
 from passlab.op.nn.resample import COORDINATES, METHODS, ROUNDINGS, ResizePlan, Scheme, resample
 from passlab.op.nn.sliding import pad_spatial
 from passlab.op.nn.windows import check_lengths, check_positive, on_axes, pad, split_padding, window_size
+from passlab.op.no_gradient import DYNAMIC_SIZE
 from passlab.op.relations import join_dim, refuse, tensor
 
 
@@ -343,3 +344,53 @@ def grid_sample(attrs: Attrs, data: Array, grid: Array, *, out: Array | None = N
                 data[i], positions, "zeros"
             )
     return cast_result(result, data.dtype, out)
+
+
+# ---------------------------------------------------------------- dyn.image.resize2d, whose size is an input
+def _dynamic_resize_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
+    data = tensor(types, 0, "data")
+    if data is None:
+        return None
+    size = tensor(types, 1, "size")
+    if size is not None and (len(size.shape) != 1 or size.shape[0] not in (2, ANY) or size.dtype == "bool"):
+        refuse("dyn.image.resize2d: size must be two numbers", 1, found=size)  # Relay takes floats here, and truncates
+    shape: list[Any] = list(data.shape)
+    for axis in layout_axes(attrs.layout, shape, 2, "dyn.image.resize2d"):
+        shape[axis] = ANY
+    return TensorType(tuple(shape), attrs.out_dtype or data.dtype)
+
+
+def _dynamic_resize_shape(attrs: Attrs, data: Array, size: Array, roi: Array) -> Type:
+    shape = list(data.shape)
+    axes = layout_axes(attrs.layout, shape, 2, "dyn.image.resize2d")
+    for axis, length in zip(axes, size.astype("int64").tolist(), strict=True):
+        check_resize("dyn.image.resize2d", shape[axis], length)
+        shape[axis] = int(length)
+    return TensorType(tuple(shape), attrs.out_dtype or data.dtype.name)
+
+
+@operator(
+    "dyn.image.resize2d",
+    ("data", "size", "roi"),
+    attrs=RESIZE[2],
+    relation=_dynamic_resize_type,
+    shape_function=_dynamic_resize_shape,
+    pattern=OpPattern.INJECTIVE,
+    level=5,
+    warns=True,
+    shapes="data (N, C, H, W), size (2), roi (4) -> (N, C, size)",
+    source="ONNX's Resize; Keys (1981) for cubic",
+    edge_cases=(
+        (
+            "dyn.image.resize2d(%x: (1, 2, 3, 4), %s: (2) int64 = [6, 7], %r: (4) float32 = [0, 0, 0, 0], "
+            "size=None, roi=None)"
+        ),
+    ),
+    example="dyn.image.resize2d(%x, %size, %roi)",
+    no_gradient=DYNAMIC_SIZE,
+)
+def dynamic_resize2d(attrs: Attrs, data: Array, size: Array, roi: Array, *, out: Array | None = None) -> Array:
+    """`image.resize2d` with size and region as inputs."""
+    _dynamic_resize_shape(attrs, data, size, roi)  # raises for a bad size
+    region = roi.tolist() if roi.size == 4 else None
+    return resize(2, attrs, data, [int(n) for n in size.tolist()], region, out)

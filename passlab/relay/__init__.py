@@ -22,7 +22,7 @@ _NAMES = {
     "TypeKind": "passlab.ir.types:Kind",
     "pretty_print": "passlab.text.printer:pretty",
     "contrib": "passlab.relay.op.contrib",
-    "feature": "passlab.analysis.features",
+    "feature": "passlab.analysis.census",
     "param_dict": "passlab.executor.param_dict",
 }
 

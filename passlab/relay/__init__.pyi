@@ -2,7 +2,7 @@
 
 import typing
 
-from passlab.analysis.features import Feature as Feature
+from passlab.analysis.census import Feature as Feature
 from passlab.devices import Device as Device
 from passlab.devices import Target as Target
 from passlab.devices import cpu as cpu

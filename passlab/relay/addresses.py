@@ -89,7 +89,7 @@ ADDRESSES: dict[str, _Address] = {
         {
             # Relay's function fuses the program first; the analysis of that name takes a program as it is.
             "extract_fused_functions": "passlab.passes.program.expressions:fused_functions",
-            "feature": "passlab.analysis.features",
+            "feature": "passlab.analysis.census",
             "get_calibration_data": "passlab.relay.calibration:get_calibration_data",
         },
         "passlab.analysis",

@@ -24,10 +24,9 @@ from passlab.testing import (
     synthetic,
     vgg,
 )
-from passlab.testing.checks import check_grad, count_ops, rand, run_infer_type, run_opt_pass
+from passlab.testing.checks import check_grad, count_ops, rand, run_as_python, run_infer_type, run_opt_pass, to_python
 from passlab.testing.init import create_workload
 from passlab.testing.nat import add_nat_definitions, count, make_nat_expr, make_nat_value
-from passlab.testing.py_converter import run_as_python, to_python
 from passlab.testing.temp_op_attr import TempOpAttr
 
 __all__ = [

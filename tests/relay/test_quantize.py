@@ -11,7 +11,8 @@ import passlab
 from passlab import relay
 from passlab.errors import ConfigError, RunError
 from passlab.relay import quantize as q
-from passlab.relay.quantize import kl_divergence, realizing
+from passlab.relay.quantize import kl_divergence
+from passlab.relay.quantize import quantizing as realizing
 
 X = np.random.default_rng(1).normal(size=(4, 6)).astype("float32")
 W = np.random.default_rng(2).normal(size=(5, 6)).astype("float32")

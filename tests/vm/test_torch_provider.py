@@ -150,7 +150,7 @@ class TestOneDnn:
 
     def test_what_is_remembered_of_an_array_goes_with_it(self):
         pytest.importorskip("torch")
-        from passlab.vm.kernels.onednn import FrozenCache
+        from passlab.vm.kernels.torch_provider import FrozenCache
 
         results = []
         remember = FrozenCache(lambda array: results.append(1) or array.sum())

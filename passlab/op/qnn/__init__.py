@@ -2,4 +2,4 @@
 
 from __future__ import annotations
 
-from passlab.op.qnn import arithmetic, functions, products, quantize
+from passlab.op.qnn import arithmetic, products, quantize

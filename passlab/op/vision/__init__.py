@@ -2,4 +2,4 @@
 
 from __future__ import annotations
 
-from passlab.op.vision import multibox, nms, proposal, rois
+from passlab.op.vision import multibox, nms, rois
