@@ -73,7 +73,7 @@ def register_inspection(shell: Any) -> Callable[[], None] | None:
     others = kernel.do_inspect
 
     def do_inspect(code: str, cursor_pos: int, *args: Any, **options: Any) -> Any:
-        text = rooms.inspection.describe(code, cursor_pos) if _is_asked(code) else None
+        text = rooms.completion.describe(code, cursor_pos) if _is_asked(code) else None
         if text is None:
             return others(code, cursor_pos, *args, **options)
         return {"status": "ok", "found": True, "data": {"text/plain": text}, "metadata": {}}

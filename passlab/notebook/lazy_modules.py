@@ -10,14 +10,13 @@ if TYPE_CHECKING:
     from passlab import dumps as dumps
     from passlab.ir import expr as expr
     from passlab.notebook import completion as completion
-    from passlab.notebook import inspection as inspection
     from passlab.notebook import live as live
     from passlab.notebook import pipelines as pipelines
     from passlab.notebook import printed as printed
     from passlab.notebook import progress as progress
     from passlab.notebook import widgets as widgets
 
-_MODULES = ("completion", "inspection", "live", "pipelines", "printed", "progress", "widgets")
+_MODULES = ("completion", "live", "pipelines", "printed", "progress", "widgets")
 
 __getattr__, __dir__ = lazy_module(
     __name__,

@@ -6,8 +6,8 @@ from types import SimpleNamespace
 
 import pytest
 
+from passlab.notebook.completion import describe
 from passlab.notebook.extension import register_inspection
-from passlab.notebook.inspection import describe
 
 CELL = "%%relay net\ndef @main(%x: Tensor[(1, 8, 4, 4), float32], %w: Tensor[(8, 8, 3, 3), float32]) {\n  nn.conv2d(%x, %w, padding=[1, 1])\n}"
 

@@ -9,7 +9,6 @@ from passlab.op.nn import (
     conv_transpose,
     correlation,
     deformable,
-    dense,
     dynamic,
     loss,
     matmul,
