@@ -58,16 +58,6 @@ def new_tuple(fields: tuple[Expr, ...], span: Span | None = None, ty: Type | Non
     return node
 
 
-def new_item(tuple_value: Expr, index: int, span: Span | None = None, ty: Type | None = None) -> TupleGetItem:
-    """Return an element of a tuple, with a type if it is given."""
-    node: TupleGetItem = _new(_item)
-    node.tuple_value = tuple_value
-    node.index = index
-    node.span, node._checked_type, node._type_dependency = span, ty, None
-    node.__class__ = TupleGetItem
-    return node
-
-
 def new_let(
     var: Var, value: Expr, body: Expr, span: Span | None = None, ty: Type | None = None, dependency: Any = None
 ) -> Let:

@@ -14,7 +14,7 @@ from passlab.ir.attrs import Attrs
 from passlab.ir.expr import Constant, Expr, Tuple
 from passlab.ir.op import OpCall, OpPattern, Reporter
 from passlab.ir.types import Dim, TensorType, TupleType, Type
-from passlab.op.declare import Python, call, field_of, operator
+from passlab.op.declare import call, field_of, operator
 from passlab.op.dtypes import Array, array_dtype, as_array, is_extended, is_float
 from passlab.op.fields import attrs, text
 from passlab.op.relations import broadcast_dim, check_one_dtype, refuse, tensor_fields
@@ -162,7 +162,6 @@ def _fit_shape(
     level=11,
     out=False,
     warns=True,
-    python=Python("data, equation"),
     gradient=_einsum_grad,
     shapes="tensors by the left of the equation -> its right",
     source="np.einsum",

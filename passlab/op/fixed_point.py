@@ -15,7 +15,7 @@ from passlab.ir.op import OpPattern, Reporter
 from passlab.ir.types import TensorType, Type
 from passlab.op import layout_rules
 from passlab.op.autodiff import zero_gradient
-from passlab.op.declare import Python, operator
+from passlab.op.declare import operator
 from passlab.op.dtypes import Array, as_array
 from passlab.op.fields import attrs, boolean, integer, integers
 from passlab.op.relations import normal_axes, refuse, tensor
@@ -57,7 +57,6 @@ def _multiply_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> T
     pattern=OpPattern.ELEMWISE,
     level=10,
     out=False,
-    python=Python("data, multiplier, shift"),
     gradient=zero_gradient,
     shapes="S -> S",
     source="gemmlowp's fixed-point multiplication, halves rounded up",

@@ -307,7 +307,6 @@ def _grid_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type 
     pattern=OpPattern.INJECTIVE,
     level=5,
     warns=True,
-    python=Python("data, grid, method='bilinear', layout='NCHW', padding_mode='zeros', align_corners=True"),
     gradient=sampling_gradients.grid_sample,
     shapes="data (N, C, H, W), grid (N, 2, OH, OW) -> (N, C, OH, OW)",
     source="Jaderberg et al., Spatial transformer networks (2015)",

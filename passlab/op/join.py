@@ -227,7 +227,6 @@ def _split_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     pattern=OpPattern.INJECTIVE,
     level=3,
     out=False,
-    python=Python("data, indices_or_sections, axis=0"),
     results=_split_count,
     gradient=_split_grad,
     shapes="(..., n, ...) -> a tuple of (..., part, ...)",

@@ -10,7 +10,7 @@ from passlab.ir.attrs import Attrs
 from passlab.ir.expr import Expr
 from passlab.ir.op import OpCall, OpPattern, Reporter
 from passlab.ir.types import TensorType, Type
-from passlab.op.declare import Python, call, operator
+from passlab.op.declare import call, operator
 from passlab.op.dtypes import Array
 from passlab.op.fields import attrs, text
 from passlab.op.layout_names import Conversion, conversion, forward_shape, parse_layout
@@ -50,7 +50,6 @@ def _layout_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     pattern=OpPattern.INJECTIVE,
     level=5,
     out=False,
-    python=Python("data, src_layout, dst_layout"),
     gradient=_layout_grad,
     shapes="src_layout -> dst_layout",
     source="Relay's layouts: a capital for an axis, 4c for a part of 4 split off it",

@@ -49,7 +49,6 @@ def _transpose_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     pattern=OpPattern.INJECTIVE,
     level=3,
     out=False,
-    python=Python("data, axes=None"),
     gradient=_transpose_grad,
     shapes="(d0, ..., dn) -> (d[axes[0]], ..., d[axes[n]])",
     source="np.transpose",

@@ -133,7 +133,6 @@ def _dft_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     level=3,
     out=False,
     warns=True,
-    python=Python("re_data, im_data, inverse=False"),
     results=2,
     gradient=_dft_grad,
     shapes="real and imaginary parts (..., n) -> (..., n), twice",

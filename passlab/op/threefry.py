@@ -293,7 +293,6 @@ def _multinomial_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -
     level=10,
     out=False,
     warns=True,
-    python=Python("key, probs, num_samples=1"),
     results=2,
     gradient=zero_gradient,
     shapes="key (10), probs (..., n) -> key (10), (..., num_samples)",

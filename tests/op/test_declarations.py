@@ -18,6 +18,7 @@ from passlab.ir.op import Op, OpPattern
 from passlab.ir.tuple_wrapper import TupleWrapper
 from passlab.ir.types import FuncType, TensorType, TupleType
 from passlab.op import make
+from passlab.op.declare import OpBuilder
 from passlab.op.dtypes import array_dtype
 from passlab.text.parser import parse_expr
 
@@ -165,6 +166,19 @@ def test_the_python_face_takes_what_the_operator_takes(name: str) -> None:
     assert spec.builder.__doc__
     needed = [p for p in signature.parameters.values() if p.default is inspect.Parameter.empty]
     assert all(p.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD for p in needed)
+
+
+def test_no_signature_is_written_that_inputs_and_attributes_give() -> None:
+    repeated = []
+    for name in NAMES:
+        spec = Op.get(name).spec
+        python = getattr(spec.builder, "_python", None)
+        only_a_signature = python is not None and not any(
+            value for part, value in vars(python).items() if part not in ("_text", "signature")
+        )
+        if only_a_signature and str(python.signature) == str(inspect.signature(OpBuilder(spec, 1))):
+            repeated.append(name)
+    assert not repeated
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -158,7 +158,6 @@ def _mirror_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Typ
     pattern=OpPattern.INJECTIVE,
     level=2,
     warns=True,
-    python=Python("data, pad_width, mode='SYMMETRIC'"),
     gradient=gradients.mirror_pad,
     shapes="(d0, ...) -> (before + d0 + after, ...)",
     source="np.pad",

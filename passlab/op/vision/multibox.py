@@ -56,7 +56,6 @@ def _prior_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type
     relation=_prior_type,
     level=5,
     warns=True,
-    python=Python("data, sizes=(1.0,), ratios=(1.0,), steps=(-1.0, -1.0), offsets=(0.5, 0.5), clip=False"),
     gradient=zero_gradient,
     shapes="(N, C, H, W) -> (1, H W boxes, 4)",
     source="Liu et al., SSD (2016)",

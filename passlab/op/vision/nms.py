@@ -351,9 +351,6 @@ def _regular_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Ty
     relation=_regular_type,
     pattern=OpPattern.OPAQUE,
     level=5,
-    python=Python(
-        "boxes, scores, max_detections_per_class, max_detections, num_classes, iou_threshold, score_threshold"
-    ),
     results=4,
     out=False,
     shapes=(
