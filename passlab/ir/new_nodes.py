@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from passlab.ir.attrs import Attrs, DictAttrs
-from passlab.ir.expr import Call, Expr, Function, If, Let, Tuple, TupleGetItem, Var
+from passlab.ir.expr import Call, Expr, Function, If, Let, Tuple, Var
 from passlab.ir.op import OpCall
 from passlab.ir.span import Span
 from passlab.ir.types import Type
@@ -22,7 +22,6 @@ _function: Any = Function._draft
 _if: Any = If._draft
 _let: Any = Let._draft
 _tuple: Any = Tuple._draft
-_item: Any = TupleGetItem._draft
 _var: Any = Var._draft
 
 
