@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from passlab.errors import Diagnostic, PassTypeError, ValidationError
+from passlab.errors import Diagnostic, PasslabError, PassTypeError, ValidationError, VerifyError
 from passlab.instrument.base import PassInstrument
 from passlab.instrument.events import Rewrites
 from passlab.instrument.per_run import PerRun
+from passlab.instrument.unchanged import Memento, input_problem
 from passlab.ir.expr import Expr
 from passlab.ir.module import IRModule
 from passlab.oracle.trial import Inputs, Trial
@@ -31,7 +32,8 @@ class Validate(PassInstrument, Tabular):
     `inputs` is a list, or a table by name of the parameter; without it they are random, from `seed`. A standard pass is
     held to its contract; one that has no contract is not checked. A pass of your own that declares none is held to
     `default_contract` (None: not checked). The first pass that breaks its contract raises `ValidationError`, which
-    names it and the first wrong node; with `stop=False` it is only listed in `failures`.
+    names it and the first wrong node; with `stop=False` it is only listed in `failures`. A pass that changed nodes or
+    constants of its input raises `VerifyError`; they are put back.
 
     Costs a run of the program on the reference evaluator for each pass that changes it.
     """
@@ -52,10 +54,10 @@ class Validate(PassInstrument, Tabular):
         self.stop = stop
         self.default_contract = default_contract
         self.checks: list[Check] = []
-        self.failures: list[ValidationError] = []
+        self.failures: list[PasslabError] = []
         self._options: tuple[Inputs, str, int] = (inputs, entry, seed)
         self._trial = Trial(*self._options)
-        self._running: PerRun[tuple[IRModule, Rewrites]] = PerRun()
+        self._running: PerRun[tuple[IRModule, Rewrites, Memento]] = PerRun()
 
     def enter_pass_ctx(self) -> None:
         self._running.forget()
@@ -67,13 +69,17 @@ class Validate(PassInstrument, Tabular):
         self._trial.release()
 
     def run_before_pass(self, mod: IRModule, info: PassInfo) -> None:
-        self._running.begin((mod.snapshot(), Rewrites()))
+        self._running.begin((mod.snapshot(), Rewrites(), Memento(mod)))
 
     def run_after_pass(self, mod: IRModule, info: PassInfo) -> None:
         run, state = current_run(), self._running.end()
         if run is None or state is None or isinstance(run.pass_, Sequential):
             return  # the passes of a pipeline were checked one by one
-        before, rewrites = state
+        before, rewrites, memento = state
+        if nodes := memento.restore():
+            self.failures.append(VerifyError(Diagnostic(f"the pass `{info.name}` {input_problem(nodes)}")))
+            if self.stop:
+                raise self.failures[-1]
         contract, triples = declared_contract(run.pass_, self.default_contract), rewrites.with_rules()
         check = examine(info.name, before, mod.snapshot(), contract, self._trial, triples)
         self.checks.append(check)

@@ -9,6 +9,7 @@ from passlab.infer import infer_module
 from passlab.instrument.base import PassInstrument
 from passlab.instrument.change import is_changed
 from passlab.instrument.per_run import PerRun
+from passlab.instrument.unchanged import Memento, input_problem
 from passlab.ir.module import IRModule
 from passlab.table import Table, Tabular
 from passlab.transform.base import PassRun, current_run
@@ -20,7 +21,7 @@ Problem = tuple[str, list[Diagnostic]]  # what is wrong, in words, and its diagn
 
 
 class VerifyInstrument(PassInstrument, Tabular):
-    """Checks every pass that changes the program, and that no pass mutates its input module.
+    """Checks every pass that changes the program, and that no pass changes its input: module, nodes and constants.
 
     A pass that fails the check raises `VerifyError` with its name and all findings, or, with `stop=False`, is only
     listed in `failures`. Well-formedness costs about one traversal, types only the inference of new nodes. A pass that
@@ -34,7 +35,7 @@ class VerifyInstrument(PassInstrument, Tabular):
         self.deterministic = deterministic
         self.failures: list[VerifyError] = []
         self._rows: list[tuple[str, str, str]] = []
-        self._running: PerRun[tuple[IRModule, IRModule]] = PerRun()  # the input module, and a snapshot of it
+        self._running: PerRun[tuple[IRModule, IRModule, Memento]] = PerRun()  # the input, its snapshot, its nodes
 
     def enter_pass_ctx(self) -> None:
         self._running.forget()
@@ -42,16 +43,18 @@ class VerifyInstrument(PassInstrument, Tabular):
             self.failures, self._rows = [], []
 
     def run_before_pass(self, mod: IRModule, info: PassInfo) -> None:
-        self._running.begin((mod, mod.snapshot()))
+        self._running.begin((mod, mod.snapshot(), Memento(mod)))
 
     def run_after_pass(self, mod: IRModule, info: PassInfo) -> None:
         run, state = current_run(), self._running.end()
         if state is None or (run is not None and isinstance(run.pass_, Sequential)):
             return  # the passes of a pipeline were checked one by one
-        module, before = state
+        module, before, memento = state
         problems: list[Problem] = []
         if not before.same_contents(module):
             problems.append(("changed the module it was given", []))
+        if nodes := memento.changed():
+            problems.append((input_problem(nodes), []))
         if not before.same_contents(mod):
             problems += self._program_problems(mod) or self._determinism_problems(run, before, mod)
         self._report(info.name, problems)

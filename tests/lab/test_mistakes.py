@@ -9,7 +9,14 @@ from passlab import IRModule, lab, parse, relay
 from passlab.instrument.statistics import count_module
 from tests.lab.mistakes import MISTAKES
 
-QUICK = ("sizes_backwards", "round_by_floor", "relu_with_a_step_at_three", "doubling_undone", "maximum_by_where")
+QUICK: tuple[str, ...] = (
+    "sizes_backwards",
+    "round_by_floor",
+    "relu_with_a_step_at_three",
+    "doubling_undone",
+    "maximum_by_where",
+)
+QUICK += ("changes_its_input", "changes_a_constant", "changes_its_mind")
 NODES = 12
 
 

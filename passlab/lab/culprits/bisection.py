@@ -24,10 +24,12 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from passlab.diffing.diff import Diff, diff, node_name
-from passlab.errors import Diagnostic, PassError, PasslabError, RunError, WellFormedError, counted
+from passlab.errors import Diagnostic, PassError, PasslabError, RunError, VerifyError, WellFormedError, counted
 from passlab.infer import infer_module
+from passlab.instrument.change import is_changed
 from passlab.instrument.events import Event, contract_of
 from passlab.instrument.limit import PassLimit
+from passlab.instrument.unchanged import UnchangedInput
 from passlab.ir.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem, Var
 from passlab.ir.module import IRModule
 from passlab.ir.types import TensorType, TupleType, Type
@@ -52,6 +54,7 @@ if TYPE_CHECKING:
     from passlab.lab.reducer.reduction import Reduction
 
 NOTHING = GuiltyPass(None)
+RUNS = 2  # further runs of a user's pass, which may change its mind
 
 
 class ValueSearch:
@@ -111,7 +114,29 @@ class ValueSearch:
                 why = f"it has no contract for values, and they differ: {check.why}"
                 suspect = GuiltyPass(event, why, check)
         # A failure is certain, a difference without a contract is not.
-        return None if recording.failed is not None else suspect
+        return None if recording.failed is not None else suspect or self._run_again(trial)
+
+    def _run_again(self, trial: Trial) -> GuiltyPass | None:
+        """Run the user's passes again on their inputs, and return the first that is wrong then."""
+        for event in self.recording.events[1:]:
+            pass_ = event.pass_
+            if not is_checked(event) or pass_ is None or pass_.trusted:
+                continue
+            for _ in range(RUNS):
+                limit = max(PATIENCE, 20 * event.seconds)
+                again = record_alone(event.before, pass_, event.context, [UnchangedInput()], seconds=limit)
+                if again.error is not None:
+                    why = f"it fails when it runs again: {raised_error(again.error)}"
+                    return GuiltyPass(event, why, unsteady=True)
+                if not is_changed(event.after, again.last):
+                    continue
+                contract = contract_of(event, self.criterion.default_contract)
+                check = examine(event.name, event.before, again.last, contract, trial)
+                if check.outcome == "broken" or check.finding is not None:
+                    return GuiltyPass(event, f"it is wrong when it runs again: {check.why}", check, unsteady=True)
+                self.coverage.notes.append(f"step {event.id}, {event.name}, gives another program in each run")
+                break
+        return None
 
 
 def responsible_for_failure(recording: Recording) -> GuiltyPass:
@@ -309,7 +334,7 @@ class Bisection(Tabular):
     raised, `check` how it broke its contract, and `cause` why its result has no types; each is None where it does not
     apply. `verdicts` are the programs that were examined; `coverage` says on which inputs, and what was left out.
     `stopped` says why the search ended early, "" when it was complete; `candidates` are then the steps that may still
-    be the guilty one.
+    be the guilty one. An `unsteady` pass is wrong only when it runs again.
     """
 
     def __init__(
@@ -324,8 +349,10 @@ class Bisection(Tabular):
         coverage: Coverage | None = None,
         stopped: str = "",
         candidates: Sequence[Event] = (),
+        unsteady: bool = False,
     ) -> None:
         self.stopped = stopped
+        self.unsteady = unsteady
         self.candidates = tuple(candidates)
         self.recording = recording
         self.verdicts = tuple(verdicts)
@@ -397,7 +424,7 @@ class Bisection(Tabular):
         changes programs as a whole. Runs the pass log(n) times for n rewrites.
         """
         event = self.event
-        if event is None:
+        if event is None or self.unsteady:
             return None
         return (
             # Named rules first; rewrites without a name can be limited in a user's own pass only.
@@ -453,7 +480,7 @@ class Bisection(Tabular):
         input until no pass can be left out (delta debugging). Empty when no pass broke the program, or when the fault
         does not recur.
         """
-        if self.event is None:
+        if self.event is None or self.unsteady:
             return ()
         earlier = [e for e in self._earlier_passes() if e.status == "ran" and e.changed]
         if self._happens_after([]):
@@ -533,11 +560,16 @@ class Bisection(Tabular):
         """Return how the guilty pass breaks its contract on another program; None where programs are not compared."""
         if self.event is None or self.cause is not None or self.error is not None or self.criterion.good is not None:
             return None
-        again = self._run_guilty_pass(mod)
-        try:
-            return self._examine(mod, again, self.criterion.small_trial(self.check, mod))
-        except PasslabError:
-            return None
+        check: Check | None = None
+        for _ in range(1 + RUNS * self.unsteady):
+            again = self._run_guilty_pass(mod)
+            try:
+                check = self._examine(mod, again, self.criterion.small_trial(self.check, mod))
+            except PasslabError:
+                return None
+            if check.finding is not None or check.error is not None:
+                break
+        return check
 
     def _examine(self, mod: IRModule, again: Recording, trial: Trial, locate: bool = True) -> Check:
         """Hold a run of the guilty pass to its contract, as `examine` does."""
@@ -562,7 +594,8 @@ class Bisection(Tabular):
 
     def _shows_fault(self, mod: IRModule) -> bool:
         """Whether the guilty pass breaks a program at the same operator as here."""
-        return self._is_broken(mod, self._run_guilty_pass(mod), same=True)
+        runs = range(1 + RUNS * self.unsteady)
+        return any(self._is_broken(mod, self._run_guilty_pass(mod), same=True) for _ in runs)
 
     def _run_guilty_pass(self, mod: IRModule, *instruments: Any) -> Recording:
         """Run the guilty pass on a program as it was run here."""
@@ -574,6 +607,8 @@ class Bisection(Tabular):
         options = replace(event.context, disabled_pass=())
         patience = max(PATIENCE, 20 * event.seconds) if not isinstance(event.error, TimeUpError) else SHORT
         pass_ = event.pass_ if event.pass_ is not None else event.text
+        if isinstance(event.error, VerifyError):  # it may have changed its input, and would do so again
+            instruments = (UnchangedInput(), *instruments)
         return record_alone(mod, as_pass(pass_), options, instruments, seconds=patience)
 
     def _is_broken(self, mod: IRModule, again: Recording, same: bool = False) -> bool:
@@ -603,6 +638,15 @@ class Bisection(Tabular):
 
     def __repr__(self) -> str:
         return self.text()
+
+
+def record_guarded(
+    program: IRModule, passes: Any, seconds: float | None, good: Predicate | None, options: dict[str, Any]
+) -> Recording:
+    """Record a pipeline in which, where no predicate asks, a pass that changes its input fails."""
+    guard = [UnchangedInput()] if good is None else []
+    instruments = [*guard, *options.get("instruments", ())]
+    return record(program, passes, seconds=seconds, **{**options, "instruments": instruments})
 
 
 def _names_of(candidates: Sequence[Event]) -> str:
@@ -647,7 +691,7 @@ def bisect(
         )
     criterion = Criterion(good, inputs, entry, seed, default_contract, without_contract)
     check_contract(default_contract)
-    recording = program if isinstance(program, Recording) else record(program, passes, seconds=seconds, **options)
+    recording = program if isinstance(program, Recording) else record_guarded(program, passes, seconds, good, options)
     search: PredicateSearch | ValueSearch
     if good is not None:
         coverage, search = None, PredicateSearch(recording, good, executor, every)
@@ -662,7 +706,15 @@ def bisect(
             recording, criterion, verdicts, None, coverage=coverage, stopped="interrupted", candidates=left
         )
     return Bisection(
-        recording, criterion, search.all_verdicts(), guilty.event, guilty.why, guilty.check, guilty.cause, coverage
+        recording,
+        criterion,
+        search.all_verdicts(),
+        guilty.event,
+        guilty.why,
+        guilty.check,
+        guilty.cause,
+        coverage,
+        unsteady=guilty.unsteady,
     )
 
 

@@ -27,7 +27,7 @@ from passlab.instrument.events import Event
 from passlab.instrument.statistics import count_module
 from passlab.ir.expr import Function
 from passlab.ir.module import IRModule
-from passlab.lab.culprits.bisection import Bisection, GuiltyRewrite, bisect
+from passlab.lab.culprits.bisection import Bisection, GuiltyRewrite, bisect, record_guarded
 from passlab.lab.culprits.coverage import Coverage
 from passlab.lab.culprits.executors import (
     KINDS,
@@ -38,7 +38,7 @@ from passlab.lab.culprits.executors import (
     reference_fault,
 )
 from passlab.lab.culprits.kernel_search import wrong_kernel
-from passlab.lab.recordings.recording import Recording, record
+from passlab.lab.recordings.recording import Recording
 from passlab.lab.reducer.reduction import Reduction
 from passlab.lab.reducer.script import bisection_script
 from passlab.oracle.deadline import Deadline, TimeUpError, check_seconds
@@ -341,7 +341,7 @@ class _CulpritSearch:
             if isinstance(program, Recording):
                 result.recording = program
             else:
-                result.recording = record(program, pipeline, seconds=self.left(SHARE), **options)
+                result.recording = record_guarded(program, pipeline, self.left(SHARE), None, options)
             with deadline:
                 self._bisect(result.recording, bisecting)
                 if result.event is None and result.fault is None:

@@ -16,12 +16,16 @@ from passlab.oracle.validation import Check
 
 @dataclass(frozen=True)
 class GuiltyPass:
-    """The pass that broke a program, and how; without an `event`, no pass did."""
+    """The pass that broke a program, and how; without an `event`, no pass did.
+
+    An `unsteady` pass is right in the recording and wrong when it runs again.
+    """
 
     event: Event | None
     why: str = ""
     check: Check | None = None
     cause: PasslabError | None = None
+    unsteady: bool = False
 
 
 @dataclass(frozen=True)
