@@ -25,21 +25,21 @@ from typing import TYPE_CHECKING, Any
 
 from passlab.diffing.diff import Diff, diff, node_name
 from passlab.errors import Diagnostic, PassError, PasslabError, RunError, VerifyError, WellFormedError, counted
-from passlab.infer import infer_module
 from passlab.instrument.change import is_changed
 from passlab.instrument.events import Event, contract_of
 from passlab.instrument.limit import PassLimit
+from passlab.instrument.statistics import count_module
 from passlab.instrument.unchanged import UnchangedInput
-from passlab.ir.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem, Var
+from passlab.ir.expr import Expr
 from passlab.ir.module import IRModule
-from passlab.ir.types import TensorType, TupleType, Type
-from passlab.ir.variables import free_vars
-from passlab.ir.walk import children, let_chain, post_order, rewrite, unnamed_permitted
+from passlab.ir.walk import rewrite, unnamed_permitted
 from passlab.lab.culprits.coverage import Coverage
 from passlab.lab.culprits.criterion import PATIENCE, Criterion, same_fault
+from passlab.lab.culprits.cutting import cut_at, neighbourhood, replay
 from passlab.lab.culprits.predicate_search import GuiltyPass, PredicateSearch, StepVerdict
 from passlab.lab.recordings.recording import Recording, record, record_alone
 from passlab.lab.recordings.validation import examine_part, is_checked, program_error, responsible
+from passlab.lab.reducer.search import Shrinking
 from passlab.oracle.deadline import TimeUpError
 from passlab.oracle.predicate import Predicate, judge, raised_error
 from passlab.oracle.signature import same_failure
@@ -164,84 +164,6 @@ def _ill_typed(event: Event) -> GuiltyPass | None:
 def _ill_typed_text(cause: PasslabError) -> str:
     wrong = "is not well-formed" if isinstance(cause, WellFormedError) else "has no types"
     return f"the program that it left {wrong}: {cause.diagnostics[0].message}"
-
-
-# `neighbourhood`: a small program around one node of a large one, which spares `reduce` many steps.
-
-_DATAFLOW = (Call, Tuple, TupleGetItem)
-
-
-def neighbourhood(mod: IRModule, node: Expr, depth: int) -> IRModule | None:
-    """Return a program that computes a node from operands up to `depth` operators above it; None where there is none.
-
-    Operands that are further away become parameters. Variables of lets are replaced by their values.
-    """
-    values = _let_values(mod)
-    inside: dict[Expr, int] = {}
-    worklist = [(node, depth)]
-    while worklist:
-        part, left = worklist.pop()
-        part = _let_value(part, values)
-        # Visited again only where more operators above it may be taken.
-        if inside.get(part, 0) >= left or not isinstance(part, _DATAFLOW):
-            continue
-        inside[part] = left
-        worklist.extend((child, left - 1) for child in children(part))
-    if not inside:
-        return None
-    replacements: dict[Expr, Expr] = {}
-    params: list[Var] = []
-    for part in inside:
-        for child in children(part):
-            target = _let_value(child, values)
-            is_scalar = isinstance(target, Constant) and not target.data.ndim  # rules test for its value, so it stays
-            if target in inside or is_scalar:
-                if target is not child:
-                    replacements[child] = target
-            elif child not in replacements and _is_tensor_or_tuple(target.checked_type_):
-                param = next((p for p in params if replacements.get(target) is p), None)
-                replacements[child] = replacements[target] = param or Var(f"p{len(params)}", target.checked_type_)
-                if param is None:
-                    params.append(replacements[child])  # type: ignore[arg-type]
-    return _program_of_node(mod, _let_value(node, values), replacements, params)
-
-
-def _program_of_node(mod: IRModule, node: Expr, replacements: dict[Expr, Expr], params: list[Var]) -> IRModule | None:
-    body = node
-    for _ in range(len(replacements) + 1):  # values of lets may contain variables of other lets
-        changed = rewrite(body, replace={a: b for a, b in replacements.items() if a is not node})
-        if changed is body:
-            break
-        body = changed
-    function = Function(tuple(params), body)
-    if free_vars(function):
-        return None
-    used = {name for n in post_order(function) if (name := getattr(n, "name_hint", None))}
-    others = {name: f for name, f in mod.items() if name != "main" and name in used}
-    try:
-        return infer_module(IRModule({"main": function, **others}, dict(mod.type_definitions.items())))
-    except PasslabError:
-        return None
-
-
-def _let_values(mod: IRModule) -> dict[Expr, Expr]:
-    values: dict[Expr, Expr] = {}
-    for function in mod.functions.values():
-        lets, _ = let_chain(function.body)
-        values.update((let.var, let.value) for let in lets)
-    return values
-
-
-def _let_value(node: Expr, values: dict[Expr, Expr]) -> Expr:
-    while node in values:
-        node = values[node]
-    return node
-
-
-def _is_tensor_or_tuple(ty: Type | None) -> bool:
-    if isinstance(ty, TupleType):
-        return all(isinstance(field, TensorType) for field in ty.fields)
-    return isinstance(ty, TensorType)
 
 
 # `GuiltyRewrite`: the application of a rule that broke a program, or that raised, as its traceback shows.
@@ -528,14 +450,38 @@ class Bisection(Tabular):
 
         Raises `PassError` when no pass broke the program.
         """
-        from passlab.lab.reducer.reduction import reduce
+        from passlab.lab.reducer.reduction import Reduction, reduce
 
         if self.event is None:
             raise PassError("there is nothing to reduce: no pass broke the program")
         for part in self._neighbourhoods():
             if self._shows_fault(part):
                 return replace(reduce(part, self._shows_fault, of=self, **options), original=self.event.before)
+        if (alone := self._cut_out()) is not None:
+            small, made = alone
+            step = Shrinking("all but the wrong operator", len(small), count_module(small)[0])
+            return Reduction(self.event.before, small, (step,), 1, of=made)
         return reduce(self.event.before, self._shows_fault, of=self, **options)
+
+    def _cut_out(self) -> tuple[IRModule, Bisection] | None:
+        """Return the wrong operator alone, and a bisection whose pass makes of it what the guilty pass made.
+
+        The guilty pass itself may do something only in the whole program. None where the fault does not show then.
+        """
+        event, check = self.event, self.check
+        if event is None or check is None or check.node is None:
+            return None
+        cut = cut_at(event.before, event.after, check.node, self.criterion.entry, check.arguments)
+        if cut is None:
+            return None
+        made = replace(event, pass_=replay(event, cut.after, self.criterion.default_contract))
+        seeds: list[Inputs] = [None, list(cut.values)]  # drawn inputs first: a script of them is short
+        for inputs in seeds:
+            criterion = replace(self.criterion, inputs=inputs, entry="main")
+            alone = Bisection(self.recording, criterion, self.verdicts, made, self.why, check)
+            if alone._shows_fault(cut.before):
+                return cut.before, alone
+        return None
 
     def _neighbourhoods(self) -> Iterator[IRModule]:
         """Yield small programs around the first wrong operator: it alone, then with more of its operands."""

@@ -155,6 +155,11 @@ class Culprit(Tabular):
         return self.program if self.event is None else self.event.before
 
     @property
+    def shown(self) -> Bisection | None:
+        """The bisection of the smallest program: the guilty pass, or one that replays what it did there."""
+        return self.bisection if self.reduction is None else self.reduction.of
+
+    @property
     def sentences(self) -> tuple[str, ...]:
         """What is wrong, since which step, by which rule, where and by how much, and what was not examined."""
         if self.fault is not None:
@@ -246,8 +251,9 @@ class Culprit(Tabular):
         elif self.bisection is None or self.event is None:
             raise PassError(Diagnostic("there is nothing to reproduce: no fault was found"))
         else:
-            again = self.bisection.check_of(self.module)
-            text = bisection_script(self.bisection, self.module, () if again is None else again.arguments)
+            shown = self.shown or self.bisection
+            again = shown.check_of(self.module)
+            text = bisection_script(shown, self.module, () if again is None else again.arguments)
         if path is not None:
             Path(path).write_text(text, encoding="utf-8")
         return text
@@ -399,10 +405,10 @@ class _CulpritSearch:
             return
         self.tell("kernels", "holding the kernels to their definitions")
         # After the pass as well: it may only have introduced the call of a wrong kernel.
-        for mod in (result.module, result.bisection.after(result.module)):
+        for mod in (result.module, (result.shown or result.bisection).after(result.module)):
             if mod is None or result.bisection.criterion.entry not in mod:
                 continue
-            trial = result.bisection.criterion.small_trial(check, mod)
+            trial = (result.shown or result.bisection).criterion.small_trial(check, mod)
             try:
                 wrong = wrong_kernel(infer_module(mod), trial, CLEAR_SECONDS)
             except PasslabError:

@@ -22,6 +22,8 @@ from passlab.transform.base import FunctionPass, Pass
 from passlab.transform.pipeline import as_pass
 from passlab.transform.sequential import Sequential
 
+UNKNOWN = "its source is not available"  # in the comment that stands for a definition
+
 
 @dataclass(frozen=True)
 class PySource:
@@ -170,4 +172,4 @@ def _identifier(name: str) -> str:
 
 
 def _unknown(what: str) -> str:
-    return f"# Define {what} here: its source is not available.\n"
+    return f"# Define {what} here: {UNKNOWN}.\n"

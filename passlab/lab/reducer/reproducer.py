@@ -18,6 +18,7 @@ import numpy as np
 from passlab.errors import Diagnostic, FileAccessError, MissingPackageError, PassError, visible
 from passlab.ir.module import IRModule
 from passlab.lab.reducer.python_source import PySource, function_source, pass_source
+from passlab.lab.reducer.script import replayed_source
 
 if TYPE_CHECKING:
     from passlab.lab.culprits.bisection import Bisection
@@ -36,7 +37,7 @@ def write_bisection(bisection: Bisection, path: str | PathLike[str], mod: IRModu
     if event is None:
         raise PassError(Diagnostic("there is nothing to reproduce: no pass broke the program"))
     criterion = bisection.criterion
-    guilty = pass_source(event.pass_, event.text)
+    guilty = replayed_source(event.pass_) or pass_source(event.pass_, event.text)
     good = function_source(criterion.good, "good") if criterion.good is not None else PySource("")
     inputs = _inputs_source(criterion.inputs)
     options: dict[str, str] = {"opt_level": str(event.context.opt_level)}

@@ -18,9 +18,10 @@ from passlab.errors import Diagnostic, PassError, visible
 from passlab.ir.expr import Constant, Expr, Var
 from passlab.ir.module import IRModule
 from passlab.ir.walk import post_order, rewrite
-from passlab.lab.reducer.python_source import function_source, pass_source
+from passlab.lab.reducer.python_source import UNKNOWN, PySource, function_source, pass_source
 from passlab.oracle.deadline import TimeUpError
 from passlab.oracle.draws import Draw
+from passlab.transform.base import Pass
 
 if TYPE_CHECKING:
     from passlab.lab.culprits.bisection import Bisection
@@ -39,7 +40,10 @@ def bisection_script(bisection: Bisection, mod: IRModule, arguments: Sequence[An
     if event is None:
         raise PassError(Diagnostic("there is nothing to reproduce: no pass broke the program"))
     criterion = bisection.criterion
-    guilty = pass_source(event.pass_, event.text)
+    guilty = replayed_source(event.pass_) or pass_source(event.pass_, event.text)
+    if UNKNOWN in guilty.definition and (after := bisection.after(mod)) is not None:
+        what = f"The source of `{visible(event.name)}` is not available: this is what it made of the program."
+        guilty = _replay(event.name, after, what)
     program, bindings = program_source(mod, criterion.entry)
     options = {"opt_level": str(event.context.opt_level)}
     definitions = [guilty.definition]
@@ -70,6 +74,23 @@ def bisection_script(bisection: Bisection, mod: IRModule, arguments: Sequence[An
         "assert bisection.found, 'no pass breaks the program any more'",
     ]
     return "\n".join(lines) + "\n"
+
+
+def replayed_source(pass_: Pass | None) -> PySource | None:
+    """Return the Python of a pass that makes one program of any (`replay`); None for other passes."""
+    after = getattr(pass_, "replayed", None)
+    if pass_ is None or after is None:
+        return None
+    return _replay(pass_.info.name, after, "What the pass made of these operators, as part of a larger program.")
+
+
+def _replay(name: str, after: IRModule, what: str) -> PySource:
+    program, bindings = program_source(after)
+    made = "\n".join(line.replace("net", "made", 1) for line in (program, *bindings))
+    # The name may be any text: as a literal it is data.
+    body = f"@transform.module_pass(opt_level=0, name={name!r})\ndef replay(mod, ctx):\n    return made"
+    comment = " ".join(what.split())
+    return PySource("replay", f"# {comment}\n{made}\n{body}")
 
 
 def executor_script(mod: IRModule, kind: str, draw: Draw, summary: str) -> str:
