@@ -15,7 +15,7 @@ from functools import cached_property
 from itertools import zip_longest
 from typing import Any
 
-from passlab.diffing.matching import Matching, is_carrier, resolve
+from passlab.diffing.matching import Correspondence, Matching, is_carrier, resolve
 from passlab.errors import Diagnostic, PassTypeError, counted
 from passlab.ir.attrs import Attrs
 from passlab.ir.equal import structural_equal
@@ -81,6 +81,7 @@ class FunctionDiff:
     name: str
     before: Expr | None
     after: Expr | None
+    lineage: Correspondence | None = None
 
     def __str__(self) -> str:
         many = Counter(node.change.value for node in self.changed_nodes)
@@ -102,7 +103,7 @@ class FunctionDiff:
     def matching(self) -> Matching:
         """The pairs of nodes."""
         with building():
-            return Matching(_roots(self.before), _roots(self.after))
+            return Matching(_roots(self.before), _roots(self.after), self.lineage)
 
     @cached_property
     def nodes(self) -> tuple[NodeChange, ...]:
@@ -172,17 +173,20 @@ class Diff:
         return self.summary
 
 
-def diff(before: Any, after: Any) -> Diff:
-    """Compare two modules, or two expressions. Raises `PassTypeError` for anything else."""
+def diff(before: Any, after: Any, lineage: Correspondence | None = None) -> Diff:
+    """Compare two modules, or two expressions. Raises `PassTypeError` for anything else.
+
+    Nodes correspond by a `lineage`; without one they are matched by structure.
+    """
     if isinstance(before, Expr) and isinstance(after, Expr):
-        return Diff(before, after, (FunctionDiff("main", before, after),))
+        return Diff(before, after, (FunctionDiff("main", before, after, lineage),))
     if not isinstance(before, IRModule) or not isinstance(after, IRModule):
         kinds = f"{type(before).__name__} and {type(after).__name__}"
         hint = 'a function of a module is `mod["main"]`' if IRModule in (type(before), type(after)) else None
         raise PassTypeError(Diagnostic("two modules are compared, or two expressions", found=kinds, hint=hint))
     old, new = dict(before.items()), dict(after.items())
     names = [*old, *(n for n in new if n not in old)]
-    return Diff(before, after, tuple(FunctionDiff(n, old.get(n), new.get(n)) for n in names))
+    return Diff(before, after, tuple(FunctionDiff(n, old.get(n), new.get(n), lineage) for n in names))
 
 
 def _roots(expr: Expr | None) -> list[Expr]:

@@ -8,10 +8,10 @@ two steps pair unchanged nodes, the others changed ones.
 
 from __future__ import annotations
 
-from collections import defaultdict, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Iterable
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple, Protocol
 
 from passlab.ir.adt import Constructor, pattern_vars
 from passlab.ir.expr import Call, Constant, Expr, Function, GlobalVar, Let, Match, Tuple, TupleGetItem, Var
@@ -20,6 +20,8 @@ from passlab.ir.walk import CHILDREN, post_order
 
 # Names and bindings, which only pass a value on.
 CARRIERS = frozenset((Var, Op, GlobalVar, Constructor, Let))
+# Kinds of values that depend on what was done before.
+_EFFECTS = frozenset(("function", "RefCreate", "RefRead", "RefWrite"))
 
 
 def is_carrier(node: Expr) -> bool:
@@ -33,14 +35,30 @@ def nodes_of(*roots: Expr) -> list[Expr]:
     return [n for n in post_order(*roots) if not is_carrier(n)]
 
 
+class Pairs(NamedTuple):
+    """New nodes with their old ones, the closest pairs first, and the new nodes of which that is only likely."""
+
+    of: dict[Expr, Expr]
+    unsure: set[Expr]
+
+
+class Correspondence(Protocol):
+    """Says which node of one program is which of another: the lineage of a recording."""
+
+    def pairs(self, old: Iterable[Expr], new: Iterable[Expr]) -> Pairs:
+        """Return the pairs of nodes of an old and a new program."""
+
+
 class Matching:
     """The pairs between two lists of root expressions: `forward[old]` is the new node, `backward[new]` the old one.
 
     `same` has the new nodes whose partner computes the same value; other pairs differ in some field. `orders` are all
-    nodes of both sides in post-order, `sources` map each carrier to the node whose value it passes on.
+    nodes of both sides in post-order, `sources` map each carrier to the node whose value it passes on. With a `lineage`
+    the pairs are those that it knows, and nothing is matched by structure. `unsure` has the new nodes whose partner is
+    only likely.
     """
 
-    def __init__(self, before: Iterable[Expr], after: Iterable[Expr]) -> None:
+    def __init__(self, before: Iterable[Expr], after: Iterable[Expr], lineage: Correspondence | None = None) -> None:
         self.before, self.after = list(before), list(after)
         self.orders = post_order(*self.before), post_order(*self.after)
         self.sources = _sources(self.orders[0]), _sources(self.orders[1])
@@ -54,15 +72,40 @@ class Matching:
             if node in shared:
                 self._pair(node, node)
                 self.same.add(node)
-        self._pair_same_values()
+        self.unsure: set[Expr] = set()
+        self.numbers.read(self.before, self.orders[0], self.sources[0])
+        self.numbers.read(self.after, self.orders[1], self.sources[1])
+        if lineage is None:
+            self._pair_same_values()
+        else:
+            self._pair_by_lineage(lineage)
         # Pair the root functions, which correspond by definition.
         for old, new in zip(self.before, self.after, strict=False):
             if type(old) is type(new) is Function and old not in self.forward and new not in self.backward:
                 self._pair(old, new)
+        if lineage is not None:
+            return
+        certain = set(self.backward)
         if self._has_unpaired():
             self._pair_by_operands()
         if self._has_unpaired():
             self._pair_by_label()
+        self.unsure = self.backward.keys() - certain
+
+    @cached_property
+    def certain(self) -> set[Expr]:
+        """The new nodes that surely compute what their partner does.
+
+        Nodes that are the same but for what they depend on (the state of a reference, the call of a function) are told
+        apart by their order alone, so they are left out.
+        """
+        number_of, effects = self.numbers.of, self.numbers.effects
+        counts = [Counter(number_of[n] for n in side if number_of.get(n) in effects) for side in (self.old, self.new)]
+        return {
+            node
+            for node in self.same
+            if self.backward[node] is node or all(many[number_of[node]] <= 1 for many in counts)
+        }
 
     @cached_property
     def owners(self) -> tuple[dict[Expr, Expr], dict[Expr, Expr]]:
@@ -76,10 +119,19 @@ class Matching:
         self.forward[old] = new
         self.backward[new] = old
 
+    def _pair_by_lineage(self, lineage: Correspondence) -> None:
+        old_nodes, new_nodes, number_of = set(self.old), set(self.new), self.numbers.of
+        pairs = lineage.pairs(self.old, self.new)
+        for new, old in pairs.of.items():
+            if new in new_nodes and old in old_nodes and new not in self.backward and old not in self.forward:
+                self._pair(old, new)
+                if number_of[old] == number_of[new]:
+                    self.same.add(new)
+                elif new in pairs.unsure:
+                    self.unsure.add(new)
+
     def _pair_same_values(self) -> None:
         numbers = self.numbers
-        numbers.read(self.before, self.orders[0], self.sources[0])
-        numbers.read(self.after, self.orders[1], self.sources[1])
         # Several nodes may compute one value: queues pair them in program order.
         waiting: defaultdict[int, deque[Expr]] = defaultdict(deque)
         for node in self.old:
@@ -195,10 +247,18 @@ class ValueNumbers:
 
     def __init__(self) -> None:
         self.of: dict[Expr, int] = {}
+        self.effects: set[int] = set()  # the numbers of what a state or the call of a function decides
         self._table: dict[tuple[Any, ...], int] = {}
 
     def _number(self, *key: Any) -> int:
         return self._table.setdefault(key, len(self._table))
+
+    def _computed(self, inputs: tuple[int | None, ...], *key: Any) -> int:
+        """Return the number of a value that depends on others."""
+        number = self._number(*key)
+        if key[0] in _EFFECTS or (self.effects and not self.effects.isdisjoint(inputs)):
+            self.effects.add(number)
+        return number
 
     def read(self, roots: Iterable[Expr], order: Iterable[Expr], source: dict[Expr, Expr]) -> None:
         """Number the nodes of some programs, given in post-order, with the sources of their carriers."""
@@ -222,7 +282,7 @@ class ValueNumbers:
                     continue
             elif type(node) is Call and type(node.op) is Op:
                 numbers = tuple(map(number_of, node.args))
-                number = None if None in numbers else self._number("call", node.op, numbers, node.attrs)
+                number = None if None in numbers else self._computed(numbers, "call", node.op, numbers, node.attrs)
             else:
                 number = None if None in map(number_of, _number_inputs(node)) else self._new_number(node)
             if number is None:
@@ -260,7 +320,8 @@ class ValueNumbers:
         if kind is Call:
             assert isinstance(node, Call)
             callee: Any = node.op if isinstance(node.op, Op) else of(node.op, -1)
-            return self._number("call", callee, tuple([of(a, -1) for a in node.args]), node.attrs)
+            inputs = tuple([of(a, -1) for a in node.args])
+            return self._computed(inputs, "call" if isinstance(node.op, Op) else "function", callee, inputs, node.attrs)
         if isinstance(node, Var):
             return self._number("var", node.name_hint, node.type_annotation)
         if isinstance(node, Constant):
@@ -278,7 +339,8 @@ class ValueNumbers:
             extra = (node.attrs, len(node.params))
         elif isinstance(node, Constructor):
             extra = (node.name_hint,)
-        return self._number(kind.__name__, extra, tuple([of(k, -1) for k in _number_inputs(node)]))
+        inputs = tuple([of(k, -1) for k in _number_inputs(node)])
+        return self._computed(inputs, kind.__name__, extra, inputs)
 
 
 def _number_inputs(node: Expr) -> tuple[Expr, ...]:

@@ -37,6 +37,7 @@ class IRModule:
         "_types",
         "attrs",
         "history",
+        "recorded",
         "source",
     )
 
@@ -54,6 +55,7 @@ class IRModule:
         self._imports: frozenset[str] = frozenset()
         self.attrs = attrs or NO_ATTRS
         self.history: Any = None  # the recording that produced the module; neither compared nor printed
+        self.recorded: Any = None  # a weak reference to the recording that the module is a step of
         self.source = source
         for data in (type_definitions or {}).values():
             self.add_type(data)
@@ -89,7 +91,7 @@ class IRModule:
         new._global_vars = self._global_vars
         new._types, new._constructors = self._types, self._constructors
         new.attrs, new.source, new._imports = self.attrs, self.source, self._imports
-        new.history = None
+        new.history = new.recorded = None
         return new
 
     def with_functions(self, changes: Mapping[Any, Function | None]) -> IRModule:

@@ -6,7 +6,8 @@ __getattr__, __dir__ = lazy_module(
     __name__,
     {
         **{name: f"passlab.lab.recordings.recording:{name}" for name in ("Recording", "record")},
-        **{name: f"passlab.diffing.diff:{name}" for name in ("Diff", "diff")},
+        "Diff": "passlab.diffing.diff:Diff",
+        "diff": "passlab.lab.recordings.lineage:diff",
         "Provenance": "passlab.lab.recordings.provenance:Provenance",
         "prospects": "passlab.lab.variants.prospects:prospects",
         "validate": "passlab.lab.recordings.validation:validate",

@@ -10,24 +10,23 @@ times cover all its values; its last value is kept.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any
 
 import numpy as np
 
-from passlab.diffing.diff import count_operators, node_name
-from passlab.diffing.matching import Matching
+from passlab.diffing.diff import count_operators, diff, node_name
+from passlab.diffing.matching import Pairs
 from passlab.errors import Diagnostic, PasslabError, RunError
 from passlab.evaluate.agreement import Disagreement, disagreement
 from passlab.evaluate.evaluator import STEPS, Activation, Evaluator, Return, Waits
 from passlab.evaluate.values import Value
-from passlab.ir.expr import Call, Expr, Function, TupleGetItem, Var
+from passlab.ir.expr import Call, Expr, TupleGetItem, Var
 from passlab.ir.module import IRModule
 from passlab.ir.op import is_op_call
-from passlab.ir.walk import post_order
-from passlab.lab.recordings.recording import Recording, checked_module, history_of
+from passlab.lab.recordings.lineage import lineage_of
+from passlab.lab.recordings.recording import Recording, checked_module
 from passlab.op.dtypes import is_float
 from passlab.table import Table
 
@@ -151,32 +150,56 @@ class NodeValues:
 
 
 class ValueComparison:
-    """Two runs, node by node. `differences` has a finding for each node of the second run whose value differs."""
+    """Two runs, node by node. `differences` has a finding for each node of the second run whose value differs.
+
+    `source` has for a node of the second run that of the first, where it is known; `unsure` are the nodes of programs
+    without a common recording whose partner was found by structure alone. `compared` are the nodes that were compared.
+    """
 
     def __init__(self, a: NodeValues, b: NodeValues) -> None:
         self.a, self.b = a, b
-        self.source = dict(_corresponding_nodes(a, b))
-        self.compared = [n for n in b.order if n in b.values and self.source.get(n) in a.values]
+        self.source, self.unsure = _corresponding_nodes(a, b)
+        self.compared: list[Expr] = []
         self.differences: dict[Expr, Disagreement] = {}
-        for node in self.compared:
-            difference = disagreement(a.values[self.source[node]], b.values[node])
+        for node in b.order:
+            old = self.source.get(node)
+            if old is None or node not in b.values or old not in a.values:
+                continue
+            difference = disagreement(a.values[old], b.values[node])
+            if not _is_comparable(a.facts[old], b.facts[node], difference):
+                continue
+            self.compared.append(node)
             if difference is not None:
                 self.differences[node] = difference
 
     @property
     def first(self) -> Expr | None:
-        """The first node to run whose value differs, arguments after all others; None where all agree bit by bit."""
-        return next((n for n in self.differences if not isinstance(n, Var)), next(iter(self.differences), None))
+        """The first node to run whose value differs; None where all agree bit by bit.
+
+        Nodes whose partner is sure come before others, and arguments after all.
+        """
+        return min(self.differences, key=lambda n: (n in self.unsure, isinstance(n, Var)), default=None)
 
     def summary(self) -> str:
-        """Return how many nodes were compared, and where the runs first differ."""
-        compared = f"{len(self.compared):,} of {len(self.b.facts):,} nodes compared"
+        """Return where the runs first differ, and how many nodes were compared."""
         if not self.compared:
             return "no node of one program corresponds to a node of the other"
+        compared = f"{len(self.compared):,} of {len(self.b.facts):,} nodes were compared"
+        result = "" if self._results is None else f"the results differ: {self._results}; "
         if self.first is None:
-            return f"{compared}; all agree bit by bit"
+            return f"{result}all values agree bit by bit; {compared}"
         where = f"first {node_name(self.first)}: {self.differences[self.first]}"
-        return f"{compared}, {len(self.differences):,} differ, {where}"
+        unsure = len(self.unsure & self.differences.keys())
+        likely = f", {unsure:,} of them nodes that were matched by structure alone" if unsure else ""
+        if self._results is None:
+            result = "the results are the same; "
+        return f"{result}{len(self.differences):,} nodes differ{likely}, {where}; {compared}"
+
+    @property
+    def _results(self) -> Disagreement | None:
+        """How the results of the programs differ; None where they agree, or where a run failed."""
+        failed = self.a.error is not None or self.b.error is not None
+        return None if failed else disagreement(self.a.result, self.b.result)
 
     def __repr__(self) -> str:
         return self.summary()
@@ -237,44 +260,51 @@ def _watched_return(ev: Any, node: Return, act: Activation) -> Waits:
     return waits
 
 
-def _corresponding_nodes(a: NodeValues, b: NodeValues) -> Iterator[tuple[Expr, Expr]]:
-    """Yield (node of the second run, the node of the first whose value it should have), the surest pairs last.
+def _is_comparable(old: ValueFacts, new: ValueFacts, difference: Disagreement | None) -> bool:
+    """Whether the last values of two nodes say if they differ.
 
-    Sure pairs are nodes that are the same object or compute the same, parameters with the same index, and replacements
-    by recorded passes. A changed node is paired only where both programs call its operator equally often: otherwise it
-    is not clear which call corresponds.
+    Nodes that ran several times may have done so in another order: only their ranges say that some value differs.
     """
-    named = {name.name_hint: function for name, function in a.mod.functions.items()}
-    for name, function in b.mod.functions.items():
+    if old.runs == new.runs == 1:
+        return True
+    ranges = [(facts.minimum, facts.maximum, facts.nans, facts.infinities) for facts in (old, new)]
+    return old.runs == new.runs and (difference is None or ranges[0] != ranges[1])
+
+
+def _corresponding_nodes(a: NodeValues, b: NodeValues) -> Pairs:
+    """Return for nodes of the second run the node of the first whose value it should have.
+
+    Programs of one recording correspond by the lines of their nodes, and what is only likely is left out. Nodes of
+    strangers are matched by structure, function by function: those that compute the same are sure. A changed node is
+    paired only where both programs call its operator equally often: otherwise it is not clear which call corresponds.
+    """
+    lineage = lineage_of(a.mod, b.mod)
+    if lineage is not None:
+        pairs = lineage.pairs(a.facts, b.facts)
+        return Pairs(_params(a.mod, b.mod) | {n: old for n, old in pairs.of.items() if n not in pairs.unsure}, set())
+    of, unsure = _params(a.mod, b.mod), set[Expr]()
+    for function in diff(a.mod, b.mod).functions:
+        if function.before is None or function.after is None:
+            continue
+        matching = function.matching
+        before, after = count_operators(function.before), count_operators(function.after)
+        for node, old in matching.backward.items():
+            label = node_name(node)
+            if node in matching.certain or before[label] == after[label]:
+                of[node] = old
+                unsure |= set() if node in matching.certain else {node}
+    return Pairs(of, unsure)
+
+
+def _params(before: IRModule, after: IRModule) -> dict[Expr, Expr]:
+    """Return the parameters of the functions of a module with those of the functions of another, by index."""
+    named = {name.name_hint: function for name, function in before.functions.items()}
+    pairs: dict[Expr, Expr] = {}
+    for name, function in after.functions.items():
         older = named.get(name.name_hint)
-        if older is function:
-            yield from ((node, node) for node in post_order(function))
-        elif isinstance(older, Function) and isinstance(function, Function):
-            matching = Matching([older], [function])
-            before, after = count_operators(older), count_operators(function)
-            for node, partner in matching.backward.items():
-                label = node_name(node)
-                if node in matching.same or before[label] == after[label]:
-                    yield node, partner
-            pairs: Sequence[tuple[Var, Var]] = list(zip(function.params, older.params, strict=False))
-            yield from pairs
-    yield from _replacements(a, b)
-
-
-def _replacements(a: NodeValues, b: NodeValues) -> Iterator[tuple[Expr, Expr]]:
-    """Yield the nodes of the second run that replaced nodes of the first in recorded passes."""
-    recording = history_of(b.mod)
-    if recording is None:
-        return
-    replaced: dict[Expr, Expr] = {}
-    for event in recording.events:
-        replaced.update((new, old) for old, new in event.rewrites if new is not old)
-    for node in b.facts:
-        at, left = node, len(replaced)  # a limit, since replacements may form a cycle
-        while at not in a.facts and at in replaced and left:
-            at, left = replaced[at], left - 1
-        if at in a.facts:
-            yield node, at
+        if older is not None and len(older.params) == len(function.params):
+            pairs.update(zip(function.params, older.params, strict=True))
+    return pairs
 
 
 def _facts_row(node: Expr, facts: ValueFacts) -> tuple[Any, ...]:

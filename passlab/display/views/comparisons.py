@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import cached_property, partial
 
-from passlab.diffing.diff import diff
 from passlab.display.parts import Embedded, Fold, HtmlOnly, Part, Sentence
 from passlab.display.protocol.programs import DiffData
 from passlab.display.protocol.recordings import ComparedRow, ComparisonData, Side, SideStep
@@ -20,6 +19,7 @@ from passlab.instrument.events import Event
 from passlab.instrument.statistics import count_module
 from passlab.ir.module import IRModule
 from passlab.lab.recordings.comparison import ComparedStep, Comparison
+from passlab.lab.recordings.lineage import diff
 from passlab.lab.recordings.recording import Recording
 from passlab.table import Table
 

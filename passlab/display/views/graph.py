@@ -15,7 +15,7 @@ from typing import Any
 
 from passlab import limits
 from passlab.analysis.cost import call_cost
-from passlab.diffing.diff import Change, Diff, diff
+from passlab.diffing.diff import Change, Diff
 from passlab.display.graphs.dataflow import Arrow, Box, BoxGroup, Dataflow, dataflow, fold_chains, fold_groups, truncate
 from passlab.display.graphs.drawing import Caption, box_size, draw
 from passlab.display.graphs.layout import GraphLayout, LayoutError, lay_out_all
@@ -45,6 +45,7 @@ from passlab.ir.module import IRModule
 from passlab.ir.op import Op
 from passlab.ir.types import FuncType
 from passlab.ir.walk import post_order
+from passlab.lab.recordings.lineage import diff
 from passlab.table import Table
 
 WHOLE = 24  # boxes up to which a graph is laid out in one piece

@@ -25,6 +25,8 @@ from passlab.lab.node_values import NodeValues, ValueComparison, ValueFacts
 
 STATIC_LINES = 400
 MICRO, MILLI = 1e-6, 1e-3
+NOT_COMPARED = "not compared"  # no node of the earlier run is known to be this one
+LIKELY = "likely "  # before a difference from a node that was matched by structure alone
 
 
 class NodeValuesView(View):
@@ -39,8 +41,8 @@ class NodeValuesView(View):
 
     @cached_property
     def title(self) -> str:
-        """How many nodes ran, the first non-finite value, and where the runs first differ."""
-        parts = [self.run.summary()] + ([] if self.comparison is None else [self.comparison.summary()])
+        """Where the runs first differ, how many nodes ran, and the first non-finite value."""
+        parts = ([] if self.comparison is None else [self.comparison.summary()]) + [self.run.summary()]
         failed = [] if self.run.error is None else [self.run.error.diagnostics[0].message]
         return visible(". ".join(f"{part[:1].upper()}{part[1:]}" for part in [*parts, *failed]))
 
@@ -68,9 +70,23 @@ class NodeValuesView(View):
         return f"{line.text}  // {'  '.join(filter(None, words))}".rstrip(" /")
 
     def _distance(self, node: Expr) -> str:
-        """How far the value of a node differs from the earlier run; "" if it is the same."""
-        difference = None if self.comparison is None else self.comparison.differences.get(node)
-        return "" if difference is None else distance_text(difference)
+        """How far the value of a node differs from the earlier run, "" if it is the same, and whether it is unknown."""
+        if self.comparison is None:
+            return ""
+        difference = self.comparison.differences.get(node)
+        if difference is None:
+            return "" if node in self._compared else NOT_COMPARED
+        return f"{LIKELY if node in self.comparison.unsure else ''}{distance_text(difference)}"
+
+    @cached_property
+    def _compared(self) -> set[Expr]:
+        return set() if self.comparison is None else set(self.comparison.compared)
+
+    @property
+    def _first(self) -> Expr | None:
+        """The first node whose value surely differs."""
+        first = None if self.comparison is None else self.comparison.first
+        return None if self.comparison is None or first in self.comparison.unsure else first
 
     # ------------------------------------------------------------ data
     def graph(self) -> GraphView:
@@ -87,8 +103,7 @@ class NodeValuesView(View):
             node: (range_text(f), non_finite_text(f), time_text(f.seconds), self._distance(node))
             for node, f in facts.items()
         }
-        first = None if self.comparison is None else self.comparison.first
-        marks = {first: "changed"} if first is not None else {}
+        marks = {} if self._first is None else {self._first: "changed"}
         return GraphView(
             self.run.mod, marks, None, overlays, {n: "  ".join(filter(None, words)) for n, words in notes.items()}
         )
@@ -97,13 +112,14 @@ class NodeValuesView(View):
     def _distances(comparison: ValueComparison | None) -> dict[Expr, float]:
         if comparison is None:
             return {}
-        far = max((d.ulps for d in comparison.differences.values() if not isinf(d.ulps)), default=1.0)
-        differences = {node: comparison.differences.get(node) for node in comparison.compared}
+        sure = [node for node in comparison.compared if node not in comparison.unsure]
+        differences = {node: comparison.differences.get(node) for node in sure}
+        far = max((d.ulps for d in differences.values() if d is not None and not isinf(d.ulps)), default=1.0)
         return {n: 0.0 if d is None else 10 * far if isinf(d.ulps) else d.ulps for n, d in differences.items()}
 
     def data(self) -> NodeValuesData:
         longest = max((facts.seconds for facts in self.run.facts.values()), default=0.0) or 1.0
-        first = None if self.comparison is None else self.comparison.first
+        first = self._first
         program = self.module.data()
         return {
             **program,

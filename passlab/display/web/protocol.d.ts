@@ -73,7 +73,7 @@ export interface ProspectsData {
   rows: ProspectRow[];
 }
 
-/** The value of a line in a run: `fraction` is a part of the longest time, `first` is 1 where runs first differ. */
+/** The value of a line in a run. `distance` starts with ≠ where the value surely differs from that of an earlier run. `fraction` is a part of the longest time, `first` is 1 where runs first differ. */
 export type FactCells = [shape: string, range: string, nonfinite: string, distance: string, time: string, fraction: number, bytes: string, more: string, first: number];
 
 /** A run on its program. */

@@ -16,16 +16,21 @@ const KEYS = /** @type {[string, string][]} */ ([
   ["Esc", "let go of it"],
 ]);
 
+/** Whether a value is not finite, or differs surely or likely. @param {FactCells} facts */
+const isOdd = ([, , nonfinite, distance]) => !!nonfinite || distance.includes("≠");
+
 /** The facts of a line, in columns. @param {FactCells} facts */
 function cells([shape, range, nonfinite, distance, time, fraction, bytes, , first]) {
-  const bar = el("span", "pl-fact-bar");
+  const bar = el("span", "pl-fact-bar"),
+    odd = distance.includes("≠") ? distance : nonfinite || distance,
+    sure = odd === nonfinite || distance.startsWith("≠");
   bar.style.width = `${Math.round(fraction * 100)}%`;
   return el(
     "span",
     `pl-fact-cells${first ? " pl-fact-first" : ""}`,
     el("span", "pl-fact-shape", shape),
     el("span", "pl-fact-range", range),
-    el("span", "pl-fact-nonfinite", distance || nonfinite),
+    el("span", `pl-fact-nonfinite${sure ? "" : " pl-fact-unsure"}`, odd),
     el("span", "pl-fact-time", time, bar),
     el("span", "pl-fact-bytes", bytes),
   );
@@ -61,7 +66,7 @@ function render({ model, el: host }) {
   );
   const next = (/** @type {number} */ direction) => {
     const facts = model.get("data").facts,
-      lines = facts.flatMap((one, at) => (one && (one[2] || one[3]) ? [at] : []));
+      lines = facts.flatMap((one, at) => (one && isOdd(one) ? [at] : []));
     const here = pane.current ?? -1,
       to =
         direction > 0

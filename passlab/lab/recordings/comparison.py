@@ -15,11 +15,12 @@ from difflib import SequenceMatcher
 from functools import cached_property
 from typing import Any, overload
 
-from passlab.diffing.diff import Diff, count_operators, diff
+from passlab.diffing.diff import Diff, count_operators
 from passlab.instrument.events import Event
 from passlab.instrument.statistics import count_module
 from passlab.ir.equal import structural_equal
 from passlab.lab.recordings.event_rows import outcome
+from passlab.lab.recordings.lineage import diff
 from passlab.lab.recordings.recording import Recording
 from passlab.lab.recordings.validation import checked_recording
 from passlab.table import Table, Tabular

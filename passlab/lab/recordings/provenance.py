@@ -8,9 +8,10 @@ without a span are matched with the nodes before the pass, as in a diff.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from passlab.diffing.diff import Change, diff, node_name
 from passlab.instrument.events import Event
@@ -27,12 +28,23 @@ _BLAMED: tuple[type, ...] = (Call, Constant, Function, If, Let, Match, Tuple)
 
 @dataclass(frozen=True, eq=False)
 class Origin:
-    """The origin of a node: the pass, the node it replaced (or None), whether it was only rebuilt, and the rule."""
+    """The origin of a node: the pass, the node it replaced (or None), whether it was only rebuilt, and the rule.
+
+    A `part` was built together with the replacement of `old`, whose value it need not have. An origin that is not
+    `sure` was found by matching the programs before and after a pass that noted nothing.
+    """
 
     event: Event
     old: Expr | None
     rebuilt: bool = False
     rule: str = ""
+    part: bool = False
+    sure: bool = True
+
+    @property
+    def predecessor(self) -> Expr | None:
+        """The node in whose place this one computes a value; None for a node that computes something new."""
+        return None if self.part and not self.rebuilt else self.old
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,6 +87,14 @@ class Biography:
     __repr__ = __str__
 
 
+class _StepMatches(NamedTuple):
+    """Nodes after a step with those before it: kept or moved ones, changed ones, and which kept ones are surely so."""
+
+    kept: dict[Expr, Expr]
+    changed: dict[Expr, Expr]
+    sure: set[Expr]
+
+
 class Provenance:
     """The origins of all nodes of the recorded events. Built in one pass over rewrites and new nodes."""
 
@@ -84,8 +104,9 @@ class Provenance:
         self.successors: dict[Expr, tuple[Event, Expr]] = {}
         self._seen: set[Expr] = set()
         self._living: set[Expr] | None = None  # the nodes of the last program, computed on first use
-        self._matches: tuple[Event, dict[Expr, Expr]] | None = None  # of one event: equal nodes before and after it
-        self._by_span: dict[tuple[int, type], Expr] = {}  # the newest node of a class with a span (by identity)
+        self._matches: tuple[Event, _StepMatches] | None = None  # of one event
+        self._by_span: defaultdict[tuple[int, type], list[Expr]] = defaultdict(list)  # by identity of the span
+        self.guesses: dict[Expr, Expr] = {}  # changed nodes that no pass noted, by the match of one step
         top = [event for event in events if event.depth == 0]
         self._last = top[-1].after if top else IRModule()
         if top:
@@ -124,9 +145,10 @@ class Provenance:
             for node in new_nodes:
                 self.origins[node] = self._origin_of_built(event, node, old)
             self._index_spans(new_nodes)
-            same = None if rebuilt else self._matches_before(event).get(new)
-            if same is not None and same is not new and _differs_only_below(same, new):
-                self.origins[new] = Origin(event, same, True)
+            matches = None if rebuilt else self._matches_before(event)
+            same = None if matches is None else matches.kept.get(new)
+            if matches is not None and same is not None and same is not new and _differs_only_below(same, new):
+                self.origins[new] = Origin(event, same, True, sure=same is old or new in matches.sure)
             else:
                 self.origins[new] = Origin(event, old, rebuilt, rule)
 
@@ -134,27 +156,48 @@ class Provenance:
         """Return the origin of a node that was built with the replacement of `old`.
 
         A node that has the span of an older one and differs only by its children was rebuilt from that one; without a
-        span, so was a node that a diff matches with an older one, or that is like `old`.
+        span, or where several nodes have one span, so was a node that a diff matches with an older one, or that is like
+        `old`.
         """
-        older = self._by_span.get((id(node.span), type(node))) if node.span is not None else None
-        if older is None or not _differs_only_below(older, node):  # several nodes may have one span
-            older = self._matches_before(event).get(node) or (old if node.span is None else None)
+        older, sure = self._by_its_span(node), True
+        if older is None:
+            matches = self._matches_before(event)
+            older, sure = matches.kept.get(node), node in matches.sure
+            if older is None and old is None and node in matches.changed:
+                self.guesses[node] = matches.changed[node]
+            if older is None and node.span is None:
+                older, sure = old, False
         if older is None or older is node or not _differs_only_below(older, node):
-            return Origin(event, old)
+            return Origin(event, old, part=True)
         self.successors.setdefault(older, (event, node))  # a recorded rewrite of `older` is the better successor
-        return Origin(event, older, True)
+        return Origin(event, older, True, part=True, sure=sure)
 
-    def _matches_before(self, event: Event) -> dict[Expr, Expr]:
-        """Return for nodes after an event the nodes before it that a diff matches with them, kept or moved."""
+    def _by_its_span(self, node: Expr) -> Expr | None:
+        """Return the latest form of the only older node that has the span of a node and differs by its children."""
+        found: Expr | None = None
+        for other in self._by_span.get((id(node.span), type(node)), ()) if node.span is not None else ():
+            if other is node or not _differs_only_below(other, node):
+                continue
+            origin = self.origins.get(other)
+            if found is not None and (origin is None or origin.predecessor is not found):
+                return None  # several nodes have the span
+            found = other
+        return found
+
+    def _matches_before(self, event: Event) -> _StepMatches:
+        """Return what a diff of the programs before and after an event says about the nodes after it."""
         if self._matches is None or self._matches[0] is not event:
-            pairs: dict[Expr, Expr] = {}
-            if event.changed:
-                difference = diff(event.before, event.after)
-                kept = difference.nodes(Change.SAME, Change.MOVED)
-                pairs = {c.after: c.before for c in kept if c.after is not None and c.before is not None}
-                whole = [(f.before, f.after) for f in difference.changed]
-                pairs |= {new: old for old, new in whole if old is not None and new is not None}
-            self._matches = (event, pairs)
+            matches = _StepMatches({}, {}, set())
+            for function in diff(event.before, event.after).changed if event.changed else ():
+                for change in function.nodes:
+                    if change.after is not None and change.before is not None:
+                        kept = change.change in (Change.SAME, Change.MOVED)
+                        (matches.kept if kept else matches.changed)[change.after] = change.before
+                matches.sure.update(function.matching.certain)
+                if function.before is not None and function.after is not None:
+                    matches.kept[function.after] = function.before
+                    matches.sure.add(function.after)
+            self._matches = (event, matches)
         return self._matches[1]
 
     def _is_rebuilt(self, old: Expr, new: Expr, here: set[Expr]) -> bool:
@@ -200,7 +243,7 @@ class Provenance:
     def _index_spans(self, nodes: list[Expr]) -> None:
         for node in nodes:
             if node.span is not None:
-                self._by_span[id(node.span), type(node)] = node
+                self._by_span[id(node.span), type(node)].append(node)
 
     # ------------------------------------------------------------ asking
     def origin(self, node: Expr) -> Origin | None:
@@ -266,6 +309,10 @@ class Provenance:
             part_of = at.tuple_value if isinstance(at, TupleGetItem) else None
             at = origin.old if origin else part_of  # a projection descends from its tuple
         return list(chain)
+
+    def knows(self, mod: IRModule) -> bool:
+        """Whether a program is one of those that were recorded."""
+        return all(function in self._seen for function in mod.functions.values())
 
     def _chapter(self, node: Expr) -> Chapter:
         origin = self.origins.get(node)

@@ -9,13 +9,14 @@ An `EventRecorder` writes the events; this module numbers and queries them. `rec
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, overload
 
-from passlab.diffing.diff import Diff, diff
+from passlab.diffing.diff import Diff
 from passlab.errors import Diagnostic, InterruptedPassesError, PassError, PassTypeError, did_you_mean
 from passlab.instrument.events import ContextOptions, Event
 from passlab.instrument.recorder import EventRecorder
@@ -24,6 +25,7 @@ from passlab.ir.expr import Expr
 from passlab.ir.module import IRModule
 from passlab.ir.node_errors import not_a_node_error
 from passlab.lab.recordings.event_rows import COLUMNS, change, outcome, row_of
+from passlab.lab.recordings.lineage import Lineage, diff
 from passlab.lab.recordings.provenance import Biography, Provenance
 from passlab.lazy import late
 from passlab.oracle.deadline import Deadline
@@ -69,6 +71,11 @@ class Recording(Tabular):
         for run in self.runs:
             self.steps += run.children if run.kind == "sequential" else [run]
         _number_events(self.steps)
+        reference = weakref.ref(self)
+        for event in self.events:
+            for mod in (event.before, event.after):
+                if mod.recorded is None or mod.recorded() is None:
+                    mod.recorded = reference
 
     # ------------------------------------------------------------ reading
     @property
@@ -205,6 +212,16 @@ class Recording(Tabular):
         """Which pass made which node, from which one."""
         return Provenance(self.events)
 
+    @cached_property
+    def whole_provenance(self) -> Provenance:
+        """The origins of all nodes, through the earlier recordings that made the input as well."""
+        return self.provenance if self.earlier is None else self.whole().provenance
+
+    @cached_property
+    def lineage(self) -> Lineage:
+        """Which node of one of the programs is which node of another."""
+        return Lineage(self.whole_provenance)
+
     def blame(self, mod: IRModule | None = None) -> Table:
         """Return for each node of a module (by default the last) the pass that made it, and from which node."""
         _check_module(mod or self.last, "only a module can be blamed", "rec.blame(rec[3].after)")
@@ -300,6 +317,10 @@ class Recording(Tabular):
 
 class RecordedPass(Event):
     """An event that can be run again."""
+
+    def diff(self) -> Diff:
+        """Return the difference between the modules before and after (`lab.Diff`), by what the pass noted."""
+        return diff(self.before, self.after)
 
     def rerun(self, pass_: Any = None, **context: Any) -> Recording:
         """Run the pass again on the same input under the same options, and return the new recording.

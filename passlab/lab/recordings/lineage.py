@@ -1,0 +1,104 @@
+"""`Lineage`: which node of one recorded program is which node of another, by what the passes noted.
+
+    rec.lineage.pairs(nodes_of(rec[2].after["main"]), nodes_of(rec[7].after["main"])).of
+
+A node keeps its line through all steps: a pass keeps the object, rebuilds it, or replaces it by a node that computes
+its value. So two programs of one recording, or of two recordings of one program, correspond wherever their nodes have a
+common ancestor; nothing is matched by structure. `diff` of recorded programs says what became of each node; programs
+without a common recording are matched by structure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from passlab.diffing.diff import Diff
+from passlab.diffing.diff import diff as diff_of_strangers
+from passlab.diffing.matching import Pairs
+from passlab.ir.expr import Expr
+from passlab.ir.module import IRModule
+from passlab.lab.recordings.provenance import Origin, Provenance
+
+if TYPE_CHECKING:
+    from passlab.lab.recordings.recording import Recording
+
+
+class Lineage:
+    """The lines of all nodes of some recordings."""
+
+    def __init__(self, *provenances: Provenance) -> None:
+        self._provenances = provenances
+
+    def pairs(self, old: Iterable[Expr], new: Iterable[Expr]) -> Pairs:
+        """Return for nodes of a new program the node of an old one on their line, nodes that were only rebuilt first.
+
+        Linear in the nodes of the lines.
+        """
+        index: dict[Expr, tuple[int, Expr, int]] = {}  # of the nodes on old lines: the nearest descendant
+        for node in old:
+            for distance, (ancestor, rank) in enumerate(self._line(node)):
+                if ancestor not in index or (rank, distance) < (index[ancestor][2], index[ancestor][0]):
+                    index[ancestor] = (distance, node, rank)
+        ranked: list[list[tuple[Expr, Expr]]] = [[], [], []]
+        for node in new:
+            for ancestor, rank in self._line(node):
+                if ancestor in index:
+                    _, partner, other = index[ancestor]
+                    ranked[max(rank, other)].append((node, partner))
+                    break
+        return Pairs(dict(pair for pairs in ranked for pair in pairs), {node for node, _ in ranked[UNSURE]})
+
+    def _line(self, node: Expr) -> Iterator[tuple[Expr, int]]:
+        """Yield a node and its predecessors, the newest first, each with the least sure kind of link up to it."""
+        rank, seen = REBUILT, {node}
+        at: Expr | None = node
+        while at is not None:
+            yield at, rank
+            origin = self._origin(at)
+            previous = None if origin is None else origin.predecessor
+            if origin is not None and previous is not None:
+                rank = max(rank, UNSURE if not origin.sure else REBUILT if origin.rebuilt else REPLACED)
+            else:
+                previous, rank = self._guess(at), UNSURE
+            at = None if previous in seen else previous
+            if at is not None:
+                seen.add(at)
+
+    def _origin(self, node: Expr) -> Origin | None:
+        return next((p.origins[node] for p in self._provenances if node in p.origins), None)
+
+    def _guess(self, node: Expr) -> Expr | None:
+        return next((p.guesses[node] for p in self._provenances if node in p.guesses), None)
+
+
+REBUILT, REPLACED, UNSURE = range(3)  # kinds of links: the same value by its own form, by a rule, by a match
+
+
+def lineage_of(before: IRModule, after: IRModule) -> Lineage | None:
+    """Return the lineage that two programs share; None for strangers."""
+    recordings: dict[Recording, None] = {}
+    for mod in (before, after):
+        reference = mod.recorded
+        for recording in (mod.history, None if reference is None else reference()):
+            if recording is not None:
+                recordings[recording] = None
+    for recording in recordings:
+        provenance = recording.whole_provenance
+        # They share it where it has both programs, or where it has one and the input of the recording of the other.
+        inputs = [before, after]
+        for other in recordings:
+            if other is not recording:
+                inputs = [other.input if other.whole_provenance.knows(mod) else mod for mod in inputs]
+        if all(map(provenance.knows, inputs)):
+            return Lineage(*(r.whole_provenance for r in recordings))
+    return None
+
+
+def diff(before: Any, after: Any) -> Diff:
+    """Compare two modules, or two expressions; programs of one recording by the lines of their nodes.
+
+    Programs without a common recording are matched by structure. Raises `PassTypeError` for anything else.
+    """
+    shared = lineage_of(before, after) if isinstance(before, IRModule) and isinstance(after, IRModule) else None
+    return diff_of_strangers(before, after, shared)
