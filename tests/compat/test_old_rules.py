@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from passlab.compat import conversion_rules
 from passlab.errors import PasslabError
 
 X = np.linspace(-1, 1, 60, dtype="float32")
@@ -254,3 +255,16 @@ def test_values_of_checkpoints_are_computed_again_backward() -> None:
         np.float32([0]), np.float32([3])
     )
     assert (value.numpy().tolist(), [part.numpy().tolist() for part in slopes]) == ([1], [[3], [0]])
+
+
+def test_one_rule_is_registered_for_every_operator_of_a_list(monkeypatch: pytest.MonkeyPatch) -> None:
+    registered = []
+    monkeypatch.setattr(
+        conversion_rules, "register_mixed_precision_conversion", lambda *entry: registered.append(entry)
+    )
+
+    def rule(call: Any, dtype: str) -> list[Any]:
+        return [2, "float32", "float32"]
+
+    conversion_rules.register_func_to_op_list(["nn.relu", "exp", "tanh"])(rule)
+    assert registered == [("nn.relu", rule), ("exp", rule), ("tanh", rule)]

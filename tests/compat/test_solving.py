@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from passlab.errors import TypeInferenceError
+
 
 def rel(name: str, args: list[Any]) -> Any:
     import tvm
@@ -83,3 +85,13 @@ def test_a_relation_tells_its_function() -> None:
     relation = relay.TypeRelation(function, [relay.TensorType((1, 2))], 1, attrs)
     assert (relation.func.name, relation.num_inputs, relation.attrs.name) == (function.name, 1, "attr")
     assert relay.TypeMutator().visit(relation) == relation
+
+
+def test_a_conflict_names_the_first_type_as_expected() -> None:
+    from tvm import relay
+
+    for left, right in (("int32", "float32"), ("float32", "int32")):
+        with pytest.raises(TypeInferenceError) as caught:
+            solver()("Unify")(relay.scalar_type(left), relay.scalar_type(right))
+        (said,) = caught.value.diagnostics
+        assert (said.expected, said.found) == (left, right)

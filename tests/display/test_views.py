@@ -324,3 +324,15 @@ def test_the_widget_of_a_program_without_types_says_what_finds_them():
     untyped = IRModule.from_expr(relay.Function([x], relay.exp(x)))
     assert module_view(untyped).data()["title"] == "@main: 1 operator, no types yet: InferType finds them"
     assert module_view(InferType()(untyped)).data()["title"] == "@main: 1 operator"
+
+
+def test_each_row_of_a_comparison_has_the_steps_of_its_own_side() -> None:
+    net = passlab.parse("def @main(%x: Tensor[(2), float32]) { nn.relu(nn.relu(%x)) }")
+    a = passlab.record(net, ["InferType", "SimplifyExpr", "FoldConstant"])
+    b = passlab.record(net, ["InferType", "FoldConstant"])
+    rows = passlab.display.views.comparisons.comparison_view(passlab.lab.compare(a, b)).data()["rows"]
+    pairs = [(row["name"], *row["at"]) for row in rows]
+    for name, left, right in pairs:
+        assert name in (a.steps[left].name, b.steps[right].name)
+    assert {right for *_, right in pairs} == set(range(len(b.steps)))
+    assert {left for _, left, _ in pairs} == set(range(len(a.steps)))

@@ -106,3 +106,17 @@ def test_a_tuple_shared_sixty_times_costs_what_its_text_does(kind: str):
         assert value[0] is value[1]
         value = value[0]
     assert value == (7, 7)
+
+
+@pytest.mark.parametrize("kind", ["debug", "definition", "vm", "graph", "aot"])
+def test_one_executor_runs_each_of_several_functions(kind: str) -> None:
+    mod = passlab.parse("""
+    def @double(%x: Tensor[(2), float32]) { multiply(%x, 2f) }
+    def @main(%x: Tensor[(2), float32]) { negative(%x) }
+    """)
+    executor = relay.create_executor(kind, mod)
+    functions = [executor.evaluate(mod.get_global_var(name)) for name in ("double", "main")]
+    functions.append(executor.evaluate(mod["double"]))
+    x = np.array([1, 2], "float32")
+    for _ in range(2):
+        assert [f(x).tolist() for f in functions] == [[2, 4], [-1, -2], [2, 4]]

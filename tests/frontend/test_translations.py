@@ -207,3 +207,17 @@ def test_matrices_may_be_left_untransposed():
     for config, body in ((None, usual), ({"use_nt_batch_matmul": False}, plain)):
         expected = passlab.parse(f"def @main(%x: Tensor[(2, 3), float32], %w: Tensor[(3, 4), float32]) {{ {body} }}")
         passlab.assert_structural_equal(from_onnx(model(graph), convert_config=config)[0], expected)
+
+
+@pytest.mark.parametrize(("attributes", "begin", "end", "axes"), [
+    ("starts=[1, 0], ends=[3, 1]", [1, 0], [3, 1], [0, 1]),
+    ("starts=[1, 0], ends=[3, 1], axes=[1, 0]", [1, 0], [3, 1], [1, 0]),
+])  # fmt: skip
+def test_old_slices_go_along_their_axes_or_the_first_ones(
+    attributes: str, begin: list[int], end: list[int], axes: list[int]
+) -> None:
+    mod, _ = from_onnx(model(f"g (float[4, 5] x) => (float y) {{ y = Slice<{attributes}>(x) }}", 9))
+    x = np.arange(20, dtype="float32").reshape(4, 5)
+    bounds = {axis: slice(b, e) for b, e, axis in zip(begin, end, axes, strict=True)}
+    found = passlab.relay.create_executor("debug", mod).evaluate()(x)
+    assert found.tolist() == x[bounds[0], bounds[1]].tolist()

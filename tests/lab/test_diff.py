@@ -139,3 +139,10 @@ def test_a_diff_inside_other_values_is_told_in_a_line():
     assert repr(difference.functions) == "(<@main 1 added, 1 changed, 1 removed>,)"
     assert repr(next(difference.nodes())) == "<added abs>"
     assert repr(diff(before, before)) == "<Diff: nothing changed>"
+
+
+def test_functions_named_by_a_hash_are_counted_and_others_listed() -> None:
+    f = relay.Function([x := relay.var("x", "int32")], x)
+    before = passlab.IRModule({"main": f})
+    after = passlab.IRModule({"main": f, "123": f, "456": f, "named": f})
+    assert str(diff(before, after).summary).startswith("added @named and 2 functions")

@@ -10,6 +10,7 @@ import pytest
 import passlab
 from passlab import limits, vm
 from passlab.debugger.instant import same_values
+from passlab.debugger.node_runs import record_nodes
 from passlab.debugger.trace import Trace
 from passlab.errors import RunError, VerifyError
 from passlab.evaluate.samples import random_arguments
@@ -242,3 +243,11 @@ def test_what_is_about_to_be_returned_can_be_changed(kind):
     dbg = vm.Debugger(passlab.parse("def @main(%x: float32) { %x + 1f }"), np.float32(1), executor=kind)
     dbg.goto(len(dbg.trace) - 1)
     assert float(dbg.fork({dbg.now.reads[0]: np.float32(9)}).result) == 9
+
+
+def test_a_trace_of_the_evaluator_runs_the_function_that_is_asked_for() -> None:
+    mod = passlab.parse("def @main(%x: int32) { negative(%x) } def @twice(%x: int32) { add(%x, %x) }")
+    for entry, expected in (("main", -3), ("twice", 6)):
+        trace = record_nodes(Trace, mod, [np.int32(3)], entry, "debug")
+        assert trace.result == expected
+        assert [i.text.split()[0] for i in trace.code_map.functions[0].instructions]

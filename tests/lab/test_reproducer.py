@@ -16,6 +16,7 @@ from passlab.errors import MissingPackageError, PassError
 from passlab.infer import infer_module
 from passlab.ir.expr import Call
 from passlab.ir.walk import rewrite
+from passlab.lab.reducer.python_source import pass_source
 
 NET = """
 def @main(%x: Tensor[(2, 3), float32], %w: Tensor[(4, 3), float32]) {
@@ -210,3 +211,21 @@ def test_a_lambda_gets_a_name(net, tmp_path):
     run(small.notebook(tmp_path / "l.ipynb"))
     definition = cells(tmp_path / "l.ipynb")[2][1]
     assert ast.unparse(ast.parse(definition)) == "shows = lambda mod: 'tanh(' in mod.astext()"
+
+
+@passlab.transform.function_pass(opt_level=0)
+class Scale:
+    """A pass of a user with an option."""
+
+    def __init__(self, by: int = 2) -> None:
+        self.by = by
+
+    def transform_function(self, function: object, mod: object, ctx: object) -> object:
+        return function
+
+
+@pytest.mark.parametrize("text", ["Scale(by=3)", "Scale(by=5)", "Scale"])
+def test_the_source_of_a_users_pass_has_its_options(text: str) -> None:
+    source = pass_source(Scale(by=3), text)
+    assert source.expression == (text if "(" in text else "Scale()")
+    assert "def __init__(self, by: int = 2)" in source.definition

@@ -11,6 +11,7 @@ from passlab.ir.module import IRModule
 from passlab.ir.op import Op, is_op_call
 from passlab.ir.walk import post_order
 from passlab.lab import watch_solver
+from passlab.lab.solving import ALGORITHMS
 from passlab.testing import mlp, mobilenet, squeezenet
 from passlab.transform import FuseOps, InferType
 
@@ -98,3 +99,13 @@ def test_memory_places_the_largest_first_and_every_result_once():
     assert sizes == sorted(sizes, reverse=True)
     assert len({step.node for step in run.steps}) == len(run.steps)
     assert "not placed" not in run.state(len(run.steps)).values()
+
+
+@pytest.mark.parametrize("algorithm", [*ALGORITHMS])
+def test_steps_are_numbered_from_one(algorithm: str) -> None:
+    net, _ = mlp.get_workload(1)
+    run = watch_solver(net, algorithm)
+    assert run.steps
+    assert [step.number for step in run.steps] == list(range(1, len(run.steps) + 1))
+    assert run.table().column("step") == [step.number for step in run.steps]
+    assert run.state(0) == run.start

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import passlab
 from passlab import relay
 from passlab.errors import OpNotFoundError, PassTypeError
 from passlab.ir import (
@@ -286,3 +287,37 @@ def test_an_explanation_finds_the_match() -> None:
 
 def test_constants_of_any_value_match() -> None:
     assert is_op("add")(wildcard(), is_constant()).match(x + Constant(np.ones((10, 10), "float32")))
+
+
+def test_no_match_names_what_the_program_lacks() -> None:
+    body = passlab.parse("def @main(%x: Tensor[(2), float32]) { %x }")["main"].body
+    anything = relay.dataflow_pattern.wildcard()
+    for pattern, missing in [
+        (relay.dataflow_pattern.is_op("nn.dense")(anything, anything), "call of `nn.dense`"),
+        (relay.dataflow_pattern.is_tuple([anything]), "tuple"),
+    ]:
+        explanation = passlab.pattern.explain(pattern, body)
+        assert not explanation
+        assert explanation.root is None
+        assert (explanation.matched, explanation.total) == (0, len(passlab.pattern.groups.pattern_parts(pattern)))
+        assert str(explanation) == f"no match: there is no {missing} in the program"
+
+
+@pytest.mark.parametrize("value", [[1, 2], (1, 2), [np.int64(1), np.int64(2)]])
+def test_attributes_of_patterns_compare_with_every_form_of_a_value(value: object) -> None:
+    call = passlab.parse_expr('reshape(ones(shape=[2], dtype="float32"), newshape=[1, 2])')
+    pattern = relay.dataflow_pattern.wildcard().has_attr({"newshape": value})
+    assert pattern.match(call)
+    assert pattern.attrs == {
+        "newshape": relay.dataflow_pattern.wildcard().has_attr({"newshape": (1, 2)}).attrs["newshape"]
+    }
+
+
+@pytest.mark.parametrize("length", [58, 59, 60, 61, 62])
+def test_expressions_in_a_pattern_are_cut_at_sixty_characters(length: int) -> None:
+    text = passlab.pattern.pattern_printer.pattern_text(
+        relay.dataflow_pattern.is_expr(relay.GlobalVar("v" * (length - 1)))
+    )
+    shown = text.removeprefix("is_expr(").removesuffix(")")
+    whole = "@" + "v" * (length - 1)
+    assert shown == (whole if length <= 60 else whole[:57] + "...")

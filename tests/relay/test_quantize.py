@@ -13,6 +13,7 @@ from passlab.errors import ConfigError, RunError
 from passlab.relay import quantize as q
 from passlab.relay.quantize import kl_divergence
 from passlab.relay.quantize import quantizing as realizing
+from passlab.relay.quantize.conversions import partition_conversions
 
 X = np.random.default_rng(1).normal(size=(4, 6)).astype("float32")
 W = np.random.default_rng(2).normal(size=(5, 6)).astype("float32")
@@ -228,3 +229,21 @@ def test_scales_too_far_apart_for_an_activation_are_joined_in_floats(joined: Any
     with q.qconfig(skip_dense_layer=False, global_scale=4.0, weight_scale="max"):
         quantized = q.quantize(net)
     np.testing.assert_allclose(run(quantized, X, X), run(net, X, X), atol=0.2)
+
+
+@pytest.mark.parametrize("second", ["multiply(%0, %1)", "multiply(%1, %1)", "add(%0, %0)"])
+def test_parts_with_several_inputs_and_outputs_compute_the_whole(second: str) -> None:
+    text = f"""
+    def @main(%x: Tensor[(2), float32], %y: Tensor[(2), float32]) {{
+      %0 = cast(%x, dtype="int8");
+      %1 = cast(%y, dtype="int8");
+      (cast(subtract(%0, %1), dtype="float32"), cast({second}, dtype="float32"))
+    }}
+    """
+    x, y = np.array([7, 9], "float32"), np.array([2, 3], "float32")
+    parts = partition_conversions(passlab.parse(text), {"int8"}, ensure_fully_integral=False)
+    difference, other = relay.create_executor("debug", parts).evaluate()(x, y)
+    assert difference.tolist() == [5, 6]
+    assert (
+        other.tolist() == {"multiply(%0, %1)": x * y, "multiply(%1, %1)": y * y, "add(%0, %0)": x + x}[second].tolist()
+    )

@@ -15,6 +15,7 @@ from passlab.evaluate.agreement import disagreement
 from passlab.infer import infer_module
 from passlab.ir import (
     Call,
+    Constant,
     Expr,
     Function,
     If,
@@ -37,6 +38,7 @@ from passlab.rewriting.let_binding import BindingPlan
 from passlab.testing import programs
 from passlab.testing.programs import effects
 from passlab.testing.programs.constructs import DTYPES
+from passlab.testing.programs.operators import integers
 from passlab.testing.programs.registry import EXCLUDED, operator_names, templates
 from passlab.testing.programs.writer import Options, ProgramWriter
 
@@ -224,3 +226,16 @@ def test_values_with_effects_are_shared_between_branches_functions_and_what_is_a
 def _holds(owner: Expr, node: Expr) -> bool:
     """Whether a node stands in a branch, arm or body of another."""
     return owner is not node and node in post_order(owner)
+
+
+def test_whole_numbers_are_divided_by_constants_that_are_not_zero() -> None:
+    divided = set()
+    for seed in range(60):
+        writer = ProgramWriter(seed, Options(), (), None)
+        writer.scope += [writer.new_var(TensorType((2, 3), "int32"), "x")]
+        call = integers(writer)
+        if call is not None and call.op.name in ("divide", "floor_mod"):
+            assert isinstance(call.args[1], Constant)
+            assert call.args[1].data != 0
+            divided.add(call.op.name)
+    assert divided == {"divide", "floor_mod"}

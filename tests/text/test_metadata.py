@@ -10,14 +10,15 @@ import numpy as np
 import pytest
 
 from passlab.devices import Device, Target, VirtualDevice
-from passlab.errors import ParseError
+from passlab.errors import AttrsError, ParseError
 from passlab.ir.attrs import DictAttrs
 from passlab.ir.equal import structural_equal
 from passlab.ir.expr import Constant, Function, Tuple, Var
+from passlab.ir.op import Op
 from passlab.ir.types import ANY, FuncType, GlobalTypeVar, RefType, TensorType, TupleType, TypeVar
 from passlab.text.parser import parse, parse_expr
 from passlab.text.printer import astext, pretty
-from passlab.text.records import MetaObject
+from passlab.text.records import MetaObject, make_node, record_class
 from passlab.text.tensor_bytes import decode_tensor, encode_tensor
 
 ARRAY = np.arange(6, dtype="float32").reshape(2, 3)
@@ -272,3 +273,17 @@ def test_a_python_object_in_an_attribute_prints_but_does_not_read_back() -> None
 def test_the_mark_of_the_section_counts_only_outside_strings_and_comments() -> None:
     expr = parse_expr('fn (a="#[metadata]") { /* #[metadata] /* #[metadata] */ */ 1 } // #[metadata]')
     assert expr.attrs["a"] == "#[metadata]"
+
+
+def test_records_are_made_by_the_name_of_their_type() -> None:
+    declared = {spec.type_key: spec for name in Op.list_op_names() if (spec := Op.get(name).spec.attrs) is not None}
+    for key in declared:
+        assert record_class(key) is not None
+        assert record_class(key).type_key == key
+    with pytest.raises(AttrsError, match="SoftmaxAttrs has no attribute `axes`"):
+        make_node("relay.attrs.SoftmaxAttrs", axes=1)
+    assert make_node("relay.attrs.SoftmaxAttrs", axis=1)["axis"] == 1
+    undeclared = make_node("test.UndeclaredAttrs", axis=1)
+    assert isinstance(undeclared, DictAttrs)
+    assert dict(undeclared.items()) == {"axis": 1, "attrs_type_key": "test.UndeclaredAttrs"}
+    assert make_node("test.Thing", axis=1) == MetaObject("test.Thing", {"axis": 1})

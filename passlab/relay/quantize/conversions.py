@@ -10,7 +10,7 @@ from passlab.infer import infer_module
 from passlab.ir.expr import Call, Constant, Expr, Function, GlobalVar, Tuple, TupleGetItem, Var
 from passlab.ir.module import IRModule
 from passlab.ir.op import Op, op_name
-from passlab.ir.types import TensorType
+from passlab.ir.types import TensorType, TupleType
 from passlab.ir.variables import free_vars
 from passlab.ir.walk import children, make_lets, post_order, rewrite, substitute
 
@@ -80,17 +80,20 @@ def _cut_outputs(params: list[Var], body: Expr, quantized_dtypes: Collection[str
             last.setdefault(node, Var("input", ty))
         return node not in last
 
-    post_order(typed.body, enter=enter)
+    above = post_order(typed.body, enter=enter)
     if not last:
         result = Var("input", typed.body.checked_type)
         return {"quantized_main": typed, "dequantize_outputs": Function([result], result)}
+    for param in typed.params:
+        if param in above:  # used above the integers: it is handed on as it is
+            last.setdefault(param, Var("input", param.checked_type))
     after = rewrite(typed.body, replace=dict(last))
     if len(last) == 1:
         return {
             "quantized_main": Function(typed.params, next(iter(last))),
             "dequantize_outputs": Function(list(last.values()), after),
         }
-    outputs = Var("input")
+    outputs = Var("input", TupleType([node.checked_type for node in last]))
     fields: dict[Expr, Expr] = {var: TupleGetItem(outputs, i) for i, var in enumerate(last.values())}
     return {
         "quantized_main": Function(typed.params, Tuple(list(last))),
