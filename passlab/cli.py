@@ -39,7 +39,7 @@ from passlab.oracle.deadline import LastResort
 from passlab.text.parser import parse
 from passlab.transform import list_passes
 from passlab.transform.base import Pass
-from passlab.transform.pipeline import as_pass, context_names
+from passlab.transform.sequential import as_pass, context_names
 
 if TYPE_CHECKING:
     from passlab.dumps import TextRecording

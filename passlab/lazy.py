@@ -17,7 +17,6 @@ from typing import Any
 
 # Modules that lower packages reach on first use only. A test lists every such upward import.
 PRINTER = "passlab.text.printer"
-PARSER = "passlab.text.parser"
 LIBRARY = "passlab.text.library"
 INFERENCE = "passlab.infer"
 OPERATORS = "passlab.op"

@@ -41,12 +41,6 @@ CYCLES: dict[frozenset[str], str] = {
     ): "`pattern.match`, `.partition` and `.explain` are methods of what they take",
     frozenset(
         {
-            "passlab.transform.pipeline",
-            "passlab.transform.sequential",
-        }
-    ): "`Sequential` takes a text of the pipeline language, and the language makes one",
-    frozenset(
-        {
             "passlab.vm.executable",
             "passlab.vm.files.constant_files",
             "passlab.vm.files.container",

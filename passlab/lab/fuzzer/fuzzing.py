@@ -49,8 +49,7 @@ from passlab.testing.programs import generate
 from passlab.testing.programs.registry import Template, operator_names, templates
 from passlab.transform.base import Pass
 from passlab.transform.numeric_contract import NumericContract
-from passlab.transform.pipeline import as_pass
-from passlab.transform.sequential import Sequential
+from passlab.transform.sequential import Sequential, as_pass
 
 Source = Callable[["ProgramSource", random.Random, int], "IRModule | None"]
 

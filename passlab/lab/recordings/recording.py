@@ -32,7 +32,7 @@ from passlab.oracle.deadline import Deadline
 from passlab.table import Table, Tabular
 from passlab.transform.base import Pass
 from passlab.transform.context import PassContext
-from passlab.transform.pipeline import as_pass
+from passlab.transform.sequential import as_pass
 
 if TYPE_CHECKING:
     import os

@@ -19,8 +19,7 @@ from typing import Any
 
 from passlab.errors import PasslabError
 from passlab.transform.base import FunctionPass, Pass
-from passlab.transform.pipeline import as_pass
-from passlab.transform.sequential import Sequential
+from passlab.transform.sequential import Sequential, as_pass
 
 UNKNOWN = "its source is not available"  # in the comment that stands for a definition
 

@@ -25,7 +25,7 @@ from passlab.oracle.deadline import check_seconds
 from passlab.table import Table, Tabular
 from passlab.text.parser import parse
 from passlab.transform.base import Pass
-from passlab.transform.pipeline import as_pass
+from passlab.transform.sequential import as_pass
 
 MOST_PROGRAMS = 200  # that `orders` visits by default
 FAILS = "fails: "

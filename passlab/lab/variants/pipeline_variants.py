@@ -18,8 +18,7 @@ from passlab.instrument.events import ContextOptions, Event
 from passlab.lab.recordings.comparison import Comparison, compare
 from passlab.lab.recordings.recording import Recording, copy_of, record_alone
 from passlab.transform.base import Pass
-from passlab.transform.pipeline import as_pass
-from passlab.transform.sequential import Sequential
+from passlab.transform.sequential import Sequential, as_pass
 
 Which = int | str  # a pass of the pipeline: its number, counted from 1, or its name, for the first of that name
 

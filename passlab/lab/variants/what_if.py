@@ -33,8 +33,7 @@ from passlab.table import Table
 from passlab.text.parser import parse
 from passlab.transform.base import Pass
 from passlab.transform.numeric_contract import NumericContract, combine
-from passlab.transform.pipeline import as_pass
-from passlab.transform.sequential import Sequential
+from passlab.transform.sequential import Sequential, as_pass
 
 CHANGES = ("skipped", "repeated", "moved")  # moved behind the next one
 
