@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
@@ -222,6 +222,7 @@ def one(value: float) -> Constant:
     return Constant(np.float32(value))
 
 
+@lru_cache(maxsize=1)
 def deep(kind: str, depth: int) -> IRModule:
     """A program nested `depth` deep, of calls, lets or branches."""
     x, c = Var("x", TensorType((2,), "float32")), Var("c", TensorType((), "bool"))
@@ -241,15 +242,16 @@ def deep(kind: str, depth: int) -> IRModule:
 
 
 @pytest.mark.rotating
-@pytest.mark.parametrize("kind", ["calls", "lets", "branches"])
 @pytest.mark.parametrize("name", EVERY_PASS)
+@pytest.mark.parametrize("kind", ["calls", "lets", "branches"])
 def test_programs_may_nest_deep(name: str, kind: str):
     nest(name, deep(kind, 2000))
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("kind", ["calls", "lets", "branches"])
+@pytest.mark.in_parts
 @pytest.mark.parametrize("name", EVERY_PASS)
+@pytest.mark.parametrize("kind", ["calls", "lets", "branches"])
 def test_programs_may_nest_a_hundred_thousand_deep(name: str, kind: str):
     nest(name, deep(kind, 100_000))
 
