@@ -314,6 +314,7 @@ def summarise(difference: Diff) -> str:
     ]
     inside = {node for group in added for node in post_order(group.body)}
     grouped = [*_fusion_sentences(added, removed)]
+    grouped += _regrouped_sentences(difference)
     others = [*_function_sentences(difference), *_node_sentences(difference, inside)]
     if not grouped and not others:
         return _REARRANGED
@@ -346,6 +347,20 @@ def _fusion_sentences(added: list[Function], removed: list[Function]) -> Iterato
     for names in sorted(sizes, key=len, reverse=True):
         words = _join_words(names)
         yield f"fused {words} into one function" if names[1:] else f"put {words} into its own function"
+
+
+def _regrouped_sentences(difference: Diff) -> Iterator[str]:
+    """Say how many operators fused functions on both sides lost and gained."""
+    lost: list[int] = []
+    gained: list[int] = []
+    for node in difference.nodes(*Change):
+        if isinstance(node.before, Function) and isinstance(node.after, Function) and node.after.is_primitive:
+            more = sum(count_operators(node.after).values()) - sum(count_operators(node.before).values())
+            (gained if more > 0 else lost).append(abs(more))
+    for verb, numbers in (("took {} out of {}", lost), ("added {} to {}", gained)):
+        changed = [number for number in numbers if number]
+        if changed:
+            yield verb.format(counted(sum(changed), "operator"), counted(len(changed), "fused function"))
 
 
 def _node_sentences(difference: Diff, fused: set[Expr]) -> Iterator[str]:

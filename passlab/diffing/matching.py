@@ -43,7 +43,12 @@ class Pairs(NamedTuple):
 
 
 class Correspondence(Protocol):
-    """Says which node of one program is which of another: the lineage of a recording."""
+    """Says which node of one program is which of another: the lineage of a recording.
+
+    It is complete where one recording has both programs: what it does not pair has no partner.
+    """
+
+    complete: bool
 
     def pairs(self, old: Iterable[Expr], new: Iterable[Expr]) -> Pairs:
         """Return the pairs of nodes of an old and a new program."""
@@ -54,8 +59,8 @@ class Matching:
 
     `same` has the new nodes whose partner computes the same value; other pairs differ in some field. `orders` are all
     nodes of both sides in post-order, `sources` map each carrier to the node whose value it passes on. With a `lineage`
-    the pairs are those that it knows, and nothing is matched by structure. `unsure` has the new nodes whose partner is
-    only likely.
+    the pairs are those that it knows; the rest is matched by structure where the lineage is not complete. `known` has
+    the new nodes of which the lineage is sure.
     """
 
     def __init__(self, before: Iterable[Expr], after: Iterable[Expr], lineage: Correspondence | None = None) -> None:
@@ -72,25 +77,22 @@ class Matching:
             if node in shared:
                 self._pair(node, node)
                 self.same.add(node)
-        self.unsure: set[Expr] = set()
+        self.known: set[Expr] = set()
         self.numbers.read(self.before, self.orders[0], self.sources[0])
         self.numbers.read(self.after, self.orders[1], self.sources[1])
-        if lineage is None:
-            self._pair_same_values()
-        else:
+        if lineage is not None:
             self._pair_by_lineage(lineage)
+        matches = lineage is None or not lineage.complete
+        if matches:
+            self._pair_same_values()
         # Pair the root functions, which correspond by definition.
         for old, new in zip(self.before, self.after, strict=False):
             if type(old) is type(new) is Function and old not in self.forward and new not in self.backward:
                 self._pair(old, new)
-        if lineage is not None:
-            return
-        certain = set(self.backward)
-        if self._has_unpaired():
+        if matches and self._has_unpaired():
             self._pair_by_operands()
-        if self._has_unpaired():
+        if matches and self._has_unpaired():
             self._pair_by_label()
-        self.unsure = self.backward.keys() - certain
 
     @cached_property
     def certain(self) -> set[Expr]:
@@ -127,8 +129,8 @@ class Matching:
                 self._pair(old, new)
                 if number_of[old] == number_of[new]:
                     self.same.add(new)
-                elif new in pairs.unsure:
-                    self.unsure.add(new)
+                if new not in pairs.unsure:
+                    self.known.add(new)
 
     def _pair_same_values(self) -> None:
         numbers = self.numbers

@@ -279,20 +279,20 @@ def _corresponding_nodes(a: NodeValues, b: NodeValues) -> Pairs:
     paired only where both programs call its operator equally often: otherwise it is not clear which call corresponds.
     """
     lineage = lineage_of(a.mod, b.mod)
-    if lineage is not None:
+    if lineage is not None and lineage.complete:
         pairs = lineage.pairs(a.facts, b.facts)
         return Pairs(_params(a.mod, b.mod) | {n: old for n, old in pairs.of.items() if n not in pairs.unsure}, set())
     of, unsure = _params(a.mod, b.mod), set[Expr]()
-    for function in diff(a.mod, b.mod).functions:
+    for function in diff(a.mod, b.mod, lineage).functions:
         if function.before is None or function.after is None:
             continue
         matching = function.matching
         before, after = count_operators(function.before), count_operators(function.after)
         for node, old in matching.backward.items():
-            label = node_name(node)
-            if node in matching.certain or before[label] == after[label]:
+            label, sure = node_name(node), node in matching.known or node in matching.certain
+            if sure or before[label] == after[label]:
                 of[node] = old
-                unsure |= set() if node in matching.certain else {node}
+                unsure |= set() if sure else {node}
     return Pairs(of, unsure)
 
 

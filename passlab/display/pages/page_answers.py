@@ -46,8 +46,8 @@ def stored_rewrites(events: list[Event], room: int = REWRITES) -> dict[str, Stor
     """Return the rewrites of passes by event: the steps, and what each did. Those beyond the room are left out."""
     stored: dict[str, StoredRewrites] = {}
     for event in events:
-        if not event.rewrites or room <= 0:
-            continue
+        if room <= 0:
+            break
         steps = rewrites_of(event)
         rows, parts = [], []
         for step in steps:

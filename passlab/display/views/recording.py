@@ -35,6 +35,7 @@ from passlab.instrument.statistics import count_module, shown_change
 from passlab.ir.expr import Expr
 from passlab.ir.module import IRModule
 from passlab.lab.recordings.recording import Recording
+from passlab.lab.recordings.rewrites import count_rewrites
 from passlab.table import Table
 
 AROUND = 2  # lines of source shown above and below the one at fault
@@ -358,7 +359,7 @@ class RecordingView(View):
             "operators": changed_operators(event),
             "nodes": nodes,
             "calls": sum(calls.values()),
-            "rewrites": len(event.rewrites),
+            "rewrites": count_rewrites(event),
             "peak": event.peak_bytes,
             "before": 0,
             "after": 0,
@@ -463,7 +464,8 @@ def in_numbers(event: Event) -> str:
     """Return the changes of a pass as numbers of operators: `16 rewrites: -2 nn.bias_add +2 add.`"""
     (_, before), (_, after) = count_module(event.before), count_module(event.after)
     change = shown_change(before, after) or "the same operators as before"
-    return f"{counted(len(event.rewrites), 'rewrite')}: {change}." if event.rewrites else f"Changed: {change}."
+    rewrites = count_rewrites(event)
+    return f"{counted(rewrites, 'rewrite')}: {change}." if rewrites else f"Changed: {change}."
 
 
 def changed_operators(event: Event) -> list[str]:

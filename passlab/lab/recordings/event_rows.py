@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 from passlab.errors import Diagnostic, PassError
 from passlab.instrument.events import Event
 from passlab.instrument.statistics import count_module, shown_change
+from passlab.lab.recordings.rewrites import count_rewrites
 
 
 def outcome(event: Event) -> str:
@@ -34,10 +36,13 @@ COLUMNS = (
 def row_of(event: Event) -> tuple[Any, ...]:
     """Return the row of an event in the table of a recording: see `COLUMNS`."""
     error = "" if event.error is None else f"{kind_of(event.error)}: {event.error}"
-    rules = ", ".join(f"{name} x{count}" for name, count in event.rewrites.rules.items())
+    applied = Counter[str]()
+    for inner in event.walk():
+        applied.update(inner.rewrites.rules)
+    rules = ", ".join(f"{name} x{count}" for name, count in applied.items())
     return (
         event.id, event.depth, event.text or event.name, event.kind, event.role, event.opt_level, event.status,
-        event.reason, event.changed, event.seconds * 1000, event.peak_bytes, len(event.rewrites), rules,
+        event.reason, event.changed, event.seconds * 1000, event.peak_bytes, count_rewrites(event), rules,
         len(event.after), count_module(event.after)[0], change(event), error,
     )  # fmt: skip
 

@@ -25,10 +25,15 @@ if TYPE_CHECKING:
 
 
 class Lineage:
-    """The lines of all nodes of some recordings."""
+    """The lines of all nodes of some recordings.
 
-    def __init__(self, *provenances: Provenance) -> None:
+    It is `complete` for the programs of one recording. Two recordings of one program correspond through its nodes; what
+    passes added in both is still to be matched by structure.
+    """
+
+    def __init__(self, *provenances: Provenance, complete: bool = True) -> None:
         self._provenances = provenances
+        self.complete = complete
 
     def pairs(self, old: Iterable[Expr], new: Iterable[Expr]) -> Pairs:
         """Return for nodes of a new program the node of an old one on their line, nodes that were only rebuilt first.
@@ -91,7 +96,9 @@ def lineage_of(before: IRModule, after: IRModule) -> Lineage | None:
             if other is not recording:
                 inputs = [other.input if other.whole_provenance.knows(mod) else mod for mod in inputs]
         if all(map(provenance.knows, inputs)):
-            return Lineage(*(r.whole_provenance for r in recordings))
+            return Lineage(
+                *(r.whole_provenance for r in recordings), complete=inputs[0] is before and inputs[1] is after
+            )
     return None
 
 

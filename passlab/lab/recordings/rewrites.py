@@ -91,12 +91,23 @@ def rewrites_of(event: Event) -> list[RewriteStep]:
         successors: dict[Expr, Expr] = {}
         for old, new, rule in inner.rewrites.with_rules():
             successors[old] = new
-            # Functions and lets change with everything inside them, so they say nothing about the rule.
-            if old is new or isinstance(old, (Function, Let)) or (not rule and same_but_children(old, new)):
-                continue
-            removed, added, names = _changed_parts(old, new, successors)
-            steps.append(RewriteStep(inner, len(steps) + 1, rule, old, new, removed, added, names))
+            if _is_rewrite(old, new, rule):
+                removed, added, names = _changed_parts(old, new, successors)
+                steps.append(RewriteStep(inner, len(steps) + 1, rule, old, new, removed, added, names))
     return steps
+
+
+def count_rewrites(event: Event) -> int:
+    """Return the length of `rewrites_of`, which costs less than the rewrites themselves."""
+    return sum(_is_rewrite(*noted) for inner in event.walk() for noted in inner.rewrites.with_rules())
+
+
+def _is_rewrite(old: Expr, new: Expr, rule: str) -> bool:
+    """Whether a noted pair is more than a node that was rebuilt with other children.
+
+    Functions and lets change with everything inside them, so they say nothing about the rule.
+    """
+    return old is not new and not isinstance(old, (Function, Let)) and (bool(rule) or not same_but_children(old, new))
 
 
 def why_not(event: Event, node: Expr) -> list[NearMiss]:

@@ -1,0 +1,98 @@
+"""What two places say about one step, one node or one count of a recording is the same."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+import passlab
+from passlab import lab
+from passlab.diffing.diff import Change, count_operators
+from passlab.display.pages.page_answers import stored_rewrites
+from passlab.display.views.graph import graph_view
+from passlab.display.views.recording import recording_view
+from passlab.ir import IRModule
+from passlab.ir.expr import Call, Function
+from passlab.ir.op import is_op_call
+from passlab.ir.walk import post_order
+from passlab.testing import programs, resnet
+
+PIPELINES = (
+    "InferType, SimplifyInference, FoldConstant, SimplifyExpr, FastMath, FuseOps(fuse_opt_level=2)",
+    "InferType, ToANormalForm, EliminateCommonSubexpr, DeadCodeElimination, ToGraphNormalForm, FuseOps, DefuseOps",
+    "InferType, Inline, PartialEval, LambdaLift, FoldScaleAxis, FuseOps",
+)
+
+
+def recordings(seed):
+    mod = programs.program(seed).mod if seed else resnet.get_workload(1, 10)[0]
+    for pipeline in PIPELINES:
+        rec = passlab.record(mod, pipeline, opt_level=4)
+        if rec.error is None:
+            yield rec
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_counts_of_a_step_agree_in_all_places(seed):
+    for rec in recordings(seed):
+        table, rows = rec.table(), recording_view(rec).data()["steps"]
+        stored = stored_rewrites(rec.events, 1 << 40)
+        for event, told, row in zip(rec.events, table, rows, strict=True):
+            rewrites = len(lab.rewrites_of(event))
+            page = stored.get(event.id, {"steps": [], "left": 0})
+            assert told["rewrites"] == row["rewrites"] == len(page["steps"]) + page["left"] == rewrites
+            assert told["nodes"] == row["nodes"]
+            assert told["status"] == {"changed": "ran", "unchanged": "ran"}.get(row["outcome"], row["outcome"])
+            assert told["changed"] == (row["outcome"] == "changed") == event.changed
+            assert row["calls"] == sum(count_operators(event.after).values())
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_operators_counted_agree_in_table_and_difference(seed):
+    for rec in recordings(seed):
+        for event, told in zip(rec.events, rec.table(), strict=True):
+            counts = event.diff().op_counts
+            shown = {name: int(number) for number, name in re.findall(r"([+-]\d+) (\S+)", told["operators"])}
+            changed = {name: new - old for name, (old, new) in counts.items() if new != old}
+            assert all(changed[name] == number for name, number in shown.items())
+            assert bool(shown) == bool(changed)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_node_has_one_fate_in_difference_graph_and_blame(seed):
+    for rec in recordings(seed):
+        for event in rec.steps[1:]:
+            if not event.changed:
+                continue
+            difference = event.diff()
+            fates = {c.after: c.change for c in difference.nodes(*Change) if c.after is not None}
+            view = graph_view(event.after, difference)
+            marked = {box.expr: caption.change for box, caption in zip(view.graph.boxes, view.captions, strict=True)}
+            for node, mark in marked.items():
+                if isinstance(node, Call) and is_op_call(node):
+                    fate = fates.get(node, Change.SAME)
+                    assert mark == ("" if fate is Change.SAME else fate.value), (event, node)
+            inside = set(event.walk())
+            for function in difference.functions:
+                older = set() if function.before is None else set(post_order(function.before))
+                for change in function.nodes:
+                    node = change.after
+                    if node is None or not is_op_call(node):
+                        continue
+                    assert change.change is not Change.SAME or rec.provenance.maker(node) not in inside, (event, node)
+                    assert change.change is not Change.ADDED or node not in older, (event, node)
+
+
+def test_what_fused_functions_lost_is_said():
+    mod = passlab.transform.InferType()(resnet.get_workload(1, 10)[0])
+    one, other = (passlab.record(mod, f"FuseOps(fuse_opt_level={level})", opt_level=4) for level in (2, 0))
+
+    def members(rec):
+        groups = [n for n in post_order(rec.last["main"]) if isinstance(n, Function) and n.is_primitive]
+        return sum(sum(count_operators(group).values()) for group in groups)
+
+    summary = lab.diff(one.last, other.last).summary
+    (put,), (took,) = re.findall(r"put (\d+) operators", summary), re.findall(r"took (\d+) operators", summary)
+    assert members(other) - members(one) == int(put) - int(took)
+    assert "nothing else changed" not in lab.diff(IRModule.from_expr(one.last["main"]), other.last).summary
