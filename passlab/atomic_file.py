@@ -1,23 +1,147 @@
-"""Files that are complete or not there: no reader, and no error in between, leaves half of one."""
+"""Files that are complete or not there. Everything that passlab writes is written here.
+
+No reader, no error and no kill in between leaves half a file: each is written under another name beside its own, and
+takes its place at the end. A full disk, a missing permission or folder, or a folder at the path end in a
+`FileAccessError`, and an older file stays as it was.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import errno
+import itertools
 import os
+import shutil
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from passlab.errors import Diagnostic, FileAccessError, PasslabError
+
+_numbers = itertools.count(1)
+_STAYS = "an older file there is as it was"
+_HINTS = {
+    errno.ENOSPC: f"the disk is full: free some space and write again; {_STAYS}",
+    errno.EDQUOT: f"your quota is used up: free some space and write again; {_STAYS}",
+    errno.ENOENT: "create the folder first, or name one that exists",
+    errno.ENOTDIR: "a part of the path is a file: name a folder that exists",
+    errno.EISDIR: "there is a folder of this name: give the path of a file",
+    errno.EACCES: f"you may not write there: choose another folder; {_STAYS}",
+    errno.EPERM: f"you may not write there: choose another folder; {_STAYS}",
+    errno.EROFS: "the file system is read-only: choose another folder",
+    errno.ENAMETOOLONG: "choose a shorter name",
+}
+
+
+def writing_error(path: object, error: OSError) -> FileAccessError:
+    """Return the error that says which path cannot be written, why, and what to do."""
+    reason = error.strerror or str(error) or type(error).__name__
+    hint = _HINTS.get(error.errno or 0, f"nothing was changed: {_STAYS}")
+    return FileAccessError(Diagnostic(f"{path} cannot be written: {reason}", hint=hint))
+
 
 @contextmanager
-def atomic_file(path: Path) -> Iterator[Path]:
+def atomic_file(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Yield a temporary path for the block to write; it is renamed to `path` at the end, or removed after an error.
 
-    An older file at `path` stays as it was until then. Raises `OSError` where the folder cannot be written.
+    An older file at `path` stays as it was until then; a link is followed, and the new file has the older one's
+    permissions. What is no plain file, such as `/dev/stdout`, is written in place. Raises `FileAccessError` for what
+    the file system refuses.
     """
-    # In the same folder, since a file can be renamed in one step only within a file system.
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
+    with atomic_files(path) as (unfinished,):
         yield unfinished
-        unfinished.replace(path)
+
+
+@contextmanager
+def atomic_files(*paths: str | os.PathLike[str]) -> Iterator[tuple[Path, ...]]:
+    """Yield temporary paths for the block to write; all are renamed at the end, in order, or none after an error.
+
+    Those that lie in one folder have their final names in a temporary folder there, so that one may name another.
+    Raises `FileAccessError`.
+    """
+    targets, folders = [Path(path) for path in paths], dict[Path, Path]()
+    shown: object = targets[0]
+    try:
+        finals = [Path(os.path.realpath(target)) for target in targets]
+        modes = [_mode(final) for final in finals]
+        unfinished = []
+        for target, final, mode in zip(targets, finals, modes, strict=True):
+            shown = target
+            if mode is None or stat.S_ISREG(mode):
+                # In the same folder, since a file can be renamed in one step only within a file system.
+                if final.parent not in folders:
+                    folders[final.parent] = final.parent / f".passlab-{os.getpid()}-{next(_numbers)}.part"
+                    folders[final.parent].mkdir()
+                unfinished.append(folders[final.parent] / final.name)
+            else:
+                unfinished.append(final)
+        yield tuple(unfinished)
+        for target, one, final, mode in zip(targets, unfinished, finals, modes, strict=True):
+            shown = target
+            if one is not final and one.exists():
+                if mode is not None:
+                    one.chmod(stat.S_IMODE(mode))
+                one.replace(final)
+    except PasslabError:
+        raise
+    except OSError as error:
+        raise writing_error(shown, error) from error
     finally:
-        unfinished.unlink(missing_ok=True)
+        for folder in folders.values():
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _mode(path: Path) -> int | None:
+    """Return the mode of a file that may be replaced; None if there is none. Raises `OSError` for all others."""
+    try:
+        mode = path.stat().st_mode
+    except FileNotFoundError:
+        return None
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    if not os.access(path, os.W_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+    return mode
+
+
+def write_bytes(path: str | os.PathLike[str], data: bytes | bytearray | memoryview) -> None:
+    """Write bytes to a file, atomically. Raises `FileAccessError`."""
+    with atomic_file(path) as unfinished:
+        unfinished.write_bytes(data)
+
+
+def write_text(path: str | os.PathLike[str], text: str, errors: str = "strict") -> None:
+    """Write text to a file in UTF-8, atomically. Raises `FileAccessError`, also for text that UTF-8 cannot hold.
+
+    `errors="backslashreplace"` writes its number for such a character, `errors="surrogateescape"` the byte that it
+    stood for when it was read.
+    """
+    try:
+        data = text.encode("utf-8", errors)
+    except UnicodeEncodeError as error:
+        character = f"the character {error.start + 1:,} is half of a pair (U+{ord(text[error.start]):04X})"
+        message = f"{Path(path)} cannot be written as UTF-8"
+        raise FileAccessError(Diagnostic(message, found=character, hint="rename what has it in its name")) from error
+    write_bytes(path, data)
+
+
+def make_folder(path: str | os.PathLike[str]) -> Path:
+    """Create a folder and those above it, unless they exist; return its path. Raises `FileAccessError`."""
+    folder = Path(path)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        hint = "a file has this name: choose another folder" if isinstance(error, FileExistsError) else None
+        finding = Diagnostic(f"the folder {folder} cannot be created: {error.strerror}", hint=hint)
+        raise FileAccessError(finding) from error
+    return folder
+
+
+def remove_file(path: str | os.PathLike[str]) -> None:
+    """Remove a file; one that does not exist is no error. Raises `FileAccessError`."""
+    try:
+        with contextlib.suppress(FileNotFoundError):
+            Path(path).unlink()
+    except OSError as error:
+        raise FileAccessError(Diagnostic(f"{path} cannot be removed: {error.strerror}")) from error

@@ -30,6 +30,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from passlab import __version__, instrument, limits
+from passlab.atomic_file import write_text
 from passlab.errors import Diagnostic, DumpError, PassError, PasslabError, RunError, visible
 from passlab.frontend import to_onnx
 from passlab.infer import infer_module
@@ -291,7 +292,7 @@ def _write(mod: IRModule, options: argparse.Namespace) -> None:
     if options.out is None:
         print(text, end="" if text.endswith("\n") else "\n")
     else:
-        options.out.write_text(text, encoding="utf-8")
+        write_text(options.out, text)
 
 
 def _simplify(options: argparse.Namespace) -> int:

@@ -12,7 +12,7 @@ import urllib.parse
 import urllib.request
 from pathlib import Path
 
-from passlab.atomic_file import atomic_file
+from passlab.atomic_file import atomic_file, make_folder
 from passlab.errors import Diagnostic, RunError
 
 SECONDS = 60.0  # without a response from the server
@@ -25,12 +25,12 @@ def download(url: str, path: str | Path, overwrite: bool = False, size_compare: 
         return
     if urllib.parse.urlsplit(url).scheme not in ("http", "https"):
         raise RunError(Diagnostic("only http and https are fetched", found=url))
-    target.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(target.parent)
     for left in range(max(retries, 1) - 1, -1, -1):
         try:
             with (
-                atomic_file(target) as unfinished,
                 urllib.request.build_opener().open(url, timeout=SECONDS) as answer,
+                atomic_file(target) as unfinished,
                 unfinished.open("wb") as file,
             ):
                 shutil.copyfileobj(answer, file)

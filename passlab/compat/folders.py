@@ -6,7 +6,9 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from passlab.atomic_file import make_folder, write_bytes
 from passlab.executor.param_dict import load_param_dict, save_param_dict
+from passlab.vm.files.disk import read_bytes
 
 
 class TempDirectory:
@@ -15,7 +17,7 @@ class TempDirectory:
     def __init__(self, custom_path: str | None = None, keep_for_debug: bool = False) -> None:
         self._folder: Any = None
         if custom_path is not None:
-            Path(custom_path).mkdir(parents=True)
+            make_folder(custom_path)
             self.temp_dir = custom_path
         elif keep_for_debug:
             self.temp_dir = tempfile.mkdtemp()
@@ -61,9 +63,9 @@ def tempdir(custom_path: str | None = None, keep_for_debug: bool = False) -> Tem
 
 def save_param_dict_to_file(params: Any, path: str) -> None:
     """Write parameters to a file."""
-    Path(path).write_bytes(save_param_dict(params))
+    write_bytes(path, save_param_dict(params))
 
 
 def load_param_dict_from_file(path: str) -> dict[str, Any]:
     """Return the parameters of a file."""
-    return load_param_dict(Path(path).read_bytes())
+    return load_param_dict(read_bytes(path, "the parameters"))

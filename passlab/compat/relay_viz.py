@@ -13,10 +13,10 @@ import importlib
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from passlab.atomic_file import write_text
 from passlab.ir.attrs import Attrs
 from passlab.ir.expr import Call, Constant, Expr, Function, GlobalVar, If, Let, Tuple, TupleGetItem, Var
 from passlab.ir.module import IRModule
@@ -284,7 +284,7 @@ class TermPlotter(Plotter):
         if filename is None:
             sys.stdout.write(f"{text}\n")
         else:
-            Path(filename).write_text(text, encoding="utf-8")
+            write_text(filename, text)
 
 
 # ---------------------------------------------------------------- graphs, drawn by the package `graphviz`

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from passlab.atomic_file import write_bytes
 from passlab.compat import functions
 from passlab.devices import Device, cpu, device
 from passlab.errors import Diagnostic, RunError
@@ -32,7 +33,7 @@ class LocalSession:
     def upload(self, data: Any, target: str | None = None) -> None:
         """Copy a file, or write bytes, into the folder of the session."""
         if isinstance(data, (bytes, bytearray)):
-            self._path(target or "data").write_bytes(data)
+            write_bytes(self._path(target or "data"), data)
             return
         shutil.copyfile(data, self._path(target or Path(data).name))
 

@@ -306,7 +306,7 @@ class Trace(TraceData):
 
     @staticmethod
     def load(path: str | os.PathLike[str]) -> Trace:
-        """Read a trace. Raises `OSError`, and `VerifyError` for files that are no trace or contradict themselves."""
+        """Read a trace. Raises `FileAccessError`, and `VerifyError` for files that are no trace or are damaged."""
         return load_trace(path, Trace)
 
     def to_html(self, path: str | os.PathLike[str]) -> None:
@@ -344,7 +344,7 @@ class Fork:
 
     @staticmethod
     def load(path: str | os.PathLike[str]) -> Fork:
-        """Read a fork. Raises `OSError`, `VerifyError`, and `RunError` for the file of a whole run."""
+        """Read a fork. Raises `FileAccessError`, `VerifyError`, and `RunError` for the file of a whole run."""
         return Fork.of(Trace.load(path))
 
     @property

@@ -32,7 +32,7 @@ from passlab.debugger.node_runs import record_nodes
 from passlab.debugger.node_trace import T
 from passlab.debugger.replay import DIFFERENT, MachineEngine, fork_at
 from passlab.debugger.trace_data import TraceData
-from passlab.errors import Diagnostic, LimitError, PasslabError, RunError, VerifyError
+from passlab.errors import Diagnostic, FileAccessError, LimitError, PasslabError, RunError, VerifyError
 from passlab.evaluate.values import ADTValue
 from passlab.ir.adt import Constructor, TypeData, constructor_numbers
 from passlab.ir.module import IRModule
@@ -369,7 +369,10 @@ MALFORMED = (KeyError, ValueError, TypeError, IndexError, AttributeError, Recurs
 
 # ---------------------------------------------------------------- writing
 def save(trace: TraceData, path: str | os.PathLike[str], forks: bool = True) -> None:
-    """Write a trace, the traces that it branched off and, with `forks`, its forks. Raises `OSError` and `RunError`."""
+    """Write a trace, the traces that it branched off and, with `forks`, its forks.
+
+    Raises `FileAccessError` and `RunError`.
+    """
     runs = _runs(trace, forks)
     root, values = runs[0], ValueTable(_definitions(runs[0]))
     code, kernels = (b"", program_of(root)) if root.kind != "vm" else _bytecode(root)
@@ -438,7 +441,7 @@ def _bytecode(trace: TraceData) -> tuple[bytes, str]:
 
 # ---------------------------------------------------------------- reading
 def load(path: str | os.PathLike[str], cls: type[T]) -> T:
-    """Read the trace that was saved, as a `cls`, with its forks. Raises `OSError` and `VerifyError`."""
+    """Read the trace that was saved, as a `cls`, with its forks. Raises `FileAccessError` and `VerifyError`."""
     try:
         with zipfile.ZipFile(path) as file:
             return _Reader(Archive(file, TEXTS), cls).trace()
@@ -446,6 +449,8 @@ def load(path: str | os.PathLike[str], cls: type[T]) -> T:
         raise
     except MemoryError:
         raise LimitError(f"reading {path} needs more memory than there is") from None
+    except OSError as error:
+        raise FileAccessError(Diagnostic(f"{path} cannot be read: {error.strerror}")) from error
     except (
         zipfile.BadZipFile,
         RuntimeError,

@@ -14,6 +14,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from passlab.atomic_file import write_text
 from passlab.diffing.text_lines import TextLine
 from passlab.dumps import commands
 from passlab.dumps.blame import LineOrigin, UnitHistory, life_of_line, lines_with
@@ -308,7 +309,7 @@ def _predicate_function(predicate: Any, recording: TextRecording) -> Callable[[s
 def _run_command(words: list[str], text: str, ending: str) -> bool:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"program{ending}"
-        path.write_bytes(text.encode("utf-8", "surrogateescape"))
+        write_text(path, text, "surrogateescape")
         if any("{}" in word for word in words):
             command = [word.replace("{}", str(path)) for word in words]
         else:
@@ -333,7 +334,7 @@ def save_before(recording: TextRecording, step: Step, path: str | PathLike[str])
     if recording.language.name == "mlir" and step.scope != "module" and not is_whole and step.number > 1:
         text = program_text(recording, step.number - 1) or text  # the verifier needs the symbols that it refers to
     target = Path(path)
-    target.write_bytes((text + "\n").encode("utf-8", "surrogateescape"))
+    write_text(target, text + "\n", "surrogateescape")
     return recording.command(step, str(target.with_suffix("")))
 
 

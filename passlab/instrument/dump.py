@@ -6,7 +6,7 @@ import os
 import re
 from pathlib import Path
 
-from passlab.atomic_file import atomic_file
+from passlab.atomic_file import make_folder, remove_file, write_text
 from passlab.instrument.base import PassInstrument
 from passlab.instrument.change import is_changed
 from passlab.instrument.per_run import PerRun
@@ -22,8 +22,8 @@ class DumpIR(PassInstrument, Tabular):
     """Write the module after each pass to `DIR/NNN_PASS.relay`; numbers start at 000 when the context is entered.
 
     With `refresh` the files of an earlier run are removed first; no other file is touched. With `only_changed` a pass
-    that changed nothing writes none. A pass that raises writes its error to `NNN_PASS.failed.txt`. Raises `OSError`
-    when the directory cannot be written. A file is either complete or not there.
+    that changed nothing writes none. A pass that raises writes its error to `NNN_PASS.failed.txt`. Raises
+    `FileAccessError` when the directory cannot be written. A file is either complete or not there.
     """
 
     def __init__(
@@ -46,11 +46,11 @@ class DumpIR(PassInstrument, Tabular):
     def enter_pass_ctx(self) -> None:
         self._running.forget()
         self._written, self._next = [], 0
-        self.dump_dir.mkdir(parents=True, exist_ok=True)
+        make_folder(self.dump_dir)
         if self.refresh:
             for path in self.dump_dir.iterdir():
                 if _OURS.fullmatch(path.name) and path.is_file():
-                    path.unlink()
+                    remove_file(path)
 
     def run_before_pass(self, mod: IRModule, info: PassInfo) -> None:
         self._running.begin(mod.snapshot())
@@ -66,8 +66,7 @@ class DumpIR(PassInstrument, Tabular):
 
     def _write(self, name: str, ending: str, text: str) -> None:
         file_name = f"{self._next:03d}_{_UNSAFE.sub('_', name)[:100]}{ending}"
-        with atomic_file(self.dump_dir / file_name) as unfinished:
-            unfinished.write_text(text, encoding="utf-8")
+        write_text(self.dump_dir / file_name, text, "backslashreplace")
         self._written.append((self._next, name, file_name))
         self._next += 1
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import os
 import threading
-from pathlib import Path
 from time import perf_counter_ns
 from typing import Any
 
+from passlab.atomic_file import write_text
 from passlab.instrument.base import PassInstrument
 from passlab.instrument.per_run import PerRun
 from passlab.ir.module import IRModule
@@ -69,8 +69,8 @@ class TraceInstrument(PassInstrument, Tabular):
         return json.dumps({"traceEvents": self._events, "displayTimeUnit": "ms"})
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the trace to a file. Raises `OSError`."""
-        Path(path).write_text(self.json(), encoding="utf-8")
+        """Write the trace to a file. Raises `FileAccessError`."""
+        write_text(path, self.json())
 
     def table(self) -> Table:
         """Return the passes in order of starting, with start and duration in microseconds."""

@@ -19,6 +19,7 @@ from IPython.core.error import UsageError
 from IPython.core.magic import cell_magic, line_magic, magics_class, no_var_expand
 from IPython.core.magic_arguments import argument, magic_arguments, parse_argstring
 
+from passlab.atomic_file import write_text
 from passlab.errors import Diagnostic, DumpError
 from passlab.instrument.presenter import Presenter
 from passlab.notebook import formatters
@@ -202,7 +203,7 @@ def _tool(name: str) -> str:
 def _record(command: list[str], text: str, ending: str) -> rooms.dumps.TextRecording:
     with tempfile.TemporaryDirectory() as folder:
         source = Path(folder) / f"cell{ending}"
-        source.write_text(text, encoding="utf-8")
+        write_text(source, text)
         try:
             done = subprocess.run([*command, str(source)], capture_output=True, timeout=SECONDS, check=False)
         except (OSError, subprocess.TimeoutExpired) as error:

@@ -9,9 +9,9 @@ import json
 import os
 import re
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any
 
+from passlab.atomic_file import write_text
 from passlab.display.html import Markup, div, escape, join
 from passlab.display.pages.scripts import inline, style
 from passlab.display.parts import html_of
@@ -107,5 +107,5 @@ def static_document(title: str, *body: Markup) -> str:
 
 
 def write(view: View, path: str | os.PathLike[str], answers: Answers | None = None) -> None:
-    """Write a view as a page. Raises `OSError`, and `PasslabError` for views without a widget."""
-    Path(path).write_text(document(view, answers), encoding="utf-8")
+    """Write a view as a page. Raises `FileAccessError`, and `PasslabError` for views without a widget."""
+    write_text(path, document(view, answers), "backslashreplace")

@@ -7,9 +7,9 @@ names; this module only adds a page around it.
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+from passlab.atomic_file import write_text
 from passlab.display.html import Markup, tag
 from passlab.display.pages.page import document, static_document
 from passlab.display.pages.page_answers import page_answers
@@ -44,6 +44,6 @@ def explorer_html(recording: Recording) -> str:
 
 @checked_view(Recording, hint="passlab.record(mod, passes) returns one")
 def write_html(recording: Recording, path: str | os.PathLike[str], static: bool = False) -> None:
-    """Write a recording to an HTML file, in UTF-8; with `static` one without any script. Raises `OSError`."""
+    """Write a recording to an HTML file, in UTF-8; with `static` one without any script. Raises `FileAccessError`."""
     page = report_html(recording) if static else explorer_html(recording)
-    Path(path).write_text(page, encoding="utf-8")
+    write_text(path, page, "backslashreplace")

@@ -10,6 +10,7 @@ from functools import cached_property
 from os import PathLike
 from pathlib import Path
 
+from passlab.atomic_file import write_text
 from passlab.display.nodes import number_of
 from passlab.display.pages.page import static_document
 from passlab.display.parts import Code, Embedded, Fold, HtmlOnly, Part, Sentence
@@ -19,7 +20,7 @@ from passlab.display.view import HasFrame, View, checked_view
 from passlab.display.views.diffs import diff_view
 from passlab.display.views.module import module_view
 from passlab.display.views.recording import RecordingView, recording_view
-from passlab.errors import Diagnostic, FileAccessError, counted, visible
+from passlab.errors import counted, visible
 from passlab.instrument.statistics import count_module
 from passlab.lab.culprits.bisection import Bisection
 from passlab.lab.culprits.culprit_search import Culprit
@@ -282,11 +283,8 @@ def write_campaign(campaign: Campaign, directory: str | PathLike[str]) -> Path:
     The page needs no script, not even to unfold failures.
     """
     view, path = CampaignReport(campaign), Path(directory) / "report.html"
-    try:
-        title = f"Programs that {campaign.pass_.as_text()} breaks"
-        path.write_text(static_document(title, view.html()), encoding="utf-8")
-    except OSError as error:
-        raise FileAccessError(Diagnostic(f"{path} cannot be written: {error.strerror}")) from error
+    title = f"Programs that {campaign.pass_.as_text()} breaks"
+    write_text(path, static_document(title, view.html()), "backslashreplace")
     return path
 
 

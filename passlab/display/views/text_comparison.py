@@ -148,6 +148,6 @@ def text_comparison_view(comparison: TextComparison) -> TextComparisonView:
 
 
 def write_comparison_report(comparison: TextComparison, path: str | os.PathLike[str], static: bool = False) -> None:
-    """Write two recordings compared as one HTML file; with `static` one without any script. Raises `OSError`."""
+    """Write two recordings compared as one HTML file; `static`: without any script. Raises `FileAccessError`."""
     view = text_comparison_view(comparison)
     write_view(view, view.title, path, static)

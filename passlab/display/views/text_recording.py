@@ -13,10 +13,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from passlab import limits
+from passlab.atomic_file import write_text
 from passlab.diffing.text_diff import ADDED, CHANGED, MOVED, OPERANDS, SAME, SIGNS, TextDiff
 from passlab.diffing.text_lines import LineReader, Syntax, TextLine
 from passlab.display.code_lines import MOST_LINES as MOST_LINES_OF_CODE
@@ -523,7 +523,7 @@ def text_diff_view(diff: TextDiff) -> TextDiffView:
 
 
 def write_text_report(recording: TextRecording, path: str | os.PathLike[str], static: bool = False) -> None:
-    """Write a recording of text as one HTML file; with `static` one without any script. Raises `OSError`."""
+    """Write a recording of text as one HTML file; with `static` one without any script. Raises `FileAccessError`."""
     view = text_recording_view(recording)
     write_view(view, view.title, path, static)
 
@@ -531,7 +531,7 @@ def write_text_report(recording: TextRecording, path: str | os.PathLike[str], st
 def write_view(view: View, title: str, path: str | os.PathLike[str], static: bool) -> None:
     """Write the view of a recording of text, or of two, as one HTML file; with `static` one without any script."""
     page = static_document(title, view.html()) if static else document(view)
-    Path(path).write_text(page, encoding="utf-8", errors="backslashreplace")
+    write_text(path, page, "backslashreplace")
 
 
 # ---------------------------------------------------------------- colours

@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 
 from passlab import limits
+from passlab.atomic_file import atomic_files, write_text
 from passlab.errors import Diagnostic, LimitError, RunError, VerifyError
 from passlab.executor.aot import prelude
 from passlab.executor.aot.program_source import ProgramText
@@ -142,16 +143,18 @@ class PythonSource:
         return replace(self, text="\n".join(lines))
 
     def save(self, path: str | Path) -> Path:
-        """Write the module to `path` (`.py`), and its constants beside it (`.npz`). Raises `RunError` if it cannot."""
+        """Write the module to `path` (`.py`), and its constants beside it (`.npz`).
+
+        Raises `FileAccessError`, and `RunError` for a name that is none.
+        """
         target = as_path(path)
         if target.suffix != ".py" or not target.stem.isidentifier():
             raise RunError(Diagnostic(f"{target.name} is not a name of a Python module", hint="such as net.py"))
-        try:
-            if self.constants:
-                np.savez(target.with_suffix(".npz"), **self.constants)  # type: ignore[arg-type]
-            target.write_text(self.text, encoding="utf-8")
-        except OSError as error:
-            raise RunError(Diagnostic(f"the module could not be written: {error}")) from error
+        beside = [target.with_suffix(".npz")] if self.constants else []
+        with atomic_files(*beside, target) as unfinished:
+            if beside:
+                np.savez(unfinished[0], **self.constants)  # type: ignore[arg-type]
+            write_text(unfinished[-1], self.text)
         return target
 
     def save_single(self, path: str | Path) -> Path:

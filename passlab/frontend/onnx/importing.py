@@ -16,6 +16,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from passlab import limits
+from passlab.atomic_file import write_bytes
 from passlab.errors import Diagnostic, DiagnosticError, FileAccessError, ModelError, PasslabError, did_you_mean
 from passlab.frontend.identifiers import Identifiers
 from passlab.frontend.modules import module_of
@@ -445,4 +446,4 @@ def _export_renamed(proto: Any, path: Path) -> None:
     renamed.CopyFrom(proto)
     for node, name in zip(renamed.graph.node, node_names(renamed.graph.node), strict=True):
         node.name = name
-    path.write_bytes(renamed.SerializeToString())
+    write_bytes(path, renamed.SerializeToString())

@@ -31,6 +31,7 @@ from typing import Any
 import numpy as np
 
 from passlab import limits
+from passlab.atomic_file import write_text
 from passlab.errors import Diagnostic, FileAccessError, ModelError, PasslabError
 from passlab.ir.dtypes import dtype_name
 from passlab.op.dtypes import Array, array_dtype, guard_size
@@ -95,8 +96,8 @@ class TorchProgram:
     weights: Mapping[str, Array]
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write the program to a JSON file."""
-        Path(path).write_text(json.dumps(to_data(self), indent=1) + "\n", encoding="utf-8")
+        """Write the program to a JSON file. Raises `FileAccessError`."""
+        write_text(path, json.dumps(to_data(self), indent=1) + "\n")
 
 
 # ------------------------------------------------------------ writing

@@ -19,6 +19,7 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
+from passlab.atomic_file import write_text
 from passlab.diffing.diff import count_operators, node_name
 from passlab.errors import Diagnostic, InterruptedPassesError, PassError, PasslabError, RunError, counted
 from passlab.infer import infer_module
@@ -255,7 +256,7 @@ class Culprit(Tabular):
             again = shown.check_of(self.module)
             text = bisection_script(shown, self.module, () if again is None else again.arguments)
         if path is not None:
-            Path(path).write_text(text, encoding="utf-8")
+            write_text(path, text)
         return text
 
     def notebook(self, path: str | PathLike[str]) -> Path:

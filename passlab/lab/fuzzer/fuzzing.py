@@ -27,8 +27,9 @@ from typing import Any
 
 import numpy as np
 
+from passlab.atomic_file import make_folder, write_text
 from passlab.diffing.diff import count_operators, node_name
-from passlab.errors import Diagnostic, FileAccessError, PassError, PasslabError, PassTypeError, counted
+from passlab.errors import Diagnostic, PassError, PasslabError, PassTypeError, counted
 from passlab.infer import infer_module
 from passlab.ir.attrs import Attrs
 from passlab.ir.expr import Call, Constant, Expr, Function, Var
@@ -418,15 +419,12 @@ class Campaign(Tabular):
             "learned": list(self.learned),
             "failures": [asdict(record) for record in self.records],
         }
-        try:
-            target.mkdir(parents=True, exist_ok=True)
-            for failure in self.failures:
-                name = re.sub(r"\W+", "_", self.pass_.info.name).lower()
-                paths.append(target / f"test_{name}_{failure.number}.py")
-                paths[-1].write_text(failure.test(), encoding="utf-8")
-            (target / STATE).write_text(json.dumps(state, indent=1), encoding="utf-8")
-        except OSError as error:
-            raise FileAccessError(Diagnostic(f"{error.filename} cannot be written: {error.strerror}")) from error
+        make_folder(target)
+        for failure in self.failures:
+            name = re.sub(r"\W+", "_", self.pass_.info.name, flags=re.ASCII).lower()[:100]
+            paths.append(target / f"test_{name}_{failure.number}.py")
+            write_text(paths[-1], failure.test())
+        write_text(target / STATE, json.dumps(state, indent=1))
         return paths
 
 

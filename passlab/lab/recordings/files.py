@@ -5,17 +5,22 @@
     arrays.bin          the large arrays among them, as they are in memory, which a reader maps and does not copy
     modules/0000.relay  the programs, each once
 
-Nothing in the files is executed, and no file names another. Modules are typed again where they were typed, and share
-unchanged functions; passes are parsed from their text when they run again. Rewrites are stored as indices of nodes in
-the programs before and after; a node that is in neither, because its pass replaced it again, is read as a variable
-called `LOST`.
+Nothing in the files is executed, and no file names another: a recording that is saved over another has parts
+`modules-2`, `metadata-2.json`, `arrays-2.bin` until the next save, and a number in its index.
+
+Modules are typed again where they were typed, and share unchanged functions; passes are parsed from their text when
+they run again. Rewrites are stored as indices of nodes in the programs before and after; a node that is in neither,
+because its pass replaced it again, is read as a variable called `LOST`.
 """
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import json
 import mmap
 import os
+import re
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
@@ -25,7 +30,7 @@ from typing import IO, Any
 import numpy as np
 
 from passlab import limits
-from passlab.atomic_file import atomic_file
+from passlab.atomic_file import atomic_file, make_folder, remove_file, write_text
 from passlab.errors import Diagnostic, FileAccessError, PassError, PasslabError
 from passlab.infer import infer_module
 from passlab.instrument.events import ContextOptions, Event, Rewrites
@@ -52,7 +57,9 @@ LOST = "(not in the program)"
 
 # ---------------------------------------------------------------- writing
 def save(recording: Recording, directory: str | os.PathLike[str]) -> None:
-    """Write a recording. Raises `PassError` for a directory with other files, and `OSError`."""
+    """Write a recording. Raises `PassError` for a directory with other files, and
+    `FileAccessError`, after which the folder holds the recording that it held before.
+    """
     target = Path(directory)
     if target.exists() and not target.is_dir():
         raise PassError(Diagnostic(f"{target} is a file", hint="name a directory"))
@@ -64,19 +71,79 @@ def save(recording: Recording, directory: str | os.PathLike[str]) -> None:
     for event in [event for run in recording.runs for event in run.walk()] or recording.steps[:1]:
         numbers[id(event)] = len(events)
         events.append({**_event_data(event, numbers, modules), **_rewrite_data(event)})
-    (target / _MODULES).mkdir(parents=True, exist_ok=True)
-    arrays = _ArrayWriter(target / _ARRAYS)
+    names = _unused_names(target)
+    try:
+        _write_parts(recording, names, modules, events)
+    except BaseException:
+        _remove(names)
+        raise
+    for older in _generations(target):
+        if older.generation != names.generation:
+            _remove(older)
+
+
+def _write_parts(
+    recording: Recording, names: _Names, modules: dict[int, tuple[int, IRModule]], events: list[dict[str, Any]]
+) -> None:
+    """Write the parts of a recording under names that no recording uses, and the index that names them last."""
+    make_folder(names.modules)
+    arrays = _ArrayWriter(names.arrays)
     meta = MetaWriter(arrays.encode)
     typed = []
     for number, mod in modules.values():
-        _write_atomically(target / _MODULES / _file_name(number), HEADER + text_with(meta, mod))
+        write_text(names.modules / _file_name(number), HEADER + text_with(meta, mod))
         typed.append(all(f.checked_type_ is not None for f in mod.functions.values()))
     with arrays:
-        _write_atomically(target / _META, meta.section().removeprefix(_SECTION))
+        write_text(names.meta, meta.section().removeprefix(_SECTION))
     start = modules[id(recording.input)][0] if id(recording.input) in modules else -1
     head = {"format": FORMAT, "version": VERSION, "name": recording.name, "input": start, "typed": typed}
-    # The index comes last: after an interrupted first save there is none, so nothing incomplete is read.
-    _write_atomically(target / _INDEX, json.dumps({**head, "events": events}, indent=1, default=repr))
+    if names.generation > 1:
+        head["generation"] = names.generation
+    # The index comes last: until then the folder holds the older recording, or none.
+    write_text(names.index, json.dumps({**head, "events": events}, indent=1, default=repr))
+
+
+class _Names:
+    """The paths of a recording. One that is saved over another has a higher generation, in the names of its parts."""
+
+    def __init__(self, target: Path, generation: int = 1) -> None:
+        suffix = "" if generation == 1 else f"-{generation}"
+        self.generation = generation
+        self.index = target / _INDEX
+        self.modules = target / f"{_MODULES}{suffix}"
+        self.meta, self.arrays = (target / f"{path.stem}{suffix}{path.suffix}" for path in (Path(_META), Path(_ARRAYS)))
+
+    def exist(self) -> bool:
+        """Whether a part of this generation is there."""
+        return any(path.exists() for path in (self.modules, self.meta, self.arrays))
+
+
+def _generations(target: Path) -> list[_Names]:
+    """Return the generations whose parts are in a folder; more than one only after a save that was killed."""
+    found = {1}
+    for path in target.iterdir() if target.is_dir() else ():
+        match = re.fullmatch(rf"{_MODULES}-(\d{{1,9}})", path.name)
+        if match:
+            found.add(int(match[1]))
+    return [_Names(target, generation) for generation in sorted(found)]
+
+
+def _unused_names(target: Path) -> _Names:
+    """Return the first generation of which nothing is there."""
+    return next(names for names in (_Names(target, number) for number in itertools.count(1)) if not names.exist())
+
+
+def _remove(names: _Names) -> None:
+    """Remove the parts of a generation, of which only files with the names of a recording."""
+    # What cannot be removed, such as a folder with files of others, is tried again by the next save.
+    for number in itertools.takewhile(lambda n: (names.modules / _file_name(n)).exists(), itertools.count()):
+        with contextlib.suppress(OSError):
+            remove_file(names.modules / _file_name(number))
+    with contextlib.suppress(OSError):
+        names.modules.rmdir()
+    with contextlib.suppress(OSError):
+        remove_file(names.meta)
+        remove_file(names.arrays)
 
 
 def _event_data(event: Event, numbers: dict[int, int], modules: dict[int, tuple[int, IRModule]]) -> dict[str, Any]:
@@ -136,12 +203,6 @@ def _file_name(number: int) -> str:
     return f"{number:04d}.relay"
 
 
-def _write_atomically(path: Path, text: str) -> None:
-    """Write a file atomically."""
-    with atomic_file(path) as unfinished:
-        unfinished.write_text(text, encoding="utf-8")
-
-
 class _ArrayWriter:
     """Writes the file of large arrays: one record of TVM's binary NDArray each, aligned to 64 bytes.
 
@@ -172,18 +233,20 @@ class _ArrayWriter:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self._contexts.__exit__(kind, error, at)
         if self.file is None and kind is None:
-            self.path.unlink(missing_ok=True)
+            remove_file(self.path)
 
 
 # ---------------------------------------------------------------- reading
 def load(directory: str | os.PathLike[str]) -> Recording:
-    """Read a recording. Raises `OSError`, `PassError` for invalid files, and the errors of parsing its programs."""
+    """Read a recording. Raises `FileAccessError`, `PassError` for invalid files, and errors of parsing its programs."""
     target = Path(directory)
     try:
         index = json.loads(_read_text(target / _INDEX))
         if index["format"] != FORMAT or index["version"] not in READABLE:
             raise ValueError(f"its format is {index['format']!r}, version {index['version']!r}")
-        modules = _read_modules(target, [bool(flag) for flag in index["typed"]])
+        modules = _read_modules(
+            _Names(target, _valid_index(index.get("generation", 1))), [bool(flag) for flag in index["typed"]]
+        )
         events: list[Event] = []
         for data in index["events"]:
             events.append(_read_event(data, events, modules))
@@ -222,14 +285,14 @@ def _decoder(path: Path) -> Callable[[Any], np.ndarray[Any, Any]]:
     return decode
 
 
-def _read_modules(target: Path, typed: list[bool]) -> list[IRModule]:
+def _read_modules(names: _Names, typed: list[bool]) -> list[IRModule]:
     """Read all modules; a function equal to that of the module before is the same object again."""
-    meta = _read_text(target / _META)
-    objects = MetaTable(Source(_META, meta), 0, None, _decoder(target / _ARRAYS)).objects if meta else {}
+    meta = _read_text(names.meta)
+    objects = MetaTable(Source(_META, meta), 0, None, _decoder(names.arrays)).objects if meta else {}
     modules: list[IRModule] = []
     for number, is_typed in enumerate(typed):
         name = _file_name(number)
-        mod = parse(_read_text(target / _MODULES / name), source_name=name, init_meta_table=objects)
+        mod = parse(_read_text(names.modules / name), source_name=name, init_meta_table=objects)
         if modules:
             mod = mod.with_functions(_shared_functions(modules[-1], mod, typed[number - 1] == is_typed))
         modules.append(infer_module(mod) if is_typed else mod)

@@ -295,7 +295,7 @@ class Recording(Tabular):
 
     # ------------------------------------------------------------ keeping
     def save(self, directory: str | os.PathLike[str]) -> None:
-        """Write the recording to a directory: Relay text, arrays and JSON. Raises `OSError`, `PassError`."""
+        """Write the recording to a directory: Relay text, arrays and JSON. Raises `FileAccessError`, `PassError`."""
         from passlab.lab.recordings.files import save
 
         save(self, directory)
@@ -303,13 +303,13 @@ class Recording(Tabular):
     def to_html(self, path: str | os.PathLike[str], static: bool = False) -> None:
         """Write the recording as one HTML page, which needs neither kernel nor network: the explorer of a notebook.
 
-        With `static` the page has no scripts, to be read or printed. Raises `OSError`.
+        With `static` the page has no scripts, to be read or printed. Raises `FileAccessError`.
         """
         late(*_REPORT)(self, path, static)
 
     @staticmethod
     def load(directory: str | os.PathLike[str]) -> Recording:
-        """Read a recording that was saved. Raises `OSError`, and `PassError` for files that are no recording."""
+        """Read a saved recording. Raises `FileAccessError`, and `PassError` for files that are no recording."""
         from passlab.lab.recordings.files import load
 
         return load(directory)

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from passlab.errors import Diagnostic, FileAccessError, MissingPackageError, PassError, visible
+from passlab.atomic_file import write_text
+from passlab.errors import Diagnostic, MissingPackageError, PassError, visible
 from passlab.ir.module import IRModule
 from passlab.lab.reducer.python_source import PySource, function_source, pass_source
 from passlab.lab.reducer.script import replayed_source
@@ -131,8 +132,5 @@ def _write_notebook(cells: Iterable[tuple[str, str]], path: str | PathLike[str])
     kernel = {"kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}}
     target = Path(path)
     notebook = nbformat.v4.new_notebook(cells=results, metadata=kernel)
-    try:
-        target.write_text(f"{nbformat.writes(notebook)}\n", encoding="utf-8")
-    except OSError as error:
-        raise FileAccessError(Diagnostic(f"{target} cannot be written: {error.strerror}")) from error
+    write_text(target, f"{nbformat.writes(notebook)}\n")
     return target

@@ -6,18 +6,20 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
-from passlab.errors import Diagnostic, RunError, RunTypeError
+from passlab import atomic_file
+from passlab.errors import Diagnostic, FileAccessError, RunError, RunTypeError
 
 FileName = str | PathLike[str]
 
 
 def write_bytes(file_name: FileName, data: bytes, what: str) -> None:
-    """Write bytes to a file; `what` names them in errors. Raises `RunError` where that fails."""
+    """Write bytes to a file, atomically; `what` names them in errors. Raises `RunError` where that fails."""
     path = as_path(file_name)
     try:
-        path.write_bytes(data)
-    except OSError as error:
-        raise RunError(Diagnostic(f"{what} could not be written: {error}")) from error
+        atomic_file.write_bytes(path, data)
+    except FileAccessError as error:
+        cause = error.diagnostics[0]
+        raise RunError(Diagnostic(f"{what} could not be written: {cause.message}", hint=cause.hint)) from error
 
 
 def read_bytes(file_name: FileName, what: str) -> bytes:

@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from passlab.errors import Diagnostic, FileAccessError, ModelError
+from passlab.atomic_file import atomic_files
+from passlab.errors import Diagnostic, ModelError
 from passlab.frontend.onnx.export.combining import NodeGraph, combine
 from passlab.frontend.onnx.export.emitter import GraphEmitter
 from passlab.frontend.onnx.export.names import NoCounterpartError, element_type, flat, tensor_types
@@ -291,8 +292,7 @@ def _value_info(emitter: GraphEmitter, name: str, ty: TensorType) -> Any:
 def save_model(model: Any, path: Path) -> None:
     """Write a model; one that is too large for one file stores its weights in a second one."""
     large = model.ByteSize() > PROTOBUF_LIMIT
-    external = {"save_as_external_data": True, "location": f"{path.name}.data"} if large else {}
-    try:
-        onnx().save(model, str(path), **external)
-    except OSError as error:
-        raise FileAccessError(Diagnostic(f"{path} cannot be written: {error.strerror}")) from error
+    beside = [path.with_name(f"{path.name}.data")] if large else []
+    with atomic_files(*beside, path) as unfinished:
+        external = {"save_as_external_data": True, "location": unfinished[0].name} if large else {}
+        onnx().save(model, str(unfinished[-1]), **external)

@@ -1,0 +1,359 @@
+"""Everything that passlab writes is whole or not there: on a full disk, without permission, without a folder, over a folder.
+
+One table lists the writers. Each writes a file (or folder) of one state over that of another, while the system refuses
+the n-th write, for every n, or is killed at some instant; what is there afterwards is one of the two.
+"""
+
+from __future__ import annotations
+
+import ast
+import errno
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import passlab
+from passlab import relay, transform, vm
+from passlab.atomic_file import atomic_file, atomic_files, write_text
+from passlab.compat.folders import save_param_dict_to_file
+from passlab.dumps import read_text
+from passlab.errors import FileAccessError, PasslabError, RunError
+from passlab.instrument import TraceInstrument
+from passlab.lab.recordings.recording import Recording, record
+from passlab.vm.files.constant_files import save_constants
+from tests.architecture.sources import ROOT
+
+DUMP = "// -----// IR Dump Before CSE //----- //\nmodule {\n  func.func @f(%a: i32) -> i32 {\n    return %a : i32\n  }\n}\n"
+
+
+@cache
+def net(state: int) -> Any:
+    x = relay.var("x", shape=(64, 64))
+    weights = relay.const(np.full((64, 64), state, "float32"))
+    return passlab.IRModule.from_expr(
+        relay.Function([x], [relay.nn.relu, relay.tanh][state](relay.add(x, relay.exp(weights))))
+    )
+
+
+@cache
+def recording(state: int) -> Recording:
+    return record(net(state), "InferType, FoldConstant" if state else "InferType", opt_level=4)
+
+
+@cache
+def built(state: int, kind: str) -> Any:
+    return relay.build(net(state), executor=relay.backend.Executor(kind))
+
+
+@cache
+def executable(state: int) -> Any:
+    return relay.vm.compile(net(state))
+
+
+@cache
+def debugger(state: int) -> vm.Debugger:
+    return vm.Debugger(net(state), np.full((64, 64), state, "float32"))
+
+
+@cache
+def trace_events(state: int) -> TraceInstrument:
+    events = TraceInstrument()
+    with transform.PassContext(instruments=[events]):
+        transform.Sequential([transform.InferType()] * (1 + state))(net(state))
+    return events
+
+
+WRITERS: dict[str, Callable[[int, Path], Any]] = {
+    "executable": lambda state, path: executable(state).export_library(path),
+    "kernel library": lambda state, path: executable(state).save()[1].export_library(path),
+    "graph library": lambda state, path: built(state, "graph").export_library(path),
+    "aot library": lambda state, path: built(state, "aot").export_library(path),
+    "constants": lambda state, path: save_constants(path, {"a": np.full(9999, state)}),
+    "parameters": lambda state, path: save_param_dict_to_file({"a": np.full(9999, state)}, str(path)),
+    "trace of a run": lambda state, path: debugger(state).trace.save(path),
+    "trace of passes": lambda state, path: trace_events(state).save(path),
+    "page of a recording": lambda state, path: recording(state).to_html(path),
+    "page without scripts": lambda state, path: recording(state).to_html(path, static=True),
+    "page of a dump": lambda state, path: read_text(DUMP * (2 + state)).to_html(path),
+    "ONNX": lambda state, path: relay.to_onnx(net(state), path=path),
+}  # fmt: skip
+
+
+@contextmanager
+def refusing(monkeypatch: pytest.MonkeyPatch, number: int) -> Iterator[list[int]]:
+    """Let the file system refuse the `number`-th write, rename or opening of a file for writing, and all after it."""
+    calls = [0]
+
+    def guarded(function: Any) -> Any:
+        def call(*args: Any, **kwargs: Any) -> Any:
+            calls[0] += 1
+            if calls[0] >= number:
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            return function(*args, **kwargs)
+
+        return call
+
+    with monkeypatch.context() as patch:
+        for name in ("mkdir", "replace", "write_bytes", "write_text", "chmod"):
+            patch.setattr(Path, name, guarded(getattr(Path, name)))
+        yield calls
+
+
+def message_of(write: Callable[[], Any]) -> str:
+    """Return what passlab says when a write fails, or "" if it does not."""
+    try:
+        write()
+    except PasslabError as error:
+        return str(error)
+    return ""
+
+
+def files_of(path: Path) -> dict[str, bytes]:
+    """Return the contents of a file, or of the files of a folder, by name."""
+    if path.is_dir():
+        return {one.relative_to(path).as_posix(): one.read_bytes() for one in path.rglob("*") if one.is_file()}
+    return {path.name: path.read_bytes()} if path.exists() else {}
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_a_refused_write_leaves_the_older_file(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, write = tmp_path / f"file{'.onnx' if name == 'ONNX' else ''}", WRITERS[name]
+    write(1, path)
+    write(0, path)
+    old = files_of(path)
+    assert old
+    for number in range(1, 9):
+        with refusing(monkeypatch, number) as calls:
+            said = message_of(lambda: write(1, path))
+        assert [one.name for one in tmp_path.iterdir()] == [path.name]
+        if calls[0] < number:
+            break
+        assert re.search(r"(?s)written.*disk is full", said)
+        assert files_of(path) == old
+    else:
+        raise AssertionError("it never came to an end")
+    assert files_of(path) != old
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_a_folder_in_the_place_of_a_file_is_told(name: str, tmp_path: Path) -> None:
+    with pytest.raises((FileAccessError, RunError), match=r"(?s)written.*folder"):
+        WRITERS[name](0, tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_a_missing_folder_is_told(name: str, tmp_path: Path) -> None:
+    with pytest.raises((FileAccessError, RunError), match=r"(?s)written.*folder"):
+        WRITERS[name](0, tmp_path / "missing" / "file")
+    (tmp_path / "plain").write_text("")
+    with pytest.raises((FileAccessError, RunError), match=r"written"):
+        WRITERS[name](0, tmp_path / "plain" / "file")
+    assert [one.name for one in tmp_path.iterdir()] == ["plain"]
+
+
+# ---------------------------------------------------------------- folders
+def contents(target: Path) -> tuple[list[str], str]:
+    """What a saved recording says: its passes, and its last program with all constants."""
+    back = Recording.load(target)
+    return [event.name for event in back.events], back.last.astext(show_meta_data=True)
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[list[str], str]]:
+    """What the recordings of both states say."""
+    folder = tmp_path_factory.mktemp("recordings")
+    for state in (0, 1):
+        recording(state).save(folder / str(state))
+    return [contents(folder / str(state)) for state in (0, 1)]
+
+
+def test_a_recording_saved_over_another_is_one_of_the_two(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, saved: Any
+) -> None:
+    target = tmp_path / "net.rec"
+    recording(0).save(target)
+    for number in range(1, 40):
+        with refusing(monkeypatch, number) as calls:
+            try:
+                recording(1).save(target)
+            except FileAccessError:
+                assert contents(target) == saved[0]
+        if calls[0] < number:
+            break
+    assert contents(target) == saved[1]
+    for turn, state in enumerate((0, 1, 0)):  # again and again, and nothing of the others stays
+        recording(state).save(target)
+        recording(state).save(tmp_path / str(turn))
+        assert contents(target) == saved[state]
+        assert len(files_of(target)) == len(files_of(tmp_path / str(turn)))
+
+
+# ---------------------------------------------------------------- a small disk
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 200 kB."""
+    folder = tmp_path / "small"
+    folder.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", "size=200k", "tmpfs", str(folder)]
+    if os.name != "posix" or os.geteuid() or subprocess.run(command, capture_output=True, check=False).returncode:
+        pytest.skip("mounting a small file system needs the administrator")
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", str(folder)], check=True)
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_a_full_disk_leaves_the_older_file(name: str, small_disk: Path) -> None:
+    path = small_disk / ("file.onnx" if name == "ONNX" else "file")
+    path.write_bytes(b"old")
+    (small_disk / "ballast").write_bytes(bytes(190_000))
+    said, size = "", 190_000
+    while not said:  # small files fit some times
+        with (small_disk / "ballast").open("wb") as ballast:
+            ballast.write(bytes(size))
+        said, size = message_of(lambda: WRITERS[name](0, path)), size + 2048
+        if not said:
+            path.write_bytes(b"old")
+    assert "disk is full" in said
+    assert path.read_bytes() == b"old"
+
+
+def test_a_recording_on_a_full_disk_stays_what_it_was(small_disk: Path, saved: Any) -> None:
+    target = small_disk / "net.rec"
+    recording(0).save(target)
+    (small_disk / "ballast").write_bytes(bytes(200_000 - 4096 * 14))
+    with pytest.raises(FileAccessError, match="disk is full"):
+        recording(1).save(target)
+    assert contents(target) == saved[0]
+
+
+# ---------------------------------------------------------------- kills
+KILLED = """
+import sys
+from pathlib import Path
+from tests.faults.test_writers import WRITERS, recording
+target = Path(sys.argv[1])
+print("ready", flush=True)
+for turn in range(100_000):
+    recording(turn % 2).save(target / "net.rec")
+    WRITERS["graph library"](turn % 2, target / "net.lib")
+"""
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("seed", range(25))
+def test_a_killed_writer_leaves_whole_files(seed: int, tmp_path: Path, saved: Any) -> None:
+    recording(0).save(tmp_path / "net.rec")
+    WRITERS["graph library"](0, tmp_path / "net.lib")
+    with subprocess.Popen([sys.executable, "-c", KILLED, str(tmp_path)], stdout=subprocess.PIPE, cwd=ROOT) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"ready\n"
+        time.sleep(random.Random(seed).uniform(0.0, 1.5))
+        process.send_signal(signal.SIGKILL)
+    assert contents(tmp_path / "net.rec") in saved
+    passlab.relay.runtime.load_module(tmp_path / "net.lib")
+
+
+# ---------------------------------------------------------------- the module itself
+def test_a_link_is_followed_and_permissions_stay(tmp_path: Path) -> None:
+    real, link = tmp_path / "real", tmp_path / "link"
+    real.write_text("old")
+    real.chmod(0o640)
+    link.symlink_to(real)
+    write_text(link, "new")
+    assert link.is_symlink()
+    assert real.read_text() == "new"
+    assert real.stat().st_mode & 0o777 == 0o640
+
+
+def test_a_device_is_written_in_place() -> None:
+    before = Path(os.devnull).stat().st_mode
+    write_text(os.devnull, "nothing")
+    assert Path(os.devnull).stat().st_mode == before
+
+
+def test_a_name_of_the_longest_length_is_written(tmp_path: Path) -> None:
+    write_text(tmp_path / ("n" * 255), "text")
+    with pytest.raises(FileAccessError, match="shorter name"):
+        write_text(tmp_path / ("n" * 256), "text")
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_half_a_character_is_told_or_escaped(tmp_path: Path) -> None:
+    with pytest.raises(FileAccessError, match=r"character 2 .*U\+D800"):
+        write_text(tmp_path / "text", "a\ud800")
+    assert not list(tmp_path.iterdir())
+    write_text(tmp_path / "text", "a\ud800", "backslashreplace")
+    assert (tmp_path / "text").read_text() == "a\\ud800"
+
+
+def test_several_files_are_replaced_together(tmp_path: Path) -> None:
+    paths = tmp_path / "a", tmp_path / "b"
+    for path in paths:
+        path.write_text("old")
+    half_done = ExitStack()
+    for one in half_done.enter_context(atomic_files(*paths)):
+        one.write_text("new")
+    half_done.__exit__(ZeroDivisionError, ZeroDivisionError(), None)
+    assert [path.read_text() for path in paths] == ["old", "old"]
+    with atomic_files(*paths) as unfinished:
+        assert [one.name for one in unfinished] == ["a", "b"]
+        for one in unfinished:
+            one.write_text("new")
+    assert [path.read_text() for path in paths] == ["new", "new"]
+    with atomic_file(paths[0]) as one:
+        one.write_text("newer")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "b"]
+
+
+def _writes(path: Path) -> Iterator[tuple[str, int]]:
+    """Yield the calls of a file that write a file: the name, and the line."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if not isinstance(node, ast.Call):
+            continue
+        name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+        receiver = ast.unparse(node.func.value) if isinstance(node.func, ast.Attribute) else ""
+        modes = [a.value for a in [*node.args, *(k.value for k in node.keywords)] if isinstance(a, ast.Constant)]
+        writing = any(
+            isinstance(mode, str) and mode in ("w", "wb", "a", "ab", "x", "xb", "r+", "w+b") for mode in modes
+        )
+        if name in ("open", "fdopen", "ZipFile") and writing:
+            target = receiver if name == "open" and receiver not in ("", "gzip", "os") else ast.unparse(node.args[0])
+            if target not in ("unfinished", "file"):
+                yield name, node.lineno
+        elif name in ("write_text", "write_bytes", "mkdir") and isinstance(node.func, ast.Attribute):
+            if receiver not in ("unfinished", "atomic_file"):
+                yield name, node.lineno
+        elif name in ("savez", "savez_compressed", "tofile", "to_csv", "copyfile"):
+            yield name, node.lineno
+
+
+# Files and their writes elsewhere, and why they may.
+ELSEWHERE = {
+    ("passlab/executor/aot/module_source.py", "savez"): "to the temporary path of `atomic_files`",
+    ("passlab/compat/rpc.py", "copyfile"): "into the temporary folder of a session",
+}
+
+
+def test_no_other_module_writes_files() -> None:
+    found = {
+        (path.relative_to(ROOT).as_posix(), name)
+        for path in (ROOT / "passlab").rglob("*.py")
+        for name, _ in _writes(path)
+        if path.name != "atomic_file.py"
+    }
+    assert found == set(ELSEWHERE)
