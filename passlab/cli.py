@@ -36,7 +36,7 @@ from passlab.frontend import to_onnx
 from passlab.infer import infer_module
 from passlab.lab.recordings.recording import Recording, record
 from passlab.lab.simplification import simplify
-from passlab.oracle.deadline import LastResort
+from passlab.oracle.deadline import SLOW, LastResort
 from passlab.text.parser import parse
 from passlab.transform import list_passes
 from passlab.transform.base import Pass
@@ -363,7 +363,7 @@ def _culprit(options: argparse.Namespace) -> int:
     from passlab.lab.culprits.culprit_search import culprit
 
     pipeline = _pipeline(options)
-    with LastResort(options.seconds):
+    with LastResort(None if options.seconds is None else SLOW * options.seconds):
         result = culprit(
             _read(options.program),
             pipeline,

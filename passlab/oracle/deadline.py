@@ -31,6 +31,7 @@ from passlab.errors import Diagnostic, PassTypeError
 
 T = TypeVar("T")
 _BUSY = 0.8  # of the time limit: with more processor time than this, the work itself was slow and not the machine
+SLOW = 3.0  # seconds by the clock that count as one second of work
 _AGAIN = 0.1  # seconds between two attempts to raise
 _SOON = 0.001  # seconds between two looks at a thread in which nothing may be raised now
 # Before CPython 3.12, a new thread has the number of its creator until it runs. An exception raised in the creator then
@@ -54,12 +55,38 @@ class TimeUpError(BaseException):
         return f"it did not end within {self.seconds:.3g} s"
 
 
-class Deadline:
-    """Raises `error`, a class of its own, in the thread that runs the block after `seconds`; never for None."""
+class Stopwatch:
+    """Measures the processor time of one thread, or a part of the time by the clock where it gets little of it.
 
-    def __init__(self, seconds: float | None) -> None:
+    Work that waits (a lock, a busy machine) must end, too: `SLOW` seconds by the clock count as one.
+    """
+
+    def __init__(self, thread: int | None = None) -> None:
+        self._thread = threading.get_ident() if thread is None else thread
+        self._begun = time.monotonic()
+        self._worked = self._processor_time()
+
+    def spent(self) -> float:
+        """Return the seconds since the stopwatch was made."""
+        return max(self._processor_time() - self._worked, (time.monotonic() - self._begun) / SLOW)
+
+    def _processor_time(self) -> float:
+        # Not on Windows and macOS, where all threads of the process count.
+        if hasattr(time, "pthread_getcpuclockid"):
+            return time.clock_gettime(time.pthread_getcpuclockid(self._thread))
+        return time.process_time()
+
+
+class Deadline:
+    """Raises `error`, a class of its own, in the thread that runs the block after `seconds`; never for None.
+
+    With `busy` these are seconds of a `Stopwatch`: of processor time, as long as the machine gives some.
+    """
+
+    def __init__(self, seconds: float | None, busy: bool = False) -> None:
         check_seconds(seconds)
         self.seconds = seconds
+        self._busy = busy
         self.error: type[TimeUpError] = type("TimeUpError", (TimeUpError,), {"seconds": seconds or 0.0})
         self._lock = threading.Lock()
         self._over = threading.Event()
@@ -102,7 +129,11 @@ class Deadline:
         self._over.set()
 
     def _watch(self) -> None:
+        assert self.seconds is not None
+        watch = Stopwatch(self._thread)
         self._over.wait(self.seconds)
+        while self._busy and (left := self.seconds - watch.spent()) > 0 and not self._over.is_set():
+            self._over.wait(left)
         last: FrameType | None = None  # the start of a thread at the last look
         since = seen = time.monotonic()  # when a start was first seen: of any thread, and of `last`
         while not self._over.is_set():

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from time import perf_counter
 from typing import Any, Literal
 
 from passlab.errors import Diagnostic, PasslabError, PassTypeError, counted
@@ -18,6 +17,7 @@ from passlab.evaluate.agreement import Disagreement, disagreement
 from passlab.evaluate.values import Value
 from passlab.ir.expr import Expr
 from passlab.ir.module import IRModule
+from passlab.oracle.deadline import Stopwatch
 from passlab.oracle.draws import Draw
 from passlab.oracle.first_wrong import WrongNode, first_wrong
 from passlab.oracle.no_contract import (
@@ -148,11 +148,11 @@ class _Comparison:
 
     def check(self) -> Check:
         failure: PasslabError | None = None
-        started = perf_counter()
+        watch = Stopwatch()
         self.trial.meet(self.before, self.after)
         all_draws = self.trial.draws(self.before)
         for number, draw in enumerate(all_draws):
-            if self.compared and perf_counter() - started > self.trial.seconds:  # the first draw always counts
+            if self.compared and watch.spent() > self.trial.seconds:  # the first draw always counts
                 self.left_out.append(
                     f"{counted(len(all_draws) - number, 'kind')} of inputs for which there was no time"
                 )
@@ -184,7 +184,7 @@ class _Comparison:
         """Return why the programs are not compared on a draw, "" where they are."""
         if run.error is not None:
             return f"the program does not run on them: {run.error.diagnostics[0].message}"
-        if self.contract.exact or (draw.extreme and not has_floats(self.before, self.after)):
+        if self.contract.exact or ((draw.extreme or draw.special) and not has_floats(self.before, self.after)):
             return ""
         if self.purpose.noise and not draw.kind.startswith((*MILD, GIVEN)):
             return "shorter floats do not hold such numbers"

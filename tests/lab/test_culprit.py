@@ -69,7 +69,7 @@ def test_one_call_names_pass_rewrite_operator_and_inputs():
     assert "the fault occurs without" in since
     assert "rewrite 1 of 1" in rule
     assert "typical numbers" in where
-    assert missed == "Every step was examined."
+    assert missed == "Not examined: step 3, FuseOps, which came after."
 
 
 @pytest.mark.parametrize("bad", [slopes, refuses])
@@ -219,3 +219,35 @@ def test_an_interrupt_leaves_the_executor_that_is_wrong(monkeypatch):
     assert culprit.stopped == "interrupted"
     assert culprit.name == "vm"
     assert "no time" in culprit.where
+
+
+@transform.function_pass(opt_level=0, required=["InferType"])
+def swaps_differences(func, mod, ctx):
+    """Exchange operands that have the same shape, of a difference or a sum."""
+
+    def rule(before, node):
+        name = getattr(getattr(node, "op", None), "name", "")
+        if name in ("add", "subtract") and before.args[0].checked_type == before.args[1].checked_type:
+            return node.with_fields(args=node.args[::-1])
+        return node
+
+    return rewrite(func, rule, only=(Call,))
+
+
+def test_before_it_finds_no_fault_it_asks_the_fuzzer():
+    mod = passlab.parse("def @main(%x: Tensor[(3), float32], %y: Tensor[(3), float32]) { add(%x, %y) }")
+    culprit = lab.culprit(mod, [swaps_differences])
+    assert (culprit.name, culprit.elsewhere) == ("swaps_differences", True)
+    assert culprit.sentences[0].startswith("The program itself shows no fault: 1 of 1 step")
+    assert "subtract" in count_operators(culprit.module)
+    exec(culprit.script(), {})
+
+
+def test_that_every_step_was_compared_is_said_only_where_a_step_was():
+    same = lab.culprit(passlab.parse("def @main(%x: float32) { exp(%x) }"), "FoldConstant")
+    assert same.sentences[-1] == "No step changed the program, so there was nothing to compare."
+    assert not len(same.coverage.reached())
+    integers = passlab.parse("def @main(%x: int32) { add(%x, 0) }")
+    other = lab.culprit(integers, "InferType, SimplifyExpr")
+    assert other.sentences[-1].startswith("Every step that changed the program was compared on inputs of"), other
+    assert "add" in other.coverage.reached().column("operator")

@@ -12,7 +12,7 @@ import time
 import pytest
 
 from passlab.errors import PassTypeError
-from passlab.oracle.deadline import Deadline, TimeUpError, run_within
+from passlab.oracle.deadline import SLOW, Deadline, Stopwatch, TimeUpError, run_within
 
 
 def spin(seconds):
@@ -106,7 +106,7 @@ def test_misuse_is_a_diagnostic(seconds):
 
 TRACED = """
 import sys, time
-from passlab.oracle.deadline import Deadline
+from passlab.oracle.deadline import SLOW, Stopwatch, Deadline
 
 for seconds in (0.01, 0.0, 5.0):
     deadline = Deadline(seconds)
@@ -212,3 +212,22 @@ def test_work_that_does_not_end_by_itself_is_late_after_one_try():
     value, late = run_within(0.5, work)
     assert value is None
     assert isinstance(late, TimeUpError)
+
+
+def test_a_stopwatch_counts_work_and_a_part_of_waiting():
+    watch = Stopwatch()
+    time.sleep(0.3)
+    assert 0.3 / SLOW <= watch.spent() < 0.3
+    watch, begun = Stopwatch(), time.thread_time()
+    while time.thread_time() - begun < 0.2:
+        pass
+    assert watch.spent() >= 0.19
+
+
+@pytest.mark.parametrize("work", [lambda: time.sleep(60), lambda: all(True for _ in iter(int, 1))])
+def test_a_deadline_of_processor_time_ends_work_and_waiting(work):
+    deadline, begun = Deadline(0.2, busy=True), time.monotonic()
+    with pytest.raises(deadline.error), deadline:
+        work()
+    deadline.close()
+    assert time.monotonic() - begun < 30

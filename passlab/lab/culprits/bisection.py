@@ -43,7 +43,7 @@ from passlab.lab.reducer.search import Shrinking
 from passlab.oracle.deadline import TimeUpError
 from passlab.oracle.predicate import Predicate, judge, raised_error
 from passlab.oracle.signature import same_failure
-from passlab.oracle.trial import Inputs, Trial
+from passlab.oracle.trial import SECONDS, Inputs, Trial
 from passlab.oracle.validation import DEFAULT_CONTRACT, Check, check_contract, examine
 from passlab.rewriting.let_removal import remove_lets
 from passlab.table import Table, Tabular
@@ -320,10 +320,10 @@ class Bisection(Tabular):
         else:
             steps = f"the predicate was asked about {counted(len(self.verdicts), 'program')}"
         asked = {id(verdict.event) for verdict in self.verdicts}
-        later = [] if self.stopped else [step.id for step in self._later_steps() if id(step) not in asked]
+        later = [] if self.stopped else [step.id for step in self.later_steps() if id(step) not in asked]
         return f"{steps}; not step {', '.join(later)}, which came after" if later else steps
 
-    def _later_steps(self) -> list[Event]:
+    def later_steps(self) -> list[Event]:
         """Return the steps of the pipeline after the one that is, or contains, the guilty pass."""
         steps = self.recording.steps
         at = next((i for i, step in enumerate(steps) if any(event is self.event for event in step.walk())), len(steps))
@@ -618,6 +618,7 @@ def bisect(
     seconds: float | None = None,
     coverage: Coverage | None = None,
     looking: Callable[[Event], Any] | None = None,
+    step_seconds: float = SECONDS,
     **options: Any,
 ) -> Bisection:
     """Return which pass of a pipeline broke a program, or raised.
@@ -630,12 +631,13 @@ def bisect(
     with the same interface) asks about all programs at once. Raises `PassError` when the program is bad before any pass
     or the predicate cannot be sent to the executor, and `RunError` when the program does not run before any pass. An
     interrupt from the keyboard ends the search: the verdicts so far are returned, with the `candidates` that are left.
+    After `step_seconds` of processor time a step is compared on no further inputs.
     """
     if isinstance(program, Recording) and (passes is not None or options):
         raise PassError(
             Diagnostic("a recording has its pipeline already", hint="bisect(mod, passes, ...) runs another")
         )
-    criterion = Criterion(good, inputs, entry, seed, default_contract, without_contract)
+    criterion = Criterion(good, inputs, entry, seed, default_contract, without_contract, step_seconds)
     check_contract(default_contract)
     recording = program if isinstance(program, Recording) else record_guarded(program, passes, seconds, good, options)
     search: PredicateSearch | ValueSearch

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from passlab.diffing.diff import count_operators
 from passlab.errors import counted
 from passlab.instrument.events import Event
 from passlab.oracle.trial import GIVEN, Trial
@@ -61,6 +62,29 @@ class Coverage:
                 f"{counted(sides, 'side')} of comparisons and clips {'was' if sides == 1 else 'were'} never met"
             )
         return [*lines, *self.notes]
+
+    def reached(self) -> Table:
+        """Return one row for each operator of a step that changed the program: how many kinds of inputs reached it."""
+        rows = []
+        for event, check in self.comparisons:
+            kinds = check.compared + ((check.inputs,) if check.inputs else ())
+            names = {**count_operators(event.before), **count_operators(event.after)}
+            rows += [(event.id, event.name, name, len(kinds), ", ".join(kinds)) for name in names]
+        return Table(("step", "pass", "operator", "kinds", "inputs"), rows)
+
+    def all_reached(self) -> str:
+        """Say on how many inputs each step was compared at least; for a search that left nothing out."""
+        compared = [check for _, check in self.comparisons]
+        if not compared:
+            return "No step changed the program, so there was nothing to compare."
+        if self.kinds == [GIVEN]:
+            return "Every step that changed the program was compared, on the inputs given."
+        least = min(len(check.compared) + bool(check.inputs) for check in compared)
+        operators = {row[2] for row in self.reached().rows}
+        on = f"on inputs of {counted(least, 'kind')} or more"
+        return (
+            f"Every step that changed the program was compared {on}, which reach {counted(len(operators), 'operator')}."
+        )
 
     def text(self, full: bool = True) -> str:
         """Return what was compared and, with `full`, what was not, in a sentence."""

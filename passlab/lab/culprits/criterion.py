@@ -14,7 +14,7 @@ from passlab.ir.op import Op
 from passlab.ir.walk import post_order
 from passlab.oracle.predicate import Predicate
 from passlab.oracle.signature import same_failure
-from passlab.oracle.trial import Inputs, Trial
+from passlab.oracle.trial import SECONDS, Inputs, Trial
 from passlab.oracle.validation import Check
 from passlab.transform.numeric_contract import NumericContract
 
@@ -34,10 +34,12 @@ class Criterion:
     seed: int
     default_contract: NumericContract | None
     without_contract: bool = False
+    seconds: float = SECONDS  # of processor time, after which a step is compared on no further inputs
 
     def trial(self) -> Trial:
         """Return the trial that runs programs for this criterion."""
-        return Trial(self.inputs, self.entry, self.seed, without_contract=self.without_contract, patience=PATIENCE)
+        options: dict[str, Any] = {"without_contract": self.without_contract, "patience": PATIENCE}
+        return Trial(self.inputs, self.entry, self.seed, self.seconds, **options)
 
     def small_trial(self, check: Check | None, mod: IRModule) -> Trial:
         """Return a trial for a candidate of a reduction: the kind of inputs that showed the fault first, then others.

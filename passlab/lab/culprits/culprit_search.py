@@ -16,7 +16,6 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from os import PathLike
 from pathlib import Path
-from time import monotonic
 from typing import Any
 
 from passlab.atomic_file import write_text
@@ -39,13 +38,15 @@ from passlab.lab.culprits.executors import (
     reference_fault,
 )
 from passlab.lab.culprits.kernel_search import wrong_kernel
+from passlab.lab.fuzzer.fuzzing import fuzz
 from passlab.lab.recordings.recording import Recording
+from passlab.lab.recordings.validation import is_checked
 from passlab.lab.reducer.reduction import Reduction
 from passlab.lab.reducer.script import bisection_script
-from passlab.oracle.deadline import Deadline, TimeUpError, check_seconds
+from passlab.oracle.deadline import Deadline, Stopwatch, TimeUpError, check_seconds
 from passlab.oracle.first_wrong import WrongNode
 from passlab.oracle.signature import raising_line
-from passlab.oracle.trial import Inputs, Trial
+from passlab.oracle.trial import SECONDS, Inputs, Trial
 from passlab.oracle.validation import DEFAULT_CONTRACT, Check
 from passlab.table import Table, Tabular
 from passlab.transform.numeric_contract import NumericContract
@@ -53,6 +54,9 @@ from passlab.transform.numeric_contract import NumericContract
 Progress = Callable[[str, str, float], Any]
 CLEAR_SECONDS = 1.0  # limit of the search for a wrong kernel behind a guilty pass
 FEW = 3  # the smallest program names its operators, up to so many, where the wrong one is unknown
+RECORDING = 0.25  # of the time, for the pipeline: a pass that takes longer counts as endless
+FUZZING = 5.0  # seconds of each pass of the user, on programs that it is given before none is blamed
+FUZZED = 200  # such programs
 SHARE = 0.5  # of the remaining time that one stage may take, so that later stages have time, too
 
 
@@ -61,7 +65,8 @@ class Culprit(Tabular):
 
     `compiler` is the executor whose compiler the guilty pass belongs to, "" for a pass of the pipeline itself.
     `bisection` has the guilty pass, `reduction` the smallest program, `fault` the wrong executor and kernel where every
-    pass is right. `stopped` says why the search ended early, "" when it was complete.
+    pass is right. With `elsewhere` the program itself shows no fault: a program of the fuzzer does. `stopped` says why
+    the search ended early, "" when it was complete.
     """
 
     def __init__(self, program: IRModule, coverage: Coverage) -> None:
@@ -74,6 +79,7 @@ class Culprit(Tabular):
         self.needed: tuple[Event, ...] = ()
         self.fault: ExecutorFault | None = None
         self.compiler = ""
+        self.elsewhere = False
         self.stopped = ""
         self.seconds = 0.0
 
@@ -170,6 +176,10 @@ class Culprit(Tabular):
             if self.stopped and not self.coverage.checks:
                 compared = "no step was compared"
             return (f"No fault was found: {compared}.", self._omission_sentence())
+        if self.elsewhere:
+            compared = f"The program itself shows no fault: {self.coverage.text(full=False)}"
+            found = f"a program that `lab.fuzz` made shows one: {self.bisection.summary()}"
+            return (f"{compared}; {found}.", self._rule_sentence(), self._where_sentence(), self._omission_sentence())
         return (
             self._guilty_sentence(),
             self._since_sentence(),
@@ -224,7 +234,9 @@ class Culprit(Tabular):
             lines.append(self.bisection.summary().partition(": ")[0])
         elif self.stopped:
             lines.append(f"the search was {self.stopped}")
-        return f"Not examined: {'; '.join(lines)}." if lines else "Every step was examined."
+        if self.bisection is not None and self.event is not None and not self.elsewhere:
+            lines += [f"step {step.id}, {step.name}, which came after" for step in self.bisection.later_steps()]
+        return f"Not examined: {'; '.join(lines)}." if lines else self.coverage.all_reached()
 
     def summary(self) -> str:
         """Return what was found, in sentences."""
@@ -282,11 +294,12 @@ def culprit(
     progress: Progress | None = None,
     **options: Any,
 ) -> Culprit:
-    """Search for what broke a program, for at most `seconds`.
+    """Search for what broke a program, for at most `seconds` of processor time (three times as long by the clock).
 
     `pipeline` and `options` are those of `record`; a recording has its own. `inputs`, `entry`, `seed` and
     `default_contract` are those of `bisect`. Where no pass is at fault, each of the `executors` is compared with the
-    reference evaluator; "definition" compares kernels with the definitions of their operators.
+    reference evaluator; "definition" compares kernels with the definitions of their operators. Where these
+    agree, `lab.fuzz` tries the passes of the user on other programs.
     `progress(stage, text, seconds_left)` is called during the search. An `executor` (of `concurrent.futures`) reduces
     in parallel. Raises `PassError` for passes that do not exist and `RunError` where the program does not run before
     any pass.
@@ -317,10 +330,10 @@ class _CulpritSearch:
         self.culprit = result
         self.seconds = seconds
         self.progress = progress
-        self.started = monotonic()
+        self.watch = Stopwatch()
 
     def seconds_spent(self) -> float:
-        return monotonic() - self.started
+        return self.watch.spent()
 
     def left(self, share: float = 1.0) -> float | None:
         # Never 0, which would end a stage before its first step.
@@ -342,17 +355,21 @@ class _CulpritSearch:
         executor: Executor | None,
     ) -> None:
         result = self.culprit
-        deadline = Deadline(self.left())
+        deadline = Deadline(self.left(), busy=True)
         try:
             self.tell("record", "running the pipeline")
             if isinstance(program, Recording):
                 result.recording = program
             else:
-                result.recording = record_guarded(program, pipeline, self.left(SHARE), None, options)
+                result.recording = record_guarded(program, pipeline, self.left(RECORDING), None, options)
             with deadline:
                 self._bisect(result.recording, bisecting)
                 if result.event is None and result.fault is None:
                     self._compare(executors, bisecting)
+                if result.event is None and result.fault is None:
+                    self._fuzz(result.recording, bisecting)
+                if result.elsewhere:
+                    return
                 if result.event is not None:
                     self._narrow(executor)
                     self._clear_kernels()
@@ -366,6 +383,9 @@ class _CulpritSearch:
 
     def _bisect(self, recording: Recording, bisecting: dict[str, Any]) -> None:
         steps = len(recording.events) - 1
+        changing = sum(event.changed for event in recording.events)
+        left = self.left(SHARE)
+        bisecting["step_seconds"] = float("inf") if left is None else max(SECONDS, left / max(1, changing))
 
         def looking(event: Event) -> None:
             self.tell("compare", f"step {event.id} of {steps}, {event.name}")
@@ -380,6 +400,23 @@ class _CulpritSearch:
             result.fault = reference_fault(recording.input, Trial(**options))
             if result.fault is None:
                 raise
+
+    def _fuzz(self, recording: Recording, bisecting: dict[str, Any]) -> None:
+        """Ask the fuzzer about the user's passes, which the program may simply not make do anything wrong."""
+        result = self.culprit
+        passes = {id(e.pass_): e.pass_ for e in recording.events if e.pass_ is not None and is_checked(e)}
+        for pass_ in (p for p in passes.values() if not p.trusted):
+            self.tell("fuzz", f"running {pass_.info.name} on other programs")
+            seconds = min(FUZZING, self.left(SHARE) or FUZZING)
+            contract = bisecting["default_contract"]
+            campaign = fuzz(pass_, seconds=seconds, programs=FUZZED, most=2, default_contract=contract)
+            # A pass that raises elsewhere is not what broke this program: only wrong values count.
+            failure = next((f for f in campaign.failures if f.bisection.check is not None), None)
+            if failure is not None:
+                found = failure.bisection
+                result.elsewhere, result.bisection, result.recording = True, found, found.recording
+                result.reduction = Reduction(found.before, failure.module, (), 0, of=found)
+                return
 
     def _compare(self, executors: Sequence[str], bisecting: dict[str, Any]) -> None:
         """Compare executors. A wrong pass of a compiler becomes the culprit, with the recording of that compiler."""
@@ -429,7 +466,7 @@ class _CulpritSearch:
             result.coverage.notes.append(f"a smaller program ({error.diagnostics[0].message})")
         for stage, text in (("rewrite", "looking for the rewrite"), ("needed", "looking for the passes it needs")):
             self.tell(stage, text)
-            part = Deadline(self.left(SHARE))
+            part = Deadline(self.left(SHARE), busy=True)
             try:
                 with part:
                     # Both are cached properties of the bisection, computed here.

@@ -561,7 +561,7 @@ def reduce(
     _check_options(mod, predicate, tries, seconds)
     search = ReductionSearch(infer_module(mod.snapshot()), Oracle(predicate, executor), tries, seconds)
     search.check_start()
-    stopped, deadline = "", Deadline(seconds)
+    stopped, deadline = "", Deadline(seconds, busy=True)
     try:
         with deadline:
             # The loop sets the attribute: all stages run without sharing first, then with it.

@@ -11,7 +11,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import islice
 from math import prod
-from time import monotonic
 
 from passlab.analysis.purity import module_purity
 from passlab.errors import Diagnostic, PassError, PasslabError
@@ -22,6 +21,7 @@ from passlab.ir.module import IRModule
 from passlab.ir.types import RefType, TensorType
 from passlab.ir.variables import free_vars
 from passlab.ir.walk import LEAVES, Scope, Scopes, post_order, rewrite, scoped_children
+from passlab.oracle.deadline import Stopwatch
 from passlab.oracle.predicate import FALSE, Oracle
 
 
@@ -87,7 +87,7 @@ class ReductionSearch:
         )
         self._oracle = oracle
         self._most = tries
-        self._end = None if seconds is None else monotonic() + seconds
+        self._watch = Stopwatch()
         self._seconds = seconds
 
     def check_start(self) -> None:
@@ -147,7 +147,7 @@ class ReductionSearch:
         """Return the number of remaining tries. Raises `EndOfSearchError` when there are none, or no time."""
         if self.tries >= self._most:
             raise EndOfSearchError(f"after {self.tries:,} tries")
-        if self._end is not None and monotonic() > self._end:
+        if self._seconds is not None and self._watch.spent() > self._seconds:
             raise EndOfSearchError(f"after {self._seconds:g} seconds")
         return self._most - self.tries
 
