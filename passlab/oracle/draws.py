@@ -176,6 +176,12 @@ def _positive(rng: np.random.Generator, dtype: Any, shape: tuple[int, ...], size
     return np.asarray(rng.integers(1, 5, shape)).astype(dtype)
 
 
+def _negative(rng: np.random.Generator, dtype: Any, shape: tuple[int, ...], sizes: Sizes) -> Array:
+    """Numbers below zero, by which exponentials and their sums become small; zeros where there are none."""
+    values = _positive(rng, dtype, shape, sizes)
+    return np.asarray(-2 * values if is_float(dtype) or _integer_range(dtype)[0] < 0 else 0 * values, dtype)
+
+
 def _indices(rng: np.random.Generator, dtype: Any, shape: tuple[int, ...], sizes: Sizes) -> Array:
     """Integers 0 and 1, which are valid indices of most tensors, and typical floats."""
     if is_float(dtype):
@@ -269,7 +275,6 @@ DRAWS = (
     _DrawKind("positive numbers", _positive, 3),
     _DrawKind("numbers of all magnitudes", _all_magnitudes, 4),
     _DrawKind("the numbers of the program and their neighbours", _program_numbers, 3),
-    _DrawKind("halves", _halves, 4),
     _DrawKind("more typical numbers", None, 1, typical=True),
     _DrawKind("ones", _ones, 2),
     _DrawKind("zeros", _zeros, 5),
@@ -283,6 +288,8 @@ DRAWS = (
     _DrawKind("magnitudes whose products overflow", _overflowing, 2, extreme=True),
     _DrawKind("tensors without elements", _positive, 0, only=_is_dynamic, alike=True),
     _DrawKind("tensors of one element", _positive, 1, only=_is_dynamic, alike=True),
+    _DrawKind("halves", _halves, 4),
+    _DrawKind("negative numbers", _negative, 3),
 )
 INTRODUCED = "the numbers that the pass introduced"
 MOST_PARTS = 8  # draws of such numbers
