@@ -23,6 +23,7 @@ import os
 import re
 from collections.abc import Callable
 from contextlib import ExitStack
+from copy import copy
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any
@@ -41,6 +42,7 @@ from passlab.ir.span import Source
 from passlab.ir.walk import post_order
 from passlab.lab.recordings.event_rows import RecordedError
 from passlab.lab.recordings.recording import RecordedPass, Recording
+from passlab.lab.recordings.rewrites import is_rewrite
 from passlab.text.meta_writer import MetaWriter
 from passlab.text.metadata import MetaTable
 from passlab.text.parser import parse
@@ -196,7 +198,8 @@ def _rewrite_data(event: Event) -> dict[str, Any]:
         records[end] = " ".join(str(indices.get(id(pair[side]), -1)) for pair in event.rewrites)
         records[f"{end}_nodes"] = len(nodes)
     rules = {at: rule for at, (_, _, rule) in enumerate(event.rewrites.with_rules()) if rule}
-    return {"rewrites": {**records, "rules": rules}}
+    rebuilt = [at for at, noted in enumerate(event.rewrites.with_rules()) if not is_rewrite(*noted)]
+    return {"rewrites": {**records, "rules": rules, "rebuilt": " ".join(map(str, rebuilt))}}
 
 
 def _file_name(number: int) -> str:
@@ -354,7 +357,12 @@ def _read_rewrites(data: dict[str, Any], event: Event) -> Rewrites:
         complete = len(nodes) == data[f"{end}_nodes"]
         ends.append([nodes[index] if complete and index >= 0 else Var(LOST, None) for index in indices])
     rewrites, rules = Rewrites(), data["rules"]
+    rebuilt = {int(text) for text in data.get("rebuilt", "").split()}
     for number, (old, new) in enumerate(zip(*ends, strict=True)):
+        # A node that was only rebuilt stays one where its other form is lost.
+        if number in rebuilt and is_rewrite(old, new, ""):
+            is_old_lost = isinstance(old, Var) and old.name_hint == LOST
+            old, new = (copy(new), new) if is_old_lost else (old, copy(old))
         rewrites.note(old, new, str(rules.get(str(number), "")))
     return rewrites
 

@@ -91,7 +91,7 @@ def rewrites_of(event: Event) -> list[RewriteStep]:
         successors: dict[Expr, Expr] = {}
         for old, new, rule in inner.rewrites.with_rules():
             successors[old] = new
-            if _is_rewrite(old, new, rule):
+            if is_rewrite(old, new, rule):
                 removed, added, names = _changed_parts(old, new, successors)
                 steps.append(RewriteStep(inner, len(steps) + 1, rule, old, new, removed, added, names))
     return steps
@@ -99,10 +99,10 @@ def rewrites_of(event: Event) -> list[RewriteStep]:
 
 def count_rewrites(event: Event) -> int:
     """Return the length of `rewrites_of`, which costs less than the rewrites themselves."""
-    return sum(_is_rewrite(*noted) for inner in event.walk() for noted in inner.rewrites.with_rules())
+    return sum(is_rewrite(*noted) for inner in event.walk() for noted in inner.rewrites.with_rules())
 
 
-def _is_rewrite(old: Expr, new: Expr, rule: str) -> bool:
+def is_rewrite(old: Expr, new: Expr, rule: str) -> bool:
     """Whether a noted pair is more than a node that was rebuilt with other children.
 
     Functions and lets change with everything inside them, so they say nothing about the rule.
