@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -18,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from passlab.errors import Diagnostic, PassError, PassTypeError
 from passlab.ir.module import IRModule
+from passlab.lazy import late
 from passlab.transform.config import convert_config, find_option, list_options
 from passlab.transform.diagnostics import PassDiagnostics
 from passlab.transform.pass_info import PassInfo, as_level, as_names
@@ -53,6 +55,7 @@ class PassContext:
     """The optimization level, required and disabled passes, instruments and options under which passes run.
 
     Raises `PassTypeError` for arguments of the wrong type and `ConfigError` for unknown options and unsuitable values.
+    Warns where a required or disabled pass has the name of no pass and nearly that of one.
     A context may be entered several times, also nested in itself.
     """
 
@@ -67,6 +70,11 @@ class PassContext:
         self.opt_level = as_level(opt_level, "the opt_level of a PassContext")
         self.required_pass = list(as_names(required_pass, "required_pass"))
         self.disabled_pass = list(as_names(disabled_pass, "disabled_pass"))
+        for what, names in (("required_pass", self.required_pass), ("disabled_pass", self.disabled_pass)):
+            for name in names:
+                meant = late("passlab.transform.registry", "misspelled_pass")(name)
+                if meant is not None:
+                    warnings.warn(f"{what}: there is no pass `{name}`; did you mean `{meant}`?", stacklevel=2)
         self.instruments: list[Any] = _instrument_list(instruments)
         self.config = convert_config(config)
         self._diag_ctx: PassDiagnostics | None = None

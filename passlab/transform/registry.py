@@ -7,6 +7,7 @@ imported.
 from __future__ import annotations
 
 import dataclasses
+import difflib
 import inspect
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -78,6 +79,16 @@ def find_factory(name: str) -> Callable[..., Any] | None:
     module, _, attribute = target.partition(":")
     factory: Callable[..., Any] = late(f"{PASSES}.{module}", attribute)
     return factory
+
+
+def misspelled_pass(name: str) -> str | None:
+    """Return the pass that was probably meant by the name of no registered pass, or None.
+
+    Users' passes need not be registered, so only a name that differs by a slip of the hand counts.
+    """
+    if find_factory(name) is not None:
+        return None
+    return next(iter(difflib.get_close_matches(name, [*pass_names(), *aliases()], n=1, cutoff=0.85)), None)
 
 
 def get_factory(name: str) -> Callable[..., Any]:

@@ -52,6 +52,7 @@ UPWARD: dict[tuple[str, str], str] = {
 }
 # Inside a package, from a module to one that stands on it.
 WITHIN = {
+    ("passlab.transform.context", "passlab.transform.registry"): "a pass that runs in a context is also looked up",
     ("passlab.debugger.trace", "passlab.debugger.debugger"): "fork.debugger()",
     ("passlab.executor.create", "passlab.executor.onnx_executor"): "an executor of an optional package",
 }

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import warnings
 
 import pytest
 
 from passlab.errors import PassError, PassTypeError
 from passlab.instrument import PassInstrument
-from passlab.transform import PassContext, PassInfo
+from passlab.transform import PassContext, PassInfo, get_pass
+from passlab.transform.registry import pass_names
 
 
 def test_defaults():
@@ -156,3 +158,24 @@ def test_why_a_pass_is_not_enabled():
     assert PassContext(disabled_pass=["A"]).why_disabled(PassInfo(0, "A")) == "disabled"
     assert PassContext(1).why_disabled(PassInfo(3, "A")) == "opt_level 1 < 3"
     assert PassContext(3).why_disabled(PassInfo(3, "A")) is None
+
+
+@pytest.mark.parametrize("option", ["required_pass", "disabled_pass"])
+def test_a_misspelled_pass_is_named_with_the_one_that_was_meant(option: str) -> None:
+    for name in pass_names():
+        if len(name) < 8:
+            continue
+        slip = name[0] + name[2] + name[1] + name[3:] if name[1] != name[2] else name[0] + name[2:]
+        with pytest.warns(
+            UserWarning, match=f"^{option}: there is no pass `{slip}`; did you mean `{name}`\\?$"
+        ) as said:
+            PassContext(**{option: [slip]})
+        assert said[0].filename == __file__
+
+
+def test_names_of_passes_and_of_users_passes_are_taken_as_they_are() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        names = [*pass_names(), *(get_pass(name).info.name for name in ("InferType", "FoldConstant", "FuseOps"))]
+        context = PassContext(required_pass=[*names, "my_pass"], disabled_pass=["relay._transform.FoldConstant", "A"])
+    assert context.required_pass == [*names, "my_pass"]
