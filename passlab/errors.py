@@ -43,6 +43,11 @@ def visible(text: str) -> str:
     )
 
 
+def python_comment(text: str) -> str:
+    """Return `text` as one line of comment for a Python script: whatever a name holds, it stays comment."""
+    return f"# {' '.join(visible(text).split())}"
+
+
 def _escape(char: str) -> str:
     code = ord(char)
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"

@@ -46,7 +46,7 @@ class Limits:
     program_lines: int = 10_000  # lines of one program that a view shows
     match_cases: int = 1_000_000  # pattern rows that the check of one match for completeness visits
     dump_bytes: int = 64 * 2**30  # bytes of one dump of passes
-    dump_steps: int = 5_000_000  # passes of one dump
+    dump_steps: int = 2_000_000  # passes of one dump
     dump_lines: int = 200_000  # lines of one program of a dump that are compared, blamed or drawn
     graph_nodes: int = 6_000  # nodes of one drawn graph before it is summarised
     layout_seconds: float = 10.0  # seconds one graph layout may take

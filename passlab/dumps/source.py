@@ -137,9 +137,12 @@ PEEK = 400  # bytes below a heading that decide what its body is
 
 def find_lines(source: DumpSource, mark: bytes) -> Iterator[tuple[int, int, bytes, bytes]]:
     """Yield start, end and bytes of each line with `mark`, and the first bytes below it."""
+    number = 0
     for base, data in chunks(source):
         at = data.find(mark)
         while at >= 0:
+            number += 1
+            _check_headings(number, source)
             start = data.rfind(b"\n", 0, at) + 1
             end = data.find(b"\n", at) + 1 or len(data)
             below = data[end : end + PEEK]
@@ -149,10 +152,19 @@ def find_lines(source: DumpSource, mark: bytes) -> Iterator[tuple[int, int, byte
             at = data.find(mark, end)
 
 
+def _check_headings(number: int, source: DumpSource) -> None:
+    """Raise `LimitError` for more headings than passes may have: a megabyte of gzip can hold millions of them."""
+    if number % 65_536 == 0:
+        limits.check("dump_steps", number // 2, f"reading {source.name}")  # a pass has a heading before and one after
+
+
 def match_lines(source: DumpSource, pattern: re.Pattern[bytes]) -> Iterator[tuple[int, int, re.Match[bytes]]]:
     """Yield start, end and match of each line in which a pattern of a whole line, in multi-line mode, matches."""
+    number = 0
     for base, data in chunks(source):
         for match in pattern.finditer(data):
+            number += 1
+            _check_headings(number, source)
             end = data.find(b"\n", match.end()) + 1 or len(data)  # `find` returns -1 in the last line, so 0 here
             yield base + match.start(), base + end, match
 

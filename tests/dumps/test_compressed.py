@@ -6,7 +6,7 @@ import tempfile
 import pytest
 
 from passlab import limits
-from passlab.dumps import read
+from passlab.dumps import read, read_text
 from passlab.errors import DumpError, LimitError
 from tests.dumps import writer
 
@@ -59,3 +59,10 @@ def test_a_file_is_unpacked_no_further_than_a_dump_may_be_long(tmp_path, tempora
             read(stream)
     assert read_bytes < 16 << 20
     assert list(temporary_files.iterdir()) == []
+
+
+def test_more_headings_than_passes_may_have_are_refused_while_they_are_found() -> None:
+    """A megabyte of gzip can hold millions of headings: the limit holds before any of them is put together."""
+    text = "// -----// IR Dump Before CSE //----- //\n" * 140_000
+    with limits.override(dump_steps=10_000), pytest.raises(LimitError, match="dump_steps"):
+        read_text(text)

@@ -17,7 +17,7 @@ from textwrap import dedent
 from types import FunctionType, ModuleType
 from typing import Any
 
-from passlab.errors import PasslabError
+from passlab.errors import PasslabError, python_comment
 from passlab.transform.base import FunctionPass, Pass
 from passlab.transform.sequential import Sequential, as_pass
 
@@ -171,4 +171,4 @@ def _identifier(name: str) -> str:
 
 
 def _unknown(what: str) -> str:
-    return f"# Define {what} here: {UNKNOWN}.\n"
+    return python_comment(f"Define {what} here: {UNKNOWN}.") + "\n"

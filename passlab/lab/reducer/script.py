@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from passlab.errors import Diagnostic, PassError, visible
+from passlab.errors import Diagnostic, PassError, python_comment, visible
 from passlab.ir.expr import Constant, Expr, Var
 from passlab.ir.module import IRModule
 from passlab.ir.walk import post_order, rewrite
@@ -89,8 +89,7 @@ def _replay(name: str, after: IRModule, what: str) -> PySource:
     made = "\n".join(line.replace("net", "made", 1) for line in (program, *bindings))
     # The name may be any text: as a literal it is data.
     body = f"@transform.module_pass(opt_level=0, name={name!r})\ndef replay(mod, ctx):\n    return made"
-    comment = " ".join(what.split())
-    return PySource("replay", f"# {comment}\n{made}\n{body}")
+    return PySource("replay", f"{python_comment(what)}\n{made}\n{body}")
 
 
 def executor_script(mod: IRModule, kind: str, draw: Draw, summary: str) -> str:
