@@ -155,7 +155,13 @@ class Target:
 
     @staticmethod
     def of(target: Any, host: Any = None) -> Target:
-        """Return a target from a target, a string such as "llvm -mcpu=native", a dict with "kind", or None."""
+        """Return a target from a target, a string such as "llvm -mcpu=native", a dict with "kind", or None.
+
+        Of a list, or a dict by device, it is the target of what no device is named for: the only one, or a CPU.
+        """
+        if _is_several(target):
+            several = Target.canon_multi_target(target)
+            target = next((one for one in several if len(several) == 1 or "cpu" in one.keys), None)
         result = _parse_text(target)
         return result if host is None else Target(result.kind, result.options, _parse_text(host))
 
@@ -272,6 +278,14 @@ def _option_value(name: str, text: str) -> Any:
     return int(text) if is_number else text
 
 
+def _is_several(target: Any) -> bool:
+    """Whether this is a list of targets, or a dict of them by device: by `Device`, its number, or its name."""
+    if isinstance(target, dict):
+        names = {*DEVICE_KINDS, *KIND_ALIASES}
+        return bool(target) and all(isinstance(key, (Device, int)) or key in names for key in target)
+    return isinstance(target, (list, tuple))
+
+
 def _quoted(text: str) -> str:
     return f"'{text}'" if text.split() != [text] else text
 
@@ -305,7 +319,9 @@ def _parse_text(target: Any) -> Target:
         pairs = tuple((str(k), _option_text(k, v)) for k, v in target.items() if k not in ("kind", "host"))
         return Target(str(target.get("kind", "llvm")), pairs, target.get("host"))
     if not isinstance(target, str) or not target.split():
-        raise DiagnosticError(Diagnostic('a target is a string such as "llvm", a dict or a Target', found=repr(target)))
+        raise DiagnosticError(
+            Diagnostic('a target is a string such as "llvm", a dict, a Target, or a list of them', found=repr(target))
+        )
     kind, *words = shlex.split(target)
     return _gpu(kind) or _with_options(kind, words)
 

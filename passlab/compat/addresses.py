@@ -541,6 +541,7 @@ _LISTED: dict[str, Entry] = {
     "tvm.topi": (names_of(f"{OWN}.topi", "get_const_tuple"), ()),
     "tvm.topi.nn.util": f"{OWN}.topi",
     "tvm.topi.nn.utils": f"{OWN}.topi",
+    "tvm.topi.sparse.utils": f"{OWN}.topi",
     "tvm.topi.testing": f"{OWN}.topi",
     "tvm.topi.util": f"{OWN}.topi",
     "tvm.topi.utils": f"{OWN}.topi",

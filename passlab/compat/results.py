@@ -53,8 +53,10 @@ from passlab.relay.constructors import SourceName
 from passlab.relay.op import contrib
 from passlab.relay.prelude import Prelude
 from passlab.relay.tensor_arrays import TensorArrayOps
+from passlab.testing.init import Initializer
 from passlab.text import records
 from passlab.text.meta_objects import BUILDERS
+from passlab.text.printer import render
 from passlab.text.tensor_bytes import decode_tensor
 from passlab.vm import Executable, VirtualMachine
 from passlab.vm.compiling.compiler import VMCompiler
@@ -467,6 +469,17 @@ def _set_note(self: Expr, name: str, value: object) -> None:
         Immutable.__setattr__(self, name, value)
 
 
+def _text_of_module(self: IRModule) -> str:
+    """Return the text of a module, for programs outside passlab with the spans of its nodes, as TVM does."""
+    return render(self, spans=not is_inside(sys._getframe(1).f_globals.get("__name__", ""))).text
+
+
+def _seed_numpy(self: Initializer, seed: int) -> None:
+    """Seed NumPy's own generator and draw from it: a program's data after `create_workload` are those of TVM."""
+    np.random.seed(seed)  # noqa: NPY002 - this is the generator of old programs
+    self.random = np.random.mtrand._rand
+
+
 def _with_spans(astext: Callable[..., str]) -> Callable[..., str]:
     """Return the `astext` that prints spans for programs outside passlab, as TVM does."""
 
@@ -494,7 +507,9 @@ CHANGED: tuple[tuple[type, str, Callable[[Any], Any]], ...] = (
     (Executable, "primitive_ops", _with_prefixes),
     (Executable, "save", _with_bytearray),
     (GraphModule, "_check_inputs", _with_zeros),
+    (IRModule, "__str__", lambda _: _text_of_module),
     (IRModule, "astext", _with_spans),
+    (Initializer, "reseed", lambda _: _seed_numpy),
     (IRModule, "functions", lambda member: property(_listed_functions)),
     (IRModule, "type_definitions", _listed_types),
     (GraphModuleDebug, "debug_datum", lambda _: property(DebugDatum)),

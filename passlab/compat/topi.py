@@ -15,6 +15,7 @@ import numpy as np
 
 from passlab import relay
 from passlab.definitions import MEANING
+from passlab.errors import Diagnostic, NodeValueError
 from passlab.ir.expr import Expr, Function, Var
 from passlab.ir.module import IRModule
 from passlab.ir.types import TensorType
@@ -522,3 +523,24 @@ def nchw_pack_layout(layout_info: str) -> bool:
 def nchw_xc_layout(layout_info: str) -> bool:
     """Whether a layout is NCHW with a part of the channel split off: `NCHW8c`."""
     return layout_info[:4] == "NCHW" and layout_info[-1] == "c" and layout_info[4:-1].isdigit()
+
+
+def random_bsr_matrix(m: int, n: int, bs_r: int, bs_c: int, density: float, dtype: str) -> Any:
+    """Return an m x n matrix of SciPy with blocks of bs_r x bs_c, of which about `density` are random, the rest zero.
+
+    It draws from NumPy's own generator, as TVM does. Raises `NodeValueError` for sizes that are no whole blocks.
+    """
+    from scipy.sparse import bsr_matrix
+
+    if m % bs_r or n % bs_c:
+        raise NodeValueError(
+            Diagnostic("the matrix has no whole blocks", expected=f"multiples of {bs_r} and {bs_c}", found=f"{m}, {n}")
+        )
+    rows, columns = m // bs_r, n // bs_c
+    count = int(int(density * m * n) / (bs_r * bs_c)) + 1
+    chosen = np.random.choice(rows * columns, size=count, replace=False)  # noqa: NPY002
+    dense = np.zeros((m, n), dtype)
+    for row, column in zip(*np.divmod(chosen, columns), strict=True):
+        top, left = row * bs_r, column * bs_c
+        dense[top : top + bs_r, left : left + bs_c] = np.random.randn(bs_r, bs_c)  # noqa: NPY002
+    return bsr_matrix(dense, blocksize=(bs_r, bs_c))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import reprlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, ClassVar, TypeVar
@@ -127,6 +127,9 @@ class Attrs(Immutable):
 
     def __contains__(self, name: object) -> bool:
         return name in self.keys()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.keys())
 
     def with_fields(self: A, /, **changes: Any) -> A:
         """Return a copy with some fields changed."""

@@ -151,7 +151,14 @@ class TensorType(Type):
         return self.shape  # type: ignore[return-value]
 
 
-class PrimType(TensorType):
+class _PlainValues(type(TensorType)):  # type: ignore[misc]
+    """The class of `PrimType`: its instances are the types of 0-d tensors."""
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        return isinstance(instance, TensorType) and not instance.shape
+
+
+class PrimType(TensorType, metaclass=_PlainValues):
     """Relay's type of a plain value: here the type of a 0-d tensor, which `PrimType("int32")` returns."""
 
     __slots__ = ()

@@ -184,3 +184,45 @@ def test_further_names_of_arrays_files_and_records(tmp_path: Path) -> None:
     assert tvm.runtime.load_param_dict_from_file(str(tmp_path / "p"))["p"].numpy().tolist() == [0, 1, 2]
     with pytest.raises(ImportError):
         from tvm.relay.op.op_attrs import NoSuchAttrs  # noqa: F401
+
+
+def test_workloads_seed_numpy_and_draw_from_it() -> None:
+    from tvm import relay
+    from tvm.relay.testing import create_workload
+
+    weight = relay.var("a_weight", shape=(4, 2))
+    drawn = []
+    for _ in range(2):
+        _, params = create_workload(relay.Function([weight], relay.exp(weight)), seed=3)
+        drawn.append(np.random.rand(5))  # noqa: NPY002 - the generator that TVM seeds
+    old = np.random.RandomState(3)
+    np.testing.assert_array_equal(params["a_weight"].numpy(), old.uniform(-1, 1, (4, 2)).astype("float32"))
+    np.testing.assert_array_equal(drawn, [old.rand(5)] * 2)
+
+
+def test_the_text_of_a_module_has_spans() -> None:
+    import tvm
+    from tvm import relay
+
+    mod = tvm.relay.parse('#[version = "0.0.5"]\ndef @main(%y: float32) { exp(%y) }')
+    mod = relay.transform.CapturePostDfsIndexInSpans()(mod)
+    assert "span=index:0:2" in str(mod)
+    assert "span=index:0:2" in mod.astext()
+    assert "#[version" not in str(mod)
+
+
+def test_sparse_matrices_have_whole_random_blocks() -> None:
+    from tvm.topi.sparse.utils import random_bsr_matrix
+
+    matrix = random_bsr_matrix(8, 12, 2, 3, 0.5, "float32")
+    assert (matrix.shape, matrix.blocksize, matrix.dtype) == ((8, 12), (2, 3), np.dtype("float32"))
+    assert matrix.data.shape == (9, 2, 3)  # 48 of 96 elements are 8 blocks, and one more
+    with pytest.raises(ValueError, match="no whole blocks"):
+        random_bsr_matrix(9, 12, 2, 3, 0.5, "float32")
+
+
+def test_types_of_plain_values_are_instances_of_their_class() -> None:
+    import tvm
+
+    assert isinstance(tvm.ir.PrimType("int32"), tvm.ir.PrimType)
+    assert not isinstance(tvm.ir.TensorType((1,), "int32"), tvm.ir.PrimType)

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
 import pytest
 
-from passlab.devices import Target
+from passlab import parse, relay
+from passlab.devices import Target, cuda
+from passlab.vm import VirtualMachine
 
 
 def test_functions_have_an_implementation_for_each_key_of_targets() -> None:
@@ -58,3 +63,24 @@ def test_gpus_are_targets_by_their_names() -> None:
     assert board.attrs["registers_per_block"] == board.attrs["max_shared_memory_per_block"] - 16384 == 32768
     assert board.thread_warp_size == Target("nvidia/nvidia-a100").thread_warp_size == 32
     assert {"cuda", "llvm"} <= {*Target.list_kinds()}
+
+
+@pytest.mark.parametrize(
+    ("several", "kind"),
+    [
+        (["cuda", "llvm"], "llvm"),
+        ((Target("llvm"), Target("ext_dev")), "llvm"),
+        (["cuda"], "cuda"),
+        ({"cuda": "cuda", "cpu": "llvm"}, "llvm"),
+        ({cuda(): "cuda"}, "cuda"),
+        ({1: "llvm"}, "llvm"),
+    ],
+)
+def test_several_targets_compile_for_the_one_that_no_device_names(several: Any, kind: str) -> None:
+    mod = parse("def @main(%x: Tensor[(2), float32]) { add(exp(%x), %x) }")
+    assert Target.of(several).kind == kind
+    x = np.array([0, 1], "float32")
+    assert np.allclose(VirtualMachine(relay.vm.compile(mod, target=several)).run(x), np.exp(x) + x)
+    module = relay.create_executor("graph", mod, target=several).evaluate()
+    assert np.allclose(module(x), np.exp(x) + x)
+    relay.build(mod, target=several)

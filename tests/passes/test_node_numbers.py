@@ -21,12 +21,12 @@ def numbered(text: str) -> list[tuple[str, str]]:
 def test_nodes_have_their_number_and_that_of_their_post_dominator() -> None:
     text = """
     def @main(%a: int32, %b: int32, %c: int32, %d: int32) { subtract(add(%a, %b), add(%c, %d)) }
-    """  # the operators are 4 and 5; parameters belong to the function, whatever else uses them
+    """  # the operators are 4 and 5; a function reads no parameter
     assert numbered(text) == [
-        ("Var", "index:0:9"),
-        ("Var", "index:1:9"),
-        ("Var", "index:2:9"),
-        ("Var", "index:3:9"),
+        ("Var", "index:0:6"),
+        ("Var", "index:1:6"),
+        ("Var", "index:2:7"),
+        ("Var", "index:3:7"),
         ("Call", "index:6:8"),
         ("Call", "index:7:8"),
         ("Call", "index:8:9"),
@@ -37,7 +37,7 @@ def test_nodes_have_their_number_and_that_of_their_post_dominator() -> None:
 def test_what_is_used_twice_is_dominated_where_the_uses_meet() -> None:
     text = "def @main(%x: int32) { if (equal(%x, 0)) { %x } else { (%x, 1).0 } }"
     assert numbered(text) == [
-        ("Var", "index:0:8"),
+        ("Var", "index:0:7"),
         ("Constant", "index:2:3"),
         ("Call", "index:3:7"),
         ("Constant", "index:4:5"),
@@ -48,11 +48,15 @@ def test_what_is_used_twice_is_dominated_where_the_uses_meet() -> None:
     ]
 
 
+def test_a_parameter_that_nothing_reads_belongs_to_the_function() -> None:
+    assert numbered("def @main(%a: int32, %b: int32) { negative(%b) }")[0] == ("Var", "index:0:4")
+
+
 def test_every_function_counts_by_itself_and_the_input_keeps_its_places() -> None:
     mod = parse("def @f(%x: int32) { %x } def @main(%x: int32) { @f(%x) }")
     before = [str(n.span) for n in post_order(*mod.functions.values())]
     result = transform.CapturePostDfsIndexInSpans()(mod)
-    assert [str(result[name].params[0].span) for name in ("f", "main")] == ["index:0:1", "index:0:3"]
+    assert [str(result[name].params[0].span) for name in ("f", "main")] == ["index:0:1", "index:0:2"]
     assert [str(n.span) for n in post_order(*mod.functions.values())] == before
 
 

@@ -38,6 +38,7 @@ class _TrilinearForm:
     padding: tuple[int, ...]
     dilation: tuple[int, ...]
     groups: int
+    channels: int | None = None  # what the call states
 
     @property
     def rank(self) -> int:
@@ -52,7 +53,8 @@ def _trilinear_form(attrs: Attrs, data: Sequence[int], kernel: Sequence[int], re
     """Return the form for the shapes of data (N, I, *size) and result (N, O, *size) and windows of size `kernel`."""
     (batch, inputs, *size), (_, outputs, *windows) = data, result
     padding = full_padding(attrs.padding, len(size))
-    window = (attrs.strides, padding, attrs.dilation, attrs.groups)
+    stated = getattr(attrs, "channels", None)
+    window = (attrs.strides, padding, attrs.dilation, attrs.groups, stated if stated == outputs else None)
     return _TrilinearForm(batch, inputs, outputs, tuple(size), tuple(kernel), tuple(windows), *window)
 
 
@@ -101,7 +103,8 @@ def _form_of_weight(form: _TrilinearForm, grad: Expr, data: Expr, dtype: str) ->
         window["padding"] = (0, form.padding[0], 0, form.padding[1])
     # the layouts of gradient, data and weight
     layouts = {"data_layout": "NCHW", "kernel_layout": "NCHW", "out_layout": "OIHW"}
-    result = call("nn.conv2d_backward_weight", grad, data, **window, **layouts, out_dtype=dtype)
+    facts = {**window, **layouts, "channels": form.channels, "out_dtype": dtype}
+    result = call("nn.conv2d_backward_weight", grad, data, **facts)
     return call("squeeze", result, axis=[2]) if is_1d else result
 
 

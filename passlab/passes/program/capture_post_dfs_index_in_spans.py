@@ -53,6 +53,12 @@ def _post_dominators(order: list[Expr]) -> list[int]:
     for i, node in enumerate(order):
         for part in _parts(node):
             outputs[number[part]].append((i, 0))
+    # A function reads no parameter: it counts for those that nothing else reads.
+    for i, node in enumerate(order):
+        for param in node.params if isinstance(node, Function) else ():
+            users = outputs[number[param]]
+            if len(users) > 1:
+                users.remove((i, 0))
     outside = [not uses for uses in outputs]
     return PostDominators(outputs, outside, 0).parent
 
