@@ -110,7 +110,39 @@ def _parser() -> argparse.ArgumentParser:
     passes.set_defaults(command=_passes)
     doctor = commands.add_parser("doctor", help="list what is installed and what works")
     doctor.set_defaults(command=_doctor)
+    _course_arguments(commands)
     return parser
+
+
+def _course_arguments(commands: Any) -> None:
+    """Declare the commands of learners and teachers."""
+    course = commands.add_parser("course", help="the course: start, status, next, reset, submit, grade")
+    actions = course.add_subparsers(title="actions", required=True, metavar="ACTION")
+    for name, what in (
+        ("start", "copy the lessons into a folder; files that are there stay as they are"),
+        ("status", "list the lessons, and what is solved in each"),
+        ("next", "name the first lesson with an open exercise"),
+        ("submit", "write the lessons and the progress as one zip file"),
+    ):
+        action = actions.add_parser(name, help=what)
+        action.add_argument("folder", type=Path, nargs="?", default=Path(), help="the learner's folder (default .)")
+        action.set_defaults(command=_course, action=name)
+    reset = actions.add_parser("reset", help="put a fresh copy of a lesson there; yours is kept under another name")
+    reset.add_argument("lesson", type=int, help="the number of the lesson")
+    reset.add_argument("folder", type=Path, nargs="?", default=Path(), help="the learner's folder (default .)")
+    reset.set_defaults(command=_course, action="reset")
+    grade = actions.add_parser(
+        "grade", help="run all submissions in a folder, and write grades.csv and a page for each"
+    )
+    grade.add_argument("folder", type=Path, help="a folder, zip file or notebook for each student is in it")
+    grade.add_argument("-o", "--out", type=Path, metavar="DIR", help="where grades are written (default FOLDER-grades)")
+    grade.add_argument("--lesson", type=int, action="append", default=[], metavar="N", help="grade this lesson only")
+    grade.add_argument("--jobs", type=int, default=0, metavar="N", help="how many run at once (default: processors)")
+    grade.add_argument("--seconds", type=float, default=120.0, help="the time of one notebook (default 120)")
+    grade.add_argument(
+        "--memory", type=int, default=4096, metavar="MIB", help="the memory of one notebook (default 4096)"
+    )
+    grade.set_defaults(command=_grade)
 
 
 def _run_arguments(commands: Any) -> None:
@@ -260,6 +292,48 @@ def _record(options: argparse.Namespace, *instruments: Any) -> Recording:
 
 
 # ---------------------------------------------------------------- commands
+def _course(options: argparse.Namespace) -> int:
+    """Run a command of a learner."""
+    from passlab.course import folder as course
+
+    folder: Path = options.folder
+    if options.action == "start":
+        copied, kept = course.start(folder)
+        print(f"{len(copied)} files copied to {folder}" + (f", {len(kept)} were there already" if kept else ""))
+        print(f"Next: `jupyter lab {folder / '01-tour.ipynb'}`")
+    elif options.action == "reset":
+        fresh, kept_as = course.reset(folder, options.lesson)
+        print(f"{fresh} is as it was given" + (f"; yours is {kept_as}" if kept_as else ""))
+    elif options.action == "submit":
+        print(course.submit(folder))
+    else:
+        rows = course.status(folder)
+        if options.action == "next":
+            rows = [row for row in rows if not row.is_done][:1]
+            if not rows:
+                print("Every exercise is solved.")
+        for row in rows:
+            print(f"{row.number:02d} {row.title}: {len(row.solved)} of {len(row.solved) + len(row.open)} solved")
+        if options.action == "next" and rows:
+            print(f"   open: {', '.join(rows[0].open)}\n   {rows[0].notebook}")
+        elif options.action == "status":
+            print(f"{sum(row.points for row in rows):g} of {sum(row.most_points for row in rows):g} points")
+    return 0
+
+
+def _grade(options: argparse.Namespace) -> int:
+    """Grade a class; the status is 0 also where answers are wrong."""
+    from passlab.course import grading
+
+    grades = grading.grade(
+        options.folder, options.lesson, jobs=options.jobs, seconds=options.seconds, megabytes=options.memory
+    )
+    out = options.out or options.folder.with_name(f"{options.folder.resolve().name}-grades")
+    for path in grading.write_grades(grades, out):
+        print(path)
+    return 0
+
+
 def _opt(options: argparse.Namespace) -> int:
     if options.pipeline == "simplify":
         return _simplify(options)

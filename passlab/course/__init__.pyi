@@ -1,7 +1,13 @@
 """The names of `passlab.course`, each written once: type checkers read them here, and so does the package itself."""
 
-from passlab.course.exercise import DisagreementError as DisagreementError
-from passlab.course.exercise import Exercise as Exercise
-from passlab.course.exercise import Requirement as Requirement
-from passlab.course.exercise import Verdict as Verdict
-from passlab.course.exercise import same as same
+from passlab.course.registry import Lesson as Lesson
+from passlab.course.registry import Names as Names
+from passlab.course.registry import exercise as exercise
+from passlab.course.registry import lesson as lesson
+from passlab.course.tries import Tries as Tries
+from passlab.course.verdicts import DisagreementError as DisagreementError
+from passlab.course.verdicts import Exercise as Exercise
+from passlab.course.verdicts import Requirement as Requirement
+from passlab.course.verdicts import Verdict as Verdict
+from passlab.course.verdicts import WrongAnswerError as WrongAnswerError
+from passlab.course.verdicts import same as same

@@ -258,11 +258,14 @@ def load(shell: Any) -> None:
     }
 
 
-def cell_ended(_: object = None) -> None:
-    """Let the live programs of the notebook, if any, follow passes that a cell has redefined."""
+def cell_ended(result: Any = None) -> None:
+    """Let live programs follow passes that a cell has redefined, and the course know which cells ran."""
     live = sys.modules.get(f"{__package__}.live")
     if live is not None:
         live.cell_ended()
+    course = sys.modules.get("passlab.course.registry")
+    if course is not None and result is not None:
+        course.CELLS.ran(result.info.raw_cell, result.error_before_exec or result.error_in_exec)
 
 
 def _show_printed(printer: Any, whole: bool) -> None:

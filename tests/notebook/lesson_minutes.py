@@ -74,8 +74,14 @@ def _exercises(notebook: dict[str, Any]) -> list[tuple[bool, int]]:
         elif "exercise" in tags:
             names = set(_lines(cell))
         elif "solution" in tags:
-            exercises.append((heading.endswith("(a project)"), sum(line not in names for line in _lines(cell))))
+            exercises.append((heading.endswith("(a project)"), sum(line not in names for line in _solution(cell))))
     return exercises
+
+
+def _solution(cell: dict[str, Any]) -> list[str]:
+    """The lines of a solution, which its cell shows above the verdict."""
+    shown = "".join(cell["outputs"][0]["data"]["text/plain"]).partition("\n\n\u2713 ")[0]
+    return [line.strip() for line in shown.splitlines() if line.strip()]
 
 
 def _source(cell: dict[str, Any]) -> str:

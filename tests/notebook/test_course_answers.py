@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import ast
 import json
-import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from passlab.course import Exercise
+from passlab.course.registry import lesson, tasks_of
 from tests.notebook.course_answers import ANSWERS
 
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
@@ -72,11 +72,38 @@ def test_checks_tell_right_answers_from_wrong_ones(path: Path, lesson_shell: Any
             continue
         ran(lesson_shell, cell)
         if "check" in cell["metadata"].get("tags", []):
-            match = re.search(r"(\w+)\.check\((answer_\d+)\)\s*\Z", "".join(cell["source"]))
-            assert match is not None
+            number = int("".join(cell["source"]).removeprefix("check(").removesuffix(")"))
             right, wrong = next(answers)
-            judge(lesson_shell.user_ns[match[1]], (right, (*wrong, match[2])), lesson_shell.user_ns)
+            exercise = lesson_shell.user_ns["check"].exercise(number)
+            judge(exercise, (right, (*wrong, f"answer_{number}")), lesson_shell.user_ns)
+            run_as_cells(lesson_shell, number, wrong, right)
     assert next(answers, None) is None
+
+
+def run_as_cells(shell: Any, number: int, wrong: tuple[str, ...], right: tuple[str, ...]) -> None:
+    """Do what a learner does: change the answer's cell, run it, run the check; wrong answers first, the right one last.
+
+    Each different wrong answer to one requirement brings one hint more, also when the kernel has been started anew.
+    """
+    check = shell.user_ns["check"]
+    check.reset()
+    failed: dict[str, list[str]] = {}
+    for source in (*wrong, *wrong[:2], right[0]):
+        lines = source.strip("\n").split("\n")
+        start = ast.parse(source).body[-1].lineno - 1
+        lines[start] = f"answer_{number} = {lines[start]}"
+        assert shell.run_cell("\n".join(lines), store_history=False).success, source
+        shell.user_ns["check"] = check = lesson(check.number, shell.user_ns)
+        verdict = shell.run_cell(f"check({number})", store_history=False).result
+        if source == right[0]:
+            assert verdict, f"{verdict}\n{source}"
+        elif verdict.passed is False and verdict.hint:
+            seen = failed.setdefault(verdict.missing, [])
+            hints = verdict.hint.removeprefix("hint: ").split("; ") if verdict.hint.startswith("hint: ") else []
+            assert seen == hints[: len(seen)], "no hint goes away"
+            failed[verdict.missing] = hints
+    assert shell.user_ns["check"].solution(number).verdict
+    check.reset()
 
 
 def judge(exercise: Exercise, answers: tuple[tuple[str, ...], tuple[str, ...]], space: dict[str, Any]) -> None:
@@ -91,13 +118,7 @@ def judge(exercise: Exercise, answers: tuple[tuple[str, ...], tuple[str, ...]], 
 
 
 def test_every_check_has_answers() -> None:
-    checks = {
-        path.stem: sum(
-            "check" in cell["metadata"].get("tags", [])
-            for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]
-        )
-        for path in LESSONS
-    }
+    checks = {path.stem: len(tasks_of(int(path.stem[:2]))) for path in LESSONS}
     assert {name: len(answers) for name, answers in ANSWERS.items()} == checks
     few = [
         (name, number)

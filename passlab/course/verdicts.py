@@ -8,27 +8,35 @@
     product.check(answer)
 
 An answer is any Python value: a number, a text, a program, a pass, an instrument. `...` stands for one not given yet.
-An error that an answer raises becomes part of the verdict, so that no answer ends the lesson. The first wrong answer
-gets no hint; each further one that fails the same requirement gets one hint more.
+An error that an answer raises becomes part of the verdict, and so does an answer that does not end: no answer ends the
+lesson. The first wrong answer gets no hint; each *different* one that fails the same requirement gets one hint more,
+also where the exercise was made anew in between, as happens when its cell runs again (`Tries`).
 """
 
 from __future__ import annotations
 
-from collections import Counter
+import io
+import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from contextlib import redirect_stdout
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from passlab import limits
+from passlab.course.tries import KERNEL, Tries
 from passlab.errors import PasslabError, visible
 from passlab.ir.equal import structural_equal
 from passlab.ir.expr import Expr
 from passlab.ir.module import IRModule
 from passlab.ir.types import Type
+from passlab.oracle.deadline import Deadline
 
 Hints = str | Sequence[str]
 TIMES = 20  # how many random questions `asks` puts to an answer
+SECONDS = 10.0  # how long one check may take
+INSTRUCTIONS = 20_000_000  # how many instructions of the virtual machine one run of an answer may take
 
 
 @dataclass(frozen=True)
@@ -47,9 +55,17 @@ class Requirement:
     times: int = TIMES
 
 
+class WrongAnswerError(AssertionError):
+    """A verdict that did not pass, raised by `Verdict.required`; the message is the verdict."""
+
+
 @dataclass(frozen=True)
 class Verdict:
-    """The outcome of a check: `passed`, or None where there is no answer yet; `met` and `missing` are requirements."""
+    """The outcome of a check: `passed`, or None where there is no answer yet; `met` and `missing` are requirements.
+
+    `todo` is what to do where there is no answer, `requirements` how many there are, and `points` what the exercise is
+    worth. A verdict is true where it passed, so that it can be asserted; `required` says in the error what is missing.
+    """
 
     title: str
     passed: bool | None
@@ -57,20 +73,48 @@ class Verdict:
     missing: str = ""
     why: str = ""
     hint: str = ""
+    todo: str = "no answer yet. Replace the `...`, then run this check again."
+    requirements: int = 0
+    points: float = 1
 
     def __bool__(self) -> bool:
         return bool(self.passed)
 
+    @property
+    def score(self) -> float:
+        """The points for this answer: all of them, or a part by the requirements met before the one that is missing."""
+        if self.passed or not self.requirements:
+            return self.points if self.passed else 0.0
+        return self.points * len(self.met) / self.requirements
+
+    def required(self) -> Verdict:
+        """Return the verdict. Raises `WrongAnswerError` where it did not pass, for graders that look for errors."""
+        if not self.passed:
+            raise WrongAnswerError(str(self))
+        return self
+
     def __str__(self) -> str:
+        right, wrong, none = _marks()
         if self.passed is None:
-            return visible(f"○ {self.title}: no answer yet. Replace the `...`, then run this check again.")
+            return visible(f"{none} {self.title}: {self.todo}")
+        met = [f"    {right} {what}" for what in self.met]
         if self.passed:
-            return visible("\n".join([f"✓ {self.title}: correct.", *(f"    ✓ {what}" for what in self.met)]))
-        lines = [f"✗ {self.title}: not yet.", *(f"    ✓ {what}" for what in self.met), f"    ✗ {self.missing}"]
+            return visible("\n".join([f"{right} {self.title}: correct.", *met]))
+        lines = [f"{wrong} {self.title}: not yet.", *met, f"    {wrong} {self.missing}"]
         lines += [f"      {line}" for line in self.why.splitlines()]
         return visible("\n".join([*lines, f"  {self.hint}"] if self.hint else lines))
 
     __repr__ = __str__
+
+
+def _marks() -> tuple[str, str, str]:
+    """Return the marks of right, wrong and no answer, in letters where standard output cannot print others."""
+    marks = ("\u2713", "\u2717", "\u25cb")
+    try:
+        "".join(marks).encode(getattr(sys.stdout, "encoding", None) or "utf-8")
+    except (UnicodeEncodeError, LookupError):
+        return "ok", "no", "--"
+    return marks
 
 
 @dataclass(frozen=True)
@@ -80,7 +124,8 @@ class Exercise:
     `expects` is the kind of an answer: a Python type, a tuple of kinds (a pair, a triple), a list of one kind, or a
     predicate, with `expected_kind` in words. For an answer of another kind the verdict says so, and no
     requirement is checked. `hint` is for a wrong answer where the requirement that failed has no hint of its own; of a
-    sequence of hints, each try shows one more.
+    sequence of hints, each different wrong answer shows one more. A check ends after `seconds`, and a run of the
+    virtual machine in it after so many `instructions`.
     """
 
     title: str
@@ -88,7 +133,9 @@ class Exercise:
     hint: Hints = ""
     expects: Any = None
     expected_kind: str = ""
-    _tries: Counter[str] = field(default_factory=Counter, compare=False, repr=False)
+    points: float = 1
+    seconds: float = SECONDS
+    instructions: int = INSTRUCTIONS
 
     def requires(self, what: str, holds: Callable[[Any], Any], hint: Hints = "") -> Exercise:
         """Return the exercise with one more requirement: `holds(answer)` must be true."""
@@ -124,7 +171,16 @@ class Exercise:
         """Return the exercise with a requirement: a function returns what `reference` returns, for random arguments."""
 
         def holds(answer: Callable[..., Any], *arguments: Any) -> bool:
-            result, expected = answer(*arguments), reference(*arguments)
+            printed = io.StringIO()
+            with redirect_stdout(printed):
+                result = answer(*arguments)
+            if result is ...:
+                raise NoAnswerError("your function still returns `...`")
+            expected = reference(*arguments)
+            if result is None and expected is not None and printed.getvalue().strip():
+                raise DisagreementError(
+                    f"it prints {_in_words(printed.getvalue().strip())} and returns None: use `return`"
+                )
             if not same(result, expected):
                 raise DisagreementError(f"it gives {_in_words(result)}, expected {_in_words(expected)}")
             return True
@@ -139,43 +195,67 @@ class Exercise:
         exercise = self if self.expects is not None else replace(self, expects=_kind_of(expected))
         return exercise.requires("it is the expected answer", lambda answer: same(answer, expected), hint)
 
-    def check(self, answer: Any = ..., seed: int | None = None) -> Verdict:
+    def check(self, answer: Any = ..., seed: int | None = None, *, tries: Tries | None = None) -> Verdict:
         """Return the verdict on an answer: the requirements it meets, up to the first one that it does not.
 
-        `seed` makes the random questions the same each time.
+        `seed` makes the random questions the same each time. `tries` counts the different wrong answers, on which the
+        number of hints depends; without it, they are counted for as long as this process runs.
         """
-        if answer is ...:
-            return Verdict(self.title, None)
+        if _holds_no_answer(answer):
+            return self._verdict(None)
         wrong = _kind_mismatch(answer, self.expects, self.expected_kind)
         if wrong is not None:
-            return Verdict(self.title, False, (), f"the answer is {wrong[0]}", wrong[1])
-        rng = np.random.default_rng(seed)
-        met: list[str] = []
-        for requirement in self.requirements:
-            why = _reason_not_met(requirement, answer, rng)
-            if why is not None:
-                hint = self._next_hint(requirement.what, requirement.hints or _as_hints(self.hint))
-                return Verdict(self.title, False, tuple(met), requirement.what, why, hint)
-            met.append(requirement.what)
-        return Verdict(self.title, True, tuple(met))
+            return self._verdict(False, (), f"the answer is {wrong[0]}", wrong[1])
+        rng, met = np.random.default_rng(seed), list[str]()
+        deadline = Deadline(self.seconds)
+        try:
+            with deadline, limits.override(instructions=self.instructions):
+                for requirement in self.requirements:
+                    why = _reason_not_met(requirement, answer, rng)
+                    if why is not None:
+                        break
+                    met.append(requirement.what)
+                else:
+                    return self._verdict(True, tuple(met))
+        except deadline.error as error:
+            deadline.close()
+            requirement = self.requirements[len(met)]
+            why = f"{error}: does each loop, and each call of itself, come closer to an end?"
+        except NoAnswerError as error:
+            return self._verdict(None, todo=f"no answer yet: {error}.")
+        hints = requirement.hints or _as_hints(self.hint)
+        wrong_answers = (KERNEL if tries is None else tries).count(self.title, requirement.what, answer)
+        return self._verdict(False, tuple(met), requirement.what, why, _shown_hints(hints, wrong_answers))
 
     def solution(self, answer: Any) -> Verdict:
         """Return the verdict on the teacher's own answer, under a title that says so; it does not count as a try."""
-        titled = replace(self, title=f"{self.title} (the solution)", _tries=Counter())
-        return titled.check(answer)
+        return replace(self, title=f"{self.title} (the solution)").check(answer, tries=Tries())
+
+    def _verdict(
+        self,
+        passed: bool | None,
+        met: tuple[str, ...] = (),
+        missing: str = "",
+        why: str = "",
+        hint: str = "",
+        todo: str = Verdict.todo,
+    ) -> Verdict:
+        return Verdict(self.title, passed, met, missing, why, hint, todo, len(self.requirements), self.points)
 
     def _with_requirement(self, requirement: Requirement) -> Exercise:
-        # `replace` would share the tries with the shorter exercise.
-        return replace(self, requirements=(*self.requirements, requirement), _tries=Counter())
+        return replace(self, requirements=(*self.requirements, requirement))
 
-    def _next_hint(self, what: str, hints: tuple[str, ...]) -> str:
-        """Return the line of hints after one more failure of a requirement."""
-        tries = self._tries[what]
-        self._tries[what] += 1
-        shown = "; ".join(hints[:tries])  # none after the first failure
-        if not shown:
-            return "(the next try comes with a hint)" if hints else ""
-        return f"hint: {shown}"
+
+def _shown_hints(hints: tuple[str, ...], wrong_answers: int) -> str:
+    """Return the line of hints after so many different wrong answers to one requirement."""
+    shown = "; ".join(hints[: wrong_answers - 1])  # none after the first
+    if not shown:
+        return "(the next try comes with a hint)" if hints else ""
+    return f"hint: {shown}"
+
+
+class NoAnswerError(Exception):
+    """An answer that is not one yet, such as a function that returns `...`. Only ever part of a verdict."""
 
 
 class DisagreementError(Exception):
@@ -216,11 +296,19 @@ def _failure(holds: Callable[..., Any], arguments: tuple[Any, ...]) -> str | Non
         return str(error)
     except DisagreementError as error:
         return str(error)
+    except NoAnswerError:
+        raise
     except (Exception, SystemExit) as error:  # noqa: BLE001 - answers are code of students: they may raise anything
         return f"asking this raised {type(error).__name__}: {error}"
 
 
 # ---------------------------------------------------------------------------------------------- kinds of answers
+def _holds_no_answer(answer: Any) -> bool:
+    """Whether an answer is `...`, or a pair, list or table in which one place still is."""
+    parts = answer.values() if type(answer) is dict else answer if type(answer) in (list, tuple) else ()
+    return answer is ... or any(part is ... for part in parts)
+
+
 _KIND_NAMES: dict[Any, tuple[str, str]] = {
     int: ("a whole number", "whole numbers"),
     float: ("a number", "numbers"),
@@ -339,4 +427,23 @@ def same(answer: Any, expected: Any) -> bool:
     if isinstance(expected, Sequence) and not isinstance(expected, str):
         alike = isinstance(answer, Sequence) and not isinstance(answer, str) and len(answer) == len(expected)
         return alike and all(same(a, e) for a, e in zip(answer, expected, strict=True))
-    return bool(answer == expected)
+    return _same_scalar(answer, expected)
+
+
+def _same_scalar(answer: Any, expected: Any) -> bool:
+    """Compare plain values: an answer with an `__eq__` of its own is not asked whether it is right."""
+    value, wanted = _plain(answer), _plain(expected)
+    if type(wanted) is float and type(value) is int:
+        value = float(value)
+    return type(value) is type(wanted) and bool(wanted == value)
+
+
+def _plain(value: Any) -> Any:
+    """Return the number or text of an object of Python's or NumPy's classes, or of one derived from these."""
+    if isinstance(value, np.generic):
+        return np.generic.item(value)
+    if isinstance(value, int) and not isinstance(value, bool):
+        return int.__int__(value)
+    if isinstance(value, float):
+        return float.__float__(value)
+    return str.__str__(value) if isinstance(value, str) else value

@@ -1,0 +1,210 @@
+"""Grading: each submission of a class runs in a process of its own, with limits of time and memory.
+
+    passlab course grade FOLDER
+
+A submission is a folder, a zip file or a notebook in `FOLDER`; its name is the student's. A check in a notebook is not
+believed: the grader runs the learner's cells and asks the exercises of the package itself. Submissions are code of
+others: grade them where they can do no harm (a container, or an account of its own).
+"""
+
+from __future__ import annotations
+
+import csv
+import html
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import zipfile
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from passlab.atomic_file import atomic_file
+from passlab.course.registry import LESSONS, tasks_of
+from passlab.errors import Diagnostic, PasslabError
+
+SECONDS = 120.0  # how long one notebook may run
+MEGABYTES = 4096  # the memory that one notebook may use, in MiB
+LARGEST = 64 * 2**20  # bytes of one notebook in a zip file
+RUNNER = "passlab.notebook.grader"  # the module that runs one notebook
+
+
+@dataclass(frozen=True)
+class Grade:
+    """One exercise of one student: `outcome` is right, wrong, empty, crashed, timeout or missing.
+
+    *Empty* is a cell that is still as it was given or was never run, *crashed* one that raised an error, *timeout* one
+    that did not end; *missing* is an exercise that its notebook no longer has.
+    """
+
+    student: str
+    lesson: int
+    exercise: int
+    title: str
+    outcome: str
+    points: float
+    most_points: float
+    words: str
+
+
+def grade(
+    folder: Path, lessons: Sequence[int] = (), *, jobs: int = 0, seconds: float = SECONDS, megabytes: int = MEGABYTES
+) -> list[Grade]:
+    """Grade all submissions in a folder, `jobs` at once (0: one for each processor).
+
+    `lessons` selects some, so that one not handed in is *missing*. Raises `PasslabError` for a folder that holds none.
+    """
+    with tempfile.TemporaryDirectory(prefix="passlab-grade-") as scratch:
+        work = [
+            (student, number, path)
+            for student, notebooks in _submissions(folder, Path(scratch)).items()
+            for number, path in _of_lessons(lessons, notebooks)
+        ]
+        if not work:
+            hint = "a submission is a folder, a zip file or a notebook, named by the student"
+            raise PasslabError(Diagnostic("no submission was found", found=str(folder), hint=hint))
+        with ThreadPoolExecutor(jobs or os.cpu_count() or 1) as pool:
+            graded = pool.map(lambda item: _graded(item[0], item[1], item[2], seconds, megabytes), work)
+            return [one for notebook in graded for one in notebook]
+
+
+def _of_lessons(lessons: Sequence[int], notebooks: dict[int, Path]) -> list[tuple[int, Path | None]]:
+    """Return the notebooks of these lessons, None for one not handed in; without lessons, all that were handed in."""
+    return [(number, notebooks.get(number)) for number in lessons or sorted(notebooks)]
+
+
+def _submissions(folder: Path, scratch: Path) -> dict[str, dict[int, Path]]:
+    """Return the notebooks of each student by lesson; those of zip files are unpacked by name into `scratch`."""
+    found: dict[str, dict[int, Path]] = {}
+    try:
+        entries = sorted(folder.iterdir())
+    except OSError as error:
+        raise PasslabError(Diagnostic(f"the folder {folder} cannot be read", found=error.strerror)) from None
+    for number, path in enumerate(entries):
+        if path.is_dir() and not path.name.startswith("."):
+            found[path.name] = _notebooks(path.iterdir())
+        elif path.suffix == ".zip":
+            found[path.stem] = _notebooks(_unpacked(path, scratch / str(number)))
+        elif path.suffix == ".ipynb":
+            student, _, lesson = path.stem.partition("_")
+            if match := re.match(r"(\d\d)-", lesson):
+                found.setdefault(student, {})[int(match[1])] = path
+    return {student: notebooks for student, notebooks in found.items() if notebooks}
+
+
+def _notebooks(paths: Any) -> dict[int, Path]:
+    numbered = ((re.fullmatch(r"(\d\d)-[\w-]+\.ipynb", path.name), path) for path in paths)
+    kept = re.compile(r"-kept-\d+$")
+    return {
+        int(match[1]): path
+        for match, path in numbered
+        if match and int(match[1]) in LESSONS and not kept.search(path.stem)
+    }
+
+
+def _unpacked(path: Path, folder: Path) -> list[Path]:
+    """Write the notebooks of a zip file into a folder by their last names, so that no path leads out of it."""
+    folder.mkdir(parents=True)
+    try:
+        with zipfile.ZipFile(path) as archive:
+            for info in archive.infolist():
+                name = info.filename.replace("\\", "/").rpartition("/")[2]
+                if name.endswith(".ipynb") and info.file_size <= LARGEST:
+                    (folder / name).write_bytes(archive.read(info))
+    except (OSError, zipfile.BadZipFile, RuntimeError, NotImplementedError):
+        return []
+    return sorted(folder.iterdir())
+
+
+def _graded(student: str, number: int, notebook: Path | None, seconds: float, megabytes: int) -> list[Grade]:
+    """Run one notebook in a process of its own and return its grades."""
+    outcomes: dict[str, Any] = {}
+    trouble = "missing", "the lesson was not handed in"
+    if notebook is not None:
+        with tempfile.TemporaryDirectory(prefix="passlab-run-") as folder:
+            answer = Path(folder) / "grades.json"
+            command = [sys.executable, "-m", RUNNER, str(number), str(notebook.resolve()), str(answer), str(megabytes)]
+            trouble = "missing", "the notebook has no check of this exercise any more"
+            try:
+                done = subprocess.run(
+                    command, cwd=folder, timeout=seconds, capture_output=True, check=False, stdin=subprocess.DEVNULL
+                )
+                if done.returncode:
+                    last = (done.stderr.decode("utf-8", "replace").strip().splitlines() or ["no message"])[-1]
+                    trouble = "crashed", f"the process ended with status {done.returncode}: {last}"
+            except subprocess.TimeoutExpired:
+                trouble = "timeout", f"the notebook did not end within {seconds:g} s"
+            if answer.is_file():
+                outcomes = json.loads(answer.read_text(encoding="utf-8"))
+    grades = []
+    for task in tasks_of(number):
+        outcome, points, words = outcomes.get(str(task.number), (trouble[0], 0.0, trouble[1]))
+        grades.append(Grade(student, number, task.number, task.title, outcome, points, task.points, words))
+    return grades
+
+
+def write_grades(grades: Sequence[Grade], folder: Path) -> list[Path]:
+    """Write `grades.csv` and one page for each student into a folder; return the files.
+
+    Raises `PasslabError` where the folder cannot be written.
+    """
+    files = []
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with (
+            atomic_file(folder / "grades.csv") as unfinished,
+            unfinished.open("w", encoding="utf-8", newline="") as file,
+        ):
+            rows = csv.DictWriter(file, [name for name in Grade.__dataclass_fields__ if name != "words"])
+            rows.writeheader()
+            for one in grades:
+                record = asdict(one)
+                record.pop("words")
+                rows.writerow(record | {"student": _as_text(one.student)})
+        files.append(folder / "grades.csv")
+        for number, student in enumerate(dict.fromkeys(one.student for one in grades), 1):
+            safe = re.sub(r"[^\w.-]", "_", student).lstrip(".") or f"student-{number}"
+            path = folder / f"{safe}.html"
+            with atomic_file(path) as unfinished:
+                unfinished.write_text(_page(student, [one for one in grades if one.student == student]), "utf-8")
+            files.append(path)
+    except OSError as error:
+        raise PasslabError(Diagnostic(f"{folder} cannot be written", found=error.strerror)) from None
+    return files
+
+
+def _as_text(name: str) -> str:
+    """Return a name as a spreadsheet shows it: one that begins like a formula gets an apostrophe."""
+    return f"'{name}" if name[:1] in ("=", "+", "-", "@", "\t") else name
+
+
+def _page(student: str, grades: Sequence[Grade]) -> str:
+    """Return a student's page."""
+    points, most = sum(one.points for one in grades), sum(one.most_points for one in grades)
+    rows = "".join(_row(one) for one in grades)
+    name = html.escape(student)
+    return (
+        f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{name}</title><style>'
+        ":root{color-scheme:light dark}body{font:15px/1.5 system-ui;max-width:70rem;margin:2rem auto;padding:0 1rem}"
+        "table{border-collapse:collapse;width:100%}td,th{text-align:left;vertical-align:top;padding:.4rem .8rem;"
+        "border-bottom:1px solid #8884}pre{margin:0;white-space:pre-wrap}.right td:nth-child(3){color:#2a7}"
+        "</style></head><body>"
+        f"<h1>{name}</h1><p>{points:g} of {most:g} points</p>"
+        f"<table><tr><th>exercise<th>title<th>outcome<th>points<th>verdict</tr>{rows}</table></body></html>\n"
+    )
+
+
+def _row(one: Grade) -> str:
+    cells = (
+        f"{one.lesson:02d}.{one.exercise}",
+        html.escape(one.title),
+        one.outcome,
+        f"{one.points:g} of {one.most_points:g}",
+        f"<pre>{html.escape(one.words)}</pre>",
+    )
+    return f"<tr class={one.outcome}>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>"

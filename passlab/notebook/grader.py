@@ -1,0 +1,87 @@
+"""Runs one notebook of a submission and writes the outcome of each exercise: `python -m passlab.notebook.grader`.
+
+The cells run in a shell of this process, which `passlab.course.grading` limits in time; memory is limited here. The
+checks of the notebook are not run: at their places the exercises of the package are asked.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+from IPython.core.interactiveshell import InteractiveShell
+
+from passlab.course.folder import lessons_folder
+from passlab.course.registry import Lesson
+from passlab.oracle.deadline import Deadline
+
+CELL_SECONDS = 15.0
+
+
+def main(arguments: list[str]) -> int:
+    """Grade a notebook: the number of the lesson, its path, the file for the outcomes, and the memory in MiB."""
+    number, notebook, out, megabytes = int(arguments[0]), Path(arguments[1]), Path(arguments[2]), int(arguments[3])
+    _limit_memory(megabytes * 2**20)
+    for data in lessons_folder().iterdir():  # what cells read: the network of the course, stored dumps
+        if data.is_file() and data.suffix != ".ipynb":
+            Path(data.name).write_bytes(data.read_bytes())
+    try:
+        cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
+        sources = [
+            (_source(cell), cell.get("metadata", {}).get("tags", [])) for cell in cells if cell["cell_type"] == "code"
+        ]
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        sys.stderr.write(f"this is not a notebook: {error}\n")
+        return 1
+    shell = InteractiveShell.instance()
+    shell.run_line_magic("load_ext", "passlab")
+    check = Lesson(number, shell.user_ns, Path.cwd())
+    outcomes: dict[str, tuple[str, float, str]] = {}
+    for source, tags in sources:
+        asked = re.match(r"\s*(?:assert\s+)?check\((\d+)\)", source)
+        if asked:
+            outcomes[asked[1]] = _outcome(check, int(asked[1]))
+            out.write_text(json.dumps(outcomes), encoding="utf-8")
+        elif "solution" not in tags:
+            _run(shell, source)
+    return 0
+
+
+def _run(shell: InteractiveShell, source: str) -> None:
+    """Run a cell, which ends after `CELL_SECONDS`: those behind it are graded as well."""
+    deadline = Deadline(CELL_SECONDS)
+    try:
+        with deadline:
+            shell.run_cell(source, store_history=False)
+    except deadline.error:
+        deadline.close()
+
+
+def _outcome(check: Lesson, number: int) -> tuple[str, float, str]:
+    """Return the outcome, the points and the words of one check."""
+    verdict = check(number)
+    if verdict.passed is None:
+        late = "TimeUpError" in verdict.todo
+        outcome = "timeout" if late else "crashed" if " raised " in verdict.todo else "empty"
+        return outcome, 0.0, str(verdict)
+    return ("right" if verdict else "wrong"), verdict.score, str(verdict)
+
+
+def _source(cell: dict[str, Any]) -> str:
+    return "".join(cell["source"])
+
+
+def _limit_memory(size: int) -> None:
+    """Let this process have so many bytes of address space, where the system can limit it."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return
+    resource.setrlimit(resource.RLIMIT_AS, (size, size))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

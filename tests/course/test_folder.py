@@ -1,0 +1,108 @@
+"""A learner's folder: lessons are copied and never overwritten, a fresh copy keeps the old one, a class is graded."""
+
+from __future__ import annotations
+
+import csv
+import json
+import zipfile
+
+import pytest
+
+from passlab.cli import main
+from passlab.course import folder as course
+from passlab.course import grading
+from passlab.course.registry import PROGRESS, lesson
+from passlab.errors import PasslabError
+
+RIGHT = {2: "answer_2 = (4, 15)"}
+
+
+def submission(path, answers):
+    """Write lesson 2 with some answer cells changed, by the number of the exercise."""
+    notebook = json.loads((course.lessons_folder() / "02-reading-relay.ipynb").read_text())
+    exercises = [cell for cell in notebook["cells"] if "exercise" in cell["metadata"].get("tags", [])]
+    for number, source in answers.items():
+        exercises[number - 1]["source"] = source
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(notebook))
+
+
+def test_starting_twice_keeps_what_the_learner_wrote(tmp_path):
+    copied, kept = course.start(tmp_path)
+    assert not kept
+    assert {path.name for path in copied} >= {"01-tour.ipynb", "02-reading-relay.ipynb", "digits.relay"}
+    (tmp_path / "02-reading-relay.ipynb").write_text("mine")
+    (tmp_path / "03-types-by-hand.ipynb").unlink()
+    again, kept = course.start(tmp_path)
+    assert [path.name for path in again] == ["03-types-by-hand.ipynb"]
+    assert len(kept) == len(copied) - 1
+    assert (tmp_path / "02-reading-relay.ipynb").read_text() == "mine"
+
+
+def test_progress_is_shown_and_a_fresh_copy_keeps_the_old_one(tmp_path, capsys):
+    course.start(tmp_path)
+    assert lesson(2, {"answer_2": (4, 15)}, tmp_path)(2)
+    first = course.status(tmp_path)[0]
+    assert (first.title, first.solved, len(first.open), first.points) == ("Reading Relay", ("How large",), 3, 1)
+    assert main(["course", "next", str(tmp_path)]) == 0
+    assert "open: Share the work, The other way round, Count the leaves" in capsys.readouterr().out
+    mine = tmp_path / "02-reading-relay.ipynb"
+    for text in ("mine", "mine again"):
+        mine.write_text(text)
+        assert main(["course", "reset", "2", str(tmp_path)]) == 0
+    assert sorted(path.read_text() for path in tmp_path.glob("*-kept-*")) == ["mine", "mine again"]
+    assert mine.read_text() == (course.lessons_folder() / mine.name).read_text()
+    assert course.status(tmp_path)[0].solved == ()
+    with zipfile.ZipFile(course.submit(tmp_path)) as archive:
+        assert {"02-reading-relay.ipynb", PROGRESS} <= set(archive.namelist())
+        assert not [name for name in archive.namelist() if "kept" in name]
+
+
+def test_what_cannot_be_done_is_said(tmp_path, capsys):
+    for arguments, words in (
+        (["status", str(tmp_path)], "there are no lessons in this folder"),
+        (["reset", "77", str(tmp_path)], "there is no such lesson"),
+        (["grade", str(tmp_path)], "no submission was found"),
+        (["grade", str(tmp_path / "none")], "cannot be read"),
+    ):
+        assert main(["course", *arguments]) == 1
+        assert words in capsys.readouterr().err
+    (tmp_path / "file").write_text("")
+    with pytest.raises(PasslabError, match="cannot be written"):
+        course.start(tmp_path / "file")
+
+
+@pytest.mark.nightly  # starts a process for each submission
+def test_right_wrong_empty_crashed_and_endless_answers_are_told_apart(tmp_path, monkeypatch):
+    forged = "answer_2 = 1\ncheck = lambda number: True"
+    for student, answer in (
+        ("ada", "answer_2 = (4, 15)"),
+        ("bob", "answer_2 = (4, 4)"),
+        ("cyd", "answer_2 = ..."),
+        ("dan", "answer_2 = 1 / 0"),
+        ("eve", forged),
+        ("=fox", "import os\nos._exit(3)"),
+        ("gil", "while True: pass"),
+        ("hal", "answer_2 = bytearray(10**12)"),
+    ):
+        submission(tmp_path / "class" / student / "02-reading-relay.ipynb", {2: answer})
+    with zipfile.ZipFile(tmp_path / "class" / "ivy.zip", "w") as archive:
+        submission(tmp_path / "02-reading-relay.ipynb", RIGHT)
+        archive.write(tmp_path / "02-reading-relay.ipynb", "../../02-reading-relay.ipynb")
+        archive.writestr("02-reading-relay-kept-1.ipynb", "no notebook")
+    (tmp_path / "class" / "jon").mkdir()
+    (tmp_path / "class" / "jon" / "02-reading-relay.ipynb").write_text("{}")
+    grades = grading.grade(tmp_path / "class", [2], seconds=60)
+    outcomes = {one.student: one.outcome for one in grades if one.exercise == 2}
+    assert outcomes == {
+        "ada": "right", "bob": "wrong", "cyd": "empty", "dan": "crashed", "eve": "wrong", "=fox": "crashed",
+        "gil": "timeout", "hal": "crashed", "ivy": "right", "jon": "crashed",
+    }  # fmt: skip
+    later = {one.outcome for one in grades if one.student == "gil" and one.exercise == 3}
+    assert later == {"empty"}, "an endless cell does not take the others with it"
+    files = grading.write_grades(grades, tmp_path / "out")
+    with files[0].open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert {row["student"] for row in rows} == {"'=fox", "ada", "bob", "cyd", "dan", "eve", "gil", "hal", "ivy", "jon"}
+    assert "How large: correct" in (tmp_path / "out" / "ada.html").read_text()
+    assert not (tmp_path.parent / "02-reading-relay.ipynb").exists()
