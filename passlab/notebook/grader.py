@@ -40,33 +40,36 @@ def main(arguments: list[str]) -> int:
     shell.run_line_magic("load_ext", "passlab")
     check = Lesson(number, shell.user_ns, Path.cwd())
     outcomes: dict[str, tuple[str, float, str]] = {}
+    ended = ""  # how the last cell of an answer ended, where that was not its end
     for source, tags in sources:
         asked = re.match(r"\s*(?:assert\s+)?check\((\d+)\)", source)
         if asked:
-            outcomes[asked[1]] = _outcome(check, int(asked[1]))
+            outcomes[asked[1]] = _outcome(check, int(asked[1]), ended)
             out.write_text(json.dumps(outcomes), encoding="utf-8")
         elif "solution" not in tags:
-            _run(shell, source)
+            how = _run(shell, source)
+            ended = how if "exercise" in tags else ended
     return 0
 
 
-def _run(shell: InteractiveShell, source: str) -> None:
-    """Run a cell, which ends after `CELL_SECONDS`: those behind it are graded as well."""
+def _run(shell: InteractiveShell, source: str) -> str:
+    """Run a cell, for `CELL_SECONDS` at most so that those behind it are graded as well; return how it went wrong."""
     deadline = Deadline(CELL_SECONDS)
     try:
         with deadline:
-            shell.run_cell(source, store_history=False)
+            result = shell.run_cell(source, store_history=False)
+        late = isinstance(result.error_in_exec, deadline.error)
+        return "timeout" if late else "" if result.success else "crashed"
     except deadline.error:
         deadline.close()
+        return "timeout"
 
 
-def _outcome(check: Lesson, number: int) -> tuple[str, float, str]:
+def _outcome(check: Lesson, number: int, ended: str) -> tuple[str, float, str]:
     """Return the outcome, the points and the words of one check."""
     verdict = check(number)
     if verdict.passed is None:
-        late = "TimeUpError" in verdict.todo
-        outcome = "timeout" if late else "crashed" if " raised " in verdict.todo else "empty"
-        return outcome, 0.0, str(verdict)
+        return ended or "empty", 0.0, str(verdict)
     return ("right" if verdict else "wrong"), verdict.score, str(verdict)
 
 
