@@ -1,7 +1,7 @@
 """Thirty passes of users with a mistake each, and the program that shows it: `MISTAKES`, by name.
 
-They were written without a look at the search: what a rule forgets (ties, NaN, sizes, halves), and what a pass does
-that is no rewrite (it changes its input, its mind, or only the second function).
+They are about what a rule forgets (ties, NaN, sizes, halves), and about passes that do something that is no rewrite:
+they change their input or their mind, or swap functions. Whoever wrote them knew the search.
 """
 
 from __future__ import annotations
