@@ -102,7 +102,7 @@ function render({ model, el: host }) {
       const facts = data.facts[at];
       return facts ? cells(facts) : null;
     };
-    pane.annotationWidth = 74;
+    pane.annotationWidth = 81;
     pane.show(data, data.rows, null, null, data.nodes);
     choose("Program");
     const first = data.facts.findIndex((one) => one?.[8]);
