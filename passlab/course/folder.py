@@ -13,13 +13,12 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 
 import passlab
-from passlab.atomic_file import atomic_file
+from passlab.atomic_file import atomic_file, make_folder, write_bytes, write_text, writing_error
 from passlab.course.registry import LESSONS, PROGRESS, read_progress, tasks_of
 from passlab.errors import Diagnostic, PasslabError
 
@@ -50,18 +49,14 @@ def start(folder: Path) -> tuple[list[Path], list[Path]]:
     Raises `PasslabError` where the folder cannot be written.
     """
     copied, kept = [], []
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        for source in sorted(path for path in lessons_folder().iterdir() if path.is_file() and path.name != PROGRESS):
-            target = folder / source.name
-            if target.exists():
-                kept.append(target)
-                continue
-            with atomic_file(target) as unfinished:
-                shutil.copyfile(source, unfinished)
+    make_folder(folder)
+    for source in sorted(path for path in lessons_folder().iterdir() if path.is_file() and path.name != PROGRESS):
+        target = folder / source.name
+        if target.exists():
+            kept.append(target)
+        else:
+            write_bytes(target, source.read_bytes())
             copied.append(target)
-    except OSError as error:
-        raise _unwritable(folder, error) from None
     return copied, kept
 
 
@@ -124,18 +119,16 @@ def reset(folder: Path, number: int) -> tuple[Path, Path | None]:
         numbers = f"one of {', '.join(str(one) for one in lesson_files())}"
         raise PasslabError(Diagnostic("there is no such lesson", expected=numbers, found=repr(number)))
     target, kept = folder / given.name, None
-    try:
-        if target.exists():
-            kept = next(path for path in _spare_names(target) if not path.exists())
+    progress = read_progress(folder / PROGRESS)
+    if target.exists():
+        kept = next(path for path in _spare_names(target) if not path.exists())
+        try:
             target.rename(kept)
-        with atomic_file(target) as unfinished:
-            shutil.copyfile(given, unfinished)
-        progress = read_progress(folder / PROGRESS)
-        if progress.pop(f"{number:02d}", None) is not None:
-            with atomic_file(folder / PROGRESS) as unfinished:
-                unfinished.write_text(json.dumps(progress, indent=1, sort_keys=True) + "\n", encoding="utf-8")
-    except OSError as error:
-        raise _unwritable(folder, error) from None
+        except OSError as error:
+            raise writing_error(kept, error) from error
+    write_bytes(target, given.read_bytes())
+    if progress.pop(f"{number:02d}", None) is not None:
+        write_text(folder / PROGRESS, json.dumps(progress, indent=1, sort_keys=True) + "\n")
     return target, kept
 
 
@@ -147,18 +140,11 @@ def submit(folder: Path, out: Path | None = None) -> Path:
     out = folder / "submission.zip" if out is None else out
     names = [row.notebook for row in status(folder)]
     names += [path for path in (folder / PROGRESS,) if path.is_file()]
-    try:
-        with atomic_file(out) as unfinished, zipfile.ZipFile(unfinished, "w", zipfile.ZIP_DEFLATED) as archive:
-            for path in names:
-                archive.write(path, path.name)
-    except OSError as error:
-        raise _unwritable(out, error) from None
+    with atomic_file(out) as unfinished, zipfile.ZipFile(unfinished, "w", zipfile.ZIP_DEFLATED) as archive:
+        for path in names:
+            archive.write(path, path.name)
     return out
 
 
 def _spare_names(path: Path) -> list[Path]:
     return [path.with_name(f"{path.stem}-kept-{number}{path.suffix}") for number in range(1, 10_000)]
-
-
-def _unwritable(path: Path, error: OSError) -> PasslabError:
-    return PasslabError(Diagnostic(f"{path} cannot be written", found=error.strerror or str(error)))

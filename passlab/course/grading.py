@@ -10,7 +10,7 @@ others: grade them where they can do no harm (a container, or an account of its 
 from __future__ import annotations
 
 import csv
-import html
+import io
 import json
 import os
 import re
@@ -24,8 +24,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from passlab.atomic_file import atomic_file
+from passlab.atomic_file import make_folder, write_bytes, write_text
 from passlab.course.registry import LESSONS, tasks_of
+from passlab.display.html import escape
 from passlab.errors import Diagnostic, PasslabError
 
 SECONDS = 120.0  # how long one notebook may run
@@ -109,13 +110,13 @@ def _notebooks(paths: Any) -> dict[int, Path]:
 
 def _unpacked(path: Path, folder: Path) -> list[Path]:
     """Write the notebooks of a zip file into a folder by their last names, so that no path leads out of it."""
-    folder.mkdir(parents=True)
+    make_folder(folder)
     try:
         with zipfile.ZipFile(path) as archive:
             for info in archive.infolist():
                 name = info.filename.replace("\\", "/").rpartition("/")[2]
                 if name.endswith(".ipynb") and info.file_size <= LARGEST:
-                    (folder / name).write_bytes(archive.read(info))
+                    write_bytes(folder / name, archive.read(info))
     except (OSError, zipfile.BadZipFile, RuntimeError, NotImplementedError):
         return []
     return sorted(folder.iterdir())
@@ -153,28 +154,19 @@ def write_grades(grades: Sequence[Grade], folder: Path) -> list[Path]:
 
     Raises `PasslabError` where the folder cannot be written.
     """
-    files = []
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with (
-            atomic_file(folder / "grades.csv") as unfinished,
-            unfinished.open("w", encoding="utf-8", newline="") as file,
-        ):
-            rows = csv.DictWriter(file, [name for name in Grade.__dataclass_fields__ if name != "words"])
-            rows.writeheader()
-            for one in grades:
-                record = asdict(one)
-                record.pop("words")
-                rows.writerow(record | {"student": _as_text(one.student)})
-        files.append(folder / "grades.csv")
-        for number, student in enumerate(dict.fromkeys(one.student for one in grades), 1):
-            safe = re.sub(r"[^\w.-]", "_", student).lstrip(".") or f"student-{number}"
-            path = folder / f"{safe}.html"
-            with atomic_file(path) as unfinished:
-                unfinished.write_text(_page(student, [one for one in grades if one.student == student]), "utf-8")
-            files.append(path)
-    except OSError as error:
-        raise PasslabError(Diagnostic(f"{folder} cannot be written", found=error.strerror)) from None
+    make_folder(folder)
+    table = io.StringIO()
+    rows = csv.DictWriter(
+        table, [name for name in Grade.__dataclass_fields__ if name != "words"], extrasaction="ignore"
+    )
+    rows.writeheader()
+    rows.writerows(asdict(one) | {"student": _as_text(one.student)} for one in grades)
+    files = [folder / "grades.csv"]
+    write_text(files[0], table.getvalue())
+    for number, student in enumerate(dict.fromkeys(one.student for one in grades), 1):
+        safe = re.sub(r"[^\w.-]", "_", student).lstrip(".") or f"student-{number}"
+        files.append(folder / f"{safe}.html")
+        write_text(files[-1], _page(student, [one for one in grades if one.student == student]))
     return files
 
 
@@ -187,7 +179,7 @@ def _page(student: str, grades: Sequence[Grade]) -> str:
     """Return a student's page."""
     points, most = sum(one.points for one in grades), sum(one.most_points for one in grades)
     rows = "".join(_row(one) for one in grades)
-    name = html.escape(student)
+    name = escape(student)
     return (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{name}</title><style>'
         ":root{color-scheme:light dark}body{font:15px/1.5 system-ui;max-width:70rem;margin:2rem auto;padding:0 1rem}"
@@ -202,9 +194,9 @@ def _page(student: str, grades: Sequence[Grade]) -> str:
 def _row(one: Grade) -> str:
     cells = (
         f"{one.lesson:02d}.{one.exercise}",
-        html.escape(one.title),
+        escape(one.title),
         one.outcome,
         f"{one.points:g} of {one.most_points:g}",
-        f"<pre>{html.escape(one.words)}</pre>",
+        f"<pre>{escape(one.words)}</pre>",
     )
     return f"<tr class={one.outcome}>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>"

@@ -22,7 +22,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from passlab.atomic_file import atomic_file
+from passlab.atomic_file import write_text
 from passlab.course.tries import Tries
 from passlab.course.verdicts import Exercise, Verdict
 from passlab.errors import Diagnostic, PasslabError, PassTypeError
@@ -194,10 +194,9 @@ class Progress(Tries):
 
     def _write(self, whole: dict[str, Any]) -> None:
         try:
-            with atomic_file(self.path) as unfinished:
-                unfinished.write_text(json.dumps(whole, indent=1, sort_keys=True) + "\n", encoding="utf-8")
-        except OSError as error:
-            self.trouble = f"your progress is not kept: {self.path} cannot be written ({error.strerror})"
+            write_text(self.path, json.dumps(whole, indent=1, sort_keys=True) + "\n")
+        except PasslabError as error:
+            self.trouble = f"your progress is not kept: {error}"
 
 
 def read_progress(path: Path) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from typing import Any
 
 from IPython.core.interactiveshell import InteractiveShell
 
+from passlab.atomic_file import write_bytes, write_text
 from passlab.course.folder import lessons_folder
 from passlab.course.registry import Lesson
 from passlab.oracle.deadline import Deadline
@@ -27,7 +28,7 @@ def main(arguments: list[str]) -> int:
     _limit_memory(megabytes * 2**20)
     for data in lessons_folder().iterdir():  # what cells read: the network of the course, stored dumps
         if data.is_file() and data.suffix != ".ipynb":
-            Path(data.name).write_bytes(data.read_bytes())
+            write_bytes(data.name, data.read_bytes())
     try:
         cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
         sources = [
@@ -45,7 +46,7 @@ def main(arguments: list[str]) -> int:
         asked = re.match(r"\s*(?:assert\s+)?check\((\d+)\)", source)
         if asked:
             outcomes[asked[1]] = _outcome(check, int(asked[1]), ended)
-            out.write_text(json.dumps(outcomes), encoding="utf-8")
+            write_text(out, json.dumps(outcomes))
         elif "solution" not in tags:
             how = _run(shell, source)
             ended = how if "exercise" in tags else ended

@@ -68,7 +68,7 @@ def test_what_cannot_be_done_is_said(tmp_path, capsys):
         assert main(["course", *arguments]) == 1
         assert words in capsys.readouterr().err
     (tmp_path / "file").write_text("")
-    with pytest.raises(PasslabError, match="cannot be written"):
+    with pytest.raises(PasslabError, match="cannot be created"):
         course.start(tmp_path / "file")
 
 
