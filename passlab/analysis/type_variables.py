@@ -1,7 +1,8 @@
 """The bound and free type variables of a program or type, and the dtypes it uses.
 
 A type variable is free if nothing in the program or type binds it. Function types, generic functions and definitions of
-data types bind their type parameters; constructors bind those of their definition, which is looked up in the module.
+data types bind their type parameters. A constructor stands for its definition, which binds the variables in its types;
+those that occur in none of them are looked up in the module.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from passlab.ir.adt import Constructor, PatternConstructor, TypeData, pattern_no
 from passlab.ir.expr import Call, Constant, Expr, Function, Match, Var
 from passlab.ir.functor import type_parts
 from passlab.ir.module import IRModule
-from passlab.ir.types import FuncType, GlobalTypeVar, TensorType, Type, TypeVar
+from passlab.ir.types import FuncType, GlobalTypeVar, TensorType, Type, TypeVar, type_nodes
 from passlab.ir.walk import CHILDREN
 
 
@@ -60,7 +61,9 @@ class _Collector:
         if data is not None:
             self._bind(data.type_vars)
         for ty in constructor.inputs:
-            self._type(ty)
+            for part in type_nodes(ty):
+                if isinstance(part, TypeVar):
+                    self._bind((part,))
 
     def _type(self, root: Type | None) -> None:
         stack = [] if root is None else [root]

@@ -15,7 +15,7 @@ def changed_functions(before: IRModule, after: IRModule) -> list[str]:
     functions = [
         name
         for name, function in new.items()
-        if name not in old or (old[name] is not function and not structural_equal(old[name], function, exact=True))
+        if name not in old or not structural_equal(old[name], function, exact=True, by_name=True)
     ]
     return functions + [name for name in old if name not in new]
 
@@ -24,7 +24,8 @@ def is_changed(before: IRModule, after: IRModule) -> bool:
     """Whether two modules differ in structure: functions, type definitions or attributes."""
     if before is after or before.same_contents(after):  # both tests cost nothing for unchanged modules
         return False
-    same_types = list(before.type_definitions.values()) == list(after.type_definitions.values())
+    old, new = list(before.type_definitions.values()), list(after.type_definitions.values())
+    same_types = len(old) == len(new) and all(map(structural_equal, old, new))
     return not same_types or before.attrs != after.attrs or bool(changed_functions(before, after))
 
 

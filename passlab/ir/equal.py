@@ -475,13 +475,16 @@ __all__ = [
 ]
 
 
-def structural_equal(lhs: Any, rhs: Any, map_free_vars: bool = False, *, exact: bool = False) -> bool:
+def structural_equal(
+    lhs: Any, rhs: Any, map_free_vars: bool = False, *, exact: bool = False, by_name: bool = False
+) -> bool:
     """Whether two modules, expressions, types, attributes or patterns are equal up to the names of variables.
 
     Free variables must be the same objects; with `map_free_vars` they are paired at their first use. Floats in
-    attributes are equal within 1e-9, or bit for bit if `exact`.
+    attributes are equal within 1e-9, or bit for bit if `exact`. With `by_name`, global variables of one name are equal,
+    as in two modules that are compared as a whole.
     """
-    return lhs is rhs or _mismatch(lhs, rhs, map_free_vars, exact, shortcut=True) is None
+    return lhs is rhs or _mismatch(lhs, rhs, map_free_vars, exact, shortcut=True, by_name=by_name) is None
 
 
 def find_mismatch(lhs: Any, rhs: Any, map_free_vars: bool = False, *, exact: bool = False) -> Mismatch | None:
@@ -517,13 +520,15 @@ def assert_structural_equal(lhs: Any, rhs: Any, map_free_vars: bool = False, *, 
     )
 
 
-def _mismatch(lhs: Any, rhs: Any, map_free_vars: bool, exact: bool, shortcut: bool) -> Mismatch | None:
-    for a, b, link, by_name in _pairs(lhs, rhs):
+def _mismatch(
+    lhs: Any, rhs: Any, map_free_vars: bool, exact: bool, shortcut: bool, by_name: bool = False
+) -> Mismatch | None:
+    for a, b, link, member in _pairs(lhs, rhs):
         if a is b:
             continue
         if a is None or b is None:
             return Mismatch(f".functions[{link[1]!r}]" if link else "", a, b, "only one of the modules has it")
-        comparison = StructuralComparison(map_free_vars, by_name, shortcut, exact)
+        comparison = StructuralComparison(map_free_vars, by_name or member, shortcut, exact)
         if not comparison.run(a, b, link):
             return comparison.mismatch
     return None

@@ -117,8 +117,8 @@ def test_type_variables() -> None:
     mod.import_from_std("prelude.rly")
     cons = mod.find_constructor("Cons")
     assert cons is not None
-    assert free_type_vars(cons, mod) == []
-    assert len(free_type_vars(cons)) == 1
+    assert free_type_vars(cons, mod) == free_type_vars(cons) == [], "the definition of the data type binds it"
+    assert bound_type_vars(cons) == all_type_vars(cons) == bound_type_vars(cons, mod)
 
 
 def test_dtypes() -> None:
