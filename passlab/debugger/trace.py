@@ -242,7 +242,7 @@ class Trace(TraceData):
         if isinstance(program, Executable):
             exe = program
         else:
-            exe, recording = compile_program(program)
+            exe, recording = compile_program(program, entry)
         values = fit_arguments(exe, entry, args)
         machine = TracingMachine(exe, memory or caps.trace_bytes, most or caps.trace_instants)
         trace = cls(CodeMap(exe, recording), machine.log, values, entry, MachineEngine(machine))
@@ -396,15 +396,17 @@ class Fork:
         return self.text()
 
 
-def compile_program(program: IRModule | Expr | Recording) -> tuple[Executable, Recording]:
-    """Compile a program in the current context; return the executable and the recording of its compilation.
+def compile_program(program: IRModule | Expr | Recording, entry: Any) -> tuple[Executable, Recording]:
+    """Compile the function `entry` in the current context; return the executable and the recording of its compilation.
 
     The recording of a module that came out of another recording begins where that one does.
     """
     source: IRModule | Expr = module_of(program)
     recorder = Recorder()
     with PassContext.current().derived(instruments=[recorder]):
-        exe = compile_vm(source)
+        # `fit_arguments` says what is wrong with a name that is none.
+        known = isinstance(source, IRModule) and isinstance(entry, str) and entry in source
+        exe = compile_vm(source, entry=entry if known else "main")
     return exe, recorder.recording_of(source)
 
 
@@ -420,7 +422,9 @@ def recorded_code(exe: Executable) -> CodeMap:
     recorder = Recorder()
     try:
         with PassContext(**compilation.options, instruments=[recorder]):
-            again = compile_vm(compilation.program, compilation.target, params=compilation.params)
+            again = compile_vm(
+                compilation.program, compilation.target, params=compilation.params, entry=compilation.entry
+            )
     except PasslabError:
         return CodeMap(exe)
     # With other instructions the recording would explain code that this executable does not have.

@@ -27,6 +27,7 @@ from passlab.passes.lowering.plan_devices import PlanDevices
 from passlab.passes.normal_form.to_graph_normal_form import ToGraphNormalForm
 from passlab.passes.program.infer_type import InferType
 from passlab.rewriting.beta_reduction import beta_reduced
+from passlab.rewriting.entry import with_entry
 from passlab.rewriting.parameters import bind_params
 from passlab.rewriting.region_lets import without_marks
 from passlab.transform import Sequential, parse_pipeline
@@ -69,8 +70,12 @@ def build(
     constant_memory_pools: Any = None,
     params: Mapping[str, Any] | None = None,
     mod_name: Any = "default",
+    *,
+    entry: str = "main",
 ) -> GraphExecutorFactory | AOTExecutorFactory:
     """Compile `main` for the graph executor, or for "aot", with `params` bound by name. Passes run under the context.
+
+    Another `entry` becomes `main` of what is compiled; a function of that name keeps its callers.
 
     `executor` is "graph", "aot" or an object with such a `name`. A graph records the kind of device of each result; the
     default is that of `target`. All devices stand for this CPU; the arguments about hosts, runtimes and pools are
@@ -78,6 +83,8 @@ def build(
     data types, function values or tensors of unknown shape. Raises `RunError` for another executor.
     """
     mod = as_module(ir_mod)
+    if entry != "main":
+        mod = with_entry(mod, entry)
     if not isinstance(mod_name, str | None):
         raise RunTypeError(f"the name of a module is a string, not a {type(mod_name).__name__}")
     name = mod_name or "default"

@@ -33,6 +33,7 @@ from passlab.ir.tuple_wrapper import TupleWrapper
 from passlab.ir.types import FuncType, TensorType, TupleType, Type, fold_tuple, type_nodes
 from passlab.ir.variables import free_vars
 from passlab.lazy import late
+from passlab.rewriting.entry import named_entry, with_entry
 from passlab.rewriting.parameters import bind_params
 from passlab.vm.compiling.compiler import as_module
 from passlab.vm.compiling.compiler import compile as compile_module
@@ -160,7 +161,7 @@ class VMExecutor(Executor):
         super().__init__(infer_module(mod))
         self.target = target
         self.providers = providers
-        self._machines: dict[Function | str, VirtualMachine] = {}
+        self._machines: dict[Function | str, tuple[VirtualMachine, str]] = {}
         self._lock = Lock()  # a function is compiled once, whichever thread calls it first
 
     def call(self, entry: Function | GlobalVar, args: list[Any]) -> Any:
@@ -168,13 +169,11 @@ class VMExecutor(Executor):
         key = entry if isinstance(entry, Function) else entry.name_hint
         with self._lock:
             if key not in self._machines:
-                function: Function = entry if isinstance(entry, Function) else self.mod[entry]
-                self._machines[key] = VirtualMachine(
-                    compile_module(infer_module(self.mod.with_functions({"main": function})), self.target),
-                    providers=self.providers,
-                )
-        machine = self._machines[key]
-        return self._out(machine, machine.call("main", args))
+                name, mod = named_entry(self.mod, entry)
+                exe = compile_module(infer_module(mod), self.target, entry=name)
+                self._machines[key] = VirtualMachine(exe, providers=self.providers), name
+        machine, name = self._machines[key]
+        return self._out(machine, machine.call(name, args))
 
     def _out(self, machine: VirtualMachine, value: Any) -> Any:
         """Wrap the functions in a result as Python functions."""
@@ -206,7 +205,7 @@ class GraphExecutor(Executor):
         static, types = specialize(function, args)
         with self._lock:
             if (function, types) not in self._graphs:
-                mod = infer_module(self.mod.with_functions({"main": static}))
+                mod = infer_module(with_entry(self.mod, static))
                 self._graphs[function, types] = build_graph(mod).module(), mod["main"].ret_type
             module, ty = self._graphs[function, types]
             module.use_inputs(args)
@@ -230,8 +229,9 @@ class AOTExecutor(Executor):
         function: Function = entry if isinstance(entry, Function) else self.mod[entry]
         with self._lock:
             if function not in self._compiled:
-                mod = infer_module(self.mod.with_functions({"main": function}))
-                self._compiled[function] = CompiledProgram(python_source(mod), mod["main"], mod)
+                name, mod = named_entry(self.mod, entry)
+                mod = infer_module(mod)
+                self._compiled[function] = CompiledProgram(python_source(mod, entry=name), mod[name], mod)
             compiled = self._compiled[function]
         return self._out(compiled, compiled(*args))
 

@@ -40,6 +40,7 @@ from passlab.passes.external.annotate_target import AnnotateTarget
 from passlab.passes.external.inline_compiler_functions_bound_to import InlineCompilerFunctionsBoundTo
 from passlab.passes.external.merge_compiler_regions import MergeCompilerRegions
 from passlab.passes.external.partition_graph import PartitionGraph
+from passlab.rewriting.entry import with_entry
 from passlab.transform import Sequential
 from passlab.vm.kernels.onnx_provider import COMPILER, CPU, Session, execution_providers, runs
 
@@ -108,7 +109,7 @@ class OnnxRuntimeExecutor(Executor):
         try:
             return Plan("whole", (), Session(function, self.mod, self.providers))
         except ModelError as error:
-            parts = partition(self.mod.with_functions({"main": function}))
+            parts = partition(with_entry(self.mod, function))
             return Plan("parts", tuple(error.diagnostics), VMExecutor(parts, providers=COMPILER))
 
     def _specialised(self, static: Function, parts: Plan) -> Plan:

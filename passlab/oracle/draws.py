@@ -400,6 +400,8 @@ def _choose_constructor(mod: IRModule, ty: TypeCall, rng: np.random.Generator, d
     """
     assert isinstance(ty.func, GlobalTypeVar)
     data = mod.type_definitions[ty.func]
+    if not data.constructors:
+        raise RunError(Diagnostic(f"the data type {ty.func} has no constructors", hint="give a value: inputs=[...]"))
     own = [sum(isinstance(field, TypeCall) and field.func is ty.func for field in c.inputs) for c in data.constructors]
     possible = [c for c, count in zip(data.constructors, own, strict=True) if depth < 3 or count == min(own)]
     if depth >= 8:

@@ -15,8 +15,8 @@ from passlab.ir.types import TensorType
 from passlab.ir.walk import substitute
 
 
-def bind_params(mod: IRModule, params: Mapping[str, Any] | None) -> IRModule:
-    """Return the module with the parameters of `main` that are in `params` replaced by constants.
+def bind_params(mod: IRModule, params: Mapping[str, Any] | None, entry: str = "main") -> IRModule:
+    """Return the module with the parameters of `entry` that are in `params` replaced by constants.
 
     Other names are ignored, as in Relay, so that one dictionary of weights can be used for several programs. Raises
     `RunError` for an array that does not have the declared type, `RunTypeError` if `params` is not a mapping.
@@ -25,9 +25,9 @@ def bind_params(mod: IRModule, params: Mapping[str, Any] | None) -> IRModule:
         raise RunTypeError(f"parameters are given by name, not as a {type(params).__name__}")
     if not params:
         return mod
-    main: Function = mod["main"]
+    main: Function = mod[entry]
     checked = {p.name_hint: _check_tensor(p, params[p.name_hint]) for p in main.params if p.name_hint in params}
-    return mod.with_functions({"main": bind_params_by_name(main, {**params, **checked})})
+    return mod.with_functions({entry: bind_params_by_name(main, {**params, **checked})})
 
 
 def _check_tensor(param: Var, value: Any) -> object:

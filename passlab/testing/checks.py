@@ -20,6 +20,7 @@ from passlab.ir.module import IRModule
 from passlab.ir.types import TensorType
 from passlab.ir.variables import free_vars
 from passlab.op.dtypes import array_dtype
+from passlab.rewriting.entry import with_entry
 
 Array = np.ndarray[Any, Any]
 
@@ -128,9 +129,9 @@ def _differences(compute: Callable[..., Any], values: list[Array], index: int, e
 # value. The module comes from the ahead-of-time compiler: it needs NumPy alone.
 def _program(expr: Expr, mod: IRModule | None) -> IRModule:
     """Return a module whose `main` is an expression, or the function that it is."""
-    whole = IRModule() if mod is None else mod.snapshot()
-    whole["main"] = expr if isinstance(expr, Function) else Function(free_vars(expr), expr)
-    return infer_module(whole)
+    if not isinstance(expr, Function):
+        expr = Function(free_vars(expr), expr)
+    return infer_module(with_entry(IRModule() if mod is None else mod, expr))
 
 
 def to_python(expr: Expr, mod: IRModule | None = None, target: Any = None) -> ast.Module:

@@ -82,7 +82,7 @@ class VMFunction:
 
 @dataclass(frozen=True, eq=False)
 class Compilation:
-    """The program, parameters, target and pass context options that an executable was compiled from.
+    """The program, parameters, target, pass context options and entry that an executable was compiled from.
 
     Views compile the program again to show where instructions come from.
     """
@@ -91,6 +91,7 @@ class Compilation:
     params: Mapping[str, Any] | None
     target: Any
     options: Mapping[str, Any]
+    entry: str = "main"
 
 
 @dataclass(eq=False)

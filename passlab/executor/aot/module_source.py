@@ -185,7 +185,7 @@ def lower(mod: IRModule, params: Mapping[str, Any] | None = None, entry: str = "
         raise VerifyError(Diagnostic(f"a Python module is compiled from the function `{entry}`", hint="there is none"))
     passes = Sequential(parse_pipeline(OPTIMISE + LOWER).passes, name="aot.compile")
     with compiling():
-        return passes(bind_params(value_form(reachable(mod, entry)), params))
+        return passes(bind_params(value_form(reachable(mod, entry)), params, entry))
 
 
 def source_of(mod: IRModule, entry: str = "main") -> PythonSource:

@@ -16,6 +16,7 @@ from passlab.executor.building import build_graph
 from passlab.executor.factories import GraphExecutorFactory
 from passlab.ir.expr import Function
 from passlab.ir.module import IRModule
+from passlab.rewriting.entry import with_entry
 from passlab.vm.files.saving import KernelLibrary
 
 Lowered = dict[Any, KernelLibrary]
@@ -35,5 +36,5 @@ class GraphExecutorCodegen:
         """
         if not isinstance(func, Function):
             raise RunTypeError(f"a graph is created from a function, not from a {type(func).__name__}")
-        self._factory = build_graph(ir_module.with_functions({"main": func}), None, "default", self.target)
+        self._factory = build_graph(with_entry(ir_module, func), None, "default", self.target)
         return self._factory.graph_json, {self.target: self._factory.lib}, dict(self._factory.params)

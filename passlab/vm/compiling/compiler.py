@@ -19,6 +19,7 @@ from passlab.ir.variables import check_closed
 from passlab.ir.walk import post_order
 from passlab.passes.lowering.manifest_lifetimes import without_kills
 from passlab.passes.lowering.plan_devices import PlanDevices
+from passlab.rewriting.entry import entry_function
 from passlab.rewriting.parameters import bind_params
 from passlab.transform import PassContext, Sequential, parse_pipeline
 from passlab.vm.compiling.codegen import CodePool, FunctionCode
@@ -111,10 +112,12 @@ def reachable(mod: IRModule, entry: str = "main") -> IRModule:
     return mod.with_functions({name: None for name, _ in mod.items() if name not in names})
 
 
-def optimize(mod: IRModule, params: Mapping[str, Any] | None = None, target: Any = None) -> IRModule:
-    """Run the compiler's passes under the current context, with `params` bound in `main`."""
+def optimize(
+    mod: IRModule, params: Mapping[str, Any] | None = None, target: Any = None, entry: str = "main"
+) -> IRModule:
+    """Run the compiler's passes under the current context, with `params` bound in `entry`."""
     with compiling():
-        return pipeline(target)(_without_lifetimes(bind_params(reachable(as_module(mod)), params)))
+        return pipeline(target)(_without_lifetimes(bind_params(reachable(as_module(mod), entry), params, entry)))
 
 
 def _without_lifetimes(mod: IRModule) -> IRModule:
@@ -138,17 +141,25 @@ def as_module(program: Any) -> IRModule:
 
 
 def compile(
-    mod: IRModule | Expr, target: Any = None, target_host: Any = None, params: Mapping[str, Any] | None = None
+    mod: IRModule | Expr,
+    target: Any = None,
+    target_host: Any = None,
+    params: Mapping[str, Any] | None = None,
+    *,
+    entry: str = "main",
 ) -> Executable:
     """Compile a module, or one function, to an executable. Passes run under the current context.
 
-    Operators without `on_device` run on the device of `target`: "cuda" is `cuda(0)`, "llvm" the CPU. `target_host` is
-    accepted and ignored. Raises `VerifyError` for programs that the machine cannot run.
+    The executable has the function `entry`, and all that it calls. Operators without `on_device` run on the device of
+    `target`: "cuda" is `cuda(0)`, "llvm" the CPU. `target_host` is accepted and ignored. Raises `VerifyError` for
+    programs that the machine cannot run, and for an entry that does not exist.
     """
     mod = as_module(mod)
+    if entry != "main":
+        entry_function(mod, entry)  # raises where there is none
     # `building` makes the garbage collector wait: passes create many nodes, and nodes form no cycles.
     with naming_interrupts("the compilation", hint="the program is as it was: compile it again"), building():
-        exe = generate(optimize(mod, params, target), mod)
+        exe = generate(optimize(mod, params, target, entry), mod)
     context = PassContext.current()
     options = {
         "opt_level": context.opt_level,
@@ -156,7 +167,7 @@ def compile(
         "disabled_pass": context.disabled_pass,
         "config": context.config,
     }
-    exe.compilation = Compilation(mod, params, target, options)
+    exe.compilation = Compilation(mod, params, target, options, entry)
     return exe
 
 

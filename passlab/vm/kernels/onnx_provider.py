@@ -30,6 +30,7 @@ from passlab.ir.types import TensorType, fold_tuple, tensor_types
 from passlab.ir.walk import post_order
 from passlab.lazy import late
 from passlab.op.dtypes import array_dtype
+from passlab.rewriting.entry import with_entry
 from passlab.threads import thread_count
 from passlab.vm.kernels.primitive import Kernel, flat_values
 from passlab.vm.kernels.providers import Provider
@@ -63,7 +64,7 @@ class Session:
 
     def __init__(self, function: Function, mod: IRModule | None = None, providers: Sequence[str] = CPU) -> None:
         weights: dict[str, Array] = {}
-        module = infer_module((mod or IRModule()).with_functions({"main": function}))
+        module = infer_module(with_entry(mod or IRModule(), function))
         _check_program(module)
         model, _ = late("passlab.frontend.onnx.export.exporting", "write_model")(module, apart=weights)
         _check_interface(model)
