@@ -110,7 +110,7 @@ def test_every_function_of_every_construct_gives_the_value_of_the_reference(prog
                 try:
                     value = executor.evaluate(var)(*draw.arguments)
                 except VerifyError:
-                    assert kind == "graph" or (kind, program) in UNSUPPORTED
+                    assert (kind, program) in UNSUPPORTED | {("graph", program)}
                     continue
                 for mine, theirs in zip(numbers(value), expected, strict=True):
                     np.testing.assert_allclose(mine, theirs, rtol=1e-5, atol=1e-6)
