@@ -30,7 +30,7 @@ def nothing(call):
 
 
 def exchanged(call):
-    """Right: a product is the same in both orders."""
+    """Right where at most one operand has an effect: a product is the same in both orders."""
     return relay.multiply(call.args[1], call.args[0]) if is_call(call, "multiply") else call
 
 
