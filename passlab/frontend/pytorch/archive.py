@@ -236,6 +236,8 @@ class _Copy:
                 named = [context, *_objects([content])] if isinstance(content, dict | list) else [context]
                 if kind == "collections.defaultdict" or any(isinstance(o, dict) and "__enum__" in o for o in named):
                     self.refuse("has arguments whose structure names a module to import", str(item))
+        except ModelError:
+            raise
         except (ValueError, TypeError, RecursionError) as error:
             self.refuse("has arguments of an unknown structure", f"{text!r:.80}: {error}", f"write it again: {_SAVE}")
 
