@@ -195,10 +195,14 @@ def _roots(expr: Expr | None) -> list[Expr]:
 
 # ---------------------------------------------------------------- changes of nodes
 def _node_changes(m: Matching) -> Iterator[NodeChange]:
-    pairs = m.backward
+    pairs, replaced = m.backward, set[Expr]()
     for node in m.new:
         old = pairs.get(node)
         if old is None:
+            yield NodeChange(Change.ADDED, None, node)
+            continue
+        if node not in m.same and _operation(old) is not _operation(node):
+            replaced.add(old)
             yield NodeChange(Change.ADDED, None, node)
             continue
         if node in m.same:
@@ -208,8 +212,13 @@ def _node_changes(m: Matching) -> Iterator[NodeChange]:
         fields = tuple(_field_changes(old, node, m))
         yield NodeChange(Change.CHANGED if fields else Change.SAME, old, node, fields)
     for node in m.old:
-        if node not in m.forward:
+        if node not in m.forward or node in replaced:
             yield NodeChange(Change.REMOVED, node, None)
+
+
+def _operation(node: Expr) -> object:
+    """Return what a node does: its operator, or the kind of expression that it is."""
+    return node.op if type(node) is Call and type(node.op) is Op else type(node)
 
 
 def _kind_of_owner(owner_of: Expr | None) -> str:

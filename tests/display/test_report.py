@@ -10,6 +10,7 @@ import pytest
 
 import passlab
 from passlab.display.pages.report import explorer_html, report_html, write_html
+from passlab.errors import FileAccessError
 from tests.display.hostile import MARKUP, hostile_recording
 
 VOID = {"meta", "img"}
@@ -99,6 +100,6 @@ def test_an_empty_recording_is_a_page_too():
     assert "0 of 0 passes ran" in "".join(Page(report_html(passlab.Recording([]))).texts)
 
 
-def test_a_place_that_cannot_be_written_is_an_os_error(tmp_path):
-    with pytest.raises(FileNotFoundError):
+def test_a_place_that_cannot_be_written_is_said(tmp_path):
+    with pytest.raises(FileAccessError, match="create the folder first"):
         write_html(passlab.Recording([]), tmp_path / "nowhere" / "report.html")

@@ -12,6 +12,7 @@ from passlab.ir.walk import post_order
 from passlab.testing import count_ops
 
 
+# recurses: the branches that a learner wrote
 def is_named(expr: Any) -> Any:
     """Whether each let binds an operator of variables and constants, and each scope ends in a variable."""
     while isinstance(expr, relay.Let):

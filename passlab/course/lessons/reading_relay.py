@@ -32,6 +32,7 @@ doubling = passlab.parse("def @main(%x: float32) { %0 = add(%x, %x); %1 = add(%0
 written_out = {doubling["main"].params[0]: 0}
 
 
+# recurses: depth, at most 5
 def random_tree(rng: Any, depth: Any = 5) -> Any:
     """A tree as Relay text, and how many leaves it has."""
     if depth == 0 or rng.random() < 0.3:

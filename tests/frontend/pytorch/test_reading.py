@@ -18,6 +18,7 @@ from passlab import errors, relay, transform
 from passlab.frontend import from_pytorch
 from passlab.frontend.pytorch.node import common_dtype
 from passlab.frontend.pytorch.program import FORMAT, from_data, to_data
+from tests.frontend.pytorch.test_archive import files, write
 
 PROGRAMS = Path(__file__).parent / "programs"
 
@@ -259,4 +260,4 @@ def test_what_is_no_program_is_told(tmp_path: Path) -> None:
 def test_a_file_of_pytorch_needs_torch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "torch", None)
     with pytest.raises(errors.MissingPackageError, match="passlab\\[torch\\]"):
-        from_pytorch(tmp_path / "net.pt2")
+        from_pytorch(write(tmp_path / "net.pt2", files(tmp_path / "marker")))
