@@ -143,6 +143,7 @@ def test_a_lazy_import_downwards_is_a_plain_import():
 
 # `import_module` with a name from a table: of optional packages, and of packages that load their own modules.
 BY_NAME = {
+    "passlab.course.lessons.porting_from_tvm",  # the tvm that `%load_ext passlab.compat` makes
     "passlab.course.registry",  # the exercises of one lesson
     "passlab.lazy",
     "passlab.relay.addresses",  # the table of addresses

@@ -330,7 +330,7 @@ def test_lessons_are_pages_with_their_pictures(site: Path) -> None:
 
 # ------------------------------------------------------------------------------------------------ spelling
 # Words of the code that a spelling list takes for slips.
-RIGHT = "canonicalizations,befores,passtime,ans,mak,te,fo,ist,nd,hist,ore,datas,inout,som,clos,indx,caf,nin,wit,parms,ccompiler"
+RIGHT = "unequality,canonicalizations,befores,passtime,ans,mak,te,fo,ist,nd,hist,ore,datas,inout,som,clos,indx,caf,nin,wit,parms,ccompiler"
 
 
 def test_words_are_spelt_correctly(tmp_path: Path) -> None:
