@@ -142,8 +142,12 @@ def _of_two(name: str, compute: Callable[[Any, Any], Any], doc: str) -> Callable
 Add = _of_two("Add", operator.add, "Return the sum of two dimensions.")
 Sub = _of_two("Sub", operator.sub, "Return the difference of two dimensions.")
 Mul = _of_two("Mul", operator.mul, "Return the product of two dimensions.")
-FloorDiv = floordiv = indexdiv = _of_two("floordiv", operator.floordiv, "Return a dimension divided, rounded down.")
-FloorMod = floormod = indexmod = _of_two("floormod", operator.mod, "Return the remainder of a division of a dimension.")
+FloorDiv = _of_two("floordiv", operator.floordiv, "Return a dimension divided, rounded down.")
+FloorMod = _of_two("floormod", operator.mod, "Return the remainder of a division of a dimension.")
+floordiv = FloorDiv
+indexdiv = FloorDiv
+floormod = FloorMod
+indexmod = FloorMod
 
 
 def cast(dtype: str, value: Any, span: Any = None) -> SizeVar | int:

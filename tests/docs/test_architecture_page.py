@@ -40,7 +40,7 @@ def test_arrows_leave_out_what_follows_from_others() -> None:
     arrows = package_picture.arrows()
     imports = package_picture.imports()
     assert all(target in imports[source] for source, target in arrows)
-    assert ("notebook", "display") in arrows
+    assert ("notebook", "course") in arrows
     assert "ir" in imports["passes"]
     assert ("passes", "ir") not in arrows, "reached through other packages"
 

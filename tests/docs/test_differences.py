@@ -292,7 +292,36 @@ def no_target_has_other_integers() -> None:
     assert np.asarray(result).tolist() == ((x.astype("int32") - 1) @ (w.astype("int32") - 2).T).tolist()
 
 
+def shorter_draws_begin_longer_ones() -> None:
+    def draw(count: int) -> list[int]:
+        numbers = relay.TupleGetItem(relay.random.threefry_generate(relay.random.threefry_key(1), (count,)), 1)
+        mod = passlab.IRModule.from_expr(relay.Function([], numbers))
+        return list(relay.create_executor("debug", mod).evaluate()())
+
+    assert all(draw(count) == draw(8)[:count] for count in (5, 6, 7))
+
+
+def a_sequence_of_length_0_keeps_the_state() -> None:
+    onnx = pytest.importorskip("onnx")
+    helper, real = onnx.helper, onnx.TensorProto.FLOAT
+    weights = [
+        helper.make_tensor("w", real, [1, 9, 2], np.ones(18)),
+        helper.make_tensor("r", real, [1, 9, 3], np.ones(27)),
+        helper.make_tensor("s", onnx.TensorProto.INT32, [1], [0]),
+    ]
+    node = helper.make_node("GRU", ["x", "w", "r", "", "s", "h"], ["y", "yh"], hidden_size=3)
+    inputs = [helper.make_tensor_value_info(name, real, shape) for name, shape in (("x", [2, 1, 2]), ("h", [1, 1, 3]))]
+    graph = helper.make_graph([node], "g", inputs, [helper.make_tensor_value_info("yh", real, [1, 1, 3])], weights)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
+    mod, params = relay.frontend.from_onnx(model)
+    state = np.full((1, 1, 3), 7, "float32")
+    result = relay.create_executor("debug", mod).evaluate()(np.zeros((2, 1, 2), "float32"), state, **params)
+    np.testing.assert_array_equal(result, state)
+
+
 CHECKS: dict[str, Callable[[], None]] = {
+    "`random.threefry_generate` of more": shorter_draws_begin_longer_ones,
+    "Recurrent layers of ONNX, sequences": a_sequence_of_length_0_keeps_the_state,
     "Nodes": nodes_never_change,
     "Types": types_are_one_object,
     "`Map`": containers_are_plain,
@@ -331,6 +360,7 @@ CHECKS: dict[str, Callable[[], None]] = {
 
 
 ELSEWHERE = {
+    "`qnn.softmax`": "tests/op/test_vectors.py",
     "Tensor arrays of `Prelude`": "tests/relay/test_tensor_arrays.py",
     "`nn.lrn` in float16": "tests/op_nn/test_activation.py",
     "`AnnotateTarget` of references": "tests/passes/test_annotate_target.py",

@@ -12,7 +12,7 @@ import pytest
 
 import passlab
 from passlab import relay
-from passlab.errors import RunError
+from passlab.errors import FileAccessError, RunError
 
 RUN = """
 import sys
@@ -71,7 +71,7 @@ def test_a_graph_is_no_module(tmp_path: Path) -> None:
 def test_a_name_that_is_no_module_is_refused(tmp_path: Path) -> None:
     with pytest.raises(RunError, match="not a name of a Python module"):
         library(w=W).export_library(tmp_path / "my-net.py")
-    with pytest.raises(RunError):
+    with pytest.raises(FileAccessError, match="create the folder first"):
         library(w=W).export_library(tmp_path / "absent" / "net.py")
 
 

@@ -12,7 +12,7 @@ from passlab.course.verdicts import Exercise
 from passlab.ir.walk import post_order
 
 
-def position(layout: Any, shape: Any, n: Any, c: Any, h: Any, w: Any) -> Any:
+def offset_of(layout: Any, shape: Any, n: Any, c: Any, h: Any, w: Any) -> Any:
     order = ["NCHW".index(letter) for letter in layout]
     marked = np.zeros(shape)
     marked[n, c, h, w] = 1
@@ -74,7 +74,7 @@ def where_does_it_go(lesson: Names) -> Exercise:
         hint=["how many elements are between a pixel and the one below it?", "NCHW: ((n * C + c) * H + h) * W + w"],
     ).agrees(
         "it is the position of the pixel",
-        position,
+        offset_of,
         some_pixel,
         first=[("NCHW", (2, 3, 4, 5), 1, 2, 3, 4), ("NHWC", (2, 3, 4, 5), 1, 2, 3, 4)],
     )
