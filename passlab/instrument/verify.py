@@ -55,6 +55,7 @@ class VerifyInstrument(PassInstrument, Tabular):
             problems.append(("changed the module it was given", []))
         if nodes := memento.changed():
             problems.append((input_problem(nodes), []))
+            memento.restore()  # other programs may share these nodes: literals of one value are one object
         if not before.same_contents(mod):
             problems += self._program_problems(mod) or self._determinism_problems(run, before, mod)
         self._report(info.name, problems)

@@ -95,6 +95,7 @@ def test_instruments_name_the_pass(instrument, key):
     match = "the pass `Spoils` changed the program that it was given"
     with pytest.raises(VerifyError, match=match), PassContext(instruments=[instrument()]):
         spoiling(key)(program())
+    assert parse("def @main() { 2.5f }")["main"].body.data == 2.5, "all programs share a literal"
 
 
 @pytest.mark.parametrize("key", SOME)
