@@ -150,8 +150,8 @@ ANSWERS: dict[str, list[tuple[tuple[str, ...], tuple[str, ...]]]] = {
     ],
     "08-instruments": [
         (
-            ("(len(lines), 0)", "(len(printed('FuseOps')), 0)", "[len(lines), sum('before' in l for l in lines)]"),
-            ("(8, 2)", "(0, 0)", "(len(lines), 1)", "(len(lines) + 1, 0)", "len(lines)"),
+            ("(6, 0)", "[6, 0]", "(2 * 3, 0)"),
+            ("(8, 2)", "(0, 0)", "(6, 1)", "(7, 0)", "6"),
         ),
         (
             (
@@ -235,7 +235,7 @@ ANSWERS: dict[str, list[tuple[tuple[str, ...], tuple[str, ...]]]] = {
             ),
         ),
         (
-            ("(lets_after('ToANormalForm'), lets_after('ToBasicBlockNormalForm'))", "(6, 2)", "[6, 2]"),
+            ("(3 * 2, 2)", "(6, 2)", "[6, 2]"),
             ("(2, 6)", "(5, 2)", "(6, 1)", "'6, 2'", "6"),
         ),
         (
@@ -399,7 +399,7 @@ ANSWERS: dict[str, list[tuple[tuple[str, ...], tuple[str, ...]]]] = {
             ),
         ),
         (
-            ("lambda n: 4 * n", "lambda n: n * 4", "operators_of"),
+            ("lambda n: 4 * n", "lambda n: n * 4", "lambda n: n + 3 * n"),
             ("lambda n: n", "lambda n: 4", "lambda n: 3 * n + 1", "lambda n: 5 * n - 1", "{1: 4, 2: 8}.get"),
         ),
         (

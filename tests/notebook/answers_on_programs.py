@@ -311,7 +311,7 @@ ANSWERS: dict[str, list[tuple[tuple[str, ...], tuple[str, ...]]]] = {
         ),
     ],
     "05-constant-folding": [
-        (("(3, 4)", "[3, 4]", "(left('2f'), left('%x'))"), ("(3, 3)", "(4, 3)", "(4, 4)", "'3, 4'", "3")),
+        (("(3, 4)", "[3, 4]", "(3, 2 + 2)"), ("(3, 3)", "(4, 3)", "(4, 4)", "'3, 4'", "3")),
         (
             (
                 TUPLES.format("all(isinstance(f, (relay.Var, relay.Constant)) for f in value.fields)"),

@@ -71,14 +71,14 @@ p
 ANSWERS: dict[str, list[tuple[tuple[str, ...], tuple[str, ...]]]] = {
     "14-virtual-machine": [
         (
-            ("set(tested.reads())", "frozenset(tested.reads())", "{*tested.reads()}"),
+            ("set((5, 6))", "frozenset((5, 6))", "{*(5, 6)}"),
             (
                 "set()",
                 "{0}",
                 "{0, 1}",
-                "list(tested.reads())",
-                "set(tested.reads()) | {0}",
-                "set(list(tested.reads())[:1])",
+                "list((5, 6))",
+                "set((5, 6)) | {0}",
+                "set(list((5, 6))[:1])",
             ),
         ),
         (
@@ -122,7 +122,7 @@ ANSWERS: dict[str, list[tuple[tuple[str, ...], tuple[str, ...]]]] = {
             ("64 * 64 * 4", "16384", "int(np.prod([64, 64]) * 4)"),
             ("64 * 64", "4096.0", "'16384'", "16", "64 * 64 * 8", "True"),
         ),
-        (("len(storages)", "4", "len(set(plan(softmaxes(10)).values()))"), ("10", "2", "3", "11", "4.0")),
+        (("2 + 2", "4", "len(set(plan(softmaxes(10)).values()))"), ("10", "2", "3", "11", "4.0")),
         (
             ("'ManifestLifetimes'", '"ManifestLifetimes"', "'Manifest' + 'Lifetimes'"),
             ("'ManifestAlloc'", "'FuseOps'", "'Foo'", "'memoryplan'", "'InferType'"),
@@ -282,7 +282,7 @@ ANSWERS: dict[str, list[tuple[tuple[str, ...], tuple[str, ...]]]] = {
     "19-a-real-network": [
         (
             (
-                "(rows[int(table['operators'].to_numpy().argmax())]['after'], removed('operators'), removed('KB'))",
+                "(rows[int(table['operators'].to_numpy().argmax())]['after'], 'FoldConstant', 'FuseOps')",
                 "('SimplifyInference', 'FoldConstant', 'FuseOps')",
                 "['SimplifyInference', 'FoldConstant', 'FuseOps']",
             ),

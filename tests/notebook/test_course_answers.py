@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import ast
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from passlab.course import Exercise
+from passlab.course.registry import LESSONS as LESSONS_BY_NUMBER
 from passlab.course.registry import lesson, tasks_of
 from tests.notebook.course_answers import ANSWERS
 
@@ -67,6 +69,8 @@ def lesson_shell(running_shell: Any, monkeypatch: pytest.MonkeyPatch, capsys: py
 @pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)
 def test_checks_tell_right_answers_from_wrong_ones(path: Path, lesson_shell: Any) -> None:
     answers = iter(ANSWERS[path.stem])
+    tasks_of(int(path.stem[:2]))
+    helpers = vars(sys.modules[f"passlab.course.lessons.{LESSONS_BY_NUMBER[int(path.stem[:2])]}"])
     for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
         if cell["cell_type"] != "code":
             continue
@@ -75,6 +79,8 @@ def test_checks_tell_right_answers_from_wrong_ones(path: Path, lesson_shell: Any
             number = int("".join(cell["source"]).removeprefix("check(").removesuffix(")"))
             right, wrong = next(answers)
             exercise = lesson_shell.user_ns["check"].exercise(number)
+            for name, value in helpers.items():  # answers may use what the exercise is made of
+                lesson_shell.user_ns.setdefault(name, value)
             judge(exercise, (right, (*wrong, f"answer_{number}")), lesson_shell.user_ns)
             run_as_cells(lesson_shell, number, wrong, right)
     assert next(answers, None) is None
@@ -89,7 +95,7 @@ def run_as_cells(shell: Any, number: int, wrong: tuple[str, ...], right: tuple[s
     check.reset()
     failed: dict[str, list[str]] = {}
     for source in (*wrong, *wrong[:2], right[0]):
-        lines = source.strip("\n").split("\n")
+        lines = source.split("\n")
         start = ast.parse(source).body[-1].lineno - 1
         lines[start] = f"answer_{number} = {lines[start]}"
         assert shell.run_cell("\n".join(lines), store_history=False).success, source

@@ -134,7 +134,7 @@ def fuse_a_chain(lesson: Names) -> Exercise:
             "a transpose joins what is element-wise, not a product",
             lambda f: agrees(f, "exp", "transpose", "exp") and agrees(f, "nn.dense", "transpose"),
         )
-        .asks("it agrees with FuseOps on random chains", lambda f, names: agrees(f, *names), random_chain, times=30)
+        .asks("it agrees with FuseOps on random chains", lambda f, names: agrees(f, *names), random_chain, times=80)
     )
 
 
