@@ -53,9 +53,8 @@ class VerifyInstrument(PassInstrument, Tabular):
         problems: list[Problem] = []
         if not before.same_contents(module):
             problems.append(("changed the module it was given", []))
-        if nodes := memento.changed():
+        if nodes := memento.restore():  # other programs may share them: literals of one value are one object
             problems.append((input_problem(nodes), []))
-            memento.restore()  # other programs may share these nodes: literals of one value are one object
         if not before.same_contents(mod):
             problems += self._program_problems(mod) or self._determinism_problems(run, before, mod)
         self._report(info.name, problems)
