@@ -14,15 +14,16 @@ from __future__ import annotations
 import json
 import re
 import zipfile
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 import passlab
-from passlab.atomic_file import atomic_file, make_folder, write_bytes, write_text, writing_error
-from passlab.course.registry import LESSONS, PROGRESS, read_progress, tasks_of
+from passlab.atomic_file import atomic_file, make_folder, write_bytes, writing_error
+from passlab.course.registry import LESSONS, PROGRESS, read_progress, tasks_of, write_progress
 from passlab.errors import Diagnostic, PasslabError
 
-_NUMBERED = re.compile(r"(\d\d)-[\w-]+\.ipynb")
+_NUMBERED = re.compile(r"(\d\d)-[\w-]+?(-kept-\d+)?\.ipynb")
 
 
 def lessons_folder() -> Path:
@@ -39,8 +40,13 @@ def lessons_folder() -> Path:
 
 def lesson_files() -> dict[int, Path]:
     """Return the notebooks of the lessons as they are given, by number."""
-    found = ((_NUMBERED.fullmatch(path.name), path) for path in sorted(lessons_folder().iterdir()))
-    return {int(match[1]): path for match, path in found if match}
+    return notebooks_by_lesson(lessons_folder().iterdir())
+
+
+def notebooks_by_lesson(paths: Iterable[Path]) -> dict[int, Path]:
+    """Return the notebooks of lessons among some files, by number; copies that `reset` kept are left out."""
+    found = ((_NUMBERED.fullmatch(path.name), path) for path in sorted(paths))
+    return {int(match[1]): path for match, path in found if match and not match[2]}
 
 
 def start(folder: Path) -> tuple[list[Path], list[Path]]:
@@ -128,7 +134,7 @@ def reset(folder: Path, number: int) -> tuple[Path, Path | None]:
             raise writing_error(kept, error) from error
     write_bytes(target, given.read_bytes())
     if progress.pop(f"{number:02d}", None) is not None:
-        write_text(folder / PROGRESS, json.dumps(progress, indent=1, sort_keys=True) + "\n")
+        write_progress(folder / PROGRESS, progress)
     return target, kept
 
 

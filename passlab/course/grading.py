@@ -18,13 +18,14 @@ import subprocess
 import sys
 import tempfile
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from passlab.atomic_file import make_folder, write_bytes, write_text
+from passlab.course.folder import notebooks_by_lesson
 from passlab.course.registry import LESSONS, tasks_of
 from passlab.display.html import escape
 from passlab.errors import Diagnostic, PasslabError
@@ -98,14 +99,9 @@ def _submissions(folder: Path, scratch: Path) -> dict[str, dict[int, Path]]:
     return {student: notebooks for student, notebooks in found.items() if notebooks}
 
 
-def _notebooks(paths: Any) -> dict[int, Path]:
-    numbered = ((re.fullmatch(r"(\d\d)-[\w-]+\.ipynb", path.name), path) for path in paths)
-    kept = re.compile(r"-kept-\d+$")
-    return {
-        int(match[1]): path
-        for match, path in numbered
-        if match and int(match[1]) in LESSONS and not kept.search(path.stem)
-    }
+def _notebooks(paths: Iterable[Path]) -> dict[int, Path]:
+    """Return the notebooks of lessons that have exercises."""
+    return {number: path for number, path in notebooks_by_lesson(paths).items() if number in LESSONS}
 
 
 def _unpacked(path: Path, folder: Path) -> list[Path]:

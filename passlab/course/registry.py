@@ -194,7 +194,7 @@ class Progress(Tries):
 
     def _write(self, whole: dict[str, Any]) -> None:
         try:
-            write_text(self.path, json.dumps(whole, indent=1, sort_keys=True) + "\n")
+            write_progress(self.path, whole)
         except PasslabError as error:
             self.trouble = f"your progress is not kept: {error}"
 
@@ -216,6 +216,11 @@ def read_progress(path: Path) -> dict[str, Any]:
     return {
         number: lesson for number, lesson in _table(whole) if all(_is_record(record) for _, record in _table(lesson))
     }
+
+
+def write_progress(path: Path, whole: Mapping[str, Any]) -> None:
+    """Write a file of progress, by lesson. Raises `FileAccessError`."""
+    write_text(path, json.dumps(whole, indent=1, sort_keys=True) + "\n")
 
 
 def _table(value: Any) -> list[tuple[str, Any]]:
@@ -254,8 +259,7 @@ class Lesson:
         _load(number)
         self.number = number
         self._names = names
-        self._folder = Path.cwd() if folder is None else folder
-        self._progress = Progress(self._folder, number)
+        self._progress = Progress(Path.cwd() if folder is None else folder, number)
 
     @property
     def tasks(self) -> list[Task]:
