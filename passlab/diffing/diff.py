@@ -195,14 +195,9 @@ def _roots(expr: Expr | None) -> list[Expr]:
 
 # ---------------------------------------------------------------- changes of nodes
 def _node_changes(m: Matching) -> Iterator[NodeChange]:
-    pairs, replaced = m.backward, set[Expr]()
     for node in m.new:
-        old = pairs.get(node)
-        if old is None:
-            yield NodeChange(Change.ADDED, None, node)
-            continue
-        if node not in m.same and _operation(old) is not _operation(node):
-            replaced.add(old)
+        old = m.backward.get(node)
+        if old is None or node in m.replaced:
             yield NodeChange(Change.ADDED, None, node)
             continue
         if node in m.same:
@@ -212,13 +207,8 @@ def _node_changes(m: Matching) -> Iterator[NodeChange]:
         fields = tuple(_field_changes(old, node, m))
         yield NodeChange(Change.CHANGED if fields else Change.SAME, old, node, fields)
     for node in m.old:
-        if node not in m.forward or node in replaced:
+        if node not in m.forward or node in m.replaced:
             yield NodeChange(Change.REMOVED, node, None)
-
-
-def _operation(node: Expr) -> object:
-    """Return what a node does: its operator, or the kind of expression that it is."""
-    return node.op if type(node) is Call and type(node.op) is Op else type(node)
 
 
 def _kind_of_owner(owner_of: Expr | None) -> str:
@@ -251,7 +241,7 @@ def _operand_changes(old: Expr, new: Expr, m: Matching) -> Iterator[FieldChange]
             continue
         a = a if a is None else resolve(a, source_old)
         b = b if b is None else resolve(b, source_new)
-        if a is None or b is None or (partner_of(a, a) is not b and not _same_name(a, b)):
+        if a is None or b is None or b in m.replaced or (partner_of(a, a) is not b and not _same_name(a, b)):
             names = names or _operand_names(new)
             yield FieldChange(names[i] if i < len(names) else f"args[{i}]", a, b)
 

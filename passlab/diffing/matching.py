@@ -110,6 +110,12 @@ class Matching:
         }
 
     @cached_property
+    def replaced(self) -> set[Expr]:
+        """The nodes of both sides whose partner is another operation: a call that was folded, and its constant."""
+        pairs = [(old, new) for new, old in self.backward.items() if new not in self.same]
+        return {node for pair in pairs if _operation(pair[0]) is not _operation(pair[1]) for node in pair}
+
+    @cached_property
     def owners(self) -> tuple[dict[Expr, Expr], dict[Expr, Expr]]:
         """For each node of both sides the innermost function literal that contains it, or the let whose value it is."""
         return _owners(self.orders[0]), _owners(self.orders[1])
@@ -179,6 +185,11 @@ class Matching:
         for node in self.new:
             if node not in self.backward and (queue := waiting.get((_label(node), node.checked_type_))):
                 self._pair(queue.popleft(), node)
+
+
+def _operation(node: Expr) -> object:
+    """Return what a node does: its operator, or the kind of expression that it is."""
+    return node.op if type(node) is Call and type(node.op) is Op else type(node)
 
 
 def _label(node: Expr) -> Any:

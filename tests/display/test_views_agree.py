@@ -84,6 +84,26 @@ def test_a_node_has_one_fate_in_difference_graph_and_blame(seed):
                     assert change.change is not Change.ADDED or node not in older, (event, node)
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_a_node_that_stays_tells_of_an_operand_that_came_or_went(seed):
+    told = 0
+    for rec in recordings(seed):
+        for event in rec.steps[1:]:
+            difference = event.diff()
+            came = {c.after for c in difference.nodes(Change.ADDED)}
+            went = {c.before for c in difference.nodes(Change.REMOVED)}
+            for change in difference.nodes(Change.SAME, Change.CHANGED):
+                if type(change.before) is type(change.after) is Call and change.before is not change.after:
+                    replaced = [
+                        i
+                        for i, (old, new) in enumerate(zip(change.before.args, change.after.args, strict=False))
+                        if old in went and new in came and type(new) is not type(old)
+                    ]
+                    assert len(change.fields) >= len(replaced), (event, change)
+                    told += len(replaced)
+    assert seed or told > 5
+
+
 def test_what_fused_functions_lost_is_said():
     mod = passlab.transform.InferType()(resnet.get_workload(1, 10)[0])
     one, other = (passlab.record(mod, f"FuseOps(fuse_opt_level={level})", opt_level=4) for level in (2, 0))

@@ -216,12 +216,10 @@ class _Side:
             return at.name_hint
         if matching is None:
             return at
-        # A constant whose value changed must not count as the same word, though the matching pairs it.
-        if type(at) is Constant and self.new and at not in matching.same:
-            return at
-        if type(at) is Constant and not self.new and matching.forward.get(at) not in matching.same:
-            return at
-        return at if self.new else matching.forward.get(at, at)
+        # A constant whose value changed, or an operation in the place of another, is another word, though it is paired.
+        partner = at if self.new else matching.forward.get(at, at)
+        changed = at in matching.replaced or (type(at) is Constant and partner not in matching.same)
+        return at if changed else partner
 
     def subjects(self) -> dict[Expr, int]:
         """The line of each node; on both sides the key is the new node."""
