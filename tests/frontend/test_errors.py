@@ -55,7 +55,7 @@ def test_a_definition_from_the_future_is_not_guessed(monkeypatch):
 
 
 WRONG: dict[str, tuple[str, dict[str, Any], str]] = {
-    "no such input": (RELU, {"shape": {"y": (1, 3)}}, "the model has no input `y`"),
+    "no such input": (RELU, {"shape": {"y": (1, 3)}}, "the model has no input and no size `y`"),
     "another rank": (RELU, {"shape": {"x": (1, 3, 3)}}, "expected: 2 dimensions: (?, 3)"),
     "no shape": (RELU, {"shape": {"x": 3}}, "the value given for the input `x` is not a shape"),
     "negative size": (RELU, {"shape": {"x": (-1, 3)}}, "`relay.Any()` stands for an unknown one"),

@@ -19,6 +19,7 @@ from passlab.frontend.onnx.definitions import definition
 from passlab.frontend.onnx.entries import OnnxOperator, find_entry
 from passlab.frontend.onnx.node import Capture, OnnxNode, SubgraphTranslator
 from passlab.frontend.onnx.node_text import node_span
+from passlab.frontend.onnx.origin import weight_span
 from passlab.frontend.onnx.tensors import External, array_of
 from passlab.ir.expr import Constant, Expr
 from passlab.ir.span import Span
@@ -96,7 +97,8 @@ class Translator:
 
     def initializer(self, tensor: Any) -> Expr:
         """Return a tensor of the model as a constant."""
-        return self.builder.finish(Constant(array_of(tensor, self._external)))
+        array = array_of(tensor, self._external)
+        return self.builder.finish(Constant(array, weight_span(tensor.name, array.dtype.name, array.shape)))
 
     # recurses: at most limits.model_nesting levels, and over at most limits.model_nodes nodes
     def nodes(self, nodes: Iterable[Any], scope: GraphScope, context: GraphContext) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any, NoReturn
@@ -24,17 +24,21 @@ from passlab.frontend.onnx.definitions import has_definition
 from passlab.frontend.onnx.entries import entries, find_entry, schema_of
 from passlab.frontend.onnx.graph import GraphContext, GraphScope, Translator, node_names, plain_domain
 from passlab.frontend.onnx.node_text import node_span
+from passlab.frontend.onnx.origin import ModelSource
 from passlab.frontend.onnx.package import onnx
 from passlab.frontend.onnx.tensors import External, array_of, dtype_of
+from passlab.infer import infer_expr
 from passlab.ir.dtypes import dtype_name
-from passlab.ir.expr import Expr, Var
+from passlab.ir.expr import Constant, Expr, Var
 from passlab.ir.gc_pause import building
 from passlab.ir.module import IRModule
 from passlab.ir.span import Span
 from passlab.ir.types import ANY, Dim, SizeVar, TensorType
+from passlab.op.dtypes import array_dtype
 
 # ---------------------------------------------------------------- support, checked before anything is translated
 
+Array = np.ndarray[Any, Any]
 _SHOWN = 5  # nodes of one operator that a message names
 Key = tuple[str, str, int]  # domain, operator, opset version
 
@@ -92,9 +96,13 @@ def _hint(domain: str, op_type: str, opset: int) -> str | None:
 
 
 def input_type(
-    value: Any, shape: Any, dtype: str | Mapping[str, str], symbols: dict[str, SizeVar] | None
+    value: Any,
+    shape: Any,
+    dtype: str | Mapping[str, str],
+    symbols: dict[str, SizeVar] | None,
+    sizes: Mapping[str, int],
 ) -> TensorType:
-    """Return the type of a ValueInfoProto. `shape` is the caller's shape for it, or None.
+    """Return the type of a ValueInfoProto. `shape` is the caller's shape for it, or None; `sizes` are fixed by name.
 
     An unknown dimension becomes a symbol, the same for the same name; without `symbols` it becomes `?`.
 
@@ -106,7 +114,7 @@ def input_type(
         raise ModelError(
             Diagnostic(f"the input `{name}` is of the kind `{kind}`", hint="only tensors are supported as inputs")
         )
-    names = _known_shape(ty.tensor_type, symbols) if ty.tensor_type.HasField("shape") else None
+    names = _known_shape(ty.tensor_type, symbols, sizes) if ty.tensor_type.HasField("shape") else None
     if shape is None and names is None:
         hint = f'say them: from_onnx(model, shape={{"{name}": (1, 3, 224, 224)}})'
         raise ModelError(
@@ -125,18 +133,77 @@ def input_type(
     return TensorType(dims, _dtype(name, ty.tensor_type.elem_type, dtype))
 
 
-def _known_shape(tensor: Any, symbols: dict[str, SizeVar] | None) -> tuple[Dim, ...]:
-    """The shape in a model. Dimensions that are named, missing or negative are unknown."""
+def _known_shape(tensor: Any, symbols: dict[str, SizeVar] | None, sizes: Mapping[str, int]) -> tuple[Dim, ...]:
+    """The shape in a model. Dimensions that are named, missing or negative are unknown, but for fixed `sizes`."""
     dims = tensor.shape.dim
     shape: list[Dim] = []
     for dim in dims:
         if dim.HasField("dim_value") and dim.dim_value >= 0:
             shape.append(dim.dim_value)
+        elif dim.dim_param in sizes:
+            shape.append(sizes[dim.dim_param])
         elif dim.dim_param and symbols is not None:
             shape.append(symbols.setdefault(dim.dim_param, SizeVar(dim.dim_param)))
         else:
             shape.append(ANY)
     return tuple(shape)
+
+
+def _sizes_and_shapes(inputs: list[Any], given: Mapping[str, Any]) -> tuple[dict[str, int], dict[str, Any]]:
+    """Return the sizes fixed by name, and the shapes of inputs; the shape of an input fixes its named sizes.
+
+    Raises `ModelError` for a name that is none of both, and for a size that is no whole number from 0 on.
+    """
+    names = {value.name: [dim.dim_param for dim in value.type.tensor_type.shape.dim] for value in inputs}
+    named = {size for own in names.values() for size in own if size}
+    sizes: dict[str, int] = {}
+    shapes: dict[str, Any] = {}
+    for key, value in given.items():
+        if key in names and (key not in named or not isinstance(value, (int, np.integer))):
+            shapes[key] = value
+            continue
+        if key not in named:
+            _refuse_input(key, sorted(names), sorted(named))
+        size = value[0] if isinstance(value, (tuple, list)) and len(value) == 1 else value
+        if not isinstance(size, (int, np.integer)) or isinstance(size, bool) or size < 0:
+            hint = f'a size is a whole number from 0 on: from_onnx(model, shape={{"{key}": 1}})'
+            raise ModelError(Diagnostic(f"the value given for the size `{key}` is none", found=repr(value), hint=hint))
+        sizes[key] = int(size)
+    for key, shape in shapes.items():
+        dims = _given_shape(key, shape)
+        if len(dims) == len(names[key]):
+            for size_name, dim in zip(names[key], dims, strict=True):
+                if size_name and isinstance(dim, int):
+                    sizes.setdefault(size_name, dim)
+    return sizes, shapes
+
+
+def _refuse_input(name: Any, inputs: Sequence[str], sizes: Sequence[str] = ()) -> NoReturn:
+    known = f"its inputs are {', '.join(inputs) or 'none'}"
+    known += f"; its named sizes are {', '.join(sizes)}" if sizes else ""
+    hint = did_you_mean(str(name), [*inputs, *sizes]) or known
+    size = "and no size " if sizes else ""
+    raise ModelError(Diagnostic(f"the model has no input {size}`{name}`", hint=hint))
+
+
+def _given_value(value: Any, given: Any, ty: TensorType) -> Array:
+    """Return the value that the caller gives an input, in its type. Raises `ModelError` where it does not fit."""
+    try:
+        array = np.asarray(given)
+        cast = array.astype(array_dtype(ty.dtype))
+        if array.dtype.kind in "iufb" and not np.array_equal(cast, array):
+            raise ValueError(f"{given!r} is no value of the type {ty.dtype}")
+        if cast.size == 1 and all(dim in (1, ANY) or isinstance(dim, SizeVar) for dim in ty.shape):
+            cast = cast.reshape((1,) * len(ty.shape))
+        fits = len(cast.shape) == len(ty.shape) and all(
+            not isinstance(dim, int) or dim == size for dim, size in zip(ty.shape, cast.shape, strict=True)
+        )
+        if not fits:
+            raise ValueError(f"an array of the shape {cast.shape}")
+        return cast
+    except (TypeError, ValueError, OverflowError) as error:
+        message = f"the value given for the input `{value.name}` does not fit it"
+        raise ModelError(Diagnostic(message, None, str(ty), str(error))) from error
 
 
 def _given_shape(name: str, shape: Any) -> tuple[Dim, ...]:
@@ -307,7 +374,6 @@ def _text_that_is_none(proto: Any) -> bytes | None:
     return None
 
 
-Array = np.ndarray[Any, Any]
 METADATA_ATTR = "onnx"  # the attribute of a module that holds the metadata of its model
 CONFIG = {"use_nt_batch_matmul": True}
 
@@ -320,6 +386,7 @@ def from_onnx(
     freeze_params: bool = True,
     convert_config: Mapping[str, Any] | None = None,
     export_node_renamed_model_path: Any = None,
+    values: Mapping[str, Any] | None = None,
 ) -> tuple[IRModule, dict[str, Array]]:
     """Return an ONNX model as a typed module with one function `main`, and its parameters by name.
 
@@ -328,12 +395,15 @@ def from_onnx(
     weights are constants of the program. Names are those of the model, converted to identifiers
     (`passlab.frontend.identifiers`). Several outputs form a tuple.
 
-    `shape` gives the shapes of inputs by name, as `{"x": (1, 3, 224, 224)}`; an unknown dimension is `?`. `dtype` gives
-    dtypes by name of input, or one for all inputs whose type the model leaves open. `opset` overrides the version of
+    `shape` gives the shapes of inputs by name, as `{"x": (1, 3, 224, 224)}`, or sizes that the model names, as
+    `{"batch": 1}`; an unknown dimension is `?`. `values` fixes inputs, as `{"sr": 16000}`: they become constants, and
+    branches that depend on them are decided. `dtype` gives dtypes by name of input, or one for all inputs whose type
+    the model leaves open. `opset` overrides the version of
     ONNX's operators that the model states. `convert_config={"use_nt_batch_matmul": False}` keeps the second operand of
     matrix products instead of transposing it. Unnamed nodes get names; a model with those names is written to
     `export_node_renamed_model_path`. The source of each Relay node is its ONNX node. The module's attribute `onnx`
-    holds the model's metadata (documentation, version), for `to_onnx`.
+    holds the model's metadata (documentation, version), and its source the names of inputs, outputs and sizes, for
+    `to_onnx`.
 
     Raises `ModelError` if `model` is not a model, for unsupported operators (all of them at once) and for wrong shapes;
     `FileAccessError` for a path that cannot be read; `MissingPackageError` without the package `onnx`; `LimitError` for
@@ -351,12 +421,13 @@ def from_onnx(
         translator = Translator(functions, external)
         translator.builder.config.update(config)
         scope, identifiers = GraphScope(), Identifiers()
-        inputs = _inputs(proto.graph, shape or {}, dtype, scope, identifiers, symbols)
+        inputs = _inputs(proto.graph, shape or {}, dtype, values or {}, scope, identifiers, symbols)
         for variable in inputs:
             translator.builder.add_input(variable)
         weights = {} if freeze_params else _weights(proto.graph, translator, scope, identifiers, external)
         outputs = translator.graph(proto.graph, scope, GraphContext(opsets, {}, 0, ""))
         mod, params = module_of(outputs, inputs, weights)
+        mod.source = ModelSource(proto.graph, identifiers.by_name)
         metadata = _metadata(proto)
         return (mod.with_attr(METADATA_ATTR, metadata) if metadata else mod), params
 
@@ -402,27 +473,40 @@ def _opsets(proto: Any, opset: int | None) -> dict[str, int]:
 
 
 def _inputs(
-    graph: Any, shape: Any, dtype: Any, scope: GraphScope, identifiers: Identifiers, symbols: dict[str, SizeVar] | None
+    graph: Any,
+    shape: Any,
+    dtype: Any,
+    values: Any,
+    scope: GraphScope,
+    identifiers: Identifiers,
+    symbols: dict[str, SizeVar] | None,
 ) -> list[Var]:
-    """Create variables for the inputs of the graph that are not weights."""
+    """Create variables for the inputs of the graph that are not weights, and constants for those with a value."""
     if not isinstance(shape, Mapping):
         hint = 'say it of each input: {"x": (1, 3, 224, 224)}'
         raise ModelError(Diagnostic("`shape` gives shapes by name of input", found=type(shape).__name__, hint=hint))
+    if not isinstance(values, Mapping):
+        hint = 'say it of an input: {"sr": 16000}'
+        raise ModelError(Diagnostic("`values` gives values by name of input", found=type(values).__name__, hint=hint))
     if not isinstance(dtype, Mapping):
         dtype_name(dtype)  # raises an error for an unknown dtype
     # Models of IR version 3 and earlier list their weights among the inputs, too.
     weights = {tensor.name for tensor in graph.initializer}
     inputs = [value for value in graph.input if value.name not in weights]
     names = {value.name for value in inputs}
-    for name in (*shape, *(dtype if isinstance(dtype, Mapping) else ())):
+    for name in (*values, *(dtype if isinstance(dtype, Mapping) else ())):
         if name not in names:
-            hint = did_you_mean(str(name), names) or f"its inputs are {', '.join(sorted(names)) or 'none'}"
-            raise ModelError(Diagnostic(f"the model has no input `{name}`", hint=hint))
+            _refuse_input(name, sorted(names))
+    sizes, shapes = _sizes_and_shapes(inputs, shape)
     variables = []
     for value in inputs:
         if value.name in scope:
             raise ModelError(Diagnostic(f"the model has two inputs `{value.name}`"))
-        variable = Var(identifiers.of(value.name), input_type(value, shape.get(value.name), dtype, symbols))
+        ty = input_type(value, shapes.get(value.name), dtype, symbols, sizes)
+        if value.name in values:
+            scope[value.name] = infer_expr(Constant(_given_value(value, values[value.name], ty)))
+            continue
+        variable = Var(identifiers.of(value.name), ty)
         scope[value.name] = variable
         variables.append(variable)
     return variables

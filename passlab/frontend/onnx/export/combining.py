@@ -310,7 +310,7 @@ def shared_shift(graph: NodeGraph, root: Any) -> bool:
         graph.replace([], root, root)
         return True
     for node in graph.nodes:
-        rename_inputs(node, old, new)
+        rename_inputs(node, {old: new})
     graph.replace([readers[0]], root, root)
     return True
 

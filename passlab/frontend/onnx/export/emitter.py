@@ -10,7 +10,7 @@ The file begins with tail-recursive functions, exported as `Loop`.
 from __future__ import annotations
 
 from collections import ChainMap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any, NoReturn
@@ -20,6 +20,7 @@ import numpy as np
 from passlab.errors import Diagnostic
 from passlab.frontend.onnx.export.names import Names, NoCounterpartError, element_type, flat, refill, tensor_types
 from passlab.frontend.onnx.export.table import REASONS, writers
+from passlab.frontend.onnx.origin import weight_name
 from passlab.frontend.onnx.package import onnx
 from passlab.ir.expr import Call, Constant, Expr, Function, GlobalVar, If, Let, Tuple, TupleGetItem, Var
 from passlab.ir.module import IRModule
@@ -55,8 +56,8 @@ class TailLoop:
         name: str = e.value(_emit_lets(e, self.function.body, self.branch.cond))
         return name if self.repeats_if else e.node("Not", [name])
 
-    def write(self, e: GraphEmitter, args: list[Names]) -> Names:
-        """Emit the loop, with `args` as initial values, and return the function's result."""
+    def write(self, e: GraphEmitter, args: list[Names], label: str) -> Names:
+        """Emit the loop under a name, with `args` as initial values, and return the function's result."""
         params = self.function.params
         if any(arg is None for arg in args):
             e.refuse("a loop carries a function")
@@ -85,7 +86,8 @@ class TailLoop:
             ]
             graph = e.graph(nodes, inputs, [next_condition, *flat(following)], "body")
         # "": no limit of iterations.
-        results = e.node_with(max(len(states), 1), "Loop", ["", first, *states], body=graph)
+        with e.labelled(label):
+            results = e.node_with(max(len(states), 1), "Loop", ["", first, *states], body=graph)
         last = refill(shapes, iter(results))
         with e.scope():
             for param, names in zip(params, last, strict=True):
@@ -187,6 +189,15 @@ class GraphEmitter:
         count = self._used.get(hint, 0)
         self._used[hint] = count + 1
         return hint if count == 0 else self._numbered(hint, count)
+
+    def reserve(self, name: str) -> None:
+        """Keep a name for an output, so that no node and no tensor gets it."""
+        self._used.setdefault(name, 1)
+
+    def rename(self, names: Mapping[str, str]) -> None:
+        """Know tensors by their new names."""
+        self.shapes.update({new: self.shapes[old] for old, new in names.items() if old in self.shapes})
+        self.dtypes.update({new: self.dtypes[old] for old, new in names.items() if old in self.dtypes})
 
     def _numbered(self, hint: str, count: int) -> str:
         """Return the hint with the first number from `count` on that makes it unique."""
@@ -343,7 +354,7 @@ class GraphEmitter:
 
     def _emit(self, node: Expr) -> Names:
         if isinstance(node, Constant):
-            return self.constant(node.data)
+            return self.constant(node.data, hint=weight_name(node.span) or "const")
         if isinstance(node, Tuple):
             if not all(field in self.values for field in node.fields):
                 self.refuse("a model has no functions as values")
@@ -367,11 +378,8 @@ class GraphEmitter:
                 self.refuse(REASONS.get(call.op.name, "ONNX has no operator for it"))
             if any(arg is None for arg in args):
                 self.refuse("it takes a function")
-            self._label = label_of(call)
-            try:
+            with self.labelled(label_of(call)):
                 return self._cast_results(writer(self, call, *args), call)
-            finally:
-                self._label = ""
         return self._apply(call, args)
 
     def _cast_results(self, names: Names, call: Call) -> Names:
@@ -396,7 +404,7 @@ class GraphEmitter:
                 else:
                     self.functions[param] = self.functions[expr]
             loop = TailLoop.of(function, callee)
-            return self.value(function.body) if loop is None else loop.write(self, args)
+            return self.value(function.body) if loop is None else loop.write(self, args, label_of(call))
 
     # ------------------------------------------------------------ graphs inside graphs
     @contextmanager
@@ -409,6 +417,15 @@ class GraphEmitter:
             yield
         finally:
             self._depth -= 1
+
+    @contextmanager
+    def labelled(self, label: str) -> Iterator[None]:
+        """Give the nodes that are emitted inside a name; with "", each is named after its operator."""
+        self._label = label
+        try:
+            yield
+        finally:
+            self._label = ""
 
     @contextmanager
     def scope(self) -> Iterator[None]:
@@ -455,7 +472,8 @@ class GraphEmitter:
                 shapes.append(names)
                 graphs.append(self.graph(nodes, (), flat(names), hint))
         count = len(flat(shapes[0]))
-        results = self.node_with(count, "If", [condition], then_branch=graphs[0], else_branch=graphs[1])
+        with self.labelled(label_of(node)):
+            results = self.node_with(count, "If", [condition], then_branch=graphs[0], else_branch=graphs[1])
         return refill(shapes[0], iter(results))
 
 
@@ -479,12 +497,12 @@ def op_name(call: Call) -> str:
     return call.op.name
 
 
-def label_of(call: Call) -> str:
-    """Return the name of the ONNX node that a call was imported from, or "" for other calls.
+def label_of(expr: Expr) -> str:
+    """Return the name of the ONNX node that an expression was imported from, or "" for others.
 
-    The importer gives such a call its own source: the name of the node, and the node as one line of text.
+    The importer gives such an expression its own source: the name of the node, and the node as one line of text.
     """
-    span = call.span
+    span = expr.span
     text = span.source.text if isinstance(span, Span) else None
     if text is None or " = " not in text or "\n" in text or not isinstance(span, Span):
         return ""

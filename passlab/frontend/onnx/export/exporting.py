@@ -20,6 +20,7 @@ from passlab.frontend.onnx.export.emitter import GraphEmitter
 from passlab.frontend.onnx.export.names import NoCounterpartError, element_type, flat, tensor_types
 from passlab.frontend.onnx.export.protos import attribute_value, names_read, rename_inputs
 from passlab.frontend.onnx.importing import METADATA_ATTR
+from passlab.frontend.onnx.origin import ModelSource, Named, value_info
 from passlab.frontend.onnx.package import onnx
 from passlab.infer import infer_module
 from passlab.ir.expr import Function
@@ -142,16 +143,17 @@ PROTOBUF_LIMIT = 2**31 - 1  # bytes of one file; a larger model stores its weigh
 def to_onnx(
     relay_ir: IRModule | Function,
     params: Mapping[str, Any] | None = None,
-    name: str = "main",
+    name: str | None = None,
     opset_version: int = 21,
     path: str | PathLike[str] | None = None,
 ) -> Any:
     """Return a program as an `onnx.ModelProto`; with `path`, write it to a file as well.
 
-    The inputs of the model are the parameters of `main` (`name` names the graph); parameters in `params` become
-    weights. Functions are inlined at their calls, branches become `If`, tail-recursive functions become `Loop`. Nodes
-    that were imported from an ONNX model keep their names, and the model its metadata. Each unknown dimension gets a
-    name. A model of more than 2 GB stores its weights in `PATH.data` beside the file.
+    The inputs of the model are the parameters of `main`; parameters in `params` become weights. Functions are inlined
+    at their calls, branches become `If`, tail-recursive functions become `Loop`. `name` names the graph. An imported
+    model keeps the names of its graph, inputs, outputs, nodes, weights and sizes, and its metadata; in other programs
+    the graph is `main`, and each unknown dimension gets a name. A model of more than 2 GB stores its weights in
+    `PATH.data` beside the file.
 
     Raises `ModelError` with everything that ONNX cannot express, each with its operator and reason, and for an opset
     outside 18 to 23; `FileAccessError` for a path that cannot be written; `MissingPackageError` without the package
@@ -166,7 +168,7 @@ def to_onnx(
 def write_model(
     relay_ir: IRModule | Function,
     params: Mapping[str, Any] | None = None,
-    name: str = "main",
+    name: str | None = None,
     opset_version: int = 21,
     skipped_rules: Collection[str] = (),
     apart: dict[str, Array] | None = None,
@@ -185,8 +187,9 @@ def write_model(
     if params:
         bound["main"] = bind_params_by_name(bound["main"], dict(params))
     mod = infer_module(bound)
+    origin = bound.source if isinstance(bound.source, ModelSource) else None
     emitter = GraphEmitter(mod, opset_version)
-    graph, applied = _graph(emitter, mod["main"], name, skipped_rules, apart)
+    graph, applied = _graph(emitter, mod["main"], name, origin, skipped_rules, apart)
     if emitter.problems:
         raise ModelError(*emitter.problems.values())
     helper = package.helper
@@ -214,45 +217,62 @@ def _set_metadata(model: Any, metadata: Mapping[str, str]) -> None:
 def _graph(
     emitter: GraphEmitter,
     function: Function,
-    name: str,
+    name: str | None,
+    origin: ModelSource | None,
     skipped_rules: Collection[str],
     apart: dict[str, Array] | None,
 ) -> tuple[Any, Counter[str]]:
     """Return the graph of a function, and the rules that combined nodes of it."""
     helper = onnx().helper
-    inputs = []
-    for param in function.params:
-        try:
-            leaves = tensor_types(param.checked_type)
-            names = [emitter.fresh(param.name_hint) for _ in leaves]
-            inputs += [_value_info(emitter, n, ty) for n, ty in zip(names, leaves, strict=True)]
-            emitter.shapes.update({n: ty.shape for n, ty in zip(names, leaves, strict=True)})
-            emitter.dtypes.update({n: ty.dtype for n, ty in zip(names, leaves, strict=True)})
-        except NoCounterpartError as error:
-            emitter.problems[param.name_hint] = Diagnostic(f"the parameter %{param.name_hint}: {error}", param.span)
-            names = [emitter.fresh(param.name_hint)]
-        emitter.values[param] = names[0] if isinstance(param.checked_type, TensorType) else names
+    inputs = _inputs(emitter, function, origin)
     try:
-        results = flat(emitter.value(function.body))
         kinds = tensor_types(function.body.checked_type)
+        named = origin.outputs if origin is not None and len(origin.outputs) == len(kinds) else None
+        for value in named or ():
+            emitter.reserve(value.name)
+        results = flat(emitter.value(function.body))
     except NoCounterpartError as error:
         emitter.problems.setdefault("result", Diagnostic(f"the result of `main`: {error}", function.body.span))
         return None, Counter()
-    outputs = []
-    for number, (result, ty) in enumerate(zip(results, kinds, strict=True)):
-        out = emitter.fresh("output" if len(results) == 1 else f"output{number}")
-        emitter.nodes.append(helper.make_node("Identity", [result], [out], name=emitter.fresh("Identity")))
-        outputs.append(_value_info(emitter, out, ty))
-        emitter.shapes[out] = ty.shape
-    _remove_copies(emitter.nodes, results, {value.name for value in inputs}, emitter)
-    names = [value.name for value in outputs]
+    names = (
+        [value.name for value in named]
+        if named is not None
+        else [emitter.fresh("output" if len(results) == 1 else f"output{at}") for at in range(len(results))]
+    )
+    outputs = [
+        _value_info(emitter, out, ty, None if named is None else named[at])
+        for at, (out, ty) in enumerate(zip(names, kinds, strict=True))
+    ]
+    emitter.shapes.update({out: ty.shape for out, ty in zip(names, kinds, strict=True)})
+    _name_results(emitter, results, names, {value.name for value in inputs})
     nodes, weights = Tidying(emitter.nodes, emitter.weights, names).run()
     combined = NodeGraph(nodes, weights, names, emitter.shapes, emitter.opset)
     applied = combine(combined, skipped_rules)
     # Rules leave weights behind that no node reads any more.
     read = {part for node in combined.nodes for part in names_read(node)} | set(names)
     tensors = [_initializer(part, array, apart) for part, array in combined.weights.items() if part in read]
-    return helper.make_graph(combined.nodes, name, inputs, outputs, tensors), applied
+    graph_name = name or (origin and origin.name) or "main"
+    doc_string = origin.doc_string if origin is not None else None
+    return helper.make_graph(combined.nodes, graph_name, inputs, outputs, tensors, doc_string), applied
+
+
+def _inputs(emitter: GraphEmitter, function: Function, origin: ModelSource | None) -> list[Any]:
+    """Return the inputs of the graph: the parameters of a function, those of an imported model by their own names."""
+    inputs = []
+    for param in function.params:
+        named = origin.inputs.get(param.name_hint) if origin is not None else None
+        hint = param.name_hint if named is None else named.name
+        try:
+            leaves = tensor_types(param.checked_type)
+            names = [emitter.fresh(hint) for _ in leaves]
+            inputs += [_value_info(emitter, n, ty, named) for n, ty in zip(names, leaves, strict=True)]
+            emitter.shapes.update({n: ty.shape for n, ty in zip(names, leaves, strict=True)})
+            emitter.dtypes.update({n: ty.dtype for n, ty in zip(names, leaves, strict=True)})
+        except NoCounterpartError as error:
+            emitter.problems[param.name_hint] = Diagnostic(f"the parameter %{param.name_hint}: {error}", param.span)
+            names = [emitter.fresh(hint)]
+        emitter.values[param] = names[0] if isinstance(param.checked_type, TensorType) else names
+    return inputs
 
 
 def _initializer(name: str, array: Array, apart: dict[str, Array] | None) -> Any:
@@ -268,25 +288,35 @@ def _initializer(name: str, array: Array, apart: dict[str, Array] | None) -> Any
     return tensor
 
 
-def _remove_copies(nodes: list[Any], results: list[str], inputs: set[str], emitter: GraphEmitter) -> None:
-    """Rename the results of nodes to the outputs of the model instead of copying them, where each has one output."""
-    copies = {node.input[0]: node for node in nodes[len(nodes) - len(results) :]}  # the last nodes, one for each result
-    for result, copy in copies.items():
-        if results.count(result) > 1 or result in inputs or result in emitter.weights:
-            continue
-        producer = next((node for node in nodes if result in node.output), None)
-        if producer is None:
-            continue
-        out = copy.output[0]
-        nodes.remove(copy)
-        producer.output[list(producer.output).index(result)] = out
-        for node in nodes:
-            rename_inputs(node, result, out)
+def _name_results(emitter: GraphEmitter, results: list[str], outputs: list[str], inputs: set[str]) -> None:
+    """Give the results of nodes the names of the outputs; one that has a name already is copied by an Identity."""
+    renamed: dict[str, str] = {}
+    producers = {name: node for node in emitter.nodes for name in node.output}
+    copies: list[tuple[str, str]] = []
+    for result, out in zip(results, outputs, strict=True):
+        if result == out and result not in renamed:
+            continue  # an output that is an input
+        if result in producers and result not in renamed and result not in outputs:
+            renamed[result] = out
+        else:
+            copies.append((result, out))
+    if renamed:
+        for node in emitter.nodes:
+            for at, name in enumerate(node.output):
+                if name in renamed:
+                    node.output[at] = renamed[name]
+            rename_inputs(node, renamed)
+        emitter.rename(renamed)
+    for result, out in copies:
+        source = renamed.get(result, result)
+        emitter.nodes.append(onnx().helper.make_node("Identity", [source], [out], name=emitter.fresh("Identity")))
 
 
-def _value_info(emitter: GraphEmitter, name: str, ty: TensorType) -> Any:
-    dims = [dim if isinstance(dim, int) else emitter.fresh("d") for dim in ty.shape]
-    return onnx().helper.make_tensor_value_info(name, element_type(ty.dtype), dims)
+def _value_info(emitter: GraphEmitter, name: str, ty: TensorType, named: Named | None) -> Any:
+    dims: list[Any] = [dim if isinstance(dim, int) else None for dim in ty.shape]
+    if named is None:
+        dims = [emitter.fresh("d") if dim is None else dim for dim in dims]
+    return value_info(named, name, element_type(ty.dtype), dims)
 
 
 def save_model(model: Any, path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from passlab.frontend.onnx.package import onnx
@@ -23,12 +24,12 @@ def names_read(root: Any) -> list[str]:
     return [name for node in _with_subgraphs(root) for name in node.input]
 
 
-def rename_inputs(root: Any, old: str, new: str) -> None:
-    """Rename an input of a node, also in its subgraphs."""
+def rename_inputs(root: Any, names: Mapping[str, str]) -> None:
+    """Rename inputs of a node, also in its subgraphs: old names to new ones."""
     for node in _with_subgraphs(root):
         for index, name in enumerate(node.input):
-            if name == old:
-                node.input[index] = new
+            if name in names:
+                node.input[index] = names[name]
 
 
 def attribute_value(node: Any, name: str, default: Any = None) -> Any:

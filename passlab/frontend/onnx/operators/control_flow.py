@@ -121,7 +121,8 @@ class Loop:
         result = TupleType([self._type(var) for var in (*variables, *lists)])
         function = Function([number, condition, *variables, *lists], If(continues, step, last), result)
         first = n.constant(True, "bool") if self.condition is None else self.condition
-        start = Call(loop, [n.constant(0, "int64"), first, *self.states, *(self._empty_list(var) for var in lists)])
+        arguments = [n.constant(0, "int64"), first, *self.states, *(self._empty_list(var) for var in lists)]
+        start = Call(loop, arguments, span=n.span)
         program: Expr = Let(loop, function, start)
         for captured, value in reversed(captures.bindings):  # the first binding becomes the outermost let
             program = Let(captured, value, program)

@@ -21,9 +21,29 @@ def reshape(e: GraphEmitter, call: OpCall, data: str, *like: str) -> str:
         return e.reshape(data, e.shape(call), e.type(call.args[0]).shape)
     if len(unknown) <= 1 and 0 not in dims:  # a 0 would copy a dimension of the data
         return e.node("Reshape", [data, e.ints(*(dim if isinstance(dim, int) else -1 for dim in dims))])
-    if like and op_name(call) == "reshape_like" and not getattr(call.attrs, "lhs_begin", 0):
-        return e.node("Reshape", [data, e.node("Shape", [like[0]])])
+    if like and op_name(call) == "reshape_like":
+        return e.node("Reshape", [data, _shape_like(e, call, data, like[0])], allowzero=1)
     return e.node("Reshape", [data, e.node("Concat", _dimensions(e, call, data), axis=0)])
+
+
+def _shape_like(e: GraphEmitter, call: OpCall, data: str, like: str) -> str:
+    """Return the shape of `data` with some of its dimensions replaced by some of those of `like`, as a vector."""
+    rank, ranks = e.rank(call.args[0]), e.rank(call.args[1])
+    attrs = call.attrs
+    left, right, _ = slice(attrs.lhs_begin, attrs.lhs_end).indices(rank)
+    first, last, _ = slice(attrs.rhs_begin, attrs.rhs_end).indices(ranks)
+    parts = [(data, 0, left, rank), (like, first, last, ranks), (data, max(left, right), rank, rank)]
+    names: list[str] = [_dimensions_of(e, name, begin, end, size) for name, begin, end, size in parts if begin < end]
+    if not names:
+        return e.ints()
+    joined: str = names[0] if len(names) == 1 else e.node("Concat", names, axis=0)
+    return joined
+
+
+def _dimensions_of(e: GraphEmitter, data: str, begin: int, end: int, rank: int) -> str:
+    """Return the dimensions `begin` to `end` of a tensor of this rank as a vector."""
+    name: str = e.node("Shape", [data], start=begin or None, end=end if end < rank else None)
+    return name
 
 
 def _dimensions(e: GraphEmitter, call: OpCall, data: str) -> list[str]:
