@@ -1,7 +1,11 @@
-/** What JupyterLab loads: Relay in the cells of `%%relay` and in `.relay` and `.rly` files, and the manual in the Help menu. */
+/**
+ * What JupyterLab loads: Relay in the cells of `%%relay` and in `.relay` and `.rly` files, the manual in the Help menu, and
+ * what `views.js`, which shows the outputs, needs of the application.
+ */
 
 import { EditorExtensionRegistry, IEditorExtensionRegistry, IEditorLanguageRegistry } from "@jupyterlab/codemirror";
 import { relay, relayCell } from "./relay.js";
+import { setCommands } from "./views.js";
 
 /** @import { Contents, ServiceManager } from "@jupyterlab/services" */
 /** @import { CommandRegistry } from "@lumino/commands" */
@@ -91,4 +95,11 @@ const manual = {
   },
 };
 
-export default [cells, files, manual];
+const outputs = {
+  id: "passlab:outputs",
+  description: "Runs the cell of an output that is not live.",
+  autoStart: true,
+  activate: (/** @type {App} */ app) => setCommands(app.commands),
+};
+
+export default [cells, files, manual, outputs];

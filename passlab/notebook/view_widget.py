@@ -21,6 +21,8 @@ from passlab.ir.expr import Expr
 from passlab.ir.gc_pause import building
 from passlab.ir.node_errors import not_a_node_error
 
+# passlab's extension of JupyterLab shows outputs of this type: live, or the static form that the same output holds.
+OUTPUT = "application/vnd.passlab.view+json"
 Change = dict[str, Any]  # what traitlets says of a trait that changed, or is about to
 
 
@@ -104,7 +106,7 @@ class ViewWidget(anywidget.AnyWidget):
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
         bundle = super()._repr_mimebundle_(**kwargs)
         data, metadata = bundle if isinstance(bundle, tuple) else (bundle, {})
-        return {**(data or {}), **static_twins(self.view)}, metadata
+        return {**(data or {}), **static_twins(self.view), OUTPUT: {"version": 1}}, metadata
 
 
 def relatives(numbers: list[int], histories: list[dict[int, int]]) -> dict[str, Any]:
