@@ -87,6 +87,12 @@ def special_disagreement(before: Value, after: Value) -> Disagreement | None:
     return None
 
 
+def holds_specials(arguments: tuple[Any, ...]) -> bool:
+    """Whether floats among the arguments of a function are NaN or infinite."""
+    arrays = (array for _, array in _arrays(tuple(a if isinstance(a, tuple) else np.asarray(a) for a in arguments)))
+    return any(is_float(array.dtype) and not np.isfinite(array.astype(np.float64)).all() for array in arrays)
+
+
 def _beyond_noise(
     old: Array, new: Array, moved: Sequence[Array], contract: NumericContract, overall: bool, steps: int
 ) -> Array:

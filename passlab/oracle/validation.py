@@ -30,7 +30,7 @@ from passlab.oracle.no_contract import (
     takes_other_arguments,
     without_continuation,
 )
-from passlab.oracle.tolerance import FEW_RUNS, RUNS, STEPS, beyond, noise_of, special_disagreement
+from passlab.oracle.tolerance import FEW_RUNS, RUNS, STEPS, beyond, holds_specials, noise_of, special_disagreement
 from passlab.oracle.trial import GIVEN, Run, Trial
 from passlab.transform.base import Pass
 from passlab.transform.numeric_contract import FINITE, NumericContract, Rounds
@@ -216,9 +216,16 @@ class _Comparison:
             difference = disagreement(run.value, value, self.contract.ulps, self.contract.finite_only)
         if difference is not None and not self.contract.exact and not draw.special:
             difference = self._beyond_noise(number, difference, run.value, value)
+        if difference is None and self._given_specials(draw):
+            difference = special_disagreement(run.value, value)
         if difference is None:
             return None
         return self._result("broken" if self.declared is not None else "no contract", finding=difference, **where)
+
+    def _given_specials(self, draw: Draw) -> bool:
+        """Whether the inputs given hold NaN or infinities, on which programs agree as on those that are drawn."""
+        is_open = draw.kind == GIVEN and not self.contract.exact and self.declared is DEFAULT_CONTRACT
+        return is_open and holds_specials(draw.arguments)
 
     def _check_derivatives(self, number: int, draw: Draw, before: Value, after: Value) -> Check | None:
         """Compare a program of (value, derivatives) with the value before the pass and with finite differences."""
