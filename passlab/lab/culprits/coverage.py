@@ -20,6 +20,7 @@ class Coverage:
         self.skipped: list[tuple[Event, str]] = []
         self.trial: Trial | None = None
         self.notes: list[str] = []  # further omissions, as text
+        self.executors: list[str] = []  # those that agreed with the reference evaluator
 
     def add(self, event: Event, check: Check) -> None:
         """Note the check of a step."""
@@ -76,15 +77,21 @@ class Coverage:
         """Say on how many inputs each step was compared at least; for a search that left nothing out."""
         compared = [check for _, check in self.comparisons]
         if not compared:
-            return "No step changed the program, so there was nothing to compare."
+            return f"No step changed the program, so there was nothing to compare.{self._agreement()}"
         if self.kinds == [GIVEN]:
-            return "Every step that changed the program was compared, on the inputs given."
+            return f"Every step that changed the program was compared, on the inputs given.{self._agreement()}"
         least = min(len(check.compared) + bool(check.inputs) for check in compared)
         operators = {row[2] for row in self.reached().rows}
         on = f"on inputs of {counted(least, 'kind')} or more"
-        return (
-            f"Every step that changed the program was compared {on}, which reach {counted(len(operators), 'operator')}."
-        )
+        reach = f"which reach {counted(len(operators), 'operator')}"
+        return f"Every step that changed the program was compared {on}, {reach}.{self._agreement()}"
+
+    def _agreement(self) -> str:
+        """Say which executors agreed."""
+        first, last = ", ".join(self.executors[:-1]), self.executors[-1:]
+        names = " and ".join(filter(None, (first, *last)))
+        verb = "agree" if first else "agrees"
+        return f" On the last program {names} {verb} with the reference evaluator." if names else ""
 
     def text(self, full: bool = True) -> str:
         """Return what was compared and, with `full`, what was not, in a sentence."""

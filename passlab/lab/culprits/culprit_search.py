@@ -428,7 +428,10 @@ class _CulpritSearch:
         def keep(fault: ExecutorFault) -> None:
             result.fault = fault
 
-        fault = compare_executors(result.program, executors, bisecting, result.coverage.notes, tell, keep)
+        coverage = result.coverage
+        fault = compare_executors(
+            result.program, executors, bisecting, coverage.notes, tell, keep, coverage.executors
+        )
         if fault is None or fault.stage is None:
             result.fault = fault
             return

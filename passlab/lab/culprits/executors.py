@@ -50,6 +50,7 @@ from passlab.oracle.tolerance import LEAST_NOISE, beyond, special_disagreement
 from passlab.oracle.trial import GIVEN, Trial, attempt
 from passlab.oracle.validation import DEFAULT_CONTRACT
 from passlab.oracle.watched import noisy_runs
+from passlab.rewriting.entry import MAIN, with_entry
 from passlab.transform.context import PassContext
 from passlab.transform.numeric_contract import FINITE
 from passlab.vm.compiling.compiler import compile as compile_module
@@ -304,17 +305,19 @@ def compare_executors(
     notes: list[str] | None = None,
     tell: Callable[[str], Any] = lambda text: None,
     keep: Callable[[ExecutorFault], Any] = lambda fault: None,
+    agreed: list[str] | None = None,
 ) -> ExecutorFault | None:
     """Return the first executor that disagrees with the reference evaluator, None when all agree.
 
-    `options` are `inputs`, `entry` and `seed` as for `bisect`; omissions are appended to `notes`. `tell(kind)` is
-    called before each comparison, and `keep(fault)` with a disagreement before the search for its location, for which
-    the time may not suffice. Raises `RunError` for an executor that does not exist.
+    `options` are `inputs`, `entry` and `seed` as for `bisect`; omissions are appended to `notes`, executors that agree
+    to `agreed`. `tell(kind)` is called before each comparison, and `keep(fault)` with a disagreement before the search
+    for its location, for which the time may not suffice. Raises `RunError` for an executor that does not exist.
     """
     kinds, options = check_kinds(executors), options or {}
     left_out: list[str] = [] if notes is None else notes
-    typed = infer_module(mod)
-    trial = Trial(options.get("inputs"), options.get("entry", "main"), options.get("seed", 0))
+    typed = infer_module(with_entry(mod, options.get("entry", MAIN)))  # a compiled program starts at @main
+    options = {**options, "entry": MAIN}
+    trial = Trial(options.get("inputs"), MAIN, options.get("seed", 0))
     if kinds and (error := _first_error(typed, trial)) is not None:
         left_out.append(f"executors (the program runs on no inputs: {error.diagnostics[0].message})")
         return reference_fault(typed, trial)
@@ -325,15 +328,15 @@ def compare_executors(
             if wrong is not None:
                 return kernel_fault(wrong)
             continue
-        if trial.entry != "main":
-            left_out.append(f"the executor `{kind}` (it runs @main, not @{trial.entry})")
-            continue
+        omissions = len(left_out)
         fault = _first_disagreement(typed, kind, trial, left_out)
         if fault is None and kind == "vm":
             fault = _first_disagreement(typed, STEPPING, trial)
         if fault is not None:
             keep(replace(fault, where="a part of it for which there was no time"))
             return _with_location(fault, options)
+        if agreed is not None and len(left_out) == omissions:
+            agreed.append(kind)
     return None
 
 
@@ -346,9 +349,10 @@ def _first_error(mod: IRModule, trial: Trial) -> PasslabError | None:
 
 def reference_fault(mod: IRModule, trial: Trial) -> ExecutorFault | None:
     """Return the fault of an evaluator that fails on a program which other executors run; None where they fail, too."""
-    if trial.entry != "main":
+    if trial.entry not in mod:
         return None
-    typed = infer_module(mod)
+    typed = infer_module(with_entry(mod, trial.entry))
+    trial = Trial(trial.inputs, MAIN, trial.seed)
     fault = _reference_failure(typed, trial)
     if fault is None:
         return None
