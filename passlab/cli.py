@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from passlab import __version__, instrument, limits
+from passlab import __version__, arguments, instrument, limits
 from passlab.atomic_file import write_text
 from passlab.errors import Diagnostic, DumpError, PassError, PasslabError, RunError, did_you_mean, visible
 from passlab.frontend import to_onnx
@@ -97,7 +97,7 @@ def _parser() -> argparse.ArgumentParser:
     opt.add_argument("--steps", action="store_true", help="say on standard error what each pass did")
     opt.add_argument("--time", action="store_true", help="say on standard error how long each pass took")
     opt.add_argument("--verify", action="store_true", help="check the program after each pass")
-    opt.add_argument("--limit", type=_FROM_0, metavar="N", help="run only the first N passes")
+    opt.add_argument("--limit", type=arguments.count_or_none, metavar="N", help="run only the first N passes")
     opt.add_argument("--print-after", metavar="PASSES", help="print the program after these passes (`all`: after each)")
     opt.add_argument("--dump", type=Path, metavar="DIR", help="write the program after each pass to numbered files")
     opt.add_argument("--no-meta-data", action="store_true", help="leave the metadata section out")
@@ -132,27 +132,6 @@ def _unknown_arguments(parser: argparse.ArgumentParser, unknown: Sequence[str]) 
     return f"unrecognized arguments: {' '.join(unknown)}{': ' if hint else ''}{hint}"
 
 
-def _number(kind: type[int] | type[float], least: float, what: str) -> Callable[[str], Any]:
-    """Return the type of an option that takes numbers from a least one on."""
-
-    def read(text: str) -> int | float:
-        try:
-            number = kind(text)
-        except ValueError:
-            number = kind(-1)
-        if not number >= least:
-            raise argparse.ArgumentTypeError(f"{what}; found {text!r}")
-        return number
-
-    return read
-
-
-_SEED = _number(int, 0, "a seed is a whole number from 0 on")
-_COUNT = _number(int, 1, "expected a whole number from 1 on")
-_FROM_0 = _number(int, 0, "expected a whole number from 0 on")
-_TIME = _number(float, 0, "expected a time from 0 on")
-
-
 def _course_arguments(commands: Any) -> None:
     """Declare the commands of learners and teachers."""
     course = commands.add_parser("course", help="the course: start, status, next, reset, submit, grade")
@@ -167,7 +146,7 @@ def _course_arguments(commands: Any) -> None:
         action.add_argument("folder", type=Path, nargs="?", default=Path(), help="the learner's folder (default .)")
         action.set_defaults(command=_course, action=name)
     reset = actions.add_parser("reset", help="put a fresh copy of a lesson there; yours is kept under another name")
-    reset.add_argument("lesson", type=_COUNT, help="the number of the lesson")
+    reset.add_argument("lesson", type=arguments.count, help="the number of the lesson")
     reset.add_argument("folder", type=Path, nargs="?", default=Path(), help="the learner's folder (default .)")
     reset.set_defaults(command=_course, action="reset")
     grade = actions.add_parser(
@@ -175,13 +154,21 @@ def _course_arguments(commands: Any) -> None:
     )
     grade.add_argument("folder", type=Path, help="a folder, zip file or notebook for each student is in it")
     grade.add_argument("-o", "--out", type=Path, metavar="DIR", help="where grades are written (default FOLDER-grades)")
-    grade.add_argument("--lesson", type=_COUNT, action="append", default=[], metavar="N", help="grade this lesson only")
     grade.add_argument(
-        "--jobs", type=_FROM_0, default=0, metavar="N", help="how many run at once (default: processors)"
+        "--lesson", type=arguments.count, action="append", default=[], metavar="N", help="grade this lesson only"
     )
-    grade.add_argument("--seconds", type=_TIME, default=120.0, help="the time of one notebook (default 120)")
     grade.add_argument(
-        "--memory", type=_COUNT, default=4096, metavar="MIB", help="the memory of one notebook (default 4096)"
+        "--jobs",
+        type=arguments.count_or_none,
+        default=0,
+        metavar="N",
+        help="how many run at once (default: processors)",
+    )
+    grade.add_argument(
+        "--seconds", type=arguments.seconds, default=120.0, help="the time of one notebook (default 120)"
+    )
+    grade.add_argument(
+        "--memory", type=arguments.count, default=4096, metavar="MIB", help="the memory of one notebook (default 4096)"
     )
     grade.set_defaults(command=_grade)
 
@@ -192,7 +179,9 @@ def _run_arguments(commands: Any) -> None:
     _program_argument(run, _run)
     run.add_argument("--entry", default="main", metavar="FUNCTION", help="the function (default main)")
     run.add_argument("--args", type=Path, metavar="FILE", help="arguments, an .npz by name of the parameter")
-    run.add_argument("--random", type=_SEED, default=0, metavar="SEED", help="the seed of random arguments (default 0)")
+    run.add_argument(
+        "--random", type=arguments.seed, default=0, metavar="SEED", help="the seed of random arguments (default 0)"
+    )
     run.add_argument("--executor", default="debug", help="debug, graph, vm, aot or onnxruntime (default debug)")
 
 
@@ -200,27 +189,35 @@ def _search_arguments(commands: Any) -> None:
     """Declare the commands that look for faults."""
     culprit = commands.add_parser("culprit", help="find what broke a program: pass, rewrite, operator, executor")
     _pipeline_arguments(culprit, _culprit)
-    culprit.add_argument("--random", type=_SEED, default=0, metavar="SEED", help="the seed of the inputs (default 0)")
+    culprit.add_argument(
+        "--random", type=arguments.seed, default=0, metavar="SEED", help="the seed of the inputs (default 0)"
+    )
     culprit.add_argument("--entry", default="main", metavar="FUNCTION", help="the function (default main)")
-    culprit.add_argument("--seconds", type=_TIME, default=60.0, help="the time that it may take (default 60)")
+    culprit.add_argument(
+        "--seconds", type=arguments.seconds, default=60.0, help="the time that it may take (default 60)"
+    )
     culprit.add_argument("--executors", default="debug", help="executors to compare, as in debug,vm,graph,aot")
     culprit.add_argument("--script", type=Path, metavar="FILE", help="write a Python script that shows the fault")
     culprit.add_argument("--notebook", type=Path, metavar="FILE", help="write a notebook that shows the fault")
     fuzz = commands.add_parser("fuzz", help="search for programs that a pipeline breaks")
     fuzz.add_argument("pipeline", help="passes, as in SimplifyExpr; @FILE reads a file")
     fuzz.add_argument("--passes", action="append", default=[], metavar="FILE", help=OWN_PASSES)
-    fuzz.add_argument("--seconds", type=_TIME, default=60.0, help="the time that it may take (default 60)")
-    fuzz.add_argument("--hours", type=_TIME, metavar="N", help="the same in hours")
-    fuzz.add_argument("--programs", type=_COUNT, metavar="N", help="stop after N programs")
-    fuzz.add_argument("--seed", type=_SEED, default=0, help="the seed of the programs (default 0)")
-    fuzz.add_argument("--most", type=_COUNT, default=3, metavar="N", help="stop after N kinds of failures (default 3)")
+    fuzz.add_argument("--seconds", type=arguments.seconds, default=60.0, help="the time that it may take (default 60)")
+    fuzz.add_argument("--hours", type=arguments.seconds, metavar="N", help="the same in hours")
+    fuzz.add_argument("--programs", type=arguments.count, metavar="N", help="stop after N programs")
+    fuzz.add_argument("--seed", type=arguments.seed, default=0, help="the seed of the programs (default 0)")
+    fuzz.add_argument(
+        "--most", type=arguments.count, default=3, metavar="N", help="stop after N kinds of failures (default 3)"
+    )
     fuzz.add_argument(
         "-o", "--out", type=Path, metavar="DIR", help="write tests and a report, and continue an earlier campaign there"
     )
     fuzz.set_defaults(command=_fuzz)
     bisect = commands.add_parser("bisect", help="name the first pass that changes what the program computes")
     _pipeline_arguments(bisect, _bisect)
-    bisect.add_argument("--random", type=_SEED, default=0, metavar="SEED", help="the seed of the inputs (default 0)")
+    bisect.add_argument(
+        "--random", type=arguments.seed, default=0, metavar="SEED", help="the seed of the inputs (default 0)"
+    )
     bisect.add_argument(
         "--reduce", action="store_true", help="print the smallest program that the pass breaks in the same way"
     )
@@ -260,7 +257,9 @@ def _pipeline_arguments(parser: argparse.ArgumentParser, command: Any) -> None:
     _program_argument(parser, command)
     parser.add_argument("pipeline", help='passes, as in "InferType, FuseOps(fuse_opt_level=2)"; @FILE reads a file')
     parser.add_argument("--passes", action="append", default=[], metavar="FILE", help=OWN_PASSES)
-    parser.add_argument("-O", "--opt-level", type=_FROM_0, default=3, help="the level of the context (default 3)")
+    parser.add_argument(
+        "-O", "--opt-level", type=arguments.count_or_none, default=3, help="the level of the context (default 3)"
+    )
     parser.add_argument("--disable", default="", metavar="PASSES", help="passes that must not run")
     parser.add_argument("--require", default="", metavar="PASSES", help="passes that run at any level")
     parser.add_argument("--config", action="append", default=[], metavar="KEY=VALUE", help="an option of the context")

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from passlab.arguments import check_seed
 from passlab.errors import Diagnostic, RunError
 from passlab.evaluate.values import Value
 from passlab.ir.expr import Function
@@ -18,8 +19,9 @@ def random_arguments(function: Function, seed: int, hint: str | None = None) -> 
 
     Each parameter has its own stream, seeded by its position. Floats are uniform with variance 1/fan-in, so that values
     keep their size through a network; parameters named *var or *gamma are positive; integers are 0 to 9. Raises
-    `RunError`, with `hint`, for a parameter without a static tensor type.
+    `RunError`, with `hint`, for a parameter without a static tensor type, and `PassTypeError` for a negative seed.
     """
+    check_seed(seed)
     return [
         _random(p.checked_type_ or p.type_annotation, p.name_hint, np.random.default_rng((seed, i)), hint)
         for i, p in enumerate(function.params)

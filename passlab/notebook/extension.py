@@ -17,7 +17,7 @@ from weakref import WeakKeyDictionary
 
 from IPython.core.error import UsageError
 from IPython.core.magic import cell_magic, line_magic, magics_class, no_var_expand
-from IPython.core.magic_arguments import argument, magic_arguments, parse_argstring
+from IPython.core.magic_arguments import argument, magic_arguments
 
 from passlab.atomic_file import write_text
 from passlab.errors import Diagnostic, DumpError
@@ -26,7 +26,7 @@ from passlab.notebook import formatters
 from passlab.notebook import lazy_modules as rooms
 from passlab.notebook.fault_magics import FaultMagics, ModelMagics
 from passlab.notebook.magics import RelayMagics
-from passlab.notebook.naming import NamedMagics, shield_quotes
+from passlab.notebook.naming import NamedMagics, options_of, shield_quotes
 
 
 def _is_asked(text: str) -> bool:
@@ -112,7 +112,7 @@ class DumpMagics(NamedMagics):
 
         %dump build/after-all.txt -o rec
         """
-        options = parse_argstring(self.dump, shield_quotes(line))
+        options = options_of(self.dump, shield_quotes(line))
         return self._bound(rooms.dumps.read(Path(options.path).expanduser(), options.format), options.out)
 
     @no_var_expand

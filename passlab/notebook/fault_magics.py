@@ -14,7 +14,7 @@ from IPython.core.magic import line_cell_magic, line_magic, magics_class, no_var
 from IPython.core.magic_arguments import argument, magic_arguments
 
 import passlab
-from passlab import lab
+from passlab import arguments, lab
 from passlab.errors import did_you_mean
 from passlab.notebook import lazy_modules as rooms
 from passlab.notebook import values
@@ -85,7 +85,9 @@ class FaultMagics(NamedMagics):
     @argument("--good", metavar="NAME", default="", help="a predicate that is true for good programs")
     @argument("--every", action="store_true", help="call it after every pass, in order")
     @argument("--args", metavar="NAMES", default="", help="names of the arguments, separated by commas")
-    @argument("--random", metavar="SEED", type=int, default=0, help="the seed of made up arguments (default 0)")
+    @argument(
+        "--random", metavar="SEED", type=arguments.seed, default=0, help="the seed of made up arguments (default 0)"
+    )
     @argument("--entry", metavar="FUNCTION", default="main", help="the function to run (default main)")
     @argument("--reduce", action="store_true", help="show the smallest program too")
     @argument("-o", "--out", metavar="NAME", default="", help="the name the result is bound to")
@@ -141,10 +143,12 @@ class FaultMagics(NamedMagics):
     @argument("program", help="the name of a program or of a recording; a recording is examined as it ran")
     @takes_pipeline
     @argument("--args", metavar="NAMES", default="", help="names of the arguments, separated by commas")
-    @argument("--random", metavar="SEED", type=int, default=0, help="the seed of made up arguments (default 0)")
+    @argument(
+        "--random", metavar="SEED", type=arguments.seed, default=0, help="the seed of made up arguments (default 0)"
+    )
     @argument("--entry", metavar="FUNCTION", default="main", help="the function to run (default main)")
     @argument("--executors", metavar="NAMES", default="debug", help="executors to compare: debug,vm,aot,graph")
-    @argument("--seconds", type=float, default=60.0, help="how long to search (default 60)")
+    @argument("--seconds", type=arguments.seconds, default=60.0, help="how long to search (default 60)")
     @argument("-o", "--out", metavar="NAME", default="", help="the name the result is bound to")
     @line_cell_magic
     def culprit(self, line: str, cell: str | None = None) -> Any:
@@ -183,10 +187,10 @@ class FaultMagics(NamedMagics):
     @no_var_expand
     @magic_arguments()
     @argument("passes", nargs="+", help="a pass or a pipeline; passes of the notebook by their names")
-    @argument("--seconds", type=float, default=20.0, help="how long to search (default 20)")
-    @argument("--programs", type=int, help="stop after this number of programs")
-    @argument("--seed", type=int, default=0, help="the seed of the programs (default 0)")
-    @argument("--most", type=int, default=3, help="stop after this number of kinds of failures (default 3)")
+    @argument("--seconds", type=arguments.seconds, default=20.0, help="how long to search (default 20)")
+    @argument("--programs", type=arguments.count, help="stop after this number of programs")
+    @argument("--seed", type=arguments.seed, default=0, help="the seed of the programs (default 0)")
+    @argument("--most", type=arguments.count, default=3, help="stop after this number of kinds of failures (default 3)")
     @argument("-o", "--out", metavar="NAME", default="", help="the name the result is bound to")
     @line_magic
     def fuzz(self, line: str) -> Any:

@@ -16,7 +16,7 @@ from IPython.core.magic import cell_magic, line_cell_magic, line_magic, magics_c
 from IPython.core.magic_arguments import argument, magic_arguments
 
 import passlab
-from passlab import display, lab
+from passlab import arguments, display, lab
 from passlab.errors import InterruptedPassesError, PassError, PasslabError, did_you_mean
 from passlab.notebook import lazy_modules as rooms
 from passlab.notebook import values
@@ -72,7 +72,9 @@ class RelayMagics(NamedMagics):
         default="",
         help="an editor of the program, with this pipeline beneath, which runs again as you type",
     )
-    @argument("-O", "--opt-level", type=int, default=None, help="the optimisation level of that pipeline")
+    @argument(
+        "-O", "--opt-level", type=arguments.count_or_none, default=None, help="the optimisation level of that pipeline"
+    )
     @cell_magic
     def relay(self, line: str, cell: str) -> Any:
         """Read the cell as Relay, infer its types, bind it to a name and show it.
@@ -101,9 +103,7 @@ class RelayMagics(NamedMagics):
     def _constants(self, names: str) -> dict[str, Any]:
         if not names:
             return {}
-        return dict(
-            zip((n.strip() for n in names.split(",")), values.from_names(names, self.shell.user_ns), strict=True)
-        )
+        return dict(zip(words(names), values.from_names(names, self.shell.user_ns), strict=True))
 
     def _shown(self, program: Any, how: str) -> Any:
         if how == "text":
@@ -254,7 +254,7 @@ class RelayMagics(NamedMagics):
     @magic_arguments()
     @argument("mod", help="the name of the program")
     @argument("--args", metavar="NAMES", default="", help="names of the arguments, separated by commas")
-    @argument("--random", metavar="SEED", type=int, default=None, help="random arguments from this seed")
+    @argument("--random", metavar="SEED", type=arguments.seed, default=None, help="random arguments from this seed")
     @argument("--entry", metavar="FUNCTION", default="main", help="the function to run (default main)")
     @argument("--executor", default="debug", help="debug, vm, graph, aot or onnxruntime (default debug)")
     @argument("--watch", action="store_true", help="show the value of every line; -o names the watched run")
@@ -300,7 +300,7 @@ class RelayMagics(NamedMagics):
     @magic_arguments()
     @argument("program", help="the name of a program, a recording, an executable, a trace or a debugger")
     @argument("--args", metavar="NAMES", default="", help="names of the arguments, separated by commas")
-    @argument("--random", metavar="SEED", type=int, default=None, help="random arguments from this seed")
+    @argument("--random", metavar="SEED", type=arguments.seed, default=None, help="random arguments from this seed")
     @argument("--entry", metavar="FUNCTION", default="main", help="the function to run (default main)")
     @argument(
         "--break",

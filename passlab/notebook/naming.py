@@ -20,6 +20,7 @@ from IPython.display import display
 from IPython.utils.process import arg_split  # type: ignore[attr-defined, unused-ignore]
 
 import passlab
+from passlab import arguments
 from passlab.errors import did_you_mean, naming_interrupts
 from passlab.notebook import lazy_modules as rooms
 from passlab.notebook import values
@@ -34,7 +35,7 @@ _PIPELINE = (
     argument(
         "-O",
         "--opt-level",
-        type=int,
+        type=arguments.count_or_none,
         default=None,
         help="the optimisation level (default: that of the current PassContext, 3 without one)",
     ),

@@ -7,6 +7,7 @@ from types import FunctionType
 from typing import Any, NamedTuple
 
 from passlab.dumps.recording import TextRecording
+from passlab.errors import Diagnostic, RunError, did_you_mean
 from passlab.infer import infer_expr, infer_module
 from passlab.instrument.recorder import EventRecorder
 from passlab.ir.expr import Expr
@@ -35,7 +36,13 @@ def read(
     if not words & {"def", "type", "extern"}:
         expr = parser.parse_expr(text, source_name)
         return infer_expr(expr) if infer else expr
-    mod = bind_params(parser.parse(text, source_name), constants)
+    mod = parser.parse(text, source_name)
+    names = [param.name_hint for param in mod["main"].params] if "main" in mod else []
+    for name in constants or ():
+        if name not in names:
+            hint = did_you_mean(name, names) or (f"its parameters are {', '.join(names)}" if names else None)
+            raise RunError(Diagnostic(f"@main has no parameter `{name}` that could become a constant", hint=hint))
+    mod = bind_params(mod, constants)
     return infer_module(mod) if infer else mod
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import Any, TypeVar
 
+from passlab.arguments import check_seed
 from passlab.errors import Diagnostic, PasslabError, PassTypeError, RunError, did_you_mean
 from passlab.evaluate.values import Value
 from passlab.ir.expr import Function
@@ -53,8 +54,7 @@ def _check_options(inputs: Any, seed: Any) -> None:
     if isinstance(inputs, (str, bytes)) or not (inputs is None or isinstance(inputs, (Mapping, Sequence))):
         message = "inputs are a list, or a table by name of the parameter"
         raise PassTypeError(Diagnostic(message, found=type(inputs).__name__))
-    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
-        raise PassTypeError(Diagnostic("a seed is a whole number from 0 on", found=repr(seed)))
+    check_seed(seed)
 
 
 class Trial:

@@ -429,9 +429,7 @@ class _CulpritSearch:
             result.fault = fault
 
         coverage = result.coverage
-        fault = compare_executors(
-            result.program, executors, bisecting, coverage.notes, tell, keep, coverage.executors
-        )
+        fault = compare_executors(result.program, executors, bisecting, coverage.notes, tell, keep, coverage.executors)
         if fault is None or fault.stage is None:
             result.fault = fault
             return

@@ -27,6 +27,7 @@ from typing import Any
 
 import numpy as np
 
+from passlab.arguments import check_seed
 from passlab.atomic_file import make_folder, write_text
 from passlab.diffing.diff import count_operators, node_name
 from passlab.errors import Diagnostic, PassError, PasslabError, PassTypeError, counted
@@ -449,7 +450,8 @@ def fuzz(
     exist.
     """
     check_seconds(seconds)
-    _check_programs(programs)
+    _check_counts(programs, most)
+    check_seed(seed)
     subject = as_pass(pass_)
     if isinstance(subject, Sequential) and len(subject.passes) == 1:
         subject = subject.passes[0]
@@ -471,7 +473,9 @@ def fuzz(
     return campaign
 
 
-def _check_programs(programs: Any) -> None:
+def _check_counts(programs: Any, most: Any) -> None:
+    if isinstance(most, bool) or not isinstance(most, int) or most < 1:
+        raise PassTypeError(Diagnostic("`most` is a whole number from 1 on", found=repr(most)))
     if programs is not None and (isinstance(programs, bool) or not isinstance(programs, int) or programs < 0):
         raise PassTypeError(Diagnostic("`programs` is a whole number from 0 on, or None", found=repr(programs)))
 
