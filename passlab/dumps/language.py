@@ -66,6 +66,13 @@ def _without_remarks(data: bytes) -> bytes:
     return b"\n".join([line for line in data.split(b"\n") if line.strip() and not line.startswith(b";;")])
 
 
+_GRAPH_ID = re.compile(rb"(?m)^\s*# graph id: \d+\s*$")  # the address of a graph
+
+
+def _torch_parts(data: bytes) -> Iterator[Part]:
+    yield WHOLE, (0, len(data)), _GRAPH_ID.sub(b"", data).strip()
+
+
 _LOC = re.compile(rb" loc\((?:[^()]|\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\))*\)|#loc\d*\b")
 _DIALECT = re.compile(rb"[#!][A-Za-z_][\w.$-]*(?=<)")  # the printer omits it where the context determines the attribute
 # IREE's driver counts its iterations in these attributes.
@@ -176,6 +183,19 @@ FX = Language(
     "python",
     _whole,
 )
+TORCH = Language(  # a graph as a module of Python, as `print_readable` prints it
+    "torch",
+    Syntax(
+        "torch",
+        names=r"(?<![\w.\"'])[A-Za-z_]\w*(?=: \"| = (?!=))"
+        r"|(?<=[(\[, ])(?!None\b|True\b|False\b|self\b)[A-Za-z_]\w*(?=[,)\]])",
+        comment="#",
+        operation=r"= ((?:torch\.)?[A-Za-z_][\w.]*)\(|^\s*(return)\b",
+        function=r"\s*def ",
+    ),
+    "python",
+    _torch_parts,
+)
 GCC = Language(
     "gcc",
     Syntax(
@@ -202,7 +222,9 @@ RUST = Language(
 )
 ONNX = Language("onnx", Syntax("onnx", names=r"%[^\s,)(:]+", comment="//", operation=r"= ([\w.]+)\("), "mlir", _whole)
 TEXT = Language("text", Syntax("text", names=r"(?!)", comment="#", operation=r"^\s*([A-Za-z_]\w*)"), "text", _whole)
-LANGUAGES = {language.name: language for language in (LLVM, MIR, MLIR, HLO, PYTHON, FX, GCC, RUST, ONNX, TEXT)} | {
+LANGUAGES = {
+    language.name: language for language in (LLVM, MIR, MLIR, HLO, PYTHON, FX, TORCH, GCC, RUST, ONNX, TEXT)
+} | {
     "gcc tree": GCC,
     "gcc rtl": GCC,
     "gcc ipa": TEXT,

@@ -17,11 +17,11 @@ from pathlib import Path
 from typing import Any
 
 from passlab import limits
-from passlab.dumps import folders, llvm, mlir
+from passlab.dumps import folders, llvm, mlir, torch
 from passlab.dumps.assembly import Assembly
 from passlab.dumps.banner import MODULE, NONE, Banner, Scan
 from passlab.dumps.evidence import Traits, is_only_changes
-from passlab.dumps.language import GCC, HLO, LLVM, MLIR, ONNX, PYTHON, RUST, TEXT, Language
+from passlab.dumps.language import GCC, HLO, LLVM, MLIR, ONNX, PYTHON, RUST, TEXT, TORCH, Language
 from passlab.dumps.llvm import is_no_pass, kind_of
 from passlab.dumps.recording import TextRecording
 from passlab.dumps.source import (
@@ -256,6 +256,8 @@ class Format:
     mark: bytes = b""
     folder: Callable[[list[Path], Path], Scan] | None = None
     is_folder: Callable[[list[str]], bool] | None = None
+    read_stream: Callable[[DumpSource], TextRecording] | None = None  # of formats that are more than a list of passes
+    read_folder: Callable[[list[Path], Path], TextRecording] | None = None
 
 
 def _matches(pattern: re.Pattern[str]) -> Callable[[list[str]], bool]:
@@ -307,6 +309,14 @@ FORMATS = (
         Traits(nested=True),
         folder=lambda f, _: folders.scan_dumpir(f),
         is_folder=_matches(folders.DUMPIR_FILE),
+    ),
+    Format(
+        "torch-trace",
+        TORCH,
+        Traits(),
+        is_folder=torch.is_folder,
+        read_stream=torch.read_log,
+        read_folder=torch.read_folder,
     ),
     Format("onnx", ONNX, Traits(), folder=lambda f, _: folders.scan_onnx(f), is_folder=_matches(folders.ONNX_FILE)),
 )
@@ -367,6 +377,8 @@ def _read_stream(source: DumpSource, chosen: Format | None) -> TextRecording:
     limits.check("dump_bytes", source.size, f"reading {source.name}")
     if chosen is None:
         chosen = detect(source)
+    if chosen is not None and chosen.read_stream is not None:
+        return chosen.read_stream(source)
     if chosen is None:
         return _recording(Format("text", TEXT, Traits()), Scan([], _whole_source(source)), source.name, source.size)
     if chosen.stream is None:
@@ -378,6 +390,8 @@ def _read_stream(source: DumpSource, chosen: Format | None) -> TextRecording:
 
 def detect(source: DumpSource) -> Format | None:
     """Return the format with the most headings in the first chunk of a stream that has any; None without any."""
+    if torch.is_log(source):
+        return _format_named("torch-trace")
     streams = [one for one in FORMATS if one.stream is not None]
     for _, data in chunks(source):
         counts = {one.name: _headings(one, data) for one in streams}
@@ -423,6 +437,8 @@ def _read_folder(path: Path, chosen: Format | None) -> TextRecording:
     limits.check("dump_bytes", size, f"reading {path.name}")
     if chosen is None and len(files) == 1:
         return _read_stream(open_file(files[0]), None)
+    if chosen is not None and chosen.read_folder is not None:
+        return chosen.read_folder(files, path)
     if chosen is None or chosen.folder is None:
         hint = f"known folders are {', '.join(one.name for one in FORMATS if one.folder)}; a stream is read as a file"
         if any(name.endswith(".hlo.pb") for name in names):
