@@ -11,12 +11,8 @@ from passlab.lazy import AddressFinder, lazy_module, names_in_stub
 
 __version__ = "1.0.0"
 
-_PACKAGES = (
-    "analysis", "course", "devices", "display", "errors", "evaluate", "executor", "frontend", "infer", "instrument",
-    "ir", "lab", "limits", "notebook", "op", "pattern", "relay", "testing", "text", "transform", "vm",
-)  # fmt: skip
-_NAMES = names_in_stub(__file__)
-__all__ = sorted(_NAMES)
+_NAMES = names_in_stub(__file__, __name__)
+__all__ = sorted(name for name, target in _NAMES.items() if ":" in target)  # packages are found, not listed
 
-__getattr__, __dir__ = lazy_module(__name__, {**_NAMES, **{name: f"passlab.{name}" for name in _PACKAGES}})
+__getattr__, __dir__ = lazy_module(__name__, _NAMES)
 sys.meta_path.append(AddressFinder())

@@ -1,5 +1,26 @@
 """The names of `passlab`, each written once: type checkers read them here, and so does the package itself."""
 
+from passlab import analysis as analysis
+from passlab import course as course
+from passlab import devices as devices
+from passlab import display as display
+from passlab import errors as errors
+from passlab import evaluate as evaluate
+from passlab import executor as executor
+from passlab import frontend as frontend
+from passlab import infer as infer
+from passlab import instrument as instrument
+from passlab import ir as ir
+from passlab import lab as lab
+from passlab import limits as limits
+from passlab import notebook as notebook
+from passlab import op as op
+from passlab import pattern as pattern
+from passlab import relay as relay
+from passlab import testing as testing
+from passlab import text as text
+from passlab import transform as transform
+from passlab import vm as vm
 from passlab.debugger.debugger import Debugger as Debugger
 from passlab.debugger.trace import Trace as Trace
 from passlab.devices import Device as Device

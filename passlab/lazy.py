@@ -56,15 +56,22 @@ def lazy_module(
     return get, names_of
 
 
-def names_in_stub(file: str) -> dict[str, str]:
+def names_in_stub(file: str, package: str = "") -> dict[str, str]:
     """Return the names that the stub beside a package's `__init__.py` imports, with their targets for `lazy_module`.
 
-    The stub (`__init__.pyi`) is what type checkers read, so that each name is written once.
+    The stub (`__init__.pyi`) is what type checkers read, so that each name is written once. What it imports from the
+    `package` itself are submodules; names with an underscore are the stub's own, and those behind a star are operators,
+    which are found by other means.
     """
     stub = SourceFileLoader(file, f"{file.removesuffix('.py')}.pyi")  # `pathlib` would take 5 ms to import
     tree = ast.parse(stub.get_data(stub.path))
     imports = [node for node in tree.body if isinstance(node, ast.ImportFrom)]
-    return {alias.asname or alias.name: f"{node.module}:{alias.name}" for node in imports for alias in node.names}
+    return {
+        alias.asname or alias.name: f"{node.module}{'.' if node.module == package else ':'}{alias.name}"
+        for node in imports
+        for alias in node.names
+        if alias.name != "*" and not (alias.asname or "").startswith("_")
+    }
 
 
 def module_alias(module: str, target: str, names: Mapping[str, str] | None = None) -> tuple[Getter, Lister]:

@@ -57,7 +57,8 @@ def get_zeros(scale: Expr) -> Expr:
 
 def infer_shape(expr: Expr) -> Any:
     """Return the inferred shape of a tensor."""
-    return infer_module(IRModule.from_expr(expr))["main"].body.checked_type.shape
+    result: Any = infer_module(IRModule.from_expr(expr))["main"].body.checked_type
+    return result.shape
 
 
 def approx_equal(x: Expr, y: Expr) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Sequence
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -365,19 +365,25 @@ crop_and_resize_python = by_definition(
         )
     ),
 )
-_ALIGNED = {b"avg": "avg", 0: "avg", b"max": "max", 1: "max"}
+_ALIGNED: dict[object, Any] = {b"avg": "avg", 0: "avg", "avg": "avg", b"max": "max", 1: "max", "max": "max"}
 
 
-def _aligned(layout: str) -> Callable[..., Array]:
+def _aligned(layout: Literal["NCHW", "NHWC"]) -> Callable[..., Array]:
     return by_definition(
         2,
         lambda a_np, rois_np, pooled_size, spatial_scale, sample_ratio, mode=b"avg": vision.roi_align(
-            a_np, rois_np, pooled_size, spatial_scale, sample_ratio, layout, _ALIGNED.get(mode, mode)
+            a_np,
+            rois_np,
+            pooled_size,
+            spatial_scale,
+            sample_ratio,
+            layout,
+            _ALIGNED[mode],
         ),
     )
 
 
-roi_align_nchw_python, roi_align_nhwc_python = map(_aligned, ("NCHW", "NHWC"))
+roi_align_nchw_python, roi_align_nhwc_python = _aligned("NCHW"), _aligned("NHWC")
 roi_pool_nchw_python = by_definition(2, vision.roi_pool)
 reorg_python = by_definition(1, vision.yolo_reorg)
 depth_to_space_python = by_definition(
@@ -446,7 +452,7 @@ def slice_axis_python(data: Array, axis: int, begin: int, end: int | None = None
 
 
 def strided_slice_python(
-    data: Array, begin: Any, end: Any, strides: Any, slice_mode: str = "end", axes: Any = None
+    data: Array, begin: Any, end: Any, strides: Any, slice_mode: Literal["end", "size"] = "end", axes: Any = None
 ) -> Array:
     """Return a slice on the first axes, or on `axes`; with mode "size", `end` holds lengths, and -1 means all."""
     begin, end = [int(n) for n in begin], [int(n) for n in end]
@@ -456,7 +462,9 @@ def strided_slice_python(
 
 def strided_set_python(data: Array, v: Array, begin: Any, end: Any, strides: Any) -> Array:
     """Return an array with a slice of it replaced."""
-    bounds = [None if bound is None else relay.const(np.asarray(bound, "int64")) for bound in (begin, end, strides)]
+    bounds: list[Any] = [
+        None if bound is None else relay.const(np.asarray(bound, "int64")) for bound in (begin, end, strides)
+    ]
     return by_definition(2, lambda x, part: relay.strided_set(x, part, *bounds))(data, v)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
-from typing import Any
+from typing import Any, overload
 
 from passlab.errors import Diagnostic, DiagnosticError, NodeTypeError, did_you_mean
 from passlab.ir.adt import Constructor, TypeData
@@ -176,7 +176,11 @@ class IRModule:
         """Return the functions by global variable, as a list."""
         return [(self._global_vars[name], f) for name, f in self._functions.items()]
 
-    def __getitem__(self, key: Any) -> Any:
+    @overload
+    def __getitem__(self, key: GlobalTypeVar) -> TypeData: ...
+    @overload
+    def __getitem__(self, key: str | GlobalVar) -> Function: ...
+    def __getitem__(self, key: str | GlobalVar | GlobalTypeVar) -> Function | TypeData:
         """Return the function of a name or global variable, or the definition of a global type variable."""
         if isinstance(key, GlobalTypeVar):
             return self.type_data(key.name_hint)

@@ -21,7 +21,7 @@ import inspect
 import itertools
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, update_wrapper
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -173,6 +173,10 @@ def deliver(result: Any, out: Any) -> Any:
     else:
         copy_into(out, result)
     return out
+
+
+# What Python functions of operators take for an input. Lists may nest deeper; none of Relay's operators needs it.
+Operand: TypeAlias = Expr | TupleWrapper | Sequence[Expr | TupleWrapper | Sequence[Expr | TupleWrapper]]
 
 
 # recurses: lists of expressions in one Python call, nested as its author typed them

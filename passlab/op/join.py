@@ -282,6 +282,10 @@ def _meshgrid_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     return [Tuple(result)]
 
 
+def _grids(grid: OpCall) -> TupleWrapper:
+    return TupleWrapper(grid, len(tuple_parts(grid.args[0])))
+
+
 @operator(
     "meshgrid",
     ("data",),
@@ -293,7 +297,7 @@ def _meshgrid_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     pattern=OpPattern.INJECTIVE,
     level=3,
     out=False,
-    python=Python('data, indexing="ij"', finish=lambda call: TupleWrapper(call, len(tuple_parts(call.args[0])))),
+    python=Python('data, indexing="ij"', finish=_grids),
     gradient=_meshgrid_grad,
     shapes="vectors (a), (b), ... -> as many tensors (a, b, ...)",
     source="np.meshgrid",

@@ -329,6 +329,11 @@ def _set_diag_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> T
     return data
 
 
+def _diagonals(k: int | Sequence[int]) -> tuple[int, int]:
+    """Return the lowest and the highest diagonal: one number, or the first and the last of a sequence."""
+    return (k, k) if isinstance(k, int) else (k[0], k[-1])
+
+
 def _right_alignment(align: str) -> tuple[bool, ...]:
     """Return whether short diagonals above the main one are aligned right, and whether those below it are."""
     sides = align.split("_")
@@ -354,7 +359,7 @@ def _right_alignment(align: str) -> tuple[bool, ...]:
     python=Python(
         "data, diagonal, k=0, align='RIGHT_LEFT'",
         names={"data": "input", "k": ("k1", "k2"), "align": ("super_diag_right_align", "sub_diag_right_align")},
-        k=lambda k: (k, k) if isinstance(k, int) else (k[0], k[-1]),
+        k=_diagonals,
         align=_right_alignment,
     ),
     gradient=scatter_gradients.matrix_set_diag,

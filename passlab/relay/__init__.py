@@ -9,15 +9,8 @@ from __future__ import annotations
 
 from passlab.lazy import lazy_module, names_in_stub
 
-_PACKAGES = (
-    "adt", "analysis", "annotation", "backend", "base", "build_module", "data_dep_optimization", "dataflow_pattern",
-    "debug_executor", "expr", "expr_functor", "frontend", "function", "graph_executor", "image", "loops", "memory",
-    "nn", "op", "prelude", "qnn", "quantize", "random", "runtime", "scope_builder", "testing",
-    "transform", "ty", "type_functor", "vision", "vm",
-)  # fmt: skip
 _NAMES = {
-    **names_in_stub(__file__),
-    **{name: f"passlab.relay.{name}" for name in _PACKAGES},
+    **names_in_stub(__file__, __name__),
     "Module": "passlab.ir.module:IRModule",  # Relay's second names
     "TypeKind": "passlab.ir.types:Kind",
     "pretty_print": "passlab.text.printer:pretty",

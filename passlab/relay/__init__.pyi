@@ -1,7 +1,6 @@
 """The names of `passlab.relay`, each written once: type checkers read them here, and so does the package itself."""
 
-import typing
-
+from passlab.analysis import census as _census
 from passlab.analysis.census import Feature as Feature
 from passlab.devices import Device as Device
 from passlab.devices import Target as Target
@@ -12,6 +11,7 @@ from passlab.devices import gpu as gpu
 from passlab.executor import build as build
 from passlab.executor import create_executor as create_executor
 from passlab.executor import optimize as optimize
+from passlab.executor import param_dict as param_dict
 from passlab.executor.param_dict import load_param_dict as load_param_dict
 from passlab.executor.param_dict import save_param_dict as save_param_dict
 from passlab.frontend import to_onnx as to_onnx
@@ -66,9 +66,42 @@ from passlab.ir.types import TypeVar as TypeVar
 from passlab.ir.types import is_dynamic as is_dynamic
 from passlab.ir.types import scalar_type as scalar_type
 from passlab.ir.variables import bind as bind
+from passlab.relay import adt as adt
+from passlab.relay import analysis as analysis
+from passlab.relay import annotation as annotation
+from passlab.relay import backend as backend
+from passlab.relay import base as base
+from passlab.relay import build_module as build_module
+from passlab.relay import data_dep_optimization as data_dep_optimization
+from passlab.relay import dataflow_pattern as dataflow_pattern
+from passlab.relay import debug_executor as debug_executor
+from passlab.relay import expr as expr
+from passlab.relay import expr_functor as expr_functor
+from passlab.relay import frontend as frontend
+from passlab.relay import function as function
+from passlab.relay import graph_executor as graph_executor
+from passlab.relay import image as image
+from passlab.relay import loops as loops
+from passlab.relay import memory as memory
+from passlab.relay import nn as nn
+from passlab.relay import op as op
+from passlab.relay import prelude as prelude
+from passlab.relay import qnn as qnn
+from passlab.relay import quantize as quantize
+from passlab.relay import random as random
+from passlab.relay import runtime as runtime
+from passlab.relay import scope_builder as scope_builder
+from passlab.relay import testing as testing
+from passlab.relay import transform as transform
+from passlab.relay import ty as ty
+from passlab.relay import type_functor as type_functor
+from passlab.relay import vision as vision
+from passlab.relay import vm as vm
 from passlab.relay.build_module import build_config as build_config
 from passlab.relay.constructors import SourceName as SourceName
 from passlab.relay.constructors import Span as Span
+from passlab.relay.op import contrib as contrib
+from passlab.relay.op.tensor import *  # the operators without a dot in their name: `relay.add`
 from passlab.relay.parsing import fromtext as fromtext
 from passlab.relay.parsing import parse as parse
 from passlab.relay.parsing import parse_expr as parse_expr
@@ -78,9 +111,13 @@ from passlab.relay.var_const import ShapeVar as ShapeVar
 from passlab.relay.var_const import const as const
 from passlab.relay.var_const import var as var
 from passlab.text.printer import astext as astext
+from passlab.text.printer import pretty as _pretty
 from passlab.transform import PassContext as PassContext
 from passlab.transform import PassInfo as PassInfo
 from passlab.transform import function_pass as function_pass
 from passlab.transform import module_pass as module_pass
 
-def __getattr__(name: str) -> typing.Any: ...  # modules, and operators: `relay.add`
+Module = IRModule  # Relay's second names
+TypeKind = Kind
+pretty_print = _pretty
+feature = _census

@@ -117,8 +117,6 @@ ADDRESSES: dict[str, _Address] = {
     "relay.op.tensor": _Operators(),
     "relay.op.transform": _Operators(),
     "relay.op.vision": _Same("passlab.relay.vision"),
-    "relay.qnn": _Operators("qnn.", (), {name: f"passlab.relay.qnn.{name}" for name in ("op", "transform")}),
-    "relay.qnn.op": _Operators("qnn.", ("qnn",)),
     "relay.qnn.op.canonicalizations": _Names(
         _of(_LOOKUP_TABLES, "create_integer_lookup_op", "create_integer_lookup_table", "run_const_expr")
     ),

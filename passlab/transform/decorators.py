@@ -13,10 +13,10 @@ import functools
 import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol, TypeAlias, overload
 
 from passlab.errors import Diagnostic, PassTypeError, PassValueError
-from passlab.ir.expr import Function
+from passlab.ir.expr import Expr, Function
 from passlab.ir.module import IRModule
 from passlab.transform.base import FunctionPass, ModulePass, Pass
 from passlab.transform.context import PassContext
@@ -73,6 +73,54 @@ _MODULE = _PassKind("module", ("mod", "ctx"), ModulePass, _WrappedModuleFunction
 _FUNCTION = _PassKind("function", ("func", "mod", "ctx"), FunctionPass, _WrappedFunctionFunction)
 
 
+ModuleFunction: TypeAlias = Callable[[IRModule, PassContext], IRModule]
+FunctionFunction: TypeAlias = Callable[[Function, IRModule, PassContext], Expr]
+
+
+class _ModuleDecorator(Protocol):
+    @overload
+    def __call__(self, target: ModuleFunction, /) -> Pass: ...
+    @overload
+    def __call__(self, target: type[Any], /) -> Callable[..., Pass]: ...
+
+
+class _FunctionDecorator(Protocol):
+    @overload
+    def __call__(self, target: FunctionFunction, /) -> Pass: ...
+    @overload
+    def __call__(self, target: type[Any], /) -> Callable[..., Pass]: ...
+
+
+@overload
+def module_pass(
+    pass_func: ModuleFunction,
+    opt_level: int,
+    name: str | None = None,
+    required: Sequence[str] | None = None,
+    traceable: bool = False,
+    *,
+    contract: NumericContract | None = None,
+) -> Pass: ...
+@overload
+def module_pass(
+    pass_func: type[Any],
+    opt_level: int,
+    name: str | None = None,
+    required: Sequence[str] | None = None,
+    traceable: bool = False,
+    *,
+    contract: NumericContract | None = None,
+) -> Callable[..., Pass]: ...
+@overload
+def module_pass(
+    pass_func: None = None,
+    opt_level: int | None = None,
+    name: str | None = None,
+    required: Sequence[str] | None = None,
+    traceable: bool = False,
+    *,
+    contract: NumericContract | None = None,
+) -> _ModuleDecorator: ...
 def module_pass(
     pass_func: Any = None,
     opt_level: int | None = None,
@@ -91,6 +139,36 @@ def module_pass(
     return _create_pass(_MODULE, pass_func, opt_level, name, required, traceable, contract)
 
 
+@overload
+def function_pass(
+    pass_func: FunctionFunction,
+    opt_level: int,
+    name: str | None = None,
+    required: Sequence[str] | None = None,
+    traceable: bool = False,
+    *,
+    contract: NumericContract | None = None,
+) -> Pass: ...
+@overload
+def function_pass(
+    pass_func: type[Any],
+    opt_level: int,
+    name: str | None = None,
+    required: Sequence[str] | None = None,
+    traceable: bool = False,
+    *,
+    contract: NumericContract | None = None,
+) -> Callable[..., Pass]: ...
+@overload
+def function_pass(
+    pass_func: None = None,
+    opt_level: int | None = None,
+    name: str | None = None,
+    required: Sequence[str] | None = None,
+    traceable: bool = False,
+    *,
+    contract: NumericContract | None = None,
+) -> _FunctionDecorator: ...
 def function_pass(
     pass_func: Any = None,
     opt_level: int | None = None,

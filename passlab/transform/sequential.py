@@ -19,9 +19,9 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeAlias
 
 from passlab import limits
 from passlab.errors import Diagnostic, ParseError, PassError, PasslabError, PassTypeError, did_you_mean
@@ -45,19 +45,20 @@ class Sequential(Pass):
 
     def __init__(
         self,
-        passes: Any = None,
+        passes: Sequence[Pass] | None = None,
         opt_level: int = 0,
         name: str = "sequential",
         required: Iterable[str] | None = None,
         traceable: bool = False,
     ) -> None:
-        if passes is not None and not isinstance(passes, (list, tuple)):
-            hint = "for text, use `Sequential.from_text`" if isinstance(passes, str) else None
+        given: object = passes
+        if given is not None and not isinstance(given, (list, tuple)):
+            hint = "for text, use `Sequential.from_text`" if isinstance(given, str) else None
             raise PassTypeError(
                 Diagnostic(
                     "passes must be a list of Pass objects",
                     expected="list[Pass]",
-                    found=type(passes).__name__,
+                    found=type(given).__name__,
                     hint=hint,
                 )
             )
@@ -225,6 +226,10 @@ def _context_name(name: str, own: set[str]) -> str:
         raise unknown_pass(name, own)
     info = getattr(pass_, "info", None)
     return info.name if isinstance(info, PassInfo) else name
+
+
+# What functions take that run passes: a pass, a text, or a list of both, in which lists may stand.
+Pipeline: TypeAlias = Pass | str | Sequence[Pass | str | Sequence[Pass | str]]
 
 
 # recurses: lists of passes, as deep as the caller nested them

@@ -48,7 +48,7 @@ from passlab.oracle.validation import DEFAULT_CONTRACT, Check, check_contract, e
 from passlab.rewriting.let_removal import remove_lets
 from passlab.table import Table, Tabular
 from passlab.transform.numeric_contract import NumericContract
-from passlab.transform.sequential import as_pass
+from passlab.transform.sequential import Pipeline, as_pass
 
 if TYPE_CHECKING:
     from passlab.lab.reducer.reduction import Reduction
@@ -605,7 +605,7 @@ def _names_of(candidates: Sequence[Event]) -> str:
 
 def bisect(
     program: IRModule | Recording,
-    passes: Any = None,
+    passes: Pipeline | None = None,
     good: Predicate | None = None,
     *,
     inputs: Inputs = None,

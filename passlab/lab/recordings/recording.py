@@ -32,7 +32,7 @@ from passlab.oracle.deadline import Deadline
 from passlab.table import Table, Tabular
 from passlab.transform.base import Pass
 from passlab.transform.context import PassContext
-from passlab.transform.sequential import as_pass
+from passlab.transform.sequential import Pipeline, as_pass
 
 if TYPE_CHECKING:
     import os
@@ -374,7 +374,7 @@ class Recorder(EventRecorder):
 
 def record(
     mod: IRModule,
-    passes: Any,
+    passes: Pipeline,
     opt_level: int | None = None,
     *,
     required_pass: Iterable[str] | None = None,

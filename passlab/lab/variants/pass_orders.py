@@ -25,7 +25,7 @@ from passlab.oracle.deadline import check_seconds
 from passlab.table import Table, Tabular
 from passlab.text.parser import parse
 from passlab.transform.base import Pass
-from passlab.transform.sequential import as_pass
+from passlab.transform.sequential import Pipeline, as_pass
 
 MOST_PROGRAMS = 200  # that `orders` visits by default
 FAILS = "fails: "
@@ -109,7 +109,7 @@ class OrderMap(Tabular):
 
 def orders(
     mod: IRModule,
-    passes: Any,
+    passes: Pipeline,
     *,
     opt_level: int = 4,
     most: int = MOST_PROGRAMS,

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from passlab.ir.attrs import Attrs
-from passlab.ir.op import Op, OpPattern, Precision, Relation, Reporter, Trait
+from passlab.ir.expr import Expr
+from passlab.ir.op import Op, OpCall, OpPattern, Precision, Relation, Reporter, Trait
 from passlab.ir.tuple_wrapper import TupleWrapper
 from passlab.ir.types import TensorType, TupleType, Type
 from passlab.op import layout_rules
@@ -263,6 +264,10 @@ def _dropout_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Ty
     return None if data is None else TupleType((data, data))
 
 
+def _kept(dropout: OpCall) -> Expr:
+    return TupleWrapper(dropout, 2)[0]
+
+
 @operator(
     "nn.dropout",
     ("data",),
@@ -271,7 +276,7 @@ def _dropout_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Ty
     stateful=True,
     level=1,
     warns=True,
-    python=Python("data, rate=0.5", finish=lambda call: TupleWrapper(call, 2)[0]),
+    python=Python("data, rate=0.5", finish=_kept),
     out=False,
     gradient=gradients.dropout,
     shapes="S -> S, mask S",

@@ -6,7 +6,7 @@ One-dimensional data is in compressed rows (CSR), three-dimensional data in bloc
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -99,10 +99,11 @@ def _dense_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type
     return TensorType((rows, dense.shape[0]) if attrs.sparse_lhs else (dense.shape[0], rows), dense.dtype)
 
 
-def _sparse_arrays(matrix: Any) -> tuple[Any, Any, Any]:
+def _sparse_arrays(matrix: object) -> tuple[Any, Any, Any]:
+    """Return the data, indices and pointers of a matrix of SciPy, or of a sequence of these three."""
     if hasattr(matrix, "indptr"):
-        return matrix.data, matrix.indices, matrix.indptr
-    data, indices, pointers = matrix
+        return matrix.data, matrix.indices, matrix.indptr  # type: ignore[attr-defined]
+    data, indices, pointers = cast(Sequence[Any], matrix)
     return data, indices, pointers
 
 

@@ -79,7 +79,9 @@ class Session:
         except Exception as error:  # its errors have no common class
             raise ModelError(Diagnostic("onnxruntime cannot run the program", found=_message(error))) from error
         self._inputs = [value.name for value in self._session.get_inputs()]
-        self._type = module["main"].ret_type
+        ret_type = module["main"].ret_type
+        assert ret_type is not None  # the module is typed
+        self._type = ret_type
 
     def __call__(self, inputs: Sequence[Any]) -> Any:
         """Return the result for a value of each parameter; raises what onnxruntime raises."""
