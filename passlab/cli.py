@@ -146,7 +146,7 @@ def _course_arguments(commands: Any) -> None:
         action.add_argument("folder", type=Path, nargs="?", default=Path(), help="the learner's folder (default .)")
         action.set_defaults(command=_course, action=name)
     reset = actions.add_parser("reset", help="put a fresh copy of a lesson there; yours is kept under another name")
-    reset.add_argument("lesson", type=arguments.count, help="the number of the lesson")
+    reset.add_argument("lesson", help="the number of the lesson, such as 05 or 11b")
     reset.add_argument("folder", type=Path, nargs="?", default=Path(), help="the learner's folder (default .)")
     reset.set_defaults(command=_course, action="reset")
     grade = actions.add_parser(
@@ -154,9 +154,7 @@ def _course_arguments(commands: Any) -> None:
     )
     grade.add_argument("folder", type=Path, help="a folder, zip file or notebook for each student is in it")
     grade.add_argument("-o", "--out", type=Path, metavar="DIR", help="where grades are written (default FOLDER-grades)")
-    grade.add_argument(
-        "--lesson", type=arguments.count, action="append", default=[], metavar="N", help="grade this lesson only"
-    )
+    grade.add_argument("--lesson", action="append", default=[], metavar="N", help="grade this lesson only")
     grade.add_argument(
         "--jobs",
         type=arguments.count_or_none,
@@ -353,7 +351,7 @@ def _course(options: argparse.Namespace) -> int:
             if not rows:
                 print("Every exercise is solved.")
         for row in rows:
-            print(f"{row.number:02d} {row.title}: {len(row.solved)} of {len(row.solved) + len(row.open)} solved")
+            print(f"{row.number} {row.title}: {len(row.solved)} of {len(row.solved) + len(row.open)} solved")
         if options.action == "next" and rows:
             print(f"   open: {', '.join(rows[0].open)}\n   {rows[0].notebook}")
         elif options.action == "status":

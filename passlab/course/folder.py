@@ -11,42 +11,15 @@ A file of the learner is never overwritten.
 
 from __future__ import annotations
 
-import json
-import re
 import zipfile
-from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-import passlab
 from passlab.atomic_file import atomic_file, make_folder, write_bytes, writing_error
-from passlab.course.registry import LESSONS, PROGRESS, read_progress, tasks_of, write_progress
+from passlab.course.given import learners_copy, lesson_files, lessons_folder, title_of
+from passlab.course.progress import PROGRESS, by_title, forget, read_progress
+from passlab.course.registry import LESSONS, label_of, tasks_of
 from passlab.errors import Diagnostic, PasslabError
-
-_NUMBERED = re.compile(r"(\d\d)-[\w-]+?(-kept-\d+)?\.ipynb")
-
-
-def lessons_folder() -> Path:
-    """Return the folder of the lessons as they are given: in the package, or beside it in a checkout.
-
-    Raises `PasslabError` where neither is there.
-    """
-    package = Path(passlab.__file__).parent
-    for folder in (package / "course" / "notebooks", package.parent / "notebooks"):
-        if (folder / "01-tour.ipynb").is_file():
-            return folder
-    raise PasslabError(Diagnostic("this installation has no lessons", hint="install passlab from its wheel"))
-
-
-def lesson_files() -> dict[int, Path]:
-    """Return the notebooks of the lessons as they are given, by number."""
-    return notebooks_by_lesson(lessons_folder().iterdir())
-
-
-def notebooks_by_lesson(paths: Iterable[Path]) -> dict[int, Path]:
-    """Return the notebooks of lessons among some files, by number; copies that `reset` kept are left out."""
-    found = ((_NUMBERED.fullmatch(path.name), path) for path in sorted(paths))
-    return {int(match[1]): path for match, path in found if match and not match[2]}
 
 
 def start(folder: Path) -> tuple[list[Path], list[Path]]:
@@ -61,7 +34,7 @@ def start(folder: Path) -> tuple[list[Path], list[Path]]:
         if target.exists():
             kept.append(target)
         else:
-            write_bytes(target, source.read_bytes())
+            write_bytes(target, _copy_of(source))
             copied.append(target)
     return copied, kept
 
@@ -70,7 +43,7 @@ def start(folder: Path) -> tuple[list[Path], list[Path]]:
 class LessonStatus:
     """A lesson in a learner's folder: its notebook, title, and which of its exercises are solved."""
 
-    number: int
+    number: str
     notebook: Path
     title: str
     solved: tuple[str, ...]
@@ -89,15 +62,14 @@ def status(folder: Path) -> list[LessonStatus]:
 
     Raises `PasslabError` for a folder without lessons, and for a file of progress that cannot be read.
     """
-    progress = read_progress(folder / PROGRESS)
+    whole = read_progress(folder / PROGRESS)
     rows = []
     for number, given in lesson_files().items():
         notebook = folder / given.name
         if number not in LESSONS or not notebook.is_file():
             continue
-        tasks = tasks_of(number)
-        record = progress.get(f"{number:02d}", {})
-        solved = [task for task in tasks if "solved" in record.get(task.title, {})]
+        tasks, progress = tasks_of(number), by_title(whole, number)
+        solved = [task for task in tasks if "solved" in progress.get(task.title, {})]
         left = tuple(task.title for task in tasks if task not in solved)
         points, most = (sum(task.points for task in some) for some in (solved, tasks))
         titles = tuple(task.title for task in solved)
@@ -108,34 +80,32 @@ def status(folder: Path) -> list[LessonStatus]:
     return rows
 
 
-def title_of(notebook: Path) -> str:
-    """Return the heading of a notebook."""
-    first = json.loads(notebook.read_text(encoding="utf-8"))["cells"][0]["source"]
-    return "".join(first).partition("\n")[0].removeprefix("# ").strip()
-
-
-def reset(folder: Path, number: int) -> tuple[Path, Path | None]:
+def reset(folder: Path, lesson: int | str) -> tuple[Path, Path | None]:
     """Put a fresh copy of a lesson into a folder; return it, and where the learner's own copy is kept now.
 
     The tries and solved exercises of the lesson are forgotten. Raises `PasslabError` for a lesson that does not exist,
     and where the folder cannot be written.
     """
-    given = lesson_files().get(number)
-    if given is None:
-        numbers = f"one of {', '.join(str(one) for one in lesson_files())}"
-        raise PasslabError(Diagnostic("there is no such lesson", expected=numbers, found=repr(number)))
+    label = label_of(lesson)
+    given = lesson_files()[label]
     target, kept = folder / given.name, None
-    progress = read_progress(folder / PROGRESS)
+    progress = folder / PROGRESS
+    read_progress(progress)  # a file that cannot be read stops this before anything has changed
     if target.exists():
         kept = next(path for path in _spare_names(target) if not path.exists())
         try:
             target.rename(kept)
         except OSError as error:
             raise writing_error(kept, error) from error
-    write_bytes(target, given.read_bytes())
-    if progress.pop(f"{number:02d}", None) is not None:
-        write_progress(folder / PROGRESS, progress)
+    write_bytes(target, _copy_of(given))
+    if progress.exists():
+        forget(progress, label, [task.title for task in tasks_of(label)])
     return target, kept
+
+
+def _copy_of(given: Path) -> bytes:
+    """Return the copy of a file of the course that a learner gets."""
+    return learners_copy(given.read_bytes()) if given.suffix == ".ipynb" else given.read_bytes()
 
 
 def submit(folder: Path, out: Path | None = None) -> Path:

@@ -25,8 +25,8 @@ from pathlib import Path
 from typing import Any
 
 from passlab.atomic_file import make_folder, write_bytes, write_text
-from passlab.course.folder import notebooks_by_lesson
-from passlab.course.registry import LESSONS, tasks_of
+from passlab.course.given import notebooks_by_lesson
+from passlab.course.registry import LESSONS, label_of, tasks_of
 from passlab.display.html import escape
 from passlab.errors import Diagnostic, PasslabError
 
@@ -45,7 +45,7 @@ class Grade:
     """
 
     student: str
-    lesson: int
+    lesson: str
     exercise: int
     title: str
     outcome: str
@@ -55,7 +55,12 @@ class Grade:
 
 
 def grade(
-    folder: Path, lessons: Sequence[int] = (), *, jobs: int = 0, seconds: float = SECONDS, megabytes: int = MEGABYTES
+    folder: Path,
+    lessons: Sequence[int | str] = (),
+    *,
+    jobs: int = 0,
+    seconds: float = SECONDS,
+    megabytes: int = MEGABYTES,
 ) -> list[Grade]:
     """Grade all submissions in a folder, `jobs` at once (0: one for each processor).
 
@@ -75,14 +80,14 @@ def grade(
             return [one for notebook in graded for one in notebook]
 
 
-def _of_lessons(lessons: Sequence[int], notebooks: dict[int, Path]) -> list[tuple[int, Path | None]]:
+def _of_lessons(lessons: Sequence[int | str], notebooks: dict[str, Path]) -> list[tuple[str, Path | None]]:
     """Return the notebooks of these lessons, None for one not handed in; without lessons, all that were handed in."""
-    return [(number, notebooks.get(number)) for number in lessons or sorted(notebooks)]
+    return [(number, notebooks.get(number)) for number in [label_of(lesson) for lesson in lessons] or sorted(notebooks)]
 
 
-def _submissions(folder: Path, scratch: Path) -> dict[str, dict[int, Path]]:
+def _submissions(folder: Path, scratch: Path) -> dict[str, dict[str, Path]]:
     """Return the notebooks of each student by lesson; those of zip files are unpacked by name into `scratch`."""
-    found: dict[str, dict[int, Path]] = {}
+    found: dict[str, dict[str, Path]] = {}
     try:
         entries = sorted(folder.iterdir())
     except OSError as error:
@@ -94,12 +99,12 @@ def _submissions(folder: Path, scratch: Path) -> dict[str, dict[int, Path]]:
             found[path.stem] = _notebooks(_unpacked(path, scratch / str(number)))
         elif path.suffix == ".ipynb":
             student, _, lesson = path.stem.partition("_")
-            if match := re.match(r"(\d\d)-", lesson):
-                found.setdefault(student, {})[int(match[1])] = path
+            if match := re.match(r"(\d\d[a-z]?)-", lesson):
+                found.setdefault(student, {})[match[1]] = path
     return {student: notebooks for student, notebooks in found.items() if notebooks}
 
 
-def _notebooks(paths: Iterable[Path]) -> dict[int, Path]:
+def _notebooks(paths: Iterable[Path]) -> dict[str, Path]:
     """Return the notebooks of lessons that have exercises."""
     return {number: path for number, path in notebooks_by_lesson(paths).items() if number in LESSONS}
 
@@ -118,14 +123,14 @@ def _unpacked(path: Path, folder: Path) -> list[Path]:
     return sorted(folder.iterdir())
 
 
-def _graded(student: str, number: int, notebook: Path | None, seconds: float, megabytes: int) -> list[Grade]:
+def _graded(student: str, number: str, notebook: Path | None, seconds: float, megabytes: int) -> list[Grade]:
     """Run one notebook in a process of its own and return its grades."""
     outcomes: dict[str, Any] = {}
     trouble = "missing", "the lesson was not handed in"
     if notebook is not None:
         with tempfile.TemporaryDirectory(prefix="passlab-run-") as folder:
             answer = Path(folder) / "grades.json"
-            command = [sys.executable, "-m", RUNNER, str(number), str(notebook.resolve()), str(answer), str(megabytes)]
+            command = [sys.executable, "-m", RUNNER, number, str(notebook.resolve()), str(answer), str(megabytes)]
             trouble = "missing", "the notebook has no check of this exercise any more"
             try:
                 done = subprocess.run(
@@ -189,7 +194,7 @@ def _page(student: str, grades: Sequence[Grade]) -> str:
 
 def _row(one: Grade) -> str:
     cells = (
-        f"{one.lesson:02d}.{one.exercise}",
+        f"{one.lesson}.{one.exercise}",
         escape(one.title),
         one.outcome,
         f"{one.points:g} of {one.most_points:g}",

@@ -12,47 +12,46 @@ from __future__ import annotations
 
 import ast
 import hashlib
-import json
 import re
 import sys
 from collections.abc import Callable, Mapping, MutableMapping
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timezone
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from passlab.atomic_file import write_text
-from passlab.course.tries import Tries
+from passlab.course.predictions import Predict
+from passlab.course.progress import Progress
 from passlab.course.verdicts import Exercise, Verdict
-from passlab.errors import Diagnostic, PasslabError, PassTypeError
+from passlab.errors import Diagnostic, PassTypeError
 
-LESSONS = {  # the number of a lesson, and its module: the name of its notebook without the number
-    2: "reading_relay",
-    3: "types_by_hand",
-    4: "your_first_pass",
-    5: "constant_folding",
-    6: "pattern_rewriting",
-    7: "pass_manager",
-    8: "instruments",
-    9: "normal_forms",
-    10: "operator_fusion",
-    11: "functions_and_data",
-    12: "gradients",
-    13: "layouts_and_precision",
-    14: "virtual_machine",
-    15: "memory",
-    16: "dynamic_shapes",
-    17: "time_travel",
-    18: "finding_faults",
-    19: "a_real_network",
-    20: "porting_from_tvm",
-    21: "llvm",
-    22: "todays_tvm",
-    23: "fuzz_your_own_pass",
+LESSONS = {  # the label of a lesson, and its module: the name of its notebook without the label
+    "01": "tour",
+    "02": "reading_relay",
+    "03": "types_by_hand",
+    "04": "your_first_pass",
+    "05": "constant_folding",
+    "06": "pattern_rewriting",
+    "07": "pass_manager",
+    "08": "instruments",
+    "09": "normal_forms",
+    "10": "operator_fusion",
+    "11": "functions_and_data",
+    "12": "gradients",
+    "13": "layouts_and_precision",
+    "14": "virtual_machine",
+    "15": "memory",
+    "16": "dynamic_shapes",
+    "17": "time_travel",
+    "18": "finding_faults",
+    "19": "a_real_network",
+    "20": "porting_from_tvm",
+    "21": "llvm",
+    "22": "todays_tvm",
+    "23": "fuzz_your_own_pass",
 }
-PROGRESS = "passlab-course.json"  # the file of tries and solved exercises, in the folder of the notebooks
 _MISSING = object()
+_LABEL = re.compile(r"(\d{1,2})([a-z]?)")
 _BINDS = re.compile(r"\b(answer_\d+)\b")
 
 
@@ -73,7 +72,7 @@ class Names:
 class Task:
     """An exercise of the course: where it stands, how it is made, the digest of the cell as given, and a solution."""
 
-    lesson: int
+    lesson: str
     number: int
     make: Callable[[Names], Exercise]
     starter: str
@@ -86,11 +85,11 @@ class Task:
         return str(self.make.__doc__).removesuffix(".")
 
 
-TASKS: dict[tuple[int, int], Task] = {}  # by lesson and number
+TASKS: dict[tuple[str, int], Task] = {}  # by lesson and number
 
 
 def exercise(
-    lesson: int, number: int, *, starter: str, solution: str, points: float = 1
+    lesson: int | str, number: int, *, starter: str, solution: str, points: float = 1
 ) -> Callable[[Callable[[Names], Exercise]], Callable[[Names], Exercise]]:
     """Register a function that makes exercise `number` of a lesson from the names of its notebook.
 
@@ -99,10 +98,25 @@ def exercise(
     """
 
     def register(make: Callable[[Names], Exercise]) -> Callable[[Names], Exercise]:
-        TASKS[lesson, number] = Task(lesson, number, make, starter, solution.strip("\n"), points)
+        label = label_of(lesson)
+        TASKS[label, number] = Task(label, number, make, starter, solution.strip("\n"), points)
         return make
 
     return register
+
+
+def label_of(lesson: Any) -> str:
+    """Return the label of a lesson, with which the name of its notebook begins: "02" for 2, "11b" for itself.
+
+    Raises `PasslabError` for a lesson that does not exist.
+    """
+    number = isinstance(lesson, int) and not isinstance(lesson, bool)
+    match = _LABEL.fullmatch(str(lesson)) if number or isinstance(lesson, str) else None
+    label = f"{int(match[1]):02d}{match[2]}" if match else ""
+    if label not in LESSONS:
+        expected = f"one of {', '.join(LESSONS)}"
+        raise PassTypeError(Diagnostic("there is no such lesson", expected=expected, found=repr(lesson)))
+    return label
 
 
 def cell_digest(source: str) -> str:
@@ -141,102 +155,6 @@ def _answers_bound(source: str) -> set[str]:
     return {name for name in bound if _BINDS.fullmatch(name)}
 
 
-# ---------------------------------------------------------------------------------------------------------- progress
-class Progress(Tries):
-    """The tries of one lesson and the exercises solved, kept in a small JSON file beside the notebooks.
-
-    A file that cannot be read or written costs a sentence in `trouble`, never the check; tries are then counted in
-    memory. `reset` forgets the lesson.
-    """
-
-    def __init__(self, folder: Path, lesson: int) -> None:
-        super().__init__()
-        self.path = folder / PROGRESS
-        self.lesson = f"{lesson:02d}"
-        self.trouble = ""
-        for title, record in self._read().items():
-            for requirement, digests in record.get("wrong", {}).items():
-                self.wrong[title, requirement] = [str(digest) for digest in digests]
-
-    def added(self, exercise: str, requirement: str, digest: str) -> None:
-        """Write a new wrong answer down."""
-        self._change(exercise, lambda record: record.setdefault("wrong", {}).setdefault(requirement, []).append(digest))
-
-    def solved(self, verdict: Verdict) -> None:
-        """Write down that an exercise is solved, on its first day."""
-        if "solved" not in self._read().get(verdict.title, {}):
-            self._change(verdict.title, lambda record: record.update(solved=f"{datetime.now(timezone.utc):%Y-%m-%d}"))
-
-    def reset(self) -> None:
-        """Forget the tries and the solved exercises of this lesson."""
-        self.wrong.clear()
-        whole = read_progress(self.path)
-        whole.pop(self.lesson, None)
-        self._write(whole)
-
-    def _read(self) -> dict[str, Any]:
-        try:
-            record = read_progress(self.path).get(self.lesson, {})
-        except PasslabError as error:
-            self.trouble = str(error)
-            return {}
-        return dict(record)
-
-    def _change(self, title: str, change: Callable[[MutableMapping[str, Any]], object]) -> None:
-        try:
-            whole = read_progress(self.path)
-        except PasslabError as error:
-            self.trouble = str(error)
-            return
-        record = whole.setdefault(self.lesson, {}).setdefault(title, {})
-        change(record)
-        self._write(whole)
-
-    def _write(self, whole: dict[str, Any]) -> None:
-        try:
-            write_progress(self.path, whole)
-        except PasslabError as error:
-            self.trouble = f"your progress is not kept: {error}"
-
-
-def read_progress(path: Path) -> dict[str, Any]:
-    """Return what a file of progress holds by lesson; a file that is not there holds nothing.
-
-    Raises `PasslabError` for a file that is no such file.
-    """
-    try:
-        whole = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return {}
-    except (OSError, ValueError) as error:
-        cure = f"Move {path.name} away to start anew"
-        raise PasslabError(
-            Diagnostic("the progress of the course cannot be read", found=str(error), hint=cure)
-        ) from None
-    return {
-        number: lesson for number, lesson in _table(whole) if all(_is_record(record) for _, record in _table(lesson))
-    }
-
-
-def write_progress(path: Path, whole: Mapping[str, Any]) -> None:
-    """Write a file of progress, by lesson. Raises `FileAccessError`."""
-    write_text(path, json.dumps(whole, indent=1, sort_keys=True) + "\n")
-
-
-def _table(value: Any) -> list[tuple[str, Any]]:
-    return list(value.items()) if isinstance(value, dict) else [("", None)]
-
-
-def _is_record(record: Any) -> bool:
-    """Whether this is what one exercise has in a file of progress: lists of digests by requirement, and a day."""
-    if not isinstance(record, dict) or not isinstance(record.get("wrong", {}), dict):
-        return False
-    lists = record.get("wrong", {}).values()
-    return isinstance(record.get("solved", ""), str) and all(
-        isinstance(digests, list) and all(isinstance(digest, str) for digest in digests) for digests in lists
-    )
-
-
 # ------------------------------------------------------------------------------------------------------------ lesson
 @dataclass(frozen=True)
 class Solution:
@@ -255,11 +173,12 @@ class Lesson:
     `names` is the namespace of the notebook, `folder` where the progress is kept.
     """
 
-    def __init__(self, number: int, names: MutableMapping[str, Any], folder: Path | None = None) -> None:
-        _load(number)
-        self.number = number
+    def __init__(self, number: int | str, names: MutableMapping[str, Any], folder: Path | None = None) -> None:
+        self.number = label_of(number)
+        tasks_of(self.number)
         self._names = names
-        self._progress = Progress(Path.cwd() if folder is None else folder, number)
+        self._progress = Progress(Path.cwd() if folder is None else folder, self.number)
+        self.predict = Predict(self.number, self._progress)
 
     @property
     def tasks(self) -> list[Task]:
@@ -274,6 +193,9 @@ class Lesson:
         name = f"answer_{number}"
         if answer is _MISSING:
             source, error = CELLS.last.get(name, ("", ""))
+            if source and cell_digest(source) == task.starter:
+                todo = "no answer yet. Change the cell above, run it, then check again."
+                return self._unanswered(task, Verdict.todo if self._names.get(name) is ... else todo)
             if error:
                 return self._unanswered(
                     task, f"your cell of `{name}` raised {error}: mend it, run it, then check again."
@@ -281,9 +203,6 @@ class Lesson:
             if name not in self._names:
                 return self._unanswered(task, f"`{name}` does not exist yet: run the cell above, then check again.")
             answer = self._names[name]
-            if source and cell_digest(source) == task.starter:
-                todo = "no answer yet. Change the cell above, run it, then check again."
-                return self._unanswered(task, Verdict.todo if answer is ... else todo)
         try:
             verdict = self.exercise(number).check(answer, tries=self._progress)
         except NameError as missing:
@@ -308,7 +227,7 @@ class Lesson:
 
     def reset(self) -> None:
         """Forget the tries and the solved exercises of this lesson."""
-        self._progress.reset()
+        self._progress.reset(task.title for task in self.tasks)
 
     def _task(self, number: int) -> Task:
         task = TASKS.get((self.number, number))
@@ -323,25 +242,17 @@ class Lesson:
         return Verdict(task.title, None, todo=todo, points=task.points)
 
 
-def lesson(number: int, names: MutableMapping[str, Any] | None = None, folder: Path | None = None) -> Lesson:
+def lesson(number: int | str, names: MutableMapping[str, Any] | None = None, folder: Path | None = None) -> Lesson:
     """Return the exercises of a lesson for the namespace `names`: that of the caller where none is given.
 
-    `folder` is where the progress is kept: the working folder by default. Raises `PasslabError` for a lesson that does
-    not exist.
+    A lesson is its number, or a text such as "11b". `folder` is where the progress is kept: the working folder by
+    default. Raises `PasslabError` for a lesson that does not exist.
     """
     return Lesson(number, sys._getframe(1).f_globals if names is None else names, folder)
 
 
-def tasks_of(number: int) -> list[Task]:
+def tasks_of(lesson: int | str) -> list[Task]:
     """Return the exercises of a lesson, in order. Raises `PasslabError` for a lesson that does not exist."""
-    _load(number)
-    return [TASKS[key] for key in sorted(TASKS) if key[0] == number]
-
-
-def _load(number: Any) -> None:
-    """Import the exercises of a lesson, which registers them."""
-    module = LESSONS.get(number) if isinstance(number, int) else None
-    if module is None:
-        expected = f"a number from {min(LESSONS)} to {max(LESSONS)}"
-        raise PassTypeError(Diagnostic("there is no such lesson with exercises", expected=expected, found=repr(number)))
-    import_module(f"passlab.course.lessons.{module}")
+    label = label_of(lesson)
+    import_module(f"passlab.course.lessons.{LESSONS[label]}")  # which registers them
+    return [TASKS[key] for key in sorted(TASKS) if key[0] == label]

@@ -99,7 +99,9 @@ class Verdict:
             return visible(f"{none} {self.title}: {self.todo}")
         met = [f"    {right} {what}" for what in self.met]
         if self.passed:
-            return visible("\n".join([f"{right} {self.title}: correct.", *met]))
+            return visible(
+                "\n".join([f"{right} {self.title}: correct.", *met, *([f"  {self.hint}"] if self.hint else [])])
+            )
         lines = [f"{wrong} {self.title}: not yet.", *met, f"    {wrong} {self.missing}"]
         lines += [f"      {line}" for line in self.why.splitlines()]
         return visible("\n".join([*lines, f"  {self.hint}"] if self.hint else lines))

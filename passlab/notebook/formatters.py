@@ -40,6 +40,8 @@ VIEWS = {
     ("passlab.table", "Table"): "table_view",
 }
 
+PREDICTION = ("passlab.course.predictions", "Asked")  # a question of the course, which a form answers
+
 
 def view_of(value: Any) -> Any:
     """Return the view of a value, None when it has none."""
@@ -57,12 +59,17 @@ def _bundle(value: Any, include: Any = None, exclude: Any = None) -> Any:
         return None if view is None else rooms.widgets.show(view)._repr_mimebundle_(include=include, exclude=exclude)
 
 
+def _prediction(asked: Any, include: Any = None, exclude: Any = None) -> Any:
+    """The form of a question of the course."""
+    return rooms.prediction_form.bundle(asked)
+
+
 def register(display_formatter: Any) -> Callable[[], None] | None:
     """Show the classes of `VIEWS` by their views; return a function that undoes it."""
     plain = display_formatter.mimebundle_formatter
     undo = []
-    for module, name in VIEWS:
-        plain.for_type_by_name(module, name, _bundle)
+    for (module, name), shown in {**dict.fromkeys(VIEWS, _bundle), PREDICTION: _prediction}.items():
+        plain.for_type_by_name(module, name, shown)
         undo.append(f"{module}.{name}")
 
     def take_out() -> None:

@@ -12,11 +12,12 @@ if TYPE_CHECKING:
     from passlab.notebook import completion as completion
     from passlab.notebook import live as live
     from passlab.notebook import pipelines as pipelines
+    from passlab.notebook import prediction_form as prediction_form
     from passlab.notebook import printed as printed
     from passlab.notebook import progress as progress
     from passlab.notebook import widgets as widgets
 
-_MODULES = ("completion", "live", "pipelines", "printed", "progress", "widgets")
+_MODULES = ("completion", "live", "pipelines", "prediction_form", "printed", "progress", "widgets")
 
 __getattr__, __dir__ = lazy_module(
     __name__,

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 import threading
 
 import pytest
 
 from passlab.course import Exercise, Tries, WrongAnswerError, lesson
-from passlab.course.registry import CELLS, PROGRESS, TASKS, Task, read_progress, tasks_of
+from passlab.course.progress import PROGRESS, read_progress, write_progress
+from passlab.course.registry import CELLS, TASKS, Task, tasks_of
 from passlab.errors import PasslabError
 
 TWO = Exercise("Two", expects=int).requires("it is two", lambda n: n == 2, hint=("count again", "one and one"))
@@ -17,9 +20,11 @@ TWO = Exercise("Two", expects=int).requires("it is two", lambda n: n == 2, hint=
 @pytest.fixture
 def two(monkeypatch):
     """Lesson 2 with one exercise more, number 9, made anew at each check as a notebook makes it."""
-    monkeypatch.setitem(TASKS, (2, 9), Task(2, 9, lambda names: TWO.requires("it is", bool), "", "answer_9 = 2", 3))
+    monkeypatch.setitem(
+        TASKS, ("02", 9), Task("02", 9, lambda names: TWO.requires("it is", bool), "", "answer_9 = 2", 3)
+    )
     monkeypatch.setattr(CELLS, "last", {})
-    TASKS[2, 9].make.__doc__ = "Two."
+    TASKS["02", 9].make.__doc__ = "Two."
 
 
 def test_hints_grow_across_checks_and_restarts_by_different_answers(tmp_path, two):
@@ -65,7 +70,7 @@ def test_cells_of_the_lesson_that_did_not_run_are_named(tmp_path):
 def test_exercises_that_do_not_exist_are_refused(tmp_path):
     with pytest.raises(PasslabError, match="no such exercise"):
         lesson(2, {}, tmp_path)(7)
-    for number in (1, 99, "2", None):
+    for number in (0, 99, "2x", None, True, 2.0, "", "../02"):
         with pytest.raises(PasslabError, match="no such lesson"):
             lesson(number, {}, tmp_path)
 
@@ -159,3 +164,74 @@ def test_every_exercise_has_hints_a_kind_and_a_solution():
         for task in tasks_of(number):
             assert f"answer_{task.number} = " in task.solution
             assert task.title
+
+
+def test_a_lesson_has_one_label_and_no_two_exercises_of_a_number_one_title():
+    from passlab.course.registry import LESSONS
+
+    assert lesson(2, {}).number == lesson("2", {}).number == lesson("02", {}).number == "02"
+    for number in {label[:2] for label in LESSONS}:
+        titles = [task.title for label in LESSONS if label[:2] == number for task in tasks_of(label)]
+        assert len(titles) == len(set(titles)), "progress is kept by title"
+
+
+def test_what_was_solved_stays_solved_where_an_exercise_has_moved(tmp_path, two):
+    write_progress(
+        tmp_path / PROGRESS, {"02b": {"Two": {"solved": "2026-01-01", "wrong": {"it is two": ["ab", "cd"]}}}}
+    )
+    check = lesson(2, {"answer_9": 3}, tmp_path)
+    assert check(9).hint == "hint: count again; one and one"
+    record = read_progress(tmp_path / PROGRESS)
+    assert list(record) == ["02b"]
+    assert len(record["02b"]["Two"]["wrong"]["it is two"]) == 3
+    check.reset()
+    assert read_progress(tmp_path / PROGRESS) == {}
+
+
+_WRITER = """
+import sys
+from pathlib import Path
+from passlab.course.progress import Progress
+progress = Progress(Path(sys.argv[1]), "02")
+for number in range(60):
+    progress.added(f"exercise {sys.argv[2]}", "it holds", f"{sys.argv[2]}-{number}")
+sys.exit(bool(progress.trouble))
+"""
+
+
+def test_kernels_that_write_at_once_lose_nothing(tmp_path):
+    writers = [subprocess.Popen([sys.executable, "-c", _WRITER, tmp_path, str(number)]) for number in range(3)]
+    assert [writer.wait() for writer in writers] == [0, 0, 0]
+    kept = read_progress(tmp_path / PROGRESS)["02"]
+    assert [len(kept[f"exercise {number}"]["wrong"]["it holds"]) for number in range(3)] == [60, 60, 60]
+
+
+def test_an_interrupt_during_a_check_leaves_everything_usable(tmp_path, two):
+    def interrupted(n):
+        raise KeyboardInterrupt
+
+    exercise = Exercise("Sum", seconds=5).agrees("it sums", lambda n: n, lambda rng: 1)
+    threads = threading.active_count()
+    with pytest.raises(KeyboardInterrupt):
+        exercise.check(interrupted)
+    assert threading.active_count() <= threads + 1
+    assert exercise.check(lambda n: n)
+    names = {"answer_9": 2}
+    assert lesson(2, names, tmp_path)(9)
+
+
+def test_a_real_interrupt_ends_a_check_at_once(tmp_path):
+    script = (
+        "import signal, threading, os\n"
+        "from passlab.course import Exercise\n"
+        "def spin(n):\n"
+        "    while True: n += 1\n"
+        "exercise = Exercise('Sum', seconds=60).agrees('it sums', lambda n: n, lambda rng: 1)\n"
+        "threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT)).start()\n"
+        "try:\n"
+        "    print(exercise.check(spin))\n"
+        "except KeyboardInterrupt:\n"
+        "    print('interrupted', bool(exercise.check(lambda n: n)))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=50, check=False)
+    assert done.stdout.strip() == "interrupted True", done.stderr

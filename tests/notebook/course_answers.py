@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tests.notebook import (
+    answers_on_building,
     answers_on_compilers,
     answers_on_passes,
     answers_on_precision,
@@ -20,6 +21,8 @@ PLAIN: Answers = {
     **answers_on_running.ANSWERS,
     **answers_on_compilers.ANSWERS,
 }
+for _lesson, _more in answers_on_building.ANSWERS.items():
+    PLAIN[_lesson] = [*PLAIN.get(_lesson, []), *_more]
 ANSWERS: Answers = {
     lesson: [
         (right, (*wrong, *SLY.get(lesson, {}).get(number, ()))) for number, (right, wrong) in enumerate(exercises, 1)

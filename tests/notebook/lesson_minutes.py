@@ -1,6 +1,6 @@
 """How long a lesson takes: an estimate from its words, its cells and its solutions. Nobody was timed.
 
-    reading     150 words of prose a minute (a technical text, read with care), 20 lines of code a minute,
+    reading     150 words of prose a minute (a technical text, read with care), 12 lines of code a minute,
                 and 12 seconds for each cell that is run and looked at
     exercise    3 minutes to read, think and check, and one for each line of the solution that was not given
 
@@ -14,15 +14,16 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-WORDS_A_MINUTE, LINES_A_MINUTE, MINUTES_A_CELL = 150, 20, 0.2
+WORDS_A_MINUTE, LINES_A_MINUTE, MINUTES_A_CELL = 150, 12, 0.2
 MINUTES_AN_EXERCISE = 3
 FOLDED = "# A solution"  # the first line of a folded cell is what JupyterLab shows of it
 NUMBERS = {
     "five": 5, "ten": 10, "fifteen": 15, "twenty": 20, "twenty-five": 25, "thirty": 30, "thirty-five": 35, "forty": 40,
+    "forty-five": 45, "fifty": 50, "fifty-five": 55, "sixty": 60,
 }  # fmt: skip
 PLAN = re.compile(
-    r"Plan ([\w-]+) minutes(?: to read, and ([\w-]+) for (?:the|\w+ of the) \w+ exercises"
-    r"(?:, which check themselves)?\.(?: The (\w+) is a project: plan ([\w-]+) minutes more\.)?)?"
+    r"Plan ([\w-]+) minutes(?: to read, and ([\w-]+) for (?:the|\w+ of the) \w+ exercises?\."
+    r"(?: The ([\w ]+?) (?:is a project|are projects): plan ([\w-]+) minutes more\.)?)?"
 )
 
 

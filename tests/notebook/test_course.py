@@ -40,7 +40,7 @@ def shown(cell):
 
 
 def test_lessons_are_numbered_in_their_order():
-    numbers = [int(path.stem[:2]) for path in LESSONS]
+    numbers = [path.stem.partition("-")[0] for path in LESSONS]
     assert numbers == sorted(set(numbers))
     assert len(numbers) >= 12
 
@@ -50,7 +50,7 @@ def test_a_lesson_states_the_minutes_that_it_takes(path):
     notebook = json.loads(path.read_text(encoding="utf-8"))
     assert stated(notebook) == estimated(notebook)
     assert 15 <= stated(notebook).lesson <= 40
-    assert stated(notebook).project <= 20
+    assert stated(notebook).project <= 60
 
 
 def test_the_manual_lists_the_lessons_with_their_minutes():
@@ -142,7 +142,7 @@ class TestLesson:
 
     def test_each_exercise_has_a_variable_and_a_kind_of_its_own(self, path):
         sources = ["".join(cell["source"]) for cell in cells(path) if set(STAGES) & set(tags(cell))]
-        tasks = tasks_of(int(path.stem[:2]))
+        tasks = tasks_of(path.stem.partition("-")[0])
         assert len(sources) == 3 * len(tasks)
         for task, exercise, check, solution in zip(tasks, *[iter(sources)] * 3, strict=True):
             assert f"answer_{task.number}" in exercise

@@ -8,6 +8,7 @@ import numpy as np
 
 import passlab
 from passlab import relay, transform
+from passlab.course.predictions import one_of, predicts
 from passlab.course.registry import Names, exercise
 from passlab.course.verdicts import Exercise
 from passlab.testing import count_ops
@@ -176,3 +177,10 @@ def a_pass_that_pays(lesson: Names) -> Exercise:
             times=8,
         )
     )
+
+
+predicts(
+    "19",
+    one_of("Which pass removes the most operators?", "`FoldConstant`", "`FoldScaleAxis`", "`FuseOps`", right="a"),
+    one_of("How many operators and kernels are left?", "8 and 5", "9 and 6", "5 and 5", right="a"),
+)

@@ -8,6 +8,7 @@ import numpy as np
 
 import passlab
 from passlab import relay
+from passlab.course.predictions import one_of, predicts
 from passlab.course.registry import Names, exercise
 from passlab.course.verdicts import Exercise
 from passlab.testing import count_ops
@@ -220,3 +221,15 @@ def what_if_it_fails(lesson: Names) -> Exercise:
             faulty,
         )
     )
+
+
+predicts(
+    "05",
+    one_of(
+        "How many of the 18 operators does `fold` remove, and what does this do to the accuracy?",
+        "none, and nothing",
+        "nine, and nothing",
+        "nine, and it gets worse",
+        right="b",
+    ),
+)

@@ -8,6 +8,7 @@ import numpy as np
 
 import passlab
 from passlab import relay, transform
+from passlab.course.predictions import one_of, predicts
 from passlab.course.registry import Names, exercise
 from passlab.course.verdicts import Exercise
 from passlab.testing import count_ops
@@ -195,3 +196,16 @@ def make_it_static(lesson: Names) -> Exercise:
             times=5,
         )
     )
+
+
+predicts(
+    "16",
+    one_of("The types of the three results?", "(?, 4), (?), (?)", "(?, 4), (4), (8)", "(?, ?), (?), (?)", right="a"),
+    one_of(
+        "Which type has the result?",
+        "Tensor[(1, 10), float32]",
+        "Tensor[(?, 10), float32]",
+        "Tensor[(?, ?), float32]",
+        right="b",
+    ),
+)

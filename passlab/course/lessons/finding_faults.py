@@ -8,6 +8,7 @@ import numpy as np
 
 import passlab
 from passlab import lab, relay
+from passlab.course.predictions import one_of, predicts
 from passlab.course.registry import Names, exercise
 from passlab.course.verdicts import Exercise
 
@@ -135,3 +136,11 @@ def as_small_as_it_gets(lesson: Names) -> Exercise:
         .requires("it is a part of the network", lambda mod: operators(mod) <= operators(deep))
         .requires("one operator is enough", lambda mod: parts(mod) == 1)
     )
+
+
+predicts(
+    "18",
+    one_of("Which pass will it name?", "`ToGraphNormalForm`", "`add_up`", "`FastMath`", right="b"),
+    one_of("Which rule is wrong?", "`square`", "`rectify`", right="b"),
+    one_of("Does it still recognise more than 96 of 100 digits?", "yes", "no", right="b"),
+)

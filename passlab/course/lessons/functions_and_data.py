@@ -8,6 +8,7 @@ import numpy as np
 
 import passlab
 from passlab import limits, relay, transform, vm
+from passlab.course.predictions import a_number, one_of, predicts
 from passlab.course.registry import Names, exercise
 from passlab.course.verdicts import Exercise
 from passlab.evaluate.values import ADTValue
@@ -222,3 +223,23 @@ def inline_by_hand(lesson: Names) -> Exercise:
         )
         .asks("random programs compute the same", inlined, nested_literals, times=10)
     )
+
+
+predicts(
+    "11",
+    a_number("What is the result for 1?", 13),
+    one_of(
+        "Which operators remain?",
+        "none: the result is a number",
+        "one multiplication and two additions",
+        "two multiplications and two additions",
+        right="b",
+    ),
+    one_of(
+        "Which type has the result?",
+        "Tensor[(3, 10), float32]",
+        "List[Tensor[(1, 10), float32]]",
+        "a tuple of three tensors",
+        right="b",
+    ),
+)

@@ -8,6 +8,7 @@ import numpy as np
 
 import passlab
 from passlab import transform
+from passlab.course.predictions import one_of, predicts
 from passlab.course.registry import Names, exercise
 from passlab.course.verdicts import Exercise
 from passlab.testing import count_ops
@@ -175,3 +176,16 @@ def defend_it(lesson: Names) -> Exercise:
         )
         .requires("digits comes back as it is", lambda p: p(digits) is digits)
     )
+
+
+predicts(
+    "23",
+    one_of(
+        "Which of the three rules are right for all `float32` numbers?",
+        "all of them",
+        "the first two",
+        "only the first",
+        right="b",
+    ),
+    one_of("Is the repaired pass right?", "yes", "no", right="b"),
+)

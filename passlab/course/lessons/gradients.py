@@ -8,6 +8,7 @@ import numpy as np
 
 import passlab
 from passlab import relay, transform
+from passlab.course.predictions import a_number, one_of, predicts
 from passlab.course.registry import Names, exercise
 from passlab.course.verdicts import Exercise
 from passlab.testing import count_ops
@@ -181,3 +182,11 @@ def a_pass_that_clips(lesson: Names) -> Exercise:
             lambda p: count_ops(p(STEEP)["main"])["collapse_sum_like"] <= count_ops(STEEP["main"])["collapse_sum_like"],
         )
     )
+
+
+predicts(
+    "12",
+    a_number("How many contributions does `%0` receive?", 2),
+    one_of("How many operators has the gradient of these four?", "four", "eight", "about thirty", right="c"),
+    a_number("How many of a hundred images does the untrained network get right?", 10),
+)

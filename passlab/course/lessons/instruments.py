@@ -8,6 +8,7 @@ from typing import Any
 
 import passlab
 from passlab import relay, transform
+from passlab.course.predictions import one_of, predicts
 from passlab.course.registry import Names, exercise
 from passlab.course.verdicts import Exercise
 from passlab.transform import PassContext
@@ -249,3 +250,18 @@ def a_budget(lesson: Names) -> Exercise:
             first=[(6, 1), (3, 1)],
         )
     )
+
+
+predicts(
+    "08",
+    one_of(
+        "When are the two methods called?",
+        "`run_before_pass` is never called",
+        "both are called once more, for a pass inside `FoldConstant`",
+        "`run_after_pass` is called before the program changes",
+        right="b",
+    ),
+    one_of(
+        "Which passes change the number of multiply-accumulates?", "none", "`SimplifyInference`", "`FuseOps`", right="a"
+    ),
+)

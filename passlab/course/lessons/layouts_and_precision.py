@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from passlab import relay, transform
+from passlab.course.predictions import a_number, one_of, predicts
 from passlab.course.registry import Names, exercise
 from passlab.course.verdicts import Exercise
 from passlab.ir.walk import post_order
@@ -155,3 +156,18 @@ def keep_it_wide(lesson: Names) -> Exercise:
             times=3,
         )
     )
+
+
+predicts(
+    "13",
+    a_number("How many `layout_transform` does `digits` need?", 5),
+    one_of(
+        "By how much do the results change?",
+        "not at all",
+        "by less than a hundredth, and as many digits are right",
+        "by more than a tenth, and fewer digits are right",
+        right="b",
+    ),
+    a_number("With how few bits does it still get nine of ten images right?", 3),
+    one_of("Do both programs give the same integers?", "yes", "no", right="a"),
+)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
+from passlab.course.predictions import a_number, one_of, predicts
 from passlab.course.registry import Names, exercise
 from passlab.course.verdicts import Exercise
 
@@ -100,3 +101,11 @@ def the_busiest_pass(lesson: Names) -> Exercise:
             "`Counter(...).most_common(1)[0][0]`",
         ],
     )
+
+
+predicts(
+    "21",
+    a_number("On how many of a hundred images do both recognise the same digit?", 100),
+    a_number("How many lines does such a diff show?", 16),
+    one_of("Which loop will use `<4 x float>`?", "the loop of `relu`", "the loop of `dense`", "both", right="a"),
+)

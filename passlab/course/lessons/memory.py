@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from passlab import transform
+from passlab.course.predictions import a_number, one_of, predicts
 from passlab.course.registry import Names, exercise
 from passlab.course.verdicts import Exercise
 from passlab.transform import PassContext
@@ -75,3 +76,12 @@ def kill_in_time(lesson: Names) -> Exercise:
         .requires("it is a pass", lambda name: transform.get_pass(name) is not None)
         .requires("without it more memory is needed", lambda name: allocations([name]) > allocations([]))
     )
+
+
+predicts(
+    "15",
+    a_number("How many of the three results are alive at the same time?", 2),
+    one_of(
+        "Which value is the largest?", "the image", "the result of the convolution", "the ten probabilities", right="b"
+    ),
+)

@@ -6,6 +6,7 @@ from typing import Any
 
 import passlab
 from passlab import relay, transform
+from passlab.course.predictions import a_number, one_of, predicts
 from passlab.course.registry import Names, exercise
 from passlab.course.verdicts import Exercise
 from passlab.ir.walk import post_order
@@ -199,3 +200,17 @@ def what_does_it_cost(lesson: Names) -> Exercise:
     return Exercise(
         "What does it cost?", expects=[int], hint="count_ops(transform.ToANormalForm()(program(steps))['main']).total()"
     ).equals([count_ops(program(steps)["main"]).total() for steps in (10, 20, 30)])
+
+
+predicts(
+    "09",
+    one_of(
+        "What does the program do with 0?",
+        "it returns 0, as before",
+        "it divides by zero",
+        "it does not end",
+        right="b",
+    ),
+    one_of("Which lets are left?", "none of them", "only the write", "all that read or write the reference", right="c"),
+    a_number("How many lets does `ToGraphNormalForm` leave?", 0),
+)

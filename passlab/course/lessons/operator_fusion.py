@@ -8,6 +8,7 @@ import numpy as np
 
 import passlab
 from passlab import relay
+from passlab.course.predictions import a_number, predicts
 from passlab.course.registry import Names, exercise
 from passlab.course.verdicts import Exercise
 
@@ -156,3 +157,10 @@ def what_is_it_worth(lesson: Names) -> Exercise:
     return Exercise("What is it worth?", expects=float, hint="1 - with / without").requires(
         "it is the saved fraction", lambda part: abs(part - (1 - traffic(together) / traffic(apart))) < 0.01
     )
+
+
+predicts(
+    "10",
+    a_number("How many kernels does it become?", 1),
+    a_number("How many kernels does `digits` become?", 6),
+)

@@ -6,6 +6,7 @@ from typing import Any
 
 import passlab
 from passlab import relay, transform
+from passlab.course.predictions import one_of, predicts
 from passlab.course.registry import Names, exercise
 from passlab.course.verdicts import Exercise
 from passlab.testing import count_ops
@@ -150,3 +151,22 @@ def a_pass_of_your_own(lesson: Names) -> Exercise:
         )
         .requires("it runs at level 1", lambda pass_: what_ran([pass_], opt_level=1) == ["negated"])
     )
+
+
+predicts(
+    "07",
+    one_of(
+        "Why did `CanonicalizeOps` not run?",
+        "its level is above the level of the context",
+        "a pass before it failed",
+        "nothing was left to do",
+        right="a",
+    ),
+    one_of(
+        "Which of the six change nothing?",
+        "`InferType` and `EliminateCommonSubexpr`",
+        "only `InferType`",
+        "`FoldConstant` and `CanonicalizeOps`",
+        right="a",
+    ),
+)

@@ -8,6 +8,7 @@ import numpy as np
 
 import passlab
 from passlab import relay, transform
+from passlab.course.predictions import a_number, predicts
 from passlab.course.registry import Names, exercise
 from passlab.course.verdicts import Exercise
 from passlab.ir.walk import post_order
@@ -268,3 +269,9 @@ def what_an_accelerator_takes(lesson: Names) -> Exercise:
         .requires("a lone convolution is a group", lambda p: group_sizes(p, layered(np.random.default_rng(3))[0]))
         .asks("each layer is one group", lambda p, func, groups: group_sizes(p, func) == groups, layered)
     )
+
+
+predicts(
+    "06",
+    a_number("How many of the nodes match?", 2),
+)

@@ -11,6 +11,7 @@ import numpy as np
 
 import passlab
 from passlab import relay
+from passlab.course.predictions import one_of, predicts
 from passlab.course.registry import Names, exercise
 from passlab.course.verdicts import Exercise
 
@@ -180,3 +181,12 @@ def an_old_instrument(lesson: Names) -> Exercise:
             times=5,
         )
     )
+
+
+predicts(
+    "20",
+    one_of("What is the class of `mod`?", "a class of TVM", "`passlab.IRModule`", "a wrapper of both", right="b"),
+    one_of(
+        "Which pass changes the most operators?", "`SimplifyInference`", "`CanonicalizeOps`", "`FuseOps`", right="a"
+    ),
+)

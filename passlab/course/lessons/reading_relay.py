@@ -8,6 +8,7 @@ import numpy as np
 
 import passlab
 from passlab import relay
+from passlab.course.predictions import one_of, predicts
 from passlab.course.registry import Names, exercise
 from passlab.course.verdicts import Exercise
 from passlab.testing import count_ops
@@ -166,3 +167,22 @@ def count_the_leaves(lesson: Names) -> Exercise:
             "it counts the leaves of random trees", lambda mod, tree, count: leaves_of(mod, tree) == count, random_tree
         )
     )
+
+
+predicts(
+    "02",
+    one_of(
+        "How many boxes named `exp` has the graph of `shared`, and how many that of `copied`?",
+        "one and one",
+        "one and two",
+        "two and two",
+        right="b",
+    ),
+    one_of(
+        "Which value is `%1.0`?",
+        "the normalised image",
+        "the mean of the image",
+        "the first channel of the image",
+        right="a",
+    ),
+)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from passlab import lab
+from passlab.course.predictions import one_of, predicts
 from passlab.course.registry import Names, exercise
 from passlab.course.verdicts import Exercise
 
@@ -122,3 +123,16 @@ def change_the_past(lesson: Names) -> Exercise:
         .requires("softmax comes next", lambda fork: "nn.softmax" in fork.trace[0].operators)
         .requires("the result is uniform", lambda fork: np.allclose(fork.result, 0.25))
     )
+
+
+predicts(
+    "17",
+    one_of("What is to blame?", "a layer", "one of the weights", right="b"),
+    one_of(
+        "Which bar belongs to the convolution?",
+        "the bar of 1,024 bytes",
+        "a bar of 256 bytes",
+        "the bar of 40 bytes",
+        right="a",
+    ),
+)

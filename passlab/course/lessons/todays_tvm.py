@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from passlab.course.predictions import a_number, one_of, predicts
 from passlab.course.registry import Names, exercise
 from passlab.course.verdicts import Exercise
 
@@ -80,3 +81,16 @@ def gone(lesson: Names) -> Exercise:
             "add one to the number of the last; `re.escape(text)` is the regular expression for a text",
         ],
     )
+
+
+predicts(
+    "22",
+    a_number("How many kernels will TVM make?", 7),
+    one_of(
+        "Will the text become longer or shorter?",
+        "shorter",
+        "as long as before",
+        "longer, by more than a hundred lines",
+        right="c",
+    ),
+)

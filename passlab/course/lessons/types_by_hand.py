@@ -6,6 +6,7 @@ import re
 from typing import Any
 
 import passlab
+from passlab.course.predictions import one_of, predicts
 from passlab.course.registry import Names, exercise
 from passlab.course.verdicts import Exercise
 from passlab.ir.types import ANY
@@ -190,3 +191,12 @@ def repair_it(lesson: Names) -> Exercise:
         .requires("it has a type", passlab.parse)
         .requires("one number differs", lambda text: changed(text) == 1)
     )
+
+
+predicts(
+    "03",
+    one_of(
+        "The types of `%w` and of the result?", "(8, 4) and (1, 4)", "(4, 8) and (1, 4)", "(4, 8) and (4, 1)", right="b"
+    ),
+    one_of("Which shape goes into `nn.dense`?", "(1, 4, 4, 4)", "(1, 64)", "(64, 1)", right="b"),
+)

@@ -9,6 +9,7 @@ import numpy as np
 
 import passlab
 from passlab import limits
+from passlab.course.predictions import a_number, one_of, predicts
 from passlab.course.registry import Names, exercise
 from passlab.course.verdicts import Exercise
 from passlab.vm import Executable, Machine, VirtualMachine, VMFunction, compile
@@ -122,3 +123,11 @@ def by_hand(lesson: Names) -> Exercise:
             lambda rng: (float(rng.normal()), int(rng.integers(9))),
         )
     )
+
+
+predicts(
+    "14",
+    a_number("What is `%n` in the innermost frame three calls later?", 0),
+    one_of("Which list does `depths` return for it?", "[1, 2, 3, 4, 5, 4, 3, 2, 1]", "[1, 2, 1]", "[1]", right="c"),
+    a_number("How many kernels are left?", 4),
+)

@@ -6,6 +6,7 @@ from typing import Any
 
 import passlab
 from passlab import transform
+from passlab.course.predictions import one_of, predicts
 from passlab.course.registry import Names, exercise
 from passlab.course.verdicts import Exercise
 from passlab.testing import count_ops
@@ -262,3 +263,16 @@ def a_pass_of_your_own(lesson: Names) -> Exercise:
         )
         .requires("a program without pairs comes back unchanged", lambda pass_: pass_(net) is net)
     )
+
+
+predicts(
+    "04",
+    one_of(
+        "For which inputs does the collapsed program compute something else?",
+        "for all",
+        "where `%flag` is false",
+        "where `%x` is negative",
+        right="b",
+    ),
+    one_of("Which operator has the most weights?", "`nn.conv2d`", "`nn.batch_norm`", "`nn.dense`", right="c"),
+)

@@ -1,0 +1,83 @@
+"""The lessons as they are given: where they are, and the copy that a learner gets.
+
+A lesson is stored as it was last run, which the manual shows. A learner gets it unanswered: a cell behind a prediction
+shows nothing yet, and the text that tells the answer is a cell that shows it after the guess.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import passlab
+from passlab.errors import Diagnostic, PasslabError
+
+_STAGES = {"check", "solution"}
+_LOOK = re.compile(r"look-(\d+)")
+_PREDICT = re.compile(r"predict\((\d+)\)")
+_NUMBERED = re.compile(r"(\d\d[a-z]?)-[\w-]+?(-kept-\d+)?\.ipynb")
+
+
+def lessons_folder() -> Path:
+    """Return the folder of the lessons as they are given: in the package, or beside it in a checkout.
+
+    Raises `PasslabError` where neither is there.
+    """
+    package = Path(passlab.__file__).parent
+    for folder in (package / "course" / "notebooks", package.parent / "notebooks"):
+        if (folder / "01-tour.ipynb").is_file():
+            return folder
+    raise PasslabError(Diagnostic("this installation has no lessons", hint="install passlab from its wheel"))
+
+
+def lesson_files() -> dict[str, Path]:
+    """Return the notebooks of the lessons as they are given, by label."""
+    return notebooks_by_lesson(lessons_folder().iterdir())
+
+
+def notebooks_by_lesson(paths: Iterable[Path]) -> dict[str, Path]:
+    """Return the notebooks of lessons among some files, by label; copies that `reset` kept are left out."""
+    found = ((_NUMBERED.fullmatch(path.name), path) for path in sorted(paths))
+    return {match[1]: path for match, path in found if match and not match[2]}
+
+
+def title_of(notebook: Path) -> str:
+    """Return the heading of a notebook."""
+    first = json.loads(notebook.read_text(encoding="utf-8"))["cells"][0]["source"]
+    return "".join(first).partition("\n")[0].removeprefix("# ").strip()
+
+
+def look_number(cell: dict[str, Any]) -> int:
+    """Return the number of the prediction that a cell of prose tells the answer of, 0 for other cells."""
+    found = (_LOOK.fullmatch(tag) for tag in cell["metadata"].get("tags", []))
+    return next((int(match[1]) for match in found if match), 0)
+
+
+def prose_of(lesson: str, prediction: int) -> str:
+    """Return the text that tells what happened after a prediction, as Markdown; "" where the lesson has none."""
+    notebook = lesson_files().get(lesson)
+    cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"] if notebook else []
+    return next(("".join(cell["source"]) for cell in cells if look_number(cell) == prediction), "")
+
+
+def learners_copy(notebook: bytes) -> bytes:
+    """Return the copy of a lesson that a learner gets: nothing answers a prediction before it is asked.
+
+    The outputs of predictions, checks and solutions are left out, and those between a prediction and its answer. The
+    prose of the answer becomes a cell that shows it.
+    """
+    whole = json.loads(notebook)
+    open_predictions: set[int] = set()
+    for cell in whole["cells"]:
+        asked = _PREDICT.match("".join(cell["source"])) if cell["cell_type"] == "code" else None
+        if asked:
+            open_predictions.add(int(asked[1]))
+        if number := look_number(cell):
+            open_predictions.discard(number)
+            cell.update(cell_type="code", source=[f"predict.look({number})"], execution_count=None, outputs=[])
+        elif cell["cell_type"] == "code" and (open_predictions or _STAGES & set(cell["metadata"].get("tags", []))):
+            cell.update(execution_count=None, outputs=[])
+    return (json.dumps(whole, indent=1, ensure_ascii=False) + "\n").encode("utf-8")
