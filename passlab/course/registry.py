@@ -98,7 +98,7 @@ def exercise(
     """
 
     def register(make: Callable[[Names], Exercise]) -> Callable[[Names], Exercise]:
-        label = label_of(lesson)
+        label = _label(lesson)
         TASKS[label, number] = Task(label, number, make, starter, solution.strip("\n"), points)
         return make
 
@@ -106,17 +106,22 @@ def exercise(
 
 
 def label_of(lesson: Any) -> str:
-    """Return the label of a lesson, with which the name of its notebook begins: "02" for 2, "11b" for itself.
+    """Return the label of a lesson of the course, with which the name of its notebook begins: "02" for 2, "11b".
 
     Raises `PasslabError` for a lesson that does not exist.
     """
-    number = isinstance(lesson, int) and not isinstance(lesson, bool)
-    match = _LABEL.fullmatch(str(lesson)) if number or isinstance(lesson, str) else None
-    label = f"{int(match[1]):02d}{match[2]}" if match else ""
+    label = _label(lesson)
     if label not in LESSONS:
         expected = f"one of {', '.join(LESSONS)}"
         raise PassTypeError(Diagnostic("there is no such lesson", expected=expected, found=repr(lesson)))
     return label
+
+
+def _label(lesson: Any) -> str:
+    """Return the label of any lesson, also of a teacher's own, "" for what can be none."""
+    number = isinstance(lesson, int) and not isinstance(lesson, bool)
+    match = _LABEL.fullmatch(str(lesson)) if number or isinstance(lesson, str) else None
+    return f"{int(match[1]):02d}{match[2]}" if match else ""
 
 
 def cell_digest(source: str) -> str:
