@@ -157,15 +157,17 @@ def refuse(mod, ctx):
 
 
 def test_what_has_no_source_is_left_to_be_filled_in(net, tmp_path):
-    hidden = relay.const(2.0)
+    space = {}
+    exec("def typed(func):\n    return func.with_fields(body=negative(func.body), ret_type=None)", vars(relay), space)
 
     @transform.function_pass(opt_level=0, name="with a, variable")
     def closed(func, mod, ctx):
-        return func.with_fields(body=relay.multiply(func.body, hidden), ret_type=None)
+        return space["typed"](func)
 
     lab.bisect(net, [closed]).notebook(tmp_path / "c.ipynb")
-    assert (
-        cells(tmp_path / "c.ipynb")[2][1] == "# Define the pass `with a, variable` here: its source is not available."
+    assert cells(tmp_path / "c.ipynb")[2][1] == (
+        "# Define the pass `with a, variable` here: "
+        "passlab cannot write the function `typed`, whose source is not available."
     )
     with pytest.raises(NameError, match="with_a__variable"):
         run(tmp_path / "c.ipynb")
@@ -227,5 +229,5 @@ class Scale:
 @pytest.mark.parametrize("text", ["Scale(by=3)", "Scale(by=5)", "Scale"])
 def test_the_source_of_a_users_pass_has_its_options(text: str) -> None:
     source = pass_source(Scale(by=3), text)
-    assert source.expression == (text if "(" in text else "Scale()")
+    assert source.expression == (text if "(" in text else "Scale(by=3)")
     assert "def __init__(self, by: int = 2)" in source.definition

@@ -36,10 +36,10 @@ from passlab.errors import Diagnostic, FileAccessError, PassError, PasslabError
 from passlab.infer import infer_module
 from passlab.instrument.events import ContextOptions, Event, Rewrites
 from passlab.ir.equal import structural_equal
-from passlab.ir.expr import Expr, Var
+from passlab.ir.expr import Call, Expr, Var
 from passlab.ir.module import IRModule
 from passlab.ir.span import Source
-from passlab.ir.walk import post_order
+from passlab.ir.walk import post_order, rewrite
 from passlab.lab.recordings.event_rows import RecordedError
 from passlab.lab.recordings.recording import RecordedPass, Recording
 from passlab.lab.recordings.rewrites import is_rewrite
@@ -91,14 +91,18 @@ def _write_parts(
     make_folder(names.modules)
     arrays = _ArrayWriter(names.arrays)
     meta = MetaWriter(arrays.encode)
-    typed = []
+    typed, applied = [], {}
     for number, mod in modules.values():
         write_text(names.modules / _file_name(number), HEADER + text_with(meta, mod))
         typed.append(all(f.checked_type_ is not None for f in mod.functions.values()))
+        if not typed[-1] and (at := [str(at) for at, node in enumerate(_nodes_in_order(mod)) if _has_type_args(node)]):
+            applied[str(number)] = " ".join(at)
     with arrays:
         write_text(names.meta, meta.section().removeprefix(_SECTION))
     start = modules[id(recording.input)][0] if id(recording.input) in modules else -1
     head = {"format": FORMAT, "version": VERSION, "name": recording.name, "input": start, "typed": typed}
+    if applied:
+        head["type_args"] = applied
     if names.generation > 1:
         head["generation"] = names.generation
     # The index comes last: until then the folder holds the older recording, or none.
@@ -178,6 +182,11 @@ def _event_data(event: Event, numbers: dict[int, int], modules: dict[int, tuple[
     }
 
 
+def _has_type_args(node: Expr) -> bool:
+    """Whether a node is a call with type arguments, which text does not have: inference finds them."""
+    return type(node) is Call and not node.op.is_operator and bool(node.type_args)
+
+
 def _nodes_in_order(mod: IRModule) -> list[Expr]:
     """Return all nodes of a program in an order that printing and parsing preserve."""
     seen: set[Expr] = set()
@@ -247,9 +256,9 @@ def load(directory: str | os.PathLike[str]) -> Recording:
         index = json.loads(_read_text(target / _INDEX))
         if index["format"] != FORMAT or index["version"] not in READABLE:
             raise ValueError(f"its format is {index['format']!r}, version {index['version']!r}")
-        modules = _read_modules(
-            _Names(target, _valid_index(index.get("generation", 1))), [bool(flag) for flag in index["typed"]]
-        )
+        names = _Names(target, _valid_index(index.get("generation", 1)))
+        applied = {int(number): [*map(int, at.split())] for number, at in index.get("type_args", {}).items()}
+        modules = _read_modules(names, [bool(flag) for flag in index["typed"]], applied)
         events: list[Event] = []
         for data in index["events"]:
             events.append(_read_event(data, events, modules))
@@ -288,7 +297,7 @@ def _decoder(path: Path) -> Callable[[Any], np.ndarray[Any, Any]]:
     return decode
 
 
-def _read_modules(names: _Names, typed: list[bool]) -> list[IRModule]:
+def _read_modules(names: _Names, typed: list[bool], applied: dict[int, list[int]]) -> list[IRModule]:
     """Read all modules; a function equal to that of the module before is the same object again."""
     meta = _read_text(names.meta)
     objects = MetaTable(Source(_META, meta), 0, None, _decoder(names.arrays)).objects if meta else {}
@@ -296,10 +305,28 @@ def _read_modules(names: _Names, typed: list[bool]) -> list[IRModule]:
     for number, is_typed in enumerate(typed):
         name = _file_name(number)
         mod = parse(_read_text(names.modules / name), source_name=name, init_meta_table=objects)
+        mod = _with_type_args(mod, applied.get(number, []))
         if modules:
             mod = mod.with_functions(_shared_functions(modules[-1], mod, typed[number - 1] == is_typed))
         modules.append(infer_module(mod) if is_typed else mod)
     return modules
+
+
+def _with_type_args(mod: IRModule, at: list[int]) -> IRModule:
+    """Return a program in which calls, by their indices, have the type arguments that inference finds."""
+    if not at:
+        return mod
+    try:
+        inferred = _nodes_in_order(infer_module(mod))
+    except PasslabError:  # a pass left it without a type: it is shown as its text has it
+        return mod
+    nodes = _nodes_in_order(mod)
+    found = {nodes[i]: inferred[i].type_args for i in map(_valid_index, at) if _has_type_args(inferred[i])}  # type: ignore[attr-defined]
+
+    def applied(old: Expr, new: Expr) -> Expr:
+        return new.with_fields(type_args=found[old]) if old in found else new
+
+    return mod.with_functions({name: rewrite(f, applied, only=(Call,)) for name, f in mod.items()})
 
 
 def _shared_functions(before: IRModule, after: IRModule, alike: bool) -> dict[str, Any]:

@@ -79,7 +79,8 @@ def write_reduction(reduction: Reduction, predicate: Any, path: str | PathLike[s
 
 
 def _definitions(*values: PySource) -> list[tuple[str, str]]:
-    return [("code", value.definition) for value in values if value.definition]
+    future = "from __future__ import annotations\n"
+    return [("code", f"{future if value.lazy else ''}{value.definition}") for value in values if value.definition]
 
 
 def _program_cell(mod: IRModule) -> tuple[str, str]:

@@ -18,7 +18,8 @@ from passlab.errors import Diagnostic, PassError, python_comment, visible
 from passlab.ir.expr import Constant, Expr, Var
 from passlab.ir.module import IRModule
 from passlab.ir.walk import post_order, rewrite
-from passlab.lab.reducer.python_source import UNKNOWN, PySource, function_source, pass_source
+from passlab.lab.reducer.python_source import PySource, function_source, pass_source
+from passlab.lab.reducer.python_values import LITERAL, array_literal
 from passlab.oracle.deadline import TimeUpError
 from passlab.oracle.draws import Draw
 from passlab.transform.base import Pass
@@ -26,7 +27,6 @@ from passlab.transform.base import Pass
 if TYPE_CHECKING:
     from passlab.lab.culprits.bisection import Bisection
 
-LITERAL = 64  # elements up to which an array is written as a list
 ENDLESS = 5.0  # seconds for which a script runs a pass that does not end
 EXPLICIT = 32  # elements up to which inputs are written as literals; others are drawn again from the seed
 
@@ -41,15 +41,16 @@ def bisection_script(bisection: Bisection, mod: IRModule, arguments: Sequence[An
         raise PassError(Diagnostic("there is nothing to reproduce: no pass broke the program"))
     criterion = bisection.criterion
     guilty = replayed_source(event.pass_) or pass_source(event.pass_, event.text)
-    if UNKNOWN in guilty.definition and (after := bisection.after(mod)) is not None:
-        what = f"The source of `{visible(event.name)}` is not available: this is what it made of the program."
+    if guilty.missing and (after := bisection.after(mod)) is not None:
+        what = f"passlab cannot write {guilty.missing}: this is what `{visible(event.name)}` made of the program."
         guilty = _replay(event.name, after, what)
     program, bindings = program_source(mod, criterion.entry)
     options = {"opt_level": str(event.context.opt_level)}
-    definitions = [guilty.definition]
+    definitions, lazy = [guilty.definition], guilty.lazy
     if criterion.good is not None:
         good = function_source(criterion.good, "good")
         definitions.append(good.definition)
+        lazy |= good.lazy
         options["good"] = good.expression
     else:
         options |= _input_options(arguments, criterion.entry, criterion.seed)
@@ -63,6 +64,7 @@ def bisection_script(bisection: Bisection, mod: IRModule, arguments: Sequence[An
     imports |= {f"from passlab import {name}" for name in ("lab", "relay", "transform")}
     lines = [
         f'"""{_docstring_text(bisection.summary())}"""',
+        *(["from __future__ import annotations"] if lazy else []),
         "import numpy as np",
         "import passlab",
         "from passlab import lab, relay, transform",
@@ -194,34 +196,6 @@ def _constants_as_parameters(mod: IRModule, entry: str) -> tuple[IRModule, dict[
 
 def _has_short_literal(array: np.ndarray[Any, Any]) -> bool:
     return array.size <= LITERAL or bool((array == array.flat[0]).all())
-
-
-def array_literal(value: Any) -> str:
-    """Return the NumPy expression of an array, exact but for the payload of NaNs."""
-    array = np.asarray(value)
-    dtype = f'"{array.dtype.name}"'
-    if array.size and array.ndim and bool((array == array.flat[0]).all()):
-        return f"np.full({array.shape}, {_number_literal(array.flat[0])}, {dtype})"
-    if not array.size:
-        return f"np.zeros({array.shape}, {dtype})"
-    flat = f"[{', '.join(_number_literal(v) for v in array.ravel())}]"
-    if array.ndim == 0:
-        return f"np.array({_number_literal(array[()])}, {dtype})"
-    shape = "" if array.ndim == 1 else f".reshape({array.shape})"
-    return f"np.array({flat}, {dtype}){shape}"
-
-
-def _number_literal(value: Any) -> str:
-    if isinstance(value, (bool, np.bool_)):
-        return str(bool(value))
-    if np.asarray(value).dtype.kind in "iu":
-        return str(int(value))
-    wide = float(value)  # exact: float64 holds the values of all narrower floats
-    if np.isnan(wide):
-        return "np.nan"
-    if np.isinf(wide):
-        return "np.inf" if wide > 0 else "-np.inf"
-    return repr(wide)
 
 
 def _input_options(arguments: Sequence[Any], entry: str, seed: int) -> dict[str, str]:

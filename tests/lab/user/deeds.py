@@ -102,4 +102,6 @@ def save(mod, pass_, rule):
         assert structural_equal(mine.after, loaded.after)
 
 
-DEEDS = {deed.__name__: deed for deed in (pipeline, record, blame, bisect, culprit, fuzz, live, what_if)}
+DEEDS = {
+    deed.__name__: deed for deed in (pipeline, record, blame, bisect, culprit, reproduce, fuzz, live, what_if, save)
+}
