@@ -11,6 +11,7 @@ import inspect
 import linecache
 import symtable
 from collections.abc import Iterator, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from textwrap import dedent
@@ -63,22 +64,26 @@ class Written:
         return kept if _means(kept, changed) else f"{ast.unparse(changed)}\n"
 
 
+class _Replacer(ast.NodeTransformer):
+    """Replaces expressions by names."""
+
+    def __init__(self, replaced: Mapping[ast.expr, str]) -> None:
+        self.names = {_place(node): name for node, name in replaced.items()}
+
+    def visit(self, node: ast.AST) -> Any:
+        name = self.names.get(_place(node)) if isinstance(node, ast.expr) else None
+        return self.generic_visit(node) if name is None else ast.Name(name, ast.Load())
+
+
+def _place(node: ast.expr) -> tuple[int | None, ...]:
+    return node.lineno, node.col_offset, node.end_lineno, node.end_col_offset
+
+
 def _changed(node: ast.AST, name: str, decorators: Sequence[ast.expr], replaced: Mapping[ast.expr, str]) -> Any:
-    copy = _copy(node, replaced)
+    copy = _Replacer(replaced).visit(deepcopy(node))
     if not isinstance(copy, ast.Lambda):
         copy.name, copy.decorator_list = name, list(decorators)
     return copy
-
-
-def _copy(node: Any, replaced: Mapping[ast.expr, str]) -> Any:
-    if isinstance(node, list):
-        return [_copy(item, replaced) for item in node]
-    if not isinstance(node, ast.AST):
-        return node
-    if node in replaced:
-        return ast.Name(replaced[node], ast.Load())  # type: ignore[index]
-    fields = {name: _copy(value, replaced) for name, value in ast.iter_fields(node)}
-    return ast.copy_location(type(node)(**fields), node)
 
 
 def _means(text: str, node: ast.AST) -> bool:

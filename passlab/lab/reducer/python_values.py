@@ -90,6 +90,7 @@ class Writer:
             return self._blocks.pop().removeprefix(head).rstrip("\n")
         return name
 
+    # recurses: at most DEEPEST values inside values
     def expression(self, value: Any, hint: str = "value", *, now: bool = True) -> str:
         """Return the expression of a value, named by `hint` where it needs a name.
 

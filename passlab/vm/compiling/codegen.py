@@ -325,7 +325,9 @@ class FunctionCode:
 
     def _invoke_kernel(self, call: OpCall, operands: list[int]) -> int:
         primitive, _, results = call.args
-        assert isinstance(primitive, GlobalVar)
+        if not isinstance(primitive, GlobalVar):
+            hint = "name a primitive function of the module as its first argument"
+            raise _unsupported_error("a kernel that is computed", call, hint)
         kernel, count = self.pool.kernel(primitive.name_hint), len(self._fields(results))
         self.code.append(new_instruction(_INVOKE_PACKED, (kernel, count, tuple(operands)), call))
         return operands[-1] if operands else 0
