@@ -220,6 +220,66 @@ def test_stacks_name_files():
     assert "/src/block.py:12 in forward" in [str(one) for one in rec.stack(broken)]
 
 
+# ---------------------------------------------------------------- provenance
+def mappings():
+    """The node mappings of each forward and inference graph, as Inductor wrote them."""
+    records = parse(log_bytes())
+    named = [
+        (value, json.loads(payload))
+        for value, payload in records
+        if value.get("artifact", {}).get("name") == "inductor_provenance_tracking_node_mappings"
+    ]
+    found = {}
+    for value, mapping in named:
+        key = f"{value['frame_id']}/{value['frame_compile_id']}"
+        if key not in found and mapping["cppCodeToPost"]:
+            found[key] = mapping
+    return found
+
+
+def test_nodes_kernels_and_lines_are_one_selection():
+    rec = dumps.read(log_bytes())
+    assert set(mappings()) == {"0/0", "1/0", "2/0", "2/1"}
+    for key, mapping in mappings().items():
+        unit = f"{key} {'inference' if key.startswith('2') else 'forward'}"
+        joins = rec.provenance(unit)
+        code = rec.steps[-1].recording.where("output code", unit=rec._unit(unit).name)[0].after.split("\n")
+        for kernel, nodes in mapping["cppCodeToPost"].items():
+            chosen = joins.of(kernel)
+            assert set(chosen.nodes) == set(nodes)
+            assert kernel in chosen.kernels
+            assert chosen.sources
+            assert chosen.places
+            bare = kernel.partition(":")[0]
+            calls = [n for n, line in enumerate(code, 1) if re.match(rf"\s+{re.escape(bare)}\(", line)]
+            assert calls
+            assert set(calls) <= set(chosen.code)
+            for line in calls:
+                assert kernel in joins.line(line).kernels
+        for source, nodes in mapping["preToPost"].items():
+            assert set(nodes) <= set(joins.of(source).nodes)
+            for node in nodes:
+                assert source in joins.of(node).sources
+                assert set(joins.of(node).kernels) == set(mapping["postToCppCode"].get(node, ()))
+
+
+def test_a_line_of_the_program_selects_its_lines_in_every_stage():
+    rec = dumps.read(log_bytes())
+    assert str(rec.provenance("0/0 forward").of("relu")) == (
+        "source nodes: h\nnodes: relu\nkernels: cpp_fused_relu_threshold_backward_0:2\n"
+        "lines of code: 33-60, 91\nuser code: /src/block.py:11 in forward"
+    )
+    rows = [(row["pass"], row["unit"], row["text"].partition(" ")[0]) for row in rec.lines_of("block.py:22")]
+    assert ("output code", "2/0 inference", "cpp_fused_add_mul_sum_0") in rows
+    assert {("Dynamo", "2/0", "add:"), ("post-grad passes", "2/1 inference", "mul:")} <= set(rows)
+    assert {unit.partition(" ")[0] for _, unit, _ in rows} == {"2/0", "2/1"}
+    for row in rec.lines_of("block.py:22"):
+        assert rec.step(row["step"]).after.split("\n")[row["line"] - 1].strip() == row["text"]
+    assert not rec.provenance("2/0 inference").of("nothing")
+    with pytest.raises(PasslabError, match="no unit"):
+        rec.provenance("7/7 forward")
+
+
 # ---------------------------------------------------------------- folders
 def test_debug_files_join_the_graph_with_their_code(stored):
     rec = dumps.read(stored)

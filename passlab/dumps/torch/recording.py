@@ -22,8 +22,18 @@ from passlab.dumps.recording import TextRecording
 from passlab.dumps.source import BytesSource, Excerpt
 from passlab.dumps.step import Unit
 from passlab.dumps.torch import tables
+from passlab.dumps.torch.provenance import MAPPINGS, TRACES, GraphText, Provenance, is_at
 from passlab.dumps.torch.records import CUT_OFF, CompileId, Log, Record, Refusal
-from passlab.dumps.torch.stages import Compilation, Stage, banner_of, compilations, join_models, stages_of
+from passlab.dumps.torch.stages import (
+    Compilation,
+    Stage,
+    banner_of,
+    compilations,
+    is_code,
+    is_graph,
+    join_models,
+    stages_of,
+)
 from passlab.errors import Diagnostic, DumpError, counted, did_you_mean
 from passlab.table import Table
 
@@ -141,6 +151,60 @@ class TorchRecording(TextRecording):
                 unit = step.unit
             lines.append(f"      {step.number} {step.name}: {step.verdict}")
         return "\n".join(lines)
+
+    # ------------------------------------------------------------ provenance
+    def provenance(self, unit: str) -> Provenance:
+        """Return the joins between the graphs of a unit, its output code and the lines of the user's program.
+
+        Raises `DumpError` for a unit that is not there.
+        """
+        name = self._unit(unit).name
+        found = self._provenances.get(name)
+        if found is None:
+            graph = next(graph for one in self.compiled for graph in one.graphs if graph.unit == name)
+            texts = {record.name: record.text for record in graph.extras}
+            graphs = [record for record in graph.records if is_graph(record)]
+            codes = [record for record in graph.records if is_code(record)]
+            captured = (
+                [record for record in graph.parent.records if is_graph(record)] if graph.parent is not None else []
+            )
+            captured = [record for record in captured if record.name != "aot_joint_graph"]
+            first, last, code = (one[-1].text if one else "" for one in (captured, graphs, codes))
+            found = Provenance(first, last, code, texts.get(MAPPINGS, ""), texts.get(TRACES, ""))
+            self._provenances[name] = found
+        return found
+
+    @cached_property
+    def _provenances(self) -> dict[str, Provenance]:
+        return {}
+
+    def lines_of(self, place: str) -> Table:
+        """Return the lines of all graphs and codes that come from a line of the user's program, as `block.py:11`.
+
+        Of a kernel these are the first line of its definition and its calls.
+        """
+        rows: list[tuple[Any, ...]] = []
+        for stage, step in zip(self.stages, self.steps, strict=False):
+            if stage.kind == "graph" and step.unit in self.units:
+                rows += [(step.number, step.name, step.unit, *row) for row in self._lines_of(stage, step.unit, place)]
+        return Table(("step", "pass", "unit", "line", "text"), rows)
+
+    def _lines_of(self, stage: Stage, unit: str, place: str) -> list[tuple[int, str]]:
+        """Return numbers and texts of the lines of one stage that come from a line of the program."""
+        if stage.after is None:
+            return []
+        text = stage.after.text
+        if is_code(stage.after):
+            joins = self.provenance(unit)
+            chosen = [kernel for kernel in joins.kernels if kernel.name in joins.of(place).kernels]
+            numbers = tuple(
+                sorted({line for kernel in chosen for line in (*(kernel.definition or ())[:1], *kernel.calls)})
+            )
+        else:
+            graph = GraphText(text)
+            numbers = tuple(graph.lines[name] for name, one in graph.places.items() if is_at(one, place))
+        lines = text.split("\n")
+        return [(number, lines[number - 1].strip()) for number in numbers]
 
     # ------------------------------------------------------------ the program
     def program(self, step: Any = -1, text_of: Callable[[Excerpt], str] = lambda piece: piece.text) -> str:

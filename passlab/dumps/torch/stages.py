@@ -154,7 +154,7 @@ def _continues(segment: Sequence[Record], record: Record, starts: bool) -> bool:
         return False
     if record.kind == "file":
         return True
-    if starts and any(_CODE.fullmatch(one.name) or one.name == record.name for one in segment):
+    if starts and any(is_code(one) or one.name == record.name for one in segment):
         return False
     if is_graph(record):
         first = next((one for one in segment if is_graph(one)), record)
@@ -164,9 +164,14 @@ def _continues(segment: Sequence[Record], record: Record, starts: bool) -> bool:
 
 def is_stage(record: Record) -> bool:
     """Whether the payload of a record is a graph, Inductor's program or code."""
-    if _CODE.fullmatch(record.name) or record.name.startswith("ir_"):
+    if is_code(record) or record.name.startswith("ir_"):
         return True
     return is_graph(record)
+
+
+def is_code(record: Record) -> bool:
+    """Whether the payload of a record is code that Inductor wrote."""
+    return _CODE.fullmatch(record.name) is not None
 
 
 def is_graph(record: Record) -> bool:
@@ -197,7 +202,7 @@ def _place_stage(compilation: Compilation, record: Record) -> None:
 
 def _graph_for(compilation: Compilation, record: Record, captured: Graph | None) -> Graph:
     """Return the graph for a stage with the parameters of no known side."""
-    if _CODE.fullmatch(record.name):
+    if is_code(record):
         side = side_of_code(record) or "code"
         return compilation.last(side) or compilation.graph(side, captured)
     again = captured is not None and any(one.name == record.name for one in captured.records)
@@ -221,7 +226,7 @@ def _place_segment(compilation: Compilation, segment: Sequence[Record]) -> None:
     graph = next((found for record in graphs if (found := _like(compilation, record)) is not None), None)
     if graph is None:
         named = next((record.side for record in segment if record.side), "")
-        codes = (side_of_code(record) for record in segment if _CODE.fullmatch(record.name))
+        codes = (side_of_code(record) for record in segment if is_code(record))
         side = named or next(filter(None, codes), "") or ("backward" if _has_tangents(graphs) else "code")
         known = compilation.last(side)
         seen = {(one.name, one.kind == "file") for one in known.records} if known is not None else set()
@@ -256,11 +261,11 @@ def join_models(records: Sequence[Record]) -> None:
     """Give the debug files of a model the compile id of the record of a log with the same output code."""
     codes: dict[str, Record] = {}
     for record in records:
-        if _CODE.fullmatch(record.name) and record.kind != "file":
+        if is_code(record) and record.kind != "file":
             codes.setdefault(record.text, record)
     found: dict[tuple[str, str], Record] = {}
     for record in records:
-        if codes and record.kind == "file" and _CODE.fullmatch(record.name) and record.text in codes:
+        if codes and record.kind == "file" and is_code(record) and record.text in codes:
             found[record.compile_id.model, record.side] = codes[record.text]
     for record in records:
         known = found.get((record.compile_id.model, record.side)) if record.kind == "file" else None
@@ -350,7 +355,7 @@ _END_MISSING = "cut off here: the pass began, and the graph after it is not in t
 
 def _order(record: Record) -> tuple[int, int]:
     """Return the place of a record in its graph: files of a debug folder have no time, and come before the code."""
-    return int(_CODE.fullmatch(record.name) is not None), record.number
+    return int(is_code(record)), record.number
 
 
 def _is_double(record: Record, own: Sequence[Record]) -> bool:
@@ -365,7 +370,7 @@ def _title(name: str) -> str:
 def _stage(
     graph: Graph, compilation: Compilation, name: str, before: Record | None, after: Record, note: str = ""
 ) -> Stage:
-    language = "torch" if is_graph(after) else "python" if _CODE.fullmatch(after.name) else "text"
+    language = "torch" if is_graph(after) else "python" if is_code(after) else "text"
     whole = not after.state and (before is None or not before.state)
     same = whole and before is not None and normal(before) == normal(after)
     status = "unknown" if not whole else "unchanged" if same else "changed"
