@@ -168,9 +168,39 @@ def test_torch_records_the_passes_of_inductor():
 
     x, w = torch.randn(4, 8, requires_grad=True), torch.randn(8, 16, requires_grad=True)
     recording = recorder.record(function, x, w)
-    assert len(recording.steps) > 5
+    passes = [step for stage, step in zip(recording.stages, recording.steps, strict=True) if stage.is_pass]
+    assert len(passes) > 5
     assert recording.changed
-    assert all(step.before and step.after for step in recording.steps)
+    assert all(step.before and step.after for step in passes)
     assert recording.operations("torch.ops.aten.mm.default").rows
     for step in recording.changed:
         assert step.diff()
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore:The .grad attribute:UserWarning")
+def test_torch_keeps_graphs_apart_and_reads_its_own_log(tmp_path):
+    torch = pytest.importorskip("torch", reason="torch is not installed: pip install torch", exc_type=ImportError)
+    from passlab import dumps
+    from passlab.recorders import torch as recorder
+
+    def function(x, w):
+        h = torch.relu(x @ w)
+        torch._dynamo.graph_break()
+        return torch.softmax(h, -1)
+
+    x, w = torch.randn(4, 8), torch.randn(8, 16, requires_grad=True)
+    torch._dynamo.reset()
+    with recorder.recording() as live, torch._inductor.config.patch(fx_graph_cache=False):
+        torch.compile(function)(x, w).sum().backward()
+    recording = live.recording()
+    frames = {step.phase.partition("/")[0] for step in recording if step.kind == "graph"}
+    sides = {(step.phase.partition("/")[0], step.unit.partition(" ")[2]) for step in recording if step.kind == "graph"}
+    assert len(frames) == 2
+    assert sides == {(frame, side) for frame in frames for side in ("", "forward", "backward")}
+    assert [row["detail"] for row in recording.graph_breaks()] == ["Call to `torch._dynamo.graph_break()`"]
+    nested = [step for step in recording if step.parent]
+    assert {recording.step(step.parent).name for step in nested} == {"pre-grad passes", "post-grad passes"}
+    assert all(recording.step(step.parent).unit == step.unit for step in nested)
+    live.save(tmp_path / "live.log")
+    assert dumps.read(tmp_path / "live.log").tree() == recording.tree()
+    assert not dumps.read(tmp_path / "live.log").notes

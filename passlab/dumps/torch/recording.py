@@ -20,7 +20,7 @@ from passlab.dumps.evidence import Traits
 from passlab.dumps.language import LANGUAGES, WHOLE
 from passlab.dumps.recording import TextRecording
 from passlab.dumps.source import BytesSource, Excerpt
-from passlab.dumps.step import Unit
+from passlab.dumps.step import Step, Unit
 from passlab.dumps.torch import tables
 from passlab.dumps.torch.provenance import MAPPINGS, TRACES, GraphText, Provenance, is_at
 from passlab.dumps.torch.records import CUT_OFF, CompileId, Log, Record, Refusal
@@ -273,7 +273,24 @@ def recording_of(logs: Sequence[Log], format_name: str, name: str, size: int) ->
     for step, stage in zip(recording.steps, stages, strict=False):
         step.seconds = _seconds(stage, by_id) if step.kind == "graph" else None
         step.since = step.number
+    _nest(recording)
     return recording
+
+
+def _nest(recording: TorchRecording) -> None:
+    """Set the parent of each pass that ran between the two records of another pass on the same graph."""
+    ranges: dict[str, list[tuple[int, int, Step]]] = {}
+    for stage, step in zip(recording.stages, recording.steps, strict=False):
+        if stage.is_pass and stage.before is not None and stage.after is not None:
+            ranges.setdefault(step.unit, []).append((stage.before.number, stage.after.number, step))
+    for passes in ranges.values():
+        open_ones: list[tuple[int, int, Step]] = []
+        for one in sorted(passes, key=lambda entry: (entry[0], -entry[1])):
+            while open_ones and open_ones[-1][1] < one[0]:
+                open_ones.pop()
+            if open_ones:
+                one[2].parent = open_ones[-1][2].number
+            open_ones.append(one)
 
 
 def _seconds(stage: Stage, events: dict[CompileId, list[tables.Event]]) -> float | None:

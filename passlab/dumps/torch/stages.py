@@ -15,7 +15,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from passlab.dumps.banner import FRAGMENT, UNIT, Banner
+from passlab.dumps.banner import FRAGMENT, NONE, UNIT, Banner
 from passlab.dumps.source import BytesSource, Excerpt, decode
 from passlab.dumps.torch import tables
 from passlab.dumps.torch.records import CompileId, Record
@@ -36,8 +36,9 @@ _TITLES = {
     "inductor_output_code": "output code",
 }
 _AFTER = {"inductor_post_grad_graph": "post_grad"}  # the one end of a pass that is not called `after_...`
+_AOT_START = re.compile(r"aot_|dynamo_")
 _AOT = re.compile(r"aot_(forward|backward|inference)_graph")
-_PAIR = re.compile(r"(?P<when>before|after)_(?P<name>.+)|(?P<name2>.+)_(?P<when2>before|after)")
+_PAIR = re.compile(r"(?P<when>before|after|failed)_(?P<name>.+)|(?P<name2>.+)_(?P<when2>before|after)")
 _GRAPH = re.compile(rb"\s*(?:class [^\n(]*\(torch\.nn\.Module\):|graph\(\):)")
 _CODE = re.compile(r"inductor_\w*_code|output_code")
 _OF_GRAPH = re.compile(r"(?:inductor|triton|fx_graph|ir|kernel)_")
@@ -47,6 +48,7 @@ _AOT_ID = re.compile(r"# AOT ID: \['\d+_(forward|backward|inference)'\]")
 _HEAD = 200_000  # bytes in which the parameters of a graph are expected
 _NOISE = re.compile(rb"(?m)^\s*# graph id: \d+\s*$")  # the address of a graph
 _COMMENT = re.compile(r"#[^\n]*")
+_ASSIGNMENT = re.compile(r"(?m)^\s*(?P<value>\w+(?:: *\"[^\"\n]*\")? = (?!fx_pytree).*)$")
 _LAST_USE = re.compile(r";  [\w ,=]+= None")
 
 
@@ -103,6 +105,7 @@ class Stage:
     note: str = ""
     kind: str = "graph"
     language: str = ""
+    is_pass: bool = False  # whether the log has both sides of it
 
 
 # ---------------------------------------------------------------- which graph
@@ -158,13 +161,14 @@ def _continues(segment: Sequence[Record], record: Record, starts: bool) -> bool:
         return False
     if is_graph(record):
         first = next((one for one in segment if is_graph(one)), record)
-        return parameters_of(first) == parameters_of(record) and not record.name.startswith(("aot_", "dynamo_"))
+        is_pass = bool(pass_of(record.name)[1]) and not starts  # a pass may run on a graph inside this one
+        return is_pass or (parameters_of(first) == parameters_of(record) and _AOT_START.match(record.name) is None)
     return is_stage(record) or _OF_GRAPH.match(record.name) is not None
 
 
 def is_stage(record: Record) -> bool:
     """Whether the payload of a record is a graph, Inductor's program or code."""
-    if is_code(record) or record.name.startswith("ir_"):
+    if is_code(record) or record.name.startswith(("ir_", "failed_")):
         return True
     return is_graph(record)
 
@@ -205,10 +209,12 @@ def _graph_for(compilation: Compilation, record: Record, captured: Graph | None)
     if is_code(record):
         side = side_of_code(record) or "code"
         return compilation.last(side) or compilation.graph(side, captured)
-    again = captured is not None and any(one.name == record.name for one in captured.records)
-    if captured is None or again:
-        return compilation.graph()
-    return captured
+    if captured is None or not captured.records or pass_of(record.name)[1] == "failed":
+        return captured or compilation.graph()
+    # A pass may run again on the graph that it ran on; a second graph of a name is another graph.
+    again = any(one.name == record.name for one in captured.records)
+    same = bool(pass_of(record.name)[1]) and parameters_of(record) == parameters_of(captured.records[-1])
+    return compilation.graph() if again and not same else captured
 
 
 def _like(compilation: Compilation, record: Record) -> Graph | None:
@@ -232,8 +238,18 @@ def _place_segment(compilation: Compilation, segment: Sequence[Record]) -> None:
         seen = {(one.name, one.kind == "file") for one in known.records} if known is not None else set()
         again = any((record.name, record.kind == "file") in seen for record in segment)
         graph = known if known is not None and not again else compilation.graph(side, compilation.last(""))
+    own = next((parameters_of(record) for record in graphs), ())
+    inner: dict[tuple[str, ...], Graph] = {}
+    last = graph
     for record in segment:
-        (graph.records if is_stage(record) else graph.extras).append(record)
+        if is_graph(record) and record.kind != "file" and (names := parameters_of(record)) != own:
+            if names not in inner:
+                inner[names] = compilation.graph(f"{graph.side} subgraph", graph)
+            last = inner[names]
+        elif is_graph(record):
+            last = graph
+        owner = last if pass_of(record.name)[1] == "failed" else graph if not is_graph(record) else last
+        (owner.records if is_stage(record) else owner.extras).append(record)
 
 
 def _has_tangents(graphs: Sequence[Record]) -> bool:
@@ -279,7 +295,8 @@ def stages_of(compilation: Compilation) -> Iterator[Stage]:
     for record in compilation.first:
         yield _extra(record, compilation, compilation.name)
     order = ("", "inference", "forward", "backward")
-    rank = {graph: order.index(graph.side) if graph.side in order else 9 for graph in compilation.graphs}
+    sides = {graph: graph.side.removesuffix(" subgraph") for graph in compilation.graphs}
+    rank = {graph: order.index(side) if side in order else 9 for graph, side in sides.items()}
     for graph in sorted(compilation.graphs, key=lambda one: rank[one]):
         yield from _chain(graph, compilation)
         for record in graph.extras:
@@ -291,8 +308,7 @@ def stages_of(compilation: Compilation) -> Iterator[Stage]:
 def _extra(record: Record, compilation: Compilation, unit: str) -> Stage:
     """Return the step of a record that shows no graph."""
     note = _note_of(record)
-    name = record.name.replace("_", " ")
-    return Stage(name, record.name, unit, compilation, None, record, "ignored", note, "record", "text")
+    return Stage(record.name, record.name, unit, compilation, None, record, "ignored", note, "record", "text")
 
 
 def _note_of(record: Record) -> str:
@@ -341,7 +357,13 @@ def _chain(graph: Graph, compilation: Compilation) -> Iterator[Stage]:
             last = record
             continue
         before = pending.pop(name, None) if when else None
-        yield _stage(graph, compilation, _title(name if when else record.name), before or last, record)
+        if when == "failed":
+            first = record.text.partition("\n")[0]
+            yield Stage(_title(name), record.name, graph.unit, compilation, before or last, None, "failed", first)
+            continue
+        step = _stage(graph, compilation, _title(name if when else record.name), before or last, record)
+        step.is_pass = before is not None
+        yield step
         last = record
     for name, record in pending.items():
         yield Stage(_title(name), record.name, graph.unit, compilation, record, None, "unknown", _END_MISSING)
@@ -364,7 +386,7 @@ def _is_double(record: Record, own: Sequence[Record]) -> bool:
 
 
 def _title(name: str) -> str:
-    return _TITLES.get(name, name.replace("_", " "))
+    return _TITLES.get(name, name)
 
 
 def _stage(
@@ -385,18 +407,24 @@ def normal(record: Record) -> bytes:
     return _NOISE.sub(b"", data).strip()
 
 
-def canonical(record: Record) -> str:
-    """Return a graph without comments, last uses and the layout of its lines, in which printers differ."""
-    text = decode(normal(record))
-    text = _LAST_USE.sub("", _COMMENT.sub("", text))
-    return re.sub(r",(?=[)\]])", "", re.sub(r"\s+", "", text))
+def canonical(record: Record) -> tuple[str, ...]:
+    """Return the nodes and the results of a graph without comments, types, last uses and the layout of its lines.
+
+    Printers differ in these, so that a graph that is printed twice has two texts.
+    """
+    text = _LAST_USE.sub("", _COMMENT.sub("", decode(normal(record))))
+    body, _, end = text.rpartition("return")
+    nodes = tuple(re.sub(r"\s+", "", match["value"]) for match in _ASSIGNMENT.finditer(body))
+    names = {node.partition("=")[0] for node in nodes}
+    # A result may be a parameter, too; printers write these in several ways, and passes leave them as they are.
+    return (*nodes, *(name for name in re.findall(r"\w+", end) if name in names))
 
 
 def banner_of(stage: Stage) -> Banner:
     """Return the heading and the text of a step, for the assembly of a recording."""
     record = stage.after
     piece = record.payload if record is not None else None
-    scope = UNIT if stage.kind == "graph" and record is not None and not record.state else FRAGMENT
+    scope = UNIT if stage.kind == "graph" and record is not None and not record.state else FRAGMENT if record else NONE
     source = piece.source if piece is not None else BytesSource(b"", stage.name)
     banner = Banner(source, "after", stage.name, stage.unit, stage.kind, stage.argument, "", stage.status, scope)
     banner.phase, banner.note, banner.language = stage.compilation.name, stage.note, stage.language
