@@ -35,7 +35,7 @@ class ComparisonWidget(ViewWidget):
     def _data(self) -> Mapping[str, Any]:
         return self.view.data(only_start=True)
 
-    def _on_message(self, _: object, content: object, buffers: object) -> None:
+    def _answer(self, content: object) -> None:
         if isinstance(content, dict) and "pair" in content:
             self.send(pair_answer(self.view, content["pair"]))
 
@@ -48,7 +48,7 @@ class HeatMapWidget(ViewWidget):
     compared: ComparisonView | None = None
     variant: Recording | None = None
 
-    def _on_message(self, _: object, content: object, buffers: object) -> None:
+    def _answer(self, content: object) -> None:
         if not isinstance(content, dict):
             return
         cell = content.get("cell")
@@ -91,7 +91,7 @@ class PipelineWidget(ViewWidget):
         events = self.view.events
         return events[self.selected] if 0 <= self.selected < len(events) else None
 
-    def _on_message(self, _: object, content: object, buffers: object) -> None:
+    def _answer(self, content: object) -> None:
         if not isinstance(content, dict):
             return
         if content.get("rest") and self.data.get("partial"):

@@ -11,7 +11,7 @@ class GraphWidget(ViewWidget):
 
     view: GraphView
 
-    def _on_message(self, _: object, content: object, buffers: object) -> None:
+    def _answer(self, content: object) -> None:
         if isinstance(content, dict) and isinstance(content.get("fold"), bool):
             self.view = self.view.with_folding(content["fold"])
             self.data = self.view.data()

@@ -27,12 +27,12 @@ class ProspectsWidget(PipelineWidget):
         self.recording: Recording | None = None
         self.prospects = view.data()
 
-    def _on_message(self, widget: object, content: object, buffers: object) -> None:
+    def _answer(self, content: object) -> None:
         names = self.outlook.table.column("pass")
         if isinstance(content, dict) and content.get("run") in names:
             self._run(content["run"])
         else:
-            super()._on_message(widget, content, buffers)
+            super()._answer(content)
 
     def _run(self, name: str) -> None:
         """Run one pass by itself. One that fails leaves its error in the recording."""

@@ -48,7 +48,7 @@ class StepperWidget(ViewWidget):
         if not self.branch:
             self.view.debugger.goto(min(change["new"], len(self.view.trace)))
 
-    def _on_message(self, _: object, content: object, buffers: object) -> None:
+    def _answer(self, content: object) -> None:
         if not isinstance(content, dict):
             return
         if content.get("rest") is True:

@@ -17,12 +17,14 @@ from IPython import get_ipython
 from passlab.display.nodes import node_of, number_of
 from passlab.display.pages.scripts import script, style
 from passlab.display.view import View
+from passlab.errors import visible
 from passlab.ir.expr import Expr
 from passlab.ir.gc_pause import building
 from passlab.ir.node_errors import not_a_node_error
 
 # passlab's extension of JupyterLab shows outputs of this type: live, or the static form that the same output holds.
 OUTPUT = "application/vnd.passlab.view+json"
+TICKETS = 200  # that a widget remembers
 Change = dict[str, Any]  # what traitlets says of a trait that changed, or is about to
 
 
@@ -38,6 +40,7 @@ class ViewWidget(anywidget.AnyWidget):
     _live: ClassVar[WeakSet[ViewWidget]] = WeakSet()
     _leader: ClassVar[ViewWidget | None] = None  # the widget whose selection the others take over just now
     _parents: tuple[Any, dict[int, int]] = ([], {})  # the links of the data, and the same as numbers by number
+    _tickets: tuple[str, ...] = ()  # the requests that were answered last
     _own_layout: Any = None  # until the widget is built: one that could not be is closed, too
 
     def __init__(self, view: View) -> None:
@@ -101,7 +104,30 @@ class ViewWidget(anywidget.AnyWidget):
         return self.view.data()
 
     def _on_message(self, _: object, content: object, buffers: object) -> None:
-        """Answer a message of the browser. Most widgets need no kernel."""
+        """Answer a message of the browser, and tell it then that its request, by its ticket, is done.
+
+        A request that is sent twice, because the first was long in coming, is answered once.
+        """
+        ticket = content.pop("ticket", None) if isinstance(content, dict) else None
+        if not isinstance(ticket, str):
+            self._answer(content)
+            return
+        if ticket in self._tickets:
+            self.send({"done": ticket})
+            return
+        self._tickets = (*self._tickets[1 - TICKETS :], ticket)
+        problem = "The kernel was interrupted."
+        try:
+            self._answer(content)
+            problem = ""
+        except Exception as error:
+            problem = visible(f"The kernel could not answer: {type(error).__name__}: {error}")
+            raise
+        finally:
+            self.send({"done": ticket, "problem": problem} if problem else {"done": ticket})
+
+    def _answer(self, content: object) -> None:
+        """Answer a request of the browser. Most widgets need no kernel."""
 
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
         bundle = super()._repr_mimebundle_(**kwargs)

@@ -51,6 +51,12 @@ _SAVE = "async () => { await window.jupyterapp.shell.currentWidget.context.save(
 _RESTART = (
     "async () => { await window.jupyterapp.shell.currentWidget.context.sessionContext.session.kernel.restart(); }"
 )
+_BUSY = """() => window.jupyterapp.shell.currentWidget.context.sessionContext.session.kernel.status === "busy"
+    && window.jupyterapp.shell.currentWidget.content.widgets[3].model.executionState === "running" """
+# Today's kernels can answer widgets in a thread of their own while a cell runs; others cannot, nor while the interpreter is held.
+_ONE_THREAD = """() => {
+  window.jupyterapp.shell.currentWidget.context.sessionContext.session.kernel.commsOverSubshells = "disabled";
+}"""
 _CLEAR = "() => window.jupyterapp.commands.execute('notebook:clear-all-cell-outputs')"
 
 
@@ -154,6 +160,45 @@ def test_the_line_runs_the_cell_and_the_view_gives_way_to_the_live_one(notebook:
     expect_live(page)
     page.page.evaluate(_CLEAR)
     expect(page.page.locator(".passlab-output")).to_have_count(0)
+
+
+def test_a_busy_kernel_is_named_in_every_pane_that_waits_for_it(notebook: Notebook, screenshots: Path) -> None:
+    sleep = new_code_cell("import os, time\nwhile not os.path.exists('go.txt'): time.sleep(0.1)")
+    notebook.server.write_notebook("busy.ipynb", [*map(new_code_cell, CELLS[:2]), new_code_cell(CELLS[3]), sleep])
+    with LabPage.opened(notebook.server, notebook.chrome, "busy.ipynb") as page:
+        page.page.evaluate(_ONE_THREAD)
+        for number in range(3):
+            page.page.evaluate("n => { window.jupyterapp.shell.currentWidget.content.activeCellIndex = n; }", number)
+            page.page.evaluate("async () => { await window.jupyterapp.commands.execute('notebook:run-cell'); }")
+        view = page.cell(2).locator(".pl-pipeline")
+        expect(view).to_be_visible(timeout=20_000)
+        page.page.evaluate("() => { window.jupyterapp.shell.currentWidget.content.activeCellIndex = 3; }")
+        page.page.evaluate("() => { window.jupyterapp.commands.execute('notebook:run-cell'); }")
+        page.page.wait_for_function(_BUSY)
+        words = view.locator(".pl-waiting:visible")
+        shown = {"3": ".pl-box", "6": ".pl-rewrite-row", "x": ".pl-aligned", "w": ".pl-edit-row"}
+        for key in shown:
+            view.focus()
+            page.page.keyboard.press(key)
+            expect(words.first).to_contain_text("The kernel is busy.", timeout=10_000)
+            view.screenshot(path=screenshots / f"busy-{key}.png")
+            if key in "xw":
+                view.focus()
+                page.page.keyboard.press("Escape")
+        (notebook.server.folder / "go.txt").touch()
+        expect(words).to_have_count(0, timeout=30_000)  # it answers
+        for key, look in shown.items():
+            view.focus()
+            page.page.keyboard.press(key)
+            expect(view.locator(f"{look}:visible").first).to_be_visible(timeout=20_000)
+            if key in "xw":
+                view.focus()
+                page.page.keyboard.press("Escape")
+        page.page.evaluate(_RESTART)
+        expect(page.cell(2).locator(".passlab-line")).to_have_text(LEFT, timeout=20_000)
+        view.focus()
+        page.page.keyboard.press("x")
+        expect(words.first).to_contain_text("The kernel of this view has ended. Run the cell again to ask it.")
 
 
 def test_a_view_that_its_kernel_closes_is_static_again(notebook: Notebook) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 from playwright.sync_api import Browser, Page
 
 from passlab.display.pages.scripts import inline, style
-from passlab.display.protocol.widgets import ANSWERS, DATA, REQUESTS, STATES, SelectionState
+from passlab.display.protocol.widgets import ANSWERS, DATA, REQUESTS, STATES, Done, SelectionState
 from tests.display.protocol_shapes import fields_of, problems
 
 OF_JUPYTER = ("layout", "tabbable", "tooltip")  # values of every widget
@@ -71,7 +71,7 @@ class Kernel:
         self.from_page = message.get("state", {})
         self._check("set", self.from_page)
         if "content" in message:
-            self._check("request", message["content"])
+            self._check("request", {key: value for key, value in message["content"].items() if key != "ticket"})
         for name, value in self.from_page.items():
             setattr(self.widget, name, value)
         if "content" in message:
@@ -82,11 +82,17 @@ class Kernel:
         """The answers since the last time."""
         answers, self.answers = json.loads(json.dumps(self.answers)), []
         for kind, name, value in answers:
+            if kind == "message" and "done" in value:
+                self._check("done", value)
+                continue
             self._check("answer" if kind == "message" else kind, {name: value} if kind == "set" else value)
         return answers  # type: ignore[no-any-return]
 
     def _check(self, kind: str, value: Any) -> None:
         """Compare a request, an answer, or new values of the model with their declaration."""
+        if kind == "done":
+            self.problems += problems(value, Done, kind)
+            return
         if kind != "set":
             declared = (REQUESTS if kind == "request" else ANSWERS).get(self.script)
             self.problems += [f"{kind} {value}"] if declared is None else problems(value, declared, kind)

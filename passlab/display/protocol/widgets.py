@@ -65,6 +65,13 @@ class SelectionState(TypedDict):
     related: Related
 
 
+class Done(TypedDict):
+    """The kernel has dealt with the request that has the `ticket` `done`. `problem` says why there is no answer."""
+
+    done: str
+    problem: NotRequired[str]
+
+
 class GraphRequest(TypedDict):
     """Draw each fused function as one box, or with its operators."""
 

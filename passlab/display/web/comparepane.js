@@ -213,7 +213,7 @@ export class ComparePane {
   /** Request the difference of two steps from the kernel. @param {number} a @param {number} b */
   requestPair(a, b) {
     this.note.textContent = WAITING;
-    if (!ask(this.model, { pair: [a, b] })) this.note.textContent = NO_KERNEL;
+    if (!ask(this.model, { pair: [a, b] }, this.step)) this.note.textContent = NO_KERNEL;
   }
 
   updateButtons() {

@@ -38,7 +38,7 @@ function render({ model, el: host }) {
   const selection = new Selection(),
     pane = new GraphPane(undefined, selection);
   const keyHelp = createHelp(root, KEYS);
-  const fold = button("fused functions", () => ask(model, { fold: !model.get("data").folded }));
+  const fold = button("fused functions", () => ask(model, { fold: !model.get("data").folded }, root));
   fold.title = "each fused function as one box, or all its operators (needs the running kernel)";
   root.prepend(
     el(

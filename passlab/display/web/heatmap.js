@@ -73,7 +73,7 @@ function render({ model, el: host }) {
     showNote("");
     if (!hasKernel(model)) return showNote("Opening a variant needs the running kernel.");
     root.classList.add("pl-loading");
-    ask(model, { cell: [row + 1, model.get("data").columns[column]] });
+    ask(model, { cell: [row + 1, model.get("data").columns[column]] }, root);
   };
   const closePipeline = () => {
     opened = "";

@@ -2,6 +2,7 @@
 import { el } from "./dom.js";
 import { explorer } from "./pipeline.js";
 import { RelayField } from "./relaytext.js";
+import { ask } from "./requests.js";
 import { subscribe } from "./selection.js";
 
 /** @import { Context } from "./model.js" */
@@ -18,6 +19,7 @@ function render({ model, el: host }) {
     timer = window.setTimeout(() => {
       model.set(name, text);
       model.save_changes();
+      ask(model, {}, root); // asks nothing: while the program waits for the kernel, the editor says so
     }, DELAY);
   };
   const program = new RelayField((text) => scheduleSave("source", text));

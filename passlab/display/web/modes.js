@@ -55,7 +55,7 @@ export class Modes {
   send(message) {
     if (!this.hasKernel) return this.showComparison();
     this.root.classList.add("pl-loading");
-    ask(this.model, message);
+    ask(this.model, message, this.root);
   }
 
   /** @param {RecordingAnswer} message */

@@ -176,7 +176,7 @@ export class Step {
     let note = "",
       above = "";
     if (isProgram ? !data.modules[step.after] : tab === "Diff" && !diff) {
-      if (data.by_step) ask(this.model, { step: data.steps.indexOf(step) });
+      if (data.by_step) ask(this.model, { step: data.steps.indexOf(step) }, this.body);
       return { pane: this.code.element, note: "Loading ...", above };
     }
     if (step.left_out && (isProgram || tab === "Diff")) above = `${plural(step.left_out, "more line")} not shown`;
@@ -250,7 +250,7 @@ export class Step {
   graphOf(step) {
     const key = graphKey(step),
       graph = this.model.get("graphs")?.[key];
-    if (!graph) ask(this.model, { graph: key, id: step.id });
+    if (!graph) ask(this.model, { graph: key, id: step.id }, this.body);
     return graph || null;
   }
 

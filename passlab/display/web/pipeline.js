@@ -183,7 +183,8 @@ export function explorer({ model, el: host }) {
   };
   const requestRest = () => {
     // the other steps, after this one is painted
-    if (model.get("data").partial && !model.get("data").by_step) setTimeout(() => ask(model, { rest: true }), 50);
+    if (model.get("data").partial && !model.get("data").by_step)
+      setTimeout(() => ask(model, { rest: true }, step.body), 50);
   };
   update();
   const leaveSelection = syncSelection(model, selection);

@@ -47,7 +47,7 @@ function render({ model, el: host }) {
     if (!rows()[at]) return;
     if (!hasKernel(model)) return title.replaceChildren("this needs a running kernel");
     root.classList.add("pl-loading");
-    ask(model, { run: rows()[at][0] });
+    ask(model, { run: rows()[at][0] }, root);
   };
   const choose = (/** @type {number} */ to) => {
     at = Math.max(0, Math.min(rows().length - 1, to));

@@ -471,6 +471,12 @@ export interface SelectionState {
   related: Related;
 }
 
+/** The kernel has dealt with the request that has the `ticket` `done`. `problem` says why there is no answer. */
+export interface Done {
+  done: string;
+  problem?: string;
+}
+
 /** Draw each fused function as one box, or with its operators. */
 export interface GraphRequest {
   fold: boolean;

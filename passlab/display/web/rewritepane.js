@@ -70,7 +70,7 @@ export class RewritePane {
     }
     this.setSteps([]);
     this.count.textContent = "waiting for the kernel ...";
-    ask(this.model, { rewrites: step.id });
+    ask(this.model, { rewrites: step.id }, this.element);
   }
 
   /** @param {RecordingAnswer} message */
@@ -158,13 +158,13 @@ export class RewritePane {
     [...this.list.children].forEach((item, at) => item.classList.toggle("pl-done", at < this.at));
     setActive(this.list, this.at);
     if (parts) this.diff.show(parts, parts.before, parts.after, parts, ...parts.nodes);
-    else if (step) ask(this.model, { parts: [this.event, this.at] });
+    else if (step) ask(this.model, { parts: [this.event, this.at] }, this.element);
   }
 
   askWhy() {
     const node = this.selection.roots[0];
     if (node === undefined) return this.misses.replaceChildren(el("div", "pl-dim", "Select a line or a box first."));
-    ask(this.model, { why_not: [this.event, node] });
+    ask(this.model, { why_not: [this.event, node] }, this.element);
   }
 
   /** @param {Misses} misses */

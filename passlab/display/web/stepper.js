@@ -395,7 +395,7 @@ export class Stepper {
 
   /** @param {StepperRequest} request @returns {boolean} whether a kernel receives it */
   send(request) {
-    return ask(this.model, request);
+    return ask(this.model, request, this.root);
   }
 
   // ---- with a kernel
