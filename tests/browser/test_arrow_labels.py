@@ -15,12 +15,11 @@ from tests.browser.widget_page import widget_page
 
 pytestmark = pytest.mark.browser
 NET = """
-type Tree[A] { Leaf(A), Node(Tree[A], Tree[A]) }
-def @sum(%t: Tree[float32]) -> float32 {
-  match (%t) { Leaf(%v) => sqrt(%v - 1f), Node(%l, %r) => @sum(%l) + @sum(%r) }
-}
-def @main(%t: Tree[float32], %x: float32) {
-  sqrt(match (%t) { Leaf(%v) => %v, Node(%l, %r) => @sum(%l) } + %x) - %x
+def @main(%x: Tensor[(6), float32]) {
+  %0 = split(%x, indices_or_sections=6, axis=0);
+  %1 = add(%0.0, %0.1);
+  %2 = multiply(%0.2, %0.3);
+  subtract(maximum(%1, %0.4), minimum(%2, %0.5))
 }
 """
 _OVERLAPPING = """() => {

@@ -6,8 +6,9 @@ import pytest
 
 from benchmarks.shapes import SHAPES
 from passlab import limits
-from passlab.display.graphs.sheet import AROUND, parts_of
-from passlab.display.views.graph import graph_view
+from passlab.display.graphs.repeats import structure
+from passlab.display.graphs.sheet import AROUND, _pieces, parts_of
+from passlab.display.views.graph import WHOLE, graph_view
 from passlab.infer import infer_module
 from passlab.text.parser import parse
 from tests.call_counts import calls_of
@@ -23,15 +24,20 @@ def view_of(shape, n):
 
 
 def blocks_of(view):
-    return parts_of(view.graph, view.items, view.sizes)
+    return parts_of(view.graph, structure(view.graph, WHOLE), view.sizes)
+
+
+def work_of(view):
+    """The work of a drawing: the frames of a program, or the blocks of a network."""
+    return blocks_of(view) if view.sheet is None else view.sheet.frame_rows(view.sizes)
 
 
 @pytest.mark.rotating
 @pytest.mark.parametrize("shape", ["calls", "lets", "ifs", "choices", "convolutions"])
 def test_work_grows_as_the_program_does(shape):
     with limits.override(graph_nodes=100_000):
-        blocks_of(view_of(shape, SMALL))  # fills caches
-        small, large = (calls_of(lambda n=n: blocks_of(view_of(shape, n))) for n in (SMALL, SMALL * TIMES))
+        work_of(view_of(shape, SMALL))  # fills caches
+        small, large = (calls_of(lambda n=n: work_of(view_of(shape, n))) for n in (SMALL, SMALL * TIMES))
     assert large <= MOST * small
 
 
@@ -48,7 +54,7 @@ def around(groups, group):
 def test_a_block_has_the_groups_that_are_inside_it_and_the_innermost_around_these(shape):
     view = view_of(shape, SMALL)
     groups = view.graph.groups
-    for piece, (part, _, _) in zip(view.layouts, blocks_of(view), strict=True):
+    for piece, (part, _, _) in zip(_pieces(structure(view.graph, WHOLE)), blocks_of(view), strict=True):
         chains = {number: around(groups, view.graph.boxes[number].group) for number in range(len(view.graph.boxes))}
         outside = {group.number for number in chains.keys() - set(piece.boxes) for group in chains[number]}
         expected = set()

@@ -165,13 +165,3 @@ def test_pieces_hold_whole_functions_or_parts_of_one_and_cut_no_branch(mod):
                 inside = {box.number for box in whole.boxes if group in around(box.number)}
                 assert inside <= set(piece.boxes) or not inside & set(piece.boxes)
     assert set(functions) == {f"@{name}" for name, _ in mod.items()}
-
-
-def test_a_whole_function_has_its_frame_and_no_arrow_comes_from_another():
-    view = graph_view(passlab.parse(TREES))
-    groups = {group.number: group for group in view.graph.groups}
-    framed = [
-        groups[n].name for placed in view.layouts.values() for n in placed.groups if groups[n].kind == "definition"
-    ]
-    assert sorted(framed) == ["@main", "@put", "@sum"]
-    assert pack(view.items, view.layouts, (1000.0, 500.0)).joints == []

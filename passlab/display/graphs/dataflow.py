@@ -47,6 +47,9 @@ class Box:
     group: int | None = None
     weights: list[Expr] = field(default_factory=list)
     count: int = 1  # how many boxes were folded into this one
+    bound: str = ""  # the name that a `let` gives to its value
+    operands: list[Arrow | Expr] = field(default_factory=list)  # in order: an arrow into it, or a weight
+    place: int = 0  # in the order of evaluation
 
 
 @dataclass
@@ -60,13 +63,17 @@ class Arrow:
 
 @dataclass(eq=False)
 class BoxGroup:
-    """The boxes of a function of a module, a function literal, or a branch; `parent` is the enclosing group."""
+    """The boxes of a function of a module, a function literal, or a branch; `parent` is the enclosing group.
+
+    `part` is the number of a branch: 0 for `then`, 1 for `else`, or the number of the clause.
+    """
 
     number: int
     kind: str
     name: str
     expr: Expr | None
     parent: int | None = None
+    part: int = 0
 
 
 @dataclass
@@ -80,7 +87,7 @@ class Dataflow:
 
     def box(self, kind: str, name: str, expr: Expr | None, group: int | None) -> Box:
         """Add a box."""
-        box = Box(len(self.boxes), kind, name, expr, group)
+        box = Box(len(self.boxes), kind, name, expr, group, place=len(self.boxes))
         self.boxes.append(box)
         return box
 
@@ -130,7 +137,8 @@ def _in_order(graph: Dataflow) -> Dataflow:
     graph.boxes = [graph.boxes[number] for number in order]
     for place, box in enumerate(graph.boxes):
         box.number = place
-    graph.arrows = [Arrow(new[a.source], new[a.target], a.label) for a in graph.arrows]
+    for arrow in graph.arrows:
+        arrow.source, arrow.target = new[arrow.source], new[arrow.target]
     return graph
 
 
@@ -143,6 +151,7 @@ class _DataflowReader:
         self.uses = use_counts(root)
         self.box_of: dict[Expr, Box] = {}
         self.carried: dict[Expr, Expr] = {}
+        self.bound: dict[Expr, Var] = {}  # the variable of a `let` by its value
         self.inlined: set[Expr] = set()
         self.opened: dict[Scope, tuple[Expr, int]] = {scope: key for key, scope in self.scopes.inner.items()}
         self.group_of: dict[Scope, int | None] = {self.scopes.top: home}
@@ -153,6 +162,7 @@ class _DataflowReader:
             if isinstance(node, Let):
                 self.carried[node.var] = node.value
                 self.carried[node] = node.body
+                self.bound.setdefault(node.value, node.var)
         for node in self.scopes.order:
             callee = self._inlined_callee(node) if isinstance(node, Call) else None
             if callee is not None:
@@ -169,6 +179,10 @@ class _DataflowReader:
         if not isinstance(self.root, Function) and type(self.root) in _BOXES and self.root not in self.carried:
             kind, name = _BOXES[type(self.root)](self.root)
             self.box_of[self.root] = self.graph.box(kind or "op", name, self.root, self.home)
+        for value, var in self.bound.items():
+            node, part = self._follow(value)
+            if not part and node in self.box_of and not self.box_of[node].bound:
+                self.box_of[node].bound = f"%{visible(var.name_hint)}"
         for node, box in list(self.box_of.items()):
             self._arrows_into(node, box)
         self._output()
@@ -208,7 +222,7 @@ class _DataflowReader:
             assert isinstance(owner, Match)
             kind, name = "branch", pattern_text(owner.clauses[part].lhs)
         number = len(self.graph.groups)
-        self.graph.groups.append(BoxGroup(number, kind, name, owner, outer))
+        self.graph.groups.append(BoxGroup(number, kind, name, owner, outer, part))
         return number
 
     # ------------------------------------------------------------ arrows
@@ -217,6 +231,7 @@ class _DataflowReader:
             source, part = self._follow(operand)
             if isinstance(node, Call) and self._is_weight(source, node, operand):
                 box.weights.append(source)
+                box.operands.append(source)
             else:
                 self._arrow(source, box, f"{part}{' ' if part and label else ''}{label}")
 
@@ -240,9 +255,12 @@ class _DataflowReader:
             kind = "constant" if isinstance(source, Constant) else "input" if isinstance(source, Var) else "function"
             scope = self.scopes.of.get(source)
             group = self.home if scope is None else self._group(scope)
-            start = self.box_of[source] = self.graph.box(kind, _atom_name(source), source, group)
+            start = self.box_of[source] = self.graph.box(kind, atom_name(source), source, group)
+            start.place = -1  # before all that is computed
         if start is not None:
-            self.graph.arrows.append(Arrow(start.number, box.number, label))
+            arrow = Arrow(start.number, box.number, label)
+            self.graph.arrows.append(arrow)
+            box.operands.append(arrow)
 
     def _follow(self, expr: Expr) -> tuple[Expr, str]:
         """Return the node that computes a value, and the projection of its result (`.0`)."""
@@ -305,7 +323,7 @@ def pattern_text(pattern: Pattern) -> str:
 def _call_box(node: Call) -> tuple[str, str]:
     if isinstance(node.op, Op):
         return "op", node.op.name
-    return "call", _atom_name(node.op)
+    return "call", atom_name(node.op)
 
 
 _BOXES: dict[type, Any] = {
@@ -320,8 +338,8 @@ _BOXES: dict[type, Any] = {
 }
 
 
-def _atom_name(node: Expr) -> str:
-    """The name of a leaf, as in a program's text."""
+def atom_name(node: Expr) -> str:
+    """Return the name of a leaf, as in a program's text."""
     if isinstance(node, Var):
         return f"%{visible(node.name_hint)}"
     if isinstance(node, GlobalVar):

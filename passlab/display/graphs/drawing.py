@@ -11,8 +11,8 @@ from passlab.display.html import Markup, join, tag
 from passlab.display.palette import HUES
 
 AMBER, BLUE, GREEN, MUTED, TEAL, VIOLET = (HUES[name] for name in ("amber", "blue", "green", "muted", "teal", "violet"))
-_FONT = "ui-monospace, SFMono-Regular, Menlo, Consolas, monospace"
-_INK = "#6a7280"
+FONT = "ui-monospace, SFMono-Regular, Menlo, Consolas, monospace"
+INK = "#6a7280"
 _KINDS = {
     "op": BLUE,
     "call": TEAL,
@@ -44,9 +44,9 @@ def draw(graph: Dataflow, captions: Sequence[Caption], at: GraphLayout) -> Marku
     """Return the graph as SVG."""
     parts = [
         *(_group(group.name, at.groups[group.number]) for group in graph.groups if group.number in at.groups),
-        *(_arrow(points) for points in at.arrows if len(points) >= 8),
+        *(draw_arrow(points) for points in at.arrows if len(points) >= 8),
         *(
-            _box(box.kind, caption, at.boxes[box.number], box_size(caption.lines))
+            draw_box(box.kind, caption, at.boxes[box.number], box_size(caption.lines))
             for box, caption in zip(graph.boxes, captions, strict=True)
         ),
     ]
@@ -58,7 +58,7 @@ def draw(graph: Dataflow, captions: Sequence[Caption], at: GraphLayout) -> Marku
         width=width,
         height=height,
         viewBox=f"{-MARGIN:g} {-MARGIN:g} {width:.2f} {height:.2f}",
-        font_family=_FONT,
+        font_family=FONT,
         font_size=11,
     )
 
@@ -77,13 +77,14 @@ def _group(name: str, sides: tuple[float, float, float, float]) -> Markup:
         stroke="#8f5bd8",
         stroke_opacity=0.5,
     )
-    return join([frame, tag("text", name, x=x0 + 8, y=y0 + 13, fill=VIOLET, font_size=10)])
+    return join([frame, tag("text", name, x=x0 + 8, y=y0 + 13, fill=VIOLET)])
 
 
-def _arrow(points: Sequence[float]) -> Markup:
+def draw_arrow(points: Sequence[float]) -> Markup:
+    """Return an arrow along the curves of its points."""
     pairs = [f"{points[i]:g},{points[i + 1]:g}" for i in range(0, len(points), 2)]
     path = f"M{pairs[0]} C{' '.join(pairs[1:])}"
-    return join([tag("path", d=path, fill="none", stroke=_INK, stroke_opacity=0.8), _head(points)])
+    return join([tag("path", d=path, fill="none", stroke=INK, stroke_opacity=0.8), _head(points)])
 
 
 def _head(points: Sequence[float]) -> Markup:
@@ -95,10 +96,11 @@ def _head(points: Sequence[float]) -> Markup:
     length = (dx * dx + dy * dy) ** 0.5 or 1.0
     ux, uy = 6 * dx / length, 6 * dy / length
     corners = [(x, y), (x - ux - uy / 2, y - uy + ux / 2), (x - ux + uy / 2, y - uy - ux / 2)]
-    return tag("polygon", points=" ".join(f"{a:.1f},{b:.1f}" for a, b in corners), fill=_INK)
+    return tag("polygon", points=" ".join(f"{a:.1f},{b:.1f}" for a, b in corners), fill=INK)
 
 
-def _box(kind: str, caption: Caption, place: tuple[float, float], size: tuple[float, float]) -> Markup:
+def draw_box(kind: str, caption: Caption, place: tuple[float, float], size: tuple[float, float]) -> Markup:
+    """Return a box with its lines, and the mark of its change."""
     (x, y), (width, height) = place, size
     colour = _KINDS.get(kind, MUTED)
     edge = _CHANGES.get(caption.change, colour)
@@ -126,7 +128,7 @@ def _box(kind: str, caption: Caption, place: tuple[float, float], size: tuple[fl
             x=x,
             y=top + 15 * row,
             text_anchor="middle",
-            fill=colour if not row else _INK,
+            fill=colour if not row else INK,
             font_weight="600" if not row else None,
         )
         for row, line in enumerate(caption.lines)

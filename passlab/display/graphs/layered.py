@@ -8,7 +8,7 @@ in boxes and lanes, and the layout never fails.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from passlab.display.graphs.dataflow import Box, Dataflow
 from passlab.display.graphs.layout import GraphLayout, Size
@@ -18,25 +18,54 @@ HEAD = 6.0  # points of the straight end of an arrow
 SWEEPS = 2  # times that layers are sorted by what feeds them and by what they feed
 
 
-def lay_out_layers(graph: Dataflow, sizes: Sequence[Size]) -> GraphLayout:
-    """Return the layout of a graph in layers, in points."""
-    ranks = _ranks(graph)
-    drawing = _Drawing(graph, sizes, ranks)
+def lay_out_layers(
+    graph: Dataflow,
+    sizes: Sequence[Size],
+    *,
+    before: Collection[tuple[int, int]] = (),
+    shifts: Sequence[tuple[float, float]] | None = None,
+    gap: float = RANK_GAP,
+) -> GraphLayout:
+    """Return the layout of a graph in layers, in points.
+
+    `before` has pairs of boxes of which the second stands in a later layer. `shifts` is how far from the middles of its
+    boxes each arrow begins and ends; with it boxes stand at the top of their layers, sources right above their users.
+    """
+    ranks = _ranks(graph, before)
+    if shifts is not None:
+        _sink(graph, ranks, before)
+    drawing = _Drawing(graph, sizes, ranks, shifts, gap)
     drawing.sort()
     drawing.move()
     return drawing.layout()
 
 
-def _ranks(graph: Dataflow) -> list[int]:
+def _sink(graph: Dataflow, ranks: list[int], before: Collection[tuple[int, int]]) -> None:
+    """Move boxes that no arrow leads to down to the layer above their first user."""
+    later: list[list[int]] = [[] for _ in graph.boxes]
+    for one, other in before:
+        later[one].append(other)
+    taking = {arrow.target for arrow in graph.arrows}
+    for arrow in graph.arrows:
+        later[arrow.source].append(arrow.target)
+    for box in reversed(graph.boxes):
+        below = [ranks[user] for user in later[box.number] if ranks[user] > ranks[box.number]]
+        if box.number not in taking and box.kind != "port" and below:
+            ranks[box.number] = min(below) - 1
+
+
+def _ranks(graph: Dataflow, before: Collection[tuple[int, int]] = ()) -> list[int]:
     """The layer of each box: one below the lowest of its inputs. Arrows backwards (recursion) do not count."""
     into: list[list[int]] = [[] for _ in graph.boxes]
     for arrow in graph.arrows:
         into[arrow.target].append(arrow.source)
+    for one, other in before:
+        into[other].append(one)
     place = {box.number: at for at, box in enumerate(sorted(graph.boxes, key=_order))}
     ranks = [0] * len(graph.boxes)
     for number in place:
-        before = [ranks[source] for source in into[number] if place[source] < place[number]]
-        ranks[number] = 1 + max(before, default=-1)
+        above = [ranks[source] for source in into[number] if place[source] < place[number]]
+        ranks[number] = 1 + max(above, default=-1)
     return ranks
 
 
@@ -48,8 +77,17 @@ def _order(box: Box) -> tuple[bool, int]:
 class _Drawing:
     """Boxes and lanes in layers. A lane has a number beyond those of the boxes."""
 
-    def __init__(self, graph: Dataflow, sizes: Sequence[Size], ranks: list[int]) -> None:
+    def __init__(
+        self,
+        graph: Dataflow,
+        sizes: Sequence[Size],
+        ranks: list[int],
+        shifts: Sequence[tuple[float, float]] | None,
+        gap: float,
+    ) -> None:
         self.graph, self.sizes, self.ranks = graph, sizes, list(ranks)
+        self.at_top, self.gap = shifts is not None, gap
+        self.shifts = shifts or [(0.0, 0.0)] * len(graph.arrows)
         self.widths = [width for width, _ in sizes]
         self.layers: list[list[int]] = [[] for _ in range(max(ranks, default=-1) + 1)]
         for box in sorted(graph.boxes, key=_order):
@@ -135,20 +173,37 @@ class _Drawing:
         for layer in self.layers:
             high = max((self.sizes[number][1] for number in layer if number < len(self.sizes)), default=0.0)
             tops.append((y, y + high))
-            y += high + RANK_GAP
+            y += high + self.gap
         width = max((x + wide / 2 for x, wide in zip(self.x, self.widths, strict=True)), default=0.0)
-        boxes = [(self.x[box.number], sum(tops[self.ranks[box.number]]) / 2) for box in self.graph.boxes]
-        arrows = [self._curve(arrow.source, arrow.target, tops, boxes) for arrow in self.graph.arrows]
-        return GraphLayout(round(width, 2), round(max(0.0, y - RANK_GAP), 2), boxes, {}, arrows)
+        boxes = [(self.x[box.number], self._middle_of(box.number, tops)) for box in self.graph.boxes]
+        arrows = [
+            self._curve(arrow.source, arrow.target, tops, boxes, shift)
+            for arrow, shift in zip(self.graph.arrows, self.shifts, strict=True)
+        ]
+        return GraphLayout(round(width, 2), round(max(0.0, y - self.gap), 2), boxes, {}, arrows)
+
+    def _middle_of(self, number: int, tops: list[tuple[float, float]]) -> float:
+        """The height of a box's middle: that of its layer, or at the top of it."""
+        top, bottom = tops[self.ranks[number]]
+        return top + self.sizes[number][1] / 2 if self.at_top else (top + bottom) / 2
 
     def _curve(
-        self, source: int, target: int, tops: list[tuple[float, float]], boxes: list[tuple[float, float]]
+        self,
+        source: int,
+        target: int,
+        tops: list[tuple[float, float]],
+        boxes: list[tuple[float, float]],
+        shift: tuple[float, float],
     ) -> list[float]:
         """The curve of an arrow: an S from layer to layer, straight through lanes; none for one that runs backwards."""
         if self.ranks[source] >= self.ranks[target]:
             return []
-        at, y = self.x[source], boxes[source][1] + self.sizes[source][1] / 2
+        at, y = self.x[source] + shift[0], boxes[source][1] + self.sizes[source][1] / 2
         points = [at, y]
+        bottom = tops[self.ranks[source]][1]
+        if self.at_top and bottom > y:  # straight past the taller boxes of its layer
+            points += [at, y, at, bottom, at, bottom]
+            y = bottom
         lanes = self.lanes[source][1 : self.ranks[target] - self.ranks[source]]
         for lane in lanes:
             top, bottom = tops[self.ranks[lane]]
@@ -156,7 +211,7 @@ class _Drawing:
             # Three points for each cubic curve: an S to the lane, then a straight line through it.
             points += [at, (y + top) / 2, x, (y + top) / 2, x, top, x, top, x, bottom, x, bottom]
             at, y = x, bottom
-        x, top = self.x[target], boxes[target][1] - self.sizes[target][1] / 2
+        x, top = self.x[target] + shift[1], boxes[target][1] - self.sizes[target][1] / 2
         end = top - HEAD
         points += [at, (y + end) / 2, x, (y + end) / 2, x, end, x, end, x, top, x, top]
         return points

@@ -212,8 +212,69 @@ class RepeatItem(TypedDict):
     bodies: list[list[PieceRow | RepeatItem]]
 
 
+class PlacedItem(NamedTuple):
+    """What stands in a frame: a box, or another frame as -1 - its number; its left, top corner and its size."""
+
+    item: int
+    left: float
+    top: float
+    width: float
+    height: float
+
+
+class FrameArrow(NamedTuple):
+    """An arrow in a frame: the places of its items (source -1: from outside), its label, the boxes at its ends."""
+
+    source: int
+    target: int
+    label: str
+    origin: int
+    user: int
+    points: list[float]
+
+
+class FrameRow(TypedDict):
+    """A function, closure, fused function, choice (`if`, `match`) or arm, laid out as if everything in it were open.
+
+    `parent` and `box` (what stands for it outside) are -1 for none. `rail` has what may have effects in order, and
+    `results` what it returns, both by the place in `items`; `text` is a result that nothing in it computes. `hidden`
+    are boxes that the title tells of. The `key` is the same in all programs in which the frame is the same.
+    """
+
+    key: str
+    kind: str
+    title: str
+    note: str
+    text: str
+    parent: int
+    box: int
+    size: tuple[float, float]
+    folded_size: tuple[float, float]
+    folded: bool
+    items: list[PlacedItem]
+    arrows: list[FrameArrow]
+    rail: list[int]
+    results: list[int]
+    hidden: list[int]
+
+
+class CardRow(TypedDict):
+    """A function of a program. `calls` are the cards of what it calls; `sheet` has its pieces if it has no frames."""
+
+    frame: int
+    name: str
+    signature: str
+    facts: str
+    calls: list[int]
+    callers: list[int]
+    sheet: list[PieceRow | RepeatItem]
+
+
 class GraphData(ViewData):
-    """A dataflow graph. `values` has series of numbers by box, from which boxes can take their colours."""
+    """A dataflow graph. `values` has series of numbers by box, from which boxes can take their colours.
+
+    A program with functions, branches or effects has cards and frames, all other graphs have items.
+    """
 
     fused: bool
     folded: bool
@@ -223,3 +284,5 @@ class GraphData(ViewData):
     values: dict[str, list[float | None]]
     items: list[PieceRow | RepeatItem]
     layouts: list[PieceLayout]
+    cards: list[CardRow]
+    frames: list[FrameRow]

@@ -18,6 +18,7 @@ from passlab.analysis.cost import call_cost
 from passlab.diffing.diff import Change, Diff
 from passlab.display.graphs.dataflow import Arrow, Box, BoxGroup, Dataflow, dataflow, fold_chains, fold_groups, truncate
 from passlab.display.graphs.drawing import Caption, box_size, draw
+from passlab.display.graphs.frames import is_program
 from passlab.display.graphs.layout import GraphLayout, LayoutError, lay_out_all
 from passlab.display.graphs.repeats import GraphPiece, Item, body_name, boxes_of, structure
 from passlab.display.graphs.sheet import PlacedPiece, Sheet, pack, parts_of, place
@@ -37,6 +38,7 @@ from passlab.display.protocol.programs import (
 )
 from passlab.display.text.listing import short_type, type_text
 from passlab.display.view import HasFrame, View, checked_view
+from passlab.display.views.program_graph import ProgramSheet, program_lines
 from passlab.errors import visible
 from passlab.ir.attrs import Attrs
 from passlab.ir.expr import Call, Constant, Expr, Function, Var
@@ -86,6 +88,8 @@ class GraphView(View):
         """The graph to draw: folded if it would be too large."""
         graph = dataflow(self.program)
         most = limits.current().graph_nodes
+        if is_program(graph) and len(graph.boxes) <= most:
+            return graph
         self.is_folded = self.folded if self.folded is not None else len(graph.boxes) > FOLD_AT
         if self.is_folded:
             graph = fold_groups(graph)
@@ -94,9 +98,23 @@ class GraphView(View):
         return truncate(graph, most)
 
     @cached_property
+    def sheet(self) -> ProgramSheet | None:
+        """The cards and frames of a program; None for a network, which is chains of operators."""
+        if not is_program(self.graph) or len(self.graph.boxes) > limits.current().graph_nodes or self.graph.left_out:
+            return None
+        fold = self.folded if self.folded is not None else len(self.graph.boxes) > FOLD_AT
+        return ProgramSheet(self.program, self.graph, fold)
+
+    @cached_property
     def captions(self) -> list[Caption]:
         """What each box shows."""
         lines = _brief_lines if self.is_large else _lines
+        if self.sheet is not None:
+            program = self.sheet.program
+
+            def lines(box: Box) -> tuple[str, ...]:
+                return tuple(map(_cut, program_lines(box, program, _type_text(box).removesuffix(" float32"))))
+
         return [
             Caption((*lines(box), *self._note(box)), self.changes.get(box.expr, "") if box.expr is not None else "")
             for box in self.graph.boxes
@@ -111,7 +129,8 @@ class GraphView(View):
     def sizes(self) -> list[tuple[float, float]]:
         """Width and height of each box, widths rounded so that similar blocks are laid out once."""
         sizes = [box_size(caption.lines) for caption in self.captions]
-        return [(ceil(width / STEP) * STEP, height) for width, height in sizes] if self.is_large else sizes
+        large = self.is_large and self.sheet is None
+        return [(ceil(width / STEP) * STEP, height) for width, height in sizes] if large else sizes
 
     @property
     def is_large(self) -> bool:
@@ -121,12 +140,12 @@ class GraphView(View):
     @cached_property
     def items(self) -> list[Item]:
         """The blocks of the graph in order, repeats as one item."""
-        return structure(self.graph, WHOLE)
+        return structure(self.graph, WHOLE) if self.sheet is None else []
 
     @cached_property
     def layouts(self) -> dict[GraphPiece, PlacedPiece]:
         """The layout of each piece."""
-        return place(self.graph, self.items, self.sizes)
+        return place(self.graph, self.items, self.sizes) if self.items else {}
 
     @property
     def title(self) -> str:
@@ -146,6 +165,8 @@ class GraphView(View):
         yield Drawing(self._draw, f"dataflow graph: {self.title}", self._words(), self.is_large)
 
     def _draw(self) -> Markup:
+        if self.sheet is not None:
+            return self.sheet.draw(self.captions, self.sizes, STATIC_WINDOW)
         return draw(*on_sheet(self.graph, self.captions, pack(self.items, self.layouts, STATIC_WINDOW)))
 
     def _words(self) -> list[str]:
@@ -171,7 +192,7 @@ class GraphView(View):
 
     def data(self) -> GraphData:
         sheet = SheetData(self.graph, self.layouts)
-        fused = any(group.kind == "fused" for group in self.graph.groups)
+        fused = self.sheet is None and any(group.kind == "fused" for group in self.graph.groups)
         return {
             "kind": self.kind,
             "title": self.title,
@@ -179,7 +200,7 @@ class GraphView(View):
             "folded": self.is_folded,
             "boxes": [
                 BoxRow(
-                    *(*size, box.kind, caption.change, -1 if box.group is None else box.group),
+                    *(*size, self._kind(box), caption.change, -1 if box.group is None else box.group),
                     *(list(caption.lines), self._tip(box), _box_nodes(box), family(box)),
                 )
                 for box, caption, size in zip(self.graph.boxes, self.captions, self.sizes, strict=True)
@@ -192,7 +213,13 @@ class GraphView(View):
             "values": {name: values for name, values in self._values() if any(v is not None for v in values)},
             "items": sheet.items(self.items),
             "layouts": sheet.layouts,
+            "cards": [] if self.sheet is None else self.sheet.card_rows(),
+            "frames": [] if self.sheet is None else self.sheet.frame_rows(self.sizes),
         }
+
+    def _kind(self, box: Box) -> str:
+        """The kind of a box; a fused function of one operator has no frame, but it is one."""
+        return "fused" if self.sheet is not None and box.number in self.sheet.program.alone else box.kind
 
     def _values(self) -> Iterator[tuple[str, list[float | None]]]:
         """The numbers by which boxes can be coloured: the cost of calls, and the overlays."""

@@ -16,12 +16,13 @@ const KEYS = /** @type {[string, string][]} */ ([
   ["+ −", "zoom in, out (or Ctrl and wheel)"],
   ["0", "show everything"],
   ["c", "center the selected box"],
-  ["click", "select; on a stack, unfold it"],
+  ["click", "select; on a stack or a title, fold or unfold it"],
+  ["Enter", "the function that the selected box calls (or a double click)"],
   ["↑ ↓", "follow the arrows"],
   ["← →", "the neighbouring box"],
   ["/", "find"],
   ["r", "only what lies within 1, 2, 3 or 4 arrows of the selected box"],
-  ["f", "unfold every repeat, or fold all"],
+  ["f", "unfold every repeat or function, or fold all"],
 ]);
 
 /** @param {number} count */
@@ -58,16 +59,20 @@ function render({ model, el: host }) {
   };
   find.addEventListener("input", count);
   find.addEventListener("keydown", (event) => event.key === "Enter" && pane.find(find.value, event.shiftKey ? -1 : 1));
-  bindKeys(root, { ...pane.keys(), "?": () => keyHelp(), "/": () => find.focus(), Enter: () => false });
+  bindKeys(root, { ...pane.keys(), "?": () => keyHelp(), "/": () => find.focus() });
   const update = () => {
     const data = model.get("data");
     title.textContent = data.title;
     fold.hidden = !data.fused || !hasKernel(model);
     fold.textContent = data.folded ? "open fused functions" : "fold fused functions";
-    const height = data.items.length === 1 && Array.isArray(data.items[0]) ? data.layouts[0].size[1] : SHEET_HEIGHT;
+    const height = data.cards.length
+      ? SHEET_HEIGHT
+      : data.items.length === 1 && Array.isArray(data.items[0])
+        ? data.layouts[0].size[1]
+        : SHEET_HEIGHT;
     root.style.setProperty(
       "--pl-graph-height",
-      `${Math.max(MIN_HEIGHT, Math.min(data.items.length > 1 ? SHEET_HEIGHT : MAX_HEIGHT, height + MARGINS))}px`,
+      `${Math.max(MIN_HEIGHT, Math.min(data.items.length > 1 || data.cards.length ? SHEET_HEIGHT : MAX_HEIGHT, height + MARGINS))}px`,
     );
     pane.fitted = false;
     pane.show(data);

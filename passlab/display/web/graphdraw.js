@@ -21,9 +21,8 @@ const LINE = 15,
   SHEETS = 5,
   CHAR = 0.61; // pixels; of a letter's height
 const LABEL_PLACES = [0.5, 0.35, 0.65, 0.2, 0.8, 0.1, 0.9]; // of an arrow, where its label may stand
-const MIN_SIZE = 6.2,
-  MAX_SIZE = 10.5,
-  MIN_LENGTH = 4; // pixels of a letter on the screen; characters of a name
+const FAR_SIZE = 10.5,
+  MIN_LENGTH = 4; // pixels of a letter on the screen; characters of a name that is cut
 
 /** The class of a kind of box. @param {string} kind @param {string} other */
 export const kindClass = (kind, other) => (KINDS.has(kind) ? kind : other);
@@ -50,7 +49,7 @@ export function drawBox(box, x, y) {
       svg("text", { x, y: top + 17 + LINE * row, class: row ? "pl-detail" : "pl-name" }, line),
     ),
   );
-  group.append(svg("text", { x, y, class: "pl-short", "data-name": lines[0].replace(/^[\w.]*\./, "") }));
+  group.append(svg("text", { x, y, class: "pl-short", "data-name": lines[0].replace(/^%\S+ = |^[\w.]*\./, "") }));
   if (mark)
     group.append(
       svg("circle", { cx: x - width / 2, cy: top + 1, r: 6 }),
@@ -60,17 +59,17 @@ export function drawBox(box, x, y) {
 }
 
 /**
- * The name of a box as it is read from afar: without its namespace, cut to what fits, as large as the box allows.
- * @param {SVGElement} text @param {number} width of the box @param {number} scale
+ * A name as it is read from afar: without its namespace, cut to what fits; all names are equally large on the screen.
+ * @param {SVGElement} text @param {number} width of what it names @param {number} scale
  */
-export function fitName(text, width, scale) {
+export function fitText(text, width, scale) {
   const name = text.getAttribute("data-name") || "",
-    room = Math.floor(((width - 6) * scale) / (CHAR * MIN_SIZE));
-  const shortName = name.length > room ? `${name.slice(0, room - 1)}…` : name;
-  text.classList.toggle("pl-hidden", room < MIN_LENGTH);
-  if (room < MIN_LENGTH) return;
-  text.textContent = shortName;
-  text.style.fontSize = `${Math.min(MAX_SIZE / scale, (width - 6) / (CHAR * Math.max(1, shortName.length)))}px`;
+    room = Math.floor(((width - 6) * scale) / (CHAR * FAR_SIZE)),
+    hide = room < Math.min(MIN_LENGTH, name.length);
+  text.classList.toggle("pl-hidden", hide);
+  if (hide) return;
+  text.textContent = name.length > room ? `${name.slice(0, room - 1)}…` : name;
+  text.style.fontSize = `${FAR_SIZE / scale}px`;
 }
 
 /** The commands of a path. @param {number[]} points a start and three points for each curve */
@@ -98,18 +97,16 @@ function pointAt(points, fraction) {
  * @param {number[]} points @param {number} width @param {number[][]} occupied
  */
 function labelPlace(points, width, occupied) {
-  const places = LABEL_PLACES.map((fraction) => pointAt(points, fraction)).map(([x, y]) => [
-    x + 5,
-    y - 6,
-    x + 5 + width,
-    y + 5,
-  ]);
+  const middles = LABEL_PLACES.map((fraction) => pointAt(points, fraction));
+  const places = [5, -5 - width, 8 + width, -8 - 2 * width].flatMap((aside) =>
+    middles.map(([x, y]) => [x + aside, y - 8, x + aside + width, y + 7]),
+  );
   const free =
     places.find(([left, top, right, bottom]) =>
       occupied.every(([a, b, c, d]) => right < a || c < left || bottom < b || d < top),
     ) || places[0];
   occupied.push(free);
-  return [free[0], free[1] + 9];
+  return [free[0], free[1] + 11];
 }
 
 /** @param {number[]} points @param {string} label @param {number[][]} occupied what no label may cover, each left, top, right and bottom */
@@ -118,7 +115,7 @@ export function drawArrow(points, label, occupied = []) {
   const arrow = svg("g", { class: "pl-arrow" }, svg("path", { d: curve(points) }), head(points));
   if (label) {
     const text = label.length > 24 ? `${label.slice(0, 23)}…` : label;
-    const [x, y] = labelPlace(points, text.length * CHAR * 10, occupied);
+    const [x, y] = labelPlace(points, text.length * CHAR * 11, occupied);
     arrow.append(svg("text", { x, y }, text), svg("title", {}, label));
   }
   return arrow;
@@ -172,7 +169,7 @@ export function drawFrame({ x, y, width, height, title, folded, count }) {
 
 /** @param {GroupRow} group @param {Sides} sides */
 export function drawGroup([number, , kind, name], [x0, y0, x1, y1]) {
-  const room = Math.max(4, Math.floor((x1 - x0 - 14) / 6.2)),
+  const room = Math.max(4, Math.floor((x1 - x0 - 14) / 6.7)),
     shortName = name.length > room ? `${name.slice(0, room - 1)}…` : name;
   return svg(
     "g",

@@ -81,5 +81,6 @@ export const graphKeys = (pane) => ({
   ArrowUp: () => pane.selectNeighbour("inputs"),
   ArrowLeft: () => pane.selectSibling(-1),
   ArrowRight: () => pane.selectSibling(1),
+  Enter: () => pane.showCalled(Math.max(0, pane.selectedBox())),
   Escape: () => pane.select(-1),
 });

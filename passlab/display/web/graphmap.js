@@ -18,7 +18,7 @@ export class Minimap {
     });
   }
 
-  /** @param {import("./graphsheet.js").Sheet} sheet */
+  /** @param {Pick<import("./graphsheet.js").Sheet, "width" | "height" | "columns"> & {frames: {x: number, y: number, width: number, height: number}[]}} sheet */
   show({ width, height, columns, frames }) {
     [this.width, this.height] = [width, height];
     this.element.setAttribute("viewBox", `${-PAD} ${-PAD} ${width + 2 * PAD} ${height + 2 * PAD}`);

@@ -17,29 +17,57 @@ export class GraphPair {
       el("div", "pl-graph-side", el("div", "pl-graph-caption", "before"), this.before.element),
       el("div", "pl-graph-side", el("div", "pl-graph-caption", "after"), after.element),
     );
-    this.join(this.before, after);
-    this.join(after, this.before);
+    this.join(this.before, after, true);
+    this.join(after, this.before, false);
+    after.program.folds = this.before.program.folds; // what is folded in one is folded in the other
     selection.listen(() => this.isShown && this.align());
   }
 
-  /** Move one pane when the other is moved. @param {GraphPane} one @param {GraphPane} other */
-  join(one, other) {
-    const { place } = one;
+  /** Give one pane the camera of the other, whenever that moves. @param {GraphPane} one @param {GraphPane} other @param {boolean} isLeft */
+  join(one, other, isLeft) {
+    const pair = this,
+      { place } = one;
+    one.partner = {
+      pane: other,
+      isLeft,
+      get isShown() {
+        return pair.isShown && other.data !== null;
+      },
+    };
     one.place = (camera) => {
       const before = one.camera;
       place.call(one, camera);
-      if (!this.isShown || this.busy || !other.sheet || one.sheet === null || !one.fitted || !other.fitted) return;
+      if (!this.isShown || this.busy || !other.sheet || one.sheet === null) return;
       this.busy = true;
-      other.place(other.camera.following(before, camera));
+      other.fitted = one.fitted;
+      // One camera: the same scale always; the same place, but for what `align` has moved.
+      const apart = other.camera.scale !== before.scale;
+      other.place(apart ? camera : other.camera.following(before, camera));
       this.busy = false;
     };
+    const { fit, showInitial } = one;
+    one.fit = () => this.together(other, () => fit.call(one), one);
+    one.showInitial = () => this.together(other, () => showInitial.call(one), one);
   }
 
-  /** Show both graphs, or the one after alone. @param {GraphData | null} before its data, null for none */
-  show(before) {
+  /** Show a new part of both graphs: what stood apart comes together again. @param {GraphPane} other @param {() => void} run @param {GraphPane} one */
+  together(other, run, one) {
+    if (this.isShown && !this.busy && other.sheet) {
+      this.busy = true;
+      other.place(one.camera);
+      this.busy = false;
+    }
+    run();
+  }
+
+  /** Show both graphs, or the one after alone. @param {GraphData | null} before its data, null for none @param {GraphData} after */
+  show(before, after) {
     this.isShown = before !== null;
     this.element.classList.toggle("pl-paired", this.isShown);
-    if (before) this.before.show(before);
+    this.after.show(after);
+    if (!before) return;
+    this.before.show(before);
+    if (this.after.program.isShown) this.after.arrange(); // a card of both stands at the same place in both
   }
 
   /** Align the selected boxes of both graphs. */

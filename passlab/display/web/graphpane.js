@@ -2,8 +2,9 @@
 import { Camera } from "./camera.js";
 import { button, el, ICONS, svg } from "./dom.js";
 import { Colours } from "./graphcolours.js";
-import { drawConnector, drawFrame, fitName } from "./graphdraw.js";
+import { drawConnector, drawFrame, fitText } from "./graphdraw.js";
 import { graphKeys, Radius } from "./graphkeys.js";
+import { ProgramLayer } from "./graphlayer.js";
 import { Minimap } from "./graphmap.js";
 import { saveDrawing } from "./graphsave.js";
 import { pack, repeatOf, repeats } from "./graphsheet.js";
@@ -13,9 +14,10 @@ import { Slices } from "./graphslices.js";
 /** @import { GraphData } from "./protocol.js" */
 
 const MARGIN = 16,
+  BEYOND = 60, // how far the end of a sheet is scrolled above the tools
   LEGIBLE = 0.42,
   READABLE = 0.6; // pixels; the scales below which names of boxes, and their details, are too small
-const NEAR = 0.75,
+const NEAR = 0.91,
   FAR = 0.22; // the scale from which details are shown, and below which only blocks have names
 
 export class GraphPane {
@@ -43,6 +45,8 @@ export class GraphPane {
     this.path = /** @type {number[]} */ ([]); // the boxes visited along arrows
     this.camera = new Camera();
     this.fitted = false;
+    this.partner = /** @type {{pane: GraphPane, isShown: boolean, isLeft: boolean} | null} */ (null); // the graph beside this one
+    this.program = new ProgramLayer(this);
     this.radius = new Radius(this);
     this.slices = new Slices(this);
     this.scene = svg("g");
@@ -102,15 +106,20 @@ export class GraphPane {
         frame = target.closest(".pl-frame-of");
       const group = target.closest(".pl-group-name, .pl-folded");
       if (box) return this.select(Number(box.getAttribute("data-box")));
+      if (this.program.isShown && this.program.click(target)) return;
       if (group) return this.toggleGroup(Number(group.getAttribute("data-group")));
       if (frame) return this.toggle(/** @type {string} */ (frame.getAttribute("data-path")));
       this.select(-1);
     });
+    canvas.addEventListener("dblclick", (event) => {
+      const box = /** @type {Element} */ (event.target).closest(".pl-box");
+      if (box) this.showCalled(Number(box.getAttribute("data-box")));
+    });
     canvas.addEventListener(
       "wheel",
       (event) => {
-        // unmodified scrolling scrolls the page
-        if (!event.ctrlKey && !event.metaKey) return;
+        // unmodified scrolling scrolls the page, unless the graph has been clicked and goes on
+        if (!event.ctrlKey && !event.metaKey) return this.scroll(event);
         event.preventDefault();
         const frame = canvas.getBoundingClientRect();
         this.zoom(Math.exp(-event.deltaY / 300), event.clientX - frame.left, event.clientY - frame.top);
@@ -181,9 +190,14 @@ export class GraphPane {
 
   /** Lay out all boxes for the size of the canvas, and draw them. */
   arrange() {
-    const { clientWidth, clientHeight } = this.canvas;
+    const { clientWidth, clientHeight } = this.canvas,
+      width = clientWidth - 2 * MARGIN,
+      height = clientHeight - 2 * MARGIN;
+    if (!this.data || !clientWidth) return;
     this.fittedSize = /** @type {[number, number]} */ ([clientWidth, clientHeight]);
-    this.sheet = pack(this.data, this.unfolded, clientWidth - 2 * MARGIN, clientHeight - 2 * MARGIN);
+    const program = this.program.isShown ? this.program.arrange(width, height) : null;
+    this.sheet = program?.sheet ?? pack(this.data, this.unfolded, width, height);
+    this.canvas.classList.toggle("pl-program", program !== null);
     const { pieces, frames, joints } = this.sheet;
     this.boxes = new Map();
     this.places = new Map();
@@ -197,8 +211,15 @@ export class GraphPane {
       boxes.forEach((number, at) => {
         this.places.set(number, [x + layout.at[2 * at], y + layout.at[2 * at + 1]]);
       });
-    this.scene.replaceChildren(...this.frames, ...joints.map(drawConnector), ...this.slices.setPieces(pieces));
-    this.map.show(this.sheet);
+    if (program) for (const [box, at] of this.program.places()) this.places.set(box, at);
+    const drawn = this.slices.setPieces(pieces);
+    this.scene.replaceChildren(
+      ...(program?.below ?? this.frames),
+      ...joints.map(drawConnector),
+      ...drawn,
+      ...(program?.above ?? []),
+    );
+    this.map.show(program ? { ...this.sheet, frames: program.sheet.cards } : this.sheet);
     this.slices.showInitial();
     this.place(this.camera);
   }
@@ -260,6 +281,7 @@ export class GraphPane {
       arrow.classList.toggle("pl-out", selectedBoxes.has(source));
     }
     this.radius.update();
+    if (this.program.isShown) this.program.updateSelection(isSelected);
     const bodies = new Set(
       (this.sheet?.frames || [])
         .filter((frame) => frame.boxes.some((box) => selectedBoxes.has(box)))
@@ -313,7 +335,8 @@ export class GraphPane {
   /** Select a box and scroll to it, unfolding what hides it. @param {number} number */
   goto(number) {
     if (!this.data.boxes[number]) return false;
-    if (!this.places.has(number)) {
+    if (this.program.isShown) this.program.reveal(number);
+    else if (!this.places.has(number)) {
       const path = repeatOf(this.data.items, number);
       if (path && !this.unfolded.has(path)) {
         this.unfolded.add(path);
@@ -354,6 +377,7 @@ export class GraphPane {
 
   /** Unfold every repeat, or fold all; without repeats, the groups. */
   toggleAll() {
+    if (this.program.isShown) return this.program.toggleAll();
     const all = repeats(this.data.items);
     if (!all.length) {
       this.closedGroups = this.closedGroups.size ? new Set() : new Set(this.data.groups.map(([number]) => number));
@@ -393,7 +417,8 @@ export class GraphPane {
     const { clientWidth: width, clientHeight: height } = this.canvas,
       { offsetLeft: left, offsetTop: top } = this.tools;
     if (!width || !this.sheet) return;
-    let camera = Camera.fitting(this.sheet, { width, height }, MARGIN);
+    const whole = this.extent();
+    let camera = Camera.fitting(whole, { width, height }, MARGIN);
     const isCovered = (/** @type {number} */ x, /** @type {number} */ y) => {
       const [right, bottom] = camera.toScreen([x, y]);
       return right > left && bottom > top;
@@ -404,19 +429,66 @@ export class GraphPane {
     };
     const isFrameCovered = this.sheet.frames.some((frame) => isCovered(frame.x + frame.width, frame.y + frame.height));
     if (top > height / 2 && (isFrameCovered || [...this.places].some(isBoxCovered)))
-      camera = Camera.fitting(this.sheet, { width, height: top }, MARGIN);
+      camera = Camera.fitting(whole, { width, height: top }, MARGIN);
     this.fitted = true;
     this.place(camera);
   }
 
-  /** Show all boxes if their names stay readable, else the top left corner. */
+  /** The size of the sheet, and of the one beside it. */
+  extent() {
+    const sheets = [this.sheet, this.partner?.isShown ? this.partner.pane.sheet : null].filter(
+      (sheet) => sheet !== null,
+    );
+    return {
+      width: Math.max(1, ...sheets.map((sheet) => sheet.width)),
+      height: Math.max(1, ...sheets.map((sheet) => sheet.height)),
+    };
+  }
+
+  /** Show all boxes if their names stay readable, else the top left corner; a program is read from its top, at full size. */
   showInitial() {
+    if (this.program.isShown) {
+      const left = (this.canvas.clientWidth - this.extent().width) / 2;
+      this.fitted = true;
+      return this.place(new Camera(Math.max(MARGIN, left), MARGIN, 1));
+    }
     this.fit();
     if (this.radius.arrows) return this.radius.fit();
     if (!this.fitted || this.camera.scale >= LEGIBLE || !this.sheet) return;
     if (this.data.boxes.length > 60) return; // blocks with names are more useful than a corner
     const highest = [...this.places.values()].reduce((a, b) => (b[1] < a[1] ? b : a));
     this.place(Camera.showing(highest, [this.canvas.clientWidth / 2, 48], READABLE));
+  }
+
+  /** Scroll a graph that has the focus, as far as it goes. @param {WheelEvent} event */
+  scroll(event) {
+    if (!this.sheet || !this.canvas.contains(document.activeElement)) return;
+    const { x, y, scale } = this.camera,
+      { clientWidth, clientHeight } = this.canvas,
+      along = (
+        /** @type {number} */ at,
+        /** @type {number} */ by,
+        /** @type {number} */ size,
+        /** @type {number} */ room,
+      ) => {
+        const least = Math.min(at, room - size * scale - BEYOND, MARGIN),
+          most = Math.max(at, MARGIN);
+        return Math.max(least, Math.min(most, at - by));
+      };
+    const to = new Camera(
+      along(x, event.shiftKey ? event.deltaY : event.deltaX, this.sheet.width, clientWidth),
+      along(y, event.shiftKey ? 0 : event.deltaY, this.sheet.height, clientHeight),
+      scale,
+    );
+    if (to.x === x && to.y === y) return;
+    event.preventDefault();
+    this.place(to);
+  }
+
+  /** Show the function that a box calls. @param {number} box */
+  showCalled(box) {
+    const card = this.program.isShown ? this.program.calledBy(box) : -1;
+    return card >= 0 && this.program.showCard(card);
   }
 
   /** @param {number} by @param {number} [x] @param {number} [y] what stays where it is */
@@ -445,10 +517,11 @@ export class GraphPane {
 
   /** Show only the names that are readable at a scale. @param {number} scale */
   nameBoxes(scale) {
+    this.program.nameCards(scale);
     if (scale >= NEAR || scale < FAR) return;
     for (const [number, box] of this.boxes) {
       const name = /** @type {SVGElement | null} */ (box.querySelector(".pl-short"));
-      if (name) fitName(name, this.data.boxes[number][0], scale);
+      if (name) fitText(name, this.data.boxes[number][0], scale);
     }
   }
 

@@ -15,8 +15,9 @@ const LONG_BODY = 24; // boxes of a body above which its pieces may stand in dif
 /** A piece of a graph, or a repeat. @typedef {PieceRow | RepeatItem} Item */
 
 /**
- * A piece as it stands on the sheet: its layout, boxes and groups, and its top left corner.
- * @typedef {{layout: PieceLayout, boxes: number[], groups: number[], x: number, y: number}} Placed
+ * A piece as it stands on the sheet: its layout, boxes and groups, and its top left corner; `ends` are the boxes of its
+ * arrows where these lead to other pieces.
+ * @typedef {{layout: PieceLayout, boxes: number[], groups: number[], x: number, y: number, ends?: [number, number][]}} Placed
  * A frame around bodies: of a repeat that is folded (`count` sheets), or of one body of it.
  * @typedef {{path: string, title: string, folded: boolean, count: number, x: number, y: number, width: number, height: number, boxes: number[]}} Frame
  * What stands around a unit; `boxes` are all that it stands for.

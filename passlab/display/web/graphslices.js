@@ -92,7 +92,7 @@ export class Slices {
   }
 
   /** @param {Drawn} piece */
-  draw({ layout, boxes, groups, element, simplified }) {
+  draw({ layout, boxes, groups, element, simplified, ends }) {
     const { pane } = this,
       { data } = pane;
     const covers = groups.map((number, at) => {
@@ -112,9 +112,10 @@ export class Slices {
     });
     const lines = simplified
       ? [drawLines(layout.arrows.map((arrow) => arrow[3]))]
-      : layout.arrows.map(([source, target, label, points]) => {
-          const arrowElement = drawArrow(points, label, occupied);
-          pane.arrows.push([arrowElement, source < 0 ? -1 : boxes[source], boxes[target]]);
+      : layout.arrows.map(([source, target, label, points], at) => {
+          const arrowElement = drawArrow(points, label, occupied),
+            [origin, user] = ends?.[at] ?? [source < 0 ? -1 : boxes[source], boxes[target]];
+          pane.arrows.push([arrowElement, origin, user]);
           return arrowElement;
         });
     const shapes = boxes.map((number, at) => {

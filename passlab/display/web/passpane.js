@@ -228,21 +228,17 @@ export class Step {
   /** @param {StepRow} step @returns {string} what to say in place of a graph */
   showGraph(step) {
     const { steps } = this.model.get("data"),
-      before =
-        this.paired && step.diff !== undefined
-          ? steps
-              .slice(0, steps.indexOf(step))
-              .reverse()
-              .find((one) => one.after === step.before)
-          : null;
+      at = steps.indexOf(step),
+      // What a pass starts from is the result of a step before it, or of a pass that it runs first.
+      candidates = [...steps.slice(0, at).reverse(), ...steps.slice(at + 1)],
+      before = this.paired && step.diff !== undefined ? candidates.find((one) => one.after === step.before) : null;
     const graph = this.graphOf(step),
       graphBefore = before ? this.graphOf(before) : null;
     if (!graph || (before && !graphBefore))
       return hasKernel(this.model)
         ? "Drawing the graph (this needs the running kernel) ..."
         : "No graph of this step was drawn before the page was saved.";
-    this.graphs.show(graphBefore);
-    this.graph.show(graph);
+    this.graphs.show(graphBefore, graph);
     return "";
   }
 

@@ -265,7 +265,43 @@ export interface RepeatItem {
   bodies: ((PieceRow | RepeatItem)[])[];
 }
 
-/** A dataflow graph. `values` has series of numbers by box, from which boxes can take their colours. */
+/** What stands in a frame: a box, or another frame as -1 - its number; its left, top corner and its size. */
+export type PlacedItem = [item: number, left: number, top: number, width: number, height: number];
+
+/** An arrow in a frame: the places of its items (source -1: from outside), its label, the boxes at its ends. */
+export type FrameArrow = [source: number, target: number, label: string, origin: number, user: number, points: number[]];
+
+/** A function, closure, fused function, choice (`if`, `match`) or arm, laid out as if everything in it were open. `parent` and `box` (what stands for it outside) are -1 for none. `rail` has what may have effects in order, and `results` what it returns, both by the place in `items`; `text` is a result that nothing in it computes. `hidden` are boxes that the title tells of. The `key` is the same in all programs in which the frame is the same. */
+export interface FrameRow {
+  key: string;
+  kind: string;
+  title: string;
+  note: string;
+  text: string;
+  parent: number;
+  box: number;
+  size: [number, number];
+  folded_size: [number, number];
+  folded: boolean;
+  items: PlacedItem[];
+  arrows: FrameArrow[];
+  rail: number[];
+  results: number[];
+  hidden: number[];
+}
+
+/** A function of a program. `calls` are the cards of what it calls; `sheet` has its pieces if it has no frames. */
+export interface CardRow {
+  frame: number;
+  name: string;
+  signature: string;
+  facts: string;
+  calls: number[];
+  callers: number[];
+  sheet: (PieceRow | RepeatItem)[];
+}
+
+/** A dataflow graph. `values` has series of numbers by box, from which boxes can take their colours. A program with functions, branches or effects has cards and frames, all other graphs have items. */
 export interface GraphData {
   kind: string;
   title: string;
@@ -277,6 +313,8 @@ export interface GraphData {
   values: Record<string, (number | null)[]>;
   items: (PieceRow | RepeatItem)[];
   layouts: PieceLayout[];
+  cards: CardRow[];
+  frames: FrameRow[];
 }
 
 /** The error of a pass: frames (place, source), the node that it worked on, and the traceback. */

@@ -1,0 +1,197 @@
+"""The graph of a program with functions, branches, closures or references: cards and frames, as data and drawn."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from passlab.analysis.purity import module_purity
+from passlab.display.graphs.cards import Card, Picture, call_order, calls_of, draw_cards
+from passlab.display.graphs.dataflow import Box, Dataflow
+from passlab.display.graphs.drawing import Caption
+from passlab.display.graphs.frames import Frame, Program, params_of, program_of
+from passlab.display.graphs.layout import Size
+from passlab.display.graphs.regions import PlacedFrame, place_frames
+from passlab.display.html import Markup
+from passlab.display.protocol.programs import CardRow, FrameArrow, FrameRow, PlacedItem
+from passlab.display.text.listing import short_type
+from passlab.errors import PasslabError, visible
+from passlab.infer.order import strongly_connected
+from passlab.ir.expr import Call, Expr, Function, RefCreate, RefRead, RefWrite
+from passlab.ir.module import IRModule
+from passlab.ir.types import FuncType, Type
+
+FOLD_BOXES = 40  # boxes above which an inner frame starts folded
+FOLD_DEPTH = 5  # frames inside one another of which the innermost start folded
+SIGNATURE = 24  # characters of a function's types
+
+
+class ProgramSheet:
+    """The cards and frames of a program."""
+
+    def __init__(self, source: Any, graph: Dataflow, fold_fused: bool) -> None:
+        self.graph = graph
+        self.effects = effects_of(source, graph)
+        whole = None if isinstance(source, IRModule) and len(source) > 1 else self._whole(source)
+        name = f"@{visible(next(iter(dict(source.items()))))}" if isinstance(source, IRModule) and whole else "fn "
+        title = f"{name}({params_of(whole)})" if isinstance(whole, Function) else "expression"
+        self.program: Program = program_of(graph, title, self.effects)
+        self.fold_fused = fold_fused
+        tops = [frame for frame in self.frames if frame.parent is None]
+        functions = [(frame.name or "fn", frame.expr or self._whole(source)) for frame in tops]
+        calls = calls_of(functions)
+        names = [name for name, _ in functions]
+        order = call_order(calls, names.index("@main") if "@main" in names else 0)
+        place = {number: at for at, number in enumerate(order)}
+        callers: list[list[int]] = [[] for _ in calls]
+        for number, called in enumerate(calls):
+            for one in called:
+                callers[one].append(place[number])
+        recursive = _recursive(calls)
+        facts = self._facts()
+        self.cards: list[Card] = []
+        for number in order:
+            frame = tops[number].number
+            words = [*facts[frame][:1], *(["↻ recursive"] if number in recursive else []), *facts[frame][1:]]
+            called = [place[at] for at in calls[number]]
+            signature = _signature(functions[number][1])
+            self.cards.append(Card(frame, names[number], signature, " ".join(words), called, sorted(callers[number])))
+
+    @property
+    def frames(self) -> list[Frame]:
+        """All frames, outer ones first."""
+        return self.program.frames
+
+    @staticmethod
+    def _whole(source: Any) -> Expr:
+        """The function or expression of a graph of one."""
+        whole = next(iter(dict(source.items()).values())) if isinstance(source, IRModule) else source
+        assert isinstance(whole, Expr)
+        return whole
+
+    def _facts(self) -> dict[int, list[str]]:
+        """How many operators each function has, and whether it may have effects."""
+        root: list[int] = []  # the function around each frame
+        for frame in self.frames:
+            root.append(frame.number if frame.parent is None else root[frame.parent])
+        ops = Counter(
+            root[frame.number]
+            for frame in self.frames
+            for box in (*frame.items, *frame.hidden)
+            if box >= 0 and self.graph.boxes[box].kind == "op"
+        )
+        effects = {root[frame.number] for frame in self.frames if frame.effects}
+        return {
+            number: [
+                f"{ops[number]} op{'' if ops[number] == 1 else 's'}" if ops[number] else "calls only",
+                *(["◆ effects"] if number in effects else []),
+            ]
+            for number in set(root)
+        }
+
+    def starts_folded(self, frame: Frame) -> bool:
+        """Return whether a frame starts as one box: it is large, deep inside others, or a fused function of many."""
+        if frame.parent is None or frame.kind == "arm":
+            return False
+        return frame.boxes > FOLD_BOXES or frame.depth > FOLD_DEPTH or (frame.kind == "fused" and self.fold_fused)
+
+    # ------------------------------------------------------------ forms
+    def frame_rows(self, sizes: Sequence[Size]) -> list[FrameRow]:
+        """Return all frames as data, laid out open."""
+        return [self._row(placed) for placed in place_frames(self.program, sizes)]
+
+    def _row(self, placed: PlacedFrame) -> FrameRow:
+        frame, region = placed.frame, placed.region
+        place = {item: at for at, item in enumerate(region.items)}
+        return {
+            "key": frame.key,
+            "kind": frame.kind,
+            "title": frame.title,
+            "note": placed.note,
+            "text": frame.text,
+            "parent": -1 if frame.parent is None else frame.parent,
+            "box": -1 if frame.box is None else frame.box,
+            "size": placed.size,
+            "folded_size": placed.folded,
+            "folded": self.starts_folded(frame),
+            "items": [PlacedItem(item, *sides) for item, sides in zip(region.items, region.sides, strict=True)],
+            "arrows": [
+                FrameArrow(
+                    *(-1 if flow.source is None else place[flow.source], place[flow.target], flow.label),
+                    *(flow.origin, flow.user, points),
+                )
+                for flow, (_, points) in zip(frame.flows, region.arrows, strict=True)
+            ],
+            "rail": [place[item] for item in region.rail],
+            "results": [place[item] for item in region.results],
+            "hidden": frame.hidden,
+        }
+
+    def card_rows(self) -> list[CardRow]:
+        """Return all cards as data."""
+        return [
+            {
+                "frame": card.frame,
+                "name": card.name,
+                "signature": card.signature,
+                "facts": card.facts,
+                "calls": card.calls,
+                "callers": card.callers,
+                "sheet": [],
+            }
+            for card in self.cards
+        ]
+
+    def draw(self, captions: Sequence[Caption], sizes: Sequence[Size], window: Size) -> Markup:
+        """Return the picture of all cards, with large frames folded."""
+        folded = {frame.number for frame in self.frames if self.starts_folded(frame)}
+        placed = place_frames(self.program, sizes, folded)
+        return draw_cards(Picture(self.graph, captions, sizes, placed, self.cards, folded), window)
+
+
+def effects_of(source: Any, graph: Dataflow) -> frozenset[Expr]:
+    """Return the expressions of a graph whose evaluation may have an effect; none in a program without references."""
+    boxes = [box.expr for box in graph.boxes if box.expr is not None and box.kind != "output"]
+    if not any(box.kind == "ref" for box in graph.boxes):
+        return frozenset()
+    found: set[Expr] = {expr for expr in boxes if isinstance(expr, (RefCreate, RefRead, RefWrite))}
+    if isinstance(source, IRModule):
+        try:
+            purity = module_purity(source)
+        except PasslabError:
+            return frozenset(found)
+        found |= {expr for expr in boxes if (known := purity.nodes.get(expr)) is not None and not known.evaluation}
+    return frozenset(found)
+
+
+def _recursive(calls: Sequence[Sequence[int]]) -> set[int]:
+    """The functions that call themselves, directly or through others."""
+    groups = strongly_connected({str(at): map(str, called) for at, called in enumerate(calls)})
+    return {int(at) for group in groups for at in group if len(group) > 1 or int(at) in calls[int(at)]}
+
+
+def _signature(function: Expr) -> str:
+    """The types of a function; its parameters are cut where they are long, its result never."""
+    if not isinstance(function, Function):
+        return ""
+    result = _brief(function.ret_type or getattr(function.checked_type_, "ret_type", None))
+    params = ", ".join(_brief(param.type_annotation or param.checked_type_) for param in function.params)
+    room = max(4, SIGNATURE - len(result))
+    return f"({params if len(params) <= room else f'{params[: room - 1]}…'}) → {result}"
+
+
+def _brief(type_: Type | None) -> str:
+    if type_ is None:
+        return "?"
+    if isinstance(type_, FuncType):
+        return "fn"
+    text = short_type(type_)
+    return text.partition("[")[0] if text[:1].isalpha() else text.removesuffix(" float32")
+
+
+def program_lines(box: Box, program: Program, type_: str) -> tuple[str, ...]:
+    """Return what a box of a program shows: title, operands, type."""
+    title, operands = program.captions.get(box.number, (box.name, ""))
+    shown = type_ if isinstance(box.expr, Call) or box.kind == "input" else ""
+    return tuple(filter(None, (title, operands, shown)))

@@ -1,0 +1,178 @@
+// The cards and frames of a program in a graph pane: which are folded, and what of them is selected or named.
+import { Camera } from "./camera.js";
+import { drawProgram } from "./graphcards.js";
+import { fitText } from "./graphdraw.js";
+import { canFold, framesAround, isFolded, packProgram } from "./graphprogram.js";
+
+/** @import { Folds, PlacedCard, PlacedFrame } from "./graphprogram.js" */
+
+const TITLE = 10; // pixels from the top of a frame to the middle of its title
+
+export class ProgramLayer {
+  /** @param {import("./graphpane.js").GraphPane} pane */
+  constructor(pane) {
+    this.pane = pane;
+    this.folds = /** @type {Folds} */ (new Map()); // kept from step to step: frames have the same keys in all of them
+    this.cards = /** @type {PlacedCard[]} */ ([]);
+    this.placed = /** @type {PlacedFrame[]} */ ([]);
+    this.visible = /** @type {Map<number, number>} */ (new Map()); // boxes that a frame tells of, and the frame
+    this.frames = /** @type {Map<number, SVGElement>} */ (new Map());
+    this.far = /** @type {SVGElement[]} */ ([]); // names of cards
+  }
+
+  /** Whether the graph has cards and frames. */
+  get isShown() {
+    return (this.pane.data?.cards.length ?? 0) > 0;
+  }
+
+  /**
+   * Lay out cards and frames; return a sheet, and what is drawn below and above its boxes.
+   * @param {number} width @param {number} height
+   */
+  arrange(width, height) {
+    const { pane } = this,
+      other = pane.partner?.isShown ? pane.partner.pane.data : null;
+    const sheet = packProgram(pane.data, this.folds, width, height, other, pane.partner?.isLeft ?? true);
+    this.cards = sheet.cards;
+    this.placed = sheet.frames;
+    this.visible = sheet.visible;
+    const drawn = drawProgram(pane.data, sheet);
+    this.frames = drawn.frames;
+    this.far = drawn.cards.flatMap((card) =>
+      [...card.querySelectorAll(".pl-card-far")].map((name) => /** @type {SVGElement} */ (name)),
+    );
+    const rects = sheet.cards.map(({ x, y, width: w, height: h }) => ({ x, y, width: w, height: h }));
+    return {
+      sheet: {
+        width: sheet.width,
+        height: sheet.height,
+        pieces: sheet.pieces,
+        frames: [],
+        joints: [],
+        columns: /** @type {[number, number, number][]} */ ([]),
+        cards: rects,
+      },
+      below: [...drawn.cards, ...drawn.frames.values()],
+      above: drawn.above,
+    };
+  }
+
+  /** Where the frame of a box is that has no place of its own. @returns {Map<number, [number, number]>} */
+  places() {
+    const tops = new Map(
+      this.placed.map(({ number, x, y, width }) => [
+        number,
+        /** @type {[number, number]} */ ([x + width / 2, y + TITLE]),
+      ]),
+    );
+    for (const card of this.cards) if (card.open) tops.set(card.row.frame, [card.x + card.width / 2, card.y + TITLE]);
+    const places = new Map();
+    for (const [box, frame] of this.visible) if (tops.has(frame)) places.set(box, tops.get(frame));
+    return places;
+  }
+
+  /** Fold or open what was clicked; false if it was nothing of this. @param {Element} target */
+  click(target) {
+    const frame = target.closest(".pl-program-frame"),
+      card = target.closest(".pl-card-of");
+    if (frame && (target.matches(".pl-group-name") || frame.matches(".pl-folded-frame"))) {
+      const { row } = /** @type {PlacedFrame} */ (
+        this.placed.find(({ number }) => number === Number(frame.getAttribute("data-frame")))
+      );
+      if (canFold(row)) this.set(row.key, !isFolded(row, this.folds), `frame ${row.key}`);
+      return canFold(row);
+    }
+    if (card && (target.matches(".pl-card-head, .pl-card-title, .pl-card-facts") || card.matches(".pl-card-folded"))) {
+      const { row, open } = this.cards[Number(card.getAttribute("data-card"))];
+      this.set(row.name, !open, `card ${row.name}`);
+      return true;
+    }
+    return false;
+  }
+
+  /** Fold or open something, which keeps its place on the screen. @param {string} key @param {boolean} value @param {string} what */
+  set(key, value, what) {
+    const { pane } = this,
+      corner = () => {
+        const one = what.startsWith("card")
+          ? this.cards.find(({ row }) => row.name === key)
+          : this.placed.find(({ row }) => row.key === key);
+        return one && /** @type {[number, number]} */ ([one.x, one.y]);
+      };
+    const before = corner(),
+      screen = before && pane.camera.toScreen(before);
+    this.folds.set(key, value);
+    pane.arrange();
+    pane.partner?.pane.arrange();
+    const after = corner();
+    if (screen && after) pane.place(Camera.showing(after, screen, pane.camera.scale));
+  }
+
+  /** Fold all cards, or open all. */
+  toggleAll() {
+    const anyOpen = this.cards.some(({ open }) => open);
+    for (const { row } of this.cards) this.folds.set(row.name, !anyOpen);
+    if (!anyOpen) for (const row of this.pane.data.frames) if (canFold(row)) this.folds.set(row.key, row.folded);
+    this.pane.arrange();
+    this.pane.partner?.pane.arrange();
+    this.pane.showInitial();
+  }
+
+  /** Open all that hides a box. @param {number} box */
+  reveal(box) {
+    const { data } = this.pane;
+    let opened = false;
+    for (const number of framesAround(data, box)) {
+      const row = data.frames[number],
+        card = this.cards.find((one) => one.row.frame === number);
+      if (card && !card.open) opened = Boolean(this.folds.set(card.row.name, true));
+      if (canFold(row) && isFolded(row, this.folds)) opened = Boolean(this.folds.set(row.key, false));
+    }
+    if (opened) this.pane.arrange();
+  }
+
+  /** The card of the function that a box calls, -1 for none. @param {number} box */
+  calledBy(box) {
+    const [, , kind, , , lines] = this.pane.data.boxes[box],
+      name = kind === "call" ? /@[^\s,]+/.exec(lines[0]) : null;
+    return name ? this.cards.findIndex(({ row }) => row.name === name[0]) : -1;
+  }
+
+  /** Show a card, open. @param {number} number */
+  showCard(number) {
+    const { pane } = this,
+      { name } = this.cards[number].row;
+    this.folds.set(name, true);
+    pane.arrange();
+    const { x, y } = this.cards[number];
+    pane.place(Camera.showing([x, y], [16, 16], Math.max(1, pane.camera.scale)));
+    const element = pane.scene.querySelector(`[data-card="${number}"]`);
+    element?.classList.add("pl-card-called");
+    return true;
+  }
+
+  /** Highlight the frames of selected boxes, and those that hide one. @param {(box: number) => boolean} isSelected */
+  updateSelection(isSelected) {
+    const chosen = new Set([...this.visible].filter(([box]) => isSelected(box)).map(([, frame]) => frame));
+    const hidden = new Set();
+    this.pane.data.boxes.forEach((_, box) => {
+      if (isSelected(box) && !this.pane.boxes.has(box) && !this.visible.has(box)) {
+        const around = framesAround(this.pane.data, box);
+        hidden.add(around.find((frame) => this.frames.has(frame)) ?? around.at(-1));
+      }
+    });
+    for (const [number, element] of this.frames) {
+      element.classList.toggle("pl-selected-frame", chosen.has(number));
+      element.classList.toggle("pl-has-selected", hidden.has(number));
+    }
+    for (const element of this.pane.scene.querySelectorAll(".pl-card-of")) {
+      const { row } = this.cards[Number(element.getAttribute("data-card"))];
+      element.classList.toggle("pl-has-selected", hidden.has(row.frame) || chosen.has(row.frame));
+    }
+  }
+
+  /** Show the names of cards that are readable at a scale. @param {number} scale */
+  nameCards(scale) {
+    for (const name of this.far) fitText(name, Number(name.getAttribute("data-width")), scale);
+  }
+}
