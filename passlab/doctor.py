@@ -23,10 +23,10 @@ from passlab.table import Table
 # Package, what it is for, and how it is installed.
 REQUIRED = ("numpy", "scipy", "pandas", "ml_dtypes", "ipython", "ipywidgets", "anywidget", "graphviz", "pygments")
 OPTIONAL = (
-    ("onnx", "reading and writing ONNX models", 'pip install "passlab[onnx]"'),
-    ("torch", "kernels of PyTorch, on a GPU where there is one", 'pip install "passlab[torch]"'),
-    ("jupyterlab", "notebooks in a browser", 'pip install "passlab[lab]"'),
-    ("onnxruntime", "whole networks on ONNX Runtime", "pip install onnxruntime"),
+    ("onnx", "reading and writing ONNX models", "pip install onnx"),
+    ("torch", "kernels of PyTorch, on a GPU where there is one", "pip install torch"),
+    ("jupyterlab", "notebooks in a browser", "pip install jupyterlab ipykernel"),
+    ("onnxruntime", "whole networks on ONNX Runtime", "pip install onnxruntime onnx"),
 )
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "firefox", "microsoft-edge")
 
@@ -116,7 +116,7 @@ def _extension() -> Finding:
         "JupyterLab extension",
         "missing",
         "needed for coloured %%relay cells and .relay files",
-        "pip install passlab into the environment that JupyterLab runs in",
+        "install passlab into the environment that JupyterLab runs in",
     )
 
 

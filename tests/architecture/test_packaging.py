@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.architecture.sources import ROOT
+from tests.architecture.sources import ROOT, python_sources
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -46,11 +46,30 @@ def test_the_lock_holds_every_direct_dependency_and_no_address():
     asked = [line for group in (PROJECT["project"]["dependencies"], *extras.values()) for line in group]
     names = {line.split(">")[0].split("[")[0].strip().lower().replace("_", "-") for line in asked} - {"passlab"}
     names -= {"torch"}  # kernels that nobody needs to work on passlab, larger than all else together
-    names -= {"apache-tvm", "xdsl"}  # compilers that passlab records; their tests say so where they are not installed
+    names -= {
+        "apache-tvm",
+        "iree-base-compiler",
+        "xdsl",
+    }  # compilers that passlab records; their tests say so where they are not installed
     names -= {"distributed"}  # a cluster for searches; its tests say so where it is not installed
     locked = {line.split("==")[0] for line in LOCK.splitlines() if "==" in line}
     assert names <= locked, "run `make lock`"
     assert not [word for word in ("://", "--index", "--find-links") if word in LOCK], "the lock names no registry"
+
+
+def test_a_cure_names_packages_that_an_index_has_and_passlab_is_tried_with():
+    extras = PROJECT["project"]["optional-dependencies"]
+    asked = [line for group in (PROJECT["project"]["dependencies"], *extras.values()) for line in group]
+    known = {re.split(r"[\[>=;]", line)[0].strip() for line in asked} - {"passlab"}  # it may not be on an index yet
+    cures = [
+        (source.path, word)
+        for source in python_sources("passlab")
+        for text in re.findall(r"pip install ([^\n`]*)", source.text)
+        for word in re.match(r"[\w\[\]{} -]*", text)[0].split()  # up to the first sign
+        if "{" not in word
+    ]
+    assert len(cures) > 10
+    assert [cure for cure in cures if cure[1] not in known] == []
 
 
 def build_wheel(folder: Path) -> Path:

@@ -223,7 +223,7 @@ def test_parts_for_the_c_compiler_are_annotated() -> None:
 
 
 def test_importers_run_with_and_without_spans_and_say_what_is_not_implemented() -> None:
-    onnx = pytest.importorskip("onnx", reason="models are read by onnx: pip install passlab[onnx]")
+    onnx = pytest.importorskip("onnx", reason="models are read by onnx: pip install onnx")
     import tvm
     from tvm import relay
 

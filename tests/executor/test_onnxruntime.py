@@ -23,7 +23,7 @@ from passlab.testing import programs
 from passlab.testing.programs.registry import operator_names
 from tests.op.test_edges import filled, hold, overflows
 
-pytest.importorskip("onnx", reason="the executor writes ONNX models: pip install passlab[onnx]")
+pytest.importorskip("onnx", reason="the executor writes ONNX models: pip install onnx")
 pytest.importorskip("onnxruntime", reason="the executor needs onnxruntime: pip install onnxruntime")
 
 from passlab.executor import onnx_executor
@@ -326,9 +326,7 @@ def test_execution_providers_are_named() -> None:
     assert "did you mean `CPUExecutionProvider`" in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    ("name", "cure"), [("onnxruntime", "pip install onnxruntime"), ("onnx", "pip install passlab")]
-)
+@pytest.mark.parametrize(("name", "cure"), [("onnxruntime", "pip install onnxruntime"), ("onnx", "pip install onnx")])
 def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch, name: str, cure: str) -> None:
     for module in ("passlab.executor.onnx_executor", "passlab.vm.kernels.onnx_provider"):
         monkeypatch.delitem(sys.modules, module)

@@ -36,7 +36,7 @@ def evaluate(mod: IRModule, arguments: list[Any]) -> list[Any]:
 
 def run(model: Any, arguments: list[Any]) -> list[Any]:
     """Return what onnxruntime computes. Skips where it is not installed."""
-    runtime = pytest.importorskip("onnxruntime", reason="models are run by onnxruntime: pip install passlab[bench]")
+    runtime = pytest.importorskip("onnxruntime", reason="models are run by onnxruntime: pip install onnxruntime")
     runtime.set_default_logger_severity(4)
     session = runtime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
     return session.run(None, {i.name: np.asarray(v) for i, v in zip(session.get_inputs(), arguments, strict=True)})

@@ -8,7 +8,7 @@ import passlab
 from passlab import lab
 from passlab.diffing.diff import count_operators
 
-distributed = pytest.importorskip("distributed", reason="Dask is not installed: pip install passlab[dask]")
+distributed = pytest.importorskip("distributed", reason="Dask is not installed: pip install distributed")
 
 pytestmark = pytest.mark.nightly
 

@@ -181,7 +181,7 @@ def test_without_a_guilty_pass_there_is_nothing_to_show(net, tmp_path):
 
 def test_without_nbformat_the_error_says_what_to_install(net, tmp_path, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "nbformat", None)
-    with pytest.raises(MissingPackageError, match=r"pip install passlab\[lab\]"):
+    with pytest.raises(MissingPackageError, match=r"pip install nbformat"):
         lab.bisect(net, [swap]).notebook(tmp_path / "n.ipynb")
 
 

@@ -11,15 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.architecture.sources import ROOT
-
-
-def build_wheel(folder: Path) -> Path:
-    """Build the wheel of this checkout into a folder."""
-    build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
-    subprocess.run(build, cwd=ROOT, check=True, capture_output=True)
-    (wheel,) = folder.glob("*.whl")
-    return wheel
+from tests.architecture.test_packaging import build_wheel
 
 
 @dataclass(frozen=True)

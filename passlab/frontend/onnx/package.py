@@ -14,7 +14,5 @@ def onnx() -> ModuleType:
         return importlib.import_module("onnx")
     except ImportError as error:
         raise MissingPackageError(
-            Diagnostic(
-                "reading ONNX models needs the package `onnx`", found=str(error), hint="pip install passlab[onnx]"
-            )
+            Diagnostic("reading ONNX models needs the package `onnx`", found=str(error), hint="pip install onnx")
         ) from error

@@ -53,7 +53,7 @@ def torch_package() -> ModuleType:
     try:
         return importlib.import_module("torch")
     except (ImportError, OSError) as error:
-        hint = "pip install passlab[torch]; a stored program (JSON) is read without it"
+        hint = "pip install torch; a stored program (JSON) is read without it"
         raise MissingPackageError(
             Diagnostic("reading an exported PyTorch program needs the package `torch`", found=str(error), hint=hint)
         ) from error

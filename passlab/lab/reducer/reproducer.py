@@ -126,7 +126,7 @@ def _write_notebook(cells: Iterable[tuple[str, str]], path: str | PathLike[str])
         nbformat: Any = import_module("nbformat")
     except ImportError:
         message = "notebooks are written by nbformat, which is not installed"
-        raise MissingPackageError(Diagnostic(message, hint="pip install passlab[lab]")) from None
+        raise MissingPackageError(Diagnostic(message, hint="pip install nbformat")) from None
     make = {"code": nbformat.v4.new_code_cell, "markdown": nbformat.v4.new_markdown_cell}
     # The default ids are random, so two notebooks of the same fault would differ.
     results = [make[kind](text.strip("\n"), id=f"cell-{number}") for number, (kind, text) in enumerate(cells)]

@@ -55,7 +55,7 @@ class Provider:
 # by name: "module:class", the package that it needs, and how to install it
 PROVIDERS: dict[str, tuple[str, str, str]] = {
     "numpy": ("passlab.vm.kernels.providers:Provider", "numpy", ""),
-    "torch": ("passlab.vm.kernels.torch_provider:TorchProvider", "torch", 'pip install "passlab[torch]"'),
+    "torch": ("passlab.vm.kernels.torch_provider:TorchProvider", "torch", "pip install torch"),
     "onnxruntime": (
         "passlab.vm.kernels.onnx_provider:OnnxProvider",
         "onnxruntime",

@@ -11,7 +11,7 @@ import pytest
 
 from passlab import errors, relay
 
-torch = pytest.importorskip("torch", reason="torch is not installed: pip install passlab[torch]", exc_type=ImportError)
+torch = pytest.importorskip("torch", reason="torch is not installed: pip install torch", exc_type=ImportError)
 models = importlib.import_module("tests.frontend.pytorch.cases")
 for _family in ("networks", "functions"):
     importlib.import_module(f"tests.frontend.pytorch.{_family}")
