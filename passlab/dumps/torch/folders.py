@@ -105,12 +105,8 @@ def _products(files: Iterable[Path], folder: Path, first: int) -> Iterable[tuple
         source = FileSource(path, str(path.relative_to(folder)))
         form = HTML if what["ending"] == "html" else ""
         payload = Excerpt(source, (0, source.size), 0, form)
-        yield (
-            Record(
-                first + count, name, name, CompileId(frame, version, attempt, autograd), payload, None, "", source.name
-            ),
-            path,
-        )
+        compile_id = CompileId(frame, version, attempt, autograd)
+        yield Record(first + count, name, name, compile_id, payload), path
 
 
 def _number(text: str | None) -> int | None:
@@ -147,7 +143,7 @@ def _models(files: Iterable[Path], first: int) -> Iterable[tuple[Record, Path]]:
             source = FileSource(path, f"{parent.name}/{path.name}")
             name = _NAMES.get(path.stem, path.stem if path.suffix != ".log" else path.name)
             record = Record(first, "file", name, CompileId(model=model), Excerpt(source, (0, source.size)))
-            record.place, record.side = source.name, side
+            record.side = side
             first += 1
             yield record, path
 

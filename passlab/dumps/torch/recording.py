@@ -241,10 +241,14 @@ class TorchRecording(TextRecording):
         """Keep all texts in memory, so that the logs may be deleted."""
         super().hold()
         for record in self.records:
-            for piece in (record.payload, record.header):
-                if piece is not None and not isinstance(piece.source, BytesSource):
-                    data = piece.raw
-                    piece.source, piece.spans = BytesSource(data, piece.source.name), (0, len(data))
+            piece = record.payload
+            if piece is not None and not isinstance(piece.source, BytesSource):
+                data = piece.raw
+                piece.source, piece.spans = BytesSource(data, piece.source.name), (0, len(data))
+            if record.head is not None and not isinstance(record.head[0], BytesSource):
+                source, start, end = record.head
+                data = source.read(start, end)
+                record.head = BytesSource(data, source.name), 0, len(data)
 
 
 def _without_attempt(unit: str) -> str:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -26,7 +27,7 @@ DAMAGED = "its text is not what its checksum says"
 UNNAMED = "the record names no payload, and one follows"
 TAB = "tab"  # the form of a payload: the tab in front of each line is not part of it
 
-_TOP = re.compile(rb"(?m)^[^\t\r\n][^\n]*")  # every line that is no payload
+_TOP = re.compile(rb"(?m)^(?!\t|\r?\n|\r?\Z)[^\n]+")  # every line that is no payload
 _HEADER = re.compile(
     rb"(?:\[rank(?P<rank>\d{1,9})\]:)?[A-Z](?P<time>\d{4} [\d:.]+) +\d+ (?P<file>[^\]\n]+):(?P<line>\d+)\] "
     rb"(?P<json>\{.*)"
@@ -76,8 +77,8 @@ def _shown(number: int | None) -> str:
 class Record:
     """One record of a log, or one file of a folder.
 
-    `kind` is the key of the record, `name` what tlparse calls it, `place` the line of PyTorch that wrote it. `state` is
-    empty for a whole record, else `CUT_OFF`, `DAMAGED` or `UNNAMED`.
+    `kind` is the key of the record, `name` what tlparse calls it. `state` is empty for a whole record, else `CUT_OFF`,
+    `DAMAGED` or `UNNAMED`.
     """
 
     number: int
@@ -85,9 +86,7 @@ class Record:
     name: str
     compile_id: CompileId
     payload: Excerpt | None = None
-    header: Excerpt | None = None
-    time: str = ""
-    place: str = ""
+    head: tuple[DumpSource, int, int] | None = None  # the line of a log that begins it
     state: str = ""
     log: int = 0  # the number of the log in a folder with several
     subgraph: str = ""
@@ -99,13 +98,31 @@ class Record:
         return self.payload.text if self.payload is not None else ""
 
     @property
+    def place(self) -> str:
+        """The line of PyTorch that wrote the record, or the file that is the record."""
+        match = self._header()
+        if match is None:
+            return self.payload.source.name if self.payload is not None else ""
+        return f"{decode(match['file'])}:{int(match['line'][:18])}"
+
+    @property
+    def time(self) -> str:
+        """Month and day, and the time of day, as the log has them; empty for a file."""
+        match = self._header()
+        return decode(match["time"]) if match is not None else ""
+
+    def _header(self) -> re.Match[bytes] | None:
+        if self.head is None:
+            return None
+        source, start, end = self.head
+        return _HEADER.match(source.read(start, end))
+
+    @property
     def metadata(self) -> dict[str, Any]:
         """The JSON object of the record, without what it says about its context."""
-        if self.header is None:
-            return {}
-        value = _object_of(self.header.data)
+        value = _object_of(self._header())
         inner = value.get(self.kind) if value is not None else None
-        return inner if isinstance(inner, dict) else {"value": inner}
+        return inner if isinstance(inner, dict) else {"value": inner} if self.head is not None else {}
 
     def __repr__(self) -> str:
         where = f" of {self.compile_id}" if str(self.compile_id) else ""
@@ -143,30 +160,41 @@ def is_log(source: DumpSource) -> bool:
 def scan_log(source: DumpSource, number: int = 0, first: int = 1, rank: int | None = None) -> Log:
     """Return the records and the refused lines of a log; its records count from `first` on."""
     log = Log()
-    tops = list(_tops(source))
-    orphans = tops[0][0] if tops else source.size
+    ids: dict[CompileId, CompileId] = {}
+    tops = [
+        _Top(start, end, line, _parse(text, (source, start, end), rank, ids))
+        for start, end, text, line in _tops(source)
+    ]
+    ends = [*[top.start for top in tops[1:]], source.size]
+    orphans = tops[0].start if tops else source.size
     if orphans and source.read(0, orphans).strip():
         log.refusals.append(Refusal(1, "a payload without its record", Excerpt(source, (0, orphans), 0, TAB)))
-    ends = [*[start for start, _, _, _ in tops[1:]], source.size]
-    parsed = [_parse(text, source, start, end, rank) for start, end, text, _ in tops]
-    for at, (start, end, text, line) in enumerate(tops):
+    for at, top in enumerate(tops):
         limits.check("dump_steps", len(log.records), f"reading {source.name}")
-        entry = parsed[at]
-        if entry is None:
-            cut = at + 1 == len(tops) and source.read(source.size - 1, source.size) != b"\n"
-            cause = CUT_OFF if cut else _cause(text)
-            if ends[at] <= end or _is_taken(log, ends[at]):
-                log.refusals.append(Refusal(line, cause, Excerpt(source, (start, end))))
-            else:
-                log.refusals.append(Refusal(line, cause, Excerpt(source, (start, ends[at]))))
+        last = at + 1 == len(tops)
+        if top.entry is None:
+            cut = last and source.read(source.size - 1, source.size) != b"\n"
+            cause = CUT_OFF if cut else _cause(source.read(top.start, top.end))
+            # The lines of a payload below it are its own, unless they are the rest of the payload above.
+            end = top.end if _is_taken(log, ends[at]) else ends[at]
+            log.refusals.append(Refusal(top.line, cause, Excerpt(source, (top.start, end))))
             continue
-        record, digest = entry
+        record, digest = top.entry
         record.number, record.log = first + len(log.records), number
         log.records.append(record)
-        _add_payload(record, digest, source, _gaps(parsed, tops, ends, at), at + 1 == len(tops))
+        _add_payload(record, digest, source, _ranges(tops, ends, at), last)
         if record.kind == "str":
-            _add_file(log.files, record.metadata["value"])
+            _add_file(log.files, record.metadata.get("value"))
     return log
+
+
+class _Top(NamedTuple):
+    """A line that is no line of a payload: where it is, its number, and the record with the digest of its payload."""
+
+    start: int
+    end: int
+    line: int
+    entry: tuple[Record, Any] | None
 
 
 _PREFIX = re.compile(rb"(?:\[rank\d+\]:)?[A-Z]\d")
@@ -192,28 +220,27 @@ def _is_taken(log: Log, end: int) -> bool:
     return last is not None and bool(last.spans) and last.spans[-1] >= end
 
 
-def _gaps(parsed: list[Any], tops: list[tuple[int, int, bytes, int]], ends: list[int], at: int) -> list[int]:
+def _ranges(tops: list[_Top], ends: list[int], at: int) -> list[tuple[int, int]]:
     """Return the ranges of payload below record `at`: up to the next record, without the refused lines between."""
-    spans = [tops[at][1], ends[at]]
-    for following in range(at + 1, len(tops)):
-        if parsed[following] is not None or following - at > _MOST_BETWEEN:
+    ranges = [(tops[at].end, ends[at])]
+    for following in range(at + 1, min(len(tops), at + _MOST_BETWEEN)):
+        if tops[following].entry is not None:
             break
-        spans += [tops[following][1], ends[following]]
-    return spans
+        ranges.append((tops[following].end, ends[following]))
+    return ranges
 
 
 _MOST_BETWEEN = 64  # refused lines inside one payload
 
 
-def _add_payload(record: Record, digest: Any, source: DumpSource, spans: list[int], last: bool) -> None:
+def _add_payload(record: Record, digest: Any, source: DumpSource, ranges: list[tuple[int, int]], last: bool) -> None:
     """Set the payload and the state of a record: the digest decides how many of the ranges below it are its own."""
-    ranges = [(spans[at], spans[at + 1]) for at in range(0, len(spans), 2)]
     pieces = [source.read(start, end) for start, end in ranges]
     if digest is None:
         if pieces[0].strip(b"\r\n"):
             record.payload, record.state = Excerpt(source, ranges[0], 0, TAB), UNNAMED
         return
-    known = isinstance(digest, str) and re.fullmatch(r"[0-9a-f]{32}", digest) is not None
+    known = isinstance(digest, str) and _MD5.fullmatch(digest) is not None
     # From the shortest: a payload reaches over other output only where its digest says so.
     for count in range(1, len(pieces) + 1):
         if not known or _digest(b"".join(pieces[:count])) == digest:
@@ -234,14 +261,13 @@ FORMS[TAB] = without_tabs
 
 
 def _digest(data: bytes) -> str:
-    text = without_tabs(data.replace(b"\r\n", b"\n"))
+    text = without_tabs(data.replace(b"\r\n", b"\n") if b"\r" in data else data)
     return hashlib.md5(text.removesuffix(b"\n"), usedforsecurity=False).hexdigest()
 
 
-def _object_of(text: bytes) -> dict[str, Any] | None:
-    match = _HEADER.match(text)
+def _object_of(match: re.Match[bytes] | None) -> dict[str, Any] | None:
     try:
-        value = json.loads(decode(match["json"])) if match is not None else None
+        value = json.loads(match["json"].decode("utf-8", "surrogateescape")) if match is not None else None
     except (ValueError, RecursionError):  # no JSON, a number of too many digits, or too deep a nesting
         return None
     return value if isinstance(value, dict) else None
@@ -258,27 +284,28 @@ def _cause(text: bytes) -> str:
     return "its JSON object names no kind of record"
 
 
-def _parse(text: bytes, source: DumpSource, start: int, end: int, rank: int | None) -> tuple[Record, Any] | None:
+def _parse(
+    text: bytes, head: tuple[DumpSource, int, int], rank: int | None, ids: dict[CompileId, CompileId]
+) -> tuple[Record, Any] | None:
     """Return the record that a line begins and the digest of its payload; None for a line that begins none."""
-    value = _object_of(text)
+    value = _object_of(_HEADER.match(text))
     if not value:
         return None
     kind = next((key for key in value if key not in _CONTEXT), None)
     if kind is None:
         return None
-    match = _HEADER.match(text)
-    assert match is not None  # `_object_of` matched
     inner = value[kind]
     name = str(inner["name"]) if kind in _NAMED and isinstance(inner, dict) and "name" in inner else kind
     frame, version, attempt = (_number(value.get(key)) for key in ("frame_id", "frame_compile_id", "attempt"))
     compile_id = CompileId(frame, version, attempt, _number(value.get("compiled_autograd_id")), rank)
-    place = f"{decode(match['file'])}:{int(match['line'][:18])}"
+    record = Record(0, sys.intern(kind), sys.intern(name), ids.setdefault(compile_id, compile_id), None, head)
     subgraph = value.get("subgraph_name")
-    record = Record(0, kind, name, compile_id, None, Excerpt(source, (start, end)), decode(match["time"]), place)
-    record.subgraph = subgraph if isinstance(subgraph, str) else ""
+    if isinstance(subgraph, str):
+        record.subgraph = subgraph
     return record, value.get("has_payload")
 
 
+_MD5 = re.compile(r"[0-9a-f]{32}")
 _NAMED = frozenset(("artifact", "graph_dump", "dump_file", "optimize_ddp_split_child", "link"))
 
 
