@@ -235,6 +235,9 @@ def _dump_arguments(commands: Any) -> None:
     dump.add_argument(
         "--compare", type=Path, metavar="OTHER", help="print where two dumps diverge; with -o, write a page"
     )
+    dump.add_argument(
+        "--table", metavar="NAME", help="print a table: steps; of torch.compile also guards, graph breaks, metrics, ..."
+    )
     dump.add_argument("--find", metavar="REGEX", help="print where text of the programs matches")
     dump.add_argument("--hide", default="", metavar="KINDS", help="noise to leave out, as in `debug info,metadata`")
     dump.add_argument(
@@ -572,7 +575,13 @@ def _dump(options: argparse.Namespace) -> int:
 
 def _print_part(recording: TextRecording, options: argparse.Namespace) -> None:
     """Print the part of a dump that the options name: found lines, a step, the blame of a unit, or all of it."""
-    if options.find is not None:
+    if options.table is not None:
+        tables = recording.tables
+        if options.table not in tables:
+            hint = did_you_mean(options.table, tables) or f"it has {', '.join(tables)}"
+            raise DumpError(Diagnostic(f"the recording has no table `{options.table}`", hint=hint))
+        print(tables[options.table]())
+    elif options.find is not None:
         for match in recording.find(options.find):
             print(f"{match.unit or 'module'}: after step {match.first} to {match.last}: {visible(match.line)}")
     elif options.step is not None:

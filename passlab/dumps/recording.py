@@ -429,6 +429,15 @@ class TextRecording(Tabular):
             rows.append((s.number, s.name, s.unit, verdict, s.since, s.phase, lines, s.note))
         return Table(("step", "pass", "unit", "verdict", "since", "phase", "lines", "note"), rows)
 
+    @property
+    def tables(self) -> dict[str, Callable[[], Table]]:
+        """The tables of the recording, by name: that of the steps, and those that its compiler has besides."""
+        return {"steps": self.table}
+
+    def overview(self) -> dict[str, Table]:
+        """Return the tables that a view shows with the steps, by title; none for most compilers."""
+        return {}
+
     def text(self) -> str:
         """Return the recording as plain text."""
         return str(late("passlab.display.views.text_recording", "text_recording_view")(self).text())

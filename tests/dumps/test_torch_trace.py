@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from passlab import dumps
+from passlab.cli import main
 from passlab.errors import PasslabError
 
 STORED = Path(__file__).parent / "torch"
@@ -170,7 +171,8 @@ def test_graph_breaks_and_recompilations_are_tables_with_places():
     assert broken["hint"] == "Remove the `torch._dynamo.graph_break()` call."
     (again,) = rec.recompilations()
     assert (again["compile id"], again["not"], again["because"]) == ("2/1", "2/0", "scale == 2")
-    assert again["user code"].startswith("return (z * scale + 1).sum(1)")
+    assert again["user code"] == "return (z * scale + 1).sum(1)"
+    assert again["place"].endswith("src/block.py:22")
     text = rec.text()
     assert "2/0: scale == 2" in text
     assert "/src/block.py:12: Call to `torch._dynamo.graph_break()`" in text
@@ -335,6 +337,22 @@ def test_logs_of_several_ranks_are_apart(tmp_path):
     assert "rank 0 0/0_1 forward" in rec.units
     assert "rank 1 0/0_1 forward" in rec.units
     assert len(rec.graph_breaks()) == 2
+
+
+# ---------------------------------------------------------------- doors
+def test_the_command_line_and_pages_show_tables(stored, tmp_path, capsys):
+    assert main(["dump", str(stored), "--table", "recompilations"]) == 0
+    assert "scale == 2" in capsys.readouterr().out
+    assert main(["dump", str(stored), "--table", "guard"]) != 0
+    assert "did you mean `guards`?" in capsys.readouterr().err
+    rec = dumps.read(stored)
+    for name, table in rec.tables.items():
+        assert len(table()) > 0, name
+    page = tmp_path / "page.html"
+    rec.to_html(page, static=True)
+    assert "torch._dynamo.graph_break()" in page.read_text()
+    assert "Graph breaks" in rec.text()
+    assert "1.0" not in rec.text().partition("Compilations:")[2].partition("Graph breaks:")[0]  # no times
 
 
 # ---------------------------------------------------------------- damage

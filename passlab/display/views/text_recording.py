@@ -29,7 +29,7 @@ from passlab.display.html import Markup
 from passlab.display.pages.page import document, static_document
 from passlab.display.palette import AMBER, GREEN, MUTED, RED
 from passlab.display.parts import Drawing, Fold, Gap, HtmlOnly, Part, Sentence
-from passlab.display.rows import OutlineEntry, StepOutline
+from passlab.display.rows import OutlineEntry, Rows, StepOutline
 from passlab.display.view import HasFrame, View, checked_view
 from passlab.display.views.timing import timing_view
 from passlab.dumps.filters import filters_named, noise_of
@@ -256,6 +256,7 @@ VERDICTS = {
     "failed": ("✕", RED, "failed"),
 }
 SHOWN_STEPS = 120  # rows of static HTML, and
+TIMES = frozenset(("time (s)",))  # columns that text leaves out: they differ from run to run
 STATIC_DIFFS = 5  # diffs in it
 STATIC_LINES = 60  # lines of each
 MOST_LINES = 60_000  # lines of all versions that a page holds
@@ -302,6 +303,11 @@ class TextRecordingView(View):
         yield from (Sentence(remark, "muted") for remark in self.remarks())
         yield Gap()
         yield StepOutline(self._entries(), most=SHOWN_STEPS, last=str(len(self.recording.steps)))
+        for title, table in self.recording.overview().items():
+            yield Gap()
+            yield Fold(
+                f"{title[:1].upper()}{title[1:]}:", [Rows(table, measured=TIMES & {*table.columns})], opened=True
+            )
         for step in self.recording.changed[:STATIC_DIFFS]:
             changes = diff_parts(step.diff(filters=self.filters))
             yield HtmlOnly(Fold(f"{step.number} {step.name} {step.unit}", changes))
@@ -348,7 +354,7 @@ class TextRecordingView(View):
             "title": visible(self.title),
             "times": timing_view(self.recording).data()["rows"] if any(step.seconds for step in steps) else [],
             "remarks": [*self.remarks(), *left],
-            "other": visible(self.recording.other_output[:20_000]),
+            "other": visible("\n\n".join([*self._overview(), self.recording.other_output])[:20_000].strip("\n")),
             "start": first,
             "steps": rows,
             "graphs": page_graphs(steps, self.recording.nodes_of),
@@ -357,6 +363,11 @@ class TextRecordingView(View):
             "filters": pages.filters,
             "hidden": list(range(len(self.filters))),
         }
+
+    def _overview(self) -> Iterator[str]:
+        """Yield the tables of the recording as text."""
+        for title, table in self.recording.overview().items():
+            yield f"{title}\n\n{table}"
 
     def _step(self, step: Step, pages: Pages) -> list[Any]:
         units = [pages.numbers[name] for name in step.names if name in pages.numbers]

@@ -131,6 +131,18 @@ class TorchRecording(TextRecording):
     def _events(self) -> list[tables.Event]:
         return tables.events_of(self.records)
 
+    @property
+    def tables(self) -> dict[str, Callable[[], Table]]:
+        """All tables by name."""
+        own = (self.compilations, self.graph_breaks, self.recompilations, self.guards, self.metrics, self.shapes)
+        named = {method.__name__.replace("_", " "): method for method in (*own, self.tensors, self.events)}
+        return {"steps": self.table, **named, "records": self.record_table}
+
+    def overview(self) -> dict[str, Table]:
+        """Return the compilations, the graph breaks and the recompilations, as far as there are any."""
+        names = ("compilations", "graph breaks", "recompilations")
+        return {name: table for name in names if len(table := self.tables[name]())}
+
     def tree(self) -> str:
         """Return frames, compilations, graphs and their stages as an indented text."""
         lines: list[str] = []

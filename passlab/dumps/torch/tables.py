@@ -104,7 +104,7 @@ def _detail(text: str, reason: re.Match[str] | None) -> str:
 
 
 def recompilations(records: Iterable[Record]) -> Table:
-    """Return one row per entry of the cache that did not fit, and why: the guard that failed."""
+    """Return one row per compiled version that did not fit a call: the guard that failed, and the user's line."""
     rows: list[tuple[Any, ...]] = []
     for record in records:
         if record.name != "recompile_reasons":
@@ -112,9 +112,14 @@ def recompilations(records: Iterable[Record]) -> Table:
         for reason in _reasons(record.text):
             match = _BECAUSE.fullmatch(reason)
             entry, why = (match["entry"], match["reason"]) if match is not None else ("", reason)
-            guard, _, about = why.partition("  # ")
-            rows.append((str(record.compile_id), entry, guard.strip(), about.strip(), record.number))
-    return Table(("compile id", "not", "because", "user code", "record"), rows)
+            guard, _, about = why.partition("\n")[0].partition("  # ")
+            user = _WHERE.search("  # " + about)
+            code, place = (user["line"], user["place"]) if user is not None else (about.strip(), "")
+            rows.append((str(record.compile_id), entry, guard.strip(), code, place, record.number))
+    return Table(("compile id", "not", "because", "user code", "place", "record"), rows)
+
+
+_WHERE = re.compile(r"\s+# (?P<line>.*?)\s+# (?P<place>\S+:\d+) in ")
 
 
 def _reasons(text: str) -> list[str]:
