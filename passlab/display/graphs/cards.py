@@ -7,14 +7,14 @@ and out of its function. The browser packs in the same way, and can fold and unf
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from passlab.display.graphs.dataflow import Dataflow
 from passlab.display.graphs.drawing import AMBER, FONT, INK, LINE, TEAL, VIOLET, Caption, draw_arrow, draw_box
 from passlab.display.graphs.frames import Frame
 from passlab.display.graphs.layout import Size
-from passlab.display.graphs.regions import EFFECT, PAD, RAIL, PlacedFrame, text_width
+from passlab.display.graphs.regions import EFFECT, HEADER, PAD, RAIL, PlacedFrame, text_width
 from passlab.display.html import Markup, join, tag
 from passlab.display.palette import HUES
 from passlab.errors import visible
@@ -91,7 +91,10 @@ def skyline(sizes: Sequence[Size], width: float) -> list[tuple[float, float]]:
 # ---------------------------------------------------------------- the picture
 @dataclass(frozen=True, eq=False)
 class Picture:
-    """What is drawn of a program: its graph, the captions and sizes of its boxes, and its placed frames."""
+    """What is drawn of a program: its graph, the captions and sizes of its boxes, and its placed frames.
+
+    `bodies` draw, at a corner, the functions that are drawn in blocks, by their frames.
+    """
 
     graph: Dataflow
     captions: Sequence[Caption]
@@ -99,6 +102,7 @@ class Picture:
     placed: Sequence[PlacedFrame]
     cards: Sequence[Card]
     folded: Collection[int] = ()
+    bodies: Mapping[int, Callable[[tuple[float, float]], Markup]] = field(default_factory=dict)
 
 
 def draw_cards(picture: Picture, window: Size) -> Markup:
@@ -166,6 +170,8 @@ def _open_card(picture: Picture, card: Card, x: float, y: float) -> list[Markup]
         _text(cut(placed.frame.title, room), x + PAD, y + 16, TEAL, True),
         _text(cut(card.facts, room), x + PAD, y + 16 + LINE),
     ]
+    if card.frame in picture.bodies:
+        parts.append(picture.bodies[card.frame]((round(x + PAD), round(y + HEADER))))
     waiting = [(placed, x, y)]
     while waiting:
         frame, left, top = waiting.pop()

@@ -40,8 +40,10 @@ def box_size(lines: tuple[str, ...]) -> tuple[float, float]:
     return max(map(len, lines)) * CHAR + 2 * PAD_X, len(lines) * LINE + 2 * PAD_Y
 
 
-def draw(graph: Dataflow, captions: Sequence[Caption], at: GraphLayout) -> Markup:
-    """Return the graph as SVG."""
+def draw(
+    graph: Dataflow, captions: Sequence[Caption], at: GraphLayout, corner: tuple[float, float] | None = None
+) -> Markup:
+    """Return the graph as SVG; `corner` is its top left corner in another picture."""
     parts = [
         *(_group(group.name, at.groups[group.number]) for group in graph.groups if group.number in at.groups),
         *(draw_arrow(points) for points in at.arrows if len(points) >= 8),
@@ -55,6 +57,7 @@ def draw(graph: Dataflow, captions: Sequence[Caption], at: GraphLayout) -> Marku
         "svg",
         *parts,
         xmlns="http://www.w3.org/2000/svg",
+        **({} if corner is None else {"x": corner[0], "y": corner[1]}),
         width=width,
         height=height,
         viewBox=f"{-MARGIN:g} {-MARGIN:g} {width:.2f} {height:.2f}",

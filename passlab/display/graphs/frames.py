@@ -292,12 +292,10 @@ class _Reader:
         for frame in self.frames:
             if frame.parent is not None and frame.kind != "arm":
                 self.frames[frame.parent].items.append(-1 - frame.number)
-            if frame.box is not None:
-                frame.boxes += 1
         for frame in reversed(self.frames):
             frame.boxes += sum(item >= 0 for item in frame.items)
             if frame.parent is not None:
-                self.frames[frame.parent].boxes += frame.boxes
+                self.frames[frame.parent].boxes += frame.boxes + (frame.box is not None)
 
     # ------------------------------------------------------------ values
     def _connect(self, box: Box) -> None:

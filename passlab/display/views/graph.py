@@ -7,7 +7,7 @@ operator.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import cache, cached_property
 from math import ceil
@@ -16,12 +16,12 @@ from typing import Any
 from passlab import limits
 from passlab.analysis.cost import call_cost
 from passlab.diffing.diff import Change, Diff
-from passlab.display.graphs.dataflow import Arrow, Box, BoxGroup, Dataflow, dataflow, fold_chains, fold_groups, truncate
+from passlab.display.graphs.dataflow import Box, Dataflow, dataflow, fold_chains, fold_groups, truncate
 from passlab.display.graphs.drawing import Caption, box_size, draw
 from passlab.display.graphs.frames import is_program
-from passlab.display.graphs.layout import GraphLayout, LayoutError, lay_out_all
-from passlab.display.graphs.repeats import GraphPiece, Item, body_name, boxes_of, structure
-from passlab.display.graphs.sheet import PlacedPiece, Sheet, pack, parts_of, place
+from passlab.display.graphs.layout import LayoutError, lay_out_all
+from passlab.display.graphs.repeats import GraphPiece, Item, structure
+from passlab.display.graphs.sheet import PlacedPiece, pack, parts_of, place
 from passlab.display.html import Markup
 from passlab.display.nodes import number_of
 from passlab.display.parts import Drawing, Gap, Part, Sentence
@@ -30,14 +30,10 @@ from passlab.display.protocol.programs import (
     BoxRow,
     GraphData,
     GroupRow,
-    PieceLayout,
-    PieceRow,
-    PlacedArrow,
-    RepeatItem,
-    Sides,
 )
 from passlab.display.text.listing import short_type, type_text
 from passlab.display.view import HasFrame, View, checked_view
+from passlab.display.views.graph_sheets import SheetData, on_sheet
 from passlab.display.views.program_graph import ProgramSheet, program_lines
 from passlab.errors import visible
 from passlab.ir.attrs import Attrs
@@ -192,6 +188,7 @@ class GraphView(View):
 
     def data(self) -> GraphData:
         sheet = SheetData(self.graph, self.layouts)
+        cards = [] if self.sheet is None else self.sheet.card_rows(self.sizes, sheet.layouts)
         fused = self.sheet is None and any(group.kind == "fused" for group in self.graph.groups)
         return {
             "kind": self.kind,
@@ -213,7 +210,7 @@ class GraphView(View):
             "values": {name: values for name, values in self._values() if any(v is not None for v in values)},
             "items": sheet.items(self.items),
             "layouts": sheet.layouts,
-            "cards": [] if self.sheet is None else self.sheet.card_rows(),
+            "cards": cards,
             "frames": [] if self.sheet is None else self.sheet.frame_rows(self.sizes),
         }
 
@@ -228,6 +225,13 @@ class GraphView(View):
         yield "output bytes", [None if cost is None else cost.bytes_written for cost in costs]
         for name, overlay in self.overlays.items():
             yield name, [None if box.expr is None else overlay.get(box.expr) for box in self.graph.boxes]
+
+    def svg(self) -> str:
+        """Return the picture as a file of its own, on white: for papers and slides.
+
+        Names that are hostile are text in it. A large program shows its first function open, and the others folded.
+        """
+        return str(self._draw()).replace("<svg ", '<svg style="background:#ffffff" ', 1)
 
     def dot(self) -> str:
         """Return the graph as DOT with its labels, for other tools."""
@@ -404,81 +408,3 @@ def family_of(name: str) -> str:
         elif any(word in last for word in words):
             return kind
     return "arithmetic" if last in ("maximum", "minimum", "floor", "ceil", "round", "log", "sin", "cos") else "other"
-
-
-# ---------------------------------------------------------------- sheets as data, and as one drawing for static HTML
-class SheetData:
-    """Items as nested data; `layouts` are those that they refer to, each once."""
-
-    def __init__(self, graph: Dataflow, placed: dict[GraphPiece, PlacedPiece]) -> None:
-        self.graph, self.placed = graph, placed
-        self.layouts: list[PieceLayout] = []
-        self._numbers: dict[str, int] = {}
-
-    def items(self, items: Sequence[Item]) -> list[PieceRow | RepeatItem]:
-        """Return items as data, and add their layouts."""
-        rows: list[PieceRow | RepeatItem] = []
-        pending: list[tuple[Sequence[Item], list[PieceRow | RepeatItem]]] = [(items, rows)]
-        while pending:
-            body, body_rows = pending.pop()
-            for item in body:
-                if isinstance(item, GraphPiece):
-                    body_rows.append(self._piece(item))
-                    continue
-                bodies: list[list[PieceRow | RepeatItem]] = [[] for _ in item.bodies]
-                body_rows.append(
-                    {
-                        "name": body_name(self.graph, item.bodies[0]),
-                        "similar": item.similar,
-                        "size": len(boxes_of(item.bodies[0])),
-                        "bodies": bodies,
-                    }
-                )
-                pending.extend(zip(item.bodies, bodies, strict=True))
-        return rows
-
-    def _piece(self, piece: GraphPiece) -> PieceRow:
-        placed = self.placed[piece]
-        layout = placed.layout
-        data: PieceLayout = {
-            "size": (layout.width, layout.height),
-            "at": [value for place in layout.boxes[: len(piece.boxes)] for value in place],
-            "arrows": [
-                PlacedArrow(source, target, label, points)
-                for (source, target, label), points in zip(placed.arrows, layout.arrows, strict=True)
-            ],
-            "groups": [Sides(*layout.groups[group]) for group in placed.groups],
-            "entry": -1 if placed.entry is None else placed.entry,
-            "exit": -1 if placed.exit is None else placed.exit,
-        }
-        number = self._numbers.setdefault(repr(data), len(self.layouts))  # equal layouts have equal texts
-        if number == len(self.layouts):
-            self.layouts.append(data)
-        return PieceRow(number, list(piece.boxes), placed.groups)
-
-
-def on_sheet(graph: Dataflow, captions: Sequence[Caption], sheet: Sheet) -> tuple[Dataflow, list[Caption], GraphLayout]:
-    """Return what a sheet shows as one graph with one layout: its boxes, folds as groups, and all arrows."""
-    drawn = Dataflow()
-    shown: list[Caption] = []
-    places: list[tuple[float, float]] = []
-    arrows: list[list[float]] = list(sheet.joints)
-    sides: dict[int, tuple[float, float, float, float]] = {}
-    for placed, x, y in sheet.pieces:
-        for number, (left, top) in zip(placed.piece.boxes, placed.layout.boxes, strict=False):
-            box = graph.boxes[number]
-            drawn.boxes.append(Box(len(drawn.boxes), box.kind, box.name, box.expr))
-            shown.append(captions[number])
-            places.append((left + x, top + y))
-        # Points are x, y, x, y, ...
-        arrows += [[v + (y if at % 2 else x) for at, v in enumerate(points)] for points in placed.layout.arrows]
-        for group in placed.groups:
-            x0, y0, x1, y1 = placed.layout.groups[group]
-            sides[len(drawn.groups)] = (x0 + x, y0 + y, x1 + x, y1 + y)
-            drawn.groups.append(BoxGroup(len(drawn.groups), graph.groups[group].kind, graph.groups[group].name, None))
-    for fold in sheet.folds:
-        name = f"{body_name(graph, fold.repeat.bodies[0])}: {len(fold.repeat.bodies)} times"
-        sides[len(drawn.groups)] = fold.sides
-        drawn.groups.append(BoxGroup(len(drawn.groups), "function", name, None))
-    drawn.arrows = [Arrow(0, 0) for _ in arrows]
-    return drawn, shown, GraphLayout(sheet.width, sheet.height, places, sides, arrows)

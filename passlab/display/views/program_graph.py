@@ -3,19 +3,34 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from math import ceil
 from typing import Any
 
 from passlab.analysis.purity import module_purity
 from passlab.display.graphs.cards import Card, Picture, call_order, calls_of, draw_cards
-from passlab.display.graphs.dataflow import Box, Dataflow
-from passlab.display.graphs.drawing import Caption
+from passlab.display.graphs.dataflow import Arrow, Box, Dataflow
+from passlab.display.graphs.drawing import Caption, draw
 from passlab.display.graphs.frames import Frame, Program, params_of, program_of
 from passlab.display.graphs.layout import Size
-from passlab.display.graphs.regions import PlacedFrame, place_frames
+from passlab.display.graphs.regions import HEADER, PAD, PlacedFrame, Region, place_frames
+from passlab.display.graphs.repeats import structure
+from passlab.display.graphs.sheet import pack
+from passlab.display.graphs.sheet import place as place_pieces
 from passlab.display.html import Markup
-from passlab.display.protocol.programs import CardRow, FrameArrow, FrameRow, PlacedItem
+from passlab.display.protocol.programs import (
+    CardRow,
+    FrameArrow,
+    FrameRow,
+    PieceLayout,
+    PieceRow,
+    PlacedItem,
+    RepeatItem,
+)
 from passlab.display.text.listing import short_type
+from passlab.display.views.graph_sheets import SheetData, on_sheet
 from passlab.errors import PasslabError, visible
 from passlab.infer.order import strongly_connected
 from passlab.ir.expr import Call, Expr, Function, RefCreate, RefRead, RefWrite
@@ -23,6 +38,8 @@ from passlab.ir.module import IRModule
 from passlab.ir.types import FuncType, Type
 
 FOLD_BOXES = 40  # boxes above which an inner frame starts folded
+LONG = 24  # boxes of a function above which it is drawn in blocks and columns
+STEP = 20  # points by which the widths of boxes in blocks grow, so that similar blocks are laid out once
 FOLD_DEPTH = 5  # frames inside one another of which the innermost start folded
 SIGNATURE = 24  # characters of a function's types
 
@@ -96,6 +113,11 @@ class ProgramSheet:
             return False
         return frame.boxes > FOLD_BOXES or frame.depth > FOLD_DEPTH or (frame.kind == "fused" and self.fold_fused)
 
+    # ------------------------------------------------------------ functions that are long chains
+    def chains(self, sizes: Sequence[Size]) -> dict[int, Chain]:
+        """Return the functions without frames and effects that are too long for one column, by their frames."""
+        return {frame.number: Chain(self.graph, frame, sizes) for frame in self.frames if _is_chain(frame)}
+
     # ------------------------------------------------------------ forms
     def frame_rows(self, sizes: Sequence[Size]) -> list[FrameRow]:
         """Return all frames as data, laid out open."""
@@ -128,8 +150,9 @@ class ProgramSheet:
             "hidden": frame.hidden,
         }
 
-    def card_rows(self) -> list[CardRow]:
-        """Return all cards as data."""
+    def card_rows(self, sizes: Sequence[Size], layouts: list[PieceLayout]) -> list[CardRow]:
+        """Return all cards as data; the layouts of their pieces are added to `layouts`."""
+        sheets = {number: chain.rows(layouts) for number, chain in self.chains(sizes).items()}
         return [
             {
                 "frame": card.frame,
@@ -138,7 +161,7 @@ class ProgramSheet:
                 "facts": card.facts,
                 "calls": card.calls,
                 "callers": card.callers,
-                "sheet": [],
+                "sheet": sheets.get(card.frame, []),
             }
             for card in self.cards
         ]
@@ -147,7 +170,39 @@ class ProgramSheet:
         """Return the picture of all cards, with large frames folded."""
         folded = {frame.number for frame in self.frames if self.starts_folded(frame)}
         placed = place_frames(self.program, sizes, folded)
-        return draw_cards(Picture(self.graph, captions, sizes, placed, self.cards, folded), window)
+        bodies: dict[int, Callable[[tuple[float, float]], Markup]] = {}
+        for number, chain in self.chains(sizes).items():
+            sheet = pack(chain.items, chain.placed, window)
+            shown = [captions[box] for box in chain.boxes]
+            bodies[number] = partial(draw, *on_sheet(chain.graph, shown, sheet))
+            size = max(placed[number].folded[0], sheet.width + 4 * PAD), sheet.height + HEADER + 4 * PAD
+            placed[number] = replace(placed[number], size=size, region=Region([], [], [], [], []))
+        return draw_cards(Picture(self.graph, captions, sizes, placed, self.cards, folded, bodies), window)
+
+
+class Chain:
+    """The boxes of a function without frames as a graph of their own, in blocks that repeat."""
+
+    def __init__(self, graph: Dataflow, frame: Frame, sizes: Sequence[Size]) -> None:
+        self.boxes = frame.items
+        place = {box: at for at, box in enumerate(self.boxes)}
+        self.graph = Dataflow([replace(graph.boxes[box], number=at, group=None) for at, box in enumerate(self.boxes)])
+        self.graph.arrows = [
+            Arrow(place[flow.source], place[flow.target], flow.label)
+            for flow in frame.flows
+            if flow.source is not None and place[flow.source] < place[flow.target]
+        ]
+        self.items = structure(self.graph, LONG)
+        own = [(ceil(width / STEP) * STEP, height) for width, height in (sizes[box] for box in self.boxes)]
+        self.placed = place_pieces(self.graph, self.items, own)
+
+    def rows(self, layouts: list[PieceLayout]) -> list[PieceRow | RepeatItem]:
+        """Return the pieces as data, with the numbers that their boxes have in the whole graph."""
+        return SheetData(self.graph, self.placed, layouts, self.boxes).items(self.items)
+
+
+def _is_chain(frame: Frame) -> bool:
+    return frame.parent is None and len(frame.items) > LONG and not frame.effects and min(frame.items) >= 0
 
 
 def effects_of(source: Any, graph: Dataflow) -> frozenset[Expr]:

@@ -151,9 +151,13 @@ export function drawFrame({ x, y, width, height, title, folded, count }) {
   }
   parts.push(svg("rect", { x, y, width, height, rx: 9, class: folded ? "pl-sheet pl-sheet-top" : "pl-sheet-open" }));
   const times = folded ? `×${count}` : "",
-    room = Math.floor((width - 60) / 6.6),
+    room = Math.floor((width - (folded ? 28 + 16 * times.length : 60)) / 6.6),
     shortName = title.length > room ? `${title.slice(0, room - 1)}…` : title;
-  const name = svg("text", { x: x + (folded ? 52 : 12), y: y + 22, class: "pl-frame-name" }, shortName);
+  const name = svg(
+    "text",
+    { x: x + (folded ? 20 + 16 * times.length : 12), y: y + 22, class: "pl-frame-name" },
+    shortName,
+  );
   const large = svg("text", { x: x + 10, y: y + 26, class: "pl-frame-times" }, times);
   const far = svg("text", { x: x + width / 2, y: y + height / 2, class: "pl-far-name" }, times || title.split(" ")[0]);
   return svg(

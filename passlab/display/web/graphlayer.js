@@ -1,12 +1,21 @@
 // The cards and frames of a program in a graph pane: which are folded, and what of them is selected or named.
 import { Camera } from "./camera.js";
 import { drawProgram } from "./graphcards.js";
-import { fitText } from "./graphdraw.js";
-import { canFold, framesAround, isFolded, packProgram } from "./graphprogram.js";
+import { drawConnector, drawFrame, fitText } from "./graphdraw.js";
+import { canFold, framesAround, isFolded, packProgram, repeatAround, repeatKeys } from "./graphprogram.js";
 
 /** @import { Folds, PlacedCard, PlacedFrame } from "./graphprogram.js" */
 
-const TITLE = 10; // pixels from the top of a frame to the middle of its title
+const TITLE = 10,
+  MARGIN = 16,
+  BEYOND = 60; // pixels: from the top of a frame to the middle of its title, and free above and below what is opened
+
+/** A repeat in a card. @param {import("./graphsheet.js").Frame} frame */
+function drawRepeat(frame) {
+  const element = drawFrame(frame);
+  element.setAttribute("data-path", frame.path);
+  return element;
+}
 
 export class ProgramLayer {
   /** @param {import("./graphpane.js").GraphPane} pane */
@@ -52,7 +61,12 @@ export class ProgramLayer {
         columns: /** @type {[number, number, number][]} */ ([]),
         cards: rects,
       },
-      below: [...drawn.cards, ...drawn.frames.values()],
+      below: [
+        ...drawn.cards,
+        ...drawn.frames.values(),
+        ...sheet.repeats.map(drawRepeat),
+        ...sheet.joints.map(drawConnector),
+      ],
       above: drawn.above,
     };
   }
@@ -73,6 +87,11 @@ export class ProgramLayer {
 
   /** Fold or open what was clicked; false if it was nothing of this. @param {Element} target */
   click(target) {
+    const repeat = target.closest(".pl-frame-of")?.getAttribute("data-path");
+    if (repeat) {
+      this.set(repeat, !this.folds.get(repeat), "repeat");
+      return true;
+    }
     const frame = target.closest(".pl-program-frame"),
       card = target.closest(".pl-card-of");
     if (frame && (target.matches(".pl-group-name") || frame.matches(".pl-folded-frame"))) {
@@ -90,28 +109,35 @@ export class ProgramLayer {
     return false;
   }
 
-  /** Fold or open something, which keeps its place on the screen. @param {string} key @param {boolean} value @param {string} what */
+  /** Fold or open something, which keeps its place on the screen; what is opened moves up as far as it needs. @param {string} key @param {boolean} value @param {string} what */
   set(key, value, what) {
     const { pane } = this,
+      isCard = what.startsWith("card"),
       corner = () => {
-        const one = what.startsWith("card")
+        const one = isCard
           ? this.cards.find(({ row }) => row.name === key)
           : this.placed.find(({ row }) => row.key === key);
-        return one && /** @type {[number, number]} */ ([one.x, one.y]);
+        return one && /** @type {[number, number, number]} */ ([one.x, one.y, one.height]);
       };
     const before = corner(),
-      screen = before && pane.camera.toScreen(before);
+      screen = before && pane.camera.toScreen([before[0], before[1]]);
     this.folds.set(key, value);
     pane.arrange();
     pane.partner?.pane.arrange();
     const after = corner();
-    if (screen && after) pane.place(Camera.showing(after, screen, pane.camera.scale));
+    if (!screen || !after) return;
+    const { scale } = pane.camera,
+      top = Math.max(MARGIN, Math.min(screen[1], pane.canvas.clientHeight - BEYOND - after[2] * scale));
+    pane.place(Camera.showing([after[0], after[1]], [screen[0], value === isCard ? top : screen[1]], scale));
   }
 
   /** Fold all cards, or open all. */
   toggleAll() {
     const anyOpen = this.cards.some(({ open }) => open);
-    for (const { row } of this.cards) this.folds.set(row.name, !anyOpen);
+    for (const { row } of this.cards) {
+      this.folds.set(row.name, !anyOpen);
+      for (const key of repeatKeys(row)) this.folds.delete(key);
+    }
     if (!anyOpen) for (const row of this.pane.data.frames) if (canFold(row)) this.folds.set(row.key, row.folded);
     this.pane.arrange();
     this.pane.partner?.pane.arrange();
@@ -126,6 +152,8 @@ export class ProgramLayer {
       const row = data.frames[number],
         card = this.cards.find((one) => one.row.frame === number);
       if (card && !card.open) opened = Boolean(this.folds.set(card.row.name, true));
+      const repeat = card && !this.pane.places.has(box) ? repeatAround(card.row, box) : "";
+      if (repeat) opened = Boolean(this.folds.set(repeat, true));
       if (canFold(row) && isFolded(row, this.folds)) opened = Boolean(this.folds.set(row.key, false));
     }
     if (opened) this.pane.arrange();

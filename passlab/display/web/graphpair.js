@@ -40,9 +40,10 @@ export class GraphPair {
       if (!this.isShown || this.busy || !other.sheet || one.sheet === null) return;
       this.busy = true;
       other.fitted = one.fitted;
-      // One camera: the same scale always; the same place, but for what `align` has moved.
-      const apart = other.camera.scale !== before.scale;
-      other.place(apart ? camera : other.camera.following(before, camera));
+      // One camera, but for what `align` has moved.
+      const { x, y, scale } = other.camera,
+        isAligned = scale === before.scale && (x !== before.x || y !== before.y);
+      other.place(isAligned ? other.camera.following(before, camera) : camera);
       this.busy = false;
     };
     const { fit, showInitial } = one;

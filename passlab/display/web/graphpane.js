@@ -536,10 +536,19 @@ export class GraphPane {
     this.place(Camera.showing([x, y], [this.canvas.clientWidth / 2, this.canvas.clientHeight / 2], this.camera.scale));
   }
 
+  /** Save the drawing for paper: at full size with all details, on white. */
   save() {
     if (!this.sheet) return;
+    const { camera } = this,
+      { style } = /** @type {HTMLElement} */ (this.element.closest(".passlab"));
+    this.place(new Camera(camera.x, camera.y, 1));
     this.slices.drawAll();
+    style.colorScheme = "light";
+    style.setProperty("--pl-bg", "#ffffff");
     saveDrawing(this.scene, this.sheet.width, this.sheet.height, this.shift ? "png" : "svg");
+    style.colorScheme = "";
+    style.removeProperty("--pl-bg");
+    this.place(camera);
   }
 
   /** The actions of the keys. @returns {Bindings} */

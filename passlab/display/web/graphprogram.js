@@ -1,6 +1,9 @@
 // The sheet of a program: its functions as cards, each with frames inside one another. Nothing here draws.
 // A frame comes laid out as if everything in it were open. Where something in it is folded, the room is taken out that
 // nothing else needs, along the height and along the width: all other boxes keep their order and their neighbours.
+import { pack, repeatOf, repeats } from "./graphsheet.js";
+
+/** @import { Frame, Sheet } from "./graphsheet.js" */
 /** @import { CardRow, FrameRow, GraphData, PieceLayout } from "./protocol.js" */
 
 // pixels; between cards; a folded card, and how far those of the call graph stand apart; areas of windows that may be open
@@ -8,7 +11,9 @@ const BETWEEN = 14,
   FOLDED = /** @type {[number, number]} */ ([268, 66]),
   COLUMN_GAP = 48,
   ROW_GAP = 18,
-  SCREENS = 3;
+  SCREENS = 3,
+  HEADER = 38,
+  PAD = 12; // of a card, and around the blocks in it
 
 /** @typedef {(value: number) => number} Mapping @typedef {[number, number, number, number]} Rect left, top, width, height */
 /**
@@ -19,7 +24,7 @@ const BETWEEN = 14,
  * @typedef {{x: number, y: number, effect: number}} EffectMark
  * @typedef {{layout: PieceLayout, boxes: number[], groups: number[], x: number, y: number, ends: [number, number][]}} ProgramPiece
  * @typedef {{cards: PlacedCard[], frames: PlacedFrame[], marks: EffectMark[], rails: [number, number, number][], results: [number, number][],
- *   texts: [string, number, number][], lines: number[][], visible: Map<number, number>}} ProgramParts
+ *   texts: [string, number, number][], lines: number[][], visible: Map<number, number>, repeats: Frame[], joints: number[][]}} ProgramParts
  */
 
 /** Whether a frame can be folded. @param {FrameRow} frame */
@@ -49,7 +54,38 @@ export function squeeze(needed, spare) {
   return (value) => gone.reduce((left, [a, b]) => left - Math.max(0, Math.min(value, b) - a), value);
 }
 
-/** @typedef {{size: [number, number], mapX: Mapping, mapY: Mapping, changed: boolean}} Measured */
+/** @typedef {{size: [number, number], mapX: Mapping, mapY: Mapping, changed: boolean, sheet?: Sheet}} Measured */
+
+/** The key of a repeat in a card. @param {CardRow} card @param {string} path */
+const repeatKey = (card, path) => `${card.name} ${path}`;
+
+/** The keys of all repeats of a card. @param {CardRow} card */
+export const repeatKeys = (card) => repeats(card.sheet).map((path) => repeatKey(card, path));
+
+/** The key of the repeat around a box, "" for none. @param {CardRow} card @param {number} box */
+export function repeatAround(card, box) {
+  const path = repeatOf(card.sheet, box);
+  return path && repeatKey(card, path);
+}
+
+/**
+ * The sizes of all frames for a window; functions that are long chains are packed into columns.
+ * @param {GraphData} data @param {Folds} folds @param {number} width @param {number} height
+ */
+function measureAll(data, folds, width, height) {
+  const measured = measure(data.frames, folds);
+  for (const card of data.cards) {
+    if (!card.sheet.length) continue;
+    const open = new Set(repeats(card.sheet).filter((path) => folds.get(repeatKey(card, path)))),
+      sheet = pack({ items: card.sheet, layouts: data.layouts }, open, width - 2 * PAD, height - HEADER - 2 * PAD),
+      size = /** @type {[number, number]} */ ([
+        Math.max(sheet.width + 2 * PAD, data.frames[card.frame].folded_size[0]),
+        sheet.height + HEADER + 2 * PAD,
+      ]);
+    measured[card.frame] = { size, mapX: same, mapY: same, changed: true, sheet };
+  }
+  return measured;
+}
 
 const same = (/** @type {number} */ value) => value;
 
@@ -171,7 +207,7 @@ export function openCards(data, measured, folds, room) {
  * @param {GraphData | null} [other] @param {boolean} [first]
  */
 export function packProgram(data, folds, width, height, other = null, first = true) {
-  const measured = measure(data.frames, folds),
+  const measured = measureAll(data, folds, width, height),
     room = width * height,
     open = openCards(data, measured, folds, room);
   const sizeOf = (/** @type {GraphData} */ of, /** @type {Measured[]} */ sizes, /** @type {boolean[]} */ opened) =>
@@ -180,7 +216,7 @@ export function packProgram(data, folds, width, height, other = null, first = tr
   let names = data.cards.map((card) => card.name),
     sizes = own;
   if (other?.cards.length) {
-    const theirs = measure(other.frames, folds),
+    const theirs = measureAll(other, folds, width, height),
       beside = sizeOf(other, theirs, openCards(other, theirs, folds, room)),
       [left, right] = first ? [own, beside] : [beside, own];
     names = [...left.keys(), ...[...right.keys()].filter((name) => !left.has(name))];
@@ -243,6 +279,8 @@ function place(data, measured, folds, cards) {
     texts: [],
     lines: [],
     visible: new Map(),
+    repeats: [],
+    joints: [],
   });
   const corners = /** @type {([number, number] | undefined)[]} */ (new Array(data.frames.length));
   for (const card of cards) if (card.open) corners[card.row.frame] = [card.x, card.y];
@@ -257,6 +295,12 @@ function place(data, measured, folds, cards) {
     if (row.box >= 0) parts.visible.set(row.box, number);
     for (const box of row.hidden) parts.visible.set(box, number);
     if (folded) continue;
+    const { sheet } = measured[number];
+    if (sheet) {
+      const card = /** @type {PlacedCard} */ (cards.find((one) => one.row.frame === number));
+      inBlocks(card, sheet, parts);
+      continue;
+    }
     const rects = placeItems(row, measured, number);
     row.items.forEach(([item], at) => {
       if (item < 0) corners[-1 - item] = [x + rects[at][0], y + rects[at][1]];
@@ -264,6 +308,22 @@ function place(data, measured, folds, cards) {
     inside(row, measured[number], rects, x, y, height, parts);
   }
   return parts;
+}
+
+/** The blocks of a long chain, in its card. @param {PlacedCard} card @param {Sheet} sheet @param {ProgramParts & {pieces: ProgramPiece[]}} parts */
+function inBlocks({ row, x, y, width }, sheet, parts) {
+  const left = x + (width - sheet.width) / 2,
+    top = y + HEADER + PAD;
+  for (const piece of sheet.pieces) {
+    const ends = piece.layout.arrows.map(
+      ([source, target]) =>
+        /** @type {[number, number]} */ ([source < 0 ? -1 : piece.boxes[source], piece.boxes[target]]),
+    );
+    parts.pieces.push({ ...piece, x: piece.x + left, y: piece.y + top, ends });
+  }
+  for (const frame of sheet.frames)
+    parts.repeats.push({ ...frame, path: repeatKey(row, frame.path), x: frame.x + left, y: frame.y + top });
+  parts.joints.push(...sheet.joints.map((points) => points.map((value, at) => value + (at % 2 ? top : left))));
 }
 
 /** The sides of the items of a frame. @param {FrameRow} row @param {Measured[]} measured @param {number} number @returns {Rect[]} */
