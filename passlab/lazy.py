@@ -22,6 +22,7 @@ INFERENCE = "passlab.infer"
 OPERATORS = "passlab.op"
 PASSES = "passlab.passes"
 ADDRESSES = "passlab.relay.addresses"
+FORMATTERS = "passlab.notebook.formatters"
 
 Getter = Callable[[str], Any]
 Lister = Callable[[], list[str]]
@@ -32,6 +33,14 @@ def load(target: str) -> Any:
     module, _, name = target.partition(":")
     target_module = importlib.import_module(module)
     return getattr(target_module, name) if name else target_module
+
+
+def notebook_forms(value: Any, include: Any = None, exclude: Any = None) -> Any:
+    """Return what a notebook may show of a value that has a view: its widget, HTML and plain text, by type.
+
+    It is the `_repr_mimebundle_` of each such class, so that a host needs no extension of passlab to show one.
+    """
+    return late(FORMATTERS, "bundle")(value, include, exclude)
 
 
 def lazy_module(

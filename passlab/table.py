@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from passlab.errors import Diagnostic, PassValueError, did_you_mean, visible
+from passlab.lazy import notebook_forms
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -19,6 +20,8 @@ _WIDEST = 400  # characters to which columns of text are aligned; a longer cell 
 
 class Table:
     """Rows under named columns. Methods and columns of a data frame (`query`, `sort_values`, ...) work on `frame()`."""
+
+    _repr_mimebundle_ = notebook_forms
 
     def __init__(self, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
         self.columns = list(columns)
@@ -65,14 +68,11 @@ class Table:
 
     __repr__ = __str__
 
-    def _repr_html_(self) -> str:
-        """The HTML of the data frame; pandas escapes the cells."""
-        html: str = self.frame().to_html(index=False)
-        return html
-
 
 class Tabular:
     """An object with a table of its contents: `table()` as plain data, `text()`, and `frame()` for pandas."""
+
+    _repr_mimebundle_ = notebook_forms
 
     def table(self) -> Table:
         """Return the object as rows under named columns."""

@@ -30,6 +30,7 @@ from passlab.errors import Diagnostic, RunError, RunTypeError, did_you_mean
 from passlab.evaluate.values import Value
 from passlab.ir.expr import Expr
 from passlab.ir.module import IRModule
+from passlab.lazy import notebook_forms
 from passlab.table import Table
 from passlab.vm.executable import Executable
 
@@ -165,6 +166,8 @@ class Debugger:
     `executor` is "vm", "graph" or "debug": the last two step by node. Further options are those of `Trace.record`.
     Every method that moves returns the new `Instant`; `at` is its number, `reason` why the debugger stopped there.
     """
+
+    _repr_mimebundle_ = notebook_forms
 
     def __init__(
         self,

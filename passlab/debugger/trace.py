@@ -37,7 +37,7 @@ from passlab.ir.types import TensorType, Type, is_dynamic
 from passlab.ir.walk import post_order
 from passlab.lab.node_values import NodeValues
 from passlab.lab.recordings.recording import Recorder, Recording, module_of
-from passlab.lazy import late
+from passlab.lazy import late, notebook_forms
 from passlab.table import Table
 from passlab.transform import PassContext
 from passlab.vm.compiling.compiler import compile as compile_vm
@@ -219,6 +219,8 @@ class Trace(TraceData):
     `result` is what the program returned. The trace of a program that failed has its `error` and the instants before
     it. When recording stopped early, `stopped` says why. `kind` is "vm", "graph" or "debug".
     """
+
+    _repr_mimebundle_ = notebook_forms
 
     @classmethod
     def record(

@@ -24,7 +24,7 @@ from passlab.ir.gc_pause import building
 from passlab.ir.module import IRModule
 from passlab.ir.op import Op, is_op_call
 from passlab.ir.walk import CHILDREN, post_order
-from passlab.lazy import late
+from passlab.lazy import late, notebook_forms
 
 # Nodes that are counted by kind.
 _KINDS = frozenset(("call", "constant", "function", "fused function", "let", "projection"))
@@ -132,6 +132,8 @@ class FunctionDiff:
 @dataclass(frozen=True, repr=False)
 class Diff:
     """What changed between two programs, function by function. Falsy when nothing did."""
+
+    _repr_mimebundle_ = notebook_forms
 
     before: Any
     after: Any

@@ -19,6 +19,7 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from passlab.diffing.text_lines import HOLE, LineReader, Syntax, TextLine
+from passlab.lazy import notebook_forms
 
 MOST_CELLS = 60_000  # of one dynamic programming table; larger gaps are aligned by `difflib`
 ALL_CELLS = 150_000  # of all tables of one alignment, so that a step is shown without delay
@@ -255,6 +256,8 @@ class TextRow(NamedTuple):
 @dataclass(frozen=True, repr=False)
 class TextDiff:
     """What changed between two texts. Falsy when nothing did but names."""
+
+    _repr_mimebundle_ = notebook_forms
 
     before: tuple[TextLine, ...]
     after: tuple[TextLine, ...]

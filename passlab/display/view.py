@@ -13,6 +13,7 @@ from passlab import limits
 from passlab.display.html import Markup, tag
 from passlab.display.parts import Part, html_of
 from passlab.errors import Diagnostic, PassTypeError, visible
+from passlab.lazy import notebook_forms
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -35,6 +36,8 @@ class View:
     `kind` is the name of its data; `script` is the module in `static` that shows it live, "" for views without a
     widget; `whole` says how to see the rest of a text that is longer than `limits.output_bytes`.
     """
+
+    _repr_mimebundle_ = notebook_forms
 
     kind = ""
     script = ""

@@ -128,9 +128,6 @@ class TextComparison(Tabular):
         """Write both as one HTML file that needs nothing else; with `static` one without scripts."""
         late("passlab.display.views.text_comparison", "write_comparison_report")(self, path, static)
 
-    def _repr_html_(self) -> str:
-        return str(late("passlab.display.views.text_comparison", "text_comparison_view")(self).html())
-
     def __len__(self) -> int:
         return len(self.pairs)
 

@@ -446,8 +446,5 @@ class TextRecording(Tabular):
         """Write the recording as one HTML file that needs nothing else; with `static` one without scripts."""
         late("passlab.display.views.text_recording", "write_text_report")(self, path, static)
 
-    def _repr_html_(self) -> str:
-        return str(late("passlab.display.views.text_recording", "text_recording_view")(self).html())
-
     def __repr__(self) -> str:
         return self.text()

@@ -17,6 +17,7 @@ import functools
 from typing import TYPE_CHECKING, Any
 
 from passlab.errors import Diagnostic, PassTypeError
+from passlab.lazy import notebook_forms
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,6 +33,8 @@ class PassInstrument:
 
     `name` is the name of the class unless an instance sets its own.
     """
+
+    _repr_mimebundle_ = notebook_forms
 
     name: str = "PassInstrument"
 

@@ -21,6 +21,7 @@ from passlab.instrument.change import changed_functions, is_changed, only_functi
 from passlab.instrument.per_run import PerRun
 from passlab.instrument.presenter import Presenter
 from passlab.ir.module import IRModule
+from passlab.lazy import notebook_forms
 from passlab.table import Table
 from passlab.transform.pass_info import PassInfo, as_names
 
@@ -28,6 +29,8 @@ from passlab.transform.pass_info import PassInfo, as_names
 @dataclass(frozen=True, eq=False)
 class PrintedStep:
     """The output for one pass: the text, and the program after it; for a difference, also the program `before`."""
+
+    _repr_mimebundle_ = notebook_forms
 
     when: str
     name: str

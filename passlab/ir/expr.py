@@ -22,7 +22,7 @@ from passlab.ir.node_errors import check_all, check_index, not_a_node_error
 from passlab.ir.released import Array, Released
 from passlab.ir.span import Span
 from passlab.ir.types import TensorType, Type, TypeVar
-from passlab.lazy import OPERATORS, PRINTER, late
+from passlab.lazy import OPERATORS, PRINTER, late, notebook_forms
 
 if TYPE_CHECKING:
     from passlab.ir.adt import Clause
@@ -119,6 +119,8 @@ class Expr(Arithmetic):
     `field_names` lists the fields of a node, in order; `with_fields` and laws over all nodes read it. `span` is the
     source location of the node, or None.
     """
+
+    _repr_mimebundle_ = notebook_forms
 
     __slots__ = ("span", "_checked_type", "_digest", "_type_dependency", "__weakref__")
     field_names: ClassVar[tuple[str, ...]] = ()

@@ -19,7 +19,7 @@ from passlab.ir.node_errors import not_a_node_error
 from passlab.ir.span import Source
 from passlab.ir.types import GlobalTypeVar
 from passlab.ir.variables import check_closed, free_vars
-from passlab.lazy import LIBRARY, PRINTER, late
+from passlab.lazy import LIBRARY, PRINTER, late, notebook_forms
 
 
 class IRModule:
@@ -27,6 +27,8 @@ class IRModule:
 
     `functions` and `type_definitions` may be keyed by name or by `GlobalVar` / `GlobalTypeVar`.
     """
+
+    _repr_mimebundle_ = notebook_forms
 
     __slots__ = (
         "__weakref__",

@@ -27,6 +27,7 @@ from passlab.ir.module import IRModule
 from passlab.ir.op import is_op_call
 from passlab.lab.recordings.lineage import lineage_of
 from passlab.lab.recordings.recording import Recording, checked_module
+from passlab.lazy import notebook_forms
 from passlab.op.dtypes import is_float
 from passlab.table import Table
 
@@ -87,6 +88,8 @@ class ValueFacts:
 
 class NodeValues:
     """One run: `run[node]` are the facts of a node that ran, `result` is the result of the program."""
+
+    _repr_mimebundle_ = notebook_forms
 
     def __init__(self, mod: IRModule, entry: str) -> None:
         self.mod = mod

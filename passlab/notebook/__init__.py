@@ -37,15 +37,3 @@ def show(value: object) -> Any:
         hint = f"there are views of {', '.join(sorted(name for _, name in VIEWS))}"
         raise PassTypeError(Diagnostic("this value has no view", found=type(value).__name__, hint=hint))
     return widgets.show(view)
-
-
-def load_marimo() -> None:
-    """Let every value that has a view show it in marimo, which does not use IPython's formatters.
-
-    marimo asks a value for `_display_`; the classes with views are given one.
-    """
-    from passlab.lazy import load
-    from passlab.notebook.formatters import VIEWS
-
-    for module, name in VIEWS:
-        load(f"{module}:{name}")._display_ = show

@@ -7,11 +7,16 @@ views of `display`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
 
 from passlab import display
 from passlab.errors import naming_interrupts
+from passlab.ir.gc_pause import building
 from passlab.notebook import lazy_modules as rooms
+
+if TYPE_CHECKING:
+    from passlab.display.view import View
 
 # (module, class) -> the view function of passlab.display that shows it; a view needs none
 VIEWS = {
@@ -52,11 +57,25 @@ def view_of(value: Any) -> Any:
     return None
 
 
-def _bundle(value: Any, include: Any = None, exclude: Any = None) -> Any:
-    """The rich forms of a value: widget, HTML and plain text. IPython calls this for the classes in `VIEWS`."""
+def bundle(value: Any, include: Any = None, exclude: Any = None) -> Any:
+    """Return the rich forms of a value: widget, HTML and plain text; None for a value without a view.
+
+    IPython calls this for the classes in `VIEWS`. Where the widget library is not installed, there is no widget.
+    """
     with naming_interrupts(f"the display of a {type(value).__name__}", hint="its name shows it again, or the cell"):
         view = view_of(value)
-        return None if view is None else rooms.widgets.show(view)._repr_mimebundle_(include=include, exclude=exclude)
+        if view is None:
+            return None
+        if find_spec("anywidget") is None:
+            return static_twins(view)
+        return rooms.widgets.show(view)._repr_mimebundle_(include=include, exclude=exclude)
+
+
+def static_twins(view: View) -> dict[str, str]:
+    """Return the static forms of a view, shown where no widget runs."""
+    with building():
+        twin = view.twin()
+        return {"text/html": str(twin.html()), "text/plain": twin.for_terminal().text()}
 
 
 def _prediction(asked: Any, include: Any = None, exclude: Any = None) -> Any:
@@ -68,7 +87,7 @@ def register(display_formatter: Any) -> Callable[[], None] | None:
     """Show the classes of `VIEWS` by their views; return a function that undoes it."""
     plain = display_formatter.mimebundle_formatter
     undo = []
-    for (module, name), shown in {**dict.fromkeys(VIEWS, _bundle), PREDICTION: _prediction}.items():
+    for (module, name), shown in {**dict.fromkeys(VIEWS, bundle), PREDICTION: _prediction}.items():
         plain.for_type_by_name(module, name, shown)
         undo.append(f"{module}.{name}")
 

@@ -11,7 +11,7 @@ from passlab.display.views.recording import recording_view
 from passlab.lab.recordings.recording import Recording, record
 from passlab.lab.variants.prospects import HIGHEST
 from passlab.notebook.explorer import PipelineWidget
-from passlab.notebook.view_widget import static_twins
+from passlab.notebook.formatters import static_twins
 
 
 class ProspectsWidget(PipelineWidget):

@@ -21,6 +21,7 @@ from passlab.errors import visible
 from passlab.ir.expr import Expr
 from passlab.ir.gc_pause import building
 from passlab.ir.node_errors import not_a_node_error
+from passlab.notebook.formatters import static_twins
 
 # passlab's extension of JupyterLab shows outputs of this type: live, or the static form that the same output holds.
 OUTPUT = "application/vnd.passlab.view+json"
@@ -159,13 +160,6 @@ def relatives(numbers: list[int], histories: list[dict[int, int]]) -> dict[str, 
 def _before(number: int, histories: list[dict[int, int]]) -> int:
     """The earlier form of a node, -1 if no view knows one."""
     return next((parents[number] for parents in histories if parents.get(number, -1) >= 0), -1)
-
-
-def static_twins(view: View) -> dict[str, str]:
-    """Return the static forms of a view, shown where no widget runs."""
-    with building():
-        twin = view.twin()
-        return {"text/html": str(twin.html()), "text/plain": twin.for_terminal().text()}
 
 
 def notebook_variables() -> dict[str, Any]:

@@ -11,7 +11,8 @@ from typing import Any
 
 from passlab.display.view import View
 from passlab.lazy import load
-from passlab.notebook.view_widget import ViewWidget, static_twins
+from passlab.notebook.formatters import static_twins
+from passlab.notebook.view_widget import ViewWidget
 
 
 class Shown:

@@ -15,6 +15,7 @@ from passlab.errors import Diagnostic, RunError, RunTypeError, counted, did_you_
 from passlab.evaluate.arguments import check_argument
 from passlab.ir.adt import Constructor, TypeData, constructor_numbers
 from passlab.ir.expr import Function, Var
+from passlab.lazy import notebook_forms
 from passlab.vm.isa import Instruction, Opcode, encode
 from passlab.vm.kernels.primitive import Kernel, make_kernel
 from passlab.vm.kernels.providers import Provider
@@ -104,6 +105,8 @@ class Executable:
     constant. `providers`, one for each device, have the kernels; NumPy is the default. Executables read from files have
     no `compilation`.
     """
+
+    _repr_mimebundle_ = notebook_forms
 
     functions: tuple[VMFunction, ...]
     constants: tuple[np.ndarray[Any, Any] | None, ...]

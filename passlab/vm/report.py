@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from passlab.errors import Diagnostic, MissingPackageError, VerifyError
+from passlab.lazy import notebook_forms
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -41,6 +42,8 @@ class Report:
     `memory` are pairs of an event and the live bytes of storages from it on; `allocated_bytes` is the sum over all
     storages, which would be the peak if none were released.
     """
+
+    _repr_mimebundle_ = notebook_forms
 
     calls: tuple[Row, ...]
     device_metrics: Mapping[str, Row] = field(default_factory=dict)

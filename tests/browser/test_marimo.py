@@ -1,4 +1,4 @@
-"""Every view is live in marimo, which has no formatters of IPython; skipped where marimo is not installed."""
+"""Every view is live in marimo, which loads no extension of IPython; skipped where marimo is not installed."""
 
 from __future__ import annotations
 
@@ -28,10 +28,8 @@ app = marimo.App()
 def _():
     import numpy as np
     import passlab
-    import passlab.notebook
     from passlab import instrument, vm
 
-    passlab.notebook.load_marimo()
     net = passlab.parse("""
     def @main(%x: Tensor[(2, 6), float32], %w: Tensor[(6, 6), float32]) {
       %0 = nn.dense(%x, multiply(%w, 1f), units=6);

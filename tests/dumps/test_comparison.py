@@ -43,7 +43,7 @@ def test_passes_that_ran_in_one_recording_alone():
     with pytest.raises(DumpError, match="in the first recording alone"):
         compared.diff(len(compared) - 1)
     assert compared.frame().shape == (len(steps), 7)
-    assert "<table" in compared._repr_html_()
+    assert "<table" in compared._repr_mimebundle_()[0]["text/html"]
 
 
 FUNCTION = """define i32 @f(i32 %x, i32 %y) {

@@ -26,6 +26,7 @@ from passlab.ir.types import tensor_types
 from passlab.ir.walk import post_order
 from passlab.lab.recordings.recording import Recording, record
 from passlab.lab.variants.pipeline_variants import WhatIf
+from passlab.lazy import notebook_forms
 from passlab.oracle.deadline import check_seconds
 from passlab.oracle.trial import Trial
 from passlab.oracle.validation import DEFAULT_CONTRACT, declared_contract, examine
@@ -84,6 +85,8 @@ class Variant:
 
 class WhatIfTable:
     """The variants of a pipeline, and the laws of its passes that they show."""
+
+    _repr_mimebundle_ = notebook_forms
 
     def __init__(
         self,

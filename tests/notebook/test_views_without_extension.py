@@ -1,0 +1,77 @@
+"""What has a view shows it in a notebook that has not loaded passlab's extension, and in hosts without widgets."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from IPython.core.interactiveshell import InteractiveShell
+
+import passlab
+from passlab.lazy import load, notebook_forms
+from passlab.notebook import formatters
+from tests.display.view_examples import EXAMPLES
+
+NET = """
+type Tree { Leaf(Tensor[(), float32]), Node(Tree, Tree) }
+def @sum(%t: Tree) -> Tensor[(), float32] {
+  match (%t) { Leaf(%x) => %x, Node(%a, %b) => add(@sum(%a), @sum(%b)) }
+}
+def @main() -> Tensor[(), float32] { @sum(Node(Leaf(1f), Leaf(2f))) }
+"""
+STATIC = {"text/html", "text/plain"}
+LIVE = STATIC | {"application/vnd.jupyter.widget-view+json", "application/vnd.passlab.view+json"}
+
+
+@pytest.mark.parametrize(("module", "name"), formatters.VIEWS)
+def test_every_class_with_a_view_brings_its_forms(module: str, name: str) -> None:
+    cls = load(f"{module}:{name}")
+    assert cls._repr_mimebundle_ is notebook_forms
+    for sub in cls.__subclasses__():
+        assert sub._repr_mimebundle_ is notebook_forms, sub
+
+
+def values() -> list[Any]:
+    rec = passlab.record(passlab.parse(NET), ["InferType", "ToANormalForm"], name="tree")
+    return [
+        rec,
+        rec.output,
+        rec.output["sum"],
+        rec.steps[-1].diff(),
+        rec.frame,
+        passlab.lab.compare(rec, rec),
+        rec.blame(),
+    ]
+
+
+@pytest.mark.parametrize("at", range(7))
+def test_a_shell_without_the_extension_shows_what_one_with_it_shows(at: int) -> None:
+    value = values()[at]
+    plain, loaded = InteractiveShell(), InteractiveShell()
+    loaded.run_line_magic("load_ext", "passlab")
+    try:
+        shown, expected = (shell.display_formatter.format(value)[0] for shell in (plain, loaded))
+    finally:
+        loaded.run_line_magic("unload_ext", "passlab")
+    assert set(shown) == set(expected)
+    assert {form: shown[form] for form in STATIC & set(shown)} == {form: expected[form] for form in STATIC & set(shown)}
+
+
+@pytest.mark.parametrize("name", sorted(EXAMPLES))
+def test_every_view_shows_itself(name: str) -> None:
+    view = EXAMPLES[name]()
+    forms, _ = InteractiveShell().display_formatter.format(view)
+    assert set(forms) == (LIVE if view.script else STATIC)
+
+
+@pytest.mark.parametrize("name", sorted(EXAMPLES))
+def test_without_the_widget_library_there_are_the_static_forms(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(formatters, "find_spec", lambda name: None)
+    forms, _ = InteractiveShell().display_formatter.format(EXAMPLES[name]())
+    assert set(forms) == STATIC
+
+
+def test_what_has_no_view_keeps_its_own_text() -> None:
+    forms, _ = InteractiveShell().display_formatter.format(passlab.transform.FoldConstant())
+    assert set(forms) == {"text/plain"}
+    assert notebook_forms(3) is None
