@@ -293,7 +293,7 @@ def compilation_table(
         metric = next((one.metadata for one in own if one.kind == "compilation_metrics"), {})
         count = sum(graphs.get(key, 0) for key in {one.compile_id for one in own})
         numbers = [metric.get(key) for key in ("graph_node_count", "guard_count", "entire_frame_compile_time_s")]
-        status = _status(metric, count, len(attempts))
+        status = _status(metric, count, len(attempts)) if whole.frame is not None else "captured"
         name = str(whole._replace(attempt=attempts[-1] if attempts else None))
         rows.append((name, status, *_start_of(own, files), count, *numbers, _caller(own, files)))
     return Table(_COLUMNS, rows)
