@@ -330,6 +330,11 @@ def is_call_of(node: object, *names: str) -> TypeGuard[OpCall]:
     return type(node) is Call and type(node.op) is Op and node.op.name in names
 
 
+def callee_of(call: Call) -> Expr:
+    """Return what a call runs: for a kernel in memory form, the first argument, which names it."""
+    return call.args[0] if call.args and is_call_of(call, "vm.invoke_tvm_op") else call.op
+
+
 def op_name(node: object) -> str:
     """Return the name of the operator that a node calls, "" for any other node."""
     return node.op.name if type(node) is Call and type(node.op) is Op else ""

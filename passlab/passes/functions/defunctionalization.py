@@ -32,7 +32,7 @@ from passlab.infer import infer_expr, infer_module
 from passlab.ir.adt import Clause, Constructor, Pattern, PatternConstructor, PatternTuple, PatternVar, TypeData
 from passlab.ir.expr import Call, Expr, Function, GlobalVar, Let, Match, Var
 from passlab.ir.module import IRModule
-from passlab.ir.op import Op
+from passlab.ir.op import Op, callee_of
 from passlab.ir.types import FuncType, GlobalTypeVar, TupleType, Type, TypeCall, holds, map_type, type_nodes
 from passlab.ir.variables import free_vars
 from passlab.ir.walk import children, make_lets, note_rewrite, post_order, rebuild, rewrite, substitute, use_counts
@@ -247,12 +247,6 @@ def _is_kernel(node: Expr) -> bool:
     return type(node) is Function and node.is_primitive
 
 
-def _callee(call: Call) -> Expr:
-    """Return what a call runs: for a kernel in memory form, the first argument, which names it."""
-    names_it = type(call.op) is Op and call.op.name == "vm.invoke_tvm_op"
-    return call.args[0] if names_it and call.args else call.op
-
-
 def wrap_kernel_values(function: Function) -> Function:
     """Return a function in which kernels are only called: a kernel as a value becomes a literal that calls it."""
     order = post_order(function, enter=lambda n: not _is_kernel(n))
@@ -271,7 +265,7 @@ def wrap_kernel_values(function: Function) -> Function:
 
     def rule(pre: Expr, post: Expr) -> Expr:
         if isinstance(post, Call):
-            args = tuple([arg if arg is _callee(post) else value(arg) for arg in post.args])
+            args = tuple([arg if arg is callee_of(post) else value(arg) for arg in post.args])
             return post if args == post.args else post.with_fields(args=args)
         if isinstance(post, Let):
             bound = post.value if _is_kernel(post.value) else value(post.value)
@@ -459,7 +453,7 @@ def _higher_order_functions(mod: IRModule, changes_type: Callable[[Type], bool])
 def _is_higher_order(function: Function, others: set[str], changes_type: Callable[[Type], bool]) -> bool:
     """Return True if a typed function contains a function as a value, or refers to one of the functions `others`."""
     order = post_order(function, enter=lambda n: not _is_kernel(n))
-    callees = {callee for n in order if type(n) is Call for callee in (n.op, _callee(n))} | {function}
+    callees = {callee for n in order if type(n) is Call for callee in (n.op, callee_of(n))} | {function}
     for node in order:
         if type(node) is GlobalVar and node.name_hint in others:
             return True
@@ -558,7 +552,7 @@ class _BodyRewriter:
 
     def _call(self, call: Call) -> Expr:
         callee = call.op
-        if (kernel := _callee(call)) is not callee:
+        if (kernel := callee_of(call)) is not callee:
             kept = self._kernels.get(kernel, kernel)
             return rebuild(call, lambda e: kept if e is kernel else self._new(e))
         args = [self._new(a) for a in call.args]

@@ -23,6 +23,7 @@ from passlab.errors import Diagnostic, PassError
 from passlab.ir.adt import Constructor
 from passlab.ir.expr import Call, Expr, Function, GlobalVar, Var
 from passlab.ir.module import IRModule
+from passlab.ir.op import callee_of
 from passlab.ir.types import Type, TypeCall, TypeVar, map_type
 from passlab.ir.walk import rebuild, rewrite
 from passlab.transform.base import ModulePass
@@ -66,7 +67,9 @@ class EtaExpand(ModulePass):
             return wrapped[leaf]
 
         def expand(pre: Expr, post: Expr) -> Expr:
-            called = post.op if type(post) is Call and type(post.op) is Constructor else None
+            callee = callee_of(post) if type(post) is Call else None
+            # A constructor that is called stays, and so does the name of a kernel in memory form.
+            called = callee if type(callee) is Constructor or callee is not getattr(post, "op", None) else None
             return rebuild(post, lambda e: e if e is called or type(e) not in (Constructor, GlobalVar) else wrap(e))
 
         return rewrite(function, expand, name="name as function literal")

@@ -35,7 +35,7 @@ from passlab.ir.expr import Call, Expr, Function, GlobalVar, Let, Var, set_check
 from passlab.ir.kept_types import call_of_typed, let_of_typed, set_type
 from passlab.ir.kernel_key import FunctionOutline, outline
 from passlab.ir.module import IRModule
-from passlab.ir.op import Op, is_op_call
+from passlab.ir.op import Op, callee_of, is_op_call
 from passlab.ir.walk import (
     CHILDREN,
     LEAVES,
@@ -167,7 +167,7 @@ class _KernelTable:
             return function
 
         def keep(pre: Call, post: Call) -> Expr:
-            args = post.args if type(pre.op) is not Op or not _is_invoke(pre) else (pre.args[0], *post.args[1:])
+            args = post.args if callee_of(pre) is pre.op else (pre.args[0], *post.args[1:])
             return Call(kernels.get(pre.op, post.op), args, post.attrs, post.type_args, post.span)
 
         replace: dict[Expr, Expr] = dict(values)
@@ -314,15 +314,10 @@ def _kernels_in_order(order: list[Expr]) -> Iterator[Function | Call]:
 def _value_operands(node: Expr) -> Sequence[Expr]:
     """Return the children that a node uses as values: not its callee, nor the variables that it binds."""
     if type(node) is Call:
-        return node.args[1:] if _is_invoke(node) else node.args
+        return node.args if callee_of(node) is node.op else node.args[1:]
     if type(node) is Let:
         return node.value, node.body
     return (node.body,) if type(node) is Function else tuple(children(node))
-
-
-def _is_invoke(call: Call) -> bool:
-    """Return whether the first argument of a call names a kernel."""
-    return type(call.op) is Op and call.op.name == "vm.invoke_tvm_op"
 
 
 def _wrap(call: Call) -> Function:
