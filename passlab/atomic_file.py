@@ -41,6 +41,14 @@ def writing_error(path: object, error: OSError) -> FileAccessError:
     return FileAccessError(Diagnostic(f"{path} cannot be written: {reason}", hint=hint))
 
 
+def path_to_read(path: str | os.PathLike[str]) -> Path:
+    """Return a path. Raises `FileAccessError` for a name that no file can have."""
+    name = os.fspath(path)
+    if "\0" in name:
+        raise FileAccessError(Diagnostic("the name of a file contains a zero byte", found=repr(name)))
+    return Path(name)
+
+
 @contextmanager
 def atomic_file(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Yield a temporary path for the block to write; it is renamed to `path` at the end, or removed after an error.

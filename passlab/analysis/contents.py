@@ -18,12 +18,14 @@ from passlab.ir.walk import CHILDREN
 class Contents(NamedTuple):
     """The operators in a function, and the classes of its nodes: those of inner functions count, its own does not.
 
-    `is_placed` says whether a variable, the function or an inner one names its device.
+    `is_placed` says whether a variable, the function or an inner one names its device; `has_operator_values` whether an
+    operator is used other than as the callee of a call.
     """
 
     operators: frozenset[Op]
     kinds: frozenset[type[Expr]]
     is_placed: bool
+    has_operator_values: bool
 
     def has_operator(self, *names: str) -> bool:
         """Whether an operator of one of these names is in the function."""
@@ -43,7 +45,8 @@ def contents_of(function: Function) -> Contents:
 
 def _find_contents(function: Function) -> Contents:
     kinds: set[type[Expr]] = set()
-    seen: set[Expr] = {function}  # operators among them
+    operators: set[Op] = set()
+    seen: set[Expr] = {function}
     see = seen.add
     is_placed = function.virtual_device is not None
     stack: list[Any] = [*CHILDREN[Function](function)]
@@ -56,7 +59,10 @@ def _find_contents(function: Function) -> Contents:
         kind = type(node)
         kinds.add(kind)
         if kind is Call:  # most nodes are calls, lets and their leaves
-            push(node.op)
+            if type(node.op) is Op:
+                operators.add(node.op)
+            else:
+                push(node.op)
             stack += node.args
         elif kind is Let:
             push(node.body)
@@ -67,11 +73,17 @@ def _find_contents(function: Function) -> Contents:
         elif kind is not Op and kind is not Constant:
             stack += CHILDREN[kind](node)
             is_placed = is_placed or (kind is Function and node.virtual_device is not None)
-    operators = frozenset([node for node in seen if type(node) is Op]) if Op in kinds else frozenset()
-    return _shared(operators, frozenset(kinds), is_placed)
+    has_operator_values = Op in kinds
+    if has_operator_values:
+        operators.update([node for node in seen if type(node) is Op])
+    if operators:
+        kinds.add(Op)
+    return _shared(frozenset(operators), frozenset(kinds), is_placed, has_operator_values)
 
 
 @lru_cache(maxsize=1024)
-def _shared(operators: frozenset[Op], kinds: frozenset[type[Expr]], is_placed: bool) -> Contents:
+def _shared(
+    operators: frozenset[Op], kinds: frozenset[type[Expr]], is_placed: bool, has_operator_values: bool
+) -> Contents:
     """Return contents, the same object for equal ones: of the thousands of kernels of a program few differ in them."""
-    return Contents(operators, kinds, is_placed)
+    return Contents(operators, kinds, is_placed, has_operator_values)

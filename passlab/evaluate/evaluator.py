@@ -111,7 +111,7 @@ class Evaluator:
     def apply(self, callee: Value, args: Sequence[Value]) -> Value:
         """Call a function value on values."""
         if isinstance(callee, Op):
-            return apply_operator(callee, callee.spec.attrs() if callee.spec.attrs else None, args)
+            return apply_operator(callee, None, args)
         if isinstance(callee, Constructor):
             return ADTValue(callee, args)
         act = self._enter(callee, args, 1, None)

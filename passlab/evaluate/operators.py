@@ -23,6 +23,8 @@ def apply_operator(op: Op, attrs: Any, args: Sequence[Value], span: Span | None 
     kernel = op.spec.raw or op.spec.kernel
     if kernel is None:
         raise RunError(Diagnostic(f"`{op.name}` cannot be run: only the compiler uses it", span))
+    if attrs is None and op.spec.attrs is not None:  # of an operator that a variable was bound to
+        attrs = op.spec.attrs()
     try:
         with np.errstate(all="ignore"):
             result = _arrays(kernel(attrs, *args))

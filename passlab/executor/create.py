@@ -15,7 +15,7 @@ from __future__ import annotations
 import reprlib
 from collections.abc import Callable, Mapping
 from threading import Lock
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from passlab.errors import Diagnostic, MissingPackageError, RunError, RunTypeError, did_you_mean
 from passlab.evaluate import Closure, Evaluator
@@ -40,6 +40,10 @@ from passlab.vm.compiling.compiler import compile as compile_module
 from passlab.vm.kernels.providers import Choice
 from passlab.vm.objects import VMClosure
 from passlab.vm.relay_api import VirtualMachine
+
+MOST_COMPILED = 64  # programs that an executor keeps
+_K = TypeVar("_K")
+_V = TypeVar("_V")
 
 
 class Executor:
@@ -142,6 +146,24 @@ class DebugExecutor(Executor):
         return self._out(self.evaluator.call_value(value, self._in(args)))
 
 
+class RecentlyUsed(Generic[_K, _V]):
+    """What an executor compiled, by function and shapes: the `MOST_COMPILED` used last."""
+
+    def __init__(self) -> None:
+        self._values: dict[_K, _V] = {}
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def get(self, key: _K, make: Callable[[], _V]) -> _V:
+        """Return the value of a key, made on first use; the one used the longest time ago is dropped."""
+        value = self._values.pop(key) if key in self._values else make()
+        self._values[key] = value
+        if len(self._values) > MOST_COMPILED:
+            del self._values[next(iter(self._values))]
+        return value
+
+
 class DefinitionExecutor(DebugExecutor):
     """Runs programs by the definitions of the operators (`passlab.definitions`): slow, and without any kernel."""
 
@@ -161,19 +183,20 @@ class VMExecutor(Executor):
         super().__init__(infer_module(mod))
         self.target = target
         self.providers = providers
-        self._machines: dict[Function | str, tuple[VirtualMachine, str]] = {}
+        self._machines: RecentlyUsed[Function | str, tuple[VirtualMachine, str]] = RecentlyUsed()
         self._lock = Lock()  # a function is compiled once, whichever thread calls it first
 
     def call(self, entry: Function | GlobalVar, args: list[Any]) -> Any:
         # Global variables of one name may be different objects, so the name is the key.
         key = entry if isinstance(entry, Function) else entry.name_hint
         with self._lock:
-            if key not in self._machines:
-                name, mod = named_entry(self.mod, entry)
-                exe = compile_module(infer_module(mod), self.target, entry=name)
-                self._machines[key] = VirtualMachine(exe, providers=self.providers), name
-        machine, name = self._machines[key]
+            machine, name = self._machines.get(key, lambda: self._machine(entry))
         return self._out(machine, machine.call(name, args))
+
+    def _machine(self, entry: Function | GlobalVar) -> tuple[VirtualMachine, str]:
+        name, mod = named_entry(self.mod, entry)
+        exe = compile_module(infer_module(mod), self.target, entry=name)
+        return VirtualMachine(exe, providers=self.providers), name
 
     def _out(self, machine: VirtualMachine, value: Any) -> Any:
         """Wrap the functions in a result as Python functions."""
@@ -194,7 +217,8 @@ class GraphExecutor(Executor):
 
     def __init__(self, mod: IRModule) -> None:
         super().__init__(infer_module(mod))
-        self._graphs: dict[tuple[Function, tuple[Type | None, ...]], tuple[GraphModule, Type | None]] = {}
+        self._graphs: RecentlyUsed[tuple[Function, tuple[Type | None, ...]], tuple[GraphModule, Type | None]]
+        self._graphs = RecentlyUsed()
         self._lock = Lock()  # a graph has one arena, so calls from several threads run one after the other
 
     def call(self, entry: Function | GlobalVar, args: list[Any]) -> Any:
@@ -204,15 +228,16 @@ class GraphExecutor(Executor):
                 check_argument(param, value)  # a graph flattens tuples, so it would accept a tuple of one array here
         static, types = specialize(function, args)
         with self._lock:
-            if (function, types) not in self._graphs:
-                mod = infer_module(with_entry(self.mod, static))
-                self._graphs[function, types] = build_graph(mod).module(), mod["main"].ret_type
-            module, ty = self._graphs[function, types]
+            module, ty = self._graphs.get((function, types), lambda: self._graph(static))
             module.use_inputs(args)
             module.run()
             outputs = iter([module.get_output(i) for i in range(module.get_num_outputs())])
         # A graph flattens tuples; the result type shows how to nest its outputs again.
         return fold_tuple(ty, lambda _: next(outputs), tuple) if ty is not None else next(outputs)
+
+    def _graph(self, static: Function) -> tuple[GraphModule, Type | None]:
+        mod = infer_module(with_entry(self.mod, static))
+        return build_graph(mod).module(), mod["main"].ret_type
 
 
 class AOTExecutor(Executor):
@@ -222,18 +247,19 @@ class AOTExecutor(Executor):
 
     def __init__(self, mod: IRModule) -> None:
         super().__init__(infer_module(mod))
-        self._compiled: dict[Function, CompiledProgram] = {}
+        self._compiled: RecentlyUsed[Function, CompiledProgram] = RecentlyUsed()
         self._lock = Lock()  # a function is compiled once, whichever thread calls it first
 
     def call(self, entry: Function | GlobalVar, args: list[Any]) -> Any:
         function: Function = entry if isinstance(entry, Function) else self.mod[entry]
         with self._lock:
-            if function not in self._compiled:
-                name, mod = named_entry(self.mod, entry)
-                mod = infer_module(mod)
-                self._compiled[function] = CompiledProgram(python_source(mod, entry=name), mod[name], mod)
-            compiled = self._compiled[function]
+            compiled = self._compiled.get(function, lambda: self._program(entry))
         return self._out(compiled, compiled(*args))
+
+    def _program(self, entry: Function | GlobalVar) -> CompiledProgram:
+        name, mod = named_entry(self.mod, entry)
+        mod = infer_module(mod)
+        return CompiledProgram(python_source(mod, entry=name), mod[name], mod)
 
     def _out(self, compiled: CompiledProgram, value: Any) -> Any:
         """Wrap the functions in a result as Python functions."""

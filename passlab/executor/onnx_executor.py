@@ -16,7 +16,7 @@ How a function runs, the first that is possible:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from math import prod
@@ -26,7 +26,7 @@ from typing import Any
 from passlab.errors import Diagnostic, ModelError, PasslabError
 from passlab.evaluate.arguments import check_argument
 from passlab.executor.building import inline_all
-from passlab.executor.create import DebugExecutor, Executor, VMExecutor
+from passlab.executor.create import DebugExecutor, Executor, RecentlyUsed, VMExecutor
 from passlab.executor.specializing import specialize
 from passlab.infer import infer_module
 from passlab.ir.expr import Function, GlobalVar
@@ -44,7 +44,6 @@ from passlab.rewriting.entry import with_entry
 from passlab.transform import Sequential
 from passlab.vm.kernels.onnx_provider import COMPILER, CPU, Session, execution_providers, runs
 
-MOST_PLANS = 64  # that an executor keeps; a plan holds a session, with the weights of the program
 WORTH = 1 << 14  # elements of the largest tensor of a region: for smaller ones, a call of a session costs more
 
 
@@ -70,7 +69,8 @@ class OnnxRuntimeExecutor(Executor):
         late("passlab.frontend.onnx.package", "onnx")()  # says now that the package is missing
         super().__init__(infer_module(mod))
         self.providers = CPU if providers is None else execution_providers(providers)
-        self._plans: dict[tuple[Function, tuple[Type | None, ...]], Plan] = {}
+        # A plan holds a session, with the weights of the program.
+        self._plans: RecentlyUsed[tuple[Function, tuple[Type | None, ...]], Plan] = RecentlyUsed()
         self._lock = Lock()  # a function is compiled once, whichever thread calls it first
 
     def call(self, entry: Function | GlobalVar, args: list[Any]) -> Any:
@@ -91,19 +91,11 @@ class OnnxRuntimeExecutor(Executor):
 
     def _plan(self, function: Function, args: Sequence[Any]) -> Plan:
         with self._lock:
-            plan = self._kept(function, (), lambda: self._first_plan(function))
+            plan = self._plans.get((function, ()), lambda: self._first_plan(function))
             if plan.kind == "whole" or not is_dynamic(function):
                 return plan
             static, types = specialize(function, args)
-            return self._kept(function, types, lambda: self._specialised(static, plan))
-
-    def _kept(self, function: Function, types: tuple[Type | None, ...], make: Callable[[], Plan]) -> Plan:
-        """Return a plan, made on first use; the one that was used the longest time ago is dropped for it."""
-        plan = self._plans.pop((function, types), None) or make()
-        self._plans[function, types] = plan
-        if len(self._plans) > MOST_PLANS:
-            del self._plans[next(iter(self._plans))]
-        return plan
+            return self._plans.get((function, types), lambda: self._specialised(static, plan))
 
     def _first_plan(self, function: Function) -> Plan:
         try:

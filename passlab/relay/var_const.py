@@ -2,19 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+import functools
+import inspect
+from collections.abc import Callable, Iterable
+from typing import Any, ParamSpec
+from typing import TypeVar as AnyType
 
 import numpy as np
 
-from passlab.errors import Diagnostic, NodeValueError, PasslabError
+from passlab.errors import Diagnostic, NodeTypeError, NodeValueError, PasslabError, did_you_mean
 from passlab.ir.dtypes import dtype_name
 from passlab.ir.expr import Constant, Var
 from passlab.ir.span import Span
 from passlab.ir.types import IncompleteType, Kind, TensorType, Type, TypeVar, scalar_type
 from passlab.op.dtypes import array_dtype
 
+_P = ParamSpec("_P")
+_R = AnyType("_R")
 
+
+def _knows_its_arguments(function: Callable[_P, _R]) -> Callable[_P, _R]:
+    """Return a function that refuses an argument of another name with `NodeTypeError`, which says what is meant."""
+    names = list(inspect.signature(function).parameters)
+
+    @functools.wraps(function)
+    def call(*args: _P.args, **kwargs: _P.kwargs) -> _R:
+        for name in kwargs:
+            if name not in names:
+                message = f"`relay.{function.__name__}` has no argument `{name}`"
+                raise NodeTypeError(
+                    Diagnostic(message, hint=did_you_mean(name, names) or f"it takes {', '.join(names)}")
+                )
+        return function(*args, **kwargs)
+
+    return call
+
+
+@_knows_its_arguments
 def var(
     name_hint: str,
     type_annotation: Type | str | None = None,
@@ -45,6 +69,7 @@ def var(
 _NARROWED = {"int64": "int32", "float64": "float32"}
 
 
+@_knows_its_arguments
 def const(value: Any, dtype: Any = None, span: Span | None = None) -> Constant:
     """Return a constant from a number, a NumPy array or nested lists of numbers.
 

@@ -12,6 +12,7 @@ their results. `run_nested` runs them on an explicit stack, so memory limits the
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Generator, Iterable, Sequence
 from typing import Any, NamedTuple, NoReturn
@@ -52,6 +53,14 @@ _COMMENT_PARTS = re.compile(rf"{_STRING}|//[^\n]*|/\*|\*/", re.DOTALL)
 _METADATA_SCAN = re.compile(rf"{_STRING}|//[^\n]*|{_FLAT_COMMENT}|{re.escape(METADATA)}", re.DOTALL)
 
 
+# Where a name with dots is bound: a parameter, or a variable with a type. One that ends in a number, as PyTorch's
+# `%input.1`, is several tokens so far.
+_DOTTED = rf"%{_NAME}(?:\.\w+)+"
+_BINDS_DOTTED = re.compile(
+    rf"{_DOTTED}\s*:|\blet\s+{_DOTTED}|(?:\bfn\b|\bdef\s+@)[^(%]*\((?:[^(){{}}]*,)?\s*{_DOTTED}", re.ASCII
+)
+
+
 class Tokens:
     """The tokens of one text: `texts[k]` starts at offset `starts[k]`. Empty tokens at the end serve as look-ahead.
 
@@ -82,6 +91,8 @@ def lex(text: str, source_name: str) -> Tokens:
     if "/*" in texts:  # nested comments, which no regular expression matches
         program, metadata = _split(_blank_comments(text, source))
         texts, starts = _cut(program, start)
+    if _BINDS_DOTTED.search(program):
+        texts, starts = _with_numbered_names(texts, starts)
     return Tokens(source, texts, starts, metadata)
 
 
@@ -96,6 +107,57 @@ def _cut(text: str, start: int) -> tuple[list[str], list[int]]:
     texts += [""] * padding
     starts += [len(text)] * padding
     return texts, starts
+
+
+def _with_numbered_names(texts: list[str], starts: list[int]) -> tuple[list[str], list[int]]:
+    """Join `%input`, `.` and `1` to one name in definitions that bind this name: there it is no projection."""
+    begins = [0, *(i for i, word in enumerate(texts) if word == "def"), len(texts)]
+    words: list[str] = []
+    places: list[int] = []
+    for begin, end in itertools.pairwise(begins):
+        bound = _numbered_binders(texts, starts, begin, end)
+        i = begin
+        while i < end:
+            whole = name = _numbered(texts, starts, i) if bound else ""
+            while name and name not in bound:  # `%x.0.1` may be the projection `.1` of `%x.0`
+                name = name.rpartition(".")[0]
+            words.append(name or texts[i])
+            places.append(starts[i])
+            if name and (tail := whole[len(name) + 1 :]):
+                words += [".", tail]
+                places += [starts[i] + len(name), starts[i] + len(name) + 1]
+            i += 3 if name else 1
+    return words, places
+
+
+def _numbered_binders(texts: Sequence[str], starts: Sequence[int], begin: int, end: int) -> set[str]:
+    """Return the names ending in a number that a definition binds: parameters, variables of `let` or with a type."""
+    bound: set[str] = set()
+    brackets: list[bool] = []  # for each open one, whether it holds parameters
+    is_head = False
+    for i in range(begin, end):
+        word = texts[i]
+        if word in ("fn", "def"):
+            is_head = True
+        elif word == "(":
+            brackets.append(is_head)
+            is_head = False
+        elif word == ")" and brackets:
+            brackets.pop()
+        elif word[:1] == "%" and (name := _numbered(texts, starts, i)):
+            is_param = bool(brackets) and brackets[-1] and texts[i - 1] in ("(", ",")
+            if is_param or texts[i - 1] == "let" or texts[i + 3] == ":":
+                bound.add(name)
+    return bound
+
+
+def _numbered(texts: Sequence[str], starts: Sequence[int], i: int) -> str:
+    """Return the name that tokens from `i` on spell, such as `%input.1`; "" for others."""
+    name = texts[i]
+    if name[:1] != "%" or texts[i + 1] != "." or not texts[i + 2][:1].isdigit() or name[1:2] == '"':
+        return ""
+    touch = starts[i] + len(name) == starts[i + 1] == starts[i + 2] - 1
+    return f"{name}.{texts[i + 2]}" if touch else ""
 
 
 def _split(text: str) -> tuple[str, int | None]:
@@ -239,6 +301,8 @@ def sigil_key(word: str) -> str:
     """Return the canonical spelling of a local or global name: `%"x"` is `%x`, `%007` is `%7`."""
     if word[1:2] == '"':
         return word[0] + local_text(read_string(word[1:]))
+    if word.rpartition(".")[2][:1].isdigit() and "." in word:  # a name that ends in a number, as `"input.1"` does
+        return word[0] + local_text(word[1:])
     return "%" + (word[1:].lstrip("0") or "0") if word[1:].isdigit() else word
 
 

@@ -8,6 +8,7 @@ import pytest
 import passlab
 from passlab import relay
 from passlab.errors import LimitError, RunError
+from passlab.executor import create
 from passlab.infer import infer_module
 from passlab.text.parser import parse
 
@@ -120,3 +121,20 @@ def test_one_executor_runs_each_of_several_functions(kind: str) -> None:
     x = np.array([1, 2], "float32")
     for _ in range(2):
         assert [f(x).tolist() for f in functions] == [[2, 4], [-1, -2], [2, 4]]
+
+
+@pytest.mark.parametrize("kind", ["vm", "graph", "aot", "onnxruntime"])
+def test_an_executor_keeps_what_it_compiled_last(kind, monkeypatch):
+    if kind == "onnxruntime":
+        pytest.importorskip("onnxruntime")
+    monkeypatch.setattr(create, "MOST_COMPILED", 3)
+    executor = relay.create_executor(kind, passlab.parse(NET))
+    tables = [table for table in vars(executor).values() if isinstance(table, create.RecentlyUsed)]
+    assert len(tables) == 1
+    x = relay.var("x", shape=(2,))
+    functions = [relay.Function([x], relay.add(x, relay.const(float(n)))) for n in range(5)]
+    first = executor.evaluate(functions[0])
+    for number, function in enumerate(functions):
+        np.testing.assert_array_equal(executor.evaluate(function)(np.float32([1, 2])), np.float32([1, 2]) + number)
+        np.testing.assert_array_equal(first(np.float32([1, 2])), np.float32([1, 2]))  # in use all the time
+    assert len(tables[0]) == 3

@@ -28,7 +28,6 @@ WITHOUT_MAIN = "def @g(%x: int32) -> int32 { @h(%x) * 2 }  def @h(%x: int32) -> 
 ALL = [pytest.param(kind, marks=pytest.mark.nightly if kind == "onnxruntime" else ()) for kind in EXECUTORS]
 UNSUPPORTED = {  # by the machine and the code ahead of time; graphs have neither control flow nor data types
     *(("vm", program) for program in ("reference", "reference in a closure", "if and effects")),
-    *((kind, "operator as a value") for kind in ("vm", "aot")),
 }
 WITH_BRANCHES = [kind for kind in EXECUTORS if kind not in ("graph", "onnxruntime")]
 

@@ -26,7 +26,7 @@ from tests.op.test_edges import filled, hold, overflows
 pytest.importorskip("onnx", reason="the executor writes ONNX models: pip install onnx")
 pytest.importorskip("onnxruntime", reason="the executor needs onnxruntime: pip install onnxruntime")
 
-from passlab.executor import onnx_executor
+from passlab.executor import create
 from passlab.executor.onnx_executor import partition
 from passlab.frontend.onnx.export.exporting import write_model
 from passlab.frontend.onnx.export.table import writers
@@ -189,7 +189,7 @@ def test_operators_that_need_known_shapes_get_a_session_for_each_shape() -> None
 
 
 def test_sessions_of_shapes_that_were_used_long_ago_are_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(onnx_executor, "MOST_PLANS", 3)  # that of any shape, and those of two shapes
+    monkeypatch.setattr(create, "MOST_COMPILED", 3)  # that of any shape, and those of two shapes
     source = "def @main(%x: Tensor[(?, 4), float32]) { sort(%x, axis=0) }"
     executor = create_executor("onnxruntime", passlab.parse(source))
     sessions = [weakref.ref(executor.plan(X[:rows]).run) for rows in (1, 2)]  # type: ignore[attr-defined]

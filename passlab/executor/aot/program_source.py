@@ -484,6 +484,8 @@ class FunctionText:
             return self._global(expr)
         if isinstance(expr, Constructor):
             return self.program.constructor(expr)
+        if isinstance(expr, Op):
+            raise _operator_value_error(expr)
         raise VerifyError(
             Diagnostic(f"an operand in A-normal form is a variable, not a {type(expr).__name__}", expr.span)
         )
@@ -512,6 +514,8 @@ class FunctionText:
             return f"{wrap(self._atom(expr.ref))}.value", False
         if isinstance(expr, RefWrite):
             return f"{wrap(self._atom(expr.ref))}.write({self._atom(expr.value)})", False
+        if isinstance(expr, Op):
+            raise _operator_value_error(expr)
         raise VerifyError(Diagnostic(f"a {type(expr).__name__} cannot be written in Python here", expr.span))
 
     def _call(self, call: Call) -> tuple[str, bool]:
@@ -620,3 +624,8 @@ def _without(variables: Set, bound: Iterable[Var]) -> Set:
     for var in bound:
         variables.pop(var, None)
     return variables
+
+
+def _operator_value_error(op: Op) -> VerifyError:
+    message = f"the operator `{op.name}` cannot be written in Python as a value here"
+    return VerifyError(Diagnostic(message, op.span, hint="wrap it in a function, `fn`"))

@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from passlab import limits
-from passlab.atomic_file import write_bytes
+from passlab.atomic_file import path_to_read, write_bytes
 from passlab.errors import Diagnostic, DiagnosticError, FileAccessError, ModelError, PasslabError, did_you_mean
 from passlab.frontend.identifiers import Identifiers
 from passlab.frontend.modules import module_of
@@ -323,7 +323,7 @@ def load_model(model: Any) -> tuple[Any, External | None]:
     if isinstance(model, (bytes, bytearray, memoryview)):
         return _parse_text(package, bytes(model), "these bytes"), None
     if isinstance(model, (str, PathLike)):
-        path = Path(model)
+        path = path_to_read(model)
         try:
             limits.check("model_bytes", path.stat().st_size, f"the model {path.name}")
             data = path.read_bytes()

@@ -493,7 +493,7 @@ def _resume(campaign: Campaign, directory: Path) -> None:
         by_source = {name: [int(n) for n in state["by_source"].get(name, (0, 0))][:2] for name in SOURCES}
         learned = tuple(map(str, state["learned"]))
         records = tuple([Record(**record) for record in state["failures"]])
-    except (ValueError, KeyError, TypeError, OSError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, OSError, RecursionError) as error:
         raise PassError(Diagnostic(f"{path} is not a campaign: {error}")) from None
     if same:
         campaign.next, campaign.signatures, campaign.by_source = number, signatures, by_source

@@ -33,7 +33,7 @@ from passlab.ir.expr import (
     Var,
 )
 from passlab.ir.module import IRModule
-from passlab.ir.op import OpCall, is_op_call
+from passlab.ir.op import Op, OpCall, is_op_call
 from passlab.ir.trampoline import drive
 from passlab.ir.walk import children, post_order
 from passlab.vm.compiling.match_code import MatchCode, Work
@@ -300,6 +300,8 @@ class FunctionCode:
             raise _unsupported_error(
                 "a constructor as a value", expr, "EtaExpand(expand_constructor=True) wraps it in a function"
             )
+        if type(expr) is Op:
+            raise _unsupported_error(f"the operator `{expr.name}` as a value here", expr, "wrap it in a function, `fn`")
         raise _unsupported_error(f"a {type(expr).__name__}", expr)
 
     def _function(self, var: GlobalVar) -> int:

@@ -20,6 +20,7 @@ from passlab.ir.walk import post_order
 from passlab.passes.lowering.manifest_lifetimes import without_kills
 from passlab.passes.lowering.plan_devices import PlanDevices
 from passlab.rewriting.entry import entry_function
+from passlab.rewriting.operator_values import operators_called
 from passlab.rewriting.parameters import bind_params
 from passlab.transform import PassContext, Sequential, parse_pipeline
 from passlab.vm.compiling.codegen import CodePool, FunctionCode
@@ -117,7 +118,8 @@ def optimize(
 ) -> IRModule:
     """Run the compiler's passes under the current context, with `params` bound in `entry`."""
     with compiling():
-        return pipeline(target)(_without_lifetimes(bind_params(reachable(as_module(mod), entry), params, entry)))
+        mod = operators_called(reachable(as_module(mod), entry))
+        return pipeline(target)(_without_lifetimes(bind_params(mod, params, entry)))
 
 
 def _without_lifetimes(mod: IRModule) -> IRModule:
