@@ -2,6 +2,7 @@
 
 from passlab.course.registry import Lesson as Lesson
 from passlab.course.registry import Names as Names
+from passlab.course.registry import compiler as compiler
 from passlab.course.registry import exercise as exercise
 from passlab.course.registry import lesson as lesson
 from passlab.course.tries import Tries as Tries

@@ -20,10 +20,13 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from passlab.course import own
+from passlab.course.own import FOLDER, PARTS, OwnCompiler, Part
 from passlab.course.predictions import Predict
 from passlab.course.progress import Progress
+from passlab.course.tries import Tries
 from passlab.course.verdicts import Exercise, Verdict
-from passlab.errors import Diagnostic, PassTypeError
+from passlab.errors import Diagnostic, FileAccessError, PassTypeError
 
 LESSONS = {  # the label of a lesson, and its module: the name of its notebook without the label
     "01": "tour",
@@ -35,12 +38,14 @@ LESSONS = {  # the label of a lesson, and its module: the name of its notebook w
     "07": "pass_manager",
     "08": "instruments",
     "09": "normal_forms",
+    "09b": "dataflow_analysis",
     "10": "operator_fusion",
     "11": "functions_and_data",
     "12": "gradients",
     "13": "layouts_and_precision",
     "14": "virtual_machine",
     "15": "memory",
+    "15b": "loops",
     "16": "dynamic_shapes",
     "17": "time_travel",
     "18": "finding_faults",
@@ -49,6 +54,7 @@ LESSONS = {  # the label of a lesson, and its module: the name of its notebook w
     "21": "llvm",
     "22": "todays_tvm",
     "23": "fuzz_your_own_pass",
+    "24": "your_own_compiler",
 }
 _MISSING = object()
 _LABEL = re.compile(r"(\d{1,2})([a-z]?)")
@@ -78,6 +84,7 @@ class Task:
     starter: str
     solution: str
     points: float
+    part: str = ""  # of the learner's own compiler, where the answer is one
 
     @property
     def title(self) -> str:
@@ -89,17 +96,17 @@ TASKS: dict[tuple[str, int], Task] = {}  # by lesson and number
 
 
 def exercise(
-    lesson: int | str, number: int, *, starter: str, solution: str, points: float = 1
+    lesson: int | str, number: int, *, starter: str, solution: str, points: float = 1, part: str = ""
 ) -> Callable[[Callable[[Names], Exercise]], Callable[[Names], Exercise]]:
     """Register a function that makes exercise `number` of a lesson from the names of its notebook.
 
     `starter` is `cell_digest` of the answer's cell as it is given; `solution` binds `answer_NUMBER` when it is run in
-    the notebook.
+    the notebook. An answer that is a `part` of the learner's compiler is kept for the lessons behind.
     """
 
     def register(make: Callable[[Names], Exercise]) -> Callable[[Names], Exercise]:
         label = _label(lesson)
-        TASKS[label, number] = Task(label, number, make, starter, solution.strip("\n"), points)
+        TASKS[label, number] = Task(label, number, make, starter, solution.strip("\n"), points, part)
         return make
 
     return register
@@ -212,6 +219,8 @@ class Lesson:
             verdict = self.exercise(number).check(answer, tries=self._progress)
         except NameError as missing:
             return self._unanswered(task, f"the check needs `{missing}`: run the cells above first.")
+        if verdict.passed and task.part:
+            verdict = self._kept(task, verdict)
         if verdict.passed:
             self._progress.solved(verdict)
         if self._progress.trouble:
@@ -233,6 +242,26 @@ class Lesson:
     def reset(self) -> None:
         """Forget the tries and the solved exercises of this lesson."""
         self._progress.reset(task.title for task in self.tasks)
+
+    def _kept(self, task: Task, verdict: Verdict) -> Verdict:
+        """Keep a right answer as a part of the learner's compiler; it is not right if it needs other cells."""
+        source, _ = CELLS.last.get(f"answer_{task.number}", ("", ""))
+        if not source:
+            return verdict
+
+        def why_not(answer: Any) -> str:
+            alone = self.exercise(task.number).check(answer, tries=Tries())
+            return "" if alone else alone.why or alone.missing
+
+        try:
+            why = own.keep(self._progress.path.parent, task.part, source, why_not)
+        except FileAccessError as error:
+            return replace(verdict, hint=f"({PARTS[task.part]} of your compiler is not kept: {error})")
+        if not why:
+            return replace(verdict, hint=f"({PARTS[task.part]} of your compiler: kept in {FOLDER}/{task.part}.py)")
+        hint = "hint: the lessons behind run this cell alone: import and define in it what it uses"
+        what = "the cell works without the other cells"
+        return replace(verdict, passed=False, missing=what, why=why, hint=hint)
 
     def _task(self, number: int) -> Task:
         task = TASKS.get((self.number, number))
@@ -259,5 +288,25 @@ def lesson(number: int | str, names: MutableMapping[str, Any] | None = None, fol
 def tasks_of(lesson: int | str) -> list[Task]:
     """Return the exercises of a lesson, in order. Raises `PasslabError` for a lesson that does not exist."""
     label = label_of(lesson)
-    import_module(f"passlab.course.lessons.{LESSONS[label]}")  # which registers them
+    for module in (LESSONS[label], "own_parts"):  # which register them
+        import_module(f"passlab.course.lessons.{module}")
     return [TASKS[key] for key in sorted(TASKS) if key[0] == label]
+
+
+def compiler(folder: Path | None = None) -> OwnCompiler:
+    """Return the learner's own compiler: each part from `my_compiler` in the folder, or else from the solution."""
+    folder = Path.cwd() if folder is None else folder
+    return OwnCompiler([_part(name, folder) for name in PARTS], folder)
+
+
+def _part(name: str, folder: Path) -> Part:
+    """Return one part; a file of the learner that cannot be used says why."""
+    function, trouble = own.kept(folder, name)
+    if function is not None:
+        return Part(name, function, True)
+    for label in LESSONS:
+        tasks_of(label)
+    task = next(task for task in TASKS.values() if task.part == name)
+    space: dict[str, Any] = {"__name__": f"solution_{name}"}
+    exec(compile(task.solution, f"<solution of {name}>", "exec"), space)  # noqa: S102 - the course's own text
+    return Part(name, space[f"answer_{task.number}"], False, trouble)

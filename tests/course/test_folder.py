@@ -50,10 +50,10 @@ def test_progress_is_shown_and_a_fresh_copy_keeps_the_old_one(tmp_path, capsys):
     assert lesson(2, {"answer_2": (4, 15)}, tmp_path)(2)
     assert [row.title for row in course.status(tmp_path)][:2] == ["A tour of passlab", "Reading Relay"]
     first = course.status(tmp_path)[1]
-    assert (first.title, first.solved, len(first.open), first.points) == ("Reading Relay", ("How large",), 3, 1)
+    assert (first.title, first.solved, len(first.open), first.points) == ("Reading Relay", ("How large",), 4, 1)
     assert lesson(1, {"answer_1": TOUR}, tmp_path)(1)
     assert main(["course", "next", str(tmp_path)]) == 0
-    assert "open: Share the work, The other way round, Count the leaves" in capsys.readouterr().out
+    assert "open: Share the work, The other way round, Count the leaves, The reader" in capsys.readouterr().out
     mine = tmp_path / "02-reading-relay.ipynb"
     for text in ("mine", "mine again"):
         mine.write_text(text)
