@@ -427,7 +427,8 @@ def random_program(rng: np.random.Generator) -> tuple[Program, dict[str, Any]]:
         elif kind == 2:
             weights[weight] = rng.normal(size=shape[1:]).astype("float32")
             steps.append(Step(f"{name}f", "exp", (weight,), {}))
-            steps.append(Step(name, "multiply", (arg, f"{name}f"), {}))
+            pair = (arg, f"{name}f") if rng.random() < 0.5 else (f"{name}f", arg)
+            steps.append(Step(name, "multiply", pair, {}))
         elif kind == 3:
             steps.append(Step(name, "nn.softmax", (arg,), {}))
         elif kind == 4:

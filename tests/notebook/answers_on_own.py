@@ -151,7 +151,7 @@ ANSWERS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
             ("if not free:", "if True:"),
             ("end < life.born", "False"),
             ("free_from[free[0]] = life.dies", "free_from[free[0]] = life.born"),
-            ("free_from[free[0]] = life.dies\n", ""),
+            ("free_from[free[0]] = life.dies", "pass"),
         ),
     ),
     "15b-loops": changed(

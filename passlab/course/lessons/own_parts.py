@@ -339,10 +339,16 @@ def the_folding(names: Names) -> Exercise:
 def normed(rng: np.random.Generator) -> tuple[Program, dict[str, Any]]:
     """A program with one or two normalisations."""
     channels = int(rng.integers(1, 4))
+    small = {
+        "gamma": (0.5, 2.0),
+        "beta": (0.5, 2.0),
+        "mean": (0.5, 2.0),
+        "var": (1e-6, 1e-4),
+    }  # so that epsilon matters
     weights = {
-        f"{name}{number}": rng.uniform(0.5, 2, channels).astype("float32")
+        f"{name}{number}": rng.uniform(*bounds, channels).astype("float32")
         for number in range(2)
-        for name in ("gamma", "beta", "mean", "var")
+        for name, bounds in small.items()
     }
     attrs = [{}, {"epsilon": 0.5}][int(rng.integers(0, 2))]
     steps = [Step("r", "nn.relu", ("data",), {})]
@@ -542,9 +548,15 @@ def untidy(rng: np.random.Generator) -> tuple[Program, dict[str, Any]]:
             for step in steps[place + 1 :]
         ),
     ]
+    if steps[-1].name == "again" or rng.random() < 0.5:
+        steps.append(Step("both", "add", (steps[place].name, "again"), {}))
+    last = steps[-1].name
+    first, second = [
+        (Step("one", "tanh", (last,), {}), Step("other", "exp", (last,), {})),  # another operator, other attributes
+        (Step("one", "nn.softmax", (last,), {"axis": 0}), Step("other", "nn.softmax", (last,), {"axis": 1})),
+    ][int(rng.integers(0, 2))]
+    steps += [first, second, Step("all", "subtract", ("one", "other"), {})]
     steps.insert(int(rng.integers(1, len(steps))), Step("dead", "exp", ("data",), {}))
-    if steps[-1].name == "again":
-        steps.append(Step("last", "tanh", ("again",), {}))
     return program._replace(steps=steps), values
 
 
