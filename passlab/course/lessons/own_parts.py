@@ -553,7 +553,7 @@ def untidy(rng: np.random.Generator) -> tuple[Program, dict[str, Any]]:
     last = steps[-1].name
     first, second = [
         (Step("one", "tanh", (last,), {}), Step("other", "exp", (last,), {})),  # another operator, other attributes
-        (Step("one", "nn.softmax", (last,), {"axis": 0}), Step("other", "nn.softmax", (last,), {"axis": 1})),
+        (Step("one", "nn.softmax", (last,), {"axis": 0}), Step("other", "nn.softmax", (last,), {"axis": -1})),
     ][int(rng.integers(0, 2))]
     steps += [first, second, Step("all", "subtract", ("one", "other"), {})]
     steps.insert(int(rng.integers(1, len(steps))), Step("dead", "exp", ("data",), {}))
