@@ -139,7 +139,7 @@ def infer(program: Program, shapes: Mapping[str, tuple[int, ...]], shape_of: Cal
 
 
 # --------------------------------------------------------------------------------------------------------------- loops
-def first_lines(step: Step, shapes: Mapping[str, Any], indices: Sequence[str]) -> list[str]:
+def first_lines(step: Step, shapes: Mapping[Any, Any], indices: Sequence[str]) -> list[str]:
     """Return lines of Python that put one element of a step into `value`: the one at `indices`."""
     if step.op in ELEMENTWISE:
         return [f"value = {ELEMENTWISE[step.op].format(*(element(arg, shapes, indices, step) for arg in step.args))}"]
@@ -174,7 +174,7 @@ def first_lines(step: Step, shapes: Mapping[str, Any], indices: Sequence[str]) -
     raise PasslabError(Diagnostic("there are no loops for this operator", expected=f"one of {expected}", found=step.op))
 
 
-def _convolution(step: Step, shapes: Mapping[str, Any], indices: Sequence[str]) -> list[str]:
+def _convolution(step: Step, shapes: Mapping[Any, Any], indices: Sequence[str]) -> list[str]:
     data, weight = (variable(str(arg)) for arg in step.args)
     n, c, y, x = indices
     _, channels, height, width = shapes[step.args[0]]
@@ -191,13 +191,13 @@ def _convolution(step: Step, shapes: Mapping[str, Any], indices: Sequence[str]) 
     ]
 
 
-def next_line(step: Step, shapes: Mapping[str, Any], indices: Sequence[str]) -> str:
+def next_line(step: Step, shapes: Mapping[Any, Any], indices: Sequence[str]) -> str:
     """Return the line that applies an element-wise step to `value`, which stands for its first argument."""
     rest = [element(arg, shapes, indices, step) for arg in step.args[1:]]
     return f"value = {ELEMENTWISE[step.op].format('value', *rest)}"
 
 
-def element(arg: str | float, shapes: Mapping[str, Any], indices: Sequence[str], step: Step) -> str:
+def element(arg: str | float, shapes: Mapping[Any, Any], indices: Sequence[str], step: Step) -> str:
     """Return the element of an argument that belongs to an element of the result: axes of size 1 are repeated."""
     if not isinstance(arg, str):
         return repr(float(arg))

@@ -288,7 +288,7 @@ def lesson(number: int | str, names: MutableMapping[str, Any] | None = None, fol
 def tasks_of(lesson: int | str) -> list[Task]:
     """Return the exercises of a lesson, in order. Raises `PasslabError` for a lesson that does not exist."""
     label = label_of(lesson)
-    for module in (LESSONS[label], "own_parts"):  # which register them
+    for module in (LESSONS[label], "own_parts", "own_back_parts"):  # which register them
         import_module(f"passlab.course.lessons.{module}")
     return [TASKS[key] for key in sorted(TASKS) if key[0] == label]
 
