@@ -153,6 +153,95 @@ ANSWERS: Answers = {
             ),
         ),
     ],
+    "04b-tracing-python": [
+        (("6", "2 * 3", "sum([2, 2, 2])"), ("2", "3", "7", "8", "4", "5.5", "'6'")),
+        changed(
+            "04b",
+            2,
+            (
+                ("Number(relay.negative(self.expr))", "Number(relay.multiply(self.expr, relay.const(-1.0)))"),
+                ("relay.const(float(part))", "relay.const(np.float32(part))"),
+            ),
+            (
+                ("self.combined(relay.subtract, other, self)", "self.combined(relay.subtract, self, other)"),
+                ("__radd__, __rmul__ = __add__, __mul__", ""),
+                ("relay.divide, self, other", "relay.divide, other, self"),
+                ("relay.negative(self.expr)", "self.expr"),
+                ("relay.multiply, self, other", "relay.add, self, other"),
+                ("    def __rsub__(self, other):\n        return self.combined(relay.subtract, other, self)\n", ""),
+                ("    def __neg__(self):\n        return Number(relay.negative(self.expr))\n", ""),
+            ),
+        ),
+        changed(
+            "04b",
+            3,
+            (("x * 0.1", "x * float(0.1)"), ("where(x > 0.0, x, x * 0.1)", "where(x * 3.0 > 0.0, x, x * 0.1)")),
+            (
+                ("x > 0.0, x, x * 0.1", "x > 0.0, x * 0.1, x"),
+                ("x * 0.1)", "0.0)"),
+                ("x > 0.0", "x > 1.0"),
+                ("where(x > 0.0, x, x * 0.1)", "x"),
+                ("where(x > 0.0, x, x * 0.1)", "x * 0.1"),
+                ("where(x > 0.0, x, x * 0.1)", "x if x > 0.0 else x * 0.1"),
+                ("where(x > 0.0, x, x * 0.1)", "0.0"),
+            ),
+        ),
+    ],
+    "19b-search-and-e-graphs": [
+        (
+            (
+                "['regroup', 'one', 'times one', 'shift']",
+                "('regroup', 'one', 'times one', 'shift')",
+                "'regroup,one,times one,shift'.split(',')",
+            ),
+            (
+                "list(RULES)",
+                "['regroup', 'one', 'shift', 'times one'][::-1]",
+                "['regroup', 'one', 'times one']",
+                "['one', 'regroup', 'times one', 'shift']",
+                "['shift', 'regroup', 'one', 'times one']",
+                "['x']",
+            ),
+        ),
+        changed(
+            "19b",
+            2,
+            (
+                ("parent[find(one)] = find(other)", "parent[find(other)] = find(one)"),
+                ("parent.get(number, number) != number", "number in parent and parent[number] != number"),
+            ),
+            (
+                ("parent[find(one)] = find(other)", "parent[one] = other"),
+                ("parent[find(one)] = find(other)", "parent[find(one)] = other"),
+                ("return find(a) == find(b)", "return (a, b) in pairs or a == b"),
+                ("return find(a) == find(b)", "return find(a) == b"),
+                (
+                    "while parent.get(number, number) != number:\n            number = parent[number]",
+                    "number = parent.get(number, number)",
+                ),
+                ("return find(a) == find(b)", "return a in parent and find(a) == find(b)"),
+            ),
+        ),
+        changed(
+            "19b",
+            3,
+            (
+                ("op, *parts = term", "op, parts = term[0], term[1:]"),
+                (
+                    "costs[op] + sum(cost_of(part, costs) for part in parts)",
+                    "sum((cost_of(part, costs) for part in parts), costs[op])",
+                ),
+            ),
+            (
+                ("costs[op] + sum", "sum"),
+                ("return 0", "return 1"),
+                ("sum(cost_of(part, costs) for part in parts)", "max(cost_of(part, costs) for part in parts)"),
+                ("sum(cost_of(part, costs) for part in parts)", "cost_of(parts[0], costs)"),
+                ("costs[op] + sum(cost_of(part, costs) for part in parts)", "costs[op]"),
+                ("costs[op] +", "3 +"),
+            ),
+        ),
+    ],
 }
 for _lesson, _answers in PARTS.items():
     ANSWERS.setdefault(_lesson, []).append(_answers)
