@@ -116,18 +116,24 @@ def union_and_find(lesson: Names) -> Exercise:
     )
 
 
-# recurses: terms of at most four levels
-def random_term(rng: np.random.Generator, depth: int) -> Any:
-    if depth == 0 or rng.random() < 0.2:
-        return ["x", "y", 1, 2, 4][int(rng.integers(0, 5))]
-    op = str(rng.choice(["*", "/", "<<"]))
-    return op, random_term(rng, depth - 1), random_term(rng, depth - 1)
+def random_term(rng: np.random.Generator) -> Any:
+    """A term of up to five operators, made from its leaves upwards."""
+    terms: list[Any] = ["x", "y", 1, 2, 4]
+    for _ in range(int(rng.integers(0, 6))):
+        left, right = (terms[int(place)] for place in rng.integers(len(terms) // 2, len(terms), 2))
+        terms.append((str(rng.choice(["*", "/", "<<"])), left, right))
+    return terms[-1]
 
 
-# recurses: terms of at most four levels
 def cost_by_definition(term: Any, costs: Any) -> float:
     """The cost of a term: of its operators together."""
-    return costs[term[0]] + sum(cost_by_definition(part, costs) for part in term[1:]) if isinstance(term, tuple) else 0
+    total, todo = 0.0, [term]
+    while todo:
+        part = todo.pop()
+        if isinstance(part, tuple):
+            total += costs[part[0]]
+            todo += part[1:]
+    return int(total)
 
 
 @exercise(
@@ -150,7 +156,7 @@ def what_a_term_costs(lesson: Names) -> Exercise:
     return Exercise("What a term costs", expects=callable).agrees(
         "it adds the costs of all operators in the term",
         cost_by_definition,
-        lambda rng: (random_term(rng, 4), {"*": int(rng.integers(1, 9)), "/": int(rng.integers(9, 20)), "<<": 1}),
+        lambda rng: (random_term(rng), {"*": int(rng.integers(1, 9)), "/": int(rng.integers(9, 20)), "<<": 1}),
         first=[
             ("x", {"*": 3}),
             (7, {"*": 3}),
