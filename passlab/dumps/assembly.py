@@ -4,7 +4,7 @@ One `Assembly` serves all formats. It keeps the state of the program as a table 
 symbols), pairs banners of before and after, and gives an exact verdict only where the dump proves one: by before and
 after, by a verdict of the compiler, or by whole programs; otherwise a range of passes.
 
-The file begins with other output inside bodies: warnings, remarks, a crash report, lines of `-print-pass-numbers`.
+What `extents` leaves of a body is other output, of the pass that ran when it was printed.
 """
 
 from __future__ import annotations
@@ -15,57 +15,16 @@ from dataclasses import dataclass, field
 from passlab import limits
 from passlab.dumps import evidence
 from passlab.dumps.banner import DIFF, FRAGMENT, MODULE, NONE, UNIT, Banner, Scan
+from passlab.dumps.extents import extent_of
 from passlab.dumps.language import LANGUAGES, WHOLE, Language
 from passlab.dumps.llvm import without_slots
 from passlab.dumps.source import FORMS, Excerpt
 from passlab.dumps.step import Step, Unit
 
-_LINE = re.compile(
-    rb"(?m)^(?:(?:[^\s:%@][^:\n%@]*:)(?:\d+:)*(?:\d+:)? ?(?:fatal )?(?:warning|error|remark|note): [^\n]*"
-    rb"|(?:warning|error|remark|note): [^\n]*"
-    rb"| Running pass \d+ [^\n]*"
-    rb"|\d+ (?:warnings?|errors?)(?: and \d+ errors?)? generated\.)(?:\n|\Z)"
-)
-_CONTEXT = re.compile(rb"(?:\s*\d* +\| [^\n]*(?:\n|\Z)|\s*[~^|][\s~^|]*(?:\n|\Z))+")
 _CRASH = re.compile(
     rb"(?m)^(?:PLEASE (?:submit|ATTACH)|Stack dump|[^\s%@][^\n]*: [^\n]*Assertion [`'\"]|terminate called"
     rb"|Segmentation fault|LLVM ERROR: |fatal error: |Traceback \(most recent call last\))[^\n]*"
 )
-
-
-def find_holes(data: bytes, last: bool, language: str) -> tuple[tuple[int, ...], str]:
-    """Return the ranges of other output in a body, as start, end, start, end ..., and the first line of a crash."""
-    # Other output contains one of these words: a body without any needs no search by the slow patterns.
-    if not (
-        b"warning: " in data
-        or b"error: " in data
-        or b"remark: " in data
-        or b"note: " in data
-        or b"Stack dump" in data
-        or b" Running pass " in data
-        or b"PLEASE " in data
-        or b"Assertion " in data
-        or b" generated." in data
-        or (last and (b"rror" in data or b"ault" in data or b"terminate" in data or b"Traceback" in data))
-    ):
-        return (), ""
-    holes: list[int] = []
-    crash = ""
-    limit = len(data)
-    if language != "python" and (match := _CRASH.search(data)):
-        crash = match[0].decode("utf-8", "surrogateescape")
-        limit = match.start()
-    for match in _LINE.finditer(data, 0, limit):
-        end = match.end()
-        if context := _CONTEXT.match(data, end, limit):
-            end = context.end()
-        if holes and holes[-1] >= match.start():  # adjacent holes become one
-            holes[-1] = max(end, holes[-1])
-        else:
-            holes += [match.start(), end]
-    if limit < len(data):
-        holes += [limit, len(data)]
-    return tuple(holes), crash
 
 
 @dataclass(slots=True)
@@ -76,6 +35,7 @@ class Body:
     names: tuple[str, ...]
     pieces: tuple[Excerpt, ...]
     numbers: int = 0  # a digest of the text as printed; `piece.digest` ignores noise of the language
+    whole: bool | None = True  # False where the program is cut off, None where only the end of the dump ends it
 
 
 @dataclass(slots=True, eq=False)
@@ -85,6 +45,7 @@ class _OpenPass:
     banner: Banner
     body: Body | None
     children: list[int] = field(default_factory=list)
+    other: list[Excerpt] = field(default_factory=list)  # what was printed since it began
 
 
 class Assembly:
@@ -103,7 +64,9 @@ class Assembly:
         self._bodies: dict[tuple[int, str, str], tuple[tuple[str, ...], tuple[Excerpt, ...]]] = {}
         self._last_names: dict[str, tuple[str, ...]] = {}
         self._names: dict[tuple[str, ...], tuple[str, ...]] = {}
-        self._clean: set[int] = set()  # digests of bodies without other output
+        self._clean: set[int] = set()  # digests of whole bodies without other output
+        self._inside: list[Excerpt] = []  # other output in the last body,
+        self._printed: list[Excerpt] = []  # and since its end
         self._paths: dict[str, str] = {}  # operations first printed alone -> their paths in the program
         self._last_path: dict[str, str] = {}
         self._open: list[_OpenPass] = []
@@ -112,11 +75,15 @@ class Assembly:
     def run(self) -> None:
         """Fill `steps`, `units`, `input` and `other`."""
         limits.check("dump_steps", len(self.scan.banners), "a recording of this dump")
-        for index, banner in enumerate(self.scan.banners):
-            last = index + 1 == len(self.scan.banners)
-            body = self._read_body(banner, last) if banner.scope != NONE else None
-            if banner.scope == NONE:
-                self._add_trailing(banner)
+        for banner in self.scan.banners:
+            earlier, self._printed, self._inside = self._printed, [], []
+            if banner.scope != NONE:
+                body: Body | None = self._read_body(banner)
+            else:
+                body = None
+                self._leave_out(banner, ())
+                self._printed, self._inside = self._inside, []
+            self._inside = earlier + self._inside
             if banner.when == "start":
                 self._handle_start(banner, body)
             elif banner.when == "before":
@@ -148,20 +115,19 @@ class Assembly:
         self.crash = self.crash or part.crash
 
     # ------------------------------------------------------------ bodies
-    def _read_body(self, banner: Banner, last: bool) -> Body:
+    def _read_body(self, banner: Banner) -> Body:
         raw = banner.source.read(banner.body, banner.end)
         clean = hash(raw)
-        holes: tuple[int, ...] = ()
-        crash = ""
-        if last or clean not in self._clean:
-            holes, crash = find_holes(raw, last, banner.language or self.language.name)
-            if not holes:
-                self._clean.add(clean)
-        if holes and not banner.holes:
-            banner.holes = tuple(banner.body + at for at in holes)
-            for start, end in zip(banner.holes[::2], banner.holes[1::2], strict=True):  # start, end, start, ...
-                self.other.append(Excerpt(banner.source, (start, end)))
-            self.crash = crash or self.crash
+        whole: bool | None = True
+        if clean not in self._clean and not self.scan.is_live:
+            extent = extent_of(raw, banner, banner.language or self.language.name)
+            whole = extent.whole
+            if whole is None and banner.end < banner.source.size:
+                whole = True  # a heading ends it
+            if extent.spans == (0, len(raw)):
+                self._clean.update([clean] if whole else [])
+            else:
+                self._leave_out(banner, extent.spans)
         spans = banner.spans()
         form = "diff after" if banner.scope == DIFF else banner.form
         plain = spans == (banner.body, banner.end)
@@ -170,12 +136,30 @@ class Assembly:
         compared = without_slots(data) if banner.language == "mir" else data.strip()
         piece = Excerpt(banner.source, spans, hash(compared), form, data.count(b"\n"))
         if banner.scope == FRAGMENT:
-            return Body(piece, (), (), piece.digest)
+            return Body(piece, (), (), piece.digest, whole)
         key = (piece.digest, banner.unit if banner.scope != MODULE else "", banner.phase)
         entry = self._bodies.get(key)
         if entry is None:
             entry = self._bodies[key] = self._units_of_body(banner, data, piece, plain)
-        return Body(piece, *entry, piece.digest)
+        return Body(piece, *entry, piece.digest, whole)
+
+    def _leave_out(self, banner: Banner, spans: tuple[int, ...]) -> None:
+        """Make all but some ranges of a body other output: of its pass, and behind a program after a pass of the next.
+
+        What stands behind a program before a pass was printed while that pass ran.
+        """
+        edges = [banner.body, *[banner.body + at for at in spans], banner.end]
+        banner.holes = tuple(edges)
+        for start, end in zip(edges[::2], edges[1::2], strict=True):
+            piece = Excerpt(banner.source, (start, end))
+            data = piece.raw
+            if not data.strip():
+                continue
+            self.other.append(piece)
+            if not self.crash and (match := _CRASH.search(data)):
+                self.crash = match[0].decode("utf-8", "surrogateescape")
+            ends_body = end == banner.end and bool(spans)
+            (self._printed if ends_body else self._inside).append(piece)
 
     def _units_of_body(
         self, banner: Banner, data: bytes, whole: Excerpt, plain: bool
@@ -208,7 +192,8 @@ class Assembly:
 
     # ------------------------------------------------------------ events
     def _handle_start(self, banner: Banner, body: Body | None) -> None:
-        if body is None:
+        self._printed = self._inside + self._printed
+        if body is None or body.whole is False:
             return
         if self.input is None:
             self.input = body
@@ -217,9 +202,10 @@ class Assembly:
     def _handle_before(self, banner: Banner, body: Body | None) -> None:
         if self.input is None and not self.steps and not self._open and body is not None:
             self.input = body
-        if body is not None and banner.scope != FRAGMENT:
+        if body is not None and banner.scope != FRAGMENT and body.whole is not False:
             self._update_units(body, len(self.steps), False, banner)
-        self._open.append(_OpenPass(banner, body))
+        self._open.append(_OpenPass(banner, body, other=self._inside + self._printed))
+        self._printed = []
 
     def _handle_after(self, banner: Banner, body: Body | None) -> None:
         begun = self._pop_open(banner, body)
@@ -227,6 +213,7 @@ class Assembly:
         step = Step(number, banner.name, banner.unit, banner.kind)
         step.argument, step.options, step.phase, step.note = banner.argument, banner.options, banner.phase, banner.note
         step.scope, step.status, step.language = banner.scope, banner.status, banner.language or self.language.name
+        step.other = tuple((begun.other if begun is not None else []) + self._inside)
         if begun is not None:
             step.options = step.options or begun.banner.options
             for child in begun.children:
@@ -244,8 +231,8 @@ class Assembly:
         if body is not None:
             step.after_body, step.names, step.pieces, step.digest = body.piece, body.names, body.pieces, body.numbers
             step.names = self._paths_of_units(step, banner)
-        evidence.judge(step, body.piece if body else None, before.piece if before else None, self)
-        if body is not None and banner.scope != FRAGMENT:
+        evidence.judge(step, body, before, self)
+        if body is not None and banner.scope != FRAGMENT and body.whole is not False:
             self._update_units(body, step.number, True, banner, step)
 
     def _runs_beside(self, one: Banner, other: Banner) -> bool:
@@ -412,6 +399,7 @@ class Assembly:
         step.argument, step.options, step.phase = banner.argument, banner.options, banner.phase
         step.scope, step.language = banner.scope, banner.language or self.language.name
         step.before_body = begun.body.piece if begun.body is not None else None
+        step.other = tuple(begun.other)
         return step
 
     def _step_between(self, begun: _OpenPass, body: Body | None) -> Step:
@@ -427,15 +415,6 @@ class Assembly:
         elif not same:
             step.note = "changed by this pass or by one between it and the next pass on the same unit"
         return step
-
-    def _add_trailing(self, banner: Banner) -> None:
-        """Add the lines below a banner without a body to the other output."""
-        if banner.end > banner.body:
-            data = banner.source.read(banner.body, banner.end)
-            if data.strip():
-                self.other.append(Excerpt(banner.source, (banner.body, banner.end)))
-                _, crash = find_holes(data, True, self.language.name)
-                self.crash = crash or self.crash
 
 
 def _span_pairs(spans: tuple[int, ...]) -> list[tuple[int, int]]:

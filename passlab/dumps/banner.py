@@ -35,7 +35,7 @@ class Banner:
     form: str = ""
     language: str = ""
     parent: int = -1  # the number of the banner of the enclosing pass, where the format has it
-    holes: tuple[int, ...] = ()  # ranges of the body with other output
+    holes: tuple[int, ...] = ()  # ranges of the body that are no part of it
     note: str = ""
     inputs: Excerpt | None = None  # the text before, where it is not in a banner of its own
 
@@ -56,3 +56,4 @@ class Scan:
     says_all: bool = False  # every pass is in the dump, with its verdict
     may_be_quiet: bool = False  # the dump may contain only passes that changed something
     is_partial: bool = False  # the dump contains only a few selected passes
+    is_live: bool = False  # a host gave the programs, so that nothing else is in their texts

@@ -19,7 +19,7 @@ from passlab.dumps.source import Excerpt
 from passlab.dumps.step import Step, Unit
 
 if TYPE_CHECKING:
-    from passlab.dumps.assembly import Assembly
+    from passlab.dumps.assembly import Assembly, Body
 
 
 @dataclass(frozen=True)
@@ -77,12 +77,22 @@ _TVM_LEAVES = frozenset(
 )
 
 
-def judge(step: Step, after: Excerpt | None, before: Excerpt | None, assembly: Assembly) -> None:
+CUT_OFF = "cut off here: the program below this heading does not end"
+
+
+def judge(step: Step, body: Body | None, before_body: Body | None, assembly: Assembly) -> None:
     """Set the verdict and the range of a step; called before its texts enter the state of the program."""
     traits = assembly.traits
     step.since = step.number
+    after = body.piece if body is not None else None
+    before = before_body.piece if before_body is not None else None
+    is_cut = any(one is not None and one.whole is False for one in (body, before_body))
+    if is_cut:
+        step.note = CUT_OFF
     if step.status:
         step.verdict = step.status
+    elif is_cut:
+        step.verdict = "unknown"
     elif step.scope == DIFF or (traits.says_changes and after is not None):
         step.verdict = "changed"
     elif before is not None and after is not None:
@@ -95,6 +105,43 @@ def judge(step: Step, after: Excerpt | None, before: Excerpt | None, assembly: A
         _judge_program(step, assembly)
     else:
         _judge_units(step, assembly)
+    if body is not None and body.whole is None and not step.status and not traits.says_changes:
+        _doubt_end(step, body.piece, before, assembly)
+
+
+def _doubt_end(step: Step, after: Excerpt, before: Excerpt | None, assembly: Assembly) -> None:
+    """Withdraw a verdict on a program that only the end of the dump ends, where a cut may be all that changed it."""
+    last = _last_program(assembly, step) if before is None and step.scope == MODULE else None
+    reference = before or (last.after_body if isinstance(last, Step) else None)
+    if reference is None and isinstance(last, int) and assembly.input is not None:
+        reference = assembly.input.piece
+    if reference is not None:
+        is_cut = _is_begin(after, reference)
+    elif step.verdict == "changed":
+        units = [(assembly.units.get(name), piece) for name, piece in zip(step.names, step.pieces, strict=True)]
+        pairs = [(unit.last, piece) for unit, piece in units if unit is not None and unit.last is not None]
+        is_cut = all(old.digest == piece.digest or _is_begin(piece, old) for old, piece in pairs)
+    else:
+        text = after.data
+        is_cut = step.language == "llvm" and not (text.endswith(b"\n") and _defines_all(text))
+    if is_cut and step.verdict != "unknown":
+        step.verdict, step.note = "unknown", step.note or "this may be cut off: the dump ends here"
+
+
+def _is_begin(text: Excerpt, whole: Excerpt) -> bool:
+    """Whether a text is the begin of another one, but for its last line where that is not ended."""
+    data, other = text.data, whole.data.strip()
+    seen = data if data.endswith(b"\n") else data[: data.rfind(b"\n") + 1]
+    return data.strip() != other and other.startswith(seen.strip())
+
+
+_REFERENCE = re.compile(rb"(?<![\w%@#!])[#!]\d+\b")
+_DEFINITION = re.compile(rb"(?m)^(?:attributes )?([#!]\d+) = ")
+
+
+def _defines_all(text: bytes) -> bool:
+    """Whether a program of LLVM defines the attributes and metadata that it uses."""
+    return set(_REFERENCE.findall(text)) <= set(_DEFINITION.findall(text))
 
 
 def _last_program(assembly: Assembly, step: Step) -> Step | int | None:
@@ -102,6 +149,8 @@ def _last_program(assembly: Assembly, step: Step) -> Step | int | None:
     for at in range(len(assembly.steps) - 2, -1, -1):
         other = assembly.steps[at]
         if (assembly.traits.chains and other.phase != step.phase) or (other.ambiguous and assembly.traits.nested):
+            continue
+        if other.status == "filtered":
             continue
         if other.scope in (NONE, FRAGMENT):
             return None
@@ -376,15 +425,12 @@ def _first_suspect(name: str, unit: Unit, step: Step, assembly: Assembly) -> int
 
 def settle(steps: list[Step], traits: Traits, units: Mapping[str, Unit]) -> None:
     """Set the verdicts that need the whole dump: those of first passes."""
-    if traits.assumes_first:
-        for step in steps:
-            if step.verdict == "unknown" and step.after_body is not None and step.scope != FRAGMENT:
-                quiet = step.assumed or _ONLY_LOOKS.search(step.name) or _is_declaration(step)
-                step.verdict, step.assumed = ("unchanged" if quiet else "changed"), True
-                step.note = (
-                    step.note or "what the program was before this pass is not in the dump: the verdict is assumed"
-                )
-                step.since = min(step.since, step.number)
+    first = next((step for step in steps if step.after_body is not None and step.scope != FRAGMENT), None)
+    if traits.assumes_first and first is not None and first.verdict == "unknown" and first.note != CUT_OFF:
+        quiet = first.assumed or _ONLY_LOOKS.search(first.name) or _is_declaration(first)
+        first.verdict, first.assumed = ("unchanged" if quiet else "changed"), True
+        first.note = first.note or "what the program was before this pass is not in the dump: the verdict is assumed"
+        first.since = min(first.since, first.number)
     if traits.starts_unchanged:
         for step in steps:
             if step.verdict == "unknown" and step.name == "pipeline-start":
@@ -407,11 +453,26 @@ def _is_declaration(step: Step) -> bool:
     return re.search(rf"(?m)^.*@{re.escape(name)}\(.*(?<!\{{)$", text) is not None
 
 
+def share_of_unchanged(steps: list[Step]) -> tuple[int, int]:
+    """Return how many steps with a text have an exact verdict or a range, and how many of these changed nothing."""
+    seen = [step for step in steps if step.after_body is not None and (step.is_exact or step.since < step.number)]
+    return len(seen), sum(step.verdict == "unchanged" for step in seen)
+
+
 def is_only_changes(steps: list[Step]) -> bool:
     """Whether a dump contains only passes that changed something.
 
     A few may have equal texts before and after: MLIR compares operations, not texts.
     """
-    seen = [step for step in steps if step.after_body is not None and (step.is_exact or step.since < step.number)]
-    unchanged = sum(step.verdict == "unchanged" for step in seen)
-    return len(seen) >= 4 and unchanged * 20 <= len(seen)  # at most one in twenty
+    seen, unchanged = share_of_unchanged(steps)
+    return seen >= 4 and unchanged * 20 <= seen  # at most one in twenty
+
+
+def doubt_equal_texts(steps: list[Step]) -> None:
+    """Withdraw the verdict "unchanged" where a dump may contain only passes that changed something."""
+    seen, unchanged = share_of_unchanged(steps)
+    if not unchanged or unchanged * 5 > seen:  # more than one in five: all passes are in it
+        return
+    for step in steps:
+        if step.verdict == "unchanged" and not step.status:
+            step.verdict, step.note = "unknown", "the text is the same; the dump may name only passes that changed it"

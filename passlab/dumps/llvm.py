@@ -8,9 +8,12 @@ pass manager writes prose with an identifier in brackets. The unit follows the f
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
 from passlab.dumps.banner import DIFF, FRAGMENT, MODULE, NONE, UNIT, Banner, Scan
+from passlab.dumps.extents import begin_of_llvm, is_diff
 from passlab.dumps.source import PEEK, DumpSource, FileSource, decode, find_lines, without_colours
 
 MARK = b"*** IR "
@@ -35,8 +38,12 @@ FEW = 3  # a stream with at most so many different passes may be one of `-print-
 _CLOSING = re.compile(
     r"PrintModulePass|BitcodeWriterPass|AnnotationRemarksPass|.*[Vv]erif|Free MachineFunction|.*Assembly Printer"
 )
-_MODULE_ID = re.compile(rb"\A\s*; ModuleID = '([^\n]*)'")
-_DIFF_HEAD = b"*** IR for function "
+_MODULE_ID = re.compile(rb"; ModuleID = '([^\n]*)'")
+_BEHIND = re.compile(rb":?(?: \(function: [^\n]*\))?:?\s*")  # what stands behind the stars of a heading
+_NEXT = re.compile(rb"\*\*\* IR (?:Dump (?:At Start|Before|After)|Pass|Deleted After) [^\n]*\*\*\*")
+NOT_RUN = b"BISECT: NOT running pass"
+_NOT_RUN = re.compile(r"BISECT: NOT running pass \((?P<number>\d+)\) (?P<name>.+?) on (?P<unit>.+)")
+FAR = 2**16  # bytes below a heading in which its program is looked for
 _FILE = re.compile(
     r"(\d+)-[0-9a-f]+-(module|function|scc|loop)(?:-[0-9a-f]+)?-(.+)-(before|after|invalidated)\.(?:ll|mir)"
 )
@@ -73,35 +80,81 @@ def parse_heading(line: str) -> tuple[str, str, str, str, str] | None:
     return when, name, unit or match["function"] or "", status if what != "Deleted After" else "changed", scope
 
 
+def _find_heading(line: bytes) -> tuple[int, int] | None:
+    """Return start and end of the heading in a line; other output may stand in front of it, a program behind it."""
+    start = line.find(MARK)
+    end = line.find(b"***", start + len(MARK)) + 3
+    if end < 3 or line.count(b'"', 0, start) % 2:  # in the text of a constant
+        return None
+    if line[max(start - 2, 0) : start] in (b"; ", b"# "):
+        start -= 2
+    return start, len(line) if _BEHIND.fullmatch(line, end) else end
+
+
+def _headings(source: DumpSource) -> Iterator[tuple[int, int, str, bytes]]:
+    """Yield start and end of each line with a heading, the heading, and the first bytes below it."""
+    for start, end, line, below in find_lines(source, MARK):
+        found = _find_heading(line)
+        if found is not None:
+            first, last = found
+            glued = line[last:]
+            yield start + first, start + last if glued else end, decode(line[first:last]), glued + below
+
+
+def _filtered(source: DumpSource) -> list[Banner]:
+    """Return the passes that `-opt-bisect-limit` left out."""
+    banners = []
+    for start, end, line, _ in find_lines(source, NOT_RUN):
+        if match := _NOT_RUN.search(decode(line)):
+            unit = match["unit"]
+            banner = Banner(source, "after", match["name"], unit, kind_of(unit), status="filtered", scope=NONE)
+            banner.start, banner.body, banner.end = start, end, end
+            banner.note = f"-opt-bisect-limit left it out: number {match['number']}"
+            banners.append(banner)
+    return banners
+
+
 def scan_stream(source: DumpSource) -> Scan:
     """Return the dumps in a stream."""
     banners: list[Banner] = []
     bare = True
     programs: list[tuple[int, str]] = []  # number of a heading, name of the module below it
-    for start, end, line, below in find_lines(source, MARK):
-        heading = parse_heading(decode(line))
+    for start, end, line, below in _headings(source):
+        heading = parse_heading(line)
         if heading is None:
             continue
         when, name, unit, status, scope = heading
-        bare = bare and when == "after" and line.startswith(MARK) and (bool(unit) or status == "invalidated")
-        if banners:
-            banners[-1].end = start
+        bare = bare and when == "after" and line.startswith("*** IR ") and (bool(unit) or status == "invalidated")
         if is_no_pass(name, status):
             status = "manager"
         banners.append(
             Banner(source, when, name, unit, kind_of(unit), status=status, scope=scope, start=start, body=end, end=end)
         )
-        _inspect_body(banners[-1], below)
-        if (program := _MODULE_ID.search(below)) and (banners[-1].scope == MODULE or when == "start"):
+        text = _inspect_body(banners[-1], below)
+        if (program := _MODULE_ID.match(text)) and (banners[-1].scope == MODULE or when == "start"):
             programs.append((len(banners) - 1, decode(program[1])))
+    _name_programs(banners, programs)
+    says_all = any(b.when == "start" or (b.scope == NONE and b.status) for b in banners)
+    if left_out := _filtered(source):
+        banners = sorted([*banners, *left_out], key=lambda banner: banner.start)
+        _spread_phases(banners)
+    for banner, following in pairwise(banners):
+        banner.end = following.start
     if banners:
         banners[-1].end = source.size
-    _name_programs(banners, programs)
     _mark_diffs(banners)
-    says_all = any(b.when == "start" or b.scope == DIFF or (b.scope == NONE and b.status) for b in banners)
+    says_all = says_all or any(banner.scope == DIFF for banner in banners)
     scan = Scan([banner for banner in banners if banner.status != "manager"], says_all=says_all, may_be_quiet=bare)
     scan.is_partial = _is_partial(scan)
     return scan
+
+
+def _spread_phases(banners: list[Banner]) -> None:
+    """Give the passes that were left out the program of the pass before them."""
+    phase = next((banner.phase for banner in banners if banner.phase), "")
+    for banner in banners:
+        phase = banner.phase or phase
+        banner.phase = phase
 
 
 def _name_programs(banners: list[Banner], programs: list[tuple[int, str]]) -> None:
@@ -140,27 +193,34 @@ def kind_of(unit: str) -> str:
     return "scc" if unit.startswith("(") else "function" if unit else ""
 
 
-def _inspect_body(banner: Banner, below: bytes) -> None:
-    """Set scope, kind, unit and language of a banner from the first bytes of its body."""
+def _inspect_body(banner: Banner, below: bytes) -> bytes:
+    """Set scope, kind, unit and language of a banner from the first lines of its program; return these."""
     if banner.scope == NONE:
-        return
-    following = below.find(MARK)
-    head = below if following < 0 else below[: below.rfind(b"\n", 0, following) + 1]
-    text = head.lstrip()
+        return b""
+    head, begin = below, -1
+    for size in (len(below), FAR):  # other output may stand above the program
+        head = below if size == len(below) else banner.source.read(banner.body, banner.body + size)
+        following = _NEXT.search(head)
+        head = head[: following.start()] if following else head
+        begin = begin_of_llvm(head)
+        if begin >= 0 or following:
+            break
+    text = head[begin:] if begin >= 0 else b""
     if text.startswith(b"; ModuleID") or (text.startswith(b"source_filename") and banner.kind == "module"):
         banner.scope = MODULE
-    elif text.startswith(b"# Machine code") or b"\n# Machine code for function " in head or banner.language == "mir":
+    elif text.startswith(b"# Machine code") or banner.language == "mir":
         banner.language = "mir"
-        match = _MACHINE.search(head)
+        match = _MACHINE.search(text)
         if match:
             banner.unit, banner.kind = banner.unit or decode(match[1]), "function"
     elif banner.kind == "loop" or text.startswith((b"; Preheader:", b"; Loop:")):
-        banner.scope = FRAGMENT if b"define " not in head else UNIT
+        banner.scope = FRAGMENT if b"define " not in text else UNIT
         banner.kind = "loop"
     elif not banner.unit:
-        match = _DEFINE.search(head)
+        match = _DEFINE.search(text)
         if match:
             banner.unit, banner.kind = decode(match[1]).strip('"'), "function"
+    return text
 
 
 def _mark_diffs(banners: list[Banner]) -> None:
@@ -168,11 +228,8 @@ def _mark_diffs(banners: list[Banner]) -> None:
     for banner in banners:
         if banner.scope not in (UNIT, FRAGMENT) or banner.when != "after" or banner.status or banner.language == "mir":
             continue
-        head = banner.source.read(banner.body, min(banner.end, banner.body + PEEK)).split(b"\n")
-        lines = [without_colours(line) for line in (head[:-1] or head)]
-        shown = [line for line in lines if line]
-        signed = bool(shown) and all(line[:1] in b" +-*" for line in shown)
-        if signed and any(line.startswith(_DIFF_HEAD) or line[1:2].strip() for line in shown):
+        head = banner.source.read(banner.body, min(banner.end, banner.body + PEEK))
+        if not head.startswith((b"define ", b"; Function Attrs")) and is_diff(without_colours(head)):
             banner.scope = DIFF
 
 

@@ -10,6 +10,7 @@ import re
 from pathlib import Path
 
 from passlab.dumps.banner import MODULE, UNIT, Banner, Scan
+from passlab.dumps.extents import root_operation
 from passlab.dumps.source import DumpSource, FileSource, decode, find_lines
 
 MARK = b"// -----// IR Dump "
@@ -56,13 +57,29 @@ def parse_heading(line: str) -> tuple[str, str, str, str, str, str] | None:
     return match["when"].lower(), name, argument, " ".join(options[1:-1].split()), unit, status
 
 
+_END = b"//----- //"
+
+
+def _find_heading(line: bytes) -> tuple[int, int] | None:
+    """Return start and end of the heading in a line; other output may stand in front of it, a program behind it."""
+    start = line.find(MARK)
+    end = line.find(_END, start) + len(_END)
+    if end < len(_END) or line.count(b'"', 0, start) % 2:  # in the text of an attribute
+        return None
+    return start, len(line) if not line[end:].strip() else end
+
+
 def scan_stream(source: DumpSource) -> Scan:
     """Return the dumps in a stream."""
     banners: list[Banner] = []
     for start, end, line, _ in find_lines(source, MARK):
-        heading = parse_heading(decode(line))
-        if heading is None:
+        found = _find_heading(line)
+        heading = parse_heading(decode(line[found[0] : found[1]])) if found is not None else None
+        if found is None or heading is None:
             continue
+        if found[1] < len(line):
+            end = start + found[1]
+        start += found[0]
         if banners:
             banners[-1].end = start
         when, name, argument, options, unit, status = heading
@@ -74,20 +91,29 @@ def scan_stream(source: DumpSource) -> Scan:
     for banner in banners:
         if not banner.unit:
             banner.unit = _unit_of(banner)
-        elif banner.scope == MODULE and "module" not in root_of(
-            banner.source.read(banner.body, min(banner.end, banner.body + _PEEK))
-        ):
+        elif banner.scope == MODULE and "module" not in root_of(_head_of(banner)):
             banner.scope = UNIT
     afters = all(banner.when == "after" for banner in banners)
     one_pass = len({banner.name for banner in banners}) == 1 and len(banners) > 1
     return Scan(banners, may_be_quiet=afters, is_partial=one_pass)
 
 
+def _head_of(banner: Banner) -> bytes:
+    """Return the first bytes of the program below a heading, from its operation on; empty without one."""
+    for size in (_PEEK, 2**16, banner.end - banner.body):  # other output may stand above it
+        head = banner.source.read(banner.body, min(banner.end, banner.body + size))
+        if root := root_operation(head, len(head), banner.unit if banner.scope == MODULE else ""):
+            return head[root.start() :]
+        if banner.body + size >= banner.end:
+            break
+    return b""
+
+
 def _unit_of(banner: Banner) -> str:
     """Return the operation of a body; the generic form of older versions has its symbol after the region."""
-    head = banner.source.read(banner.body, min(banner.end, banner.body + _PEEK))
+    head = _head_of(banner)
     root = root_of(head)
-    if not root or " @" in root or b'\n"' not in b"\n" + head:
+    if not root or " @" in root or not head.startswith(b'"'):
         return root
     tail = banner.source.read(max(banner.body, banner.end - _PEEK), banner.end)
     closing = [decode(match[0]) for match in _CLOSING.finditer(tail)]

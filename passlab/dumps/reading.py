@@ -20,9 +20,11 @@ from passlab import limits
 from passlab.dumps import folders, llvm, mlir, torch
 from passlab.dumps.assembly import Assembly
 from passlab.dumps.banner import MODULE, NONE, Banner, Scan
-from passlab.dumps.evidence import Traits, is_only_changes
+from passlab.dumps.evidence import Traits, doubt_equal_texts, is_only_changes
+from passlab.dumps.extents import extent_of, root_operation
 from passlab.dumps.language import GCC, HLO, LLVM, MLIR, ONNX, PYTHON, RUST, TEXT, TORCH, Language
 from passlab.dumps.llvm import is_no_pass, kind_of
+from passlab.dumps.plain_text import plain
 from passlab.dumps.recording import TextRecording
 from passlab.dumps.source import (
     UNPACKING_ERRORS,
@@ -44,7 +46,6 @@ TVM_MARK = b" Running Pass: "
 _XDSL = re.compile(r"IR after ([\w.-]+(?:\{.*\})?):\s*")
 _TVM = re.compile(r"(Before|After) Running Pass: transform\.PassInfo\((?P<info>.*)\)\s*")
 _TVM_NAME = re.compile(r'name="((?:[^"\\]|\\.)*)"')
-_NEW_PROGRAM = re.compile(rb"\n\n\n\n(?=[a-z]\w*(?:\.\w+)+)")
 LAST = "(last pass)"
 
 
@@ -64,9 +65,11 @@ def scan_xdsl(source: DumpSource) -> Scan:
     if banners:
         last = banners[-1]
         last.end = source.size
-        cut = _NEW_PROGRAM.search(source.read(last.body, last.end))
-        if cut is not None:
-            last.end = last.body + cut.end()
+        data = source.read(last.body, last.end)
+        spans = extent_of(data, last, "mlir").spans
+        following = root_operation(data[spans[-1] :], len(data) - spans[-1]) if spans else None
+        if following is not None:
+            last.end = last.body + spans[-1]
             banners.append(_last_pass_banner(source, last.end, banners))
     return Scan(banners)
 
@@ -375,6 +378,7 @@ def _format_named(name: str | None) -> Format | None:
 # ---------------------------------------------------------------- streams
 def _read_stream(source: DumpSource, chosen: Format | None) -> TextRecording:
     limits.check("dump_bytes", source.size, f"reading {source.name}")
+    source = plain(source)
     if chosen is None:
         chosen = detect(source)
     if chosen is not None and chosen.read_stream is not None:
@@ -385,6 +389,7 @@ def _read_stream(source: DumpSource, chosen: Format | None) -> TextRecording:
         raise DumpError(Diagnostic(f"{chosen.name} is a format of folders", hint="give the folder, not one file"))
     scan = chosen.stream(source)
     scan.other += _other_ranges(source, scan.banners)
+    scan.notes += [source.note] if source.note else []
     return _recording(chosen, scan, source.name, source.size)
 
 
@@ -474,6 +479,8 @@ def _recording(chosen: Format, scan: Scan, name: str, size: int) -> TextRecordin
         return TextRecording(assemble(scan, traits, chosen.language), chosen.name, name, size)
     assembly = Assembly(scan, traits, chosen.language)
     assembly.run()
+    if scan.may_be_quiet and not traits.says_changes:
+        doubt_equal_texts(assembly.steps)
     return TextRecording(assembly, chosen.name, name, size)
 
 

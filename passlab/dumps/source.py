@@ -5,13 +5,12 @@ A recording of a large dump keeps offsets and digests; a text is read on demand.
 
 from __future__ import annotations
 
-import gzip
 import os
 import re
 import tempfile
 import threading
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import IO, Any
 
@@ -28,8 +27,9 @@ GZIP = b"\x1f\x8b"  # the first two bytes of such a file
 class DumpSource:
     """A named sequence of bytes, read in sections."""
 
-    def __init__(self, name: str, size: int) -> None:
+    def __init__(self, name: str, size: int, note: str = "") -> None:
         self.name, self.size = name, size
+        self.note = note  # what is missing of it
 
     def read(self, start: int, end: int) -> bytes:
         """Return the bytes from `start` up to `end`. Raises `DumpError` where they are no longer there."""
@@ -82,8 +82,31 @@ def open_file(path: Path, name: str = "", keep_open: bool = True) -> DumpSource:
         packed = file.read(2) == GZIP
     if not packed:
         return FileSource(path, name, keep_open)
-    with gzip.open(path, "rb") as stream:
-        return spool(stream, name or path.stem)
+    with path.open("rb") as file:
+        return spool(_Unpacked(file), name or path.stem)
+
+
+class _Unpacked:
+    """The content of a file that gzip compressed, as far as the file goes: one that is cut off has a begin, too."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+        self._decoder = zlib.decompressobj(wbits=31)  # 31: the format of gzip
+        self.is_cut = False
+
+    def read(self, size: int) -> bytes:
+        """Return about `size` bytes, none at the end. Raises `zlib.error` for a damaged file."""
+        while True:
+            packed = self._decoder.unconsumed_tail or self._decoder.unused_data or self._file.read(CHUNK)
+            if self._decoder.eof:  # another file may follow
+                if not packed.strip(b"\0"):
+                    return b""
+                self._decoder = zlib.decompressobj(wbits=31)
+            if not packed:
+                self.is_cut = True
+                return b""
+            if data := self._decoder.decompress(packed, size):
+                return data
 
 
 def spool(stream: Any, name: str) -> DumpSource:
@@ -91,21 +114,38 @@ def spool(stream: Any, name: str) -> DumpSource:
 
     Raises `DumpError` for what cannot be unpacked, and `LimitError` as soon as more is unpacked than a dump may have.
     """
-    copy: Path | None = None
     try:
         first = stream.read(CHUNK)
         if isinstance(first, str):
             return BytesSource((first + stream.read()).encode("utf-8", "surrogateescape"), name)
-        with tempfile.NamedTemporaryFile("wb", prefix="passlab-dump-", delete=False) as file:
-            copy = Path(file.name)
-            while first:
-                file.write(first)
-                limits.check("dump_bytes", file.tell(), f"reading {name}")
-                first = stream.read(CHUNK)
-        source, copy = FileSource(copy, name, temporary=True), None
-        return source
+        source = spool_chunks(_rest(stream, first), name)
     except UNPACKING_ERRORS as error:
         raise DumpError(Diagnostic(f"{name} cannot be read: {error}")) from error
+    if getattr(stream, "is_cut", False):
+        if not source.size:
+            raise DumpError(Diagnostic(f"{name} cannot be read: the compressed file ends before its content begins"))
+        source.note = f"the compressed file is cut off: {source.size:,} bytes of it could be read"
+    return source
+
+
+def _rest(stream: Any, first: bytes) -> Iterator[bytes]:
+    while first:
+        yield first
+        first = stream.read(CHUNK)
+
+
+def spool_chunks(data: Iterable[bytes], name: str, note: str = "") -> DumpSource:
+    """Write chunks into a temporary file, and return that as a source. Raises `LimitError` for too many bytes."""
+    copy: Path | None = None
+    try:
+        with tempfile.NamedTemporaryFile("wb", prefix="passlab-dump-", delete=False) as file:
+            copy = Path(file.name)
+            for chunk in data:
+                file.write(chunk)
+                limits.check("dump_bytes", file.tell(), f"reading {name}")
+        source, copy = FileSource(copy, name, temporary=True), None
+        source.note = note
+        return source
     finally:
         if copy is not None:  # an error or an interrupt came before a source owned the file
             copy.unlink(missing_ok=True)

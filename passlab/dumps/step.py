@@ -24,7 +24,7 @@ class Step:
     __slots__ = (
         *("number", "name", "unit", "kind", "argument", "options", "phase", "note", "scope", "status", "language"),
         *("parent", "verdict", "since", "assumed", "ambiguous", "before_body", "after_body", "names", "pieces"),
-        *("digest", "seconds", "live", "live_before", "recording"),
+        *("digest", "seconds", "live", "live_before", "recording", "other"),
     )
 
     def __init__(self, number: int, name: str, unit: str, kind: str) -> None:
@@ -38,6 +38,7 @@ class Step:
         self.names: tuple[str, ...] = ()
         self.pieces: tuple[Excerpt, ...] = ()
         self.digest = 0
+        self.other: tuple[Excerpt, ...] = ()  # what else was printed while the pass ran
         self.seconds: float | None = None
         self.live: object = None  # the host's program after the step, in live recordings
         self.live_before: object = None  # the host's program before it
@@ -57,6 +58,11 @@ class Step:
     def after(self) -> str:
         """The text after the pass."""
         return self.recording.after(self) if self.recording is not None else ""
+
+    @property
+    def other_output(self) -> str:
+        """What was printed while the pass ran and is no program: debug lines, remarks, names of analyses."""
+        return "\n".join([text for piece in self.other if (text := piece.text.strip("\n"))])
 
     def diff(self, **options: Any) -> TextDiff:
         """Return what the pass changed: see `TextRecording.diff`."""

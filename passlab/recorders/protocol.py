@@ -142,7 +142,7 @@ class HostRecorder:
             if event.after is None:
                 banner.scope = NONE
             banners.append(banner)
-        assembly = Assembly(Scan(banners), Traits(), self.language)
+        assembly = Assembly(Scan(banners, is_live=True), Traits(), self.language)
         assembly.run()
         recording = TextRecording(assembly, "live", self.name, texts.size)
         recording.nodes_of, recording.live_input = self.nodes, self.input

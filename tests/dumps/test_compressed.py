@@ -26,15 +26,36 @@ def test_a_damaged_file_is_refused_or_read_as_the_whole_one(tmp_path, temporary_
     path.write_bytes(packed)
     whole = read(path).text()
     refused = 0
-    damaged = [packed[:length] for length in range(2, len(packed), 5)]
-    damaged += [packed[:i] + bytes([packed[i] ^ 0x55]) + packed[i + 1 :] for i in range(2, len(packed), 5)]
+    damaged = [packed[:i] + bytes([packed[i] ^ 0x55]) + packed[i + 1 :] for i in range(2, len(packed), 5)]
     for data in damaged:
         path.write_bytes(data)
         try:
-            assert read(path).text() == whole
+            recording = read(path)
+            if not any("cut off" in note for note in recording.notes):
+                assert recording.text() == whole
         except DumpError:
             refused += 1
     assert refused > 0.9 * len(damaged)
+    assert list(temporary_files.iterdir()) == []
+
+
+def test_a_file_that_is_cut_off_is_read_as_far_as_it_goes(tmp_path, temporary_files):
+    text = writer.llvm_dump(writer.run(1), "both").encode()
+    packed = gzip.compress(text, mtime=0)
+    path = tmp_path / "passes.txt.gz"
+    whole = [(step.name, step.unit, step.verdict) for step in read(text).steps]
+    most = 0
+    for length in range(len(packed) // 4, len(packed), 25):
+        path.write_bytes(packed[:length])
+        recording = read(path)
+        assert any("cut off" in note for note in recording.notes)
+        shown = [(step.name, step.unit, step.verdict) for step in recording.steps if step.verdict != "unknown"]
+        assert shown == whole[: len(shown)]
+        most = max(most, len(shown))
+    assert most > len(whole) * 0.8
+    path.write_bytes(packed[:12])
+    with pytest.raises(DumpError, match="before its content begins"):
+        read(path)
     assert list(temporary_files.iterdir()) == []
 
 

@@ -1,0 +1,425 @@
+"""Extents: where the program below a heading begins, where it ends, and whether it is whole.
+
+    ; *** IR Dump After SROAPass on f ***        heading
+    define i32 @f() {                            program
+    [sroa] slice of %x                           other output
+      ret i32 0                                  program
+    }                                            program: whole
+    Running analysis: AAManager on f             other output
+
+Each language has a scanner, which knows the lines of its programs and no message of any compiler. What is not of the
+language is other output. A program that begins and is not closed is cut off; some languages do not close theirs (a
+module of LLVM, a script of Python), so that a program of them at the end of a dump may be cut off as well.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable
+from typing import NamedTuple
+
+from passlab.dumps.banner import DIFF, FRAGMENT, Banner
+
+
+class Extent(NamedTuple):
+    """The program in a body: its ranges, as start, end, start, end ..., and whether it is whole.
+
+    `whole` is None where the language does not say where a program ends.
+    """
+
+    spans: tuple[int, ...]
+    whole: bool | None
+
+
+def extent_of(data: bytes, banner: Banner, language: str) -> Extent:
+    """Return the extent of the program in the bytes below a heading."""
+    all_of_it = Extent((0, len(data)) if data else (), None)
+    if banner.form not in ("", "onnx"):
+        return all_of_it
+    if banner.scope == DIFF:
+        extent = _diff_extent(data)
+    elif language == "llvm":
+        extent = _blocks_extent(data) if banner.scope == FRAGMENT else _llvm_extent(data)
+    elif language == "mlir":
+        extent = _mlir_extent(data, banner.unit if banner.scope == "module" else "")
+    else:
+        scanner = _SCANNERS.get(language)
+        if scanner is None:
+            return all_of_it
+        extent = scanner(data)
+    if banner.end < banner.source.size:
+        return extent
+    is_cut = not extent.spans or (language == "python" and not _parses(extent, data))  # the dump ends here
+    return Extent(extent.spans, False) if is_cut else extent
+
+
+def _joined(data: bytes, spans: list[int], whole: bool | None) -> Extent:
+    """Return the extent of ranges: neighbours become one, and a hole takes the empty lines that it leaves double."""
+    joined: list[int] = []
+    for start, end in zip(spans[::2], spans[1::2], strict=True):
+        if joined and joined[-1] == start:
+            joined[-1] = end
+            continue
+        if not joined or data[joined[-1] - 2 : joined[-1]] == b"\n\n":
+            while start < end and data[start : start + 1] == b"\n":
+                start += 1
+        if start < end:
+            joined += [start, end]
+    return Extent(tuple(joined), whole)
+
+
+def _line_end(data: bytes, at: int) -> int:
+    """Return the offset after the line that has the byte `at`."""
+    return data.find(b"\n", at) + 1 or len(data)
+
+
+# ---------------------------------------------------------------- LLVM
+_NAME = rb'(?:[-\w$.]+|"[^"\n]*")'
+# A line between functions: what the language has there, and comments that its printer writes there.
+_TOP = (
+    rb"declare |@" + _NAME + rb" = |%" + _NAME + rb" = type |\$" + _NAME + rb" = comdat |attributes #\d+ = |!\d+ = "
+    rb"|![-\w.$\\]+ = !\{|source_filename = |target (?:datalayout|triple) = |module asm |\^\d+ = |uselistorder"
+    rb"|; (?:ModuleID = |Function Attrs: |Materializable|uselistorder directives)"
+)
+_LABEL = rb"(?:" + _NAME + rb":(?: +;[^\n]*)?|; <label>:\d+:[^\n]*)\r?\n"
+_INSIDE = rb"  (?! *;)[^\n]*\n|\r?\n|" + _LABEL
+_FUNCTION = rb"define [^\n]*\{\r?\n(?:" + _INSIDE + rb"){0,4000}\}\r?(?:\n|\Z)"
+_CLEAN = re.compile(rb"(?:(?:" + _TOP + rb")[^\n]*(?:\n|\Z)|\r?\n|" + _FUNCTION + rb"){0,400}")
+_INSIDE_LINES = re.compile(rb"(?:" + _INSIDE + rb"){0,4000}")
+_BEGIN = re.compile(rb"define [^\n]*\{\r?\n")
+_CLOSE = re.compile(rb"\}\r?(?:\n|\Z)")
+_STRANGE = re.compile(rb"(?:(?!define |" + _TOP + rb"|\r?\n)[^\n]*(?:\n|\Z)){1,4000}")
+_TERMINATORS = rb"ret|br|switch|indirectbr|invoke|callbr|resume|catchswitch|catchret|cleanupret|unreachable"
+_OPCODES = (
+    rb"fneg|add|fadd|sub|fsub|mul|fmul|[us]div|fdiv|[us]rem|frem|shl|lshr|ashr|and|or|xor|extractelement|insertelement"
+    rb"|shufflevector|extractvalue|insertvalue|alloca|load|store|fence|cmpxchg|atomicrmw|getelementptr|trunc|zext|sext"
+    rb"|fptrunc|fpext|fptou?[si]i?|[us]itofp|ptrtoint|ptrtoaddr|inttoptr|bitcast|addrspacecast|icmp|fcmp|phi|select"
+    rb"|freeze|call|va_arg|landingpad|catchpad|cleanuppad"
+)
+_RESULT = rb"  (?:%" + _NAME + rb" = )?(?:(?:tail|musttail|notail) )?(?:"
+_CONTINUED = (
+    rb"    (?:i\d+ [^\n]*, label |#dbg_)[^\n]*|  \][^\n]*|          (?:to label|cleanup|catch|filter|unwind)\b[^\n]*"
+)
+_INSTRUCTION = _RESULT + _TERMINATORS + rb"|" + _OPCODES + rb")\b[^\n]*|" + _CONTINUED
+# A part of a function that stands alone, such as a loop: nothing closes it, so its instructions are known by name.
+_BLOCK = re.compile(
+    rb"(?:; (?:Preheader|Loop|Exit blocks)[^\n]*\n|"
+    + _LABEL
+    + rb"(?=(?:[ \t]*;[^\n]*\n)*  )|"
+    + _RESULT
+    + _OPCODES
+    + rb")\b[^\n]*(?:\n|\Z)"
+    rb"|(?:" + _CONTINUED + rb")(?:\n|\Z)|\r?\n){0,4000}"
+    rb"(?P<end>" + _RESULT + _TERMINATORS + rb")\b[^\n]*(?:\n|\Z)(?:(?:" + _CONTINUED + rb")(?:\n|\Z))*)?"
+)
+
+
+_BLOCK_BEGIN = re.compile(rb"; (?:Preheader|Loop|Exit blocks)|" + _LABEL + rb"(?=(?:[ \t]*;[^\n]*\n)*  )")
+
+
+def _blocks_extent(data: bytes) -> Extent:
+    """A block begins with its label or a heading, and ends with its terminator."""
+    spans: list[int] = []
+    is_open, at = False, 0
+    while at < len(data):
+        begins = is_open or _BLOCK_BEGIN.match(data, at)
+        block = _BLOCK.match(data, at) if begins else _BLANK.match(data, at)
+        if block is None or block.end() == at:
+            at = _line_end(data, at)
+            continue
+        spans += block.span()
+        at = block.end()
+        is_open = bool(begins) and block.groupdict().get("end") is None
+    return _joined(data, spans, False if is_open else None)
+
+
+_BLANK = re.compile(rb"\r?\n")
+
+
+def _llvm_extent(data: bytes) -> Extent:
+    spans: list[int] = []
+    whole, at = True, 0
+    while at < len(data):
+        end = _clean_end(data, at)
+        if end > at:
+            spans += [at, end]
+            at = end
+        elif begin := _BEGIN.match(data, at):
+            spans += begin.span()
+            at, closed = _function_with_holes(data, begin.end(), spans)
+            whole = whole and closed
+        else:
+            whole = whole and not data.startswith(b"define ", at)
+            strange = _STRANGE.match(data, at)
+            at = strange.end() if strange and strange.end() > at else _line_end(data, at)
+    if _MODULE.search(data):
+        return _joined(data, spans, None if whole else False)
+    return _joined(data, spans, whole and (b"define " in data or b"declare " in data or not spans))
+
+
+_LINE = re.compile(
+    rb"define |\}|; (?:Preheader|Loop|Exit blocks)|" + _TOP + rb"|(?!-)" + _NAME + rb":(?: +;[^\n]*)?\r?\Z"
+)
+_TOP_LINE = re.compile(rb"define |; (?:Preheader|Loop|Exit blocks)|" + _TOP)
+_INDENTED = re.compile(_INSTRUCTION)
+_FIRST = re.compile(
+    rb"^(?:define |# Machine code for function |; (?:Preheader|Loop|Exit blocks)|" + _TOP + rb")", re.MULTILINE
+)
+_MODULE = re.compile(rb"^(?:; ModuleID = |source_filename = |target |attributes #|!\d+ = )", re.MULTILINE)
+
+
+def _clean_end(data: bytes, at: int) -> int:
+    match = _CLEAN.match(data, at)
+    return match.end() if match else at
+
+
+def begin_of_llvm(data: bytes) -> int:
+    """Return the offset of the first line of IR, machine code or a part of a function; -1 without one."""
+    match = _FIRST.search(data)
+    return match.start() if match else -1
+
+
+def is_diff(data: bytes) -> bool:
+    """Whether the first lines of a body are a diff of IR: signs stand in front of its lines, and only there."""
+    has_line = False
+    for line in data.split(b"\n"):
+        if _TOP_LINE.match(line):
+            return False
+        signed = line[:1] in (b"+", b"-", b" ") and (_LINE.match(line, 1) or _INDENTED.match(line, 1))
+        has_line = has_line or bool(signed) or line.startswith(b"*** IR for function ")
+    return has_line
+
+
+def _function_with_holes(data: bytes, at: int, spans: list[int]) -> tuple[int, bool]:
+    """Add the ranges of a function from its second line on; return where it ends, and whether it is closed."""
+    while at < len(data):
+        lines = _INSIDE_LINES.match(data, at)
+        if lines and lines.end() > at:
+            spans += lines.span()
+            at = lines.end()
+        elif close := _CLOSE.match(data, at):
+            spans += close.span()
+            return close.end(), True
+        elif data.startswith((b"define ", b"; ModuleID = "), at):
+            return at, False
+        else:
+            at = _line_end(data, at)
+    return at, False
+
+
+def _diff_extent(data: bytes) -> Extent:
+    """A diff has signs in front of its lines, and headings; colours of a terminal may stand around both."""
+    spans = [edge for match in _SIGNED.finditer(data) for edge in match.span()]
+    return _joined(data, spans, None)
+
+
+_COLOURS = rb"(?:\x1b\[[0-9;]*m)*"
+_SIGNED = re.compile(
+    rb"(?m)(?:^"
+    + _COLOURS
+    + rb"(?:\*\*\* IR for function |[-+ ](?:[ \t]*"
+    + _COLOURS
+    + rb"\r?$|define |\}|; (?! )|"
+    + _TOP
+    + rb"|"
+    + _NAME
+    + rb":(?: +;|"
+    + _COLOURS
+    + rb"\r?$)|"
+    + _INSTRUCTION
+    + rb"))[^\n]*(?:\n|\Z)|^\r?\n)+"
+)
+
+# ---------------------------------------------------------------- machine code
+_MACHINE = re.compile(rb"^# Machine code for function ([^:\n]+):", re.MULTILINE)
+_MACHINE_COMMENT = re.compile(rb"(?m)^[ \t]*;(?! predecessors: )[^\n]*\n")
+
+
+def _mir_extent(data: bytes) -> Extent:
+    spans: list[int] = []
+    whole, at = True, 0
+    while begin := _MACHINE.search(data, at):
+        close = data.find(b"# End machine code for function " + begin[1] + b".", begin.end())
+        at = len(data) if close < 0 else _line_end(data, close)
+        whole = whole and close >= 0
+        spans += _without(data, begin.start(), at, _MACHINE_COMMENT)
+    return _joined(data, spans, whole if spans else None)
+
+
+def _without(data: bytes, start: int, end: int, pattern: re.Pattern[bytes]) -> list[int]:
+    """Return the range from `start` to `end` without the matches of a pattern, as ranges."""
+    edges = [start]
+    if pattern is _OUTSIDE and not _is_dirty(data, start, end):
+        return [start, end]
+    for match in pattern.finditer(data, start, end):
+        edges += match.span()
+    return [*edges, end]
+
+
+# ---------------------------------------------------------------- MLIR
+_ROOT = re.compile(
+    rb'(?m)^(?:%[\w$.:, %-]+ = )?"?(?P<op>module|[a-z_]\w*(?:\.[\w$-]+)+)"?(?=[\s({<\[@])(?P<rest>[^\n]*)(?:\n|\Z)'
+)
+_HEADING = re.compile(rb"(?m)^// -----//[^\n]*(?:\n|\Z)")
+_ALIASES = re.compile(rb"(?:[#!][A-Za-z_][\w.$-]* = [^\n]*(?:\n|\Z)|\r?\n)+")
+_ABOVE = re.compile(rb"(?m)^[#!][A-Za-z_][\w.$-]* = [^\n]*\n")
+_RESOURCES = re.compile(rb"\{-#\r?\n(?:[^\n]*\n)*?#-\}[^\n]*(?:\n|\Z)")
+# In the region of an operation that begins a line, lines are indented, are labels, or close and open regions.
+_OUTSIDE = re.compile(rb"(?m)^(?:(?![ }^\r\n])[^\n]*|[ \t]*//[^\n]*)\n")
+_SYMBOL = re.compile(rb'@("[^"\n]*"|[\w.$-]+)')
+_LOCATION_USED = re.compile(rb"\(#loc\d*\)|[\[, ]#loc\d*[\],)]")
+
+
+def _mlir_extent(data: bytes, unit: str) -> Extent:
+    root, stop = None, -1
+    while root is None and stop < len(data):  # another heading ends what stands above it
+        heading = _HEADING.search(data, stop + 1)
+        stop = heading.start() if heading else len(data)
+        root = root_operation(data, stop, unit)
+    if root is None:
+        spans = [edge for match in _ABOVE.finditer(data, 0, stop) for edge in match.span()]
+        return _joined(data, spans, False if spans else None)
+    spans = [edge for match in _ABOVE.finditer(data, 0, root.start()) for edge in match.span()]
+    if not _opens(root[0]):
+        end = root.end()
+        spans += root.span()
+        closed = root[0].endswith(b"\n")
+    else:
+        end, closed = _region_end(data, root.end(), stop)
+        spans += [root.start(), *_without(data, root.end(), end, _OUTSIDE)[1:]]
+    if not closed:
+        return _joined(data, spans, False)
+    while tail := _ALIASES.match(data, end, stop) or _RESOURCES.match(data, end, stop):
+        spans += tail.span()
+        end = tail.end()
+    below = data[root.start() : root.start() + 200_000]
+    return _joined(data, spans, None if b"#loc" in below or b"dense_resource<" in below else True)
+
+
+def _is_dirty(data: bytes, start: int, end: int) -> bool:
+    """Whether some line of a region is not of it; counting is faster than the search of a pattern."""
+    count = data.count
+    allowed = sum(count(b"\n" + first, start - 1, end) for first in (b" ", b"}", b"^", b"\n", b"\r"))
+    return allowed + 1 < count(b"\n", start - 1, end) or b"//" in data[start:end]
+
+
+def _opens(line: bytes) -> bool:
+    """Whether a line ends with the brace of a region."""
+    return line.rstrip().endswith(b"{")
+
+
+def root_operation(data: bytes, stop: int, unit: str = "") -> re.Match[bytes] | None:
+    """Return the line of the first operation: one with a region before one without, and the one that is asked for."""
+    op, _, symbol = unit.partition(" @")
+    short = op.removeprefix("builtin.").encode()
+    single: re.Match[bytes] | None = None
+    at = 0
+    while root := _ROOT.search(data, at, stop):
+        if _opens(root[0]):
+            if not op or root["op"] in (short, op.encode()) or root["op"] in (b"module", b"builtin.module"):
+                return root
+            at = _region_end(data, root.end(), stop)[0]
+            continue
+        at = root.end()
+        if single is None and _is_operation(root[0], symbol):
+            single = root
+    return single
+
+
+def _is_operation(line: bytes, symbol: str) -> bool:
+    """Whether a line without a region is an operation: it has a symbol, quotes or a type."""
+    if symbol:
+        return symbol.encode("utf-8", "surrogateescape") in line
+    return line.startswith((b'"', b"%")) or _SYMBOL.search(line) is not None or b" : " in line
+
+
+def _region_end(data: bytes, at: int, stop: int) -> tuple[int, bool]:
+    """Return where the regions of an operation that begins a line end, and whether they are closed."""
+    at -= 1
+    while (at := data.find(b"\n}", at, stop)) >= 0:
+        end = data.find(b"\n", at + 1, stop) + 1
+        line = data[at + 1 : end or stop]
+        if not _opens(line):
+            return end or stop, bool(end) or line.rstrip() == b"}"
+        at += 1
+    return stop, False
+
+
+# ---------------------------------------------------------------- HLO, Rust, Python, models
+_ENTRY = re.compile(rb"(?ms)^ENTRY [^\n]*\{\r?$.*?^\}")
+
+
+def _hlo_extent(data: bytes) -> Extent:
+    entry = _ENTRY.search(data)
+    if entry is None:
+        return Extent((0, len(data)) if data else (), False if data.startswith(b"HloModule") else None)
+    return Extent((0, len(data)), None if data[entry.end() :].strip() else True)
+
+
+def _braces_extent(data: bytes) -> Extent:
+    """A program of functions with braces: the last one that begins a line is closed, or it is cut off."""
+    opened = data.rfind(b"{\n")
+    return Extent((0, len(data)) if data else (), None if data.find(b"\n}", max(opened, 0)) >= 0 else False)
+
+
+# What begins a line of TVM's scripts: what they import, decorators, classes, functions, and what stands below these.
+_SCRIPT = re.compile(
+    rb"(?:(?:from |import |@\w|class |def |# from |# import|# Metadata|metadata\b|[)\]}]|[ \t]+[^\s])[^\n]*(?:\n|\Z)"
+    rb"|\r?\n){1,4000}"
+)
+_SCRIPT_BEGIN = re.compile(rb"(?m)^(?:from |import |@\w|class |def |# from |# import|metadata\b)")
+_FUNCTION_BEGIN = re.compile(rb"(?m)^(?:    )?(?:@|def )")
+_MOST_DROPPED = 400  # lines below a script, within other output
+
+
+def _python_extent(data: bytes) -> Extent:
+    """A script ends where it no longer parses with the lines below."""
+    spans: list[int] = []
+    begin = _SCRIPT_BEGIN.search(data)
+    at = begin.start() if begin else len(data)
+    while at < len(data):
+        lines = _SCRIPT.match(data, at)
+        if lines:
+            spans += lines.span()
+        at = lines.end() if lines else _line_end(data, at)
+    whole = _joined(data, spans, None)
+    if len(spans) <= 2 and not _has_odd_line(data):
+        return whole
+    if _parses(whole, data):
+        return whole
+    for _ in range(_MOST_DROPPED):  # the last lines may be other output, as far as they look like a script
+        if len(spans) < 2:
+            break
+        last = data.rfind(b"\n", spans[-2], spans[-1] - 1) + 1
+        spans[-1] = last
+        if last <= spans[-2]:
+            del spans[-2:]
+        if spans and _parses(shorter := _joined(data, spans, None), data):
+            return shorter
+    return Extent(whole.spans, False)
+
+
+def _has_odd_line(data: bytes) -> bool:
+    """Whether the last function does not parse, with what stands below it."""
+    begins = [match.start() for match in _FUNCTION_BEGIN.finditer(data)]
+    last = data[begins[-1] :] if begins else b""
+    text = b"class _:\n" + last if last.startswith(b" ") else last
+    return not _parses(Extent((0, len(text)), None), text)
+
+
+def _parses(extent: Extent, data: bytes) -> bool:
+    pairs = zip(extent.spans[::2], extent.spans[1::2], strict=True)
+    try:
+        ast.parse(b"".join([data[start:end] for start, end in pairs]))
+    except (SyntaxError, ValueError, MemoryError, RecursionError):
+        return False
+    return True
+
+
+_SCANNERS: dict[str, Callable[[bytes], Extent]] = {
+    "mir": _mir_extent,
+    "hlo": _hlo_extent,
+    "rust": _braces_extent,
+    "python": _python_extent,
+}
