@@ -16,7 +16,7 @@ from passlab import limits
 from passlab.dumps import evidence
 from passlab.dumps.banner import DIFF, FRAGMENT, MODULE, NONE, UNIT, Banner, Scan
 from passlab.dumps.extents import extent_of
-from passlab.dumps.language import LANGUAGES, WHOLE, Language
+from passlab.dumps.language import HEAD, LANGUAGES, WHOLE, Language
 from passlab.dumps.llvm import without_slots
 from passlab.dumps.source import FORMS, Excerpt
 from passlab.dumps.step import Step, Unit
@@ -46,6 +46,7 @@ class _OpenPass:
     body: Body | None
     children: list[int] = field(default_factory=list)
     other: list[Excerpt] = field(default_factory=list)  # what was printed since it began
+    names: tuple[str, ...] = ()  # the paths of its units in the program
 
 
 class Assembly:
@@ -62,15 +63,17 @@ class Assembly:
         self.cut_off = False
         self._pieces: dict[tuple[int, str], Excerpt] = {}
         self._bodies: dict[tuple[int, str, str], tuple[tuple[str, ...], tuple[Excerpt, ...]]] = {}
-        self._last_names: dict[str, tuple[str, ...]] = {}
+        self._last_names: dict[str, tuple[int, int]] = {}
         self._names: dict[tuple[str, ...], tuple[str, ...]] = {}
         self._clean: set[int] = set()  # digests of whole bodies without other output
         self._inside: list[Excerpt] = []  # other output in the last body,
         self._printed: list[Excerpt] = []  # and since its end
+        self.prints: list[tuple[int, str, Excerpt]] = []  # of MLIR: the step, the path and the text of each body
         self._paths: dict[str, str] = {}  # operations first printed alone -> their paths in the program
         self._last_path: dict[str, str] = {}
         self._open: list[_OpenPass] = []
         self._orphans: list[_OpenPass] = []
+        self.inside: dict[int, int] = {}  # of a dump of begins: the index of a pass, and the step that runs it
 
     def run(self) -> None:
         """Fill `steps`, `units`, `input` and `other`."""
@@ -197,14 +200,17 @@ class Assembly:
             return
         if self.input is None:
             self.input = body
-        self._update_units(body, len(self.steps), True, banner)
+        self._update_units(body, body.names, len(self.steps), banner, len(self.steps))
 
     def _handle_before(self, banner: Banner, body: Body | None) -> None:
         if self.input is None and not self.steps and not self._open and body is not None:
             self.input = body
+        begun = _OpenPass(banner, body, other=self._inside + self._printed)
         if body is not None and banner.scope != FRAGMENT and body.whole is not False:
-            self._update_units(body, len(self.steps), False, banner)
-        self._open.append(_OpenPass(banner, body, other=self._inside + self._printed))
+            begun.names, is_ambiguous = self._locate(body, banner)
+            if not is_ambiguous:
+                self._update_units(body, begun.names, len(self.steps), banner)
+        self._open.append(begun)
         self._printed = []
 
     def _handle_after(self, banner: Banner, body: Body | None) -> None:
@@ -222,18 +228,24 @@ class Assembly:
         if around is not None:
             around.children.append(number - 1)
         self.steps.append(step)
-        self._fill_step(step, banner, body, begun.body if begun is not None else None)
+        self._fill_step(step, banner, body, begun)
 
-    def _fill_step(self, step: Step, banner: Banner, body: Body | None, before: Body | None) -> None:
+    def _fill_step(self, step: Step, banner: Banner, body: Body | None, begun: _OpenPass | None) -> None:
+        before = begun.body if begun is not None else None
         step.before_body = before.piece if before is not None else banner.inputs
         if banner.scope == DIFF and body is not None:
             step.before_body = Excerpt(body.piece.source, body.piece.spans, 0, "diff before")
         if body is not None:
-            step.after_body, step.names, step.pieces, step.digest = body.piece, body.names, body.pieces, body.numbers
-            step.names = self._paths_of_units(step, banner)
+            step.after_body, step.pieces, step.digest = body.piece, body.pieces, body.numbers
+            is_part = self.language.name == "mlir" and banner.scope != MODULE and begun is not None and begun.names
+            if is_part and begun is not None and begun.body is not None and begun.body.names[:1] == body.names[:1]:
+                root = body.names[0]
+                step.names = self._shared(tuple([begun.names[0] + name.removeprefix(root) for name in body.names]))
+            else:
+                step.names, step.ambiguous = self._locate(body, banner)
         evidence.judge(step, body, before, self)
-        if body is not None and banner.scope != FRAGMENT and body.whole is not False:
-            self._update_units(body, step.number, True, banner, step)
+        if body is not None and banner.scope != FRAGMENT and body.whole is not False and not step.ambiguous:
+            self._update_units(body, step.names, step.number, banner, step.since)
 
     def _runs_beside(self, one: Banner, other: Banner) -> bool:
         """Whether two passes run in different threads: on different operations of the same kind."""
@@ -275,55 +287,76 @@ class Assembly:
         return None
 
     # ------------------------------------------------------------ the state
-    def _paths_of_units(self, step: Step, banner: Banner) -> tuple[str, ...]:
-        """Return the names of the units of a partial body as paths in the program."""
-        if self.language.name != "mlir" or banner.scope == MODULE or not step.names:
-            return step.names
-        root = step.names[0]
-        path = self._path_of(root, step)
-        if path is None:
-            return step.names
-        head = path.removesuffix(root)
-        names = tuple(head + name for name in step.names)
-        if " #" in path[-8:]:  # one of several without a symbol, identified by its text
-            names = tuple(path + name.removeprefix(root) for name in step.names)
+    def _locate(self, body: Body, banner: Banner) -> tuple[tuple[str, ...], bool]:
+        """Return the names of the units of a body as paths in the program, and whether several have its name."""
+        names = body.names
+        if self.language.name != "mlir" or banner.scope == MODULE or not names:
+            return names, False
+        root = names[0]
+        path, is_ambiguous = self._path_of(root, body, banner.when == "before")
+        if path is None or path == root:
+            return names, is_ambiguous
+        # The path of one of several without a symbol, which their texts tell apart, ends in a number.
+        return self._shared(tuple([path + name.removeprefix(root) for name in names])), False
+
+    def _shared(self, names: tuple[str, ...]) -> tuple[str, ...]:
         return self._names.setdefault(names, names)
 
-    def _path_of(self, root: str, step: Step) -> str | None:
+    def _path_of(self, root: str, body: Body, is_before: bool) -> tuple[str | None, bool]:
         """Return the path in the program of the operation of a partial body; None where it is new or ambiguous."""
         alike = re.compile("(?:^|/)" + re.escape(root) + r"(?: #\d+)?\Z")
         paths = [name for name, unit in self.units.items() if unit.alive and alike.search(name)]
         if len(paths) <= 1:
-            return paths[0] if paths else None
-        # Of several operations of the same name, the one with the most of the operations that were printed inside.
-        inside = {name.removeprefix(root) for name in step.names[1:]}
-        scores = {p: sum(p + name in self.units and self.units[p + name].alive for name in inside) for p in paths}
-        best = [path for path in paths if scores[path] == max(scores.values())]
+            return (paths[0] if paths else None), False
+        # Of several operations of the same name, the one with this very text, or else the one with the most of the
+        # operations that were printed inside.
+        parts = [(name.removeprefix(root), piece.digest) for name, piece in zip(body.names, body.pieces, strict=True)]
+        parts = [(name, digest) for name, digest in parts if not name.endswith(HEAD)]
+        same = [path for path in paths if all(self._digest_of(path + name) == digest for name, digest in parts)]
+        same = same if is_before else []  # after a pass, another one may have got this text
+        scores = {p: sum(self._digest_of(p + name) is not None for name, _ in parts[1:]) for p in paths}
+        best = same or [path for path in paths if scores[path] == max(scores.values())]
         if len(best) > 1 and self._last_path.get(root) in best:
             best = [self._last_path[root]]  # passes on one operation follow one another
         if len(best) == 1:
             self._last_path[root] = best[0]
-            return best[0]
-        step.ambiguous = True
-        return None
+            return best[0], False
+        return None, True
 
-    def _update_units(self, body: Body, number: int, after: bool, banner: Banner, step: Step | None = None) -> None:
-        """Enter the units of a body into the state of the program after step `number`."""
-        names = step.names if step is not None else body.names
-        if step is not None and step.ambiguous:
-            return
-        since = step.since if step is not None else number
+    def _digest_of(self, name: str) -> int | None:
+        """Return the digest of the latest text of a unit; None for one that the program does not have."""
+        unit = self.units.get(name)
+        return unit.last.digest if unit is not None and unit.last is not None else None
+
+    def _update_units(
+        self, body: Body, names: tuple[str, ...], number: int, banner: Banner, since: int | None = None
+    ) -> None:
+        """Enter the units of a body into the state of the program after step `number`.
+
+        One of the steps from `since` on made the text; None is for a text before a pass.
+        """
         for name, piece in zip(names, body.pieces, strict=True):
             unit = self.units.get(name) or self._adopt_unit(name, names)
             if unit is None:
                 unit = self.units[name] = Unit(name)
             # A text before a pass was there since the step after the last one that printed the unit.
-            first = since if after else min(number, unit.last_seen + 1) if unit.pieces else number
-            unit.put(number, piece, first)
-        if banner.scope == MODULE or (names and names[0] == "builtin.module"):
-            self.saw_program = True
-        if banner.scope == MODULE or (banner.kind == "op" and names):
-            self._remove_missing(names, number, banner)
+            first = min(number, unit.last_seen + 1) if unit.pieces else number
+            unit.put(number, piece, first if since is None else since)
+        if self.language.name == "mlir" and names:
+            self.prints.append((number, names[0], body.piece))
+        is_whole = banner.scope == MODULE or self._is_program(names)
+        self.saw_program = self.saw_program or is_whole
+        if is_whole or (banner.kind == "op" and names):
+            self._remove_missing(names, number, banner, is_whole)
+
+    def _is_program(self, names: tuple[str, ...]) -> bool:
+        """Whether a body is that of the outermost module: no other one is in the program, but for one with its parts."""
+        if self.language.name != "mlir" or not names or not names[0].startswith("builtin.module") or "/" in names[0]:
+            return False
+        others = [name for name, unit in self.units.items() if unit.alive and name.startswith("builtin.module")]
+        tops = [name for name in others if "/" not in name and name != names[0]]
+        inside = {name.partition("/")[2] for name in names[1:]}
+        return not tops or not inside or any(name.partition("/")[2] in inside for name in others if "/" in name)
 
     def _adopt_unit(self, name: str, names: tuple[str, ...]) -> Unit | None:
         """Return the unit of an operation that was printed alone before its program, and give it its full path."""
@@ -341,20 +374,18 @@ class Assembly:
         self._paths[bare] = name
         return unit
 
-    def _remove_missing(self, names: tuple[str, ...], number: int, banner: Banner) -> None:
-        key = banner.phase if banner.scope == MODULE else names[0]
-        # Equal tuples of names are one object here, so `is` detects that nothing was removed, at no cost.
-        if self._last_names.get(key) is names and banner.scope != MODULE:
+    def _remove_missing(self, names: tuple[str, ...], number: int, banner: Banner, is_whole: bool) -> None:
+        """Take the units out of the program that its text, or the text of the operation around them, no longer has."""
+        key = banner.phase if is_whole else names[0]
+        # Equal tuples of names are one object here: nothing was removed where neither they nor the units are new.
+        if self._last_names.get(key) == (id(names), len(self.units)):
             return
-        self._last_names[key] = names
+        self._last_names[key] = (id(names), len(self.units))
         present = set(names)
-        # "\x00" begins no name: without names nothing is removed.
-        root = "" if banner.scope == MODULE else (names[0] + "/" if names else "\x00")
+        root = "" if is_whole else names[0] + "/"
         chain = banner.phase if self.traits.chains else ""
         for name, unit in self.units.items():
             if unit.alive and name not in present and name.startswith(chain or root) and "(machine code)" not in name:
-                if banner.scope != MODULE and name == root:
-                    continue
                 unit.put(number, None, number)
 
     def _close_open(self) -> None:
@@ -374,7 +405,27 @@ class Assembly:
             self.steps.append(step)
 
     def _steps_from_begins(self, waiting: list[_OpenPass]) -> None:
-        """Add the steps of a dump of begins: the text after a pass is the text before the next pass on its unit."""
+        """Add the steps of a dump of begins: the text after a pass is the text before the next pass.
+
+        Where the texts are whole programs, any pass is the next one; else a pass on the same unit.
+        """
+        are_whole = all(one.body is not None and one.banner.scope == MODULE for one in waiting)
+        pairs = self._with_next_program(waiting) if are_whole else self._with_next_text(waiting)
+        self.units.clear()
+        self.prints.clear()
+        self._last_names.clear()
+        for begun, body in pairs:
+            step = self._step_between(begun, body, are_whole)
+            if begun.body is not None and not self.steps:
+                self.input = begun.body
+            if begun.body is not None and begun.banner.scope != FRAGMENT and begun.body.whole is not False:
+                self._update_units(begun.body, begun.body.names, step.number - 1, begun.banner, step.number - 1)
+            self.steps.append(step)
+        if are_whole:
+            evidence.judge_inside(self.steps, self.units)
+
+    @staticmethod
+    def _with_next_text(waiting: list[_OpenPass]) -> list[tuple[_OpenPass, Body | None]]:
         following: dict[str, Body | None] = {}
         pairs = []
         # Backwards, so that the next text of a unit is known where a pass on it begins.
@@ -383,14 +434,19 @@ class Assembly:
             pairs.append((begun, following.get(unit)))
             if begun.body is not None and begun.banner.scope != FRAGMENT:
                 following[unit] = begun.body
-        self.units.clear()
-        for begun, body in reversed(pairs):
-            step = self._step_between(begun, body)
-            if begun.body is not None and not self.steps:
-                self.input = begun.body
-            if begun.body is not None and begun.banner.scope != FRAGMENT:
-                self._update_units(begun.body, step.number - 1, True, begun.banner)
-            self.steps.append(step)
+        return pairs[::-1]
+
+    @staticmethod
+    def _with_next_program(waiting: list[_OpenPass]) -> list[tuple[_OpenPass, Body | None]]:
+        """Return each pass with the program before the next one that does not run inside it."""
+        pairs = []
+        for at, begun in enumerate(waiting):
+            following = at + 1
+            while following < len(waiting) and evidence.may_run_inside(waiting[following].banner, begun.banner):
+                begun.children.append(following)
+                following += 1
+            pairs.append((begun, waiting[following].body if following < len(waiting) else None))
+        return pairs
 
     def _begun_step(self, begun: _OpenPass) -> Step:
         """Return the next step, with what the begin of its pass says."""
@@ -402,7 +458,7 @@ class Assembly:
         step.other = tuple(begun.other)
         return step
 
-    def _step_between(self, begun: _OpenPass, body: Body | None) -> Step:
+    def _step_between(self, begun: _OpenPass, body: Body | None, is_whole: bool) -> Step:
         """Return the step of a pass from the text before it and, where there is one, the text after it."""
         step = self._begun_step(begun)
         if body is not None:
@@ -410,8 +466,18 @@ class Assembly:
             step.digest = body.numbers
         same = body is not None and begun.body is not None and body.numbers == begun.body.numbers
         step.verdict, step.since = ("unchanged" if same else "unknown"), step.number
-        if body is None:
-            step.note = "the text after the last pass on this unit is not in the dump"
+        for child in begun.children:
+            self.inside[child] = step.number
+        step.parent = self.inside.get(len(self.steps), 0)
+        is_cut = any(one is not None and one.whole is False for one in (body, begun.body))
+        if is_cut:
+            step.verdict, step.note = "unknown", evidence.CUT_OFF
+        elif body is None:
+            what = "the program" if is_whole else "the text"
+            step.note = f"{what} after the last pass{'' if is_whole else ' on this unit'} is not in the dump"
+        elif is_whole and not same:
+            step.verdict = "changed"
+            evidence.doubt_end(step, body, begun.body, self)
         elif not same:
             step.note = "changed by this pass or by one between it and the next pass on the same unit"
         return step

@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from passlab.dumps.banner import DIFF, FRAGMENT, MODULE, NONE
-from passlab.dumps.language import LANGUAGES
+from passlab.dumps.banner import DIFF, FRAGMENT, MODULE, NONE, Banner
+from passlab.dumps.language import HEAD, LANGUAGES
 from passlab.dumps.llvm import without_flags
 from passlab.dumps.source import Excerpt
 from passlab.dumps.step import Step, Unit
@@ -105,12 +105,15 @@ def judge(step: Step, body: Body | None, before_body: Body | None, assembly: Ass
         _judge_program(step, assembly)
     else:
         _judge_units(step, assembly)
-    if body is not None and body.whole is None and not step.status and not traits.says_changes:
-        _doubt_end(step, body.piece, before, assembly)
+    if body is not None and not step.status and not traits.says_changes:
+        doubt_end(step, body, before_body, assembly)
 
 
-def _doubt_end(step: Step, after: Excerpt, before: Excerpt | None, assembly: Assembly) -> None:
+def doubt_end(step: Step, body: Body, before_body: Body | None, assembly: Assembly) -> None:
     """Withdraw a verdict on a program that only the end of the dump ends, where a cut may be all that changed it."""
+    if body.whole is not None:
+        return
+    after, before = body.piece, before_body.piece if before_body is not None else None
     last = _last_program(assembly, step) if before is None and step.scope == MODULE else None
     reference = before or (last.after_body if isinstance(last, Step) else None)
     if reference is None and isinstance(last, int) and assembly.input is not None:
@@ -212,7 +215,39 @@ def _is_alike(step: Step, last: Step | int | None) -> bool:
     """Whether two programs of MLIR differ only in names of aliases and counters of drivers."""
     if not isinstance(last, Step) or step.language != "mlir" or _LOCATIONS.search(step.name):
         return False
-    return bool(step.names) and step.names == last.names and step.pieces == last.pieces
+    parts, others = (
+        [(name, piece) for name, piece in zip(one.names, one.pieces, strict=True) if not name.endswith(HEAD)]
+        for one in (step, last)
+    )
+    return bool(parts) and parts == others
+
+
+def may_run_inside(banner: Banner, around: Banner) -> bool:
+    """Whether a pass on a part of a program follows one on the whole that runs others."""
+    return not banner.unit.startswith("builtin.module") and (
+        around.unit.startswith("builtin.module") and _WRAPS.search(around.name) is not None
+    )
+
+
+def judge_inside(steps: list[Step], units: Mapping[str, Unit]) -> None:
+    """Set the verdicts of passes that another pass ran, in a dump of whole programs before each.
+
+    Between two of them the outer pass changes the program as well, such as the inliner, which replaces calls.
+    """
+    for step in steps:
+        if not step.parent or step.verdict != "changed":
+            continue
+        own = [name for name in step.names if name.endswith("/" + step.unit)] or [
+            name for name in units if name.endswith("/" + step.unit)
+        ]
+        pairs = [(units[name].at(step.number - 1), units[name].at(step.number)) for name in own if name in units]
+        changed = [(old, new) for old, new in pairs if old is not new]
+        if not changed:
+            step.verdict = "unchanged"
+            step.note = f"the program changed elsewhere, by the pass around it (step {step.parent})"
+        elif any(old is None or new is None or _calls(new) < _calls(old) for old, new in changed):
+            step.verdict, step.since = "unknown", step.parent
+            step.note = "it may be the work of the pass around it"
 
 
 def _is_elsewhere(step: Step, last: Step) -> bool:
@@ -347,6 +382,8 @@ def _compare_units(step: Step, assembly: Assembly) -> tuple[bool, bool, int]:
     units, since = assembly.units, step.number
     changed = unseen = False
     for name, piece in zip(step.names, step.pieces, strict=True):
+        if name.endswith(HEAD):
+            continue
         unit = units.get(name)
         last = unit.last if unit is not None else None
         if last is piece:
@@ -362,11 +399,15 @@ def _compare_units(step: Step, assembly: Assembly) -> tuple[bool, bool, int]:
         changed = True  # the pass split the group of functions
     if step.scope == MODULE:
         present = set(step.names)
-        alive = [(name, unit) for name, unit in units.items() if unit.alive and "(machine" not in name]
+        alive = [(n, unit) for n, unit in units.items() if unit.alive and "(machine" not in n and not n.endswith(HEAD)]
         for unit in [unit for name, unit in alive if name not in present]:
             changed = True
             since = min(since, _first_suspect(unit.name, unit, step, assembly))
-    return changed, unseen and (len(step.names) == 1 or not assembly.saw_program), since
+    return (
+        changed,
+        unseen and (sum(not name.endswith(HEAD) for name in step.names) == 1 or not assembly.saw_program),
+        since,
+    )
 
 
 def _only_flags(step: Step, units: Mapping[str, Unit]) -> bool:

@@ -14,6 +14,7 @@ from passlab.diffing.text_lines import Syntax
 from passlab.dumps import folders, llvm, mlir
 
 Part = tuple[str, tuple[int, ...], bytes]  # name, ranges of the body, text to compare by
+HEAD = "/(aliases)"  # the end of the name of what stands above and below an operation of MLIR: no part of it
 WHOLE = ""  # the unit of globals and declarations, and of a body that is not split
 
 
@@ -108,6 +109,10 @@ def _mlir_parts(data: bytes) -> Iterator[Part]:
         if text.startswith(b'"'):
             text = mlir.renumber(text)
         yield path, tuple(x for pair in pairs for x in pair), text.strip(b"\n").removeprefix(b"builtin.")
+    begin, end = ops[0][1], max(one[2] for one in ops)
+    around = b"".join([data[:begin], data[end:]])
+    if around.strip():
+        yield ops[0][0] + HEAD, (0, begin, end, len(data)), around
 
 
 LLVM = Language(

@@ -93,9 +93,50 @@ def scan_stream(source: DumpSource) -> Scan:
             banner.unit = _unit_of(banner)
         elif banner.scope == MODULE and "module" not in root_of(_head_of(banner)):
             banner.scope = UNIT
+    if all(banner.when == "before" and banner.scope == MODULE for banner in banners):
+        _name_programs(banners)
     afters = all(banner.when == "after" for banner in banners)
     one_pass = len({banner.name for banner in banners}) == 1 and len(banners) > 1
     return Scan(banners, may_be_quiet=afters, is_partial=one_pass)
+
+
+_USED_SYMBOL = re.compile(rb'@("[^"\n]*"|[\w.$-]+)')
+
+
+def _name_programs(banners: list[Banner]) -> None:
+    """Set the phase of all banners to the symbol of their program, where whole programs follow one another.
+
+    Another program begins where no symbol is left of the one before, or where the first pass runs again on a text that
+    is more like the first one than like the one before.
+    """
+    runs: list[tuple[int, list[bytes]]] = []  # the number of the first heading, and the symbols that stay
+    first: set[bytes] = set()
+    last: set[bytes] = set()
+    symbols: set[bytes] = set()
+    for number, banner in enumerate(banners):
+        data = banner.source.read(banner.body, banner.end)
+        named = list(dict.fromkeys(_USED_SYMBOL.findall(data)))
+        lines = set()
+        again = bool(runs) and (banner.name, banner.unit) == (banners[runs[-1][0]].name, banners[runs[-1][0]].unit)
+        if again or not runs:
+            lines = set(data.split(b"\n"))
+            before = banners[number - 1]
+            last = set(before.source.read(before.body, before.end).split(b"\n")) if runs else set()
+        other = bool(symbols) and bool(named) and symbols.isdisjoint(named)
+        if not runs or other or (again and len(lines & first) > len(lines & last)):
+            runs.append((number, named))
+            first = lines or set(data.split(b"\n"))
+        elif named:
+            runs[-1] = (runs[-1][0], [name for name in runs[-1][1] if name in named] or named)
+        symbols = set(named) or symbols
+    if len(runs) < 2:
+        return
+    names = [decode(named[0]).strip('"') if named else "program" for _, named in runs]
+    ends = [start for start, _ in runs[1:]] + [len(banners)]
+    for at, (start, _) in enumerate(runs):
+        turn = names[:at].count(names[at])
+        for banner in banners[start : ends[at]]:
+            banner.phase = f"{names[at]} ({turn + 1})" if turn else names[at]
 
 
 def _head_of(banner: Banner) -> bytes:

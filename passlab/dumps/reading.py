@@ -475,7 +475,7 @@ def _recording(chosen: Format, scan: Scan, name: str, size: int) -> TextRecordin
         traits = Traits(says_changes=True)
         scan.notes.append("every pass in it changed something: such a dump does not name the others")
     # A dump of LLVM or XLA may have several programs, each with passes of its own.
-    if chosen.name.startswith(("llvm", "xla")):
+    if chosen.name.startswith(("llvm", "xla")) or (chosen.name == "mlir" and any(b.phase for b in scan.banners)):
         return TextRecording(assemble(scan, traits, chosen.language), chosen.name, name, size)
     assembly = Assembly(scan, traits, chosen.language)
     assembly.run()
