@@ -112,6 +112,7 @@ class Assembly:
             unit.since = [number + shift for number in unit.since]
             unit.last_seen += shift
             self.units[unit.name] = unit
+        self.prints += [(number + shift, f"{phase}: {path}", piece) for number, path, piece in part.prints]
         self.steps += part.steps
         self.other += part.other
         self.input = self.input or part.input
@@ -350,8 +351,9 @@ class Assembly:
             self._remove_missing(names, number, banner, is_whole)
 
     def _is_program(self, names: tuple[str, ...]) -> bool:
-        """Whether a body is that of the outermost module: no other one is in the program, but for one with its parts."""
-        if self.language.name != "mlir" or not names or not names[0].startswith("builtin.module") or "/" in names[0]:
+        """Whether a body is that of the outermost module: the program has no other one, but for one with its parts."""
+        root = names[0] if names and self.language.name == "mlir" else ""
+        if not root.startswith("builtin.module") or "/" in root:
             return False
         others = [name for name, unit in self.units.items() if unit.alive and name.startswith("builtin.module")]
         tops = [name for name in others if "/" not in name and name != names[0]]

@@ -1,18 +1,20 @@
 """A program of MLIR assembled from dumps of single operations, so that MLIR's tools accept it.
 
-Each part has the aliases (`#map = ...`) of its own dump, and lacks the rest of its module. The aliases are written
-above the program, renamed where two dumps define one name differently, and declarations from other dumps are added.
+The latest text of the whole module, in which each operation that was printed alone since then has its latest text.
+Each part has the aliases (`#map = ...`) of its own dump. They are written above the program, renamed where two dumps
+define one name differently. Where no dump has the whole module, the parts are joined, and declarations are added.
 """
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from passlab.dumps.declarations import declared_mlir
-from passlab.dumps.source import Excerpt
+from passlab.dumps.mlir import split_ops
+from passlab.dumps.source import Excerpt, decode
 
 if TYPE_CHECKING:
     from passlab.dumps.recording import TextRecording
@@ -24,6 +26,76 @@ _USE = re.compile(r"[#!][A-Za-z_][\w$-]*")
 _REFERENCE = re.compile(r"(?:\bcall|\bconstant|\bget_global|\baddressof)[ (]+@([\w.$-]+)")
 _DECLARATION = re.compile(r"^\s*(?:\w+\.)*(?:func|import|global)\b[^@\n]*@([\w.$-]+)[^\n]*$", re.MULTILINE)
 LARGEST = 2_000_000  # characters of a text up to which its references are searched
+
+
+def whole_text(prints: Sequence[tuple[int, str, Excerpt]], number: int) -> str | None:
+    """Return the program after a step: the last whole one, with what was printed of its parts since then.
+
+    `prints` are the step, the path and the text of each body. None where no whole program was printed.
+    """
+    end = bisect_right(prints, number, key=lambda one: one[0])
+    at = next((n for n in range(end - 1, -1, -1) if _is_top(prints[n][1])), None)
+    if at is None:
+        return None
+    _, top, base = prints[at]
+    parts: dict[str, Excerpt] = {}
+    for _, path, piece in prints[at + 1 : end]:
+        parts = {other: text for other, text in parts.items() if not f"{other}/".startswith(path + "/")}
+        parts[path] = piece
+    if not parts:
+        return base.text
+    new = [parts.pop(path) for path in list(parts) if not path.startswith(top + "/")]  # the whole one lacks these
+    aliases = dict(_ALIAS.findall(base.text))
+    added: list[str] = []
+    data, prefix = base.data, top.rpartition(": ")[0]
+    for depth in sorted({path.count("/") for path in parts}):  # parents before what is in them
+        level = {
+            path: _with_aliases(piece.text, aliases, added) for path, piece in parts.items() if path.count("/") == depth
+        }
+        data = _replace_parts(data, level, f"{prefix}: " if prefix else "")
+    text = decode(data).strip("\n")
+    if new:
+        lines = [f"  {line}" for piece in new for line in _with_aliases(piece.text, aliases, added).split("\n")]
+        end_of_module = text.rfind("\n}") + 1
+        text = "\n".join([text[:end_of_module].rstrip("\n"), *lines, text[end_of_module:]])
+    return "\n".join([*added, text])
+
+
+def _is_top(path: str) -> bool:
+    return "/" not in path and path.rpartition(": ")[2].startswith("builtin.module")
+
+
+def _replace_parts(data: bytes, parts: Mapping[str, str], prefix: str) -> bytes:
+    """Return a program with other texts of some of its operations, by path."""
+    pieces, at = [], 0
+    for path, start, end, indent in split_ops(data):
+        text = parts.get(prefix + path)
+        if text is not None and start >= at:
+            lines = [f"{' ' * indent}{line}" if line else line for line in text.split("\n")]
+            pieces += [data[at:start], "\n".join(lines).encode("utf-8", "surrogateescape"), b"\n"]
+            at = end
+    return b"".join([*pieces, data[at:]])
+
+
+def _with_aliases(text: str, aliases: dict[str, str], added: list[str]) -> str:
+    """Return the text of an operation without the aliases above and below it, which join those of its program.
+
+    A name that has another meaning there gets a new one.
+    """
+    own = dict(_ALIAS.findall(text))
+    renamed: dict[str, str] = {}
+    for name, value in own.items():
+        new, count = name, 0
+        meaning = _rename(value, renamed)
+        while aliases.get(new, meaning) != meaning:
+            count += 1
+            new = f"{name}_{count}"
+        if new not in aliases:
+            aliases[new] = meaning
+            added.append(f"{new} = {meaning}")
+        renamed[name] = new
+    body = _ALIAS.sub("", text).strip("\n") if own else text
+    return _rename(body, renamed) if any(name != new for name, new in renamed.items()) else body
 
 
 def program_text(recording: TextRecording, number: int) -> str:

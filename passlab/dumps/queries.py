@@ -19,7 +19,7 @@ from passlab.diffing.text_lines import TextLine
 from passlab.dumps import commands
 from passlab.dumps.blame import LineOrigin, UnitHistory, life_of_line, lines_with
 from passlab.dumps.declarations import declared_llvm, unknown_type
-from passlab.dumps.language import LANGUAGES
+from passlab.dumps.language import HEAD, LANGUAGES
 from passlab.dumps.mlir_program import program_text
 from passlab.dumps.source import Excerpt
 from passlab.dumps.step import Step
@@ -366,7 +366,7 @@ def nest(recording: TextRecording, number: int, text_of: Callable[[Excerpt], str
     order = []
     for name, unit in recording.units.items():
         piece = unit.at(number)
-        if piece is not None:
+        if piece is not None and not name.endswith(HEAD):
             texts[name] = text_of(piece).split("\n")
             order.append(name)
     whole: list[str] = []

@@ -25,8 +25,8 @@ from passlab.dumps.comparison import TextComparison
 from passlab.dumps.declarations import unknown_type
 from passlab.dumps.filters import filters_named
 from passlab.dumps.graph_node import GraphNode
-from passlab.dumps.language import LANGUAGES, WHOLE, Language
-from passlab.dumps.mlir_program import declarations_of, unknown_symbol
+from passlab.dumps.language import HEAD, LANGUAGES, WHOLE, Language
+from passlab.dumps.mlir_program import declarations_of, unknown_symbol, whole_text
 from passlab.dumps.source import BytesSource, Excerpt
 from passlab.dumps.step import Step, Unit
 from passlab.errors import Diagnostic, DumpError, counted, did_you_mean
@@ -49,6 +49,7 @@ class TextRecording(Tabular):
         self.notes: list[str] = list(assembly.scan.notes)
         self.crash = assembly.crash
         self.language: Language = assembly.language
+        self.prints = assembly.prints
         self.chains: bool = assembly.traits.chains
         self.input_piece = assembly.input.piece if assembly.input is not None else None
         self.nodes_of: Callable[[Any], Iterable[GraphNode]] | None = None  # of live programs that are graphs
@@ -205,7 +206,9 @@ class TextRecording(Tabular):
             body = self.steps[number - 1].after_body
             if body is not None:
                 return body.text
-        units = list(self.units.values())
+        if self.language.name == "mlir" and (whole := whole_text(self.prints, number)) is not None:
+            return whole
+        units = [unit for unit in self.units.values() if not unit.name.endswith(HEAD)]
         if self.chains and self.steps:
             phase = self.steps[max(number, 1) - 1].phase
             units = [unit for unit in units if unit.name == phase or unit.name.startswith(f"{phase}: ")]

@@ -1,0 +1,170 @@
+"""One identity for each unit: after a dump of a whole program, the recording has this program and nothing else."""
+
+import random
+
+import pytest
+
+from passlab.dumps import read, read_text
+from tests.dumps import corpus, writer
+
+NESTED = """\
+// -----// IR Dump Before P (p) //----- //
+#a = #x.one
+module @o {{
+  module @i {{
+    func.func @f() {{
+      old.op {{a = #a}}
+      return
+    }}
+  }}
+  func.func private @g()
+}}
+
+// -----// IR Dump After P (p) //----- //
+#a = #x.one
+module @o {{
+  module @i {{
+    func.func @f() {{
+      old.op {{a = #a}}
+      return
+    }}
+  }}
+  func.func private @g()
+}}
+
+// -----// IR Dump {when} Q (q) //----- //
+{before}#a = #x.two
+func.func @f() {{
+  mid.op {{a = #a}}
+  return
+}}
+
+// -----// IR Dump After R (r) //----- //
+module @o {{
+  module @i {{
+    func.func @f() {{
+      new.op
+      return
+    }}
+  }}
+  func.func private @g()
+}}
+"""
+BEFORE = """#a = #x.one
+func.func @f() {
+  old.op {a = #a}
+  return
+}
+
+// -----// IR Dump After Q (q) //----- //
+"""
+
+
+@pytest.mark.parametrize("when", ["Before", "After"])
+def test_a_function_in_a_nested_module_is_one_unit(when):
+    recording = read_text(NESTED.format(when=when, before=BEFORE if when == "Before" else ""))
+    q, r = recording["Q"], recording["R"]
+    assert q.names[0] == "builtin.module @o/builtin.module @i/func.func @f"
+    assert recording.program(r) == r.after
+    assert "old.op" not in recording.program(q)
+    assert recording.program(q).split("\n") == [
+        "#a_1 = #x.two",
+        "#a = #x.one",
+        "module @o {",
+        "  module @i {",
+        "    func.func @f() {",
+        "      mid.op {a = #a_1}",
+        "      return",
+        "    }",
+        "  }",
+        "  func.func private @g()",
+        "}",
+    ]
+    assert recording.bisect(lambda text: "old.op" in text).step is q
+    assert recording.last("mid").number == q.number
+
+
+def whole_programs(recording):
+    """The steps whose text is that of the whole program, and before each of them the text before it."""
+    for step in recording.steps:
+        if step.scope == "module" or (
+            step.names and step.names[0].startswith("builtin.module") and "/" not in step.names[0]
+        ):
+            if step.after_body is not None and step.verdict != "unknown":
+                yield step
+
+
+@pytest.mark.parametrize("name", [one for one in corpus.STREAMS if one.startswith(("mlir", "iree", "xdsl", "tvm"))])
+def test_after_a_dump_of_a_whole_program_the_recording_has_this_program(name):
+    recording = read(corpus.stream(name))
+    steps = list(whole_programs(recording))
+    assert steps
+    for step in steps:
+        assert recording.program(step) == step.after
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_program_is_the_last_whole_one_with_the_functions_printed_since(seed):
+    steps = writer.run(seed, 40)
+    recording = read_text(writer.mlir_dump(steps, "both"))
+    whole = False
+    for step, (_, unit, _, after, _) in zip(recording.steps, steps, strict=True):
+        whole = whole or unit is None
+        if whole:
+            alone = read_text(writer.mlir_dump([("P", None, after, after, False)], "both"))
+            assert recording.program(step) == alone.program(1)
+
+
+@pytest.mark.parametrize("name", ["fast", "slow"])
+def test_what_stands_above_an_operation_is_searched(name):
+    text = "".join(
+        f'// -----// IR Dump After {one} (p) //----- //\n#b = #foo.{value}\nmodule {{\n  "x.y"() {{a = #b}} : () -> ()\n}}\n\n'
+        for one, value in (("A", "none"), ("B", "slow"), ("C", "fast"))
+    )
+    recording = read_text(text)
+    assert recording.first(rf"foo\.{name}").name == {"slow": "B", "fast": "C"}[name]
+
+
+def triton_like(seed, kernels=2, passes=12):
+    """A stream of whole programs before each pass, of several kernels, and whether each pass changed its program."""
+    rng = random.Random(seed)
+    out, truth = [], []
+    for kernel in range(kernels):
+        lines = [f"    %{n} = tt.splat %arg0 : i32" for n in range(5)]
+        for number in range(passes):
+            program = "\n".join(
+                ["module {", f"  tt.func public @kernel{kernel}(%arg0: i32) {{", *lines, "    tt.return", "  }", "}"]
+            )
+            head = f"// -----// IR Dump Before Pass{number} (pass{number}) ('builtin.module' operation) //----- //"
+            out.append(f"{head}\n{program}\n\n")
+            changes = rng.random() < 0.4
+            truth.append(None if number + 1 == passes else changes)
+            if changes:
+                lines.append(f"    %x{number} = tt.addi %0, %1 : i32")
+    return "".join(out), truth
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_program_after_a_pass_is_the_next_dump_of_a_whole_program(seed):
+    text, truth = triton_like(seed)
+    recording = read_text(text)
+    verdicts = [{"changed": True, "unchanged": False, "unknown": None}[step.verdict] for step in recording.steps]
+    assert verdicts == truth
+    assert list(dict.fromkeys(step.phase for step in recording.steps)) == ["kernel0", "kernel1"]
+    changed = next(step for step in recording.steps if step.verdict == "changed")
+    assert recording.blame(changed.names[-1], changed).maker(-3) == changed.name
+
+
+def test_a_pass_inside_the_inliner_is_not_given_its_work():
+    dump = "// -----// IR Dump Before {} ({}) ('{}' operation{}) //----- //\nmodule {{\n{}}}\n\n"
+    call = "  tt.func @f() {\n    tt.call @g() : () -> ()\n    tt.return\n  }\n  tt.func private @g() {\n    tt.return\n  }\n"
+    inlined = "  tt.func @f() {\n    tt.return\n  }\n  tt.func private @g() {\n    tt.return\n  }\n"
+    text = dump.format("Inliner", "inline", "builtin.module", "", call)
+    text += dump.format("Canonicalizer", "canonicalize", "tt.func", ": @f", call)
+    text += dump.format("CSE", "cse", "builtin.module", "", inlined) + dump.format(
+        "DCE", "dce", "builtin.module", "", inlined
+    )
+    recording = read_text(text)
+    assert [step.verdict for step in recording.steps] == ["changed", "unknown", "unchanged", "unknown"]
+    assert recording.steps[1].range == (1, 2)
+    assert recording.steps[1].parent == 1
