@@ -65,7 +65,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run a command and return the exit status."""
     options, unknown = _parser().parse_known_args(argv)
     if unknown:
-        options.parser.error(_unknown_arguments(options.parser, unknown))
+        problem = _unknown_arguments(options.parser, unknown)
+        options.parser.error(problem)
     try:
         status: int = options.command(options)
         sys.stdout.flush()

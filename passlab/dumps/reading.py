@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from passlab import limits
+from passlab.arguments import checked
 from passlab.dumps import folders, llvm, mlir, torch
 from passlab.dumps.assembly import Assembly
 from passlab.dumps.banner import MODULE, NONE, Banner, Scan
@@ -326,6 +327,7 @@ FORMATS = (
 NAMES = tuple(one.name for one in FORMATS)
 
 
+@checked
 def read(path_or_stream: Any, format: str | None = None) -> TextRecording:
     """Return a recording of the passes in a dump: a file, a folder, an archive, a stream of bytes or text, or bytes.
 
@@ -360,6 +362,7 @@ def _is_tar(path: Path) -> bool:
         return False
 
 
+@checked
 def read_text(text: str, format: str | None = None) -> TextRecording:
     """Return a recording of the passes in the text of a dump. Raises `DumpError` for an unknown format."""
     return read(io.BytesIO(text.encode("utf-8", "surrogateescape")), format)

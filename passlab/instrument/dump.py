@@ -6,6 +6,7 @@ import os
 import re
 from pathlib import Path
 
+from passlab.arguments import checked
 from passlab.atomic_file import make_folder, remove_file, write_text
 from passlab.instrument.base import PassInstrument
 from passlab.instrument.change import is_changed
@@ -26,6 +27,7 @@ class DumpIR(PassInstrument, Tabular):
     `FileAccessError` when the directory cannot be written. A file is either complete or not there.
     """
 
+    @checked
     def __init__(
         self,
         dump_dir: str | os.PathLike[str],

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from passlab.arguments import checked
 from passlab.errors import Diagnostic, PassTypeError
 from passlab.instrument.base import PassInstrument
 from passlab.ir.module import IRModule
@@ -24,6 +25,7 @@ class PassLimit(PassInstrument, Tabular):
     a program as a whole, such as normal forms, have no such rewrites.
     """
 
+    @checked
     def __init__(
         self, limit: int | None = None, always: Iterable[str] = ("InferType",), *, rewrites: int | None = None
     ) -> None:

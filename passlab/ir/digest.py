@@ -201,7 +201,7 @@ def structural_hash(node: Any, map_free_vars: bool = False, *, exact: bool = Fal
     hashed by identity, or by its order of occurrence with `map_free_vars`. Finite floats in attributes are ignored,
     since close ones are equal, except with `exact`.
     """
-    mode = (map_free_vars, exact)
+    mode = (bool(map_free_vars), bool(exact))
     if isinstance(node, IRModule):
         parts = [hash((text_token(name), _one_hash(f, mode))) for name, f in node.items()]
         types = [_one_hash(data, mode) for data in node.type_definitions.values()]

@@ -15,7 +15,7 @@ from passlab.errors import Diagnostic, DiagnosticError, NodeTypeError, did_you_m
 from passlab.ir.adt import Constructor, TypeData
 from passlab.ir.attrs import DictAttrs, attribute
 from passlab.ir.expr import NO_ATTRS, Expr, Function, GlobalVar, unwrap
-from passlab.ir.node_errors import not_a_node_error
+from passlab.ir.node_errors import check_kind, not_a_node_error
 from passlab.ir.span import Source
 from passlab.ir.types import GlobalTypeVar
 from passlab.ir.variables import check_closed, free_vars
@@ -59,12 +59,14 @@ class IRModule:
         self.history: Any = None  # the recording that produced the module; neither compared nor printed
         self.recorded: Any = None  # a weak reference to the recording that the module is a step of
         self.source = source
+        for given, what, hint in (
+            (functions, "a table of functions by name", "of one function: `IRModule.from_expr(...)`"),
+            (type_definitions, "a table of data types by name", ""),
+        ):
+            if given is not None and not isinstance(given, Mapping):
+                raise not_a_node_error(given, what, hint)
         for data in (type_definitions or {}).values():
             self.add_type(data)
-        if functions is not None and not isinstance(functions, Mapping):
-            raise not_a_node_error(
-                functions, "a table of functions by name", "of one function: `IRModule.from_expr(...)`"
-            )
         for name, function in (functions or {}).items():
             self[name] = function
 
@@ -277,6 +279,7 @@ class IRModule:
 
     def add_type(self, data: TypeData, replace: bool = False) -> None:
         """Add a type definition. Raises `DiagnosticError` if its name, or that of a constructor, is in use."""
+        check_kind(data, TypeData, "a data type")
         name = data.header.name_hint
         old = self._types.get(name)
         if old is data:

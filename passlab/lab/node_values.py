@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from passlab.arguments import checked
 from passlab.diffing.diff import count_operators, diff, node_name
 from passlab.diffing.matching import Pairs
 from passlab.errors import Diagnostic, PasslabError, RunError
@@ -208,6 +209,7 @@ class ValueComparison:
         return self.summary()
 
 
+@checked
 def watch(program: IRModule | Recording, *args: Any, entry: str = "main") -> NodeValues:
     """Run a program on the reference evaluator and return what every node computed.
 

@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from passlab.arguments import checked
 from passlab.errors import PasslabError
 from passlab.evaluate import Evaluator
 from passlab.evaluate.samples import random_arguments
@@ -90,6 +91,7 @@ class Simplification:
         return f"Simplification({self.nodes_before} -> {self.nodes_after} nodes)"
 
 
+@checked
 def simplify(
     model: Any,
     shape: Mapping[str, Sequence[int]] | None = None,

@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from passlab.arguments import checked
 from passlab.diffing.diff import node_name
 from passlab.errors import Diagnostic, PassError, counted, did_you_mean
 from passlab.executor.building import graph_code
@@ -168,6 +169,7 @@ class Solving(Tabular):
         return f"{self.summary()}\n{self.table()}"
 
 
+@checked
 def watch_solver(program: Any, algorithm: str = "fusion") -> Solving:
     """Return an analysis of a program with all its decisions. `algorithm` is one of `ALGORITHMS`.
 

@@ -131,9 +131,9 @@ class Deadline:
     def _watch(self) -> None:
         assert self.seconds is not None
         watch = Stopwatch(self._thread)
-        self._over.wait(self.seconds)
+        self._over.wait(min(self.seconds, threading.TIMEOUT_MAX))
         while self._busy and (left := self.seconds - watch.spent()) > 0 and not self._over.is_set():
-            self._over.wait(left)
+            self._over.wait(min(left, threading.TIMEOUT_MAX))
         last: FrameType | None = None  # the start of a thread at the last look
         since = seen = time.monotonic()  # when a start was first seen: of any thread, and of `last`
         while not self._over.is_set():

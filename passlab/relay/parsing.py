@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+from passlab.arguments import checked
 from passlab.infer import infer_module
 from passlab.ir.expr import Expr
 from passlab.ir.module import IRModule
 from passlab.text import parser
 
 
+@checked
 def parse(
     source: str,
     source_name: str = "from_string",
     init_module: IRModule | None = None,
-    init_meta_table: dict[str, Any] | None = None,
+    init_meta_table: dict[str, Sequence[Any]] | None = None,
 ) -> IRModule:
     """Read a module from Relay text and infer its types.
 
@@ -26,11 +29,12 @@ def parse(
 fromtext = parse
 
 
+@checked
 def parse_expr(
     source: str,
     source_name: str = "from_string",
     init_module: IRModule | None = None,
-    init_meta_table: dict[str, Any] | None = None,
+    init_meta_table: dict[str, Sequence[Any]] | None = None,
 ) -> Expr:
     """Read one expression from Relay text, without inferring its type. Raises `ParseError`."""
     result: Expr = parser.parse_expr(

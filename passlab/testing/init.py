@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from passlab.errors import Diagnostic, PasslabError
+from passlab.arguments import checked
+from passlab.errors import Diagnostic, PasslabError, PassValueError
 from passlab.infer import infer_module
 from passlab.ir.expr import Function
 from passlab.ir.module import IRModule
@@ -113,14 +114,17 @@ class QuantizeInitializer(Initializer):
             array[...] = self.random.uniform(-1, 1, size=array.shape)
 
 
+@checked
 def create_workload(
     net: Function, initializer: Callable[[str, Array], None] | None = None, seed: int = 0
 ) -> tuple[IRModule, dict[str, Array]]:
     """Return the module of a network with inferred types, and its parameters by name.
 
     `initializer` (by default `Xavier()`, with `seed`) fills every parameter of `main` except those called "data" and
-    those of dynamic shape.
+    those of dynamic shape. Raises `PassValueError` for a seed that NumPy's generator of TVM's time cannot take.
     """
+    if not 0 <= seed < 2**32:
+        raise PassValueError(Diagnostic("a seed is a whole number from 0 to 2**32 - 1", found=str(seed)))
     mod = infer_module(IRModule.from_expr(net))
     fill = Xavier() if initializer is None else initializer
     if isinstance(fill, Initializer):

@@ -24,6 +24,7 @@ from dataclasses import replace
 from typing import Any, ClassVar, TypeAlias
 
 from passlab import limits
+from passlab.arguments import checked
 from passlab.errors import Diagnostic, ParseError, PassError, PasslabError, PassTypeError, did_you_mean
 from passlab.ir.module import IRModule
 from passlab.ir.span import Source, Span
@@ -183,6 +184,7 @@ _CLOSING = {"(": ")", "[": "]", "{": "}"}
 _PIPELINE_OPTIONS = ("name", "opt_level", "required")
 
 
+@checked
 def parse_pipeline(text: str, passes: Mapping[str, Any] | None = None, source_name: str = "pipeline") -> Sequential:
     """Return the pipeline that a text describes; a text that is one `Sequential(...)` is that pipeline.
 

@@ -23,6 +23,7 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
+from passlab.arguments import checked
 from passlab.diffing.diff import Diff, diff, node_name
 from passlab.errors import Diagnostic, PassError, PasslabError, RunError, VerifyError, WellFormedError, counted
 from passlab.instrument.change import is_changed
@@ -603,6 +604,7 @@ def _names_of(candidates: Sequence[Event]) -> str:
     return f"only step {names[0]}, can have" if names else "no step is left that can have"
 
 
+@checked
 def bisect(
     program: IRModule | Recording,
     passes: Pipeline | None = None,

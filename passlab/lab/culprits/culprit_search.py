@@ -18,6 +18,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from passlab.arguments import checked
 from passlab.atomic_file import write_text
 from passlab.diffing.diff import count_operators, node_name
 from passlab.errors import Diagnostic, InterruptedPassesError, PassError, PasslabError, RunError, counted
@@ -280,6 +281,7 @@ class Culprit(Tabular):
         return self.bisection.notebook(path) if self.reduction is None else self.reduction.notebook(path)
 
 
+@checked
 def culprit(
     program: IRModule | Recording,
     pipeline: Any = None,

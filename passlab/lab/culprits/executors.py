@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 
+from passlab.arguments import checked
 from passlab.diffing.diff import node_name
 from passlab.errors import Diagnostic, PassError, PasslabError, RunError, VerifyError, counted, did_you_mean
 from passlab.evaluate import Evaluator
@@ -298,6 +299,7 @@ def check_kinds(executors: Sequence[str]) -> list[str]:
     return [kind for kind in KINDS if kind in executors]
 
 
+@checked
 def compare_executors(
     mod: IRModule,
     executors: Sequence[str] = KINDS,
@@ -632,6 +634,7 @@ def _construct_name(node: Expr) -> str:
 COMPILERS: dict[str, Callable[[IRModule], Any]] = {"vm": compile_module, "graph": build_graph, "aot": lower}
 
 
+@checked
 def record_compilation(mod: IRModule, executor: str = "vm") -> Recording:
     """Compile a module for an executor and return the recording of its passes, under the options in force.
 

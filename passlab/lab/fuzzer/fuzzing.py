@@ -27,7 +27,7 @@ from typing import Any
 
 import numpy as np
 
-from passlab.arguments import check_seed
+from passlab.arguments import check_seed, checked
 from passlab.atomic_file import make_folder, write_text
 from passlab.diffing.diff import count_operators, node_name
 from passlab.errors import Diagnostic, PassError, PasslabError, PassTypeError, counted
@@ -429,6 +429,7 @@ class Campaign(Tabular):
         return paths
 
 
+@checked
 def fuzz(
     pass_: Any,
     *,

@@ -16,6 +16,7 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, overload
 
+from passlab.arguments import checked
 from passlab.diffing.diff import Diff
 from passlab.errors import Diagnostic, InterruptedPassesError, PassError, PassTypeError, did_you_mean
 from passlab.instrument.events import ContextOptions, Event
@@ -372,6 +373,7 @@ class Recorder(EventRecorder):
         return self.recording.text()
 
 
+@checked
 def record(
     mod: IRModule,
     passes: Pipeline,

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from passlab.analysis.purity import LocalPurity
+from passlab.arguments import checked
 from passlab.diffing.diff import node_name
 from passlab.instrument.events import Event
 from passlab.ir.expr import Call, Constant, Expr, Function, Let, Var
@@ -84,6 +85,7 @@ class RewriteStep:
         return f"<rewrite {self.number}{rule}: {node_name(self.old)} -> {node_name(self.new)}>"
 
 
+@checked
 def rewrites_of(event: Event) -> list[RewriteStep]:
     """Return the rewrites of a pass and of the passes inside it, in order. Linear in their number."""
     steps: list[RewriteStep] = []
@@ -110,6 +112,7 @@ def is_rewrite(old: Expr, new: Expr, rule: str) -> bool:
     return old is not new and not isinstance(old, (Function, Let)) and (bool(rule) or not same_but_children(old, new))
 
 
+@checked
 def why_not(event: Event, node: Expr) -> list[NearMiss]:
     """Return why each rule of a pass did not match a call, the nearest miss first; empty for passes without rules."""
     if not isinstance(node, Call):

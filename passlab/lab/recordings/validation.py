@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from passlab.analysis.reshape_marks import false_mark_error
+from passlab.arguments import checked
 from passlab.errors import Diagnostic, PasslabError, PassTypeError
 from passlab.infer import infer_module
 from passlab.instrument.events import Event, contract_of
@@ -52,6 +53,7 @@ class Validation(Tabular):
     __repr__ = __str__
 
 
+@checked
 def validate(
     recording: Recording,
     inputs: Inputs = None,

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from passlab.analysis.purity import module_purity
+from passlab.arguments import checked
 from passlab.errors import Diagnostic, PassTypeError, counted
 from passlab.infer import infer_module
 from passlab.instrument.statistics import count_module
@@ -540,6 +541,7 @@ class Reduction(Tabular):
         return self.text()
 
 
+@checked
 def reduce(
     mod: IRModule,
     predicate: Predicate,

@@ -15,6 +15,7 @@ from functools import cached_property
 from time import monotonic
 from typing import Any
 
+from passlab.arguments import checked
 from passlab.errors import Diagnostic, PassError, PasslabError, counted
 from passlab.infer import infer_module
 from passlab.ir.equal import structural_equal, structural_hash
@@ -107,6 +108,7 @@ class OrderMap(Tabular):
         return self.text()
 
 
+@checked
 def orders(
     mod: IRModule,
     passes: Pipeline,

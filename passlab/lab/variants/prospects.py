@@ -13,6 +13,7 @@ import logging
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
+from passlab.arguments import checked
 from passlab.diffing.diff import diff
 from passlab.errors import PasslabError
 from passlab.infer import infer_module
@@ -31,6 +32,7 @@ _log = logging.getLogger("passlab")
 _PRINTERS = frozenset(("AnnotateSpans", "PrintIR"))
 
 
+@checked
 def prospects(mod: IRModule, passes: str | Iterable[Pass] | None = None) -> Table:
     """Return a row for each pass that would change a module, then for each that fails on it: name, level, effect.
 
@@ -71,10 +73,8 @@ def _candidates(passes: str | Iterable[Pass] | None) -> Iterator[tuple[str, Pass
             if candidate is not None:
                 yield name, candidate
         return
-    if isinstance(passes, str):
-        chosen = as_pass(passes)
-        passes = chosen.passes if isinstance(chosen, Sequential) else [chosen]
-    for one in passes:
+    chosen = as_pass(passes)
+    for one in chosen.passes if isinstance(chosen, Sequential) else [chosen]:
         yield one.info.name, one
 
 

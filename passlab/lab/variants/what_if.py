@@ -16,6 +16,7 @@ from math import prod
 from time import monotonic
 from typing import Any
 
+from passlab.arguments import checked
 from passlab.errors import Diagnostic, PassError, PasslabError
 from passlab.infer import infer_module
 from passlab.instrument.statistics import count_module
@@ -195,6 +196,7 @@ def _variant_row(variant: Variant) -> tuple[Any, ...]:
     return (name, variant.change, *numbers, result, variant.correct)
 
 
+@checked
 def what_if(
     mod: IRModule,
     pipeline: Any,

@@ -10,6 +10,7 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 from passlab.analysis.well_formed import check_well_formed, is_closed_tree
+from passlab.arguments import checked
 from passlab.devices import DEVICE_KINDS, KIND_ALIASES, Device, Target, VirtualDevice, device
 from passlab.errors import Diagnostic, RunError, RunTypeError, naming_interrupts
 from passlab.ir.expr import Constant, Expr, GlobalVar
@@ -142,6 +143,7 @@ def as_module(program: Any) -> IRModule:
     return IRModule.from_expr(program)
 
 
+@checked
 def compile(
     mod: IRModule | Expr,
     target: Any = None,
