@@ -339,6 +339,44 @@ def test_logs_of_several_ranks_are_apart(tmp_path):
     assert len(rec.graph_breaks()) == 2
 
 
+def test_a_reset_of_torch_begins_the_frames_anew():
+    once, twice = dumps.read(log_bytes()), dumps.read(log_bytes() * 2)
+    assert len(twice.records) == 2 * len(once.records)
+    graphs = [step.unit for step in once if step.kind == "graph"]
+    assert [step.unit for step in twice if step.kind == "graph" and "again" not in step.unit] == graphs
+    again = [step.unit.replace(" (again)", "") for step in twice if step.kind == "graph" and "again" in step.unit]
+    assert again == graphs
+    verdicts = [step.verdict for step in once if step.kind == "graph"]
+    assert [step.verdict for step in twice if step.kind == "graph" and "again" in step.unit] == verdicts
+    assert [row["compile id"] for row in twice.recompilations()] == ["2/1", "2/1 (again)"]
+
+
+def test_a_graph_from_a_cache_is_compared_by_its_nodes():
+    """A cache hit has the graph after the passes alone, as an earlier process printed it: without strides."""
+    ids = '"frame_id": 0, "frame_compile_id": 0, "attempt": 0'
+
+    def record(kind, payload):
+        digest = hashlib.md5(payload.encode()).hexdigest()
+        lines = payload.replace("\n", "\n\t")
+        return (
+            f'V0101 10:00:00.000000 7 torch/a.py:1] {{"{kind}": {{}}, {ids}, "has_payload": "{digest}"}}\n\t{lines}\n'
+        )
+
+    graph = (
+        "class GraphModule(torch.nn.Module):\n"
+        '    def forward(self, arg0_1: "f32[4][1]cpu"):\n'
+        '        sin: "f32[4][1]cpu" = torch.ops.aten.sin.default(arg0_1);  arg0_1 = None\n'
+        "        return (sin,)"
+    )
+    cached = graph.replace("[1]cpu", "").replace(";  arg0_1 = None", "").replace("GraphModule", "<lambda>")
+    for after, verdict in ((cached, "unchanged"), (cached.replace("sin.default", "cos.default"), "changed")):
+        rec = dumps.read_text(record("aot_inference_graph", graph) + record("inductor_post_grad_graph", after))
+        assert [(step.name, step.verdict) for step in rec] == [
+            ("inference graph", "changed"),
+            ("post-grad passes", verdict),
+        ]
+
+
 # ---------------------------------------------------------------- doors
 def test_the_command_line_and_pages_show_tables(stored, tmp_path, capsys):
     assert main(["dump", str(stored), "--table", "recompilations"]) == 0

@@ -50,6 +50,7 @@ class CompileId(NamedTuple):
     autograd: int | None = None
     rank: int | None = None  # of the process, where several wrote logs
     model: str = ""  # of a debug folder, which names models and not frames
+    again: int = 0  # how often the log began this compilation before: after `torch._dynamo.reset()` frames count anew
 
     def __str__(self) -> str:
         rank = f"rank {self.rank} " if self.rank is not None else ""
@@ -61,7 +62,8 @@ class CompileId(NamedTuple):
         if self.frame is None:
             return rank + autograd
         attempt = f"_{self.attempt}" if self.attempt else ""
-        return f"{rank}{autograd + '/' if autograd else ''}{self.frame}/{_shown(self.compile)}{attempt}"
+        again = f" (again {self.again})" if self.again > 1 else " (again)" if self.again else ""
+        return f"{rank}{autograd + '/' if autograd else ''}{self.frame}/{_shown(self.compile)}{attempt}{again}"
 
     @property
     def whole(self) -> CompileId:
@@ -185,7 +187,31 @@ def scan_log(source: DumpSource, number: int = 0, first: int = 1, rank: int | No
         _add_payload(record, digest, source, _ranges(tops, ends, at), last)
         if record.kind == "str":
             _add_file(log.files, record.metadata.get("value"))
+    _count_resets(log.records)
     return log
+
+
+def _count_resets(records: list[Record]) -> None:
+    """Number the compilations whose id comes again, because the program reset torch.compile: each is one of its own."""
+    begun: dict[CompileId, int] = {}
+    for at, record in enumerate(records):
+        whole = record.compile_id.whole
+        if record.kind == "dynamo_start" and not record.compile_id.attempt and whole.frame is not None:
+            begun[whole] = begun.get(whole, -1) + 1
+            if begun[whole]:
+                for before in range(at - 1, -1, -1):  # what a compilation says before it starts
+                    early = records[before]
+                    is_early = early.name in ("chromium_event", "recompile_reasons", "str")
+                    if not is_early or early.compile_id.whole._replace(again=0) not in (whole, CompileId()):
+                        break
+                    if early.name == "chromium_event" and b'"ph": "E"' in (
+                        early.payload.data if early.payload else b""
+                    ):
+                        break  # the end of the compilation before
+                    if early.name != "str":
+                        early.compile_id = early.compile_id._replace(again=begun[whole])
+        if begun.get(whole):
+            record.compile_id = record.compile_id._replace(again=begun[whole])
 
 
 class _Top(NamedTuple):

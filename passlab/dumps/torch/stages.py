@@ -48,7 +48,7 @@ _AOT_ID = re.compile(r"# AOT ID: \['\d+_(forward|backward|inference)'\]")
 _HEAD = 200_000  # bytes in which the parameters of a graph are expected
 _NOISE = re.compile(rb"(?m)^\s*# graph id: \d+\s*$")  # the address of a graph
 _COMMENT = re.compile(r"#[^\n]*")
-_ASSIGNMENT = re.compile(r"(?m)^\s*(?P<value>\w+(?:: *\"[^\"\n]*\")? = (?!fx_pytree).*)$")
+_ASSIGNMENT = re.compile(r"(?m)^\s*(?P<name>\w+)(?:: *\"[^\"\n]*\")?(?P<value> = (?!fx_pytree).*)$")
 _LAST_USE = re.compile(r";  [\w ,=]+= None")
 
 
@@ -361,7 +361,8 @@ def _chain(graph: Graph, compilation: Compilation) -> Iterator[Stage]:
             first = record.text.partition("\n")[0]
             yield Stage(_title(name), record.name, graph.unit, compilation, before or last, None, "failed", first)
             continue
-        step = _stage(graph, compilation, _title(name if when else record.name), before or last, record)
+        title = _title(name if when else record.name)
+        step = _stage(graph, compilation, title, before or last, record, loose=before is None)
         step.is_pass = before is not None
         yield step
         last = record
@@ -390,12 +391,22 @@ def _title(name: str) -> str:
 
 
 def _stage(
-    graph: Graph, compilation: Compilation, name: str, before: Record | None, after: Record, note: str = ""
+    graph: Graph,
+    compilation: Compilation,
+    name: str,
+    before: Record | None,
+    after: Record,
+    note: str = "",
+    loose: bool = False,
 ) -> Stage:
     language = "torch" if is_graph(after) else "python" if is_code(after) else "text"
     whole = not after.state and (before is None or not before.state)
     same = whole and before is not None and normal(before) == normal(after)
     status = "unknown" if not whole else "unchanged" if same else "changed"
+    if status == "changed" and before is not None and loose and is_graph(before) and is_graph(after):
+        # Not the two sides of one pass, so that their printers may differ.
+        if canonical(before) == canonical(after):
+            status, note = "unchanged", note or "the nodes are the same, the text is laid out differently"
     if after.state or (before is not None and before.state):
         note = after.state or f"the text before it: {before.state if before is not None else ''}"
     return Stage(name, after.name, graph.unit, compilation, before, after, status, note, "graph", language)
@@ -414,7 +425,7 @@ def canonical(record: Record) -> tuple[str, ...]:
     """
     text = _LAST_USE.sub("", _COMMENT.sub("", decode(normal(record))))
     body, _, end = text.rpartition("return")
-    nodes = tuple(re.sub(r"\s+", "", match["value"]) for match in _ASSIGNMENT.finditer(body))
+    nodes = tuple(re.sub(r"\s+", "", match["name"] + match["value"]) for match in _ASSIGNMENT.finditer(body))
     names = {node.partition("=")[0] for node in nodes}
     # A result may be a parameter, too; printers write these in several ways, and passes leave them as they are.
     return (*nodes, *(name for name in re.findall(r"\w+", end) if name in names))
