@@ -13,6 +13,7 @@ from passlab.instrument.base import PassInstrument
 from passlab.instrument.per_run import PerRun
 from passlab.ir.module import IRModule
 from passlab.table import Table, Tabular
+from passlab.transform.context import hook_nanoseconds
 from passlab.transform.pass_info import PassInfo
 
 _log = logging.getLogger("passlab.instrument")
@@ -57,7 +58,8 @@ class _OnClassOrInstance:
 class PassTimingInstrument(PassInstrument, Tabular):
     """Measure every pass. `render()` gives the tree as text, `frame()` as a table, `passes` as data.
 
-    The times stay available until the context is entered again. A pass that raises counts up to that moment.
+    The work of instruments does not count. The times stay available until the context is entered again. A pass that
+    raises counts up to that moment.
     """
 
     def __init__(self) -> None:
@@ -77,7 +79,8 @@ class PassTimingInstrument(PassInstrument, Tabular):
         around = self._running.enclosing()
         (around[-1].children if around else self.passes).append(node)
         self._running.begin(node)
-        node.started = perf_counter_ns()  # last, so that the work of the instrument does not count
+        # Last, so that the work of the instrument does not count; that of other instruments is subtracted.
+        node.started = perf_counter_ns() - hook_nanoseconds()
 
     def run_after_pass(self, mod: IRModule, info: PassInfo) -> None:
         self._end(failed=False)
@@ -86,7 +89,7 @@ class PassTimingInstrument(PassInstrument, Tabular):
         self._end(failed=True)
 
     def _end(self, failed: bool) -> None:
-        now = perf_counter_ns()  # first, so that the rest does not count
+        now = perf_counter_ns() - hook_nanoseconds()  # first, so that the rest does not count
         node = self._running.end()
         if node is not None:
             node.nanoseconds, node.failed = now - node.started, failed

@@ -326,6 +326,11 @@ def _set_diag_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> T
         expected = len(data.shape) - (attrs.k1 == attrs.k2)
         if len(diagonal.shape) != expected:
             refuse("diagonal has the wrong number of dimensions", 1, expected=expected, found=len(diagonal.shape))
+        rows, columns = data.shape[-2:]
+        if isinstance(rows, int) and isinstance(columns, int):
+            longest = max(min(rows + min(k, 0), columns - max(k, 0)) for k in range(attrs.k1, attrs.k2 + 1))
+            if isinstance(diagonal.shape[-1], int) and diagonal.shape[-1] != max(0, longest):
+                refuse("diagonal has the wrong length", 1, expected=max(0, longest), found=diagonal.shape[-1])
     return data
 
 

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial
+from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any, Protocol
 
 from passlab.errors import Diagnostic, PassError, PassTypeError
@@ -242,20 +243,23 @@ class PassContext:
         An instrument whose `run_before_pass` returned gets exactly one of `run_after_pass` and `pass_failed`.
         """
         mod, info = run.module, run.pass_.info
-        refusal = self._refusal(mod, info)
+        with _in_hooks():
+            refusal = self._refusal(mod, info)
         if refusal is not None:
             self._report_skipped(run, refusal)
             return mod
         pending: list[Any] = []  # instruments whose `run_before_pass` returned, until one of the other two is called
         try:
-            for instrument in list(self.instruments):
-                instrument.run_before_pass(mod, info)
-                pending.append(instrument)
+            with _in_hooks():
+                for instrument in list(self.instruments):
+                    instrument.run_before_pass(mod, info)
+                    pending.append(instrument)
             result = body()
-            for instrument in list(self.instruments):
-                if instrument in pending:
-                    pending.remove(instrument)
-                    instrument.run_after_pass(result, info)
+            with _in_hooks():
+                for instrument in list(self.instruments):
+                    if instrument in pending:
+                        pending.remove(instrument)
+                        instrument.run_after_pass(result, info)
         except BaseException as error:
             _call_during_error([(partial(i.pass_failed, mod, info, error), "pass_failed") for i in pending])
             raise
@@ -290,6 +294,36 @@ class PassContext:
 _stack: ContextVar[tuple[PassContext, ...]] = ContextVar("passlab_pass_contexts", default=())
 _defaults = threading.local()
 _current_run: ContextVar[PassRun | None] = ContextVar("passlab_pass_run", default=None)
+
+
+class _HookTime(threading.local):
+    """How long hooks of instruments took in this thread; hooks of passes that a hook runs are part of that hook."""
+
+    total = 0  # nanoseconds
+    started = 0
+    depth = 0
+
+
+_hook_time = _HookTime()
+
+
+@contextmanager
+def _in_hooks() -> Iterator[None]:
+    _hook_time.depth += 1
+    if _hook_time.depth == 1:
+        _hook_time.started = perf_counter_ns()
+    try:
+        yield
+    finally:
+        _hook_time.depth -= 1
+        if _hook_time.depth == 0:
+            _hook_time.total += perf_counter_ns() - _hook_time.started
+
+
+def hook_nanoseconds() -> int:
+    """Return how long hooks of instruments took in this thread so far, those that run now included."""
+    running = perf_counter_ns() - _hook_time.started if _hook_time.depth else 0
+    return _hook_time.total + running
 
 
 def _running_diagnostics(context: PassContext) -> PassDiagnostics | None:

@@ -7,9 +7,9 @@ import re
 import pytest
 
 from passlab.errors import PassError
-from passlab.instrument import PassTimingInstrument, timing
+from passlab.instrument import PassTimingInstrument, pass_instrument, timing
 from passlab.ir import IRModule
-from passlab.transform import PassContext, Sequential, module_pass
+from passlab.transform import PassContext, Sequential, context, module_pass
 from tests.transform.programs import idle, raising
 
 
@@ -24,7 +24,8 @@ def clock(monkeypatch):
             self.now += 1000 * microseconds
 
     result = Clock()
-    monkeypatch.setattr(timing, "perf_counter_ns", lambda: result.now)
+    for module in (timing, context):
+        monkeypatch.setattr(module, "perf_counter_ns", lambda: result.now)
     return result
 
 
@@ -134,3 +135,26 @@ def test_the_same_as_a_data_frame(clock):
 
 def test_a_clock_that_stands_still_divides_nothing_by_zero(clock):
     assert measure(idle("A")).render() == "A: 0us [0us] (0.00%; 0.00%)\n"
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_the_work_of_other_instruments_is_no_time_of_a_pass(clock, first):
+    @pass_instrument
+    class Slow:
+        def should_run(self, mod, info):
+            clock.tick(1000)
+            return True
+
+        def run_before_pass(self, mod, info):
+            clock.tick(7000)
+
+        def run_after_pass(self, mod, info):
+            clock.tick(9000)
+
+    times = PassTimingInstrument()
+    others = [Slow(), times] if first else [times, Slow()]
+    with PassContext(instruments=others):
+        lasting(clock, "outer", 300, lasting(clock, "inner", 20))(IRModule())
+    told = {node.name: (node.total, node.own) for _, node, _ in times.walk()}
+    assert told["outer"] == (320, 300)
+    assert told["inner"] == (20, 20)

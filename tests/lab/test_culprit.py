@@ -149,7 +149,10 @@ def test_an_interrupt_while_the_pipeline_runs_leaves_its_recording():
 
     culprit = lab.culprit(net(), ["InferType", stop])
     assert [event.name for event in culprit.recording.steps] == ["input", "InferType", "Stop"]
-    assert culprit.summary() == "No fault was found: no step was compared. Not examined: the search was interrupted."
+    assert culprit.summary() == (
+        "The search was interrupted before it found a fault: no step was compared. "
+        "Not examined: the search was interrupted."
+    )
     assert str(culprit) == "\n".join(culprit.sentences)
     assert "no step was compared" in culprit_view(culprit).text()
 

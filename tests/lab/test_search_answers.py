@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 
 import numpy as np
@@ -382,3 +383,37 @@ def test_sides_of_comparisons_that_no_input_met_are_told():
     net = passlab.parse("def @main(%x: Tensor[(3), float32]) { (nn.relu(exp(%x)), greater(%x, 1e30f)) }")
     bisection = lab.bisect(net, "InferType, FuseOps", inputs=[np.ones(3, "float32")])
     assert "2 sides of comparisons and clips were never met" in bisection.summary()
+
+
+def test_an_interrupted_search_says_that_it_is_not_done():
+    """At each instant: it finds no fault only where it looked at everything."""
+    net = passlab.parse("def @main(%x: Tensor[(2, 3), float32]) { let %h = nn.relu(%x); tanh(%h) + exp(%h) }")
+    complete = 0
+    for instant in range(1, 9):
+        calls = itertools.count(1)
+
+        def progress(*told, calls=calls, instant=instant):
+            if next(calls) == instant:
+                raise KeyboardInterrupt
+
+        culprit = lab.culprit(net, ["InferType", "ToANormalForm", "FuseOps"], executors=["vm"], progress=progress)
+        stopped = culprit.stopped or (culprit.bisection.stopped if culprit.bisection else "")
+        assert ("No fault was found" in culprit.summary()) == (not stopped)
+        assert ("Every step" in culprit.summary()) == (not stopped)
+        complete += not stopped
+    assert 0 < complete < 8
+
+
+@pytest.mark.parametrize("before", [[], ["InferType"], ["InferType", "ToANormalForm"]])
+def test_a_pass_that_fails_did_run(before):
+    @function_pass(opt_level=0)
+    def fails(func, mod, ctx):
+        raise KeyError("relu")
+
+    net = passlab.parse("def @main(%x: Tensor[(2, 3), float32]) { tanh(nn.relu(%x)) }")
+    for answer in (lab.culprit(net, [*before, fails], executors=[]), lab.bisect(net, [*before, fails])):
+        text = str(answer)
+        assert "fails, failed: KeyError" in text
+        assert "did not run" not in text
+        assert "none changed it" not in text
+        assert "0 of 0" not in text

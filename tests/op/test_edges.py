@@ -6,6 +6,9 @@ dtype and on arrays that are not contiguous, and is held against the definition 
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,8 +17,12 @@ import pytest
 import passlab
 from passlab.definitions import KEEPS_WIDTH, MEANING, InvalidInput
 from passlab.errors import LimitError, PasslabError, RunError
-from passlab.ir.expr import Call, Constant, Tuple, Var
+from passlab.infer import infer_module
+from passlab.ir import IRModule
+from passlab.ir.expr import Call, Constant, Function, Tuple, Var
 from passlab.ir.op import Op, OpPattern
+from passlab.ir.types import TensorType
+from passlab.ir.walk import post_order, rewrite
 from passlab.op.dtypes import array_dtype, is_float
 from passlab.op.edge_cases import program, varies_dtype
 from tests.op import cases_gradient, cases_value
@@ -40,7 +47,8 @@ NO_VALUE = {
 # Which probability a number falls to is decided by the rounding of their sums; test_random counts what is drawn.
 DRAWN = {"random.multinomial"}
 FILLS = ("ordinary", "not contiguous", "extreme")
-FLOAT_FILLS = (*FILLS, "nan", "infinite", "negative zero")
+FLOAT_FILLS = (*FILLS, "nan", "infinite", "negative zero", "mixed")
+MIXED = (np.nan, np.inf, -np.inf, -0.0, 0.0, 1.0, -1.0, 0.5, 2.0, -3.0, 1.5, 7.0, -0.25)
 TOLERANCE = {"float16": 4e-3, "bfloat16": 4e-2, "float32": 2e-5, "float64": 1e-9}
 
 
@@ -65,6 +73,8 @@ def filled(shape: tuple[int, ...], dtype: str, fill: str, rng: np.random.Generat
         info = __import__("ml_dtypes").finfo(kind)
         ends = [float(info.max), -float(info.max), float(info.tiny), 0.0, 1.0, float(info.eps), -1.0]
         flat = np.resize(np.array(ends), count)
+    if fill == "mixed":
+        flat = rng.choice(MIXED, count)
     return np.array(flat, "float64").astype(kind).reshape(shape)
 
 
@@ -151,9 +161,9 @@ def overflows(name: str, fill: str, arrays: list[Any]) -> bool:
     """Whether values run out of range on the way, so that only the type of the result is determined."""
     pattern = Op.get(name).spec.pattern
     floats = any(is_float(a.dtype) for v in arrays for a in (v if isinstance(v, tuple) else (v,)))
-    if fill == "infinite" and name in ("dft", "stft", "nn.batch_norm", "nn.correlation"):
+    if fill in ("infinite", "mixed") and name in ("dft", "stft", "nn.batch_norm", "nn.correlation"):
         return True  # sums of infinities are infinite or NaN by the order of the sum
-    if fill in ("nan", "infinite") and name == "nn.deformable_conv2d":
+    if fill in ("nan", "infinite", "mixed") and name == "nn.deformable_conv2d":
         return True  # an offset that is no number points nowhere
     if fill != "extreme":
         return False
@@ -190,6 +200,64 @@ def test_every_operator_on_every_dtype_at_every_edge_is_what_it_means(name: str)
             fills = FLOAT_FILLS if case and any("float" in v.dtype for v in case[1]) else FILLS
             for fill in fills if case else ():
                 check_case(name, case[0], case[1], fill, f"{edge} on {dtype}, {fill}")
+
+
+# Operators that a changed size makes meaningless where no type tells, and how.
+MEANINGLESS = {
+    "dyn.topk": "k is more than there are elements",
+    "nn.pad": "a negative width takes away more than there is",
+    "sparse_fill_empty_rows": "coordinates have another rank than the shape",
+}
+
+
+def resized(call: Call, variables: Any, size: int) -> Iterator[tuple[Call, tuple[Any, ...]]]:
+    """Yield an edge case with each of its sizes replaced by another one, where that is legal."""
+    for old in {size for v in variables if v.value is None for size in v.shape} - {size}:
+        others = tuple(
+            v if v.value is not None else replace(v, shape=tuple(size if n == old else n for n in v.shape))
+            for v in variables
+        )
+        types = {v.name: TensorType(v.shape, v.dtype) for v in others}
+        renamed: dict[Any, Any] = {
+            n: Var(n.name_hint, types[n.name_hint]) for n in post_order(call) if isinstance(n, Var)
+        }
+        params = list(renamed.values())
+        try:
+            body = infer_module(IRModule.from_expr(Function(params, rewrite(call, replace=renamed))))["main"].body
+        except PasslabError:
+            continue
+        assert isinstance(body, Call)
+        yield body, others
+
+
+@pytest.mark.rotating
+@pytest.mark.parametrize("name", [n for n in NAMES if n in MEANING and n not in MEANINGLESS])
+def test_every_operator_on_sides_without_elements_and_with_one(name: str) -> None:
+    """Where both the definition and the kernel give a value, it is the same one; a kernel may refuse."""
+    for edge in Op.get(name).spec.edge_cases:
+        for dtype in ("float32", "int32") if varies_dtype(edge) else ("float32",):
+            case = parsed(edge, dtype)
+            for size in (0, 1) if case else ():
+                for call, variables in resized(*case, size):  # type: ignore[misc]
+                    check_resized(name, call, variables, f"{edge} on {dtype}, a side of {size}")
+
+
+def check_resized(name: str, call: Call, variables: Any, where: str) -> None:
+    arrays = arguments(call, variables, "ordinary")
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # of means of nothing
+        try:
+            want = MEANING[name](call.attrs, *(arrays if name in KEEPS_WIDTH else map(as_wide, arrays)))
+        except (InvalidInput, ValueError, IndexError, ZeroDivisionError):
+            return  # the definition says nothing there
+        try:
+            got = run_call(call, arrays)
+        except (PasslabError, ValueError, IndexError):  # the executors tell all of them as a `RunError`
+            return
+        try:
+            hold(got, want, name, exact=False)
+        except AssertionError as error:
+            raise AssertionError(f"{where}\n{error}") from error
 
 
 MORE = (*cases_gradient.MORE, *cases_value.VALUES)
@@ -229,7 +297,8 @@ def test_what_is_said_of_attributes_is_said_of_some() -> None:
         assert field in [f.name for f in record.schema]
 
 
-def check_case(name: str, call: Call, variables: Any, fill: str, where: str) -> None:
+def arguments(call: Call, variables: Any, fill: str) -> list[Any]:
+    """Return the arguments of a call, filled with one kind of values."""
     rng = np.random.default_rng(3)
     env = {
         v.name: filled(v.shape, v.dtype, fill, rng)
@@ -238,7 +307,11 @@ def check_case(name: str, call: Call, variables: Any, fill: str, where: str) -> 
         for v in variables
     }
     env = {key: spaced(value) for key, value in env.items()} if fill == "not contiguous" else env
-    arrays = [value_of(arg, env) for arg in call.args]
+    return [value_of(arg, env) for arg in call.args]
+
+
+def check_case(name: str, call: Call, variables: Any, fill: str, where: str) -> None:
+    arrays = arguments(call, variables, fill)
     try:
         with np.errstate(all="ignore"):
             want = MEANING[name](call.attrs, *(arrays if name in KEEPS_WIDTH else map(as_wide, arrays)))

@@ -18,6 +18,7 @@ class Coverage:
     def __init__(self) -> None:
         self.checks: list[tuple[Event, Check]] = []
         self.skipped: list[tuple[Event, str]] = []
+        self.has_failed = False  # whether a step failed
         self.trial: Trial | None = None
         self.notes: list[str] = []  # further omissions, as text
         self.executors: list[str] = []  # those that agreed with the reference evaluator
@@ -27,10 +28,13 @@ class Coverage:
         self.checks.append((event, check))
 
     def skip(self, event: Event) -> None:
-        """Note a step that was not compared; a pipeline inside another is compared by its passes."""
-        if event.status in ("skipped", "failed") and not isinstance(event.pass_, Sequential):
-            why = f"skipped: {event.reason}" if event.status == "skipped" else "it failed"
-            self.skipped.append((event, why))
+        """Note a step that did not run; a pipeline inside another is compared by its passes.
+
+        A step that failed is what the search found, so it is not left out.
+        """
+        if event.status == "skipped" and not isinstance(event.pass_, Sequential):
+            self.skipped.append((event, f"skipped: {event.reason}"))
+        self.has_failed |= event.status == "failed"
 
     @property
     def comparisons(self) -> list[tuple[Event, Check]]:
@@ -77,7 +81,8 @@ class Coverage:
         """Say on how many inputs each step was compared at least; for a search that left nothing out."""
         compared = [check for _, check in self.comparisons]
         if not compared:
-            return f"No step changed the program, so there was nothing to compare.{self._agreement()}"
+            which = "No step before it" if self.has_failed else "No step"
+            return f"{which} changed the program, so there was nothing to compare.{self._agreement()}"
         if self.kinds == [GIVEN]:
             return f"Every step that changed the program was compared, on the inputs given.{self._agreement()}"
         least = min(len(check.compared) + bool(check.inputs) for check in compared)
@@ -93,17 +98,18 @@ class Coverage:
         verb = "agree" if first else "agrees"
         return f" On the last program {names} {verb} with the reference evaluator." if names else ""
 
-    def text(self, full: bool = True) -> str:
-        """Return what was compared and, with `full`, what was not, in a sentence."""
+    def text(self, full: bool = True, ended: bool = True) -> str:
+        """Return what was compared and, with `full`, what was not, in a sentence. `ended`: no step is still to come."""
         changed = [check for _, check in self.checks if check.outcome != "unchanged"]
         if not changed and not self.skipped:
-            return "none changed it"
+            if not ended:
+                return f"the {counted(len(self.checks), 'step')} that it reached changed nothing"
+            return "no step before it changed the program" if self.has_failed else "none changed it"
         kinds = self.kinds
         on = "the inputs given" if kinds == [GIVEN] else f"inputs of {counted(len(kinds), 'kind')}"
         steps = len(self.comparisons)
-        parts = [
-            f"{steps} of {counted(len(changed), 'step')} that changed it {'was' if steps == 1 else 'were'} compared"
-        ]
+        which = "changed it" if ended else "changed it so far"
+        parts = [f"{steps} of {counted(len(changed), 'step')} that {which} {'was' if steps == 1 else 'were'} compared"]
         if kinds:
             parts[0] += f", on {on}"
         lines = self.left_out() if full else []

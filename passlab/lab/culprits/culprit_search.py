@@ -173,10 +173,13 @@ class Culprit(Tabular):
         if self.fault is not None:
             return (*self.fault.sentences(), self._omission_sentence())
         if self.bisection is None or self.event is None:
-            compared = self.coverage.text(full=False)
-            if self.stopped and not self.coverage.checks:
+            found = "No fault was found"
+            if why := self.stopped or (self.bisection.stopped if self.bisection is not None else ""):
+                found = f"The search was {why} before it found a fault"
+            compared = self.coverage.text(full=False, ended=not why)
+            if why and not self.coverage.checks:
                 compared = "no step was compared"
-            return (f"No fault was found: {compared}.", self._omission_sentence())
+            return (f"{found}: {compared}.", self._omission_sentence())
         if self.elsewhere:
             compared = f"The program itself shows no fault: {self.coverage.text(full=False)}"
             found = f"a program that `lab.fuzz` made shows one: {self.bisection.summary()}"

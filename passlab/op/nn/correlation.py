@@ -106,5 +106,5 @@ def correlation(attrs: Attrs, data1: Array, data2: Array, *, out: Array | None =
                 first, second = (window(a, reach + ky, reach + kx), window(b, reach + dy + ky, reach + dx + kx))
                 products = first * second if attrs.is_multiply else np.abs(first - second)
                 result[:, channel] += products.sum(axis=1, dtype=work)
-    count = kernel * kernel * max(1, a.shape[1])
+    count = kernel * kernel * a.shape[1]  # without channels the mean is NaN
     return cast_result(divide_sums(result, count, dtype), data1.dtype, out)

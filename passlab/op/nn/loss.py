@@ -178,6 +178,7 @@ def nll_loss(attrs: Attrs, predictions: Array, targets: Array, weights: Array, *
     classes = np.where(counted, targets, 0)
     weight = np.where(counted, weights.take(classes, mode="clip"), weights.dtype.type(0))
     losses = -weight * _select_targets(predictions, np.clip(classes, 0, predictions.shape[1] - 1))
+    losses = np.where(counted, losses, losses.dtype.type(0))  # an ignored prediction may be NaN or infinite
     if attrs.reduction == "none":
         return cast_result(losses, predictions.dtype, out)
     total = losses.sum(dtype=predictions.dtype)

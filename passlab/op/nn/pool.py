@@ -16,14 +16,14 @@ from passlab.ir.types import TensorType, Type
 from passlab.op import layout_rules
 from passlab.op.autodiff import Gradient
 from passlab.op.declare import Python, constant_list, operator
-from passlab.op.dtypes import Array, as_array
+from passlab.op.dtypes import Array, as_array, is_float
 from passlab.op.fields import attrs, boolean, integers, text
 from passlab.op.layout_names import DATA_LAYOUTS, layout_axes, spatial_axes
 from passlab.op.nn import pool_gradients, pooling
 from passlab.op.nn.arithmetic import cast_result, result_array
 from passlab.op.nn.windows import check_lengths, check_positive, on_axes, pad, split_padding, window_size
 from passlab.op.reduce import extremum
-from passlab.op.relations import tensor
+from passlab.op.relations import refuse, tensor
 from passlab.threads import free_threads, share
 
 
@@ -265,8 +265,10 @@ def global_avg(attrs: Attrs, data: Array, *, out: Array | None = None) -> Array:
     """The mean of each channel over the whole image."""
     axes = spatial_axes(attrs.layout, 2, "nn.global_avg_pool2d")
     total = data.sum(axis=axes, keepdims=True, dtype=pooling.sum_dtype(data.dtype))
+    count = data.shape[axes[0]] * data.shape[axes[1]]
+    # Of no floats it is NaN; of no integers, which have no NaN, 0.
     return _own_contiguous(
-        pooling.divide_sums(total, max(1, data.shape[axes[0]] * data.shape[axes[1]]), data.dtype), data, out
+        pooling.divide_sums(total, count if is_float(data.dtype) else max(1, count), data.dtype), data, out
     )
 
 
@@ -336,6 +338,8 @@ def _adaptive_type(rank: int, name: str, types: Sequence[Type], attrs: Attrs, re
     shape: list[Any] = list(data.shape)
     axes = layout_axes(attrs.layout, shape, rank, name)
     for axis, count in zip(axes, _adaptive_counts(attrs, [shape[a] for a in axes], rank, name), strict=True):
+        if shape[axis] == 0 and attrs.output_size:
+            refuse(f"{name}: an axis without elements has no windows", 0, found=data)
         shape[axis] = count
     return TensorType(tuple(shape), data.dtype)
 
