@@ -113,7 +113,16 @@ def dataflow(program: Any) -> Dataflow:
             _DataflowReader(graph, function, home).read()
     else:
         _DataflowReader(graph, program, None).read()
+    _name_fused(graph)
     return _in_order(graph)
+
+
+def _name_fused(graph: Dataflow) -> None:
+    """Name fused functions after their operators."""
+    for number, boxes in graph.members().items():
+        group = graph.groups[number]
+        if group.kind == "fused" and group.name == "fused" and boxes:
+            group.name = _joined_names([box.name for box in boxes])
 
 
 def _in_order(graph: Dataflow) -> Dataflow:

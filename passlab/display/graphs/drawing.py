@@ -21,6 +21,7 @@ _KINDS = {
     "function": TEAL,
     "fused": VIOLET,
     "branch": AMBER,
+    "ref": HUES["rust"],
 }
 _CHANGES = {"added": GREEN, "changed": AMBER, "moved": BLUE}
 _MARKS = {"added": "+", "changed": "±", "moved": "~"}

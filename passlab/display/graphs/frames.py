@@ -17,6 +17,7 @@ by its name; one without a name enters the frame at a port. What a title says (a
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
@@ -26,6 +27,7 @@ from passlab.display.graphs.dataflow import Arrow, Box, Dataflow, atom_name, pat
 from passlab.errors import visible
 from passlab.ir.expr import Expr, Function, If, Match
 
+PARAMS = 44  # characters of parameters that a title can say
 CONDITION = 34  # characters of a condition that a title can say
 CONDITION_DEPTH = 3  # operators inside one another
 FAR = 8  # frames that an arrow enters, at most; a value that is used further inside is written by its name
@@ -93,8 +95,9 @@ class Program:
 
 def is_program(graph: Dataflow) -> bool:
     """Return whether a graph has frames: functions, branches, closures or references, and is no network alone."""
-    return any(group.kind != "fused" for group in graph.groups) or any(
-        box.kind in ("branch", "ref") for box in graph.boxes
+    return any(group.kind == "definition" for group in graph.groups) or any(
+        box.kind in ("branch", "ref") or (box.kind == "function" and isinstance(box.expr, Function))
+        for box in graph.boxes
     )
 
 
@@ -154,10 +157,7 @@ class _Reader:
             box.group is None for box in graph.boxes
         ):
             self.of_group[None] = self._frame("definition", self.title, None)
-        names: dict[int, list[str]] = {}
-        for box in graph.boxes:
-            if box.group is not None:
-                names.setdefault(box.group, []).append(box.name)
+        sizes = Counter(box.group for box in graph.boxes)
         for group in graph.groups:  # inner groups come after those around them
             outer = None if group.kind == "definition" else self.of_group[group.parent]
             owner = owners.get(group.expr) if group.expr is not None else None
@@ -166,15 +166,13 @@ class _Reader:
                 self.of_group[group.number] = self._choice(group.expr, owner, outer)[group.part]
                 continue
             title = group.name
-            if group.kind == "fused" and owner is None and len(names.get(group.number, ())) == 1:
+            if group.kind == "fused" and owner is None and sizes[group.number] == 1:
                 assert outer is not None
                 self.of_group[group.number] = outer  # a frame around one box tells nothing
                 self.alone.add(group.number)
                 continue
             if group.kind == "function" and isinstance(group.expr, Function):
                 title = f"fn ({params_of(group.expr)})"
-            elif group.kind == "fused" and group.name == "fused":
-                title = " · ".join(dict.fromkeys(names.get(group.number, ["fused"])))
             elif group.kind == "definition" and isinstance(group.expr, Function):
                 title = f"{group.name}({params_of(group.expr)})"
             stands = None if owner is None or group.kind == "definition" else owner.number
@@ -466,8 +464,15 @@ def _in_order(frame: Frame, place: dict[int, int]) -> list[int]:
 
 # ---------------------------------------------------------------- words
 def params_of(function: Function) -> str:
-    """Return the names of a function's parameters."""
-    return ", ".join(f"%{visible(param.name_hint)}" for param in function.params)
+    """Return the names of a function's parameters; of many, the first ones and how many there are more."""
+    names = [f"%{visible(param.name_hint)}" for param in function.params]
+    shown, room = 0, PARAMS
+    while shown < len(names) and room >= len(names[shown]):
+        room -= len(names[shown]) + 2
+        shown += 1
+    if shown == len(names):
+        return ", ".join(names)
+    return ", ".join([*names[: max(1, shown)], f"{len(names) - max(1, shown)} more"]) if len(names) > 1 else names[0]
 
 
 def _infix(name: str, words: Sequence[str]) -> str:

@@ -115,8 +115,23 @@ class ProgramSheet:
 
     # ------------------------------------------------------------ functions that are long chains
     def chains(self, sizes: Sequence[Size]) -> dict[int, Chain]:
-        """Return the functions without frames and effects that are too long for one column, by their frames."""
-        return {frame.number: Chain(self.graph, frame, sizes) for frame in self.frames if _is_chain(frame)}
+        """Return the functions that are too long for one column, by their frames.
+
+        They have no effects and no frames but functions that are called on the spot, as fused ones are.
+        """
+        root: list[int] = []  # the function around each frame
+        boxes: dict[int, list[int]] = {}
+        other: set[int] = set()  # functions with frames of other kinds
+        for frame in self.frames:
+            root.append(frame.number if frame.parent is None else root[frame.parent])
+            boxes.setdefault(root[-1], []).extend(item for item in frame.items if item >= 0)
+            if frame.effects or (frame.parent is not None and (frame.box is not None or frame.kind == "arm")):
+                other.add(root[-1])
+        return {
+            number: Chain(self.graph, sorted(inside), sizes)
+            for number, inside in boxes.items()
+            if len(inside) > LONG and number not in other
+        }
 
     # ------------------------------------------------------------ forms
     def frame_rows(self, sizes: Sequence[Size]) -> list[FrameRow]:
@@ -181,28 +196,30 @@ class ProgramSheet:
 
 
 class Chain:
-    """The boxes of a function without frames as a graph of their own, in blocks that repeat."""
+    """The boxes of a function without branches as a graph of their own, in blocks that repeat."""
 
-    def __init__(self, graph: Dataflow, frame: Frame, sizes: Sequence[Size]) -> None:
-        self.boxes = frame.items
-        place = {box: at for at, box in enumerate(self.boxes)}
-        self.graph = Dataflow([replace(graph.boxes[box], number=at, group=None) for at, box in enumerate(self.boxes)])
-        self.graph.arrows = [
-            Arrow(place[flow.source], place[flow.target], flow.label)
-            for flow in frame.flows
-            if flow.source is not None and place[flow.source] < place[flow.target]
-        ]
+    def __init__(self, graph: Dataflow, boxes: list[int], sizes: Sequence[Size]) -> None:
+        self.boxes = boxes
+        place = {box: at for at, box in enumerate(boxes)}
+        functions = {group.number for group in graph.groups if group.kind == "definition"}
+        self.graph = Dataflow(
+            [replace(graph.boxes[box], number=at) for at, box in enumerate(boxes)],
+            [
+                Arrow(place[arrow.source], place[arrow.target], arrow.label)
+                for arrow in graph.arrows
+                if arrow.source in place and arrow.target in place and arrow.source < arrow.target
+            ],
+            [replace(group, parent=None if group.parent in functions else group.parent) for group in graph.groups],
+        )
+        for box in self.graph.boxes:
+            box.group = None if box.group in functions else box.group
         self.items = structure(self.graph, LONG)
-        own = [(ceil(width / STEP) * STEP, height) for width, height in (sizes[box] for box in self.boxes)]
+        own = [(ceil(width / STEP) * STEP, height) for width, height in (sizes[box] for box in boxes)]
         self.placed = place_pieces(self.graph, self.items, own)
 
     def rows(self, layouts: list[PieceLayout]) -> list[PieceRow | RepeatItem]:
         """Return the pieces as data, with the numbers that their boxes have in the whole graph."""
         return SheetData(self.graph, self.placed, layouts, self.boxes).items(self.items)
-
-
-def _is_chain(frame: Frame) -> bool:
-    return frame.parent is None and len(frame.items) > LONG and not frame.effects and min(frame.items) >= 0
 
 
 def effects_of(source: Any, graph: Dataflow) -> frozenset[Expr]:

@@ -143,14 +143,14 @@ export function drawConnector(points) {
 }
 
 /** The frame of a body, or a stack of sheets for a repeat that is folded. @param {import("./graphsheet.js").Frame} frame */
-export function drawFrame({ x, y, width, height, title, folded, count }) {
+export function drawFrame({ x, y, width, height, title, folded, count, part = "" }) {
   const sheets = folded ? Math.min(3, count) : 0,
     parts = [];
   for (let sheet = sheets - 1; sheet > 0; sheet--) {
     parts.push(svg("rect", { x: x + SHEETS * sheet, y: y + SHEETS * sheet, width, height, rx: 9, class: "pl-sheet" }));
   }
   parts.push(svg("rect", { x, y, width, height, rx: 9, class: folded ? "pl-sheet pl-sheet-top" : "pl-sheet-open" }));
-  const times = folded ? `×${count}` : "",
+  const times = folded ? `×${count}${part}` : "",
     room = Math.floor((width - (folded ? 28 + 16 * times.length : 60)) / 6.6),
     shortName = title.length > room ? `${title.slice(0, room - 1)}…` : title;
   const name = svg(

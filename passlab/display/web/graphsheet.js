@@ -19,9 +19,9 @@ const LONG_BODY = 24; // boxes of a body above which its pieces may stand in dif
  * arrows where these lead to other pieces.
  * @typedef {{layout: PieceLayout, boxes: number[], groups: number[], x: number, y: number, ends?: [number, number][]}} Placed
  * A frame around bodies: of a repeat that is folded (`count` sheets), or of one body of it.
- * @typedef {{path: string, title: string, folded: boolean, count: number, x: number, y: number, width: number, height: number, boxes: number[]}} Frame
+ * @typedef {{path: string, title: string, folded: boolean, count: number, x: number, y: number, width: number, height: number, boxes: number[], part?: string}} Frame
  * What stands around a unit; `boxes` are all that it stands for.
- * @typedef {{path: string, title: string, folded: boolean, count: number, boxes: number[]}} UnitFrame
+ * @typedef {{path: string, title: string, folded: boolean, count: number, boxes: number[], part?: string}} UnitFrame
  * What stands together in a column: pieces, their places from where values enter, how far they reach to the left and right
  * of that, where they leave, and the frame around them if there is one.
  * @typedef {{pieces: PieceRow[], frame: UnitFrame | null, first: boolean, at: number[], port: number, low: number, high: number, height: number}} Unit
@@ -51,7 +51,16 @@ function unitsOf(items, layouts, open, path = "") {
       if (pieces.length < 2 || pieces.reduce((sum, piece) => sum + piece[1].length, 0) <= LONG_BODY)
         return [createUnit(pieces, layouts, frame, true)];
       return pieces.map((piece, part) =>
-        createUnit([piece], layouts, { ...frame, title: `${title}  part ${part + 1} of ${pieces.length}` }, true),
+        createUnit(
+          [piece],
+          layouts,
+          {
+            ...frame,
+            title: `${title}  part ${part + 1} of ${pieces.length}`,
+            part: ` (${part + 1}/${pieces.length})`,
+          },
+          true,
+        ),
       );
     }
     return bodies.flatMap((body, turn) => {
