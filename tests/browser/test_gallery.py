@@ -40,6 +40,8 @@ from passlab.notebook.widgets import show
 from passlab.testing import resnet
 from tests.browser.pictures import animated, frames_of, webp
 from tests.browser.widget_page import Kernel, widget_page
+from tests.display.large_program import LOOP
+from tests.display.test_frames import typed
 
 pytestmark = pytest.mark.browser
 FOLDER = Path(__file__).resolve().parents[2] / "docs/images/gallery"
@@ -116,6 +118,7 @@ VIEWS: dict[str, tuple[Callable[[], Any], str, str]] = {
         lambda: show(node_values_view(lab.watch(recorded(), *arguments()), lab.watch(passlab.parse(NET), *arguments()))), "", "",
     ),
     "graph": (lambda: show(graph_view(resnet.get_workload(num_layers=50)[0])), "", ""),
+    "program": (lambda: show(graph_view(typed(LOOP))), "", ""),
     "types": (lambda: show(solving_view(lab.watch_solver(passlab.parse(LATE), "types"))), "", "j j j j j j j j j"),
     "executable": (lambda: show(executable_view(relay.vm.compile(recorded().output))), "module", "s s"),
     "stepper": (stepper, "", "ArrowRight"),

@@ -95,6 +95,21 @@ def test_a_call_leads_to_its_function_by_key_and_by_double_click(chrome: Browser
         expect(page.locator(".pl-card-of:not(.pl-card-folded)")).to_have_count(3)
 
 
+def test_who_takes_a_value_by_name_is_highlighted(chrome: Browser) -> None:
+    with program_page(chrome) as (page, _):
+        page.locator(".pl-box", has_text="%c = mean").click()
+        takers = page.locator(".pl-taker")
+        expect(takers).to_have_count(2)
+        expect(takers.first).to_contain_text("Cons")
+        expect(takers.last).to_contain_text("%t, %c")  # inside a closure, where no arrow leads
+        expect(page.locator(".pl-giver")).to_contain_text("%x")
+        page.locator(".pl-box", has_text="%sorted = @sort").hover()
+        expect(page.locator(".pl-card-called")).to_contain_text("@sort")
+        page.locator(".pl-card-title").first.hover()
+        expect(page.locator(".pl-card-called")).to_have_count(0)
+        expect(takers).to_have_count(2)
+
+
 def test_what_is_found_is_opened(chrome: Browser) -> None:
     with program_page(chrome) as (page, _):
         page.keyboard.press("f")

@@ -27,6 +27,8 @@ export class ProgramLayer {
     this.visible = /** @type {Map<number, number>} */ (new Map()); // boxes that a frame tells of, and the frame
     this.frames = /** @type {Map<number, SVGElement>} */ (new Map());
     this.far = /** @type {SVGElement[]} */ ([]); // names of cards
+    this.selected = /** @type {number[]} */ ([]); // boxes
+    this.marked = /** @type {Element[]} */ ([]); // what takes or gives values of the boxes in question
   }
 
   /** Whether the graph has cards and frames. */
@@ -174,13 +176,32 @@ export class ProgramLayer {
     pane.arrange();
     const { x, y } = this.cards[number];
     pane.place(Camera.showing([x, y], [16, 16], Math.max(1, pane.camera.scale)));
-    const element = pane.scene.querySelector(`[data-card="${number}"]`);
-    element?.classList.add("pl-card-called");
     return true;
+  }
+
+  /** Highlight what gives boxes their values and what takes them, also by name, and the functions they call. @param {number[]} boxes */
+  mark(boxes) {
+    const { pane } = this;
+    for (const element of this.marked) element.classList.remove("pl-giver", "pl-taker", "pl-card-called");
+    this.marked = [];
+    const add = (/** @type {Element | null | undefined} */ element, /** @type {string} */ name) => {
+      if (!element) return;
+      element.classList.add(name);
+      this.marked.push(element);
+    };
+    const element = (/** @type {number} */ box) => pane.boxes.get(box) ?? this.frames.get(this.visible.get(box) ?? -1);
+    for (const box of boxes) {
+      for (const giver of pane.inputs[box]) add(element(giver), "pl-giver");
+      for (const taker of pane.outputs[box]) add(element(taker), "pl-taker");
+      const card = this.calledBy(box);
+      if (card >= 0) add(pane.scene.querySelector(`.pl-card-of[data-card="${card}"]`), "pl-card-called");
+    }
   }
 
   /** Highlight the frames of selected boxes, and those that hide one. @param {(box: number) => boolean} isSelected */
   updateSelection(isSelected) {
+    this.selected = [...this.pane.data.boxes.keys()].filter(isSelected);
+    this.mark(this.selected);
     const chosen = new Set([...this.visible].filter(([box]) => isSelected(box)).map(([, frame]) => frame));
     const hidden = new Set();
     this.pane.data.boxes.forEach((_, box) => {

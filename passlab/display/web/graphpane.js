@@ -111,6 +111,14 @@ export class GraphPane {
       if (frame) return this.toggle(/** @type {string} */ (frame.getAttribute("data-path")));
       this.select(-1);
     });
+    canvas.addEventListener("pointerover", (event) => {
+      const box = /** @type {Element} */ (event.target).closest(".pl-box");
+      if (box && this.program.isShown) this.program.mark([Number(box.getAttribute("data-box"))]);
+    });
+    canvas.addEventListener("pointerout", (event) => {
+      const isBox = /** @type {Element} */ (event.target).closest(".pl-box");
+      if (isBox && this.program.isShown) this.program.mark(this.program.selected);
+    });
     canvas.addEventListener("dblclick", (event) => {
       const box = /** @type {Element} */ (event.target).closest(".pl-box");
       if (box) this.showCalled(Number(box.getAttribute("data-box")));
