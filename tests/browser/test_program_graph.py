@@ -110,6 +110,17 @@ def test_who_takes_a_value_by_name_is_highlighted(chrome: Browser) -> None:
         expect(takers).to_have_count(2)
 
 
+def test_t_folds_the_frame_of_the_selected_box_and_opens_it_again(chrome: Browser) -> None:
+    with program_page(chrome) as (page, _):
+        box = page.locator(".pl-box", has_text="write %sum").first
+        box.click()
+        page.keyboard.press("t")
+        expect(page.locator(".pl-folded-frame.pl-has-selected")).to_contain_text("%add = fn (%y)")
+        page.keyboard.press("t")
+        expect(page.locator(".pl-folded-frame")).to_have_count(0)
+        expect(box).to_be_visible()
+
+
 def test_what_is_found_is_opened(chrome: Browser) -> None:
     with program_page(chrome) as (page, _):
         page.keyboard.press("f")

@@ -46,6 +46,18 @@ PROGRAMS: dict[str, Any] = {
     "one function": lambda: typed(PROGRAM)["counter"],
     "not typed": lambda: passlab.parse(LOCAL_LOOP),
     **{f"generated {seed}": lambda seed=seed: generate(seed) for seed in range(24)},
+    **{
+        f"generated {seed}, {passes}": lambda seed=seed, passes=passes: (
+            passlab.record(generate(seed), passes, opt_level=3).output
+        )
+        for seed, passes in [
+            (150, "LambdaLift"),
+            (171, "LambdaLift"),
+            (103, "PartialEvaluate"),
+            (104, "ToANormalForm, FuseOps"),
+            (105, "ToANormalForm, ToGraphNormalForm, InferType"),
+        ]
+    },
 }
 
 
@@ -153,7 +165,7 @@ def test_frames_overlap_only_what_is_inside_them_and_arrows_end_at_boxes(name):
         check_geometry(data, sheet_of(data, folds)["sheet"])
 
 
-@pytest.mark.parametrize("name", ["large", "large, fused", "loop", "one function"])
+@pytest.mark.parametrize("name", ["large", "large, fused", "loop", "one function", "generated 2", "generated 5"])
 @pytest.mark.parametrize("seed", range(3))
 def test_the_same_is_true_of_whatever_is_folded(name, seed):
     data = graph_view(program(name)).data()

@@ -245,6 +245,8 @@ class _DataflowReader:
                 self._arrow(source, box, f"{part}{' ' if part and label else ''}{label}")
 
     def _is_weight(self, source: Expr, node: Call, operand: Expr) -> bool:
+        if operand is node.op:
+            return False
         if isinstance(source, Constant):
             return not source.data.ndim or (self.uses.get(source, 0) <= 1 and operand is not node.args[0])
         return (

@@ -22,6 +22,7 @@ const KEYS = /** @type {[string, string][]} */ ([
   ["← →", "the neighbouring box"],
   ["/", "find"],
   ["r", "only what lies within 1, 2, 3 or 4 arrows of the selected box"],
+  ["t", "fold the frame around the selected box, or open it again"],
   ["f", "unfold every repeat or function, or fold all"],
 ]);
 

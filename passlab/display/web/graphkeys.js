@@ -81,6 +81,7 @@ export const graphKeys = (pane) => ({
   ArrowUp: () => pane.selectNeighbour("inputs"),
   ArrowLeft: () => pane.selectSibling(-1),
   ArrowRight: () => pane.selectSibling(1),
+  t: () => pane.program.toggleAround(pane.selected < 0 ? pane.selectedBox() : pane.selected),
   Enter: () => pane.showCalled(Math.max(0, pane.selectedBox())),
   Escape: () => pane.select(-1),
 });

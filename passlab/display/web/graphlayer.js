@@ -161,6 +161,26 @@ export class ProgramLayer {
     if (opened) this.pane.arrange();
   }
 
+  /** Fold what is around a box, a frame that it stands for first; open what hides it. @param {number} box */
+  toggleAround(box) {
+    const { data, places } = this.pane;
+    if (!this.isShown || box < 0) return false;
+    if (!places.has(box)) {
+      this.reveal(box);
+      this.pane.centre(box, false);
+      return true;
+    }
+    const own = data.frames.findIndex((frame) => frame.box === box),
+      around = [...(own < 0 ? [] : [own]), ...framesAround(data, box)],
+      inner = around.find((number) => canFold(data.frames[number])),
+      card = this.cards.find((one) => one.row.frame === around.at(-1));
+    if (inner !== undefined) {
+      const { key } = data.frames[inner];
+      this.set(key, !isFolded(data.frames[inner], this.folds), "frame");
+    } else if (card) this.set(card.row.name, !card.open, "card");
+    return true;
+  }
+
   /** The card of the function that a box calls, -1 for none. @param {number} box */
   calledBy(box) {
     const [, , kind, , , lines] = this.pane.data.boxes[box],

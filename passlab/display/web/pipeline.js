@@ -101,14 +101,14 @@ function actions(root, passes, step, selection, showHelp) {
     b: () => step.blame.click(),
     v: () => (inGraph() ? step.pairButton.click() : false),
     r: () => (inGraph() ? step.graph.radius.grow() : false),
-    t: () => (step.tab === "IR" ? step.code.toggleTypes() : false),
+    t: (event) => (step.tab === "IR" ? step.code.toggleTypes() : inGraph() ? step.graph.keys().t(event) : false),
     f: () =>
       step.tab === "IR"
         ? step.code.toggleAll()
         : step.tab === "Graph" && step.graph.data
           ? step.graph.toggleAll()
           : false,
-    Enter: () => root.focus(),
+    Enter: (event) => (inGraph() && step.graph.keys().Enter(event)) || root.focus(),
     Escape: () => {
       selection.set([]);
       step.code.followName("");
