@@ -135,7 +135,7 @@ def _unknown_arguments(parser: argparse.ArgumentParser, unknown: Sequence[str]) 
 
 def _course_arguments(commands: Any) -> None:
     """Declare the commands of learners and teachers."""
-    course = commands.add_parser("course", help="the course: start, status, next, reset, submit, grade")
+    course = commands.add_parser("course", help="the course: start, status, next, reset, submit, grade, adapt")
     actions = course.add_subparsers(title="actions", required=True, metavar="ACTION")
     for name, what in (
         ("start", "copy the lessons into a folder; files that are there stay as they are"),
@@ -170,6 +170,11 @@ def _course_arguments(commands: Any) -> None:
         "--memory", type=arguments.count, default=4096, metavar="MIB", help="the memory of one notebook (default 4096)"
     )
     grade.set_defaults(command=_grade)
+    adapt = actions.add_parser("adapt", help="write lessons for another grader: nbgrader or otter")
+    adapt.add_argument("grader", help="nbgrader or otter")
+    adapt.add_argument("folder", type=Path, help="the folder of the course there")
+    adapt.add_argument("lessons", nargs="+", metavar="lesson", help="the number of a lesson, such as 05 or 11b")
+    adapt.set_defaults(command=_adapt)
 
 
 def _run_arguments(commands: Any) -> None:
@@ -360,6 +365,15 @@ def _course(options: argparse.Namespace) -> int:
             print(f"   open: {', '.join(rows[0].open)}\n   {rows[0].notebook}")
         elif options.action == "status":
             print(f"{sum(row.points for row in rows):g} of {sum(row.most_points for row in rows):g} points")
+    return 0
+
+
+def _adapt(options: argparse.Namespace) -> int:
+    """Write lessons for another grader."""
+    from passlab.course.adapters import adapt
+
+    for path in adapt(options.grader, options.folder, options.lessons):
+        print(path)
     return 0
 
 

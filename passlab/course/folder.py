@@ -17,6 +17,7 @@ from pathlib import Path
 
 from passlab.atomic_file import atomic_file, make_folder, write_bytes, writing_error
 from passlab.course.given import learners_copy, lesson_files, lessons_folder, title_of
+from passlab.course.own import FOLDER
 from passlab.course.progress import PROGRESS, by_title, forget, read_progress
 from passlab.course.registry import LESSONS, label_of, tasks_of
 from passlab.errors import Diagnostic, PasslabError
@@ -109,16 +110,16 @@ def _copy_of(given: Path) -> bytes:
 
 
 def submit(folder: Path, out: Path | None = None) -> Path:
-    """Write the learner's lessons and progress as one zip file, `submission.zip` in the folder; return its path.
+    """Write the lessons, progress and compiler of a learner as `submission.zip` in the folder; return its path.
 
     Raises `PasslabError` for a folder without lessons, and where the file cannot be written.
     """
     out = folder / "submission.zip" if out is None else out
     names = [row.notebook for row in status(folder)]
-    names += [path for path in (folder / PROGRESS,) if path.is_file()]
+    names += [path for path in (folder / PROGRESS, *sorted((folder / FOLDER).glob("*.py"))) if path.is_file()]
     with atomic_file(out) as unfinished, zipfile.ZipFile(unfinished, "w", zipfile.ZIP_DEFLATED) as archive:
         for path in names:
-            archive.write(path, path.name)
+            archive.write(path, path.relative_to(folder).as_posix())
     return out
 
 

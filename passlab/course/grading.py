@@ -134,7 +134,13 @@ def _graded(student: str, number: str, notebook: Path | None, seconds: float, me
             trouble = "missing", "the notebook has no check of this exercise any more"
             try:
                 done = subprocess.run(
-                    command, cwd=folder, timeout=seconds, capture_output=True, check=False, stdin=subprocess.DEVNULL
+                    command,
+                    cwd=folder,
+                    env={**os.environ, "HOME": folder, "IPYTHONDIR": f"{folder}/.ipython"},  # a home may be read-only
+                    timeout=seconds,
+                    capture_output=True,
+                    check=False,
+                    stdin=subprocess.DEVNULL,
                 )
                 if done.returncode:
                     last = (done.stderr.decode("utf-8", "replace").strip().splitlines() or ["no message"])[-1]

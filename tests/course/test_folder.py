@@ -66,6 +66,23 @@ def test_progress_is_shown_and_a_fresh_copy_keeps_the_old_one(tmp_path, capsys):
         assert not [name for name in archive.namelist() if "kept" in name]
 
 
+def test_what_is_handed_in_has_the_learners_compiler(tmp_path):
+    course.start(tmp_path)
+    (tmp_path / "my_compiler").mkdir()
+    (tmp_path / "my_compiler" / "plan.py").write_text("answer_4 = len")
+    with zipfile.ZipFile(course.submit(tmp_path)) as archive:
+        assert "my_compiler/plan.py" in archive.namelist()
+
+
+@pytest.mark.nightly  # starts a process
+def test_a_home_that_cannot_be_written_is_no_obstacle(tmp_path, monkeypatch):
+    submission(tmp_path / "class" / "ada" / "02-reading-relay.ipynb", RIGHT)
+    monkeypatch.setenv("HOME", "/proc")
+    monkeypatch.delenv("IPYTHONDIR", raising=False)
+    outcomes = {one.exercise: one.outcome for one in grading.grade(tmp_path / "class", [2])}
+    assert outcomes == {1: "empty", 2: "right", 3: "empty", 4: "empty", 5: "empty"}
+
+
 def test_what_cannot_be_done_is_said(tmp_path, capsys):
     for arguments, words in (
         (["status", str(tmp_path)], "there are no lessons in this folder"),
