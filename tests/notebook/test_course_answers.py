@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import json
+import shutil
 import sys
 from pathlib import Path
 from typing import Any
@@ -52,9 +53,14 @@ def ran(shell: Any, cell: dict[str, Any]) -> None:
 
 
 @pytest.fixture
-def lesson_shell(running_shell: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Any:
-    """The shell with an empty namespace, in the folder of the lessons; what cells show is dropped."""
-    monkeypatch.chdir(NOTEBOOKS)
+def lesson_shell(
+    running_shell: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> Any:
+    """The shell with an empty namespace, in a folder with the data of the lessons; what cells show is dropped."""
+    for data in NOTEBOOKS.iterdir():
+        if data.is_file() and data.suffix not in (".ipynb", ".json"):
+            shutil.copy(data, tmp_path)
+    monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(running_shell.display_pub, "publish", lambda *args, **kwargs: None)
     monkeypatch.setattr(running_shell, "showtraceback", lambda *args, **kwargs: None)
     running_shell.reset(new_session=False)
