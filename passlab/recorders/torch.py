@@ -18,6 +18,7 @@ import logging
 import os
 import threading
 import time
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
@@ -78,19 +79,21 @@ class TorchRecorder:
         self._log = io.StringIO()
         self._lock = threading.RLock()
         self._snapshots: dict[str, Snapshot] = {}
+        self._count = 0
+        self._numbers: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
         self._last: dict[int, tuple[str, Snapshot]] = {}  # of each module: its nodes as text, and its snapshot
 
     def begin(self, name: str, module: Any, subsystem: str = "") -> None:
         """Note that a pass begins on a module."""
-        self._write(f"before_{name}", self._snapshot(module), subsystem)
+        self._write(f"before_{name}", self._snapshot(module), subsystem, module)
 
     def end(self, name: str, module: Any, subsystem: str = "") -> None:
         """Note that a pass ended, with the module as it is now."""
-        self._write(f"after_{name}", self._snapshot(module), subsystem)
+        self._write(f"after_{name}", self._snapshot(module), subsystem, module)
 
-    def fail(self, name: str, error: BaseException, subsystem: str = "") -> None:
+    def fail(self, name: str, error: BaseException, module: Any, subsystem: str = "") -> None:
         """Note that a pass raised an error."""
-        self._write(f"failed_{name}", f"{type(error).__name__}: {error}", subsystem)
+        self._write(f"failed_{name}", f"{type(error).__name__}: {error}", subsystem, module)
 
     def recording(self) -> TorchRecording:
         """Return the recording so far."""
@@ -124,9 +127,13 @@ class TorchRecorder:
             self._snapshots[snapshot.strip("\n")] = snapshot
         return last[1]
 
-    def _write(self, name: str, payload: str, subsystem: str) -> None:
-        """Write a record in the form of torch's log."""
-        record: dict[str, Any] = {"artifact": {"name": name, "encoding": "string", "subsystem": subsystem}}
+    def _write(self, name: str, payload: str, subsystem: str, module: Any) -> None:
+        """Write a record in the form of torch's log; a number says which module it is about."""
+        about = {"name": name, "encoding": "string", "subsystem": subsystem}
+        if module not in self._numbers:
+            self._count += 1  # not the number of the living ones, which may become fewer
+            self._numbers[module] = self._count
+        record: dict[str, Any] = {"artifact": about | {"graph": self._numbers[module]}}
         trace = _import("torch._guards", "CompileContext").current_trace_id()
         if trace is not None:
             for key in ("compiled_autograd_id", "frame_id", "frame_compile_id"):
@@ -165,7 +172,7 @@ def recording(name: str = "torch.compile") -> Iterator[TorchRecorder]:
             try:
                 result = original(self, function, *args, **options)
             except Exception as error:
-                recorder.fail(title, error, subsystem)
+                recorder.fail(title, error, self.gm, subsystem)
                 raise
             recorder.end(title, self.gm, subsystem)
             return result

@@ -377,6 +377,37 @@ def test_a_graph_from_a_cache_is_compared_by_its_nodes():
         ]
 
 
+def test_passes_on_graphs_inside_a_graph_and_passes_that_fail():
+    """What a live recorder adds to a log: two records per pass, and the number of the module that it ran on."""
+
+    def record(name, payload, graph=None):
+        digest = hashlib.md5(payload.encode()).hexdigest()
+        about = json.dumps({"name": name} | ({"graph": graph} if graph else {}))
+        head = f'{{"artifact": {about}, "frame_id": 0, "frame_compile_id": 0, "has_payload": "{digest}"}}'
+        lines = payload.replace("\n", "\n\t")
+        return f"V0101 10:00:00.000000 7 a.py:1] {head}\n\t{lines}\n"
+
+    def graph(parameter, operation):
+        head = f"class GraphModule(torch.nn.Module):\n    def forward(self, {parameter}):\n"
+        return f"{head}        a = torch.ops.aten.{operation}({parameter})\n        return (a,)"
+
+    inner, outer = graph("t", "cos"), graph("x", "sin")
+    log = record("before_pre_grad_graph", outer)
+    log += record("before_p", inner, 1) + record("after_p", inner, 1)
+    log += record("before_p", outer, 2) + record("after_p", graph("x", "tan"), 2)
+    log += record("before_q", graph("x", "tan"), 2) + record("failed_q", "ValueError: no\nmore", 2)
+    rec = dumps.read_text(log)
+    assert [(step.unit, step.name, step.verdict, step.note.partition(":")[0]) for step in rec] == [
+        ("0/0", "input", "ignored", "the first text of this graph that is here"),
+        ("0/0", "p", "changed", ""),
+        ("0/0", "q", "failed", "ValueError"),
+        ("0/0", "pre-grad passes", "unknown", "the pass began, and the graph after it is not in the log"),
+        ("0/0 subgraph", "input", "ignored", "the first text of this graph that is here"),
+        ("0/0 subgraph", "p", "unchanged", ""),
+    ]
+    assert rec.failed.before == graph("x", "tan")
+
+
 # ---------------------------------------------------------------- doors
 def test_the_command_line_and_pages_show_tables(stored, tmp_path, capsys):
     assert main(["dump", str(stored), "--table", "recompilations"]) == 0

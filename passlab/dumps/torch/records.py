@@ -92,6 +92,7 @@ class Record:
     state: str = ""
     log: int = 0  # the number of the log in a folder with several
     subgraph: str = ""
+    module: str = ""  # which module of the process it shows, where a live recorder says so
     side: str = ""  # forward, backward or inference, where the name of a folder says so
 
     @property
@@ -325,9 +326,11 @@ def _parse(
     frame, version, attempt = (_number(value.get(key)) for key in ("frame_id", "frame_compile_id", "attempt"))
     compile_id = CompileId(frame, version, attempt, _number(value.get("compiled_autograd_id")), rank)
     record = Record(0, sys.intern(kind), sys.intern(name), ids.setdefault(compile_id, compile_id), None, head)
-    subgraph = value.get("subgraph_name")
+    subgraph, graph = value.get("subgraph_name"), inner.get("graph") if isinstance(inner, dict) else None
     if isinstance(subgraph, str):
         record.subgraph = subgraph
+    if _number(graph) is not None:
+        record.module = f"graph {graph}"
     return record, value.get("has_payload")
 
 

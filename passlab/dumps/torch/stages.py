@@ -73,6 +73,7 @@ class Compilation:
     graphs: list[Graph] = field(default_factory=list)
     first: list[Record] = field(default_factory=list)  # before any graph
     rest: list[Record] = field(default_factory=list)
+    modules: dict[str, Graph | None] = field(default_factory=dict)  # those inside the compiled one, with their graphs
 
     @property
     def name(self) -> str:
@@ -137,6 +138,9 @@ def _compilation(compile_id: CompileId, records: Sequence[Record]) -> Compilatio
     for record in records:
         if record.kind == "chromium_event" or record.payload is None:
             continue
+        if record.module and (inner := _inner_graph(compilation, segment, record)) is not None:
+            inner.records.append(record)
+            continue
         starts = record.name in ("fx_graph_runnable", "before_post_grad_graph")
         if segment and not _continues(segment, record, starts):
             _place_segment(compilation, segment)
@@ -149,6 +153,20 @@ def _compilation(compile_id: CompileId, records: Sequence[Record]) -> Compilatio
             (compilation.rest if compilation.graphs else compilation.first).append(record)
     _place_segment(compilation, segment)
     return compilation
+
+
+def _inner_graph(compilation: Compilation, segment: Sequence[Record], record: Record) -> Graph | None:
+    """Return the graph of a pass that ran on a module inside the compiled one; None for the compiled one itself.
+
+    A module is the compiled one if its text is the latest one of that, when a pass is first seen on it.
+    """
+    if record.module not in compilation.modules:
+        own = [one for one in segment if is_graph(one)]
+        known = (_like(compilation, record) or compilation.last("")) if not own else None
+        last = own[-1] if own else known.records[-1] if known is not None and known.records else None
+        is_inner = last is not None and is_graph(record) and canonical(last) != canonical(record)
+        compilation.modules[record.module] = compilation.graph("subgraph") if is_inner else None
+    return compilation.modules[record.module]
 
 
 def _continues(segment: Sequence[Record], record: Record, starts: bool) -> bool:
@@ -373,7 +391,7 @@ def _chain(graph: Graph, compilation: Compilation) -> Iterator[Stage]:
             yield _extra(record, compilation, graph.unit)
 
 
-_END_MISSING = "cut off here: the pass began, and the graph after it is not in the log"
+_END_MISSING = "the pass began, and the graph after it is not in the log"
 
 
 def _order(record: Record) -> tuple[int, int]:
