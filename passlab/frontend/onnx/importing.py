@@ -166,8 +166,8 @@ def _sizes_and_shapes(inputs: list[Any], given: Mapping[str, Any]) -> tuple[dict
             _refuse_input(key, sorted(names), sorted(named))
         size = value[0] if isinstance(value, (tuple, list)) and len(value) == 1 else value
         if not isinstance(size, (int, np.integer)) or isinstance(size, bool) or size < 0:
-            hint = f'a size is a whole number from 0 on: from_onnx(model, shape={{"{key}": 1}})'
-            raise ModelError(Diagnostic(f"the value given for the size `{key}` is none", found=repr(value), hint=hint))
+            hint = f'from_onnx(model, shape={{"{key}": 1}})'
+            raise ModelError(Diagnostic(f"the size `{key}` is a whole number from 0 on", found=repr(value), hint=hint))
         sizes[key] = int(size)
     for key, shape in shapes.items():
         dims = _given_shape(key, shape)
