@@ -44,7 +44,10 @@ class ProgressInstrument(PassInstrument, Tabular):
         if self.after > 0:  # so that a slow first pass is shown while it runs
             self._timer = threading.Timer(self.after, self._draw)
             self._timer.daemon = True
-            self._timer.start()
+            try:
+                self._timer.start()
+            except RuntimeError:  # there are no threads on this platform: the passes after `after` draw the bar
+                self._timer = None
 
     def exit_pass_ctx(self) -> None:
         self._remove_bar()

@@ -65,7 +65,10 @@ def call_on_fresh_stack(function: Callable[..., R], *args: Any) -> R:
     context = copy_context()
     context.run(_waiter.set, waiter)
     thread = threading.Thread(target=context.run, args=(run,), daemon=True)
-    thread.start()
+    try:
+        thread.start()
+    except RuntimeError:  # there are no threads on this platform: what is left of this stack must do
+        return function(*args)
     try:
         thread.join()
     except BaseException:

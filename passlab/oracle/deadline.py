@@ -100,8 +100,11 @@ class Deadline:
         self._frame = sys._getframe(1)
         self._wakes = self.seconds is not None and _may_wake()
         if self.seconds is not None:  # no thread for a block without a limit
-            with _starting:
-                threading.Thread(target=self._watch, name="passlab-deadline", daemon=True).start()
+            try:
+                with _starting:
+                    threading.Thread(target=self._watch, name="passlab-deadline", daemon=True).start()
+            except RuntimeError:  # there are no threads, as in a browser: searches look at the clock between programs
+                self._over.set()
         return self
 
     def __exit__(self, *exc_info: object) -> None:
@@ -253,7 +256,11 @@ class LastResort:
         limit = self.seconds + spare
         self._timer = threading.Timer(limit, _exit_process, (threading.get_ident(), limit))
         self._timer.daemon = True
-        self._timer.start()
+        try:
+            self._timer.start()
+        except RuntimeError:  # there are no threads on this platform, and nothing that could end the process
+            self._timer = None
+            return self
         # Replaced streams, as in notebooks, have no file descriptor for `faulthandler`.
         if sys.stderr is sys.__stderr__:
             faulthandler.dump_traceback_later(self.seconds + 2 * spare, exit=True)

@@ -18,7 +18,6 @@ from __future__ import annotations
 import contextlib
 import itertools
 import json
-import mmap
 import os
 import re
 from collections.abc import Callable
@@ -287,14 +286,24 @@ def _decoder(path: Path) -> Callable[[Any], np.ndarray[Any, Any]]:
         if isinstance(value, str):
             return decode_tensor(value)
         if not mapped:
-            with path.open("rb") as file:
-                mapped.append(memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)))
+            mapped.append(_mapped(path))
         start, length = _valid_index(value["at"]), _valid_index(value["bytes"])
         if start + length > len(mapped[0]):
             raise ValueError(f"{path.name} is cut off")
         return tensor_of_record(mapped[0][start : start + length])
 
     return decode
+
+
+def _mapped(path: Path) -> memoryview:
+    """Return the bytes of a file, mapped into memory where the platform does that; a browser's Python reads them."""
+    try:
+        import mmap
+
+        with path.open("rb") as file:
+            return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+    except (ImportError, OSError):
+        return memoryview(path.read_bytes())
 
 
 def _read_modules(names: _Names, typed: list[bool], applied: dict[int, list[int]]) -> list[IRModule]:
