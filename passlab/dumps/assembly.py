@@ -108,8 +108,9 @@ class Assembly:
             step.names = tuple([f"{phase}: {name}" if name else phase for name in step.names])
         for unit in part.units.values():
             unit.name = f"{phase}: {unit.name}" if unit.name else phase
-            unit.steps = [number + shift for number in unit.steps]
-            unit.since = [number + shift for number in unit.since]
+            # Step 0 stays: the input of a program is not what the last pass on the program before it left.
+            unit.steps = [number + shift if number else 0 for number in unit.steps]
+            unit.since = [number + shift if number else 0 for number in unit.since]
             unit.last_seen += shift
             self.units[unit.name] = unit
         self.prints += [(number + shift, f"{phase}: {path}", piece) for number, path, piece in part.prints]
@@ -201,7 +202,8 @@ class Assembly:
             return
         if self.input is None:
             self.input = body
-        self._update_units(body, body.names, len(self.steps), banner, len(self.steps))
+        number = 0 if self.traits.chains else len(self.steps)  # the input of its program, not what a pass left
+        self._update_units(body, body.names, number, banner, number)
 
     def _handle_before(self, banner: Banner, body: Body | None) -> None:
         if self.input is None and not self.steps and not self._open and body is not None:
@@ -306,7 +308,7 @@ class Assembly:
     def _path_of(self, root: str, body: Body, is_before: bool) -> tuple[str | None, bool]:
         """Return the path in the program of the operation of a partial body; None where it is new or ambiguous."""
         alike = re.compile("(?:^|/)" + re.escape(root) + r"(?: #\d+)?\Z")
-        paths = [name for name, unit in self.units.items() if unit.alive and alike.search(name)]
+        paths = [name for name, unit in self.units.items() if root in name and unit.alive and alike.search(name)]
         if len(paths) <= 1:
             return (paths[0] if paths else None), False
         # Of several operations of the same name, the one with this very text, or else the one with the most of the

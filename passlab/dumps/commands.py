@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from passlab.dumps.step import Step
 
@@ -105,6 +106,17 @@ _ANALYSIS = re.compile(r"(?:Require|Invalidate)Analysis|PrintModulePass|BitcodeW
 _FUNCTION_PASS = re.compile(r"(?:Pass)?$")
 
 
+_RUNS_OTHERS = re.compile(r"pipeline-adaptor|fixed-point-iterator")
+_TOOLS = (("iree-", "iree-opt"), ("triton", "triton-opt"), ("convert-triton", "triton-opt"))
+
+
+def mlir_tool(arguments: Iterable[str]) -> str:
+    """Return the tool that has the passes of a recording of MLIR, judged by their names on the command line."""
+    seen = set(arguments)
+    tools = (tool for prefix, tool in _TOOLS if any(name.startswith(prefix) for name in seen))
+    return next(tools, "mlir-opt")
+
+
 def better_dump(format_name: str) -> str:
     """Return the command or call that makes a dump of this format with more evidence."""
     return _BETTER.get(format_name, "")
@@ -132,7 +144,9 @@ def command_for(step: Step, format_name: str, path: str = "before") -> str:
     if format_name == "iree-phases":
         return f"iree-compile --compile-to={step.name.partition('.')[2]} {path}.mlir -o -"
     if format_name in ("mlir", "mlir-tree"):
-        tool = "iree-opt" if step.argument.startswith("iree-") else "mlir-opt"
+        if not step.argument or _RUNS_OTHERS.search(step.argument):
+            return ""  # the name of a class, or a pass that only runs others: no pipeline takes it
+        tool = step.recording.tool if step.recording is not None else "mlir-opt"
         options = f"{{{step.options}}}" if step.options and len(step.options) < 300 else ""
         anchor = step.unit.partition(" @")[0] or "builtin.module"
         inner = f"{step.argument or step.name}{options}"
@@ -158,11 +172,16 @@ def _llvm_command(step: Step, path: str) -> str:
     return f"opt -S -passes='{llvm_pass_argument(step.name)}' {path}.ll -o -"
 
 
+# The exit status that mlir-reduce wants is the opposite of that of llvm-reduce and of `bisect`.
+_MLIR_REDUCE = (
+    "mlir-reduce before.mlir --reduction-tree='traversal-mode=0 test=./inverted.sh'"
+    '  (inverted.sh: ! ./interesting.sh "$1")'
+)
 REDUCERS = {
     "llvm": "llvm-reduce --test=./interesting.sh before.ll",
     "llvm-directory": "llvm-reduce --test=./interesting.sh before.ll",
-    "mlir": "mlir-reduce before.mlir --reduction-tree='traversal-mode=0 test=./interesting.sh'",
-    "mlir-tree": "mlir-reduce before.mlir --reduction-tree='traversal-mode=0 test=./interesting.sh'",
+    "mlir": _MLIR_REDUCE,
+    "mlir-tree": _MLIR_REDUCE,
     "rustc": "cargo-bisect-rustc, or creduce on the source",
     "gcc": "cvise ./interesting.sh program.c",
     "xla": "hlo_bisect, or run_hlo_module with --input_format=hlo",

@@ -299,9 +299,12 @@ def _mlir_extent(data: bytes, unit: str) -> Extent:
 
 def _is_dirty(data: bytes, start: int, end: int) -> bool:
     """Whether some line of a region is not of it; counting is faster than the search of a pattern."""
-    count = data.count
-    allowed = sum(count(b"\n" + first, start - 1, end) for first in (b" ", b"}", b"^", b"\n", b"\r"))
-    return allowed + 1 < count(b"\n", start - 1, end) or b"//" in data[start:end]
+    left = data.count(b"\n", start - 1, end) - 1  # the last one ends the operation
+    for first in (b" ", b"}", b"^", b"\n", b"\r"):
+        if left <= 0:
+            break
+        left -= data.count(b"\n" + first, start - 1, end)
+    return left > 0 or b"//" in data[start:end]
 
 
 def _opens(line: bytes) -> bool:

@@ -8,6 +8,7 @@ import subprocess
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Sequence
+from copy import copy
 from dataclasses import dataclass
 from functools import partial
 from os import PathLike
@@ -118,12 +119,18 @@ def follow(recording: TextRecording, name: str, unit: str, step: int) -> Table:
 
 # ---------------------------------------------------------------- occurrences
 class Occurrence(NamedTuple):
-    """The steps `first` to `last`, after which the text of a unit matches, and the matching line."""
+    """The steps `first` to `last`, after which the text of a unit matches, and the matching line.
+
+    One of the steps `since` to `first` brought it in, and one of `until` to `last + 1` took it out: these are one step
+    where the dump decides it. `until` is None where it stays.
+    """
 
     unit: str
     first: int
     last: int
     line: str
+    since: int
+    until: int | None
 
 
 def _compile_pattern(pattern: str | re.Pattern[str]) -> re.Pattern[str]:
@@ -141,13 +148,15 @@ def find(recording: TextRecording, pattern: str | re.Pattern[str]) -> list[Occur
     for name, unit in recording.units.items():
         for at, (step, piece) in enumerate(zip(unit.steps, unit.pieces, strict=True)):
             line = _matching_line(piece, regex, matches) if piece is not None else None
-            end = unit.steps[at + 1] - 1 if at + 1 < len(unit.steps) else len(recording.steps)
+            is_last = at + 1 == len(unit.steps)
+            end = len(recording.steps) if is_last else unit.steps[at + 1] - 1
+            until = None if is_last else min(unit.since[at + 1], end + 1)
             if line is None:
                 continue
             if occurrences and occurrences[-1].unit == name and occurrences[-1].last + 1 >= step:
-                occurrences[-1] = occurrences[-1]._replace(last=end)
+                occurrences[-1] = occurrences[-1]._replace(last=end, until=until)
             else:
-                occurrences.append(Occurrence(name, step, end, line))
+                occurrences.append(Occurrence(name, step, end, line, min(unit.since[at], step), until))
     return occurrences
 
 
@@ -165,15 +174,45 @@ def _matching_line(piece: Excerpt, regex: re.Pattern[str], matches: dict[int, st
 
 
 def first(recording: TextRecording, pattern: str | re.Pattern[str]) -> Step | None:
-    """Return the first step after which a pattern matches; None for none, and where the input matches already."""
-    steps = [one.first for one in find(recording, pattern)]
-    return recording.step(min(steps)) if steps and min(steps) > 0 else None
+    """Return the first step after which a pattern matches; None for none, and where the input matches already.
+
+    Where the dump does not decide which step brought it in, the step has the verdict "unknown" and their range.
+    """
+    found = min(find(recording, pattern), key=lambda one: one.first, default=None)
+    if found is None or found.first == 0:
+        return None
+    since = _since(recording, recording.step(found.first), found.since)
+    return _in_range(recording, found.first, since, f"one of the steps {since} to {found.first} brought it in")
 
 
 def last(recording: TextRecording, pattern: str | re.Pattern[str]) -> Step | None:
-    """Return the last step after which a pattern matches."""
-    steps = [one.last for one in find(recording, pattern)]
-    return recording.step(max(steps)) if steps and max(steps) > 0 else None
+    """Return the last step after which a pattern matches.
+
+    Where the dump does not decide which step took it out, the step has the verdict "unknown", and a note names them.
+    """
+    found = max(find(recording, pattern), key=lambda one: one.last, default=None)
+    if found is None or found.last == 0:
+        return None
+    if found.until is None:
+        return recording.step(found.last)
+    since = _since(recording, recording.step(found.last + 1), found.until)
+    known = max(found.first, since - 1)
+    return _in_range(recording, found.last, known, f"one of the steps {since} to {found.last + 1} took it out")
+
+
+def _since(recording: TextRecording, step: Step, since: int) -> int:
+    """Return the first step that may have made a change seen at a step, which itself may have changed nothing."""
+    ran_between = step.verdict in ("unchanged", "filtered", "ignored")
+    return max(min(since, step.number - 1 if ran_between else step.number), 0)
+
+
+def _in_range(recording: TextRecording, number: int, since: int, note: str) -> Step:
+    step = recording.step(number)
+    if since >= number:
+        return step
+    found = copy(step)
+    found.since, found.verdict, found.note = since, "unknown", note
+    return found
 
 
 # ---------------------------------------------------------------- operations
@@ -202,9 +241,15 @@ def operations(recording: TextRecording, names: Sequence[str], changed_only: boo
                     moved[op] += abs(total[op] - rows[-1][2][op])
             rows.append((number, step, Counter(total)))
     shown = list(names) or [op for op, _ in moved.most_common(12) if op]
+    known = {op for _, _, counter in rows for op in counter}
+    # A name that no operation has may be one without its domain or dialect.
+    meant = {name: [name] if name in known else [op for op in known if op.endswith(f".{name}")] for name in shown}
     return Table(
         ("step", "pass", "unit", *shown),
-        [(n, s.name if s else "input", s.unit if s else "", *[c[op] for op in shown]) for n, s, c in rows],
+        [
+            (n, s.name if s else "input", s.unit if s else "", *[sum(c[op] for op in meant[name]) for name in shown])
+            for n, s, c in rows
+        ],
     )
 
 
@@ -270,7 +315,7 @@ def bisect(recording: TextRecording, predicate: Any, unit: str | None, low: int,
         middle = (good + bad) // 2
         good, bad = (middle, bad) if holds(points[middle]) else (good, middle)
     step = recording.step(points[bad])
-    command = commands.command_for(step, recording.format)
+    command = "" if step.verdict == "unchanged" else commands.command_for(step, recording.format)
     return TextBisection(step, tuple(tried), _first_failure(recording, step, points[good]), command, recording.reducer)
 
 
@@ -278,7 +323,10 @@ def _first_failure(recording: TextRecording, step: Step, good: int) -> str:
     """Return a sentence about a step after which the predicate does not hold, as it did after step `good`."""
     number = step.number
     units = [unit for unit in recording.units.values() if number in unit.steps]
-    since = min([step.since, *[unit.since[unit.steps.index(number)] for unit in units]])
+    since = _since(recording, step, min([step.since, *[unit.since[unit.steps.index(number)] for unit in units]]))
+    if step.verdict == "unchanged" and since == number - 1:
+        ran = f"what ran between step {since} and {number} did it, not {step.name}"
+        return f"it holds after step {good} and no longer after step {number}: {ran}"
     if since < number:
         return f"it holds after step {good} and no longer after step {number}: one of {since} to {number}"
     return f"step {number}, {step.name} on {step.unit or 'the program'}: it holds before and not after"

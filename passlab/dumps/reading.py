@@ -387,7 +387,11 @@ def _read_stream(source: DumpSource, chosen: Format | None) -> TextRecording:
     if chosen is not None and chosen.read_stream is not None:
         return chosen.read_stream(source)
     if chosen is None:
-        return _recording(Format("text", TEXT, Traits()), Scan([], _whole_source(source)), source.name, source.size)
+        notes = [source.note] if source.note else []
+        if first := next((line.strip() for line in decode(source.read(0, 4000)).split("\n") if line.strip()), ""):
+            notes.append(f"its first line is: {first[:200]}")  # perhaps the compiler says why it printed no dump
+        scan = Scan([], _whole_source(source), notes)
+        return _recording(Format("text", TEXT, Traits()), scan, source.name, source.size)
     if chosen.stream is None:
         raise DumpError(Diagnostic(f"{chosen.name} is a format of folders", hint="give the folder, not one file"))
     scan = chosen.stream(source)

@@ -179,10 +179,14 @@ class TextRecording(Tabular):
 
     def unit_text(self, step: Any, unit: str) -> str:
         """Return the text of a unit after a step; empty where the program does not have it."""
-        excerpt = self._unit(unit).at(self.number_of(step))
+        at = self._unit(unit)
+        excerpt = at.at(self.number_of(step))
         return excerpt.text if excerpt is not None else ""
 
-    def _unit(self, name: str) -> Unit:
+    def _unit(self, name: Any) -> Unit:
+        if not isinstance(name, str):
+            hint = "unit_text(step, unit) takes the step first, blame(unit, step) the unit"
+            raise DumpError(Diagnostic(f"a unit is given by its name, not by a {type(name).__name__}", hint=hint))
         unit = self.units.get(name)
         if unit is None:
             ends = [key for key in self.units if key.endswith(("/" + name, "@" + name, " " + name))]
@@ -396,11 +400,18 @@ class TextRecording(Tabular):
         """Write the input of a pass to a file, and return the command that runs this pass alone on it."""
         return queries.save_before(self, self.step(self.number_of(step)), path)
 
+    @cached_property
+    def tool(self) -> str:
+        """The tool that runs single passes of a recording of MLIR: mlir-opt, iree-opt or triton-opt."""
+        return commands.mlir_tool(step.argument for step in self.steps)
+
     @property
     def advice(self) -> str:
         """The command that makes a dump with more evidence, where this one leaves verdicts open; empty otherwise."""
         if not any(step.verdict == "unknown" or step.assumed for step in self.steps):
             return ""
+        if self.tool == "triton-opt":
+            return "" if self.steps[0].after_body is not None else commands.better_dump("triton")
         return commands.better_dump(self.format)
 
     @property

@@ -76,9 +76,9 @@ class HostRecorder:
         self.input = self._copy_of(program)
 
     def begin(self, name: str, program: Any = None, *, unit: str = "", options: str = "") -> None:
-        """Note that a pass begins. Without a program it is the result of the pass before."""
+        """Note that a pass begins. Without a program it is the result of the pass before on the same unit."""
         event = HostEvent(name, unit, len(self._open), options=options)
-        event.before = self._copy_of(program) if program is not None else self._latest_program()
+        event.before = self._copy_of(program) if program is not None else self._latest_program(unit)
         if self.input is None and not self.events and not self._open:
             self.input = event.before
         event.begin = time.perf_counter()
@@ -120,8 +120,9 @@ class HostRecorder:
             raise DumpError(Diagnostic(f"a pass {what} that never began", hint="call `begin` first"))
         return self._open.pop()
 
-    def _latest_program(self) -> Any:
-        return next((event.after for event in reversed(self.events) if event.after is not None), self.input)
+    def _latest_program(self, unit: str) -> Any:
+        events = (event for event in reversed(self.events) if event.unit == unit and event.after is not None)
+        return next((event.after for event in events), self.input)
 
     def _copy_of(self, program: Any) -> Any:
         return self.copy(program) if self.copy is not None else program
@@ -132,9 +133,16 @@ class HostRecorder:
         self.close()
         texts = _ProgramTexts(self)
         banners = []
+        # Passes on several units are passes on several programs, each of which is known by the name of its unit.
+        are_several = len({event.unit for event in self.events}) > 1
         if self.input is not None:
-            banners.append(texts.banner(HostEvent("input", "", 0), "start", self.input))
+            first = self.events[0].unit if self.events and are_several else ""
+            banners.append(texts.banner(HostEvent("input", first, 0), "start", self.input))
+        begun = {banner.unit for banner in banners}
         for event in self.events:
+            if are_several and event.unit not in begun and event.before is not None:
+                banners.append(texts.banner(HostEvent("input", event.unit, 0), "start", event.before))
+            begun.add(event.unit)
             banner = texts.banner(event, "after", event.after)
             banner.inputs = texts.excerpt(event.before)
             banner.status = event.status or self._change_status(event, texts)
@@ -142,7 +150,9 @@ class HostRecorder:
             if event.after is None:
                 banner.scope = NONE
             banners.append(banner)
-        assembly = Assembly(Scan(banners, is_live=True), Traits(), self.language)
+        for banner in banners if are_several else ():
+            banner.phase = banner.unit
+        assembly = Assembly(Scan(banners, is_live=True), Traits(chains=are_several), self.language)
         assembly.run()
         recording = TextRecording(assembly, "live", self.name, texts.size)
         recording.nodes_of, recording.live_input = self.nodes, self.input

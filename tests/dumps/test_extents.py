@@ -13,6 +13,7 @@ import pytest
 
 from passlab.dumps import read
 from tests.dumps import corpus, writer
+from tests.dumps.test_units import triton_like
 
 NOISE = """\
 Running pass: SROAPass on f (12 instructions)
@@ -66,6 +67,7 @@ MADE = {
     "made llvm module": lambda: writer.llvm_dump(writer.run(4, 20), "module"),
     "made mlir both": lambda: writer.mlir_dump(writer.run(5, 24), "both"),
     "made mlir module": lambda: writer.mlir_dump(writer.run(6, 20), "module"),
+    "made mlir before": lambda: triton_like(1)[0],
 }
 NAMES = [*corpus.STREAMS, *MADE]
 

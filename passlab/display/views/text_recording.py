@@ -261,6 +261,7 @@ STATIC_DIFFS = 5  # diffs in it
 STATIC_LINES = 60  # lines of each
 MOST_LINES = 60_000  # lines of all versions that a page holds
 MOST_STEPS = 40_000  # rows of the list of a page
+PRINTED_WIDTH = 80  # characters of other output in a row of the list
 LINE_WIDTH = 1000  # characters of one line that a page holds
 
 
@@ -296,7 +297,7 @@ class TextRecordingView(View):
         """The facts about a step besides its verdict."""
         is_range = step.verdict == "unknown" and step.since < step.number
         between = f"between step {step.since} and {step.number}" if is_range else ""
-        return "; ".join(filter(None, (between, "assumed" if step.assumed else "", step.note)))
+        return "; ".join(filter(None, (between, "assumed" if step.assumed else "", step.note, _printed(step))))
 
     def parts(self) -> Iterable[Part]:
         yield Sentence(f"Recording: {self.title}.", "muted")
@@ -489,6 +490,15 @@ class Pages:
         self._room -= len(lines)
         reader = self.recording.reader(step.language)
         return [self.line(reader.line(line), reader, lexer) for line in lines]
+
+
+def _printed(step: Step) -> str:
+    """What else was printed while a pass ran: its first line, and how many follow."""
+    lines = [line.strip() for line in step.other_output.split("\n") if line.strip()]
+    if not lines:
+        return ""
+    shown = lines[0] if len(lines[0]) <= PRINTED_WIDTH else lines[0][: PRINTED_WIDTH - 1] + "…"
+    return f"printed: {shown}" + (f" and {counted(len(lines) - 1, 'more line')}" if len(lines) > 1 else "")
 
 
 def unit_names(recording: TextRecording) -> list[str]:

@@ -1,0 +1,99 @@
+"""`first`, `last`, `bisect` and blame name a step only where the dump proves that it made the change."""
+
+import pytest
+
+from passlab.dumps import read, read_text
+from passlab.errors import DumpError
+from passlab.recorders.protocol import HostRecorder
+from tests.dumps import corpus
+
+MODULE = "; ModuleID = 'm'\ndefine i32 @f() {{\n  {}\n}}\n\ndefine i32 @g() {{\n  {}\n}}\n"
+
+
+def after(name, unit, f, g):
+    return f"; *** IR Dump After {name} on {unit} ***\n" + MODULE.format(f, g)
+
+
+ELSEWHERE = (
+    after("APass", "[module]", "ret i32 1", "ret i32 1")
+    + after("BPass", "f", "ret i32 2", "ret i32 1")
+    + after("CPass", "f", "ret i32 2", "ret i32 3")  # g changed, which a pass on f does not touch
+    + after("DPass", "g", "ret i32 2", "ret i32 3")
+)
+
+
+def test_what_a_pass_on_another_function_shows_is_not_its_work():
+    recording = read_text(ELSEWHERE)
+    assert recording.steps[2].verdict == "unchanged"
+    found = recording.first("ret i32 3")
+    assert (found.number, found.range, found.verdict) == (3, (2, 3), "unknown")
+    answer = recording.bisect(lambda text: "ret i32 1" in text)
+    assert "what ran between step 2 and 3" in str(answer)
+    assert "not CPass" in str(answer)
+    assert answer.command == ""
+    assert recording.first("ret i32 2").name == "BPass"
+    assert recording.first("ret i32 2") is recording.steps[1]
+
+
+def test_the_last_step_with_a_text_says_from_when_on_it_may_be_gone():
+    function = "; *** IR Dump After {} on {} ***\ndefine i32 @{}() {{\n  ret i32 {}\n}}\n"
+    steps = (("A", "f", 1), ("M", "g", 7), ("LoopPass", "g", 8), ("B", "f", 2))
+    text = "".join(function.format(name, unit, unit, value) for name, unit, value in steps)
+    text = text.replace("LoopPass on g", "LoopPass on [module]")
+    found = read_text(text).last("ret i32 1")
+    assert (found.number, found.verdict) == (3, "unknown")
+    assert found.note == "one of the steps 3 to 4 took it out"
+
+
+def test_what_ran_between_two_pipelines_of_xla_is_no_work_of_the_second(tmp_path):
+    recording = read(corpus.folder("xla-mlp-grad", tmp_path))
+    step = recording.steps[-1]
+    assert step.name == "pipeline-start"
+    assert step.verdict == "changed"
+    blame = recording.blame(next(iter(recording.units)))
+    makers = {blame.maker(line) for line in range(len(blame))}
+    assert "pipeline-start" not in makers
+    assert f"between step {step.number - 1} and {step.number}" in makers
+
+
+def test_units_of_a_live_recording_are_programs_of_their_own():
+    recorder = HostRecorder("host", text=str, language="python")
+    for unit, before, program in (("0/0", "def f(a):", "def f(a, b):"), ("1/0", "def g(b):", "def g(b):")):
+        recorder.begin("p1", before, unit=unit)
+        recorder.end(program)
+    recorder.begin("p2", unit="0/0")
+    recorder.end("def f(c):")
+    recording = recorder.recording()
+    assert [step.verdict for step in recording.steps] == ["changed", "unchanged", "changed"]
+    assert recording.steps[2].before == "def f(a, b):"
+    assert recording.program(2) == "def g(b):"
+    assert recording.program(3) == "def f(c):"
+    assert recording.blame("1/0", 2).maker(0) != "p1"
+    assert recording.blame("0/0", 3).maker(0) == "p2"
+    assert list(recording.units) == ["0/0", "1/0"]
+
+
+@pytest.mark.parametrize(
+    ("argument", "tool"), [("triton-combine", "triton-opt"), ("iree-x", "iree-opt"), ("cse", "mlir-opt")]
+)
+def test_the_command_of_a_pass_names_the_tool_that_has_the_others(argument, tool):
+    dump = "// -----// IR Dump After X ({}) //----- //\nmodule {{\n}}\n\n"
+    recording = read_text(dump.format("canonicalize") + dump.format(argument) + dump.format("fixed-point-iterator"))
+    assert recording.steps[0].command.startswith(f"{tool} --pass-pipeline=")
+    assert recording.steps[2].command == ""
+
+
+def test_swapped_arguments_are_told():
+    recording = read_text(ELSEWHERE)
+    with pytest.raises(DumpError, match="given by its name, not by a int"):
+        recording.unit_text("f", 3)
+
+
+def test_a_text_without_passes_says_what_the_compiler_said():
+    text = "IR print for module scope can't be setup on a pass-manager without disabling multi-threading first.\n"
+    assert "disabling multi-threading first" in read_text(text).text()
+
+
+def test_an_operation_is_counted_without_its_dialect():
+    dump = "// -----// IR Dump After X (x) //----- //\nmodule {\n  func.func @f() {\n    %0 = arith.constant 1 : i32\n  }\n}\n\n"
+    assert read_text(dump).operations("constant").rows[-1][-1] == 1
