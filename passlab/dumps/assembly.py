@@ -338,14 +338,17 @@ class Assembly:
 
         One of the steps from `since` on made the text; None is for a text before a pass.
         """
+        is_new = False
         for name, piece in zip(names, body.pieces, strict=True):
             unit = self.units.get(name) or self._adopt_unit(name, names)
             if unit is None:
                 unit = self.units[name] = Unit(name)
             # A text before a pass was there since the step after the last one that printed the unit.
             first = min(number, unit.last_seen + 1) if unit.pieces else number
-            unit.put(number, piece, first if since is None else since)
-        if self.language.name == "mlir" and names:
+            is_other = unit.put(number, piece, first if since is None else since)
+            is_new = is_new or (is_other and not name.endswith(HEAD))
+        # A text before a pass is mostly that after the pass before it, in which the aliases are those of the program.
+        if self.language.name == "mlir" and names and (is_new or since is not None):
             self.prints.append((number, names[0], body.piece))
         is_whole = banner.scope == MODULE or self._is_program(names)
         self.saw_program = self.saw_program or is_whole
@@ -468,7 +471,8 @@ class Assembly:
         if body is not None:
             step.after_body, step.names, step.pieces = body.piece, body.names, body.pieces
             step.digest = body.numbers
-        same = body is not None and begun.body is not None and body.numbers == begun.body.numbers
+        both = (body, begun.body) if body is not None and begun.body is not None else None
+        same = both is not None and (both[0].numbers == both[1].numbers or (is_whole and evidence.are_alike(*both)))
         step.verdict, step.since = ("unchanged" if same else "unknown"), step.number
         for child in begun.children:
             self.inside[child] = step.number

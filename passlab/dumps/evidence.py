@@ -225,6 +225,15 @@ def _is_alike(step: Step, last: Step | int | None) -> bool:
     return bool(parts) and parts == others
 
 
+def are_alike(body: Body, other: Body) -> bool:
+    """Whether two programs of MLIR differ only in names of aliases and counters of drivers."""
+    parts, others = (
+        [(name, piece.digest) for name, piece in zip(one.names, one.pieces, strict=True) if not name.endswith(HEAD)]
+        for one in (body, other)
+    )
+    return bool(parts) and parts == others
+
+
 def may_run_inside(banner: Banner, around: Banner) -> bool:
     """Whether a pass on a part of a program follows one on the whole that runs others."""
     return not banner.unit.startswith("builtin.module") and (
@@ -238,17 +247,25 @@ def judge_inside(steps: list[Step], units: Mapping[str, Unit]) -> None:
     Between two of them the outer pass changes the program as well, such as the inliner, which replaces calls.
     """
     for step in steps:
+        is_inliner = _INLINER.match(step.name) and step.unit.startswith("builtin.module")
+        runs_others = _WRAPS.search(step.name) and not step.name.endswith("Pipeline")  # Triton's pipelines loops
+        if runs_others and not is_inliner and step.after_body is not None:
+            step.verdict, step.note = "unknown", "it runs other passes, and the dump does not say where it ends"
         if not step.parent or step.verdict != "changed":
             continue
-        own = [name for name in step.names if name.endswith("/" + step.unit)] or [
-            name for name in units if name.endswith("/" + step.unit)
-        ]
-        pairs = [(units[name].at(step.number - 1), units[name].at(step.number)) for name in own if name in units]
+        op, sign, symbol = step.unit.partition(" @")
+        named = re.escape(op) + (
+            rf' @"?{re.escape(symbol)}"?' if sign else r"(?: #\d+)?"
+        )  # those without one are numbered
+        own = re.compile(rf"/{named}(?P<inside>/.*)?\Z")
+        found = [(match, units[name]) for name in units if (match := own.search(name)) and not name.endswith(HEAD)]
+        pairs = [(unit.at(step.number - 1), unit.at(step.number)) for _, unit in found]
+        roots = sum(match["inside"] is None for match, _ in found)
         changed = [(old, new) for old, new in pairs if old is not new]
-        if not changed:
+        if roots == 1 and not changed:
             step.verdict = "unchanged"
             step.note = f"the program changed elsewhere, by the pass around it (step {step.parent})"
-        elif any(old is None or new is None or _calls(new) < _calls(old) for old, new in changed):
+        elif roots != 1 or any(old is None or new is None or _calls(new) < _calls(old) for old, new in changed):
             step.verdict, step.since = "unknown", step.parent
             step.note = "it may be the work of the pass around it"
 
@@ -289,9 +306,7 @@ def _judge_wrapper(step: Step, assembly: Assembly) -> None:
     only_runs = "PipelineAdaptor" in step.name or "FixedPoint" in step.name
     quiet = all(child.verdict == "unchanged" for child in inside)
     if step.verdict == "unchanged" and not (only_runs and quiet):
-        changed = any(child.verdict == "changed" for child in inside)
-        step.verdict = "unknown" if not assembly.traits.assumes_first else "changed" if changed else "unchanged"
-        step.assumed = assembly.traits.assumes_first
+        step.verdict = "unknown"
         step.since = inside[0].number if inside else step.number
         step.note = (
             step.note or "the text is that of the step before: nothing changed, or all of it in passes inside this one"
@@ -299,7 +314,7 @@ def _judge_wrapper(step: Step, assembly: Assembly) -> None:
     inlines = _INLINER.match(step.name) is not None
     for child in inside if inlines else inside[:1]:
         if not only_runs and child.verdict == "changed" and _may_be_inlining(child, step, assembly):
-            child.verdict, child.assumed = "unknown", assembly.traits.assumes_first and inlines
+            child.verdict = "unknown"
             child.note = child.note or f"it may be the work of {step.name} around it"
 
 
@@ -430,7 +445,8 @@ def _judge_ambiguous(step: Step, assembly: Assembly) -> None:
     step.note = step.note or SEVERAL
     last = assembly.steps[-2] if len(assembly.steps) > 1 else None
     same = last is not None and last.unit == step.unit and last.digest == step.digest
-    step.verdict = "unchanged" if same else "unknown"
+    in_order = not assembly.traits.assumes_first  # files of a tree are ordered by operation, as far as that is known
+    step.verdict = "unchanged" if same and in_order else "unknown"
 
 
 def retract(name: str, steps: list[Step]) -> None:

@@ -105,18 +105,19 @@ class Unit:
         """The latest text."""
         return self.pieces[-1] if self.pieces else None
 
-    def put(self, number: int, piece: Excerpt | None, since: int) -> None:
-        """Add the text of the unit after a step."""
+    def put(self, number: int, piece: Excerpt | None, since: int) -> bool:
+        """Add the text of the unit after a step; return whether it is another one than before."""
         self.last_seen = number
         last = self.last
         if self.pieces and (piece is last or (piece is not None and last is not None and piece.digest == last.digest)):
-            return
+            return False
         if self.steps and self.steps[-1] == number:
             self.pieces[-1], self.since[-1] = piece, min(since, self.since[-1])
-            return
+            return True
         self.steps.append(number)
         self.pieces.append(piece)
         self.since.append(since)
+        return True
 
     def forget(self, number: int) -> None:
         """Drop the texts after step `number`, which belong to another program."""
