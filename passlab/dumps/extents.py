@@ -102,11 +102,13 @@ _CONTINUED = (
     rb"    (?:i\d+ [^\n]*, label |#dbg_)[^\n]*|  \][^\n]*|          (?:to label|cleanup|catch|filter|unwind)\b[^\n]*"
 )
 _INSTRUCTION = _RESULT + _TERMINATORS + rb"|" + _OPCODES + rb")\b[^\n]*|" + _CONTINUED
+_BEFORE_INSTRUCTION = rb"(?=(?:[ \t]*;[^\n]*\n)*" + _RESULT + _TERMINATORS + rb"|" + _OPCODES + rb")\b)"
 # A part of a function that stands alone, such as a loop: nothing closes it, so its instructions are known by name.
 _BLOCK = re.compile(
     rb"(?:; (?:Preheader|Loop|Exit blocks)[^\n]*\n|"
     + _LABEL
-    + rb"(?=(?:[ \t]*;[^\n]*\n)*  )|"
+    + _BEFORE_INSTRUCTION
+    + rb"|"
     + _RESULT
     + _OPCODES
     + rb")\b[^\n]*(?:\n|\Z)"
@@ -115,7 +117,7 @@ _BLOCK = re.compile(
 )
 
 
-_BLOCK_BEGIN = re.compile(rb"; (?:Preheader|Loop|Exit blocks)|" + _LABEL + rb"(?=(?:[ \t]*;[^\n]*\n)*  )")
+_BLOCK_BEGIN = re.compile(rb"; (?:Preheader|Loop|Exit blocks)|" + _LABEL + _BEFORE_INSTRUCTION)
 
 
 def _blocks_extent(data: bytes) -> Extent:
