@@ -23,15 +23,15 @@ def bundle(asked: Asked) -> dict[str, Any] | None:
 
 def _form(asked: Asked) -> Any:
     """Return the widget: the question, the places for the guess, and a line that says what became of it."""
-    state = ipywidgets.Label(_state(asked))
+    state = ipywidgets.Label(_plain(_state(asked)))
 
     def take(guess: Any) -> None:
-        state.value = _state(asked.take(guess))
+        state.value = _plain(_state(asked.take(guess)))
 
-    question = ipywidgets.Label(asked.question.text)
+    question = ipywidgets.Label(_plain(asked.question.text))
     if asked.question.choices:
         places = [
-            _button(f"{letter}  {text}", letter, take)
+            _button(f"{letter}  {_plain(text)}", letter, take)
             for letter, text in zip(LETTERS, asked.question.choices, strict=False)
         ]
         return ipywidgets.VBox([question, *places, state])
@@ -44,6 +44,11 @@ def _button(text: str, guess: Any, take: Any) -> Any:
     button = ipywidgets.Button(description=text, layout=ipywidgets.Layout(width="max-content", max_width="100%"))
     button.on_click(lambda _: take(guess))
     return button
+
+
+def _plain(text: str) -> str:
+    """Return a text without the marks of code, which a widget would show as they are."""
+    return text.replace("`", "")
 
 
 def _state(asked: Asked) -> str:

@@ -202,7 +202,7 @@ predicts(
     "16",
     one_of("The types of the three results?", "(?, 4), (?), (?)", "(?, 4), (4), (8)", "(?, ?), (?), (?)", right="a"),
     one_of(
-        "Which type has the result?",
+        "What is the type of the result?",
         "Tensor[(1, 10), float32]",
         "Tensor[(?, 10), float32]",
         "Tensor[(?, ?), float32]",

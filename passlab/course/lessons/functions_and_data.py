@@ -236,7 +236,7 @@ predicts(
         right="b",
     ),
     one_of(
-        "Which type has the result?",
+        "What is the type of the result?",
         "Tensor[(3, 10), float32]",
         "List[Tensor[(1, 10), float32]]",
         "a tuple of three tensors",

@@ -187,6 +187,6 @@ def a_pass_that_clips(lesson: Names) -> Exercise:
 predicts(
     "12",
     a_number("How many contributions does `%0` receive?", 2),
-    one_of("How many operators has the gradient of these four?", "four", "eight", "about thirty", right="c"),
+    one_of("How many operators does the gradient of these four have?", "four", "eight", "about thirty", right="c"),
     a_number("How many of a hundred images does the untrained network get right?", 10),
 )

@@ -172,7 +172,7 @@ def count_the_leaves(lesson: Names) -> Exercise:
 predicts(
     "02",
     one_of(
-        "How many boxes named `exp` has the graph of `shared`, and how many that of `copied`?",
+        "How many boxes named `exp` does each graph have, `shared` and `copied`?",
         "one and one",
         "one and two",
         "two and two",

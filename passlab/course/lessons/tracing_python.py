@@ -184,7 +184,7 @@ def without_a_branch(names: Names) -> Exercise:
 
 predicts(
     "04b",
-    a_number("How many `exp` does the program have?", 1),
+    a_number("How many times is `exp` in the program?", 1),
     one_of(
         "What happens to the `if`?",
         "it becomes an `if` of Relay",

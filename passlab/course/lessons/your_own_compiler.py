@@ -132,7 +132,7 @@ def a_counterexample(lesson: Names) -> Exercise:
 predicts(
     "24",
     one_of(
-        "By how much do the ten results differ from passlab's at most?",
+        "What is the largest difference from passlab's results?",
         "not at all",
         "by less than 0.00001",
         "by more than 0.01",
