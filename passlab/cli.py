@@ -1,6 +1,6 @@
-"""The command line: `passlab opt|run|report|culprit|fuzz|bisect|dump|passes|doctor`, also as `python -m passlab`.
+"""The command line: `passlab opt|simplify|run|report|culprit|fuzz|bisect|dump|passes|doctor`, or `python -m passlab`.
 
-    passlab opt net.onnx simplify -o small.onnx
+    passlab simplify net.onnx small.onnx
     passlab opt net.relay "InferType, FoldConstant, FuseOps(fuse_opt_level=2)" -O 3 -o out.relay
     passlab run net.relay --random 0
     passlab report net.relay @pipeline.passes report.html
@@ -37,6 +37,7 @@ from passlab.infer import infer_module
 from passlab.lab.recordings.recording import Recording, record
 from passlab.lab.simplification import simplify
 from passlab.oracle.deadline import SLOW, LastResort
+from passlab.table import Table
 from passlab.text.parser import parse
 from passlab.transform import list_passes
 from passlab.transform.base import Pass
@@ -102,6 +103,7 @@ def _parser() -> argparse.ArgumentParser:
     opt.add_argument("--print-after", metavar="PASSES", help="print the program after these passes (`all`: after each)")
     opt.add_argument("--dump", type=Path, metavar="DIR", help="write the program after each pass to numbered files")
     opt.add_argument("--no-meta-data", action="store_true", help="leave the metadata section out")
+    _simplify_arguments(commands)
     _run_arguments(commands)
     report = commands.add_parser("report", help="record a pipeline as one HTML file, or as a folder")
     _pipeline_arguments(report, _report)
@@ -175,6 +177,36 @@ def _course_arguments(commands: Any) -> None:
     adapt.add_argument("folder", type=Path, help="the folder of the course there")
     adapt.add_argument("lessons", nargs="+", metavar="lesson", help="the number of a lesson, such as 05 or 11b")
     adapt.set_defaults(command=_adapt)
+
+
+def _simplify_arguments(commands: Any) -> None:
+    """Declare the command that makes ONNX models smaller."""
+    command = commands.add_parser(
+        "simplify",
+        help="make an ONNX model smaller, keep its names, and compare its values",
+        description="The exit status is 0 only if all results were run and their values agree.",
+    )
+    command.add_argument("model", type=Path, help="an ONNX model, or a folder of models")
+    command.add_argument(
+        "out", type=Path, nargs="?", help="the file or folder to write; without it, nothing is written"
+    )
+    command.add_argument(
+        "--shape", action="append", default=[], metavar="NAME=DIMS", help="an input's shape, or a size: batch=1"
+    )
+    command.add_argument(
+        "--value",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="the value of an input that is fixed: sr=16000",
+    )
+    command.add_argument("--disable", default="", metavar="PASSES", help="passes whose removals are left out")
+    command.add_argument(
+        "--fold-limit", type=int, default=None, metavar="BYTES", help="weights that folding one node may add"
+    )
+    command.add_argument("--random", type=int, default=0, metavar="SEED", help="the seed of the inputs (default 0)")
+    command.add_argument("--unchecked", action="store_true", help="write a result also where it could not be run")
+    command.set_defaults(command=_simplify_models)
 
 
 def _run_arguments(commands: Any) -> None:
@@ -431,12 +463,63 @@ def _simplify(options: argparse.Namespace) -> int:
     shapes = dict(map(_shape, options.shape))
     small = simplify(options.program if is_model else _read(options.program), shapes, _names(options.disable))
     print(small.text(), file=sys.stderr)
-    _write(small.module, options)
+    if options.out is not None and options.out.suffix.lower() == ".onnx":
+        small.save(options.out)
+    else:
+        _write(small.module, options)
     return 0
 
 
+def _simplify_models(options: argparse.Namespace) -> int:
+    """Make one model smaller, or all models of a folder, and print what was done."""
+    settings = {
+        "shape": dict(map(_shape, options.shape)),
+        "values": dict(map(_value, options.value)),
+        "disabled_pass": _names(options.disable),
+        "seed": options.random,
+        **({} if options.fold_limit is None else {"fold_limit": options.fold_limit}),
+    }
+    if not options.model.is_dir():
+        small = simplify(options.model, **settings)
+        print(small.text())
+        if options.out is not None:
+            small.save(options.out, options.unchecked)
+        return 0 if small.compared.is_right else 1
+    if options.out is not None and options.out.suffix.lower() == ".onnx":
+        raise PassError(Diagnostic("the results of a folder are written to a folder", found=str(options.out)))
+    paths = sorted(path for path in options.model.rglob("*.onnx") if path.is_file())
+    if not paths:
+        raise PassError(Diagnostic(f"the folder {options.model} has no ONNX models (*.onnx)"))
+    rows: list[tuple[Any, ...]] = []
+    failed = 0
+    for path in paths:
+        name = path.relative_to(options.model)
+        try:
+            small = simplify(path, **settings)
+            if options.out is not None:
+                target = options.out / name
+                target.parent.mkdir(parents=True, exist_ok=True)
+                small.save(target, options.unchecked)
+            failed += not small.compared.is_right
+            rows.append((name, small.nodes_before, small.nodes_after, small.agreement))
+        except PasslabError as error:
+            failed += 1
+            rows.append((name, "", "", f"error: {error.diagnostics[0].message}"))
+    print(Table(("model", "nodes before", "after", "values"), rows))
+    return 1 if failed else 0
+
+
+def _value(text: str) -> tuple[str, Any]:
+    """Return the name and the value of an input from a text `name=16000`; the value is JSON."""
+    name, _, value = text.partition("=")
+    try:
+        return name, json.loads(value)
+    except ValueError:
+        raise PassError(Diagnostic("a value is written NAME=16000 or NAME=[1, 2]", found=repr(text))) from None
+
+
 def _shape(text: str) -> tuple[str, tuple[int, ...]]:
-    """Return the name and the shape of an input from a text `name=1,3,224,224`."""
+    """Return the name and the shape of an input from a text `name=1,3,224,224`; a size has one number: `batch=1`."""
     name, _, dims = text.rpartition("=")
     if not name or not all(part.strip().isdecimal() for part in dims.split(",")):
         raise PassError(Diagnostic("a shape is written NAME=1,3,224,224", found=repr(text)))

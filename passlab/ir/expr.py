@@ -230,6 +230,13 @@ def _as_list(values: Any) -> tuple[Any, ...]:
         raise not_a_node_error(values, "a list of expressions") from None
 
 
+def _is_bytes(array: Array) -> bool:
+    """Whether an array is a view of a `bytes` object, which nobody can change, in one piece."""
+    base = array.base
+    base = base.base if isinstance(base, np.ndarray) else base
+    return isinstance(base, bytes) and array.flags.c_contiguous and array.flags.aligned
+
+
 class Constant(Expr):
     """A tensor known at compile time. `data` is a read-only NumPy array (a writable one is copied)."""
 
@@ -239,7 +246,7 @@ class Constant(Expr):
 
     def __new__(cls, data: Any, span: Span | None = None) -> Constant:
         array = np.asarray(data)
-        if array.flags.writeable or array.base is not None:
+        if array.flags.writeable or not (array.base is None or _is_bytes(array)):
             array = array.copy(order="C")
             array.flags.writeable = False
         dtype_name(array.dtype)  # rejects object, string and complex arrays

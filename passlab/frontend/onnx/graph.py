@@ -111,7 +111,7 @@ class Translator:
             self._count += 1
             limits.check("model_nodes", self._count, "the model, with its functions and loops expanded,")
             try:
-                self._node(node, name, scope, context)
+                self.node(node, name, scope, context)
             except PasslabError as error:
                 raise _with_location(error, span) from error
             except (ValueError, TypeError, IndexError, ArithmeticError, MemoryError) as error:
@@ -130,7 +130,8 @@ class Translator:
         return value
 
     # ------------------------------------------------------------ one node
-    def _node(self, proto: Any, name: str, scope: GraphScope, context: GraphContext) -> None:
+    def node(self, proto: Any, name: str, scope: GraphScope, context: GraphContext) -> None:
+        """Translate one node, and store its results in `scope`."""
         inputs = [self._input(proto, name, scope, value) for value in proto.input]
         attributes, problems = attributes_of(proto.attribute, context.attributes, self._external)
         domain = plain_domain(proto.domain)

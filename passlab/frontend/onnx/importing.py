@@ -149,7 +149,7 @@ def _known_shape(tensor: Any, symbols: dict[str, SizeVar] | None, sizes: Mapping
     return tuple(shape)
 
 
-def _sizes_and_shapes(inputs: list[Any], given: Mapping[str, Any]) -> tuple[dict[str, int], dict[str, Any]]:
+def sizes_and_shapes(inputs: list[Any], given: Mapping[str, Any]) -> tuple[dict[str, int], dict[str, Any]]:
     """Return the sizes fixed by name, and the shapes of inputs; the shape of an input fixes its named sizes.
 
     Raises `ModelError` for a name that is none of both, and for a size that is no whole number from 0 on.
@@ -163,7 +163,7 @@ def _sizes_and_shapes(inputs: list[Any], given: Mapping[str, Any]) -> tuple[dict
             shapes[key] = value
             continue
         if key not in named:
-            _refuse_input(key, sorted(names), sorted(named))
+            refuse_input(key, sorted(names), sorted(named))
         size = value[0] if isinstance(value, (tuple, list)) and len(value) == 1 else value
         if not isinstance(size, (int, np.integer)) or isinstance(size, bool) or size < 0:
             hint = f'from_onnx(model, shape={{"{key}": 1}})'
@@ -178,7 +178,8 @@ def _sizes_and_shapes(inputs: list[Any], given: Mapping[str, Any]) -> tuple[dict
     return sizes, shapes
 
 
-def _refuse_input(name: Any, inputs: Sequence[str], sizes: Sequence[str] = ()) -> NoReturn:
+def refuse_input(name: Any, inputs: Sequence[str], sizes: Sequence[str] = ()) -> NoReturn:
+    """Raise the `ModelError` for a name that is no input and no size of a model."""
     known = f"its inputs are {', '.join(inputs) or 'none'}"
     known += f"; its named sizes are {', '.join(sizes)}" if sizes else ""
     hint = did_you_mean(str(name), [*inputs, *sizes]) or known
@@ -186,7 +187,7 @@ def _refuse_input(name: Any, inputs: Sequence[str], sizes: Sequence[str] = ()) -
     raise ModelError(Diagnostic(f"the model has no input {size}`{name}`", hint=hint))
 
 
-def _given_value(value: Any, given: Any, ty: TensorType) -> Array:
+def given_value(value: Any, given: Any, ty: TensorType) -> Array:
     """Return the value that the caller gives an input, in its type. Raises `ModelError` where it does not fit."""
     try:
         array = np.asarray(given)
@@ -411,7 +412,7 @@ def from_onnx(
     """
     proto, external = load_model(model)
     config = _options(convert_config)
-    opsets = _opsets(proto, opset)
+    opsets = opsets_of(proto, opset)
     functions = {(plain_domain(f.domain), f.name): f for f in getattr(proto, "functions", ())}
     check_support(proto.graph, opsets, functions)
     if export_node_renamed_model_path is not None:
@@ -454,7 +455,7 @@ def _options(config: Mapping[str, Any] | None) -> dict[str, Any]:
     return {**CONFIG, **(config or {})}
 
 
-def _opsets(proto: Any, opset: int | None) -> dict[str, int]:
+def opsets_of(proto: Any, opset: int | None = None) -> dict[str, int]:
     """Return the version of each operator domain; a model too old to name any uses the first."""
     result = {plain_domain(entry.domain): entry.version for entry in proto.opset_import}
     result.setdefault("", onnx().defs.onnx_opset_version() if result else 1)
@@ -470,6 +471,12 @@ def _opsets(proto: Any, opset: int | None) -> dict[str, int]:
     if result[""] < 1:
         raise ModelError(Diagnostic("an opset version is a whole number from 1 on", found=str(result[""])))
     return result
+
+
+def graph_inputs(graph: Any) -> list[Any]:
+    """Return the inputs of a graph. Models of IR version 3 and earlier list their weights among them, too."""
+    weights = {tensor.name for tensor in graph.initializer}
+    return [value for value in graph.input if value.name not in weights]
 
 
 def _inputs(
@@ -490,21 +497,19 @@ def _inputs(
         raise ModelError(Diagnostic("`values` gives values by name of input", found=type(values).__name__, hint=hint))
     if not isinstance(dtype, Mapping):
         dtype_name(dtype)  # raises an error for an unknown dtype
-    # Models of IR version 3 and earlier list their weights among the inputs, too.
-    weights = {tensor.name for tensor in graph.initializer}
-    inputs = [value for value in graph.input if value.name not in weights]
+    inputs = graph_inputs(graph)
     names = {value.name for value in inputs}
     for name in (*values, *(dtype if isinstance(dtype, Mapping) else ())):
         if name not in names:
-            _refuse_input(name, sorted(names))
-    sizes, shapes = _sizes_and_shapes(inputs, shape)
+            refuse_input(name, sorted(names))
+    sizes, shapes = sizes_and_shapes(inputs, shape)
     variables = []
     for value in inputs:
         if value.name in scope:
             raise ModelError(Diagnostic(f"the model has two inputs `{value.name}`"))
         ty = input_type(value, shapes.get(value.name), dtype, symbols, sizes)
         if value.name in values:
-            scope[value.name] = infer_expr(Constant(_given_value(value, values[value.name], ty)))
+            scope[value.name] = infer_expr(Constant(given_value(value, values[value.name], ty)))
             continue
         variable = Var(identifiers.of(value.name), ty)
         scope[value.name] = variable

@@ -45,6 +45,10 @@ class NodeGraph:
             for name in names_read(node):
                 self.readers[name].append(node)
 
+    def reindex(self) -> None:
+        """Learn the readers anew, after the inputs of nodes were changed."""
+        self._index(self.nodes)
+
     def producer(self, name: str, *op_types: str) -> Any:
         """Return the node that produces a tensor if it has one of these operators, or None."""
         node = self.producers.get(name)
@@ -97,7 +101,7 @@ def _operands(node: Any) -> list[tuple[str, str]]:
 # ------------------------------------------------------------ layer norms
 def layer_norm(graph: NodeGraph, root: Any) -> bool:
     """`(x - mean) / sqrt(mean of squares + e) * scale + shift` along the last axis is LayerNormalization."""
-    if root.op_type != "Add":
+    if root.op_type != "Add" or graph.opset < 17:
         return False
     for product, shift in _operands(root):
         times = graph.producer(product, "Mul")
@@ -215,7 +219,7 @@ def _divides_by_root_of_two(graph: NodeGraph, node: Any, x: str) -> bool:
 # ------------------------------------------------------------ parallel products
 def parallel_products(graph: NodeGraph, root: Any) -> bool:
     """Combine products of one input by several matrices, with a vector added to each, into one product and a Split."""
-    if root.op_type != "MatMul" or len(graph.shapes.get(root.input[0], ())) < 2:
+    if root.op_type != "MatMul" or len(graph.shapes.get(root.input[0], ())) < 2 or graph.opset < 13:
         return False
     branches = [branch for node in graph.readers[root.input[0]] if (branch := _branch(graph, root.input[0], node))]
     if len(branches) < 3 or branches[0][0] is not root:
@@ -258,7 +262,7 @@ def _branch(graph: NodeGraph, x: str, node: Any) -> tuple[Any, Any, Array] | Non
 # ------------------------------------------------------------ sums of products
 def added_product(graph: NodeGraph, root: Any) -> bool:
     """Combine a product of two matrices and the addition of a third into one Gemm."""
-    if root.op_type != "Add":
+    if root.op_type != "Add" or graph.opset < 11:
         return False
     for data, other in _operands(root):
         product = graph.producer(data, "Gemm")
@@ -318,7 +322,7 @@ def shared_shift(graph: NodeGraph, root: Any) -> bool:
 # ------------------------------------------------------------ reshapes
 def reshapes(graph: NodeGraph, root: Any) -> bool:
     """Combine two nodes that keep the order of the elements (Reshape, Transpose of axes of size 1) into one Reshape."""
-    if not _is_reshape(graph, root):
+    if not _is_reshape(graph, root) or graph.opset < 5:
         return False
     before = graph.producers.get(root.input[0])
     shape = graph.shapes.get(root.output[0])

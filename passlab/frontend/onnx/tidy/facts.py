@@ -1,0 +1,130 @@
+"""What the importer knows of the tensors of a model: their values, types, and which are the same.
+
+The importer translates every node into Relay and computes what is known: the value of a tensor that depends on
+weights only, the sizes of a computed shape, an operand that a node returns unchanged. Here, a node that it cannot
+translate does not end the translation: its results are unknown tensors of the types that ONNX infers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from passlab.errors import PasslabError
+from passlab.frontend.building import ShapeEntry
+from passlab.frontend.onnx.graph import GraphContext, GraphScope, Translator, node_names, plain_domain
+from passlab.frontend.onnx.importing import input_type, opsets_of
+from passlab.frontend.onnx.package import onnx
+from passlab.ir.expr import Constant, Expr, Var
+from passlab.ir.gc_pause import building
+from passlab.ir.types import Dim, SizeVar, TensorType
+from passlab.op.dtypes import Array
+
+# The importer writes these out step by step, which costs time and tells nothing of their results.
+UNROLLED = {"GRU", "LSTM", "Loop", "RNN", "Scan"}
+# What a translation raises for a model whose shapes or attributes do not fit.
+UNFIT = (PasslabError, ValueError, TypeError, IndexError, ArithmeticError, MemoryError, KeyError)
+LARGE = 1024  # elements of a weight whose values ONNX's inference of shapes does not read
+
+
+class Facts:
+    """The Relay expressions of the tensors of a graph, by name.
+
+    `model` is a model without its weights; `weights` has those that Relay can hold, as constants with types.
+    """
+
+    def __init__(self, model: Any, weights: Mapping[str, Constant]) -> None:
+        self._model = model
+        self._weights = weights
+        self._symbols: dict[str, SizeVar] = {}
+        self._inferred: Mapping[str, Any] | None = None
+        functions = {(plain_domain(f.domain), f.name): f for f in model.functions}
+        self._translator = Translator(functions, None)
+        self._translator.builder.config["use_nt_batch_matmul"] = False  # no weight is transposed
+        self._scope = GraphScope()
+        with building():
+            self._read()
+
+    # ------------------------------------------------------------ questions
+    def expr(self, name: str) -> Expr | None:
+        """Return the expression of a tensor, the same for two tensors that are the same; None for an unknown one."""
+        return self._scope.own(name)
+
+    def value(self, name: str) -> Array | None:
+        """Return the value of a tensor, None where it is not known."""
+        expr = self.expr(name)
+        return expr.data if isinstance(expr, Constant) else None
+
+    def shape(self, name: str) -> tuple[Dim, ...] | None:
+        """Return the sizes of a tensor: integers, a `SizeVar` for an unknown one, the same for equal ones, or `?`."""
+        ty = None if (expr := self.expr(name)) is None else expr.checked_type
+        return ty.shape if isinstance(ty, TensorType) else None
+
+    def entries(self, name: str) -> list[ShapeEntry] | None:
+        """Return the elements of a computed shape, None for an unknown one."""
+        value = self.value(name)
+        if value is not None:
+            return [int(entry) for entry in value.reshape(-1)] if value.dtype.kind in "iu" else None
+        expr = self.expr(name)
+        return None if expr is None else self._translator.builder.entries.get(expr)
+
+    # ------------------------------------------------------------ translation
+    def _read(self) -> None:
+        graph = self._model.graph
+        for name, weight in self._weights.items():
+            self._scope[name] = weight
+        for value in graph.input:
+            if value.name not in self._scope:
+                try:
+                    self._add(value.name, input_type(value, None, "float32", self._symbols, {}))
+                except PasslabError:
+                    continue
+        context = GraphContext(opsets_of(self._model), {}, 0, "")
+        nodes = list(graph.node)
+        for node, name in zip(nodes, node_names(nodes), strict=True):
+            if any(part and part not in self._scope for part in node.input) or node.op_type in UNROLLED:
+                self._leave(node)
+                continue
+            try:
+                self._translator.node(node, name, self._scope, context)
+            except UNFIT:
+                self._leave(node)
+
+    def _add(self, name: str, ty: TensorType) -> None:
+        variable = Var("tensor", ty)
+        self._translator.builder.add_input(variable)
+        self._scope[name] = variable
+
+    def _leave(self, node: Any) -> None:
+        """Give the results of a node that is not translated the types that ONNX infers, if it does."""
+        for name in node.output:
+            value = self._types().get(name)
+            if name and value is not None and name not in self._scope:
+                try:
+                    self._add(name, input_type(value, None, "float32", self._symbols, {}))
+                except PasslabError:
+                    continue
+
+    def _types(self) -> Mapping[str, Any]:
+        """Return the types that ONNX infers, by name; large weights are inputs, since their values do not matter."""
+        if self._inferred is None:
+            package = onnx()
+            model = package.ModelProto()
+            model.CopyFrom(self._model)
+            graph = model.graph
+            known = {value.name for value in graph.input}
+            for name, weight in self._weights.items():
+                array = weight.data
+                if array.size <= LARGE:
+                    graph.initializer.append(package.numpy_helper.from_array(np.ascontiguousarray(array), name))
+                elif name not in known:
+                    element = package.helper.np_dtype_to_tensor_dtype(array.dtype)
+                    graph.input.append(package.helper.make_tensor_value_info(name, element, array.shape))
+            try:
+                graph = package.shape_inference.infer_shapes(model, data_prop=True).graph
+            except (RuntimeError, ValueError, package.shape_inference.InferenceError):
+                graph = model.graph
+            self._inferred = {value.name: value for value in (*graph.value_info, *graph.output)}
+        return self._inferred

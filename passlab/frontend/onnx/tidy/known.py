@@ -1,0 +1,219 @@
+"""Steps that use what the importer knows: constants, equal tensors, known sizes, decided branches."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from passlab.errors import PasslabError
+from passlab.frontend.onnx.export.protos import attribute_value, rename_inputs
+from passlab.frontend.onnx.package import onnx
+from passlab.frontend.onnx.tensors import array_of
+from passlab.frontend.onnx.tidy.graph import RANDOM, ModelGraph, attributes_key
+from passlab.ir.types import SizeVar
+from passlab.op.dtypes import Array
+
+SMALL = 4096  # bytes of a constant that is computed in any case
+# Weights are stored in few bits before these operators, which make floats of them.
+WIDENING = {"DequantizeLinear", "MatMulNBits", "DequantizeBFP", "Cast"}
+
+
+def fold_constants(graph: ModelGraph, limit: int) -> bool:
+    """Make weights of the tensors that depend on weights only, up to `limit` bytes more than they are computed from.
+
+    Weights that are stored in fewer bits than they are used in stay as they are.
+    """
+    narrow: set[str] = set()  # computed from weights of fewer bits
+    sizes: dict[str, int] = {name: value.nbytes for name, value in graph.weights.items()}
+    gone = []
+    for node in graph.nodes:
+        if node.op_type in RANDOM:
+            continue
+        values = {name: graph.facts.value(name) for name in node.output if name}
+        source = sum(sizes.get(name, 0) for name in node.input)
+        if any(value is None for value in values.values()) or not values:
+            continue
+        known: dict[str, Array] = {name: value for name, value in values.items() if value is not None}
+        total = sum(value.nbytes for value in known.values())
+        grows = node.op_type in WIDENING and total > source
+        if grows or not narrow.isdisjoint(node.input):
+            narrow.update(known)
+        sizes.update({name: max(source, value.nbytes) for name, value in known.items()})
+        is_large = total > SMALL and (total > source + limit or not narrow.isdisjoint(known))
+        if is_large and node.op_type != "Constant":
+            continue
+        graph.weights.update(known)
+        gone.append(node)
+    graph.remove(gone)
+    return bool(gone)
+
+
+def merge_equal(graph: ModelGraph) -> bool:
+    """Compute once what two nodes compute: the same operator of the same inputs with the same attributes."""
+    same: dict[str, str] = {}
+    first: dict[Any, Any] = {}
+    weights: dict[Any, str] = {}
+    for name, value in graph.weights.items():
+        if value.size <= 64:
+            weights.setdefault((value.dtype.name, value.shape, value.tobytes()), name)
+    by_name = {
+        name: weights[value.dtype.name, value.shape, value.tobytes()]
+        for name, value in graph.weights.items()
+        if value.size <= 64
+    }
+    for node in graph.nodes:
+        if node.op_type in RANDOM or any(a.HasField("g") or a.graphs for a in node.attribute):
+            continue
+        inputs = tuple(same.get(name, by_name.get(name, name)) for name in node.input)
+        key = (*graph.scale_of(node), inputs, attributes_key(node), len(node.output))
+        other = first.setdefault(key, node)
+        if other is not node and all(new or not old for old, new in zip(node.output, other.output, strict=True)):
+            same.update({old: new for old, new in zip(node.output, other.output, strict=True) if old})
+    if same:
+        graph.alias(same)
+    return bool(same)
+
+
+def drop_copies(graph: ModelGraph) -> bool:
+    """Read the operand of a node that returns it unchanged: Identity, Dropout, a reshape to the same shape."""
+    same: dict[str, str] = {}
+    for node in graph.nodes:
+        if node.op_type in RANDOM or not node.output or _is_read(graph, node.output[1:]):
+            continue
+        result = node.output[0]
+        expr = graph.facts.expr(result)
+        for name in node.input:
+            is_copy = node.op_type == "Identity" or (expr is not None and graph.facts.expr(name) is expr)
+            if (
+                name
+                and is_copy
+                and not (result in graph.outputs and node.op_type == "Identity" and _must_stay(graph, name))
+            ):
+                same[result] = name
+                break
+    if same:
+        before = len(graph.nodes)
+        graph.alias(same)
+        return len(graph.nodes) != before
+    return False
+
+
+def _is_read(graph: ModelGraph, names: Any) -> bool:
+    return any(graph.readers[name] or name in graph.outputs for name in names if name)
+
+
+def _must_stay(graph: ModelGraph, name: str) -> bool:
+    """Whether an Identity that copies this tensor to an output has to stay: the tensor has a name of its own."""
+    return name in graph.outputs or name not in graph.producers
+
+
+def use_known_sizes(graph: ModelGraph) -> bool:
+    """Give a Reshape or Expand whose shape is computed the constant codes of that shape, where they say the same."""
+    changed = False
+    for node in graph.nodes:
+        if node.op_type not in ("Reshape", "Expand") or len(node.input) != 2 or node.input[1] in graph.weights:
+            continue
+        codes = _codes(graph, node)
+        if codes is None:
+            continue
+        node.input[1] = graph.add_weight(f"{node.output[0]}_shape", np.array(codes, "int64"))
+        changed = True
+    if changed:
+        graph.reindex()
+    return changed
+
+
+def _codes(graph: ModelGraph, node: Any) -> list[int] | None:
+    """Return the constant shape of a node, None where there is none that is right for all sizes.
+
+    A size of 0 is one of them: beside a copied dimension, nothing can be inferred for -1.
+    """
+    entries, own = graph.facts.entries(node.input[1]), graph.facts.shape(node.input[0])
+    if entries is None or own is None or attribute_value(node, "allowzero", 0):
+        return None
+    if node.op_type == "Expand":
+        offset = len(entries) - len(own)
+        codes = [
+            entry if isinstance(entry, int) else 1 if at >= offset and own[at - offset] is entry else None
+            for at, entry in enumerate(entries)
+        ]
+        return [code for code in codes if code is not None] if None not in codes else None
+    shape: list[int] = []
+    unknown = 0
+    for at, entry in enumerate(entries):
+        if isinstance(entry, int):
+            shape.append(entry)
+        elif isinstance(entry, SizeVar) and at < len(own) and own[at] is entry:
+            shape.append(0)
+        else:
+            shape.append(-1)
+            unknown += 1
+    if unknown == 0:
+        return shape
+    return shape if unknown == 1 and shape.count(-1) == 1 and 0 not in shape else None
+
+
+def decide_branches(graph: ModelGraph) -> bool:
+    """Write the nodes of the branch that is taken in place of an If whose condition is known."""
+    for node in graph.nodes:
+        value = graph.facts.value(node.input[0]) if node.op_type == "If" and node.input else None
+        if value is None:
+            continue
+        branch = attribute_value(node, "then_branch" if value.any() else "else_branch")
+        taken = {name for other in graph.nodes for name in other.output} | set(graph.weights) | set(graph.inputs)
+        taken |= set(graph.tensors)
+        results = dict(zip([v.name for v in branch.output], node.output, strict=False))
+        names = _new_names(branch, results, taken, node.name or "If")
+        for tensor in branch.initializer:
+            name = names.get(tensor.name, tensor.name)
+            copy = type(tensor)()
+            copy.CopyFrom(tensor)
+            copy.name = name
+            graph.tensors[name] = copy
+            try:
+                graph.weights[name] = graph.stored[name] = array_of(copy)
+            except PasslabError:
+                continue
+        inner = []
+        for old in branch.node:
+            new = type(old)()
+            new.CopyFrom(old)
+            rename_inputs(new, names)
+            for at, name in enumerate(new.output):
+                new.output[at] = names.get(name, name)
+            inner.append(new)
+        made = {name for new in inner for name in new.output}
+        for value_info, result in zip(branch.output, node.output, strict=False):
+            if result and result not in made:
+                source = names.get(value_info.name, value_info.name)
+                source = value_info.name if source == result else source
+                inner.append(onnx().helper.make_node("Identity", [source], [result], name=f"{result}_copy"))
+        graph.replace([], node, *inner)
+        return True
+    return False
+
+
+def _new_names(branch: Any, results: dict[str, str], taken: set[str], prefix: str) -> dict[str, str]:
+    """Return new names of the tensors of a branch: those of the results of its If, and others where they are taken."""
+    names: dict[str, str] = {}
+    made = [name for node in branch.node for name in node.output if name]
+    for name in made:
+        if results.get(name):
+            names[name] = results[name]
+        elif name in taken:
+            names[name] = _free(f"{prefix}/{name}", taken)
+        taken.add(names.get(name, name))
+    for tensor in branch.initializer:
+        if tensor.name in taken:
+            names[tensor.name] = _free(f"{prefix}/{tensor.name}", taken)
+        taken.add(names.get(tensor.name, tensor.name))
+    return names
+
+
+def _free(name: str, taken: set[str]) -> str:
+    number, result = 0, name
+    while result in taken:
+        number += 1
+        result = f"{name}_{number}"
+    return result

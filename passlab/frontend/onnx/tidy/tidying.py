@@ -1,0 +1,92 @@
+"""`tidy`: a model made smaller node by node, with every change told by the name of the pass that makes it.
+
+Whatever a step does not improve stays as it was: the node, its name, the opset, the model's functions and operators of
+other domains. The result never has more nodes.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from passlab.frontend.onnx.export.combining import RULES as COMBINATIONS
+from passlab.frontend.onnx.export.combining import combine
+from passlab.frontend.onnx.tidy.graph import ModelGraph
+from passlab.frontend.onnx.tidy.known import (
+    decide_branches,
+    drop_copies,
+    fold_constants,
+    merge_equal,
+    use_known_sizes,
+)
+from passlab.frontend.onnx.tidy.rules import RULES, apply
+
+LIMIT = 2**20  # bytes that folding one node may add
+ROUNDS = 8  # of all steps, each with what the importer knows of the result of the one before
+BRANCHES = "FoldBranches"
+Step = Callable[[ModelGraph], bool]
+
+
+@dataclass(frozen=True)
+class Tidied:
+    """A smaller model, and what each pass removed and added, as operators of ONNX with their numbers."""
+
+    model: Any
+    changes: dict[str, tuple[Counter[str], Counter[str]]]
+
+
+def steps(limit: int) -> dict[str, tuple[Step, ...]]:
+    """Return the steps in their order, by the name of the pass that does the same in Relay."""
+    table: dict[str, tuple[Step, ...]] = {
+        "DeadCodeElimination": (ModelGraph.drop_unused,),
+        BRANCHES: (decide_branches,),
+        "FoldConstant": (partial(fold_constants, limit=limit),),
+        "DynamicToStatic": (use_known_sizes,),
+        "SimplifyInference": (drop_copies,),
+        "EliminateCommonSubexpr": (merge_equal,),
+    }
+    for name, rules in RULES.items():
+        table[name] = (*table.get(name, ()), partial(apply, rules=rules))
+    for name in COMBINATIONS:
+        others = tuple(other for other in COMBINATIONS if other != name)
+        step: Step = lambda graph, others=others: bool(combine(graph, others))  # type: ignore[misc]  # noqa: E731
+        table[name] = (*table.get(name, ()), step)
+    return table
+
+
+def tidy(model: Any, disabled: Collection[str] = (), limit: int = LIMIT) -> Tidied:
+    """Return a model that computes the same with fewer nodes; `disabled` names steps to leave out.
+
+    `limit` is the number of bytes that folding a node into a weight may add. The model given is not changed. Raises
+    nothing: what the importer cannot read stays as it is.
+    """
+    changes: dict[str, tuple[Counter[str], Counter[str]]] = {}
+    graph = ModelGraph(model)
+    for _ in range(ROUNDS):
+        if not _round(graph, disabled, limit, changes):
+            break
+        graph.learn()
+    return Tidied(graph.to_model(), changes)
+
+
+def _round(graph: ModelGraph, disabled: Collection[str], limit: int, changes: dict[str, Any]) -> bool:
+    changed = False
+    for name, parts in steps(limit).items():
+        if name in disabled:
+            continue
+        before = graph.counts()
+        done = [part(graph) for part in parts]
+        if any(done):
+            changed = True
+            graph.drop_unused()
+        after = graph.counts()
+        if before != after:
+            removed, added = changes.setdefault(name, (Counter(), Counter()))
+            removed.update(before - after)
+            added.update(after - before)
+        if any(done) and name == BRANCHES:
+            return True  # the nodes of the branch are not known yet
+    return changed

@@ -1,0 +1,219 @@
+"""Two ONNX models run on the same inputs: do they give the same values, for several sizes of what is open?
+
+Inputs are drawn by the declared types: floats around 0, small integers. Open sizes are drawn several times, 0 and 1
+among them; a draw that the first model refuses (an image smaller than its window) does not count. Models run in
+onnxruntime, or, where that is not installed, in passlab's evaluator.
+"""
+
+from __future__ import annotations
+
+import importlib
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from passlab.errors import PasslabError
+from passlab.evaluate import Evaluator
+from passlab.frontend import from_onnx
+from passlab.frontend.onnx.export.exporting import PROTOBUF_LIMIT, save_model
+from passlab.frontend.onnx.importing import graph_inputs
+from passlab.frontend.onnx.tensors import dtype_of
+from passlab.op.dtypes import Array, array_dtype
+
+FIRST_SIZES = ("several", 1, 0, 7)  # of open dimensions; "several": a different one for each, from 2 on
+LARGER_SIZES = (16, 32, 64, 96, 160, 224, 320, 512, 640, 1024, 4096, 16000)  # tried only while no draw has worked
+INTEGERS = (10, 2, 1)  # integers are drawn below this number; the next one is tried where the model refuses them
+MOST_BYTES = 2**28  # of the inputs of one draw
+SECONDS = 30.0  # after which no further sizes are drawn
+AGREE = 1e-2  # the largest difference, relative to the largest number of a result
+ENDS_THE_PROCESS = ("GRU", "LSTM", "RNN")  # in onnxruntime, for an empty batch
+FATAL = 4  # the level of onnxruntime's log: it prints nothing, since errors are raised
+Run = Callable[[Mapping[str, Array]], list[Any]]
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """How the values of two models compare.
+
+    `is_right` is None where nothing could be compared; `runs` says whether the second model can be run at all, None
+    where it is not known. `text` is a sentence.
+    """
+
+    is_right: bool | None
+    runs: bool | None
+    text: str
+
+
+class Runs:
+    """A model, and what it computes for inputs drawn from a seed; the results are kept for each model compared to it.
+
+    `why` says why the model cannot be run, "" where it can.
+    """
+
+    def __init__(self, model: Any, seed: int = 0) -> None:
+        self.model = model
+        self.why = ""
+        self._seed = seed
+        self._results: list[tuple[str, dict[str, Array], list[Any]]] | None = None
+        try:
+            self._run: Run | None = runner(model)
+        except Exception as error:  # noqa: BLE001 - onnxruntime's errors have no common class
+            self._run, self.why = None, _first_line(error)
+
+    def compare(self, other: Any) -> Agreement:
+        """Return how the values of another model compare with those of this one."""
+        if self._run is None:
+            return Agreement(None, None, f"values not compared: the model itself does not run: {self.why}")
+        try:
+            run = runner(other)
+        except Exception as error:  # noqa: BLE001 - the same
+            return Agreement(False, False, f"the result does not run: {_first_line(error)}")
+        worst, sizes = 0.0, []
+        for size, inputs, expected in self._expected():
+            try:
+                results = run(inputs)
+            except Exception as error:  # noqa: BLE001 - the same
+                return Agreement(False, True, f"the result does not run for sizes of {size}: {_first_line(error)}")
+            pairs = zip(expected, results, strict=True) if len(expected) == len(results) else [(np.zeros(1), None)]
+            worst = max([worst, *(relative_distance(a, b) for a, b in pairs)])
+            sizes.append(size)
+        if not sizes:
+            return Agreement(None, True, f"values not compared: no inputs that the model takes were found: {self.why}")
+        drawn = [size for size in sizes if size]
+        where = f" for {len(drawn)} draws of the open sizes ({', '.join(drawn)})" if drawn else ""
+        if worst < AGREE:
+            return Agreement(True, True, f"values agree{where}: the largest difference is {worst:.1e}")
+        return Agreement(False, True, f"values DIFFER{where} by {worst:.1e}")
+
+    def _expected(self) -> list[tuple[str, dict[str, Array], list[Any]]]:
+        """Return for each draw its sizes, its inputs, and the results of this model."""
+        if self._results is None:
+            self._results = list(self._draws())
+        return self._results
+
+    def _draws(self) -> Iterator[tuple[str, dict[str, Array], list[Any]]]:
+        assert self._run is not None
+        values = graph_inputs(self.model.graph)
+        is_open = any(_size(dim) is None for v in values for dim in v.type.tensor_type.shape.dim)
+        start, found = time.perf_counter(), 0
+        for size in (*FIRST_SIZES, *LARGER_SIZES) if is_open else ("",):
+            if size == 0 and not _takes_nothing(self.model.graph):
+                continue
+            if (found and size in LARGER_SIZES) or time.perf_counter() - start > SECONDS:
+                return
+            for below in INTEGERS:
+                try:
+                    inputs = draw(values, size, below, self._seed)
+                    results = self._run(inputs)
+                except Exception as error:  # noqa: BLE001 - the model refuses these inputs, in errors of any class
+                    self.why = _first_line(error)
+                    continue
+                found += size not in (0, 1)
+                yield str(size), inputs, results
+                break
+
+
+def _takes_nothing(graph: Any) -> bool:
+    """Whether onnxruntime may be given inputs without elements: some of its operators end the process for these."""
+    return all(not node.domain and node.op_type not in ENDS_THE_PROCESS for node in graph.node)
+
+
+def draw(values: list[Any], size: Any, below: int, seed: int) -> dict[str, Array]:
+    """Return inputs by name; open sizes are `size`, or "several". Raises `ValueError` for what cannot be drawn."""
+    sizes: dict[str, int] = {}
+    total, inputs = 0, {}
+    for at, value in enumerate(values):
+        if value.type.WhichOneof("value") != "tensor_type" or not value.type.tensor_type.HasField("shape"):
+            raise ValueError(f"the input {value.name} is no tensor of known rank")
+        shape = []
+        for axis, dim in enumerate(value.type.tensor_type.shape.dim):
+            name = dim.dim_param or f"{value.name}/{axis}"
+            drawn = 2 + len(sizes) % 5 if size == "several" else size
+            known = _size(dim)
+            shape.append(sizes.setdefault(name, drawn) if known is None else known)
+        dtype = dtype_of(value.type.tensor_type.elem_type)
+        total += int(np.prod(shape, dtype="float64")) * 8
+        if total > MOST_BYTES:
+            raise ValueError("inputs of these sizes are too large")
+        inputs[value.name] = _random(tuple(shape), dtype, below, np.random.default_rng((seed, at)))
+    return inputs
+
+
+def _size(dim: Any) -> int | None:
+    """Return a known size, None for an open one."""
+    return int(dim.dim_value) if dim.HasField("dim_value") and dim.dim_value >= 0 else None
+
+
+def _random(shape: tuple[int, ...], dtype: str, below: int, rng: np.random.Generator) -> Array:
+    if dtype == "bool":
+        return rng.random(shape) < 0.5
+    if "int" in dtype:
+        return rng.integers(0, below, shape).astype(array_dtype(dtype)) if below > 1 else np.ones(shape, dtype)
+    return np.asarray(rng.random(shape) - 0.5).astype(array_dtype(dtype))
+
+
+# ---------------------------------------------------------------- running
+def runner(model: Any) -> Run:
+    """Return a function that runs a model in onnxruntime, or in passlab's evaluator where that is not installed.
+
+    Raises what onnxruntime raises for a model that it cannot run, of no common class, or a `PasslabError`.
+    """
+    try:
+        runtime: Any = importlib.import_module("onnxruntime")
+    except ImportError:
+        return _evaluator(model)
+    options = runtime.SessionOptions()
+    options.log_severity_level = FATAL
+    if model.ByteSize() <= PROTOBUF_LIMIT:
+        session = runtime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    else:
+        with tempfile.TemporaryDirectory() as folder:
+            save_model(model, Path(folder) / "model.onnx")
+            path = str(Path(folder) / "model.onnx")
+            session = runtime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+    return lambda inputs: list(session.run(None, dict(inputs)))
+
+
+def _evaluator(model: Any) -> Run:
+    mod = from_onnx(model)[0]
+    evaluator, main = Evaluator(mod), mod.get_global_var("main")
+    names = [value.name for value in graph_inputs(model.graph)]
+    return lambda inputs: arrays_of(evaluator.run(main, [inputs[name] for name in names]))
+
+
+def arrays_of(value: Any) -> list[Any]:
+    """Return the arrays in a result, which may be nested tuples, in order."""
+    leaves, stack = [], [value]
+    while stack:
+        part = stack.pop()
+        if isinstance(part, tuple):
+            stack += part[::-1]
+        else:
+            leaves.append(np.asarray(part))
+    return leaves
+
+
+def relative_distance(a: Any, b: Any) -> float:
+    """Return the largest difference of two arrays, relative to the largest number in them."""
+    if not isinstance(a, np.ndarray) or not isinstance(b, np.ndarray):
+        return 0.0 if repr(a) == repr(b) else float("inf")
+    if a.shape != b.shape or a.dtype != b.dtype:
+        return float("inf")
+    if a.dtype.kind in "OSU":
+        return 0.0 if np.array_equal(a, b) else float("inf")
+    a, b = a.astype("float64"), b.astype("float64")
+    both = np.isfinite(a) & np.isfinite(b)
+    if (np.isnan(a) != np.isnan(b)).any() or not both.any():
+        return float("inf") if not np.array_equal(a, b, equal_nan=True) else 0.0
+    return float(np.abs(a[both] - b[both]).max() / max(1.0, np.abs(a[both]).max()))
+
+
+def _first_line(error: Exception) -> str:
+    if isinstance(error, PasslabError):
+        return error.diagnostics[0].message
+    return (str(error).strip().splitlines() or [type(error).__name__])[0][:300]

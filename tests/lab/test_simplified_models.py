@@ -1,0 +1,237 @@
+"""`lab.simplify` on models of every kind: never larger, all names kept, equal values, whatever it is given."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+from passlab import cli, lab
+from passlab.errors import ModelError, PasslabError
+from passlab.lab.simplification import nodes_of
+from tests.frontend.test_names import interface, renamed, subset
+from tests.frontend.test_node_cases import cases
+
+pytest.importorskip("onnxruntime", reason="models are run by onnxruntime: pip install passlab[bench]")
+
+
+def fault(case: Any, is_open: bool) -> str | None:
+    """Return what is wrong with a simplified case, None where nothing is."""
+    proto = renamed(case.model, is_open)
+    try:
+        small = lab.simplify(proto)
+    except PasslabError as error:
+        return f"refused: {error}"
+    model = small.model()
+    if not nodes_of(model.graph) == small.nodes_after <= small.nodes_before == nodes_of(proto.graph):
+        return f"{small.nodes_before} nodes became {small.nodes_after}"
+    if not subset(interface(model.graph), interface(proto.graph)):
+        return f"{interface(model.graph)} instead of {interface(proto.graph)}"
+    if small.compared.is_right is False:
+        return small.agreement
+    return small.left or None  # a result that had to be thrown away
+
+
+def faults(chosen: list[Any], is_open: bool) -> dict[str, str]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        table = {case.name: fault(case, is_open) for case in chosen}
+    return {name: text for name, text in table.items() if text is not None}
+
+
+@pytest.mark.parametrize("is_open", [False, True])
+def test_cases_of_onnx_never_become_larger_and_keep_their_names(is_open: bool) -> None:
+    assert faults(cases()[is_open::40], is_open) == {}
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("is_open", [False, True])
+def test_all_cases_of_onnx_never_become_larger_and_keep_their_names(is_open: bool) -> None:
+    assert faults(cases(), is_open) == {}
+
+
+# ---------------------------------------------------------------- models that must keep what they are
+def model(text: str, opset: int = 17, domains: str = "", **weights: Any) -> Any:
+    proto = onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["" : {opset}{domains}]> {text}')
+    proto.graph.initializer.extend(numpy_helper.from_array(np.asarray(w), name) for name, w in weights.items())
+    return proto
+
+
+def ops(small: Any) -> list[str]:
+    return [node.op_type for node in small.model().graph.node]
+
+
+def test_operators_that_relay_writes_out_stay_one_node() -> None:
+    rng = np.random.default_rng(0)
+    w, r = rng.random((1, 16, 3), dtype="float32"), rng.random((1, 16, 4), dtype="float32")
+    proto = model(
+        "g (float[S, B, 3] x, float[B, 4, n, 8] q, float[B, 4, 8, m] k, float[3] s) => (float[S, D, B, 4] y, float[B, 4, n, m] a, float[B, 4, n, m] p)"
+        "{ y = LSTM<hidden_size = 4>(x, w, r) a = MatMul(q, k) z = Identity(a) p = PRelu(z, slope) }",
+        w=w, r=r, slope=np.float32([0.5]),
+    )  # fmt: skip
+    small = lab.simplify(proto)
+    assert ops(small) == ["LSTM", "MatMul", "PRelu"]
+    assert small.compared.is_right
+    assert small.model().opset_import[0].version == 17
+
+
+def test_operators_of_other_domains_are_left_alone_and_the_rest_becomes_smaller() -> None:
+    proto = model(
+        "g (float[B, 4] x) => (float[B, 4] y) { s = Shape(x) c = Cast<to = 1>(two) t = Mul(c, c) f = com.microsoft.FusedMatMul(x, w) "
+        "i = Identity(f) m = Mul(i, t) n = Mul(i, t) y = Add(m, n) }",
+        domains=', "com.microsoft" : 1', two=np.int64(2), w=np.eye(4, dtype="float32"),
+    )  # fmt: skip
+    small = lab.simplify(proto)
+    assert ops(small) == ["FusedMatMul", "Mul", "Add"]
+    assert small.compared.is_right
+
+
+def test_weights_of_few_bits_are_not_widened_and_large_constants_not_written() -> None:
+    proto = model(
+        "g (float[4, 64] x) => (float[4, 64] y, float[2000, 2000] big) {"
+        "w = DequantizeLinear(q, scale) t = Transpose<perm = [1, 0]>(w) y = MatMul(x, t) big = ConstantOfShape(shape) }",
+        q=np.arange(64 * 64, dtype="int8").reshape(64, 64), scale=np.float32(0.1), shape=np.int64([2000, 2000]),
+    )  # fmt: skip
+    small = lab.simplify(proto)
+    assert sorted(ops(small)) == ["ConstantOfShape", "DequantizeLinear", "MatMul", "Transpose"]
+    assert small.model().ByteSize() < 2 * proto.ByteSize()
+    assert "ConstantOfShape" not in ops(lab.simplify(proto, fold_limit=2**26))
+
+
+def test_batch_norms_pads_and_scales_become_weights_in_the_opset_of_the_model() -> None:
+    rng = np.random.default_rng(1)
+    proto = model(
+        "g (float[N, 3, H, W] image) => (float[N, 4, h, w] y) { p = Pad<pads = [0, 0, 1, 1, 0, 0, 1, 1]>(image) c = Conv(p, k)"
+        " b = BatchNormalization(c, g, s, m, v) t = Mul(b, f) y = Relu(t) }",
+        opset=9, k=rng.random((4, 3, 3, 3), dtype="float32"), g=rng.random(4, dtype="float32"), s=rng.random(4, dtype="float32"),
+        m=rng.random(4, dtype="float32"), v=rng.random(4, dtype="float32") + 1, f=rng.random((4, 1, 1), dtype="float32"),
+    )  # fmt: skip
+    small = lab.simplify(proto)
+    assert ops(small) == ["Conv", "Relu"]
+    assert small.compared.is_right
+    assert small.model().opset_import[0].version == 9
+    assert [dim.dim_param for dim in small.model().graph.input[0].type.tensor_type.shape.dim] == ["N", "", "H", "W"]
+
+
+def test_shapes_that_are_computed_from_open_sizes_become_constants() -> None:
+    proto = model(
+        "g (float[batch, seq, 64] x) => (float[batch, seq, 8, 8] y) { s = Shape(x) b = Gather(s, zero) n = Gather(s, one)"
+        " b1 = Unsqueeze(b, axes) n1 = Unsqueeze(n, axes) c = Concat<axis = 0>(b1, n1, heads) y = Reshape(x, c) }",
+        zero=np.int64(0), one=np.int64(1), axes=np.int64([0]), heads=np.int64([8, 8]),
+    )  # fmt: skip
+    small = lab.simplify(proto)
+    assert ops(small) == ["Reshape"]
+    assert small.compared.is_right
+    assert "0" in small.agreement  # a batch of 0 among the draws
+
+
+def test_a_branch_that_is_decided_is_written_and_names_inside_do_not_collide() -> None:
+    proto = model(
+        "g (float[2] x, int64 rate) => (float[2] y, float[2] z) { is = Equal(rate, known) y = If(is) <"
+        "then_branch = t () => (float[2] r) { t = Exp(x) r = Neg(t) }, else_branch = e () => (float[2] r) { r = Relu(x) }> "
+        "z = If(is) <then_branch = t2 () => (float[2] r) { t = Cos(x) r = Abs(t) },"
+        "else_branch = e2 () => (float[2] r) { r = Relu(x) }> }",
+        known=np.int64(16000),
+    )  # fmt: skip
+    small = lab.simplify(proto, values={"rate": 16000})
+    assert sorted(ops(small)) == ["Abs", "Cos", "Exp", "Neg"]
+    assert small.compared.is_right
+    assert [value.name for value in small.model().graph.input] == ["x"]
+
+
+def test_equal_outputs_are_computed_once_and_random_numbers_twice() -> None:
+    proto = model("g (float[2] x) => (float[2] a, float[2] b) { a = Exp(x) b = Exp(x) }")
+    assert sorted(ops(lab.simplify(proto))) == ["Exp", "Identity"]
+    proto = model("g (float[2] x) => (float[2] a, float[2] b) { a = RandomNormalLike(x) b = RandomNormalLike(x) }")
+    assert ops(lab.simplify(proto)) == ["RandomNormalLike"] * 2
+
+
+def test_a_result_that_differs_is_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    from passlab.frontend.onnx.tidy import rules
+
+    def wrong(graph: Any, root: Any) -> bool:
+        if root.op_type != "Exp":
+            return False
+        root.op_type = "Sin"
+        return True
+
+    monkeypatch.setitem(rules.RULES, "SimplifyExpr", (wrong,))
+    proto = model("g (float[n] x) => (float[n] y) { i = Identity(x) y = Exp(i) }")
+    small = lab.simplify(proto)
+    assert "Sin" not in ops(small)
+    assert "DIFFER" in small.left
+    assert small.compared.is_right
+
+
+def test_a_model_that_nothing_runs_is_not_written_unless_asked(tmp_path: Path) -> None:
+    proto = model("g (float[2] x) => (float[2] y) { i = Identity(x) y = my.own.Thing(i) }", domains=', "my.own" : 1')
+    small = lab.simplify(proto)
+    assert ops(small) == ["Thing"]
+    with pytest.raises(ModelError, match="not written"):
+        small.save(tmp_path / "small.onnx")
+    assert not (tmp_path / "small.onnx").exists()
+    small.save(tmp_path / "small.onnx", unchecked=True)
+    assert (tmp_path / "small.onnx").exists()
+
+
+# ---------------------------------------------------------------- the command
+def test_the_command_takes_files_and_folders(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "in" / "deep").mkdir(parents=True)
+    good = model("g (float[batch, 3] x, int64 n) => (float[batch, 3] y) { i = Identity(x) y = Exp(i) }")
+    onnx.save(good, tmp_path / "in" / "deep" / "good.onnx")
+    out = tmp_path / "small.onnx"
+    assert (
+        cli.main(["simplify", str(tmp_path / "in/deep/good.onnx"), str(out), "--shape", "batch=2", "--value", "n=3"])
+        == 0
+    )
+    assert "2 nodes before, 1 after" in capsys.readouterr().out
+    small = onnx.load(out)
+    assert [value.name for value in small.graph.input] == ["x"]
+    assert small.graph.input[0].type.tensor_type.shape.dim[0].dim_value == 2
+    assert cli.main(["simplify", str(tmp_path / "in"), str(tmp_path / "out")]) == 0
+    assert (tmp_path / "out" / "deep" / "good.onnx").exists()
+    (tmp_path / "in" / "bad.onnx").write_bytes(b"not a model")
+    assert cli.main(["simplify", str(tmp_path / "in"), str(tmp_path / "out")]) == 1
+    text = capsys.readouterr().out
+    assert "bad.onnx" in text
+    assert "cannot be read as an ONNX model" in text
+    assert "deep/good.onnx" in text
+    assert not (tmp_path / "out" / "bad.onnx").exists()
+    (tmp_path / "empty").mkdir()
+    for wrong, words in (
+        ([str(tmp_path / "nowhere.onnx")], "nowhere.onnx"),
+        ([str(tmp_path / "empty")], "no ONNX models"),
+        ([str(tmp_path / "in"), "small.onnx"], "to a folder"),
+        ([str(tmp_path / "in/deep/good.onnx"), "--value", "n"], "NAME=16000"),
+        ([str(tmp_path / "in/deep/good.onnx"), "--shape", "bitch=2"], "batch"),
+    ):
+        assert cli.main(["simplify", *wrong]) == 1
+        assert words in capsys.readouterr().err
+
+
+def test_models_with_weights_among_the_inputs_or_in_other_files(tmp_path: Path) -> None:
+    w = numpy_helper.from_array(np.arange(4096, dtype="float32"), "w")
+    x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, ["n", 4096]) for name in "xy")
+    nodes = [helper.make_node("Identity", ["w"], ["v"]), helper.make_node("Add", ["x", "v"], ["y"])]
+    weight = helper.make_tensor_value_info("w", TensorProto.FLOAT, [4096])
+    proto = helper.make_model(
+        helper.make_graph(nodes, "g", [x, weight], [y], [w]), opset_imports=[helper.make_opsetid("", 8)]
+    )
+    proto.ir_version = 3
+    small = lab.simplify(proto)
+    assert ops(small) == ["Add"]
+    assert [value.name for value in small.model().graph.input] == ["x"]
+    path = tmp_path / "apart.onnx"
+    proto.ir_version = 8
+    onnx.save(proto, path, save_as_external_data=True, location="apart.bin", size_threshold=0)
+    small = lab.simplify(path)
+    small.save(tmp_path / "elsewhere.onnx")
+    (tmp_path / "apart.bin").unlink()
+    np.testing.assert_array_equal(
+        numpy_helper.to_array(onnx.load(tmp_path / "elsewhere.onnx").graph.initializer[0])[:3], [0, 1, 2]
+    )
