@@ -232,7 +232,7 @@ def _as_list(values: Any) -> tuple[Any, ...]:
 
 def _is_bytes(array: Array) -> bool:
     """Whether an array is a view of a `bytes` object, which nobody can change, in one piece."""
-    base = array.base
+    base: Any = array.base
     base = base.base if isinstance(base, np.ndarray) else base
     return isinstance(base, bytes) and array.flags.c_contiguous and array.flags.aligned
 
