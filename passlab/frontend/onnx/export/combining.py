@@ -35,6 +35,7 @@ class NodeGraph:
         self.outputs = set(outputs)
         self.shapes = shapes
         self.opset = opset
+        self.taken: Collection[str] = ()  # names of the graphs around this one
         self._index(nodes)
 
     def _index(self, nodes: list[Any]) -> None:
@@ -66,7 +67,7 @@ class NodeGraph:
     def add_weight(self, hint: str, value: Array) -> str:
         """Add a weight and return its name."""
         name, number = hint, 0
-        while name in self.weights or name in self.producers:
+        while name in self.weights or name in self.producers or name in self.taken:
             number += 1
             name = f"{hint}_{number}"
         self.weights[name] = value
@@ -81,6 +82,20 @@ class NodeGraph:
             if node is not root
             for name in node.output
         )
+
+    def same(self, node: Any, source: str) -> bool:
+        """Remove a node whose result is the tensor `source`; return whether that was possible."""
+        result = node.output[0]
+        if result in self.outputs:
+            producer = self.producers.get(source)
+            if producer is None or source in self.outputs:
+                return False
+            producer.output[list(producer.output).index(source)] = result
+            source, result = result, source
+        for other in self.nodes:
+            rename_inputs(other, {result: source})
+        self._index([other for other in self.nodes if other is not node])
+        return True
 
     def replace(self, matched: Collection[Any], root: Any, *new: Any) -> None:
         """Replace the last matched node by new nodes, and remove the other matched nodes."""
@@ -328,16 +343,19 @@ def reshapes(graph: NodeGraph, root: Any) -> bool:
     shape = graph.shapes.get(root.output[0])
     if before is None or not _is_reshape(graph, before) or not graph.is_private([root, before], root):
         return False
-    if shape is None or not all(isinstance(size, int) and size > 0 for size in shape):
+    known = [size for size in shape or () if isinstance(size, int)]
+    if shape is None or len(known) < len(shape) - 1 or 0 in known:
         return False
-    target = graph.add_weight(f"{root.name}_shape", np.array(shape, "int64"))
+    # One open size is inferred, for which no other one may be 0.
+    codes = [size if isinstance(size, int) else -1 for size in shape]
+    target = graph.add_weight(f"{root.name}_shape", np.array(codes, "int64"))
     graph.replace([root, before], root, _node("Reshape", [before.input[0], target], root))
     return True
 
 
 def _is_reshape(graph: NodeGraph, node: Any) -> bool:
     """Whether a node keeps the order of the elements."""
-    if node.op_type == "Reshape":
+    if node.op_type in ("Flatten", "Reshape", "Squeeze", "Unsqueeze"):
         return True
     shape = graph.shapes.get(node.input[0]) if node.op_type == "Transpose" else None
     if shape is None or not all(isinstance(size, int) for size in shape):

@@ -18,7 +18,8 @@ from passlab.frontend.onnx.tensors import array_of
 from passlab.frontend.onnx.tidy.facts import Facts
 from passlab.infer import infer_expr
 from passlab.ir.expr import Constant
-from passlab.op.dtypes import Array
+from passlab.ir.types import SizeVar, TensorType
+from passlab.op.dtypes import Array, array_dtype
 
 # Two nodes of these operators give different results, and one gives another result each time.
 RANDOM = {"Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"}
@@ -32,9 +33,12 @@ class ModelGraph(NodeGraph):
 
     facts: Facts
 
-    def __init__(self, model: Any) -> None:
+    def __init__(self, model: Any, around: Mapping[str, Array] | None = None) -> None:
+        """Read a model. For the body of a loop or a branch, `around` has the weights that it reads from outside."""
         graph = model.graph
         self.model = model
+        self.is_inner = around is not None
+        self.around = dict(around or {})
         self.tensors = {tensor.name: tensor for tensor in graph.initializer}
         self.inputs = [value.name for value in graph.input]
         self._constants: dict[str, Constant] = {}
@@ -45,6 +49,7 @@ class ModelGraph(NodeGraph):
             except PasslabError:  # of text, or of another element type that Relay does not have
                 continue
         self.stored = dict(weights)
+        weights.update(self.around)
         nodes = [_copy(node) for node in graph.node]
         outputs = [value.name for value in graph.output]
         super().__init__(nodes, weights, outputs, {}, opsets_of(model).get("", 1))
@@ -69,6 +74,19 @@ class ModelGraph(NodeGraph):
                 self.weights[name] = constant.data
         names = {name for node in self.nodes for name in (*node.input, *node.output)} | set(self.inputs)
         self.shapes = {name: shape for name in names if (shape := self.facts.shape(name)) is not None}
+
+    def described(self, name: str) -> Any:
+        """Return a tensor as the input of a graph inside, with what is known of its type."""
+        package = onnx()
+        expr = self.facts.expr(name)
+        ty = expr.checked_type if expr is not None else None
+        if not isinstance(ty, TensorType):
+            return package.ValueInfoProto(name=name)
+        element = package.helper.np_dtype_to_tensor_dtype(array_dtype(ty.dtype))
+        sizes = [
+            dim if isinstance(dim, int) else f"size {id(dim)}" if isinstance(dim, SizeVar) else None for dim in ty.shape
+        ]
+        return package.helper.make_tensor_value_info(name, element, sizes)
 
     def _light_model(self) -> Any:
         """Return the model without nodes and weights."""
@@ -150,7 +168,7 @@ class ModelGraph(NodeGraph):
         graph.node.extend(self.nodes)
         read = {name for node in self.nodes for name in names_read(node)} | set(self.outputs)
         for name in self.tensors | self.weights:
-            if name not in read:
+            if name not in read or name in self.around:
                 continue
             value = self.weights.get(name)
             if name in self.tensors and (value is None or value is self.stored.get(name)):

@@ -40,6 +40,8 @@ def fold_constants(graph: ModelGraph, limit: int) -> bool:
         if grows or not narrow.isdisjoint(node.input):
             narrow.update(known)
         sizes.update({name: max(source, value.nbytes) for name, value in known.items()})
+        if graph.is_inner and not graph.outputs.isdisjoint(known):
+            continue  # a branch or a body returns what its nodes compute
         is_large = total > SMALL and (total > source + limit or not narrow.isdisjoint(known))
         if is_large and node.op_type != "Constant":
             continue
@@ -118,10 +120,19 @@ def use_known_sizes(graph: ModelGraph) -> bool:
         if codes is None:
             continue
         node.input[1] = graph.add_weight(f"{node.output[0]}_shape", np.array(codes, "int64"))
+        kept = [_copied(attribute) for attribute in node.attribute if attribute.name != "allowzero"]
+        del node.attribute[:]
+        node.attribute.extend(kept)
         changed = True
     if changed:
         graph.reindex()
     return changed
+
+
+def _copied(message: Any) -> Any:
+    copy = type(message)()
+    copy.CopyFrom(message)
+    return copy
 
 
 def _codes(graph: ModelGraph, node: Any) -> list[int] | None:
@@ -130,7 +141,7 @@ def _codes(graph: ModelGraph, node: Any) -> list[int] | None:
     A size of 0 is one of them: beside a copied dimension, nothing can be inferred for -1.
     """
     entries, own = graph.facts.entries(node.input[1]), graph.facts.shape(node.input[0])
-    if entries is None or own is None or attribute_value(node, "allowzero", 0):
+    if entries is None or own is None or (attribute_value(node, "allowzero", 0) and 0 in entries):
         return None
     if node.op_type == "Expand":
         offset = len(entries) - len(own)

@@ -135,6 +135,112 @@ def _store(graph: NodeGraph, name: str, value: Array) -> str:
     return graph.add_weight(f"{name}_scaled", value)
 
 
+def fold_scale_before(graph: NodeGraph, root: Any) -> bool:
+    """Move the multiplication of a tensor by a number into the weights of the convolution or product after it."""
+    if root.op_type not in ("Conv", "Gemm", "MatMul") or graph.opset < 7:
+        return False
+    before, weight = graph.producer(root.input[0], "Mul", "Div"), graph.constant(root.input[1])
+    if before is None or weight is None or weight.dtype.kind != "f" or not graph.is_private([root, before], root):
+        return False
+    if len(graph.readers[root.input[1]]) != 1:
+        return False  # a second copy of the weight costs more than the multiplication
+    for data, other in [tuple(before.input), tuple(before.input)[::-1]][: 1 if before.op_type == "Div" else 2]:
+        value = graph.constant(other)
+        if value is None or value.size != 1 or not _keeps_shape(graph, data, value):
+            continue
+        factor = float(value.reshape(-1)[0])
+        if before.op_type == "Div":
+            factor = 1 / factor if factor else float("inf")
+        if not np.isfinite(factor) or data in graph.weights:
+            continue
+        new = onnx().NodeProto()
+        new.CopyFrom(root)
+        scaled = (np.asarray(weight, "float64") * factor).astype(weight.dtype)
+        new.input[0], new.input[1] = data, _store(graph, root.input[1], scaled)
+        graph.replace([root, before], root, new)
+        return True
+    return False
+
+
+def drop_neutral(graph: NodeGraph, root: Any) -> bool:
+    """Drop the addition of 0 and the multiplication by 1."""
+    neutral = {"Add": 0, "Sub": 0, "Mul": 1, "Div": 1}.get(root.op_type)
+    if neutral is None or len(root.input) != 2 or graph.opset < 7:
+        return False
+    sides = [tuple(root.input), tuple(root.input)[::-1]]
+    for data, other in sides[: 2 if root.op_type in ("Add", "Mul") else 1]:
+        value = graph.constant(other)
+        if value is None or value.size != 1 or value.reshape(-1)[0] != neutral or data in graph.weights:
+            continue
+        # An output keeps its name, and an input its own.
+        if _keeps_shape(graph, data, value) and (root.output[0] not in graph.outputs or data in graph.producers):
+            return graph.same(root, data)
+    return False
+
+
+def _keeps_shape(graph: NodeGraph, data: str, value: Array) -> bool:
+    """Whether a tensor has the same shape when it is combined with a constant of one element."""
+    return value.ndim <= max(len(graph.shapes.get(data, ())), 0)
+
+
+# ---------------------------------------------------------------- first states of recurrent layers
+RECURRENT = {"LSTM": (5, 6), "GRU": (5,), "RNN": (5,)}  # where the first states are among the inputs
+SPREADING = {
+    "Cast",
+    "Concat",
+    "Flatten",
+    "Gather",
+    "Identity",
+    "Reshape",
+    "Slice",
+    "Split",
+    "Squeeze",
+    "Transpose",
+    "Unsqueeze",
+}
+
+
+def drop_zero_states(graph: NodeGraph, root: Any) -> bool:
+    """Leave out the first state of a recurrent layer where it is 0, as it is without one."""
+    places = [at for at in RECURRENT.get(root.op_type, ()) if at < len(root.input) and root.input[at]]
+    dropped = [at for at in places if _is_zero(graph, root.input[at])]
+    if root.domain or not dropped:
+        return False
+    for at in dropped:
+        root.input[at] = ""
+    while root.input and not root.input[-1]:
+        del root.input[-1]
+    graph.reindex()
+    return True
+
+
+def _is_zero(graph: NodeGraph, name: str) -> bool:
+    """Whether all elements of a tensor are 0: it is a constant or is spread out of one, whatever its size."""
+    todo, seen = [name], set()
+    while todo:
+        current = todo.pop()
+        if current in seen:
+            continue
+        seen.add(current)
+        value, node = graph.constant(current), graph.producers.get(current)
+        if value is not None:
+            if np.any(value):
+                return False
+        elif node is None or node.domain:
+            return False
+        elif node.op_type == "ConstantOfShape":
+            filler = attribute_value(node, "value")
+            if filler is not None and np.any(onnx().numpy_helper.to_array(filler)):
+                return False
+        elif node.op_type in SPREADING:
+            todo += node.input if node.op_type == "Concat" else node.input[:1]
+        elif node.op_type == "Expand":
+            todo.append(node.input[0])
+        else:
+            return False
+    return True
+
+
 # ---------------------------------------------------------------- pads
 def fold_pad(graph: NodeGraph, root: Any) -> bool:
     """Let a convolution pad by the zeros of the Pad before it."""
@@ -223,10 +329,7 @@ def drop_transpose(graph: NodeGraph, root: Any) -> bool:
     perm = attribute_value(root, "perm") if root.op_type == "Transpose" else None
     if not perm or list(perm) != list(range(len(perm))) or root.output[0] in graph.outputs:
         return False
-    alias = getattr(graph, "alias", None)
-    assert alias is not None
-    alias({root.output[0]: root.input[0]})
-    return True
+    return graph.same(root, root.input[0])
 
 
 def join_reshapes(graph: NodeGraph, root: Any) -> bool:
@@ -243,13 +346,83 @@ def join_reshapes(graph: NodeGraph, root: Any) -> bool:
     return True
 
 
+def gather_kept_axis(graph: NodeGraph, root: Any) -> bool:
+    """Gather by a vector of one index where an axis was removed by one index and put back."""
+    inner = graph.producer(root.input[0], "Gather") if root.op_type == "Unsqueeze" else None
+    if inner is None or not graph.is_private([root, inner], root):
+        return False
+    index, axis = graph.constant(inner.input[1]), attribute_value(inner, "axis", 0)
+    axes = attribute_value(root, "axes")
+    if len(root.input) > 1:
+        constant = graph.constant(root.input[1])
+        axes = None if constant is None else constant.reshape(-1).tolist()
+    if index is None or index.ndim or axis < 0 or list(axes or ()) != [axis]:
+        return False
+    new = onnx().NodeProto()
+    new.CopyFrom(inner)
+    new.input[1] = graph.add_weight(f"{root.output[0]}_index", index.reshape(1))
+    new.output[0] = root.output[0]
+    graph.replace([root, inner], root, new)
+    return True
+
+
+def join_slices(graph: NodeGraph, root: Any) -> bool:
+    """Combine two slices of constant bounds: of different axes, or of one axis in steps of 1."""
+    inner = graph.producer(root.input[0], "Slice") if root.op_type == "Slice" and graph.opset >= 10 else None
+    if inner is None:
+        return False
+    first, second = (_bounds(graph, node) for node in (inner, root))
+    if first is None or second is None:
+        return False
+    joined = dict(first)
+    for axis, (start, end, step) in second.items():
+        if axis not in joined:
+            joined[axis] = (start, end, step)
+            continue
+        begin, stop, own = joined[axis]
+        if min(begin, start, stop, end) < 0 or (own, step) != (1, 1):
+            return False
+        joined[axis] = (begin + start, min(stop, begin + end), 1)
+    new = onnx().NodeProto()
+    new.CopyFrom(root)
+    columns = [*zip(*joined.values(), strict=True)]
+    parts = [columns[0], columns[1], tuple(joined), columns[2]]
+    names = [
+        graph.add_weight(f"{root.output[0]}_{part}", np.array(values, "int64"))
+        for part, values in zip(("starts", "ends", "axes", "steps"), parts, strict=True)
+    ]
+    del new.input[:]
+    new.input.extend([inner.input[0], *names])
+    graph.replace([root], root, new)
+    return True
+
+
+def _bounds(graph: NodeGraph, node: Any) -> dict[int, tuple[int, int, int]] | None:
+    """Return start, end and step by axis counted from 0, None where they are not constant."""
+    values = [graph.constant(name) if name else None for name in node.input[1:]]
+    if len(values) < 2 or values[0] is None or values[1] is None:
+        return None
+    if any(value is None for value, name in zip(values, node.input[1:], strict=True) if name):
+        return None
+    starts, ends = values[0].reshape(-1).tolist(), values[1].reshape(-1).tolist()
+    axes = values[2].reshape(-1).tolist() if len(values) > 2 and values[2] is not None else list(range(len(starts)))
+    steps = values[3].reshape(-1).tolist() if len(values) > 3 and values[3] is not None else [1] * len(starts)
+    rank = len(graph.shapes.get(node.input[0], ()))
+    if any(axis < 0 for axis in axes) and not rank:
+        return None
+    return {
+        axis % rank if rank else axis: bound
+        for axis, bound in zip(axes, zip(starts, ends, steps, strict=True), strict=True)
+    }
+
+
 Rule = Callable[[NodeGraph, Any], bool]
 # By the pass of Relay that does the same: disabling that pass disables the rules.
 RULES: dict[str, tuple[Rule, ...]] = {
-    "FoldScaleAxis": (fold_batch_norm, fold_scale),
+    "FoldScaleAxis": (fold_batch_norm, fold_scale, fold_scale_before),
     "FoldExplicitPadding": (fold_pad,),
     "CombineSumOfProducts": (matrix_and_shift,),
-    "SimplifyExpr": (join_transposes, drop_transpose),
+    "SimplifyExpr": (join_transposes, drop_transpose, join_slices, drop_neutral, drop_zero_states, gather_kept_axis),
     "CombineReshapes": (join_reshapes,),
 }
 

@@ -14,6 +14,8 @@ from typing import Any
 
 from passlab.frontend.onnx.export.combining import RULES as COMBINATIONS
 from passlab.frontend.onnx.export.combining import combine
+from passlab.frontend.onnx.export.protos import names_read
+from passlab.frontend.onnx.package import onnx
 from passlab.frontend.onnx.tidy.graph import ModelGraph
 from passlab.frontend.onnx.tidy.known import (
     decide_branches,
@@ -65,11 +67,46 @@ def tidy(model: Any, disabled: Collection[str] = (), limit: int = LIMIT) -> Tidi
     """
     changes: dict[str, tuple[Counter[str], Counter[str]]] = {}
     graph = ModelGraph(model)
+    _tidy(graph, disabled, limit, changes, set())
+    return Tidied(graph.to_model(), changes)
+
+
+def _tidy(graph: ModelGraph, disabled: Collection[str], limit: int, changes: dict[str, Any], around: set[str]) -> None:
+    """Apply all steps until none changes anything, then make the graphs inside smaller. `around` has outer names."""
     for _ in range(ROUNDS):
         if not _round(graph, disabled, limit, changes):
             break
         graph.learn()
-    return Tidied(graph.to_model(), changes)
+    names = around | set(graph.weights) | set(graph.tensors) | set(graph.inputs) | set(graph.producers)
+    for node in graph.nodes:
+        for attribute in node.attribute:
+            if attribute.HasField("g"):
+                _tidy_inside(graph, attribute.g, disabled, limit, changes, names)
+
+
+def _tidy_inside(
+    outer: ModelGraph, body: Any, disabled: Collection[str], limit: int, changes: dict[str, Any], names: set[str]
+) -> None:
+    """Make a branch, or the body of a loop, smaller in its place."""
+    package = onnx()
+    model = package.ModelProto()
+    model.opset_import.extend(outer.model.opset_import)
+    model.functions.extend(outer.model.functions)
+    model.ir_version = outer.model.ir_version
+    model.graph.CopyFrom(body)
+    own = {name for node in body.node for name in node.output}
+    own.update(value.name for value in (*body.input, *body.initializer))
+    read = dict.fromkeys(name for node in body.node for name in names_read(node) if name and name not in own)
+    weights = {name: outer.weights[name] for name in read if name in outer.weights}
+    model.graph.input.extend(outer.described(name) for name in read if name not in weights)
+    inner = ModelGraph(model, weights)
+    inner.taken = names
+    # recurses: ONNX's files nest graphs to a bounded depth
+    _tidy(inner, disabled, limit, changes, names)
+    small = inner.to_model().graph
+    for field in ("node", "initializer", "value_info"):
+        body.ClearField(field)
+        getattr(body, field).extend(getattr(small, field))
 
 
 def _round(graph: ModelGraph, disabled: Collection[str], limit: int, changes: dict[str, Any]) -> bool:
