@@ -7,7 +7,6 @@ onnxruntime, or, where that is not installed, in passlab's evaluator.
 
 from __future__ import annotations
 
-import importlib
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -164,7 +163,7 @@ def runner(model: Any) -> Run:
     Raises what onnxruntime raises for a model that it cannot run, of no common class, or a `PasslabError`.
     """
     try:
-        runtime: Any = importlib.import_module("onnxruntime")
+        import onnxruntime as runtime
     except ImportError:
         return _evaluator(model)
     options = runtime.SessionOptions()
