@@ -83,6 +83,7 @@ class Translator:
         self._functions = functions
         self._external = external
         self._count = 0
+        self.stated_ranks: Mapping[str, int] = {}  # that the model states for its tensors, by name
 
     # ------------------------------------------------------------ graphs
     def graph(self, proto: Any, scope: GraphScope, context: GraphContext) -> list[Expr]:
@@ -145,6 +146,7 @@ class Translator:
         else:
             node = OnnxNode(proto.op_type, name, entry[1], proto.output, attributes, problems, self.builder)
             node.subgraph = self._subgraphs(scope, context, name)
+            node.stated_ranks = self.stated_ranks
             results = _apply(entry[0], node, inputs)
         self._bind_outputs(proto, results, scope)
 

@@ -421,6 +421,7 @@ def from_onnx(
     def import_parts(symbols: dict[str, SizeVar] | None) -> tuple[IRModule, dict[str, Array]]:
         translator = Translator(functions, external)
         translator.builder.config.update(config)
+        translator.stated_ranks = _stated_ranks(proto.graph)
         scope, identifiers = GraphScope(), Identifiers()
         inputs = _inputs(proto.graph, shape or {}, dtype, values or {}, scope, identifiers, symbols)
         for variable in inputs:
@@ -438,6 +439,19 @@ def from_onnx(
         except DiagnosticError:
             # Symbols show which unknown sizes are equal. A model may rely on the equality of two with different names.
             return import_parts(None)
+
+
+def _stated_ranks(root: Any) -> dict[str, int]:
+    """Return the ranks that a graph and the graphs inside it state for their tensors, by name."""
+    ranks: dict[str, int] = {}
+    stack = [root]
+    while stack:
+        graph = stack.pop()
+        stack += [attribute.g for node in graph.node for attribute in node.attribute if attribute.HasField("g")]
+        for value in (*graph.value_info, *graph.output):
+            if value.type.HasField("tensor_type") and value.type.tensor_type.HasField("shape"):
+                ranks.setdefault(value.name, len(value.type.tensor_type.shape.dim))
+    return ranks
 
 
 def _metadata(proto: Any) -> dict[str, str]:

@@ -9,7 +9,7 @@ Calling a node creates the call of a Relay operator, with the names and paramete
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -56,6 +56,7 @@ class OnnxNode(ModelNode):
         self.outputs = outputs
         self.attributes = attributes
         self._problems = problems
+        self.stated_ranks: Mapping[str, int] = {}  # by name of a tensor
 
     # ------------------------------------------------------------ attributes
     def attribute(self, name: str, kind: type | tuple[type, ...], default: Any = _MISSING) -> Any:
@@ -135,6 +136,10 @@ class OnnxNode(ModelNode):
         return result
 
     # ------------------------------------------------------------ outputs
+    def stated_rank(self, index: int) -> int | None:
+        """Return the rank that the model states for an output, None where it states none."""
+        return self.stated_ranks.get(self.outputs[index]) if index < len(self.outputs) else None
+
     def uses_output(self, index: int) -> bool:
         """Whether output `index` is used."""
         return index < len(self.outputs) and bool(self.outputs[index])

@@ -130,11 +130,15 @@ def hardmax(n: OnnxNode, x: Expr) -> Expr:
     """`one_hot` of `argmax`; before opset 13 over all axes from `axis` on."""
 
     def highest(data: Expr, axis: int) -> Expr:
-        (depth,) = n.static_shape(data, [axis])
         on, off = n.constant(1, data), n.constant(0, data)
         axis = n.axis(axis, n.rank(data))
-        positions = n("argmax", data, axis=axis)
-        return n("one_hot", positions, on, off, depth=depth, axis=axis, dtype=n.dtype(data))
+        depth = n.shape(data)[axis]
+        if isinstance(depth, int):
+            positions = n("argmax", data, axis=axis)
+            return n("one_hot", positions, on, off, depth=depth, axis=axis, dtype=n.dtype(data))
+        place = n("cumsum", n("ones_like", n.cast(data, "int32")), axis=axis, exclusive=True)
+        largest = n.cast(n("argmax", data, axis=axis, keepdims=True), "int32")
+        return n("where", n("equal", place, largest), on, off)
 
     return on_axis(n, x, highest)
 

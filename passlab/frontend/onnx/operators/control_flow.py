@@ -12,6 +12,7 @@ from passlab.frontend.building import CallBuilder, tensor_type
 from passlab.frontend.modules import erase_symbols
 from passlab.frontend.onnx.entries import onnx_operator
 from passlab.frontend.onnx.node import Capture, OnnxNode
+from passlab.frontend.sizes import size_of
 from passlab.ir.expr import Call, Constant, Expr, Function, If, Let, Tuple, Var
 from passlab.ir.types import ANY, TensorType, TupleType
 
@@ -204,7 +205,9 @@ def if_(n: OnnxNode, condition: Expr) -> list[Expr]:
     true_values, false_values = (n.subgraph(n.graph(branch), []) for branch in branches)
     if len(true_values) != len(false_values):
         n.refuse("has branches with different numbers of results", str(len(true_values)), str(len(false_values)))
-    types = [_common_type(n, a, b) for a, b in zip(true_values, false_values, strict=True)]
+    pairs = [_of_one_rank(n, at, *pair) for at, pair in enumerate(zip(true_values, false_values, strict=True))]
+    true_values, false_values = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
+    types = [_common_type(n, a, b) for a, b in pairs]
     true_values, false_values = (
         [forget_dimensions(n, v, ty) for v, ty in zip(values, types, strict=True)]
         for values in (true_values, false_values)
@@ -213,6 +216,32 @@ def if_(n: OnnxNode, condition: Expr) -> list[Expr]:
         return [n.builder.finish(If(condition, true_values[0], false_values[0]))]
     result = n.builder.finish(If(condition, n.builder.tuple(true_values), n.builder.tuple(false_values)))
     return n.fields(result, len(true_values))
+
+
+def _of_one_rank(n: OnnxNode, output: int, a: Expr, b: Expr) -> tuple[Expr, Expr]:
+    """Return the values of two branches in one rank: that which the model states, or else the lower one.
+
+    `If(size == 1) Squeeze else Identity` is how PyTorch writes a `squeeze`; a model goes on with one of the ranks. The
+    branch of the other one fails when it is taken.
+    """
+    ranks = [len(tensor_type(value).shape) for value in (a, b)]
+    if ranks[0] == ranks[1]:
+        return a, b
+    stated = n.stated_rank(output)
+    rank = stated if stated in ranks else min(ranks)
+    return (a, _never(n, b, rank)) if ranks[0] == rank else (_never(n, a, rank), b)
+
+
+def _never(n: OnnxNode, x: Expr, rank: int) -> Expr:
+    """Return a tensor of another rank than `x`, which fails when it is computed: its number of elements is another."""
+    count = n("add", n.cast(n("ndarray_size", x, dtype="int64"), "int64"), 1)
+    sizes = [n("reshape", count, newshape=[1]), *[n.constant([1], "int64")] * (rank - 1)]
+    if not rank:
+        return n(
+            "squeeze",
+            n("reshape", n("concatenate", n.builder.tuple([n("reshape", x, newshape=[-1])] * 2), axis=0), newshape=[1]),
+        )
+    return n("reshape", x, newshape=n.concat(sizes), allowzero=True)
 
 
 def _common_type(n: OnnxNode, a: Expr, b: Expr) -> TensorType:
@@ -246,18 +275,19 @@ def scan(n: OnnxNode, *values: Expr) -> list[Expr]:
     states, inputs = list(values[: len(values) - scanned]), list(values[len(values) - scanned :])
     axes = [n.axis(a, n.rank(x)) for a, x in zip(n.integers("scan_input_axes", [0] * scanned), inputs, strict=True)]
     back = n.integers("scan_input_directions", [0] * scanned)
-    (length,) = n.static_shape(inputs[0], [axes[0]])
+    size = size_of(n, inputs[0], axes[0])
+    length = n.constant(size, "int64") if isinstance(size, int) else n.scalar(size)
+    end = n("subtract", length, 1)
 
     def body(number: Expr, condition_value: Expr, carried: list[Expr], capture: Capture) -> Iteration:
-        last = n.constant(length - 1, "int64")
         slices = [
-            n("take", capture(x), n("subtract", last, number) if backwards else number, axis=axis)
+            n("take", capture(x), n("subtract", capture(end), number) if backwards else number, axis=axis)
             for x, axis, backwards in zip(inputs, axes, back, strict=True)
         ]
         result = n.subgraph(graph, [*carried, *slices], capture)
         return Iteration(None, result[: len(states)], result[len(states) :])
 
-    output = Loop(n, body, n.constant(length, "int64"), None, states).results()
+    output = Loop(n, body, length, None, states).results()
     return [*output[: len(states)], *_place_iteration_axes(n, output[len(states) :])]
 
 

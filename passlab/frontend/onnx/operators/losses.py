@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from passlab.frontend.onnx.entries import onnx_operator
 from passlab.frontend.onnx.node import OnnxNode
+from passlab.frontend.sizes import size_of
 from passlab.ir.expr import Expr
 
 _REDUCTIONS = ("mean", "none", "sum")
@@ -25,7 +26,9 @@ def cross_entropy_loss(n: OnnxNode, scores: Expr, labels: Expr, weight: Expr | N
 
 def _loss(n: OnnxNode, x: Expr, target: Expr, weight: Expr | None) -> Expr:
     if weight is None:
-        weight = n("ones", shape=n.static_shape(x, [1]), dtype=n.dtype(x))
+        classes = size_of(n, x, 1)
+        shape = [classes] if isinstance(classes, int) else classes
+        weight = n("ones", shape=shape, dtype=n.dtype(x))
     reduction = n.choice("reduction", "mean", _REDUCTIONS)
     ignored = n.integer("ignore_index", _NO_CLASS)
     return n("nn.nll_loss", x, target, weight, reduction=reduction, ignore_index=ignored)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -106,28 +107,63 @@ def concat(n: OnnxNode, first: Expr, *others: Expr) -> Expr:
 def split(n: OnnxNode, x: Expr, lengths: Expr | None = None) -> list[Expr]:
     """`split`, at the ends of the parts."""
     axis = n.axis(n.integer("axis", 0), n.rank(x))
+    length = n.shape(x)[axis]
+    if lengths is not None and n.value(lengths) is None:
+        return _computed_parts(n, x, axis, lengths)
     if lengths is not None:
         parts = n.constant_ints(lengths, "the lengths of the parts")
+    elif n.integers("split", None) is not None:
+        parts = n.integers("split")
+    elif isinstance(length, int):
+        parts = _equal_parts(n, length)
     else:
-        parts = n.integers("split", []) or _equal_parts(n, x, axis)
+        return _parts_of_open_axis(n, x, axis)
     if len(parts) == 1:
         return [x]
     ends = [sum(parts[:count]) for count in range(1, len(parts))]
-    if any(part < 0 for part in parts) or sum(parts) != size_of(n, x, axis):
-        actual = f"{parts}, of {n.shape(x)[axis]!r}"
-        n.refuse("has parts that do not make up its input", found=actual)
+    if any(part < 0 for part in parts) or (isinstance(length, int) and sum(parts) != length):
+        n.refuse("has parts that do not make up its input", found=f"{parts}, of {length!r}")
     return n.fields(n("split", x, indices_or_sections=ends, axis=axis), len(parts))
 
 
-def _equal_parts(n: OnnxNode, x: Expr, axis: int) -> list[int]:
+def _equal_parts(n: OnnxNode, length: int) -> list[int]:
     """Return the lengths of parts as equal as possible, the last one shorter."""
     count = n.integer("num_outputs", len(n.outputs))
-    (length,) = n.static_shape(x, [axis])
     if not 0 < count <= max(length, 1):
         n.refuse("splits into an impossible number of parts", found=f"{count} parts of {length}")
     part = -(-length // count)  # rounded up
-    parts = [min(part, max(length - number * part, 0)) for number in range(count)]
-    return parts
+    return [min(part, max(length - number * part, 0)) for number in range(count)]
+
+
+def _parts_of_open_axis(n: OnnxNode, x: Expr, axis: int) -> list[Expr]:
+    """Return parts as equal as possible of an axis of unknown length, the last one shorter."""
+    count = n.integer("num_outputs", len(n.outputs))
+    if count < 1:
+        n.refuse("splits into an impossible number of parts", found=str(count))
+    if n.version < 18:  # parts are equal
+        return n.fields(n("split", x, indices_or_sections=count, axis=axis), count) if count > 1 else [x]
+    length = size_of(n, x, axis)
+    part = n("floor_divide", n("add", length, count - 1), count)
+    return [_slice_between(n, x, axis, n("multiply", part, at), n("multiply", part, at + 1)) for at in range(count)]
+
+
+def _computed_parts(n: OnnxNode, x: Expr, axis: int, lengths: Expr) -> list[Expr]:
+    """Return parts of computed lengths."""
+    ends = n("cumsum", n.cast(lengths, "int64"), axis=0)
+    bounds = [n.constant([0], "int64")]
+    bounds += [n("take", ends, n.constant([at], "int64"), axis=0) for at in range(len(n.outputs))]
+    return [_slice_between(n, x, axis, start, end) for start, end in pairwise(bounds)]
+
+
+def _slice_between(n: OnnxNode, x: Expr, axis: int, start: Expr, end: Expr) -> Expr:
+    """Return a tensor between two computed positions of an axis, which are vectors of one element."""
+    rank = n.rank(x)
+    others = axis, rank - axis - 1
+    begin = n.concat([*[n.constant([0], "int64")] * others[0], start, *[n.constant([0], "int64")] * others[1]])
+    stop = n.concat(
+        [*[n.constant([2**63 - 1], "int64")] * others[0], end, *[n.constant([2**63 - 1], "int64")] * others[1]]
+    )
+    return n("strided_slice", x, begin=begin, end=stop, strides=n.constant([1] * rank, "int64"))
 
 
 @onnx_operator("Expand", 8, 13)

@@ -63,8 +63,14 @@ def _wrap(n: OnnxNode, x: Expr, sides: list[list[int]]) -> Expr:
 
 
 def _dynamic(n: OnnxNode, x: Expr, pads: Expr, fill: Expr, mode: str, axes: Expr | None) -> Expr:
-    if axes is not None and n.constant_ints(axes, "the axes") != list(range(n.rank(x))):
-        n.refuse("pads some axes by widths that are computed", hint="make the widths constants of the model")
+    rank = n.rank(x)
+    if axes is not None:
+        # All other axes have the width 0, which is the last element of `known`.
+        positions = [n.axis(axis, rank) for axis in n.constant_ints(axes, "the axes")]
+        known = n.concat([pads, n("zeros", shape=[1], dtype=n.dtype(pads))])
+        places = [positions.index(axis) if axis in positions else 2 * len(positions) for axis in range(rank)]
+        places += [at + len(positions) if at < len(positions) else at for at in places]
+        pads = n("take", known, n.constant(places, "int64"), axis=0)
     if mode == "wrap":
         n.refuse("wraps round by widths that are computed", hint="make the widths constants of the model")
     # ONNX lists all widths before the axes, then all after; Relay has pairs.

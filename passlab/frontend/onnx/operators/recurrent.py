@@ -1,4 +1,4 @@
-"""Recurrent layers, unrolled: the length of the sequence must be known.
+"""Recurrent layers, unrolled; a loop where the length of the sequence is not known.
 
 The products with the inputs of all steps are one product; each step has only the product with the state.
 """
@@ -6,13 +6,14 @@ The products with the inputs of all steps are one product; each step has only th
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from passlab import limits
 from passlab.frontend.formulas import softplus_of
 from passlab.frontend.onnx.entries import onnx_operator
-from passlab.frontend.onnx.node import OnnxNode
+from passlab.frontend.onnx.node import Capture, OnnxNode
 from passlab.frontend.onnx.operators.activations import exponential
+from passlab.frontend.onnx.operators.control_flow import Iteration, Loop
 from passlab.frontend.sizes import as_vector, size_of
 from passlab.ir.expr import Expr
 
@@ -144,7 +145,9 @@ def _run(
     n: OnnxNode, step: Step, layer: Layer, x: Expr, states: list[Expr], lengths: Expr | None, back: bool
 ) -> tuple[Expr, list[Expr]]:
     """Return the outputs of all steps (time, batch, hidden), and the last states."""
-    (count,) = n.static_shape(x, [0])
+    count = size_of(n, x, 0)
+    if not isinstance(count, int):
+        return _run_loop(n, step, layer, x, states, lengths, back, n.scalar(count))
     if count < 1:
         n.refuse("runs over an empty sequence")
     limits.check("model_nodes", count, "a recurrent layer, written out step by step,")
@@ -154,16 +157,52 @@ def _run(
     outputs: list[Expr] = []
     for time in reversed(range(count)) if back else range(count):
         new = step(n, layer, n("squeeze", parts[time], axis=[0]), states)
-        output = new[0]
-        # Shorter sequences of the batch keep their last state, and have zeros as further outputs.
-        if lengths is not None:
-            is_active = n("expand_dims", n("greater", lengths, n.constant(time, lengths)), axis=1)
-            output = n("where", is_active, output, n.constant(0, output))
-            new = [n("where", is_active, after, before) for after, before in zip(new, states, strict=True)]
-        states = new
+        output, states = _active(n, new, states, lengths, None if lengths is None else n.constant(time, lengths))
         outputs.append(output)
     # Backwards, the first output is that of the last step.
     return n("stack", n.builder.tuple(outputs[::-1] if back else outputs), axis=0), states
+
+
+def _active(
+    n: OnnxNode, new: list[Expr], states: list[Expr], lengths: Expr | None, time: Expr | None
+) -> tuple[Expr, list[Expr]]:
+    """Return the output of a step and its states; shorter sequences keep their last state, and have zeros as output."""
+    output = new[0]
+    if lengths is None or time is None:
+        return output, new
+    is_active = n("expand_dims", n("greater", lengths, time), axis=1)
+    kept = [n("where", is_active, after, before) for after, before in zip(new, states, strict=True)]
+    return n("where", is_active, output, n.constant(0, output)), kept
+
+
+def _run_loop(
+    n: OnnxNode,
+    step: Step,
+    layer: Layer,
+    x: Expr,
+    states: list[Expr],
+    lengths: Expr | None,
+    back: bool,
+    count: Expr,
+) -> tuple[Expr, list[Expr]]:
+    """Return the same for a number of steps that is known only at run time, as a loop."""
+    products = n("nn.dense", x, layer.w)
+    products = products if layer.w_bias is None else n("add", products, layer.w_bias)
+    last = n("subtract", count, 1)
+
+    def body(number: Expr, condition: Expr, carried: list[Expr], capture: Capture) -> Iteration:
+        def inside(weight: Expr | None) -> Expr | None:
+            return None if weight is None else capture(weight)
+
+        own = replace(layer, r=capture(layer.r), r_bias=inside(layer.r_bias), peepholes=inside(layer.peepholes))
+        time = n("subtract", capture(last), number) if back else number
+        new = step(n, own, n("take", capture(products), time, axis=0), carried)
+        position = None if lengths is None else n.cast(time, n.dtype(lengths))
+        output, kept = _active(n, new, carried, inside(lengths), position)
+        return Iteration(None, kept, [output])
+
+    *lasts, outputs = Loop(n, body, count, None, states).results()
+    return n("reverse", outputs, axis=0) if back else outputs, lasts
 
 
 def _take_direction(n: OnnxNode, x: Expr | None, direction: int) -> Expr | None:

@@ -75,6 +75,10 @@ class ModelGraph(NodeGraph):
         names = {name for node in self.nodes for name in (*node.input, *node.output)} | set(self.inputs)
         self.shapes = {name: shape for name in names if (shape := self.facts.shape(name)) is not None}
 
+    def names(self) -> set[str]:
+        """Return all names of tensors."""
+        return set(self.weights) | set(self.tensors) | set(self.inputs) | set(self.producers)
+
     def described(self, name: str) -> Any:
         """Return a tensor as the input of a graph inside, with what is known of its type."""
         package = onnx()

@@ -66,30 +66,33 @@ def tidy(model: Any, disabled: Collection[str] = (), limit: int = LIMIT) -> Tidi
     nothing: what the importer cannot read stays as it is.
     """
     changes: dict[str, tuple[Counter[str], Counter[str]]] = {}
+
+    def until_done(graph: ModelGraph) -> None:
+        for _ in range(ROUNDS):
+            if not _round(graph, disabled, limit, changes):
+                break
+            graph.learn()
+
     graph = ModelGraph(model)
-    _tidy(graph, disabled, limit, changes, set())
+    until_done(graph)
+    # Graphs whose nodes have graphs inside, with these nodes, and all names that those may not take.
+    todo: list[tuple[ModelGraph, Any, set[str]]] = [(graph, graph.nodes, graph.names())]
+    while todo:
+        outer, nodes, names = todo.pop()
+        for body in [attribute.g for node in nodes for attribute in node.attribute if attribute.HasField("g")]:
+            inner = _inside(outer, body, names)
+            until_done(inner)
+            small = inner.to_model().graph
+            for field in ("node", "initializer", "value_info"):
+                body.ClearField(field)
+                getattr(body, field).extend(getattr(small, field))
+            todo.append((inner, body.node, names | inner.names()))
     return Tidied(graph.to_model(), changes)
 
 
-def _tidy(graph: ModelGraph, disabled: Collection[str], limit: int, changes: dict[str, Any], around: set[str]) -> None:
-    """Apply all steps until none changes anything, then make the graphs inside smaller. `around` has outer names."""
-    for _ in range(ROUNDS):
-        if not _round(graph, disabled, limit, changes):
-            break
-        graph.learn()
-    names = around | set(graph.weights) | set(graph.tensors) | set(graph.inputs) | set(graph.producers)
-    for node in graph.nodes:
-        for attribute in node.attribute:
-            if attribute.HasField("g"):
-                _tidy_inside(graph, attribute.g, disabled, limit, changes, names)
-
-
-def _tidy_inside(
-    outer: ModelGraph, body: Any, disabled: Collection[str], limit: int, changes: dict[str, Any], names: set[str]
-) -> None:
-    """Make a branch, or the body of a loop, smaller in its place."""
-    package = onnx()
-    model = package.ModelProto()
+def _inside(outer: ModelGraph, body: Any, names: set[str]) -> ModelGraph:
+    """Return a branch, or the body of a loop, as a graph of its own, whose inputs are the tensors that it reads."""
+    model = onnx().ModelProto()
     model.opset_import.extend(outer.model.opset_import)
     model.functions.extend(outer.model.functions)
     model.ir_version = outer.model.ir_version
@@ -101,12 +104,7 @@ def _tidy_inside(
     model.graph.input.extend(outer.described(name) for name in read if name not in weights)
     inner = ModelGraph(model, weights)
     inner.taken = names
-    # recurses: ONNX's files nest graphs to a bounded depth
-    _tidy(inner, disabled, limit, changes, names)
-    small = inner.to_model().graph
-    for field in ("node", "initializer", "value_info"):
-        body.ClearField(field)
-        getattr(body, field).extend(getattr(small, field))
+    return inner
 
 
 def _round(graph: ModelGraph, disabled: Collection[str], limit: int, changes: dict[str, Any]) -> bool:

@@ -1,0 +1,181 @@
+"""Models whose sizes are all open: imported, run, exported and run in onnxruntime, by ONNX's own cases of its operators."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+
+from passlab import relay
+from passlab.errors import ModelError, PasslabError
+from passlab.frontend import from_onnx, to_onnx
+from tests.frontend.test_export import NO_COUNTERPART, NOT_IN_RUNTIME, evaluate, run
+from tests.frontend.test_node_cases import array, cases, imported, reason
+
+# Operators whose Relay form needs a size while a model is read, with what it is needed for.
+NEEDS_SIZES = {
+    "AffineGrid": "the positions of the pixels are constants",
+    "CenterCropPad": "what is cut and what is padded is decided by the sizes",
+    "Col2Im": "the places of the blocks are constants",
+    "ConvTranspose": "the pads of a stated output are computed from the sizes",
+    "CumProd": "the products are doubled in steps, whose number depends on the length",
+    "DFT": "the factors of the transform are constants",
+    "DequantizeLinear": "blocks are repeated a constant number of times",
+    "Det": "written out for matrices of up to three rows",
+    "EyeLike": "the matrix is a constant",
+    "GroupNormalization": "channels are grouped by a static reshape",
+    "MaxUnpool": "the places are counted in a static shape",
+    "QuantizeLinear": "blocks are repeated a constant number of times",
+    "Resize": "other ways than those of `image.resize2d` are written out by positions",
+    "SpaceToDepth": "the blocks are a static reshape",
+    "STFT": "the factors of the transform are constants",
+    "TensorScatter": "the places of the update are constants",
+    "Upsample": "other ways than those of `image.resize2d` are written out by positions",
+}
+OPEN_CASES = {
+    **dict.fromkeys(
+        ("test_averagepool_2d_ceil_last_window_starts_on_pad", "test_maxpool_2d_ceil_output_size_reduce_by_one"),
+        "a last window that begins in the pad is dropped where the size is known",
+    ),
+    **dict.fromkeys(
+        ("test_resize_downsample_scales_linear", "test_resize_downsample_scales_linear_align_corners",
+         "test_resize_downsample_scales_cubic", "test_resize_downsample_scales_cubic_align_corners",
+         "test_resize_downsample_scales_cubic_A_n0p5_exclude_outside"),
+        "scales that give no whole size are those of the rounded size",
+    ),
+}  # fmt: skip
+
+
+class Opened:
+    """A case whose inputs and outputs have open sizes, each with a name of its own."""
+
+    def __init__(self, case: Any) -> None:
+        self.name, self.data_sets = case.name, case.data_sets
+        self.model = onnx.ModelProto()
+        self.model.CopyFrom(case.model)
+        for value in (*self.model.graph.input, *self.model.graph.output):
+            for axis, dim in enumerate(value.type.tensor_type.shape.dim):
+                dim.dim_param = f"{value.name}_{axis}"
+
+
+def fault(case: Any) -> str | None:
+    inputs, outputs = ([array(value) for value in side] for side in case.data_sets[0])
+    try:
+        mod, left = imported(Opened(case), inputs)
+    except ModelError as error:
+        return f"import: {error.diagnostics[0].message}"
+    ours = evaluate(mod, left)
+    for one, other in zip(ours, outputs, strict=True):
+        if one.shape != other.shape or not np.allclose(
+            one.astype("float64"), other.astype("float64"), 2e-2, 2e-2, equal_nan=True
+        ):
+            return f"value: {one} instead of {other}"
+    try:
+        model = to_onnx(mod)
+    except PasslabError as error:
+        return None if any(words in str(error) for words in NO_COUNTERPART) else f"export: {error}"
+    try:
+        theirs = run(model, left)
+    except Exception as error:  # noqa: BLE001 - of every kind, by what it says
+        return None if any(words in str(error) for words in NOT_IN_RUNTIME) else f"runtime: {error}"
+    for one, other in zip(theirs, ours, strict=True):
+        same = one.dtype != other.dtype or np.allclose(
+            np.asarray(one, "float64"), np.asarray(other, "float64"), 2e-2, 2e-2, equal_nan=True
+        )
+        if one.shape != other.shape or not same:
+            return f"export differs: {one} instead of {other}"
+    return None
+
+
+def faults(step: int) -> dict[str, str]:
+    def is_listed(case: Any) -> bool:
+        kinds = {node.op_type for node in case.model.graph.node}
+        tensors = all(isinstance(v, (onnx.TensorProto, np.ndarray)) for side in case.data_sets[0] for v in side)
+        return reason(case) is not None or case.name in OPEN_CASES or bool(kinds & set(NEEDS_SIZES)) or not tensors
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = {case.name: fault(case) for case in cases()[::step] if not is_listed(case)}
+    return {name: text for name, text in found.items() if text is not None}
+
+
+def test_cases_of_onnx_with_open_sizes() -> None:
+    assert faults(16) == {}
+
+
+@pytest.mark.nightly
+def test_all_cases_of_onnx_with_open_sizes() -> None:
+    assert faults(1) == {}
+
+
+def model(text: str, opset: int = 18) -> Any:
+    return onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["" : {opset}]> {text}')
+
+
+def results(proto: Any, *arguments: Any) -> list[Any]:
+    mod, _ = from_onnx(proto)
+    result = relay.create_executor("vm", mod).evaluate()(*arguments)
+    return [np.asarray(part) for part in (result if isinstance(result, (tuple, list)) else (result,))]
+
+
+def test_a_recurrent_layer_over_an_open_number_of_steps_is_a_loop() -> None:
+    runtime = pytest.importorskip("onnxruntime", reason="models are run by onnxruntime: pip install passlab[bench]")
+    rng = np.random.default_rng(0)
+    for kind, gates, states in (("LSTM", 4, 2), ("GRU", 3, 1), ("RNN", 1, 1)):
+        proto = model(
+            f"g (float[S, B, 3] x, int32[B] n) => (float[S, 2, B, 4] y{', float[2, B, 4] h'}{', float[2, B, 4] c' * (states > 1)})"
+            f"{{ y, h{', c' * (states > 1)} = {kind}<hidden_size = 4, direction = \"bidirectional\">(x, w, r, b, n) }}", 17
+        )  # fmt: skip
+        for name, shape in (("w", (2, 4 * gates, 3)), ("r", (2, 4 * gates, 4)), ("b", (2, 8 * gates))):
+            value = (rng.random(shape) - 0.5).astype("float32")
+            proto.graph.initializer.append(onnx.numpy_helper.from_array(value, name))
+        session = runtime.InferenceSession(proto.SerializeToString(), providers=["CPUExecutionProvider"])
+        written = to_onnx(from_onnx(proto)[0])
+        again = runtime.InferenceSession(written.SerializeToString(), providers=["CPUExecutionProvider"])
+        for steps in (5, 1, 40):
+            x = rng.random((steps, 2, 3), dtype="float32")
+            inputs = {"x": x, "n": np.array([steps, max(steps - 2, 1)], "int32")}
+            expected = session.run(None, inputs)
+            for ours, theirs, exported in zip(
+                results(proto, *inputs.values()), expected, again.run(None, inputs), strict=True
+            ):
+                np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-5)
+                np.testing.assert_allclose(exported, theirs, rtol=1e-4, atol=1e-5)
+
+
+def test_branches_of_two_ranks_go_on_with_the_rank_that_the_model_states() -> None:
+    def squeezed(stated: str, rest: str) -> Any:
+        return model(
+            f"g (float[B, S] x) => (float[{rest}] y) <float[{stated}] v> {{ s = Shape(x) n = Gather<axis = 0>(s, one) is = Equal(n, one)"
+            "v = If(is) <then_branch = t () => (float[B] p) { p = Squeeze(x, axes) }, else_branch = e () => (float[B, S] q)"
+            " { q = Identity(x) }> y = Exp(v) }"
+        )  # fmt: skip
+
+    for proto, good, bad in ((squeezed("B", "B"), (3, 1), (3, 2)), (squeezed("B, S", "B, S"), (3, 2), (3, 1))):
+        for name, value in (("one", np.int64(1)), ("axes", np.int64([1]))):
+            proto.graph.initializer.append(onnx.numpy_helper.from_array(np.asarray(value), name))
+        x = np.zeros(good, "float32")
+        (y,) = results(proto, x)
+        assert y.ndim == len(proto.graph.output[0].type.tensor_type.shape.dim)
+        with pytest.raises(PasslabError):
+            results(proto, np.zeros(bad, "float32"))
+
+
+def test_parts_and_pads_of_computed_sizes() -> None:
+    proto = model("g (float[N, 3] x, int64[2] sizes, int64[2] widths) => (float[a, 3] p, float[b, 3] q, float[N, m] z)"
+                  "{ p, q = Split<axis = 0>(x, sizes) z = Pad(x, widths, , axes) }")  # fmt: skip
+    proto.graph.initializer.append(onnx.numpy_helper.from_array(np.int64([1]), "axes"))
+    x = np.arange(15, dtype="float32").reshape(5, 3)
+    p, q, z = results(proto, x, np.int64([2, 3]), np.int64([1, 2]))
+    np.testing.assert_array_equal(p, x[:2])
+    np.testing.assert_array_equal(q, x[2:])
+    np.testing.assert_array_equal(z, np.pad(x, [(0, 0), (1, 2)]))
+    proto = model("g (float[N] x) => (float[a] p, float[b] q, float[c] r) { p, q, r = Split<num_outputs = 3>(x) }")
+    for length in (7, 6, 3):
+        x = np.arange(length, dtype="float32")
+        size = -(-length // 3)
+        for number, part in enumerate(results(proto, x)):
+            np.testing.assert_array_equal(part, x[number * size : (number + 1) * size])
