@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -82,3 +83,88 @@ def _resize_axis(n: ModelNode, x: Expr, axis: int, resizing: Resizing, fill: flo
         return result
     is_outside = outside(resizing).reshape([-1 if a == axis else 1 for a in range(n.rank(x))])
     return n("where", n.constant(is_outside, "bool"), n.constant(fill, x), result)
+
+
+# ---------------------------------------------------------------- axes of unknown length
+def resize_open_axis(n: ModelNode, x: Expr, axis: int, count: Expr, scale: Expr, resizing: Resizing) -> Expr:
+    """Return `x` with `count` elements along an axis of unknown length, by the definition of `interpolation.matrix`.
+
+    `count` is an int64 scalar, `scale` a float64 scalar. Raises `ModelError` where the kernel depends on the scale.
+    """
+    if resizing.antialias or resizing.coordinates == "tf_crop_and_resize":
+        n.refuse("resizes an axis of unknown length in a way that needs it", hint=n.shape_hint)
+    size = n.builder.size(x, axis)
+    length = n.constant(size, "float64") if isinstance(size, int) else n.cast(n.scalar(size), "float64")
+    position = _open_positions(n, count, length, scale, resizing.coordinates)
+    last = n("subtract", length, 1)
+
+    def inside_of(index: Expr) -> Expr:
+        return n("maximum", n("minimum", index, last), 0)
+
+    if resizing.method == "nearest_neighbor":
+        rounded = {
+            "round_prefer_floor": lambda: n("ceil", n("subtract", position, 0.5)),
+            "round_prefer_ceil": lambda: n("floor", n("add", position, 0.5)),
+            "floor": lambda: n("floor", position),
+            "ceil": lambda: n("ceil", position),
+        }[resizing.rounding]()
+        return n("take", x, n.cast(inside_of(rounded), "int64"), axis=axis)
+    dtype = n.dtype(x) if n.is_float(x) else "float32"  # integers are interpolated as floats
+    taps = range(2) if resizing.method == "linear" else range(-1, 3)
+    weights, parts = [], []
+    for tap in taps:
+        index = n("add", n("floor", position), tap)
+        weight = _open_kernel(n, n("abs", n("subtract", index, position)), resizing)
+        if resizing.exclude:
+            is_inside = n("equal", index, inside_of(index))
+            weight = n("where", is_inside, weight, n.constant(0, weight))
+        weights.append(weight)
+        parts.append(n("take", n.cast(x, dtype), n.cast(inside_of(index), "int64"), axis=axis))
+    total = reduce(lambda a, b: n("add", a, b), weights)
+    form = [-1 if at == axis else 1 for at in range(n.rank(x))]
+    terms = [
+        n("multiply", part, n("reshape", n.cast(n("divide", weight, total), dtype), newshape=form))
+        for part, weight in zip(parts, weights, strict=True)
+    ]
+    return n.cast(reduce(lambda a, b: n("add", a, b), terms), n.dtype(x))
+
+
+def _open_positions(n: ModelNode, count: Expr, length: Expr, scale: Expr, mode: str) -> Expr:
+    """Return the source position of each new element, float64, as `interpolation.source_positions`."""
+    zero, one = n.constant(0, "int64"), n.constant(1, "int64")
+    new = n.cast(n("arange", zero, count, one, dtype="int64"), "float64")
+    if mode == "asymmetric":
+        return n("divide", new, scale)
+    shifted = n("divide", n("add", new, 0.5), scale)
+    if mode == "tf_half_pixel_for_nn":
+        return shifted
+    if mode == "align_corners":
+        reach = n("subtract", n("multiply", scale, length), 1)
+        has_one = n("equal", reach, 0.0)
+        safe = n("where", has_one, n.constant(1, "float64"), reach)
+        return n(
+            "where", has_one, n("multiply", new, 0.0), n("divide", n("multiply", new, n("subtract", length, 1)), safe)
+        )
+    centred = n("subtract", shifted, 0.5)
+    if mode == "pytorch_half_pixel":
+        has_many = n("greater", count, one)
+        return n("where", has_many, centred, n("subtract", n("multiply", new, 0.0), 0.5))
+    if mode == "half_pixel_symmetric":
+        share = n("divide", n.cast(count, "float64"), n("multiply", scale, length))
+        centre = n("multiply", n("divide", length, 2.0), n("subtract", n.constant(1, "float64"), share))
+        return n("add", centred, centre)
+    return centred
+
+
+def _open_kernel(n: ModelNode, distance: Expr, resizing: Resizing) -> Expr:
+    """Return the weights of elements at these distances, as `interpolation.matrix` has them."""
+    if resizing.method == "linear":
+        return n("maximum", n("subtract", n.constant(1, distance), distance), 0.0)
+    a, d = resizing.alpha, distance
+    square = n("multiply", d, d)
+    cube = n("multiply", square, d)
+    near = n("add", n("subtract", n("multiply", cube, a + 2), n("multiply", square, a + 3)), 1.0)
+    far = n("add", n("subtract", n("multiply", cube, a), n("multiply", square, 5 * a)), n("multiply", d, 8 * a))
+    far = n("subtract", far, 4 * a)
+    outer = n("where", n("less", d, n.constant(2, d)), far, n.constant(0, d))
+    return n("where", n("less_equal", d, n.constant(1, d)), near, outer)

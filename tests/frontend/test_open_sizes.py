@@ -29,11 +29,9 @@ NEEDS_SIZES = {
     "GroupNormalization": "channels are grouped by a static reshape",
     "MaxUnpool": "the places are counted in a static shape",
     "QuantizeLinear": "blocks are repeated a constant number of times",
-    "Resize": "other ways than those of `image.resize2d` are written out by positions",
     "SpaceToDepth": "the blocks are a static reshape",
     "STFT": "the factors of the transform are constants",
     "TensorScatter": "the places of the update are constants",
-    "Upsample": "other ways than those of `image.resize2d` are written out by positions",
 }
 OPEN_CASES = {
     **dict.fromkeys(
@@ -41,10 +39,11 @@ OPEN_CASES = {
         "a last window that begins in the pad is dropped where the size is known",
     ),
     **dict.fromkeys(
-        ("test_resize_downsample_scales_linear", "test_resize_downsample_scales_linear_align_corners",
-         "test_resize_downsample_scales_cubic", "test_resize_downsample_scales_cubic_align_corners",
-         "test_resize_downsample_scales_cubic_A_n0p5_exclude_outside"),
-        "scales that give no whole size are those of the rounded size",
+        (f"test_resize_{case}" for case in (
+            "tf_crop_and_resize", "tf_crop_and_resize_extrapolation_value", "tf_crop_and_resize_axes_2_3",
+            "tf_crop_and_resize_axes_3_2", "downsample_scales_linear_antialias", "downsample_sizes_linear_antialias",
+            "downsample_scales_cubic_antialias", "downsample_sizes_cubic_antialias")),
+        "the reach of the kernel, or the region, is computed from the size",
     ),
 }  # fmt: skip
 
@@ -162,6 +161,25 @@ def test_branches_of_two_ranks_go_on_with_the_rank_that_the_model_states() -> No
         assert y.ndim == len(proto.graph.output[0].type.tensor_type.shape.dim)
         with pytest.raises(PasslabError):
             results(proto, np.zeros(bad, "float32"))
+
+
+@pytest.mark.parametrize("scale", [0.6, 1.7, 2.0])
+@pytest.mark.parametrize("mode", ["nearest", "linear", "cubic"])
+@pytest.mark.parametrize("coordinates", ["half_pixel", "align_corners", "asymmetric", "pytorch_half_pixel"])
+def test_resizing_by_a_scale_is_the_same_whether_the_sizes_are_open_or_fixed(
+    scale: float, mode: str, coordinates: str
+) -> None:
+    text = 'g (float[N, 2, H, W] x) => (float[N, 2, h, w] y) { y = Resize<mode = "%s", coordinate_transformation_mode = "%s">(x, , s) }'
+    proto = model(text % (mode, coordinates))
+    proto.graph.initializer.append(onnx.numpy_helper.from_array(np.float32([1, 1, scale, scale]), "s"))
+    fixed = [dim.dim_param for dim in proto.graph.input[0].type.tensor_type.shape.dim]
+    for height, width in ((5, 7), (4, 9)):
+        x = np.random.default_rng(height).random((2, 2, height, width), dtype="float32")
+        sizes = {name: size for name, size in zip(fixed, x.shape, strict=True) if name}
+        mod, _ = from_onnx(proto, shape=sizes)
+        (expected,) = evaluate(mod, [x])  # by matrices that NumPy computes at import
+        (open_result,) = results(proto, x)
+        np.testing.assert_allclose(open_result, expected, rtol=1e-4, atol=1e-5)
 
 
 def test_parts_and_pads_of_computed_sizes() -> None:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from passlab.errors import Diagnostic, ModelError
+from passlab.frontend.onnx.contrib import DEFINITIONS, DOMAIN, contrib_function
 from passlab.frontend.onnx.entries import schema_of
 from passlab.frontend.onnx.package import onnx
 from passlab.frontend.onnx.tensors import code_of
@@ -18,13 +19,21 @@ from passlab.ir.types import TensorType
 
 
 def has_definition(op_type: str, domain: str, opset: int) -> bool:
-    """Whether ONNX defines an operator by other operators."""
+    """Whether an operator is defined by other operators, by ONNX or, for those of onnxruntime, here."""
+    if domain == DOMAIN:
+        return op_type in DEFINITIONS
     schema = schema_of(op_type, domain, opset)
     return schema is not None and bool(schema.has_function or schema.has_context_dependent_function)
 
 
 def definition(proto: Any, domain: str, opset: int, inputs: Sequence[Expr | None]) -> Any:
     """Return the FunctionProto that defines a node for these input types. Raises `ModelError` if there is none."""
+    if domain == DOMAIN:
+        ranks = [
+            len(x.checked_type.shape) if x is not None and isinstance(x.checked_type, TensorType) else None
+            for x in inputs
+        ]
+        return contrib_function(proto, ranks)
     schema = schema_of(proto.op_type, domain, opset)
     function = None
     if schema is not None and schema.has_context_dependent_function:

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import reduce
 
 from passlab.frontend.interpolation import Resizing
 from passlab.frontend.onnx.entries import onnx_operator
 from passlab.frontend.onnx.node import OnnxNode
-from passlab.frontend.resizing import has_relay_operator, resize_attrs, resize_axes
+from passlab.frontend.resizing import has_relay_operator, resize_attrs, resize_axes, resize_open_axis
+from passlab.frontend.sizes import size_of
 from passlab.ir.expr import Expr
 from passlab.op.nn.resample import COORDINATES
 
@@ -76,24 +78,46 @@ def _by_sizes(
 ) -> Expr:
     """Resize to sizes, or to the largest or smallest sizes for them that keep the aspect ratio."""
     policy = n.choice("keep_aspect_ratio_policy", "stretch", _POLICIES)
-    if n.value(sizes) is None and policy == "stretch" and len(axes) == n.rank(x) == 4:
+    if n.value(sizes) is None and policy == "stretch" and len(axes) == n.rank(x) == 4 and has_relay_operator(resizing):
         target = n("strided_slice", sizes, begin=[2], end=[4], strides=[1])
         return _dynamic(n, x, target, resizing)
-    counts = n.constant_ints(sizes, "the sizes")
-    lengths = n.shape(x)
+    if n.value(sizes) is None or any(not isinstance(n.shape(x)[axis], int) for axis in axes):
+        return _open_by_sizes(n, x, axes, sizes, policy, resizing)
+    counts, sizes_now = n.constant_ints(sizes, "the sizes"), n.static_shape(x, axes)
     if policy == "stretch":
-        constant_pairs = [
-            pair for pair in zip(axes, counts, strict=True) if pair[0] > 1 or isinstance(lengths[pair[0]], int)
-        ]
-        axes, counts = [axis for axis, _ in constant_pairs], [count for _, count in constant_pairs]
-        scales = [c / length for c, length in zip(counts, n.static_shape(x, axes), strict=True)]
+        scales = [count / length for count, length in zip(counts, sizes_now, strict=True)]
     else:
-        sizes_now = n.static_shape(x, axes)
         ratios = [count / length for count, length in zip(counts, sizes_now, strict=True)]
         ratio = min(ratios) if policy == "not_larger" else max(ratios)
         # Sizes are rounded to the nearest whole number.
         scales, counts = [ratio] * len(axes), [math.floor(ratio * length + 0.5) for length in sizes_now]
     return resize_axes(n, x, axes, counts, scales, resizing, region, n.number("extrapolation_value", 0.0))
+
+
+def _open_by_sizes(n: OnnxNode, x: Expr, axes: list[int], sizes: Expr, policy: str, resizing: Resizing) -> Expr:
+    """Resize to sizes where they, or those of the image, are computed."""
+    entries = n.known_entries(sizes) or [None] * len(axes)
+    shape = n.shape(x)
+    # The batch and the channels of an image stay, and so does an axis whose size is the same expression.
+    kept = {axis for axis, entry in zip(axes, entries, strict=True) if entry is not None and entry is shape[axis]}
+    kept |= {axis for axis in axes if axis < 2 and len(axes) == n.rank(x) > 2 and policy == "stretch"}
+    chosen = [(at, axis) for at, axis in enumerate(axes) if axis not in kept]
+    lengths = [n.cast(_scalar_size(n, x, axis), "float64") for _, axis in chosen]
+    targets = [n.scalar(n("take", n.cast(sizes, "int64"), n.constant([at], "int64"), axis=0)) for at, _ in chosen]
+    scales = [n("divide", n.cast(target, "float64"), length) for target, length in zip(targets, lengths, strict=True)]
+    if policy != "stretch":
+        choose = "minimum" if policy == "not_larger" else "maximum"
+        ratio = reduce(lambda a, b: n(choose, a, b), scales)
+        scales = [ratio] * len(chosen)
+        targets = [n.cast(n("floor", n("add", n("multiply", ratio, length), 0.5)), "int64") for length in lengths]
+    for (_, axis), target, scale in zip(chosen, targets, scales, strict=True):
+        x = resize_open_axis(n, x, axis, target, scale, resizing)
+    return x
+
+
+def _scalar_size(n: OnnxNode, x: Expr, axis: int) -> Expr:
+    size = size_of(n, x, axis)
+    return n.constant(size, "int64") if isinstance(size, int) else n.scalar(size)
 
 
 def _by_scales(
@@ -111,10 +135,18 @@ def _by_scales(
         n.refuse("has impossible scales", found=str(scales))
     resized = [(axis, scale) for axis, scale in zip(axes, scales, strict=True) if scale != 1 or region]
     shape = n.shape(x)
-    if n.rank(x) == 4 and any(not isinstance(shape[a], int) for a, _ in resized) and all(a > 1 for a, _ in resized):
-        factors = n.constant([dict(resized).get(axis, 1.0) for axis in (2, 3)], "float32")
-        spatial = n("strided_slice", n("shape_of", x, dtype="int64"), begin=[2], end=[4], strides=[1])
-        return _dynamic(n, x, n.cast(n("floor", n("multiply", n.cast(spatial, "float32"), factors)), "int64"), resizing)
+    if any(not isinstance(shape[axis], int) for axis, _ in resized):
+        whole = all(scale == int(scale) for _, scale in resized)  # else the size is rounded, and the scale is not
+        if n.rank(x) == 4 and all(axis > 1 for axis, _ in resized) and whole and has_relay_operator(resizing):
+            factors = n.constant([int(dict(resized).get(axis, 1)) for axis in (2, 3)], "int64")
+            spatial = n("strided_slice", n("shape_of", x, dtype="int64"), begin=[2], end=[4], strides=[1])
+            return _dynamic(n, x, n("multiply", spatial, factors), resizing)
+        for axis, scale in resized:
+            factor = n.constant(scale, "float64")
+            length = n.cast(_scalar_size(n, x, axis), "float64")
+            count = n.cast(n("floor", n("multiply", length, factor)), "int64")
+            x = resize_open_axis(n, x, axis, count, factor, resizing)
+        return x
     lengths = n.static_shape(x, [axis for axis, _ in resized])
     counts = [math.floor(length * scale) for length, (_, scale) in zip(lengths, resized, strict=True)]
     if region:
@@ -135,6 +167,4 @@ def _by_scales(
 
 
 def _dynamic(n: OnnxNode, x: Expr, size: Expr, resizing: Resizing) -> Expr:
-    if not has_relay_operator(resizing):
-        n.refuse("resizes to a size that is computed, in a way that Relay does not have", found=resizing.coordinates)
     return n("image.resize2d", x, size=size, **resize_attrs(resizing))
