@@ -202,9 +202,15 @@ def _simplify_arguments(commands: Any) -> None:
     )
     command.add_argument("--disable", default="", metavar="PASSES", help="passes whose removals are left out")
     command.add_argument(
-        "--fold-limit", type=int, default=None, metavar="BYTES", help="weights that folding one node may add"
+        "--fold-limit",
+        type=arguments.count_or_none,
+        default=None,
+        metavar="BYTES",
+        help="weights that folding one node may add",
     )
-    command.add_argument("--random", type=int, default=0, metavar="SEED", help="the seed of the inputs (default 0)")
+    command.add_argument(
+        "--random", type=arguments.seed, default=0, metavar="SEED", help="the seed of the inputs (default 0)"
+    )
     command.add_argument("--unchecked", action="store_true", help="write a result also where it could not be run")
     command.set_defaults(command=_simplify_models)
 
