@@ -35,9 +35,8 @@ from passlab.errors import Diagnostic, DumpError, PassError, PasslabError, RunEr
 from passlab.frontend import to_onnx
 from passlab.infer import infer_module
 from passlab.lab.recordings.recording import Recording, record
-from passlab.lab.simplification import simplify
+from passlab.lab.simplification import simplify, simplify_folder
 from passlab.oracle.deadline import SLOW, LastResort
-from passlab.table import Table
 from passlab.text.parser import parse
 from passlab.transform import list_passes
 from passlab.transform.base import Pass
@@ -491,27 +490,8 @@ def _simplify_models(options: argparse.Namespace) -> int:
         if options.out is not None:
             small.save(options.out, options.unchecked)
         return 0 if small.compared.is_right else 1
-    if options.out is not None and options.out.suffix.lower() == ".onnx":
-        raise PassError(Diagnostic("the results of a folder are written to a folder", found=str(options.out)))
-    paths = sorted(path for path in options.model.rglob("*.onnx") if path.is_file())
-    if not paths:
-        raise PassError(Diagnostic(f"the folder {options.model} has no ONNX models (*.onnx)"))
-    rows: list[tuple[Any, ...]] = []
-    failed = 0
-    for path in paths:
-        name = path.relative_to(options.model)
-        try:
-            small = simplify(path, **settings)
-            if options.out is not None:
-                target = options.out / name
-                target.parent.mkdir(parents=True, exist_ok=True)
-                small.save(target, options.unchecked)
-            failed += not small.compared.is_right
-            rows.append((name, small.nodes_before, small.nodes_after, small.agreement))
-        except PasslabError as error:
-            failed += 1
-            rows.append((name, "", "", f"error: {error.diagnostics[0].message}"))
-    print(Table(("model", "nodes before", "after", "values"), rows))
+    table, failed = simplify_folder(options.model, options.out, options.unchecked, **settings)
+    print(table)
     return 1 if failed else 0
 
 

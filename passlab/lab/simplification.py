@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from passlab.arguments import checked
-from passlab.errors import Diagnostic, ModelError, PasslabError
+from passlab.errors import Diagnostic, ModelError, PassError, PasslabError
 from passlab.frontend import from_onnx
 from passlab.frontend.onnx.export.combining import RULES
 from passlab.frontend.onnx.export.exporting import OPSETS, save_model, write_model
@@ -176,6 +176,33 @@ def simplify(
         left = left or f"a result of {candidate.nodes} nodes was not taken: {compared.text}"
     kept = _Candidate(start, ())
     return _result(start, kept, runs.compare(start), left)
+
+
+def simplify_folder(folder: Path, out: Path | None, unchecked: bool = False, **settings: Any) -> tuple[Table, int]:
+    """Simplify each ONNX model of a folder; return a row for each, and how many were not shown to be right.
+
+    With `out`, results are written there under the same names. Raises `PassError` for a folder without models.
+    """
+    if out is not None and out.suffix.lower() == ".onnx":
+        raise PassError(Diagnostic("the results of a folder are written to a folder", found=str(out)))
+    paths = sorted(path for path in folder.rglob("*.onnx") if path.is_file())
+    if not paths:
+        raise PassError(Diagnostic(f"the folder {folder} has no ONNX models (*.onnx)"))
+    rows: list[tuple[Any, ...]] = []
+    failed = 0
+    for path in paths:
+        name = path.relative_to(folder)
+        try:
+            small = simplify(path, **settings)
+            if out is not None:
+                (out / name).parent.mkdir(parents=True, exist_ok=True)
+                small.save(out / name, unchecked)
+            failed += not small.compared.is_right
+            rows.append((name, small.nodes_before, small.nodes_after, small.agreement))
+        except PasslabError as error:
+            failed += 1
+            rows.append((name, "", "", f"error: {error.diagnostics[0].message}"))
+    return Table(("model", "nodes before", "after", "values"), rows), failed
 
 
 def _result(before: Any, candidate: _Candidate, compared: Agreement, left: str) -> Simplification:

@@ -427,7 +427,7 @@ RULES: dict[str, tuple[Rule, ...]] = {
 }
 
 
-def apply(graph: NodeGraph, rules: tuple[Rule, ...]) -> bool:
+def apply_rules(graph: NodeGraph, rules: tuple[Rule, ...]) -> bool:
     """Apply rules to every node until none matches; return whether any did."""
     changed, at = False, 0
     while at < len(graph.nodes):

@@ -24,7 +24,7 @@ from passlab.frontend.onnx.tidy.known import (
     merge_equal,
     use_known_sizes,
 )
-from passlab.frontend.onnx.tidy.rules import RULES, apply
+from passlab.frontend.onnx.tidy.rules import RULES, apply_rules
 
 LIMIT = 2**20  # bytes that folding one node may add
 ROUNDS = 8  # of all steps, each with what the importer knows of the result of the one before
@@ -51,7 +51,7 @@ def steps(limit: int) -> dict[str, tuple[Step, ...]]:
         "EliminateCommonSubexpr": (merge_equal,),
     }
     for name, rules in RULES.items():
-        table[name] = (*table.get(name, ()), partial(apply, rules=rules))
+        table[name] = (*table.get(name, ()), partial(apply_rules, rules=rules))
     for name in COMBINATIONS:
         others = tuple(other for other in COMBINATIONS if other != name)
         step: Step = lambda graph, others=others: bool(combine(graph, others))  # type: ignore[misc]  # noqa: E731
