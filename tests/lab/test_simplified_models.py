@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import warnings
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from passlab import cli, lab
 from passlab.errors import ModelError, PasslabError
+from passlab.frontend.onnx.tidy.tidying import tidy
 from passlab.lab.simplification import nodes_of
 from tests.frontend.test_names import interface, renamed, subset
 from tests.frontend.test_node_cases import cases
@@ -177,6 +179,34 @@ def test_a_model_that_nothing_runs_is_not_written_unless_asked(tmp_path: Path) -
     assert not (tmp_path / "small.onnx").exists()
     small.save(tmp_path / "small.onnx", unchecked=True)
     assert (tmp_path / "small.onnx").exists()
+
+
+def damaged(proto: Any, rng: random.Random) -> Any:
+    """Return a model with an input, an attribute or an operator that does not fit."""
+    result = onnx.ModelProto()
+    result.CopyFrom(proto)
+    node = rng.choice(list(result.graph.node))
+    kind = rng.randrange(4)
+    if kind == 0 and node.input:
+        del node.input[rng.randrange(len(node.input))]
+    elif kind == 1 and node.attribute:
+        del node.attribute[rng.randrange(len(node.attribute))]
+    elif kind == 2 and node.attribute:
+        attribute = rng.choice(list(node.attribute))
+        attribute.i, attribute.type = rng.randint(-5, 99), rng.choice([1, 2, 3, 7])
+    else:
+        node.op_type = rng.choice(
+            ["Conv", "Gemm", "Slice", "Pad", "Reshape", "If", "Transpose", "Gather", "Unsqueeze", "LSTM"]
+        )
+    return result
+
+
+def test_a_damaged_model_is_left_as_it_is_or_told() -> None:
+    rng = random.Random(0)
+    pool = [case.model for case in cases()[::31] if case.model.graph.node]
+    for _ in range(200):
+        proto = damaged(rng.choice(pool), rng)
+        assert nodes_of(tidy(proto).model.graph) <= nodes_of(proto.graph)  # raises nothing
 
 
 # ---------------------------------------------------------------- the command

@@ -123,8 +123,24 @@ class Facts:
                     element = package.helper.np_dtype_to_tensor_dtype(array.dtype)
                     graph.input.append(package.helper.make_tensor_value_info(name, element, array.shape))
             try:
+                self._check_nodes()  # the inference of a damaged node may end the process
                 graph = package.shape_inference.infer_shapes(model, data_prop=True).graph
-            except (RuntimeError, ValueError, package.shape_inference.InferenceError):
+            except (
+                RuntimeError,
+                ValueError,
+                TypeError,
+                package.checker.ValidationError,
+                package.shape_inference.InferenceError,
+            ):
                 graph = model.graph
             self._inferred = {value.name: value for value in (*graph.value_info, *graph.output)}
         return self._inferred
+
+    def _check_nodes(self) -> None:
+        """Raise `ValidationError` of onnx for a node that does not fit the definition of its operator."""
+        package = onnx()
+        context = package.checker.C.CheckerContext()
+        context.ir_version = max(self._model.ir_version, 4)
+        context.opset_imports = {entry.domain: entry.version for entry in self._model.opset_import} or {"": 1}
+        for node in self._model.graph.node:
+            package.checker.check_node(node, context)

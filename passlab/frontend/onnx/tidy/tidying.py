@@ -16,6 +16,7 @@ from passlab.frontend.onnx.export.combining import RULES as COMBINATIONS
 from passlab.frontend.onnx.export.combining import combine
 from passlab.frontend.onnx.export.protos import names_read
 from passlab.frontend.onnx.package import onnx
+from passlab.frontend.onnx.tidy.facts import UNFIT
 from passlab.frontend.onnx.tidy.graph import ModelGraph
 from passlab.frontend.onnx.tidy.known import (
     decide_branches,
@@ -62,9 +63,18 @@ def steps(limit: int) -> dict[str, tuple[Step, ...]]:
 def tidy(model: Any, disabled: Collection[str] = (), limit: int = LIMIT) -> Tidied:
     """Return a model that computes the same with fewer nodes; `disabled` names steps to leave out.
 
+    A damaged model, whose nodes have not the inputs, attributes or shapes of their operators, is returned as it is.
+
     `limit` is the number of bytes that folding a node into a weight may add. The model given is not changed. Raises
     nothing: what the importer cannot read stays as it is.
     """
+    try:
+        return _tidied(model, disabled, limit)
+    except (*UNFIT, AttributeError):
+        return Tidied(model, {})
+
+
+def _tidied(model: Any, disabled: Collection[str], limit: int) -> Tidied:
     changes: dict[str, tuple[Counter[str], Counter[str]]] = {}
 
     def until_done(graph: ModelGraph) -> None:
