@@ -210,7 +210,7 @@ class Assembly:
             self.input = body
         begun = _OpenPass(banner, body, other=self._inside + self._printed)
         if body is not None and banner.scope != FRAGMENT and body.whole is not False:
-            begun.names, is_ambiguous = self._locate(body, banner)
+            begun.names, is_ambiguous = self._named_in_program(body, banner)
             if not is_ambiguous:
                 self._update_units(body, begun.names, len(self.steps), banner)
         self._open.append(begun)
@@ -245,7 +245,7 @@ class Assembly:
                 root = body.names[0]
                 step.names = self._shared(tuple([begun.names[0] + name.removeprefix(root) for name in body.names]))
             else:
-                step.names, step.ambiguous = self._locate(body, banner)
+                step.names, step.ambiguous = self._named_in_program(body, banner)
         evidence.judge(step, body, before, self)
         if body is not None and banner.scope != FRAGMENT and body.whole is not False and not step.ambiguous:
             self._update_units(body, step.names, step.number, banner, step.since)
@@ -290,7 +290,7 @@ class Assembly:
         return None
 
     # ------------------------------------------------------------ the state
-    def _locate(self, body: Body, banner: Banner) -> tuple[tuple[str, ...], bool]:
+    def _named_in_program(self, body: Body, banner: Banner) -> tuple[tuple[str, ...], bool]:
         """Return the names of the units of a body as paths in the program, and whether several have its name."""
         names = body.names
         if self.language.name != "mlir" or banner.scope == MODULE or not names:
