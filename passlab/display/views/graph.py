@@ -175,7 +175,8 @@ class GraphView(View):
         lines = []
         for box, caption in zip(graph.boxes, self.captions, strict=True):
             mark = {"added": "+ ", "changed": "* ", "moved": "~ "}.get(caption.change, "  ")
-            more = f"  [{', '.join(caption.lines[1:])}]" if len(caption.lines) > 1 else ""
+            words = caption.lines if self.sheet is None else (*_lines(box), *self._note(box))
+            more = f"  [{', '.join(words[1:])}]" if len(words) > 1 else ""
             sources = f" <- {', '.join(into[box.number])}" if into[box.number] else ""
             lines.append(f"{mark}{names[box.number]}{sources}{more}")
         return lines
