@@ -74,6 +74,7 @@ class PipelineWidget(ViewWidget):
     """A recorded pipeline. `event` is the event of the shown pass; `variant` is the recording of an edited pipeline."""
 
     selected = traitlets.Int(-1).tag(sync=True)
+    place = traitlets.Dict().tag(sync=True)  # where the reader is, for when the page is loaded again
     graphs = traitlets.Dict().tag(sync=True)
     comparison = traitlets.Dict().tag(sync=True)
     view: RecordingView

@@ -110,9 +110,17 @@ def test_a_view_lives_as_long_as_its_kernel_and_stays_readable_after_it(notebook
     page = notebook.page
     page.run_all()
     expect_live(page)
+    explorer = notebook.output(3).locator(".pl-pipeline")
+    explorer.focus()
+    for key in ("g", "j", "1"):
+        page.page.keyboard.press(key)
+    expect(explorer.locator(".pl-tabs [aria-selected=true]")).to_have_text("IR")
+    page.page.wait_for_timeout(1000)  # it is kept a moment after the last key
     page.page.evaluate(_SAVE)
     page.open("gate.ipynb")  # the page is loaded again, the kernel lives
     expect_live(page)
+    expect(explorer.locator(".pl-tabs [aria-selected=true]")).to_have_text("IR")
+    expect(explorer.locator(".pl-active .pl-pass-name")).to_have_text("InferType")
     page.page.evaluate(_RESTART)
     for cell in VIEWS:  # what is mounted has its data, and keeps what was selected
         expect(notebook.output(cell).locator(".passlab-line")).to_have_text(LEFT, timeout=20_000)

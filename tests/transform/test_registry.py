@@ -125,7 +125,7 @@ def test_the_list_of_passes_is_a_table_with_a_stable_text():
     assert str(table) == str(list_passes())
     assert list(table.frame()["pass"]) == pass_names()
     assert table.query("opt_level == 3 and kind == 'module'").shape[1] == 8
-    assert "<table" in table._repr_mimebundle_()["text/html"]
+    assert "<table" in table._repr_mimebundle_()[0]["text/html"]
 
 
 def test_the_pass_and_its_other_name_are_both_shown():

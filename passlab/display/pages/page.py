@@ -24,9 +24,27 @@ const host = document.getElementById("host"), first = host.firstElementChild;
 if (!document.hidden) await new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
 const state = JSON.parse(document.getElementById("state").textContent);
 const heard = {};
+let own = location.hash;
+// Where the reader is stands in the address, so that a link leads there: #pass=4&tab=diff&line=31
+const { pass: step, ...rest } = Object.fromEntries(new URLSearchParams(location.hash.slice(1)));
+if (location.hash.length > 1) {
+  state.place = step === undefined ? rest : { step, ...rest };
+  state.at = Number(rest.at ?? state.at);
+}
+const keep = () => {
+  const { step: pass, top, ...others } = { ...state.place, ...(state.at ? { at: state.at } : {}) };
+  const words = Object.entries({ pass, ...others });
+  own = "#" + new URLSearchParams(words.filter(([, value]) => value !== undefined && value !== "" && value !== false));
+  try { history.replaceState(null, "", own); } catch { location.hash = own; } // a file, or a page inside another
+};
+addEventListener("hashchange", () => { if (location.hash !== own) location.reload(); });
 const model = {
   get: (key) => state[key],
-  set: (key, value) => { state[key] = value; for (const run of heard["change:" + key] || []) run(); },
+  set: (key, value) => {
+    state[key] = value;
+    if (key === "place" || key === "at") keep();
+    for (const run of heard["change:" + key] || []) run();
+  },
   save_changes() {}, on: (name, run) => { (heard[name] ||= []).push(run); }, off() {},
 };
 await render({ model, el: host });

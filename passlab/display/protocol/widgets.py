@@ -58,6 +58,21 @@ class Related(TypedDict, total=False):
     after: list[int]
 
 
+class Place(TypedDict, total=False):
+    """Where the reader of an explorer is: the pass by its id, tab, mode, line (from 1), and pixels scrolled.
+
+    `unified` and `all` say how differences are shown. From the address of a page, all are texts.
+    """
+
+    step: str
+    tab: str
+    mode: str
+    line: int | str
+    top: int | str
+    unified: bool | str
+    all: bool | str
+
+
 class SelectionState(TypedDict):
     """The selection that all widgets of a notebook share: nodes by number."""
 
@@ -169,13 +184,14 @@ RecordingAnswer = OthersAnswer | RewritesAnswer | PartsAnswer | MissesAnswer | C
 
 
 class RecordingState(SelectionState):
-    """The model of an explorer. `rewrites` are those that a page stores."""
+    """The model of an explorer. `rewrites` are those that a page stores; `place` is where the reader is."""
 
     data: RecordingData
     selected: int
     graphs: dict[str, GraphData]
     comparison: ShownComparison | Nothing
     rewrites: NotRequired[dict[str, StoredRewrites]]
+    place: NotRequired[Place]
 
 
 class LiveState(RecordingState):

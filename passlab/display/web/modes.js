@@ -6,7 +6,7 @@ import { subscribe } from "./selection.js";
 import { PipelineEditor } from "./whatif.js";
 
 /** @import { Bindings, Model } from "./model.js" */
-/** @import { RecordingAnswer, RecordingRequest, RecordingState } from "./protocol.js" */
+/** @import { Done, RecordingAnswer, RecordingRequest, RecordingState } from "./protocol.js" */
 
 const THIS_RECORDING = "this recording";
 
@@ -21,6 +21,7 @@ export class Modes {
     this.root = root;
     this.columns = columns;
     this.currentStep = currentStep;
+    this.onToggle = (/** @type {string} */ _mode) => {};
     this.mode = ""; // "compare", "what if", or neither
     this.pane = new ComparePane(model, root, selection);
     this.editor = new PipelineEditor(
@@ -58,7 +59,7 @@ export class Modes {
     ask(this.model, message, this.root);
   }
 
-  /** @param {RecordingAnswer} message */
+  /** @param {RecordingAnswer | Done} message */
   onMessage(message) {
     if (!message) return;
     if ("others" in message) {
@@ -67,12 +68,15 @@ export class Modes {
     }
     if ("refused" in message && message.refused !== undefined) this.editor.problem.textContent = message.refused;
     this.root.classList.remove("pl-loading");
+    // After a reload the model has this comparison already, so that it does not change.
+    if ("done" in message && this.mode && this.comparison !== this.pane.data) this.showComparison();
   }
 
   /** Enter a mode, or leave it. @param {string} mode */
   toggle(mode) {
     if (!this.buttons.includes(mode === "compare" ? this.compare : this.whatIf)) return false;
     this.mode = this.mode === mode ? "" : mode;
+    this.onToggle(this.mode);
     const isOpen = this.mode !== "",
       focused = document.activeElement;
     // A hidden element loses the focus, and then keys would go to the notebook's commands.

@@ -25,6 +25,7 @@ export class Step {
     this.model = model;
     this.selection = selection;
     this.tab = "Diff";
+    this.onChoose = (/** @type {string} */ _tab) => {};
     this.step = /** @type {StepRow | null} */ (null);
     this.paired = false; // whether two graphs are shown
     this.showBlame = true; // whether the program names the pass that created each line
@@ -101,6 +102,7 @@ export class Step {
     if (tab === "Error" && !this.step?.error) return;
     if (tab === "Rewrites" && !(this.step && this.hasRewrites(this.step))) return;
     this.tab = tab;
+    this.onChoose(tab);
     this.show(this.step);
   }
 

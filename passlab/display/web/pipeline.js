@@ -4,7 +4,8 @@ import { DIFF_KEYS } from "./diff.js";
 import { bindKeys, button, createHelp, el } from "./dom.js";
 import { Modes } from "./modes.js";
 import { Passes } from "./passlist.js";
-import { Step } from "./passpane.js";
+import { Step, TABS } from "./passpane.js";
+import { Bookmark, numberOf, scrolled } from "./place.js";
 import { ask } from "./requests.js";
 import { Selection, subscribe, syncSelection } from "./selection.js";
 import { verdictStrip } from "./verdict.js";
@@ -117,6 +118,48 @@ function actions(root, passes, step, selection, showHelp) {
   };
 }
 
+/**
+ * Keep where the reader is, and show what was kept.
+ * @param {Bookmark} bookmark @param {Step} step @param {Modes} modes @param {Selection} selection
+ */
+function followPlace(bookmark, step, modes, selection) {
+  const { start } = bookmark,
+    named = (/** @type {string | undefined} */ name, /** @type {string[]} */ names) =>
+      names.find((one) => one.toLowerCase() === name?.toLowerCase()),
+    tab = named(start.tab, TABS),
+    mode = named(start.mode, ["compare", "what if"]);
+  if (String(start.unified) === "true" && !step.diff.unified) step.diff.toggleUnified();
+  if (String(start.all) === "true" && !step.diff.all) step.diff.toggleAll();
+  if (tab) step.choose(tab);
+  const line = numberOf(start.line) - 1,
+    node = (step.step && step.model.get("data").nodes[step.step.after]?.[line]) ?? -1;
+  if (line >= 0) step.code.goto(line);
+  if (node >= 0 && selection.empty) selection.set([node]);
+  if (mode) modes.toggle(mode);
+  const top = numberOf(start.top),
+    watch = new ResizeObserver(() => {
+      if (!step.body.clientHeight) return; // hidden by a mode
+      watch.disconnect();
+      requestAnimationFrame(() => scrolled(step.body)?.scrollTo(0, top));
+    });
+  if (top > 0) watch.observe(step.body);
+  bookmark.isOpen = true;
+  step.onChoose = (name) => bookmark.keep({ tab: name.toLowerCase(), top: 0 });
+  modes.onToggle = (name) => bookmark.keep({ mode: name });
+  step.body.addEventListener("scroll", () => bookmark.keep({ top: scrolled(step.body)?.scrollTop ?? 0 }), {
+    capture: true,
+    passive: true,
+  });
+  step.element.addEventListener("click", () =>
+    bookmark.keep({ unified: step.diff.userUnified ?? "", all: step.diff.all }),
+  );
+  selection.listen(() => {
+    const nodes = (step.step && step.model.get("data").nodes[step.step.after]) || [],
+      at = selection.empty ? -1 : nodes.findIndex((one) => selection.has(one));
+    bookmark.keep({ line: at < 0 ? "" : at + 1 });
+  });
+}
+
 /** Show an explorer. @param {{model: Model<RecordingState, RecordingRequest, RecordingAnswer>, el: HTMLElement}} context @returns {() => void} ends it */
 export function explorer({ model, el: host }) {
   const root = el("div", "passlab pl-pipeline");
@@ -128,10 +171,12 @@ export function explorer({ model, el: host }) {
   const passes = new Passes((at) => {
     step.show(passes.steps[at]);
     if (model.get("selected") === at) return;
+    bookmark.keep({ step: passes.steps[at].id, top: 0 });
     model.set("selected", at);
     model.save_changes();
   });
-  const verdict = el("div", "pl-verdict");
+  const bookmark = new Bookmark(model),
+    verdict = el("div", "pl-verdict");
   const columns = el("div", "pl-columns", passes.element, step.element),
     modes = new Modes(model, root, selection, columns, () => passes.at);
   root.prepend(
@@ -179,7 +224,8 @@ export function explorer({ model, el: host }) {
     }
     passes.at = -1;
     passes.show(data.steps);
-    passes.choose(data.steps[selected] ? selected : data.start);
+    const kept = data.steps.findIndex((one) => one.id === bookmark.start.step);
+    passes.choose(data.steps[selected] ? selected : kept >= 0 ? kept : data.start);
   };
   const requestRest = () => {
     // the other steps, after this one is painted
@@ -197,10 +243,12 @@ export function explorer({ model, el: host }) {
     "change:graphs": () => step.show(step.step),
   });
   host.append(root);
+  followPlace(bookmark, step, modes, selection);
   requestAnimationFrame(requestRest);
   return () => {
     leaveModel();
     leaveSelection();
+    bookmark.close();
     modes.close();
     passes.close();
     step.close();

@@ -503,6 +503,17 @@ export interface Related {
   after?: number[];
 }
 
+/** Where the reader of an explorer is: the pass by its id, tab, mode, line (from 1), and pixels scrolled. `unified` and `all` say how differences are shown. From the address of a page, all are texts. */
+export interface Place {
+  step?: string;
+  tab?: string;
+  mode?: string;
+  line?: number | string;
+  top?: number | string;
+  unified?: boolean | string;
+  all?: boolean | string;
+}
+
 /** The selection that all widgets of a notebook share: nodes by number. */
 export interface SelectionState {
   nodes: number[];
@@ -599,7 +610,7 @@ export interface MissesAnswer {
   misses: Misses;
 }
 
-/** The model of an explorer. `rewrites` are those that a page stores. */
+/** The model of an explorer. `rewrites` are those that a page stores; `place` is where the reader is. */
 export interface RecordingState {
   nodes: number[];
   related: Related;
@@ -608,6 +619,7 @@ export interface RecordingState {
   graphs: Record<string, GraphData>;
   comparison: ShownComparison | Nothing;
   rewrites?: Record<string, StoredRewrites>;
+  place?: Place;
 }
 
 /** The model of an edited program. */
@@ -619,6 +631,7 @@ export interface LiveState {
   graphs: Record<string, GraphData>;
   comparison: ShownComparison | Nothing;
   rewrites?: Record<string, StoredRewrites>;
+  place?: Place;
   source: string;
   pipeline: string;
   problems: LiveProblem[];
@@ -633,6 +646,7 @@ export interface ProspectsState {
   graphs: Record<string, GraphData>;
   comparison: ShownComparison | Nothing;
   rewrites?: Record<string, StoredRewrites>;
+  place?: Place;
   prospects: ProspectsData;
   ran: string;
 }
