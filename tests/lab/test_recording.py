@@ -357,7 +357,8 @@ def test_the_text_has_no_times_and_is_the_same_each_time():
         "4          Sequential(ToSqrt)  changed                    -1 log +1 sqrt\n"
         "  4.1      ToSqrt              changed                    -1 log +1 sqrt\n"
         "    4.1.1  InferType           unchanged\n"
-        "5          Boom                failed: ZeroDivisionError"
+        "5          Boom                failed: ZeroDivisionError\n"
+        "step 5, Boom, failed: ZeroDivisionError: boom"
     )
 
 

@@ -18,14 +18,14 @@ from typing import TYPE_CHECKING, Any, overload
 
 from passlab.arguments import checked
 from passlab.diffing.diff import Diff
-from passlab.errors import Diagnostic, InterruptedPassesError, PassError, PassTypeError, did_you_mean
+from passlab.errors import Diagnostic, InterruptedPassesError, PassError, PassTypeError, did_you_mean, visible
 from passlab.instrument.events import ContextOptions, Event
 from passlab.instrument.recorder import EventRecorder
 from passlab.instrument.statistics import count_module
 from passlab.ir.expr import Expr
 from passlab.ir.module import IRModule
 from passlab.ir.node_errors import not_a_node_error
-from passlab.lab.recordings.event_rows import COLUMNS, change, outcome, row_of
+from passlab.lab.recordings.event_rows import COLUMNS, change, kind_of, outcome, row_of
 from passlab.lab.recordings.lineage import Lineage, diff
 from passlab.lab.recordings.provenance import Biography, Provenance
 from passlab.lazy import late
@@ -277,7 +277,15 @@ class Recording(Tabular):
         rows = [("  " * e.depth + e.id, e.text or e.name, outcome(e), change(e)) for e in self.events]
         shown = Table(("step", "pass", "outcome", "operators"), rows)
         title = f"recording{f' of {self.name}' if self.name else ''}: {self.summary()}"
-        return f"{title}\n{shown}"
+        return "\n".join([title, str(shown), *self._failure()])
+
+    def _failure(self) -> list[str]:
+        """Return a line with the error of the pass that failed: its view has the lines of the user's code."""
+        failed = self.failed
+        if failed is None or failed.error is None:
+            return []
+        message = visible(str(failed.error)).split("\n")[0].removeprefix("error: ")
+        return [f"step {failed.id}, {visible(failed.name)}, failed: {kind_of(failed.error)}: {message}"]
 
     def summary(self) -> str:
         """Return how many passes ran, changed the program, were skipped and failed, in words."""
