@@ -40,7 +40,7 @@ LARGEST = 1 << 20  # bytes of an array that is written at all
 DEEPEST = 60  # values inside values
 _OF_SCRIPTS = ("net", "bisection", "inputs", "made", "replay", "culprit", "base64")
 _SCALARS = (NoneType, bool, int, str, bytes, EllipsisType)
-_HEAP_TYPE = 1 << 9  # the flag of classes written in Python
+_OF_PYTHON = ("__dict__", "__slots__", "__weakref__")  # one of them is in a class that Python code derives from object
 _PASS_DECORATORS = ("function_pass", "module_pass")
 
 
@@ -287,7 +287,7 @@ class Writer:
     # ---------------------------------------------------------------- objects
     def _object(self, value: Any, hint: str) -> str:
         kind = type(value)
-        if not all(base is object or base.__flags__ & _HEAP_TYPE for base in kind.__mro__):
+        if not all(map(_is_python, kind.__mro__)):
             return self._reduced(value, hint)
         class_ = self.expression(kind, kind.__name__)
         return self._instance(value, hint, class_, kind, _state(value))
@@ -596,6 +596,11 @@ def _read_at_definition(value: Any, source: Written) -> list[tuple[ast.expr, Any
         if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
             pairs.append((statement.value, vars(value).get(statement.targets[0].id)))
     return [(old, new) for old, new in pairs if names_read(ast.unparse(old), True) - known]
+
+
+def _is_python(kind: type) -> bool:
+    """Whether a class keeps no state of its own beyond attributes: those written in C may."""
+    return kind is object or object not in kind.__bases__ or not vars(kind).keys().isdisjoint(_OF_PYTHON)
 
 
 def _state(value: Any) -> dict[str, Any]:
