@@ -57,10 +57,10 @@ def _with_literals(function: Function, mod: IRModule) -> Function:
     def rule(old: Expr, new: Expr) -> Expr:
         if isinstance(old, Call) and isinstance(new, Call):
             wanted = dict(enumerate(_wanted_types(old)))
-            args = tuple([_literal(arg, wanted.get(number)) for number, arg in enumerate(new.args)])
+            args = tuple([_function_literal(arg, wanted.get(number)) for number, arg in enumerate(new.args)])
             return new if args == new.args else new.with_fields(args=args)
         if isinstance(old, Function) and isinstance(new, Function):
-            body = _literal(new.body, old.ret_type)
+            body = _function_literal(new.body, old.ret_type)
             return new if body is new.body else new.with_fields(body=body)
         return new
 
@@ -77,7 +77,7 @@ def _wanted_types(call: Call) -> Iterator[Type]:
         yield map_type(ty, given.get)
 
 
-def _literal(value: Expr, ty: Type | None) -> Expr:
+def _function_literal(value: Expr, ty: Type | None) -> Expr:
     """Return the function literal of an operator where `ty` is the type of a function; else the value."""
     if type(value) is not Op or not isinstance(ty, FuncType) or ty.type_params:
         return value

@@ -52,7 +52,7 @@ FAULTS = (
           Mutation("_BodyRewriter._literal", "replace name", 35, "it[::-1]"), _HIGHER,
           "InferType, Defunctionalization", "Defunctionalization", ""),
     Fault("first-order calls with arguments in reverse", "operands",
-          Mutation("_BodyRewriter._call", "replace name", 94, "it[::-1]"), _HIGHER, "InferType, Defunctionalization",
+          Mutation("_BodyRewriter._call", "replace name", 107, "it[::-1]"), _HIGHER, "InferType, Defunctionalization",
           "Defunctionalization", ""),
     Fault("continuations get arguments in reverse", "operands",
           Mutation("_Style._pass_to", "replace attribute", 27, "it[::-1]"), CLOSURES, "InferType, ToCPS, UnCPS",
