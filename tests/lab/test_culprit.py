@@ -248,7 +248,7 @@ def test_before_it_finds_no_fault_it_asks_the_fuzzer():
 
 def test_that_every_step_was_compared_is_said_only_where_a_step_was():
     same = lab.culprit(passlab.parse("def @main(%x: float32) { exp(%x) }"), "FoldConstant")
-    assert same.sentences[-1] == "No step changed the program, so there was nothing to compare."
+    assert same.sentences[-1].startswith("No step changed the program, so there was nothing to compare.")
     assert not len(same.coverage.reached())
     integers = passlab.parse("def @main(%x: int32) { add(%x, 0) }")
     other = lab.culprit(integers, "InferType, SimplifyExpr")
