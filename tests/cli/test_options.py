@@ -123,6 +123,7 @@ CHANGES = {
     "dump --out": ("dump dump.txt", "-o out.html"),
     "dump --static": ("dump dump.txt -o out.html", "--static"),
     "dump --format": ("dump dump.txt", "--format llvm"),
+    "dump --table": ("dump dump.txt", "--table steps"),
     "dump --step": ("dump dump.txt", "--step 1"),
     "dump --unit": ("dump dump.txt", "--unit one"),
     "dump --compare": ("dump dump.txt", "--compare other.txt"),
