@@ -120,6 +120,12 @@ CHANGES = {
     "bisect --disable": (f"bisect plain.relay {WRONG}", "--disable wrong"),
     "bisect --require": (f"bisect plain.relay {WRONG} -O 0", "--require wrong"),
     "bisect --config": (f"bisect plain.relay {WRONG}", "--config relay.FuseOps.max_depth=x"),
+    "simplify --shape": ("simplify open.onnx out.onnx", "--shape n=2"),
+    "simplify --value": ("simplify open.onnx out.onnx", "--value x=1"),
+    "simplify --disable": ("simplify twice.onnx out.onnx", "--disable EliminateCommonSubexpr"),
+    "simplify --fold-limit": ("simplify fill.onnx out.onnx", "--fold-limit 100000000"),
+    "simplify --random": ("simplify twice.onnx out.onnx", "--random -1"),
+    "simplify --unchecked": ("simplify foreign.onnx out.onnx", "--unchecked"),
     "dump --out": ("dump dump.txt", "-o out.html"),
     "dump --static": ("dump dump.txt -o out.html", "--static"),
     "dump --format": ("dump dump.txt", "--format llvm"),
@@ -174,11 +180,20 @@ def folder(tmp_path, monkeypatch):
     (tmp_path / "dump.txt").write_text(DUMP)
     (tmp_path / "other.txt").write_text(DUMP.replace("constant 2", "constant 5"))
     np.savez(tmp_path / "x.npz", x=np.array([7, 8], "float32"))
-    x = helper.make_tensor_value_info("x", 1, ["n", 4])
-    y = helper.make_tensor_value_info("y", 1, ["n", 4])
-    graph = helper.make_graph([helper.make_node("Relu", ["x"], ["y"])], "g", [x], [y])
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
-    (tmp_path / "open.onnx").write_bytes(model.SerializeToString())
+    node = helper.make_node
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("my.own", 1)]
+    sizes = helper.make_tensor("sizes", 7, [1], [2000000])
+    for name, nodes in {
+        "open": [node("Relu", ["x"], ["y"])],
+        "twice": [node("Relu", ["x"], ["a"]), node("Relu", ["x"], ["b"]), node("Add", ["a", "b"], ["y"])],
+        "fill": [node("ConstantOfShape", ["sizes"], ["a"]), node("Exp", ["a"], ["b"]), node("Add", ["x", "b"], ["y"])],
+        "foreign": [node("Thing", ["x"], ["y"], domain="my.own")],
+    }.items():
+        shape = [2000000] if name == "fill" else ["n", 4]
+        x, y = (helper.make_tensor_value_info(each, 1, shape) for each in "xy")
+        graph = helper.make_graph(nodes, "g", [x], [y], [sizes] if name == "fill" else [])
+        model = helper.make_model(graph, opset_imports=opsets, ir_version=8)
+        (tmp_path / f"{name}.onnx").write_bytes(model.SerializeToString())
     (tmp_path / "class").mkdir()
     (tmp_path / "class" / "ada_03-attributes.ipynb").write_text(
         '{"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}'
