@@ -9,10 +9,9 @@ import typing
 from argparse import ArgumentTypeError
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, wraps
+from numbers import Integral, Real
 from os import PathLike
 from typing import Any, ParamSpec, TypeVar
-
-import numpy as np
 
 from passlab.errors import Diagnostic, PasslabError, PassTypeError, did_you_mean
 
@@ -96,7 +95,7 @@ def _misfit(
 
 
 _PLAIN = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
-_NUMBERS: dict[Any, tuple[type, ...]] = {int: (int, np.integer), float: (int, float, np.integer, np.floating)}
+_NUMBERS: dict[Any, type] = {int: Integral, float: Real}  # those of NumPy, too
 _LISTS = (list, tuple, set, frozenset, Sequence, Iterable)
 _WORDS: dict[Any, str] = {
     int: "a whole number",

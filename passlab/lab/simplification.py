@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from passlab.arguments import checked
+from passlab.atomic_file import make_folder
 from passlab.errors import Diagnostic, ModelError, PassError, PasslabError
 from passlab.frontend import from_onnx
 from passlab.frontend.onnx.export.combining import RULES
@@ -195,7 +196,7 @@ def simplify_folder(folder: Path, out: Path | None, unchecked: bool = False, **s
         try:
             small = simplify(path, **settings)
             if out is not None:
-                (out / name).parent.mkdir(parents=True, exist_ok=True)
+                make_folder((out / name).parent)
                 small.save(out / name, unchecked)
             failed += not small.compared.is_right
             rows.append((name, small.nodes_before, small.nodes_after, small.agreement))

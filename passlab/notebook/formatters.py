@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 from passlab import display
 from passlab.errors import naming_interrupts
-from passlab.ir.gc_pause import building
 from passlab.notebook import lazy_modules as rooms
 
 if TYPE_CHECKING:
@@ -73,7 +72,7 @@ def bundle(value: Any, include: Any = None, exclude: Any = None) -> Any:
 
 def static_twins(view: View) -> dict[str, str]:
     """Return the static forms of a view, shown where no widget runs."""
-    with building():
+    with rooms.gc_pause.building():
         twin = view.twin()
         return {"text/html": str(twin.html()), "text/plain": twin.for_terminal().text()}
 

@@ -9,6 +9,7 @@ from passlab.lazy import lazy_module
 if TYPE_CHECKING:
     from passlab import dumps as dumps
     from passlab.ir import expr as expr
+    from passlab.ir import gc_pause as gc_pause
     from passlab.notebook import completion as completion
     from passlab.notebook import live as live
     from passlab.notebook import pipelines as pipelines
@@ -21,5 +22,10 @@ _MODULES = ("completion", "live", "pipelines", "prediction_form", "printed", "pr
 
 __getattr__, __dir__ = lazy_module(
     __name__,
-    {"dumps": "passlab.dumps", "expr": "passlab.ir.expr", **{name: f"passlab.notebook.{name}" for name in _MODULES}},
+    {
+        "dumps": "passlab.dumps",
+        "expr": "passlab.ir.expr",
+        "gc_pause": "passlab.ir.gc_pause",
+        **{name: f"passlab.notebook.{name}" for name in _MODULES},
+    },
 )

@@ -31,7 +31,7 @@ CALLS = {
     lab.bisect: {"program": NET, "passes": "FoldConstant"},
     lab.compare: {"a": FUSED, "b": FUSED},
     lab.compare_executors: {"mod": CONSTANT},
-    lab.culprit: {"program": NET, "pipeline": "FoldConstant", "seconds": 0.2},
+    lab.culprit: {"program": NET, "pipeline": "FoldConstant", "executors": ("debug",)},
     lab.diff: {"before": NET, "after": FUSED.output},
     lab.fuzz: {"pass_": "FoldConstant", "programs": 1, "seconds": 0.2},
     lab.orders: {"mod": NET, "passes": "FoldConstant, FuseOps", "most": 3},

@@ -18,8 +18,8 @@ NEW = "print(*sorted(set(sys.modules) - before))\n"
 PROGRAM = "def @main(%x: Tensor[(2, 2), float32]) { nn.relu(add(%x, %x)) }"
 # Outside `passlab.notebook`, whose magics are there to be called: names of packages, errors, and who shows what is printed.
 LOADED = {
-    "passlab", "passlab.atomic_file", "passlab.display", "passlab.errors", "passlab.instrument", "passlab.instrument.presenter", "passlab.lab",
-    "passlab.lazy",
+    "passlab", "passlab.arguments", "passlab.atomic_file", "passlab.display", "passlab.errors", "passlab.instrument", "passlab.instrument.presenter",
+    "passlab.lab", "passlab.lazy",
 }  # fmt: skip
 # What runs, searches and steps through programs, of which a recording that is shown needs nothing.
 NOT_FOR_PASSES = ("passlab.vm", "passlab.executor", "passlab.debugger", "passlab.frontend", "passlab.testing", "pandas")

@@ -259,5 +259,5 @@ def test_what_is_no_program_is_told(tmp_path: Path) -> None:
 
 def test_a_file_of_pytorch_needs_torch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "torch", None)
-    with pytest.raises(errors.MissingPackageError, match="passlab\\[torch\\]"):
+    with pytest.raises(errors.MissingPackageError, match="pip install torch"):
         from_pytorch(write(tmp_path / "net.pt2", files(tmp_path / "marker")))
