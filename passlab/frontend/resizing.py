@@ -58,13 +58,16 @@ def resize_axes(
         size = [new_sizes.get(axis, n.shape(x)[axis]) for axis in range(2, n.rank(x))]
         if all(isinstance(s, int) for s in size):
             return n(f"image.resize{spatial}d", x, size=size, **resize_attrs(resizing))
+    dtype = n.dtype(x)
+    if resizing.method != "nearest_neighbor" and not n.is_float(x):
+        x = n.cast(x, "float32")  # cut to integers once, and not along each axis
     for at, (axis, count, scale, length) in enumerate(zip(axes, counts, scales, lengths, strict=True)):
         part = replace(resizing, length=length, count=count, scale=scale)
         if region is not None:
             part = replace(part, start=region[at], end=region[at + len(axes)])
         if count != length or region is not None:
             x = _resize_axis(n, x, axis, part, fill)
-    return x
+    return n.cast(x, dtype)
 
 
 def _resize_axis(n: ModelNode, x: Expr, axis: int, resizing: Resizing, fill: float) -> Expr:
@@ -73,12 +76,12 @@ def _resize_axis(n: ModelNode, x: Expr, axis: int, resizing: Resizing, fill: flo
     if resizing.method == "nearest_neighbor":
         result = n("take", x, n.constant(nearest(resizing), "int64"), axis=axis)
     else:
-        dtype = n.dtype(x) if n.is_float(x) else "float32"  # integers are interpolated as floats
+        dtype = n.dtype(x)
         order = [*(a for a in range(n.rank(x)) if a != axis), axis]  # `nn.dense` multiplies the last axis
-        moved = n("transpose", n.cast(x, dtype), axes=order)
+        moved = n("transpose", x, axes=order)
         product = n("nn.dense", moved, n.constant(matrix(resizing), dtype))
         # The `argsort` of a permutation is its inverse.
-        result = n.cast(n("transpose", product, axes=[int(a) for a in np.argsort(order)]), n.dtype(x))
+        result = n("transpose", product, axes=[int(a) for a in np.argsort(order)])
     if resizing.coordinates != "tf_crop_and_resize" or not outside(resizing).any():
         return result
     is_outside = outside(resizing).reshape([-1 if a == axis else 1 for a in range(n.rank(x))])
