@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from functools import reduce
 from typing import Any
@@ -89,6 +90,16 @@ def _resize_axis(n: ModelNode, x: Expr, axis: int, resizing: Resizing, fill: flo
 
 
 # ---------------------------------------------------------------- axes of unknown length
+def resize_open_axes(n: ModelNode, x: Expr, parts: Iterable[tuple[int, Expr, Expr]], resizing: Resizing) -> Expr:
+    """Return `x` with each axis of `parts` resized to a count by a scale. See `resize_open_axis`."""
+    dtype = n.dtype(x)
+    if resizing.method != "nearest_neighbor" and not n.is_float(x):
+        x = n.cast(x, "float32")
+    for axis, count, scale in parts:
+        x = resize_open_axis(n, x, axis, count, scale, resizing)
+    return n.cast(x, dtype)
+
+
 def resize_open_axis(n: ModelNode, x: Expr, axis: int, count: Expr, scale: Expr, resizing: Resizing) -> Expr:
     """Return `x` with `count` elements along an axis of unknown length, by the definition of `interpolation.matrix`.
 

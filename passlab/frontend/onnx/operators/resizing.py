@@ -12,7 +12,7 @@ from functools import reduce
 from passlab.frontend.interpolation import Resizing
 from passlab.frontend.onnx.entries import onnx_operator
 from passlab.frontend.onnx.node import OnnxNode
-from passlab.frontend.resizing import has_relay_operator, resize_attrs, resize_axes, resize_open_axis
+from passlab.frontend.resizing import has_relay_operator, resize_attrs, resize_axes, resize_open_axes
 from passlab.frontend.sizes import size_of
 from passlab.ir.expr import Expr
 from passlab.op.nn.resample import COORDINATES
@@ -110,9 +110,8 @@ def _open_by_sizes(n: OnnxNode, x: Expr, axes: list[int], sizes: Expr, policy: s
         ratio = reduce(lambda a, b: n(choose, a, b), scales)
         scales = [ratio] * len(chosen)
         targets = [n.cast(n("floor", n("add", n("multiply", ratio, length), 0.5)), "int64") for length in lengths]
-    for (_, axis), target, scale in zip(chosen, targets, scales, strict=True):
-        x = resize_open_axis(n, x, axis, target, scale, resizing)
-    return x
+    resized = [(axis, target, scale) for (_, axis), target, scale in zip(chosen, targets, scales, strict=True)]
+    return resize_open_axes(n, x, resized, resizing)
 
 
 def _scalar_size(n: OnnxNode, x: Expr, axis: int) -> Expr:
@@ -141,12 +140,12 @@ def _by_scales(
             factors = n.constant([int(dict(resized).get(axis, 1)) for axis in (2, 3)], "int64")
             spatial = n("strided_slice", n("shape_of", x, dtype="int64"), begin=[2], end=[4], strides=[1])
             return _dynamic(n, x, n("multiply", spatial, factors), resizing)
+        parts = []
         for axis, scale in resized:
             factor = n.constant(scale, "float64")
             length = n.cast(_scalar_size(n, x, axis), "float64")
-            count = n.cast(n("floor", n("multiply", length, factor)), "int64")
-            x = resize_open_axis(n, x, axis, count, factor, resizing)
-        return x
+            parts.append((axis, n.cast(n("floor", n("multiply", length, factor)), "int64"), factor))
+        return resize_open_axes(n, x, parts, resizing)
     lengths = n.static_shape(x, [axis for axis, _ in resized])
     counts = [math.floor(length * scale) for length, (_, scale) in zip(lengths, resized, strict=True)]
     if region:
