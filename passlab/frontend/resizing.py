@@ -59,9 +59,7 @@ def resize_axes(
         size = [new_sizes.get(axis, n.shape(x)[axis]) for axis in range(2, n.rank(x))]
         if all(isinstance(s, int) for s in size):
             return n(f"image.resize{spatial}d", x, size=size, **resize_attrs(resizing))
-    dtype = n.dtype(x)
-    if resizing.method != "nearest_neighbor" and not n.is_float(x):
-        x = n.cast(x, "float32")  # cut to integers once, and not along each axis
+    dtype, x = n.dtype(x), _interpolable(n, x, resizing)
     for at, (axis, count, scale, length) in enumerate(zip(axes, counts, scales, lengths, strict=True)):
         part = replace(resizing, length=length, count=count, scale=scale)
         if region is not None:
@@ -69,6 +67,11 @@ def resize_axes(
         if count != length or region is not None:
             x = _resize_axis(n, x, axis, part, fill)
     return n.cast(x, dtype)
+
+
+def _interpolable(n: ModelNode, x: Expr, resizing: Resizing) -> Expr:
+    """Return integers as floats where they are interpolated: they are cut once at the end, and not along each axis."""
+    return x if resizing.method == "nearest_neighbor" or n.is_float(x) else n.cast(x, "float32")
 
 
 def _resize_axis(n: ModelNode, x: Expr, axis: int, resizing: Resizing, fill: float) -> Expr:
@@ -92,9 +95,7 @@ def _resize_axis(n: ModelNode, x: Expr, axis: int, resizing: Resizing, fill: flo
 # ---------------------------------------------------------------- axes of unknown length
 def resize_open_axes(n: ModelNode, x: Expr, parts: Iterable[tuple[int, Expr, Expr]], resizing: Resizing) -> Expr:
     """Return `x` with each axis of `parts` resized to a count by a scale. See `resize_open_axis`."""
-    dtype = n.dtype(x)
-    if resizing.method != "nearest_neighbor" and not n.is_float(x):
-        x = n.cast(x, "float32")
+    dtype, x = n.dtype(x), _interpolable(n, x, resizing)
     for axis, count, scale in parts:
         x = resize_open_axis(n, x, axis, count, scale, resizing)
     return n.cast(x, dtype)
@@ -103,7 +104,8 @@ def resize_open_axes(n: ModelNode, x: Expr, parts: Iterable[tuple[int, Expr, Exp
 def resize_open_axis(n: ModelNode, x: Expr, axis: int, count: Expr, scale: Expr, resizing: Resizing) -> Expr:
     """Return `x` with `count` elements along an axis of unknown length, by the definition of `interpolation.matrix`.
 
-    `count` is an int64 scalar, `scale` a float64 scalar. Raises `ModelError` where the kernel depends on the scale.
+    `count` is an int64 scalar, `scale` a float64 scalar; only floats are interpolated. Raises `ModelError` where the
+    kernel depends on the scale.
     """
     if resizing.antialias or resizing.coordinates == "tf_crop_and_resize":
         n.refuse("resizes an axis of unknown length in a way that needs it", hint=n.shape_hint)
@@ -123,7 +125,7 @@ def resize_open_axis(n: ModelNode, x: Expr, axis: int, count: Expr, scale: Expr,
             "ceil": lambda: n("ceil", position),
         }[resizing.rounding]()
         return n("take", x, n.cast(inside_of(rounded), "int64"), axis=axis)
-    dtype = n.dtype(x) if n.is_float(x) else "float32"  # integers are interpolated as floats
+    dtype = n.dtype(x)
     taps = range(2) if resizing.method == "linear" else range(-1, 3)
     weights, parts = [], []
     for tap in taps:
@@ -133,14 +135,14 @@ def resize_open_axis(n: ModelNode, x: Expr, axis: int, count: Expr, scale: Expr,
             is_inside = n("equal", index, inside_of(index))
             weight = n("where", is_inside, weight, n.constant(0, weight))
         weights.append(weight)
-        parts.append(n("take", n.cast(x, dtype), n.cast(inside_of(index), "int64"), axis=axis))
+        parts.append(n("take", x, n.cast(inside_of(index), "int64"), axis=axis))
     total = reduce(lambda a, b: n("add", a, b), weights)
     form = [-1 if at == axis else 1 for at in range(n.rank(x))]
     terms = [
         n("multiply", part, n("reshape", n.cast(n("divide", weight, total), dtype), newshape=form))
         for part, weight in zip(parts, weights, strict=True)
     ]
-    return n.cast(reduce(lambda a, b: n("add", a, b), terms), n.dtype(x))
+    return reduce(lambda a, b: n("add", a, b), terms)
 
 
 def _open_positions(n: ModelNode, count: Expr, length: Expr, scale: Expr, mode: str) -> Expr:
