@@ -79,17 +79,20 @@ class Coverage:
 
     def all_reached(self) -> str:
         """Say on how many inputs each step was compared at least; for a search that left nothing out."""
+        return f"{self._steps_reached()}{self._agreement()}"
+
+    def _steps_reached(self) -> str:
         compared = [check for _, check in self.comparisons]
         if not compared:
             which = "No step before it" if self.has_failed else "No step"
-            return f"{which} changed the program, so there was nothing to compare.{self._agreement()}"
+            return f"{which} changed the program, so there was nothing to compare."
         if self.kinds == [GIVEN]:
-            return f"Every step that changed the program was compared, on the inputs given.{self._agreement()}"
+            return "Every step that changed the program was compared, on the inputs given."
         least = min(len(check.compared) + bool(check.inputs) for check in compared)
         operators = {row[2] for row in self.reached().rows}
         on = f"on inputs of {counted(least, 'kind')} or more"
         reach = f"which reach {counted(len(operators), 'operator')}"
-        return f"Every step that changed the program was compared {on}, {reach}.{self._agreement()}"
+        return f"Every step that changed the program was compared {on}, {reach}."
 
     def _agreement(self) -> str:
         """Say which executors agreed."""
