@@ -57,7 +57,6 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
     `PassTypeError`, which names the parameter, what it takes, and what was found. Types that say nothing at run time,
     such as protocols, are not checked; of a list or mapping only the outermost elements are.
     """
-    signature, title = inspect.signature(function), function.__qualname__.removesuffix(".__init__")
 
     @wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -66,7 +65,7 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
         except PasslabError:
             raise
         except Exception:
-            problem = _misfit(function, title, signature, args, kwargs)
+            problem = _misfit(function, args, kwargs)
             if problem is None:
                 raise
         raise PassTypeError(problem)
@@ -74,14 +73,9 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
     return call
 
 
-def _misfit(
-    function: Callable[..., Any],
-    title: str,
-    signature: inspect.Signature,
-    args: tuple[Any, ...],
-    kwargs: Mapping[str, Any],
-) -> Diagnostic | None:
+def _misfit(function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Diagnostic | None:
     """Return which argument does not fit its parameter; None where all do."""
+    signature, title = inspect.signature(function), function.__qualname__.removesuffix(".__init__")
     try:
         given = signature.bind(*args, **kwargs).arguments
     except TypeError as error:
