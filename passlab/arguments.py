@@ -39,7 +39,7 @@ def _from(kind: type[int] | type[float], least: float, what: str) -> Callable[[s
 
 seed = _from(int, 0, SEED_IS)
 count = _from(int, 1, "expected a whole number from 1 on")
-count_or_none = _from(int, 0, "expected a whole number from 0 on")
+count_from_zero = _from(int, 0, "expected a whole number from 0 on")
 seconds = _from(float, 0, "expected a time from 0 on")
 
 

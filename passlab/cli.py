@@ -98,7 +98,7 @@ def _parser() -> argparse.ArgumentParser:
     opt.add_argument("--steps", action="store_true", help="say on standard error what each pass did")
     opt.add_argument("--time", action="store_true", help="say on standard error how long each pass took")
     opt.add_argument("--verify", action="store_true", help="check the program after each pass")
-    opt.add_argument("--limit", type=arguments.count_or_none, metavar="N", help="run only the first N passes")
+    opt.add_argument("--limit", type=arguments.count_from_zero, metavar="N", help="run only the first N passes")
     opt.add_argument("--print-after", metavar="PASSES", help="print the program after these passes (`all`: after each)")
     opt.add_argument("--dump", type=Path, metavar="DIR", help="write the program after each pass to numbered files")
     opt.add_argument("--no-meta-data", action="store_true", help="leave the metadata section out")
@@ -159,7 +159,7 @@ def _course_arguments(commands: Any) -> None:
     grade.add_argument("--lesson", action="append", default=[], metavar="N", help="grade this lesson only")
     grade.add_argument(
         "--jobs",
-        type=arguments.count_or_none,
+        type=arguments.count_from_zero,
         default=0,
         metavar="N",
         help="how many run at once (default: processors)",
@@ -202,7 +202,7 @@ def _simplify_arguments(commands: Any) -> None:
     command.add_argument("--disable", default="", metavar="PASSES", help="passes whose removals are left out")
     command.add_argument(
         "--fold-limit",
-        type=arguments.count_or_none,
+        type=arguments.count_from_zero,
         default=None,
         metavar="BYTES",
         help="weights that folding one node may add",
@@ -302,7 +302,7 @@ def _pipeline_arguments(parser: argparse.ArgumentParser, command: Any) -> None:
     parser.add_argument("pipeline", help='passes, as in "InferType, FuseOps(fuse_opt_level=2)"; @FILE reads a file')
     parser.add_argument("--passes", action="append", default=[], metavar="FILE", help=OWN_PASSES)
     parser.add_argument(
-        "-O", "--opt-level", type=arguments.count_or_none, default=3, help="the level of the context (default 3)"
+        "-O", "--opt-level", type=arguments.count_from_zero, default=3, help="the level of the context (default 3)"
     )
     parser.add_argument("--disable", default="", metavar="PASSES", help="passes that must not run")
     parser.add_argument("--require", default="", metavar="PASSES", help="passes that run at any level")

@@ -73,7 +73,11 @@ class RelayMagics(NamedMagics):
         help="an editor of the program, with this pipeline beneath, which runs again as you type",
     )
     @argument(
-        "-O", "--opt-level", type=arguments.count_or_none, default=None, help="the optimisation level of that pipeline"
+        "-O",
+        "--opt-level",
+        type=arguments.count_from_zero,
+        default=None,
+        help="the optimisation level of that pipeline",
     )
     @cell_magic
     def relay(self, line: str, cell: str) -> Any:

@@ -35,7 +35,7 @@ _PIPELINE = (
     argument(
         "-O",
         "--opt-level",
-        type=arguments.count_or_none,
+        type=arguments.count_from_zero,
         default=None,
         help="the optimisation level (default: that of the current PassContext, 3 without one)",
     ),
