@@ -13,9 +13,6 @@ from passlab.errors import PasslabError
 
 NET = passlab.parse("def @main(%x: Tensor[(2), float32]) { add(nn.relu(%x), multiply(2f, add(2f, 3f))) }")
 FUSED = passlab.record(NET, "FoldConstant, FuseOps")
-WRONG = transform.function_pass(
-    lambda func, mod, ctx: relay.Function(func.params, relay.negative(func.body)), opt_level=0
-)
 X = np.array([1.0, 2.0], "float32")
 CONSTANT = passlab.parse("def @main() { add(2f, 3f) }")
 # A call of each function that is right; its arguments are replaced one by one.
