@@ -16,6 +16,7 @@ from __future__ import annotations
 import importlib.util
 import math
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.machinery import SourceFileLoader
@@ -27,6 +28,9 @@ import numpy as np
 
 from passlab.atomic_file import make_folder, write_text
 from passlab.errors import Diagnostic, PasslabError
+from passlab.ir.expr import Call, Expr, Function, If, Let, Match, Var
+from passlab.ir.op import Op
+from passlab.ir.walk import post_order
 from passlab.relay import create_executor
 from passlab.text.parser import parse
 
@@ -308,8 +312,11 @@ class OwnCompiler:
         """Compile a program in Relay text with its weights; `inputs` are the shapes of its inputs by name.
 
         Writes the Python that it makes to `my_compiler/NAME_compiled.py`. Errors of the learner's parts pass through.
+        Raises `PasslabError` for a text that is no program, and where the reader misses some of it.
         """
+        main = parse(text)["main"]
         program = Program(tuple(inputs), list(self.read(text)), dict(weights))
+        _check_reading(main.body, program)
         passes = [(name, getattr(self, name)) for name in ("open_norm", "fold", "normalise")]
         program, log = self.run_passes(passes, program)
         return self.lower(program, inputs, name, list(log))
@@ -331,6 +338,36 @@ class OwnCompiler:
         path = self.folder / FOLDER / f"{name}_compiled.py"
         write_text(path, source)
         return Compiled(program, groups, buffers, lives, source, _loaded(path).main, tuple(log))
+
+
+def _check_reading(result: Expr, program: Program) -> None:
+    """Raise `PasslabError` where a reader left out a call of a program, or an argument, or where a name is nowhere."""
+    calls = [node for node in post_order(result) if isinstance(node, (Call, If, Match, Function))]
+    expected = Counter(
+        f"{node.op.name} of {len(node.args)}"
+        if isinstance(node, Call) and isinstance(node.op, Op)
+        else f"{type(node).__name__}"
+        for node in calls
+    )
+    missed = expected - Counter(f"{step.op} of {len(step.args)}" for step in program.steps)
+    hint = "the language of the course has one operator in each line, on names: `%1 = add(%0, %bias);`"
+    if missed or not program.steps:
+        found = ", ".join(f"{step.op} of {len(step.args)}" for step in program.steps) or "no step"
+        what = "the reader did not read the whole program"
+        raise PasslabError(Diagnostic(what, expected=", ".join(missed) or "a step", found=found, hint=hint))
+    known = {*program.inputs, *program.weights}
+    for step in program.steps:
+        for arg in step.args:
+            if isinstance(arg, str) and arg not in known:
+                what = f"nothing defines `{arg}`, which the step `{step.name}` reads"
+                raise PasslabError(Diagnostic(what, expected=f"one of {', '.join(sorted(known))}", hint=hint))
+        known.add(step.name)
+    while isinstance(result, Let):
+        result = result.body
+    if isinstance(result, Var) and result.name_hint != program.steps[-1].name:
+        raise PasslabError(
+            Diagnostic(f"the program returns `%{result.name_hint}`, which is not its last step", hint=hint)
+        )
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -10,7 +12,7 @@ from passlab import relay
 from passlab.course import compiler, lesson
 from passlab.course.certificate import certificate, validate
 from passlab.course.given import lessons_folder
-from passlab.course.own import FOLDER, PARTS, Program, Step, evaluate, fuzz, keep, random_program
+from passlab.course.own import FOLDER, PARTS, Program, Step, as_relay, evaluate, fuzz, keep, random_program, variable
 from passlab.course.registry import CELLS, LESSONS, TASKS, tasks_of
 
 TEXT = (lessons_folder() / "digits.relay").read_text(encoding="utf-8")
@@ -53,6 +55,56 @@ def test_digits_is_compiled_as_passlab_computes_it(mine, tmp_path):
     assert [len(group) for group in compiled.groups] == [4, 1, 1, 2, 1]
     assert compiled.bytes_of_buffers == 1280
     assert (tmp_path / FOLDER / "digits_compiled.py").read_text(encoding="utf-8") == compiled.source
+
+
+LAYOUTS = {  # the same program, written in another way
+    "one line": lambda text: " ".join(text.split()),
+    "no spaces": lambda text: " ".join(text.split()).replace("; ", ";").replace(" = ", "=").replace(", %", ",%"),
+    "a word a line": lambda text: text.replace(" ", "\n"),
+    "Windows": lambda text: text.replace("\n", "\r\n"),
+    "comments": lambda text: text.replace(";\n", "; // nn.relu(%zero)\n").replace("(%", "(/* exp(%one); */ %"),
+    "passlab's own": lambda text: passlab.parse(text).astext(),
+}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_a_program_is_read_in_every_layout(layout, mine):
+    rng = np.random.default_rng(3)
+    for _ in range(10):
+        program, values = random_program(rng)
+        arrays = {**program.weights, **values}
+        text = as_relay(program, {name: np.shape(array) for name, array in arrays.items()})
+        weights = {variable(name): array for name, array in program.weights.items()}
+        shapes = {variable(name): array.shape for name, array in values.items()}
+        result = mine.build(LAYOUTS[layout](text), weights, shapes).run(*values.values())
+        np.testing.assert_allclose(result, evaluate(program, values), rtol=1e-3, atol=1e-4)
+
+
+HEADER = "def @main(%x: Tensor[(2, 4), float32], %w: Tensor[(3, 4), float32])"
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        ("nn.relu(nn.dense(%x, %w))", "expected: nn.dense of 2"),
+        ("%x + 1f", "expected: add of 2"),
+        ("add(%x, 1f)", "found:    add of 1"),
+        ("%x", "expected: a step"),
+        ("if (True) { %x } else { nn.relu(%x) }", "nn.relu of 1, If"),
+        ("let %a = nn.relu(%x); let %b = tanh(%a); %a", "returns `%a`"),
+        ("nn.dense(%x, %nowhere)", "not been previously declared"),
+        ("nn.relu(%x", "expected"),
+    ],
+)
+def test_a_program_beyond_the_language_is_refused_in_words(body, words, mine):
+    for layout in (" {{ {} }}", " {{\n  {}\n}}\n"):
+        with pytest.raises(passlab.errors.PasslabError, match=re.escape(words)):
+            mine.build(HEADER + layout.format(body), {"w": np.ones((3, 4), "float32")}, {"x": (2, 4)})
+
+
+def test_a_name_without_an_array_is_named(mine):
+    with pytest.raises(passlab.errors.PasslabError, match="nothing defines `w`"):
+        mine.build(HEADER + " { nn.dense(%x, %w) }", {}, {"x": (2, 4)})
 
 
 def test_random_programs_agree_with_the_evaluator(mine):

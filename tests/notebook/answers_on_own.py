@@ -21,7 +21,7 @@ ANSWERS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "02-reading-relay": changed(
         "02",
         5,
-        (("line.strip()", "line.strip(' ')"), ('name or "result"', 'name if name else "result"')),
+        (("call.strip()", "' '.join(call.split())"), ('name or "result"', 'name if name else "result"')),
         (
             ('or "result"', 'or "last"'),
             ('r"%(\\w+)"', 'r"%([\\w.]+)"'),

@@ -80,13 +80,14 @@ import re
 
 from passlab.course.own import Step
 
-LINE = re.compile(r"(?:%(\\w+) = )?([\\w.]+)\\((.*)\\);?")
+CALL = re.compile(r"(?s)(?:let\\s+)?(?:%(\\w+)\\s*(?::[^=]*)?=\\s*)?([\\w.]+)\\((.*)\\)")
 
 
 def read(text):
     steps = []
-    for line in text.splitlines():
-        match = LINE.fullmatch(line.strip())
+    text = re.sub(r"(?s)/\\*.*?\\*/|//[^\\n]*", "", text)
+    for call in text[text.index("{") + 1 : text.rindex("}")].split(";"):
+        match = CALL.fullmatch(call.strip())
         if match:
             name, op, inside = match.groups()
             attrs = re.findall(r"(\\w+)=(\\[[^\\]]*\\]|[^,\\[\\]]+)", inside)
