@@ -20,7 +20,7 @@ author = "The passlab authors"
 copyright = "the passlab authors"
 release = version = passlab.__version__
 
-extensions = ["myst_nb", "relay_pages", "reference_pages"]
+extensions = ["myst_nb", "relay_pages", "reference_pages", "redirects"]
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 3
 exclude_patterns = ["images"]

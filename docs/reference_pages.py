@@ -372,7 +372,12 @@ def _options(parser: Any) -> Iterator[str]:
         yield f"| {names}{value} | {relay_pages._cell(str(action.help or '').replace('%%', '%'))} |"
 
 
-GENERATED = {"configuration": configuration, "instructions": instructions, "magics": magics, "command-line": commands}
+GENERATED = {
+    "reference/configuration": configuration,
+    "reference/instructions": instructions,
+    "reference/magics": magics,
+    "reference/command-line": commands,
+}
 
 
 def add_generated_part(app: Any, name: str, source: list[str]) -> None:

@@ -124,10 +124,10 @@ def pytorch_operators() -> Iterator[str]:
 
 
 PAGES: dict[str, Callable[[], Iterator[str]]] = {
-    "operators": operators,
-    "passes": passes,
-    "importing-models": onnx_operators,
-    "importing-pytorch": pytorch_operators,
+    "reference/operators": operators,
+    "reference/passes": passes,
+    "how-to/importing-models": onnx_operators,
+    "how-to/importing-pytorch": pytorch_operators,
 }
 
 

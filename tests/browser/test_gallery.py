@@ -170,7 +170,7 @@ def test_no_box_of_a_whole_graph_is_covered_by_the_tools(size, chrome):
 
 
 def test_the_gallery_shows_every_view():
-    text = (FOLDER.parents[1] / "gallery.md").read_text(encoding="utf-8")
+    text = (FOLDER.parents[1] / "develop/gallery.md").read_text(encoding="utf-8")
     assert [name for name in VIEWS if f"images/gallery/{name}-1400-light.webp" not in text] == []
 
 

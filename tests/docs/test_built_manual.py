@@ -32,63 +32,63 @@ import reference_pages  # noqa: E402 - a script of the manual, which is no packa
 
 # Questions that readers of the manual had, as they would type them, and the page that answers.
 ASKED = [
-    ("recording data frame", "how-to"),
-    ("save recording", "how-to"),
-    ("compare two programs", "how-to"),
+    ("recording data frame", "how-to/index"),
+    ("save recording", "how-to/index"),
+    ("compare two programs", "how-to/index"),
     ("pattern rewriting", "lessons/06-pattern-rewriting"),
-    ("save executable", "how-to"),
-    ("stop first NaN", "how-to"),
-    ("limit time memory depth", "how-to"),
-    ("own instrument order of hooks", "how-to"),
-    ("compute gradient", "how-to"),
-    ("max_depth", "configuration"),
-    ("import PyTorch model", "importing-pytorch"),
-    ("mixed precision", "how-to"),
-    ("configuration %passes", "how-to"),
-    ("own instrument in %passes", "how-to"),
-    ("%passes PassContext", "how-to"),
-    ("weights constants bind_params_by_name", "how-to"),
-    ("arguments of passlab.record", "how-to"),
-    ("grammar of the text", "language"),
-    ("write an exercise nbval", "writing-an-exercise"),
-    ("save graph SVG DOT", "how-to"),
+    ("save executable", "how-to/index"),
+    ("stop first NaN", "how-to/index"),
+    ("limit time memory depth", "how-to/index"),
+    ("own instrument order of hooks", "how-to/index"),
+    ("compute gradient", "how-to/index"),
+    ("max_depth", "reference/configuration"),
+    ("import PyTorch model", "how-to/importing-pytorch"),
+    ("mixed precision", "how-to/index"),
+    ("configuration %passes", "how-to/index"),
+    ("own instrument in %passes", "how-to/index"),
+    ("%passes PassContext", "how-to/index"),
+    ("weights constants bind_params_by_name", "how-to/index"),
+    ("arguments of passlab.record", "how-to/index"),
+    ("grammar of the text", "reference/language"),
+    ("write an exercise nbval", "how-to/writing-an-exercise"),
+    ("save graph SVG DOT", "how-to/index"),
 ]
 MORE = [
-    ("import ONNX model", "how-to"),
-    ("quantise network", "how-to"),
-    ("count operators", "how-to"),
-    ("find all calls of an operator", "how-to"),
-    ("replace operator", "how-to"),
-    ("accept any batch size", "how-to"),
-    ("time the passes", "how-to"),
-    ("print program after pass", "how-to"),
-    ("disabled pass", "how-to"),
-    ("which pass broke the program", "how-to"),
-    ("smallest failing program", "how-to"),
-    ("fuzz counterexample", "how-to"),
-    ("numeric contract of a pass", "passes"),
-    ("match clauses", "language"),
-    ("post-dominator", "glossary"),
-    ("alloc_storage", "instructions"),
-    ("FoldScaleAxis", "passes"),
-    ("nn.conv2d", "operators"),
-    ("differences TVM", "differences-from-tvm"),
-    ("Netron", "comparison"),
-    ("open LLVM dump", "how-to"),
-    ("record MLIR passes", "dumps"),
-    ("debugger step_back", "time-travel"),
-    ("compile program to plain Python", "how-to"),
-    ("old programs tvm", "old-programs"),
-    ("write an operator", "writing-an-operator"),
-    ("%fuzz seconds", "magics"),
-    ("keep notebook free of outputs that change", "how-to"),
-    ("memory of a run", "how-to"),
-    ("hover type", "notebook"),
+    ("import ONNX model", "how-to/index"),
+    ("quantise network", "how-to/index"),
+    ("count operators", "how-to/index"),
+    ("find all calls of an operator", "how-to/index"),
+    ("replace operator", "how-to/index"),
+    ("accept any batch size", "how-to/index"),
+    ("time the passes", "how-to/index"),
+    ("print program after pass", "how-to/index"),
+    ("disabled pass", "how-to/index"),
+    ("which pass broke the program", "how-to/index"),
+    ("smallest failing program", "how-to/index"),
+    ("fuzz counterexample", "how-to/index"),
+    ("numeric contract of a pass", "reference/passes"),
+    ("match clauses", "reference/language"),
+    ("post-dominator", "reference/glossary"),
+    ("alloc_storage", "reference/instructions"),
+    ("FoldScaleAxis", "reference/passes"),
+    ("nn.conv2d", "reference/operators"),
+    ("differences TVM", "reference/differences-from-tvm"),
+    ("Netron", "explanation/comparison"),
+    ("open LLVM dump", "how-to/index"),
+    ("record MLIR passes", "how-to/dumps"),
+    ("debugger step_back", "how-to/time-travel"),
+    ("compile program to plain Python", "how-to/index"),
+    ("old programs tvm", "how-to/old-programs"),
+    ("write an operator", "how-to/writing-an-operator"),
+    ("%fuzz seconds", "reference/magics"),
+    ("keep notebook free of outputs that change", "how-to/index"),
+    ("memory of a run", "how-to/index"),
+    ("hover type", "reference/notebook"),
     ("PassContext.list_configs", "api/transform"),
     ("StructureError", "api/errors"),
 ]
 QUESTIONS = [*ASKED, *MORE]
-HEADINGS = re.findall(r"^### (.+)$", (ROOT / "docs/how-to.md").read_text(encoding="utf-8"), re.MULTILINE)
+HEADINGS = re.findall(r"^### (.+)$", (ROOT / "docs/how-to/index.md").read_text(encoding="utf-8"), re.MULTILINE)
 
 
 # Building the manual takes a minute of computing.
@@ -260,7 +260,7 @@ def test_a_question_is_answered_in_two_clicks(site: Path, question: str, page: s
 @built
 @pytest.mark.parametrize("heading", HEADINGS)
 def test_the_search_finds_each_how_to_by_its_heading(site: Path, heading: str) -> None:
-    assert "how-to" in search(site, heading)[:5]
+    assert "how-to/index" in search(site, heading)[:5]
 
 
 @built
@@ -335,7 +335,7 @@ RIGHT = "unequality,canonicalizations,befores,passtime,ans,mak,te,fo,ist,nd,hist
 
 def test_words_are_spelt_correctly(tmp_path: Path) -> None:
     prose = [str(ROOT / name) for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")]
-    prose += [str(path) for path in (ROOT / "docs").glob("*.md")]
+    prose += [str(path) for path in (ROOT / "docs").rglob("*.md")]
     prose += [str(path) for path in (ROOT / "passlab").rglob("*.py")]
     for path in (ROOT / "notebooks").glob("*.ipynb"):
         cells = json.loads(path.read_text(encoding="utf-8"))["cells"]

@@ -7,7 +7,7 @@ import re
 
 from tests.architecture.sources import ROOT
 
-PAGE = (ROOT / "docs" / "comparison.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs/explanation/comparison.md").read_text(encoding="utf-8")
 ROWS = [
     [cell.strip() for cell in line.strip("|").split("|")]
     for line in PAGE.splitlines()

@@ -23,7 +23,7 @@ from passlab.errors import AttrsError, ParseError, PassTypeError, RunError, Type
 from passlab.passes.normal_form.to_basic_block_normal_form import ToBasicBlockNormalForm
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = (ROOT / "docs/differences-from-tvm.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs/reference/differences-from-tvm.md").read_text(encoding="utf-8")
 TABLE = PAGE.partition("## Different on purpose")[2].partition("## ")[0]
 TOPICS = re.findall(r"^\| (?!Topic|---)(.+?) \|", TABLE, re.MULTILINE)
 SUM = "def @main(%x: Tensor[(2, 3), float32]) { sum(%x, axis=[0, 1]) }"

@@ -10,7 +10,7 @@ import pytest
 import passlab
 from passlab.errors import ParseError
 
-PAGE = (Path(__file__).resolve().parents[2] / "docs/language.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).resolve().parents[2] / "docs/reference/language.md").read_text(encoding="utf-8")
 GRAMMAR = re.findall(r"```text\n(module .*?)```", PAGE, re.DOTALL)[0]
 LIST = "type List[A] { Nil, Cons(A, List[A]) }"
 MAIN = "def @main(%x: float32, %c: bool) {{ {} }}"

@@ -23,7 +23,9 @@ def enforced() -> list[set[str]]:
 
 
 def test_the_page_of_laws_shows_the_layers_that_are_enforced() -> None:
-    page = (ROOT / "docs" / "laws.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs/develop/laws.md").read_text(encoding="utf-8")
     block = page.partition("## The layers")[2].partition("```text\n")[2].partition("```")[0]
     shown = [set(line.split(", ")) for line in block.splitlines()]
-    assert shown == [layer for layer in enforced() if layer], "copy the layers of pyproject.toml into docs/laws.md"
+    assert shown == [layer for layer in enforced() if layer], (
+        "copy the layers of pyproject.toml into docs/develop/laws.md"
+    )

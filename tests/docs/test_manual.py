@@ -10,6 +10,7 @@ import contextlib
 import io
 import json
 import re
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +25,12 @@ from passlab.op import load
 from tests.operator_facts import facts_of_tests
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "docs" / "api").glob("*.md"))]
+DOCS = ROOT / "docs"
+PAGES = [ROOT / "README.md", *sorted(path for path in DOCS.rglob("*.md") if "lessons" not in path.parts)]
+sys.path.append(str(DOCS))
+
+import redirects  # noqa: E402 - a script of the manual, which is no package
+
 _BLOCK = re.compile(r"^```(?P<language>\w*)[^\n]*\n(?P<body>.*?)^```[ ]*$", re.DOTALL | re.MULTILINE)
 
 
@@ -119,11 +125,14 @@ def test_relay_cells_of_the_page_have_types(path: Path, block: Block) -> None:
 
 
 def test_every_page_is_reached_from_the_front_page() -> None:
-    index = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
+    index = (DOCS / "index.md").read_text(encoding="utf-8")
     listed = set(
-        re.findall(r"^([\w-]+)$", "".join(re.findall(r"```\{toctree\}\n(.*?)```", index, re.DOTALL)), re.MULTILINE)
+        re.findall(r"^([\w/-]+)$", "".join(re.findall(r"```\{toctree\}\n(.*?)```", index, re.DOTALL)), re.MULTILINE)
     )
-    assert listed == {path.stem for path in PAGES if path.parent.name == "docs"} - {"index"}
+    pages = {path.relative_to(DOCS).with_suffix("").as_posix() for path in PAGES if path.is_relative_to(DOCS)}
+    assert {page for page in listed if "lessons/" not in page} == {
+        page for page in pages - {"index"} if not page.startswith("api/") or page == "api/index"
+    }
 
 
 def test_each_page_of_the_reference_begins_with_an_example() -> None:
@@ -164,3 +173,18 @@ def test_links_between_pages_lead_somewhere() -> None:
             if not aimed.exists() or (anchor and aimed.suffix == ".md" and anchor not in anchors(aimed)):
                 broken.append(f"{path.name}: {target}")
     assert not broken
+
+
+def test_old_addresses_lead_to_pages_and_headings_that_exist() -> None:
+    wrong = []
+    for old, new in redirects.table().items():
+        page, _, anchor = new.partition("#")
+        path = DOCS / f"{page}.md"
+        if not path.exists() or (anchor and anchor not in anchors(path)):
+            wrong.append(f"{old}: {new} does not exist")
+        if (DOCS / f"{old}.md").exists():
+            wrong.append(f"{old} is still a page")
+    assert not wrong
+    assert (
+        'location.replace(headings[heading] ?? "reference/passes.html" + location.hash)' in redirects.pages()["passes"]
+    )

@@ -8,7 +8,7 @@ from pathlib import Path
 from tests.planted.catalogue import FAULTS
 from tests.planted.test_planted import search, shortcomings
 
-PAGE = Path(__file__).parents[2] / "docs" / "planted-faults.md"
+PAGE = Path(__file__).parents[2] / "docs/develop/planted-faults.md"
 HEAD = """# Planted faults
 
 To measure what `lab.culprit` finds, the tests plant faults in passlab: they remove guards, swap operands, move axes by one, drop
