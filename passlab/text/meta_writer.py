@@ -43,6 +43,8 @@ OMITTED = """\
 UNCONSTRAINED = MetaObject(
     "VirtualDevice", {"device_type_int": -1, "memory_scope": "", "target": None, "virtual_device_id": -1}
 )
+# The key of a module's own attributes. Nothing in the text refers to them, so TVM reads the section and drops them.
+MODULE_ATTRS = "IRModule.attrs"
 _INVALID_KEY = re.compile(r"[^\w.:-]", re.ASCII)
 
 _TYPE_FIELDS: dict[type[Type], tuple[str, ...]] = {

@@ -14,11 +14,13 @@ from typing import Any
 import numpy as np
 
 from passlab.errors import Diagnostic, DiagnosticError, ParseError, PasslabError, did_you_mean
+from passlab.ir.attrs import DictAttrs
 from passlab.ir.expr import Var
 from passlab.ir.span import Source, Span
 from passlab.ir.types import Type
 from passlab.op.dtypes import Array
 from passlab.text.meta_objects import BUILDERS, EXACT, Node, OpaqueObject, build_record, references
+from passlab.text.meta_writer import MODULE_ATTRS
 from passlab.text.tensor_bytes import decode_tensor
 
 _DEEPEST = 64
@@ -43,6 +45,7 @@ class MetaTable:
                 raise
             except (ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError) as error:
                 raise _malformation(source, start, str(error)) from None
+        self.module_attrs = [_text_attrs(attrs) for attrs in self.objects.pop(MODULE_ATTRS, [])]
         self.own_vars = frozenset(v for v in self.objects.get("relay.Var", ()) if isinstance(v, Var))
         for key, objects in (table or {}).items():
             self.objects.setdefault(key, []).extend(objects)
@@ -66,6 +69,12 @@ class MetaTable:
         if isinstance(objects[index], OpaqueObject):
             raise ParseError(Diagnostic(f"`{word}` stood for a Python object, which text cannot hold", span))
         return objects[index]
+
+
+def _text_attrs(attrs: object) -> DictAttrs:
+    """Return the attributes of a module without those that stood for Python objects."""
+    values = attrs.items() if isinstance(attrs, DictAttrs) else ()
+    return DictAttrs({key: value for key, value in values if not isinstance(value, OpaqueObject)})
 
 
 def _malformation(source: Source, start: int, what: str) -> ParseError:

@@ -183,6 +183,8 @@ class Parser(FlatParser):
             except DiagnosticError as error:
                 raise ParseError(*error.diagnostics) from None
         mod = mod.with_functions({self.globals[name]: function for name, function in functions.items()})
+        for attrs in self.meta_table.module_attrs:
+            mod = mod.with_attrs(dict(attrs.items()))
         if mod is self.base:
             mod = mod.snapshot()
         mod.source = self.source

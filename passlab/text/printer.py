@@ -37,7 +37,7 @@ from passlab.ir.walk import CHILDREN
 from passlab.text.attr_printer import AttrPrinter, deep_attrs
 from passlab.text.literals import local_text, name_text, quote, scalar_text
 from passlab.text.marks import CLOSE, Annotations, MarkedText, without_marks
-from passlab.text.meta_writer import OMITTED, MetaWriter
+from passlab.text.meta_writer import MODULE_ATTRS, OMITTED, MetaWriter
 from passlab.text.naming import NameTable
 from passlab.text.tokens import Parse, run_nested
 
@@ -440,12 +440,14 @@ Annotate = Callable[[Expr], str]
 def astext(node: Any, show_meta_data: bool = True, annotate: Annotate | None = None, spans: bool = False) -> str:
     """Return a module, expression, type or pattern as Relay text with its version line.
 
-    `show_meta_data` appends the section of constants and other objects without a text form; without it a comment says
-    that it is missing. `annotate(expr)` returns the text to print after each expression in place of its type. `spans`
-    also prints the origin of each node.
+    `show_meta_data` appends the section of constants, attributes of the module and other objects without a text form;
+    without it a comment says that it is missing. `annotate(expr)` returns the text to print after each expression in
+    place of its type. `spans` also prints the origin of each node.
     """
     meta = MetaWriter()
     body = _print(node, meta, annotate, None, spans)
+    if isinstance(node, IRModule) and node.attrs:
+        meta.reference(MODULE_ATTRS, node.attrs)
     if not meta.objects:
         return HEADER + body
     separator = "\n" if body.endswith("\n") else "\n\n"

@@ -360,6 +360,7 @@ CHECKS: dict[str, Callable[[], None]] = {
 
 
 ELSEWHERE = {
+    "Attributes of a module": "tests/executor/test_saved_values.py",
     "`qnn.softmax`": "tests/op/test_vectors.py",
     "Tensor arrays of `Prelude`": "tests/relay/test_tensor_arrays.py",
     "`nn.lrn` in float16": "tests/op_nn/test_activation.py",

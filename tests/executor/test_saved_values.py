@@ -159,9 +159,12 @@ def test_every_operator_at_every_edge(name: str, tmp_path: Path) -> None:
         check(mod, args, folder, HOLD_ALL if name.startswith(DRAWN) else tuple(WAYS))
 
 
+ATTRS = {"name": "net", "batch": 1, "scale": -0.5, "kept": True, "none": None, "sizes": [1, [2, 3]], "by": {"a": "b"}}
+
+
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_every_construct(name: str, tmp_path: Path) -> None:
-    mod = infer_module(PROGRAMS[name]())
+    mod = infer_module(PROGRAMS[name]()).with_attrs(ATTRS)
     check(mod, list(next(iter(draws(mod))).arguments), tmp_path)
 
 

@@ -42,7 +42,7 @@ from passlab.ir.walk import post_order, rewrite
 from passlab.lab.recordings.event_rows import RecordedError
 from passlab.lab.recordings.recording import RecordedPass, Recording
 from passlab.lab.recordings.rewrites import is_rewrite
-from passlab.text.meta_writer import MetaWriter
+from passlab.text.meta_writer import MODULE_ATTRS, MetaWriter
 from passlab.text.metadata import MetaTable
 from passlab.text.parser import parse
 from passlab.text.printer import HEADER, text_with
@@ -90,9 +90,12 @@ def _write_parts(
     make_folder(names.modules)
     arrays = _ArrayWriter(names.arrays)
     meta = MetaWriter(arrays.encode)
-    typed, applied = [], {}
+    typed, applied, attrs = [], {}, {}
     for number, mod in modules.values():
         write_text(names.modules / _file_name(number), HEADER + text_with(meta, mod))
+        if mod.attrs:
+            meta.reference(MODULE_ATTRS, mod.attrs)
+            attrs[str(number)] = meta.objects[MODULE_ATTRS].index(mod.attrs)
         typed.append(all(f.checked_type_ is not None for f in mod.functions.values()))
         if not typed[-1] and (at := [str(at) for at, node in enumerate(_nodes_in_order(mod)) if _has_type_args(node)]):
             applied[str(number)] = " ".join(at)
@@ -102,6 +105,8 @@ def _write_parts(
     head = {"format": FORMAT, "version": VERSION, "name": recording.name, "input": start, "typed": typed}
     if applied:
         head["type_args"] = applied
+    if attrs:
+        head["attrs"] = attrs
     if names.generation > 1:
         head["generation"] = names.generation
     # The index comes last: until then the folder holds the older recording, or none.
@@ -257,7 +262,8 @@ def load(directory: str | os.PathLike[str]) -> Recording:
             raise ValueError(f"its format is {index['format']!r}, version {index['version']!r}")
         names = _Names(target, _valid_index(index.get("generation", 1)))
         applied = {int(number): [*map(int, at.split())] for number, at in index.get("type_args", {}).items()}
-        modules = _read_modules(names, [bool(flag) for flag in index["typed"]], applied)
+        attrs = {int(number): _valid_index(at) for number, at in index.get("attrs", {}).items()}
+        modules = _read_modules(names, [bool(flag) for flag in index["typed"]], applied, attrs)
         events: list[Event] = []
         for data in index["events"]:
             events.append(_read_event(data, events, modules))
@@ -306,14 +312,18 @@ def _mapped(path: Path) -> memoryview:
         return memoryview(path.read_bytes())
 
 
-def _read_modules(names: _Names, typed: list[bool], applied: dict[int, list[int]]) -> list[IRModule]:
+def _read_modules(
+    names: _Names, typed: list[bool], applied: dict[int, list[int]], attrs: dict[int, int]
+) -> list[IRModule]:
     """Read all modules; a function equal to that of the module before is the same object again."""
     meta = _read_text(names.meta)
-    objects = MetaTable(Source(_META, meta), 0, None, _decoder(names.arrays)).objects if meta else {}
+    table = MetaTable(Source(_META, meta), 0 if meta else None, None, _decoder(names.arrays))
     modules: list[IRModule] = []
     for number, is_typed in enumerate(typed):
         name = _file_name(number)
-        mod = parse(_read_text(names.modules / name), source_name=name, init_meta_table=objects)
+        mod = parse(_read_text(names.modules / name), source_name=name, init_meta_table=table.objects)
+        if number in attrs:
+            mod = mod.with_attrs(dict(table.module_attrs[attrs[number]].items()))
         mod = _with_type_args(mod, applied.get(number, []))
         if modules:
             mod = mod.with_functions(_shared_functions(modules[-1], mod, typed[number - 1] == is_typed))
