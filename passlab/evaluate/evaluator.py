@@ -1,9 +1,31 @@
 """The meaning of Relay: call by value, arguments from left to right and then the callee, a shared node evaluated once.
 
-The evaluator keeps its own stack, so programs may nest and recurse as deep as `limits.frames`. Each call of a function
-makes an `Activation`, which maps the nodes of its body to their values. A node that occurs in several nested functions
-belongs to the innermost one around all its uses and is evaluated there once, exactly as ToANormalForm would bind it;
-`homes` computes the owners.
+Every other way to run a program is compared with this one. The obvious evaluator is a recursive function of a node, and
+fails twice: a program nests deeper than Python's stack, and a shared node has several users. So the evaluator keeps its
+own stack of *tasks*. A task whose operands have no value yet pushes these and is tried again after them (`_loop`):
+
+    stack, its top at the right     values
+    add(e, e)
+    add(e, e)  e  e
+    add(e, e)  e  e  x
+    add(e, e)  e  e                 x
+    add(e, e)  e                    x, e
+    add(e, e)                       x, e      the lower e has its value: it is dropped
+                                    x, e, add
+
+Each call of a function makes an `Activation`, which maps the nodes of its body to their values; a closure remembers the
+activation that made it (`outer`). A call pushes the body, below it a `Return` that hands the value on: calls use the
+same stack, and programs recurse as deep as `limits.frames`.
+
+    >>> import passlab
+    >>> mod = passlab.transform.InferType()(passlab.parse('''
+    ...     def @sum(%n: int32) -> int32 { if (%n == 0) { 0 } else { %n + @sum(%n - 1) } }
+    ... '''))
+    >>> print(Evaluator(mod).run("sum", [20000]))
+    200010000
+
+A node that occurs in several nested functions belongs to the innermost one around all its uses and is evaluated there
+once, exactly as ToANormalForm would bind it; `homes` computes the owners.
 """
 
 from __future__ import annotations

@@ -1,13 +1,50 @@
-"""Unknown types and the constraints on them: a union-find over unknowns, and a queue of pending relations.
+"""Unknown types and the constraints on them: a union-find over unknowns, and a queue of relations that wait.
 
-An unknown is an `IncompleteType`. It is linked to another unknown (they are one), bound to a type (which may contain
-unknowns), or free. A pending relation waits until one of the unknowns it mentions is bound or linked; it is tried again
-then and only then. The solver does not use expressions.
+The type of a call follows from the types of its arguments, by the relation of its operator. What if an argument is
+unknown yet, because the program determines it further down, or later loses a size that a conclusion was drawn from?
+
+    ?a --> Tensor[(2, 3), float32]      bound          head(?a) is the tensor type
+    ?b --> ?c --> nothing               linked, free   root(?b) is ?c: they are one unknown
+    watchers of ?c: relation 1, 2       bind(?c, T) queues both; each is tried once, and concludes or watches again
+
+An unknown is an `IncompleteType`. Unknowns that were found equal form a tree, whose root stands for all of them: `join`
+links, `root` looks up and shortens the path it went (union-find with path compression). `bind` gives a root its type,
+after the *occurs check*: no type contains itself (Robinson, "A machine-oriented logic based on the resolution
+principle", 1965). A relation that cannot conclude watches the free unknowns among what it mentions, and is tried again
+when one of them is bound, and only then (`add`, `_wake`, `solve`: a worklist). The solver knows nothing of expressions;
+`unify` alone calls `bind`, `join` and `weaken`.
+
+    >>> from passlab.infer.unify import unify
+    >>> from passlab.ir.types import ANY, TensorType
+    >>> class Same:  # the relation of `nn.relu`: the result has the type of the input
+    ...     queued, place = False, None
+    ...     def __init__(self, solver, source, result):
+    ...         self.solver, self.result, self.mentions = solver, result, [source]
+    ...     def attempt(self):
+    ...         ty = self.solver.head(self.mentions[0])
+    ...         print("tried with", ty)
+    ...         return isinstance(ty, TensorType) and bool(unify(self.solver, self.result, ty))
+    >>> s = Solver()
+    >>> a, b, c = s.fresh(), s.fresh(), s.fresh()
+    >>> waits = s.add(Same(s, a, b)), s.add(Same(s, b, c))
+    tried with _
+    tried with _
+    >>> _ = unify(s, a, TensorType((2, 3))); s.solve()
+    tried with Tensor[(2, 3), float32]
+    tried with Tensor[(2, 3), float32]
 
 Two modes. In the *quick* mode a conclusion from a bound unknown is final. Unification can later weaken a bound unknown,
 as a known dimension that meets `?` becomes `?`; then the conclusions drawn from it must be drawn again. That is rare,
 so the quick solver raises `WeakenedError` and inference starts again in the *exact* mode, in which every relation stays
 subscribed to its unknowns and is tried again when one weakens.
+
+    >>> try:
+    ...     unify(s, a, TensorType((2, ANY)))
+    ... except WeakenedError:
+    ...     print("start again, exact")
+    start again, exact
+
+Sets whose order is seen (watchers, unfinished relations) are dicts of None: messages come in the order of the program.
 """
 
 from __future__ import annotations
@@ -58,7 +95,7 @@ class Solver:
         self.exact = exact
         self.links: dict[Type, Type] = {}
         self.sizes: dict[SizeVar, int] = {}  # the sizes found for symbolic dimensions
-        self.used = False  # whether any unknown was created: if not, every type is final
+        self.used = False  # whether any unknown was created: if not, every type is final and need not be resolved
         self._watchers: dict[Type, dict[Pending, None]] = {}
         self._queue: deque[Pending] = deque()
         self._unfinished: dict[Pending, None] = {}
@@ -178,6 +215,7 @@ class Solver:
         self._wake(root)
 
     def _wake(self, root: Type) -> None:
+        # Watchers are taken off: a relation that is tried again watches what is unknown by then.
         for pending in self._watchers.pop(root, ()):
             if not pending.queued:
                 pending.queued = True

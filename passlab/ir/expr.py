@@ -1,8 +1,34 @@
 """The expressions of Relay: immutable, slotted nodes compared by identity.
 
-A program is a graph of these nodes. A node that occurs twice is shared: it is computed once. `let` binds a variable and
-orders effects. `checked_type` is a cache filled by inference; once set it never changes. Nodes are changed by creating
-a changed copy, with `with_fields`. Structural equality is in `equal`, traversals are in `walk`.
+A program is a graph of these nodes, not a tree: a node that occurs twice is shared, and computed once. `let` binds a
+variable, and says when a value with an effect is computed.
+
+      add          x = relay.var("x", shape=(2,))
+      | |          e = relay.exp(x)
+      exp          relay.add(e, e): one node `exp`, two uses
+       |
+       x
+
+    >>> from passlab import relay
+    >>> x = relay.var("x", shape=(2,))
+    >>> e = relay.exp(x)
+    >>> node = relay.add(e, e)
+    >>> node.args[0] is node.args[1], relay.exp(x) == e
+    (True, False)
+
+`==` is identity, so that nodes can be keys of dictionaries: what a pass, a recording or a view knows of a node is a
+dictionary from nodes. Whether two programs have equal structure asks `equal.structural_equal`.
+
+Nodes do not change, so programs share parts and recordings keep every state for the price of what changed. A changed
+node is a copy, made by `with_fields`, which returns the node itself where nothing changes:
+
+    >>> node.args = ()
+    Traceback (most recent call last):
+    AttributeError: Call is immutable; make a changed copy instead of setting `args`
+    >>> node.with_fields(args=[e, x]).args[1] is x, node.with_fields(args=node.args) is node
+    (True, True)
+
+`checked_type` is a cache that inference fills; once set it never changes. Traversals are in `walk`.
 """
 
 from __future__ import annotations

@@ -1,8 +1,32 @@
 """The types of Relay. Types are hash-consed: equal types are the same object, so `is` compares them.
 
-Type variables and unknowns are compared by identity. Two generic function types that differ only in the names of their
-parameters are different objects, so that each prints as it was written, but they are equal (`==`) with one hash, and so
-are types that contain them. Nothing here walks a type by recursion.
+Inference compares types all the time, and a type can be large: a tuple of two equal tuples, sixty levels deep, has 2^60
+parts when it is written out, and sixty when each is there once. So a constructor first asks the table of types
+(`_intern`), whose keys hold the parts of a type by their ids:
+
+    TensorType((2, 3)) --> key --> (no entry) a new object, held by a weak reference
+    TensorType((2, 3)) --> key --> the same object
+
+    >>> a = TensorType((2, 3), "float32")
+    >>> a is TensorType((2, 3)), TupleType([a, a]) is TupleType([a, a])
+    (True, True)
+    >>> deep = a
+    >>> for _ in range(60):
+    ...     deep = TupleType([deep, deep])
+    >>> deep is TupleType([deep.fields[0], deep.fields[1]])
+    True
+
+Type variables and unknowns are compared by identity: two variables named A are two variables. Two generic function
+types that differ only in the names of their parameters are therefore different objects, so that each prints as it was
+written, but they are equal (`==`) with one hash, and so are types that contain them:
+
+    >>> A, B = TypeVar("A"), TypeVar("B")
+    >>> f, g = FuncType([A], A, [A]), FuncType([B], B, [B])
+    >>> f is g, f == g, hash(f) == hash(g)
+    (False, True, True)
+
+What questions need (does a type hold an unknown, a size that is not known?) is noted when a type is made (`_inside`),
+from its parts, so that no question walks a type; walks that remain are loops.
 """
 
 from __future__ import annotations

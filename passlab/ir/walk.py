@@ -1,8 +1,46 @@
-"""THE traversals. Every walk over a program goes through here, and none of them recurses.
+"""Visit and rewrite programs of any depth and any sharing, without recursion.
 
-A program is a graph: each walk visits a shared node once, so all of them are linear in nodes and edges, however many
-paths there are. Children come in evaluation order: a call's callee before its arguments, a let's variable, value,
-body, a function's parameters before its body, a match's data before its clauses (pattern variables, then the arm).
+`add(e, e)` nested fifty times has 2^50 paths from its root, but only 50 calls; a chain of 100,000 calls is deeper than
+Python's stack. So a walk is a loop with a stack of its own, and it visits a shared node once: the time is linear in
+nodes and edges. Here the loop of `post_order` lists `add(e, e)`, where e is `exp(x)`; an operator or a variable has no
+children and is listed at once:
+
+    stack, its top at the right   listed
+    add                           -
+    add None e e                  add (the operator)   None: all children of the node below it are listed
+    add None e                    exp x e              the upper e and its children
+    add None                                           the lower e was seen: it is dropped
+    (empty)                       add                  the call
+
+Children come in evaluation order (`CHILDREN`): a call's callee before its arguments, a let's variable, value, body,
+a function's parameters before its body, a match's data before its clauses (pattern variables, then the arm).
+
+`rewrite` goes over that list once and builds a new node only where a child is new (`WITH_CHILDREN`), so that what a
+pass does not touch stays the same object, and "did anything change?" is `new is old`. The result of a rule is not
+visited again: a pass that needs a fixed point repeats itself. Its rule gets each node twice, `pre` as it was and `post`
+with rewritten children; it recognises the node by `pre` and builds from `post`. Parts of `pre` are not rewritten:
+
+    >>> from passlab import relay
+    >>> x = relay.var("x", shape=(2,), dtype="float32")
+    >>> e = relay.exp(x)
+    >>> new = rewrite(relay.add(e, e), lambda pre, post: relay.tanh(x) if pre is e else post)
+    >>> new.args[0].op.name, new.args[0] is new.args[1]
+    ('tanh', True)
+    >>> def drop(part):  # drop `negative`, and turn `exp` into `tanh`
+    ...     def rule(pre, post):
+    ...         return relay.tanh(x) if pre is e else {"pre": pre, "post": post}[part].args[0]
+    ...     return rewrite(relay.negative(e), rule, only=(relay.Call,)).op.name
+    >>> drop("post"), drop("pre")
+    ('tanh', 'exp')
+    >>> node = x
+    >>> for _ in range(50):
+    ...     node = relay.add(node, node)
+    >>> len(post_order(node))  # 50 calls, the operator and x
+    52
+
+Whoever records a pass, or permits some of its rewrites only, does so through context variables (`observed`,
+`permitted`): a pass need not know of it, nor hand it on. Walks that carry something down or sideways (scopes, lists of
+children that were not asked for) loop over `CHILDREN` themselves, with a stack like this one.
 """
 
 from __future__ import annotations

@@ -1,13 +1,36 @@
 """Tokens and the cursor over them: what all parts of the parser share, without the grammar.
 
-One compiled regular expression splits a text into tokens. A token is only its text and its offset: its first characters
-determine its kind. White space and comments (`// ...` and nested `/* ... */`) are skipped. A `Tensor[(1, 3), float32]`,
-a `meta[relay.Constant][0]` and a dotted name are one token each, so that typical text has few of them. Characters that
-start no token become tokens of one character; the parser reports them in context.
+The text of a network has a hundred thousand tokens, and Python spends its time by tokens, not by characters. So one
+compiled regular expression splits a text, and what printed programs consist of is one token each: a
+`Tensor[(1, 3), float32]`, a `meta[relay.Constant][0]`, a dotted name. A token is only its text and its offset: its
+first characters determine its kind. White space and comments (`// ...` and nested `/* ... */`) are skipped. Characters
+that start no token become tokens of one character; the parser reports them in context.
+
+    >>> tokens = lex("nn.relu(%x) /* a /* nested */ comment */ : Tensor[(1, 3), float32]", "text")
+    >>> [text for text in tokens.texts if text]
+    ['nn.relu', '(', '%x', ')', ':', 'Tensor[(1, 3), float32]']
+    >>> tokens.starts[2]
+    8
 
 A `Cursor` is a position in the tokens, with expectations and located errors; the last part of this file finds the hint
-for an unexpected token. A generator parses each nested construct: it yields the generators of its parts and receives
-their results. `run_nested` runs them on an explicit stack, so memory limits the depth of a text, not Python's stack.
+for an unexpected token. The grammar is recursive descent, and half a million open parentheses are deeper than Python's
+stack. So a generator parses each nested construct: it yields the generators of its parts and receives their results,
+and `run_nested` keeps those that wait in a list: memory limits the depth of a text.
+
+    >>> def parentheses(cursor):  # how deep?
+    ...     if not cursor.accept("("):
+    ...         return 0
+    ...     depth = yield parentheses(cursor)
+    ...     cursor.expect(")")
+    ...     return depth + 1
+    >>> run_nested(parentheses(Cursor(lex("(" * 5000 + ")" * 5000, "text"))))
+    5000
+    >>> run_nested(parentheses(Cursor(lex("(()", "text"))))
+    Traceback (most recent call last):
+    passlab.errors.ParseError: error: expected a `)` found the end of the text
+    ...
+
+The same form, under the name of a trampoline, drives every walk here that cannot be a plain loop.
 """
 
 from __future__ import annotations

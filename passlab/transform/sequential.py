@@ -1,5 +1,34 @@
 """`Sequential` runs passes one after the other, each where the context enables it, after the passes it requires.
 
+What runs when a pipeline meets a pass? Not always the pass: its level may be above that of the context, and it may need
+types that the pass before it did not leave. Each run is a `PassRun`, which knows the run around it, so that instruments
+see a tree:
+
+    sequential
+      InferType          required by FuseOps: looked up by its name, and run like any other
+      FuseOps            its level is 0
+        InferType        types the nodes that it made
+      FoldConstant       its level is 2, above that of the context: reported as skipped, with the reason
+
+    >>> import passlab
+    >>> from passlab import transform
+    >>> class Watch(passlab.instrument.PassInstrument):
+    ...     def run_before_pass(self, mod, info):
+    ...         print("run", info.name)
+    ...     def pass_skipped(self, run, reason):
+    ...         print("skip", run.pass_.info.name, "for", reason)
+    >>> mod = passlab.parse("def @main(%x: float32) { %x * (1f + 1f) }")
+    >>> with transform.PassContext(opt_level=0, instruments=[Watch()]):
+    ...     mod = transform.Sequential([transform.FuseOps(), transform.FoldConstant()])(mod)
+    run sequential
+    run InferType
+    run FuseOps
+    run InferType
+    skip FoldConstant for opt_level 0 < 2
+
+A pass that fails leaves the module that its pipeline had reached (`PassRun.partial`). Passes that require each other in
+a cycle are an error, and so is a required name that nobody has registered.
+
 The file ends with the pipeline language: passes by name, with options as Python literals.
 
     InferType, FoldConstant              # separated by commas, semicolons, new lines or blanks

@@ -1,9 +1,33 @@
 """The instruction table: operands, semantics and control flow of every instruction, declared once.
 
-Encoder, decoder, disassembler, bytecode verifier, the three engines (stepping, compiled, tracing), the debugger's lists of
-registers read and written, and the documentation are derived from `ISA`. Registers belong to a call frame and hold
-arrays, ADT values, storages or closures. Operands are declared in their serialized order, which is also that of listings.
-`instruction_spec` explains the notation.
+Three engines (stepping, compiled, tracing), the verifier, the files, the listing and the debugger must agree on what an
+instruction is. Where does a new one go? Into this table, and nowhere else:
+
+    declare(opcode, mnemonic, operands, listing, sentence, code, flow, effect)
+                                 |         |                |
+         encode decode verify <--+   disassemble    "{dst} = {from}"   each engine fills in its own texts:
+         reads writes                               stepping  r[dst_] = r[from_]   a function for each form
+                                                    compiled  r2 = r1              a line of a Python function
+
+Registers belong to a call frame and hold arrays, ADT values, storages or closures. Operands are declared in their
+serialized order, which is also that of listings; lists are serialized behind their lengths, which an `Instruction` does
+not store; jumps are relative to the instruction itself. `instruction_spec` explains the notation. The opcodes and their
+serialized forms are those of Relay's virtual machine.
+
+    >>> branch = Instruction(Opcode.IF, 0, 1, 1, 2)
+    >>> str(branch), encode(branch), branch.reads(), branch.successors(10)
+    ('if $0 $1 1 2', [10, 0, 1, 1, 2], (0, 1), (11, 12))
+    >>> invoke = Instruction(Opcode.INVOKE, 0, 3, (1, 2))
+    >>> str(invoke), encode(invoke)  # the second 2 counts the arguments
+    ('invoke $3 VMFunc[0]($1,$2)', [2, 0, 2, 3, 1, 2])
+    >>> decode(encode(invoke)) == invoke, Instruction(Opcode.MOVE, 1, 2).code
+    (True, '{dst} = {from}')
+    >>> decode([10, 0, 1])
+    Traceback (most recent call last):
+    passlab.errors.VerifyError: error: the instruction if is cut off
+
+Why is the code text? Because a step of the debugger, a function compiled to Python and a recorded run need it in three
+forms, and a Python function could be called by all three only for the price of a call for each instruction.
 """
 
 from __future__ import annotations

@@ -1,4 +1,34 @@
-"""Matrix products: `nn.matmul`, `nn.batch_matmul`, and `nn.dense` with a weight."""
+"""Matrix products: `nn.matmul`, `nn.batch_matmul`, and `nn.dense` with a weight.
+
+What does a compiler need to know of an operator? Here `nn.matmul` says it all, in one declaration:
+
+    @operator("nn.matmul", ("tensor_a", "tensor_b"),
+        attrs=...        the attributes: names, kinds, defaults
+        relation=...     the result's type from the arguments' types: it waits, refines, or refuses
+        pattern=...      how it fuses with its neighbours
+        gradient=...     the derivative, as Relay
+        edge_cases=...)  calls with which every law and executor is tried
+    def matmul(attrs, tensor_a, tensor_b, *, out):  the kernel, in NumPy; `out` is memory that the result may use
+
+From this the registry derives the Python function `relay.nn.matmul` with its stub, the text, the inference, all
+executors, the manual's row and the tests. The file is read from the relation to the declaration that names it.
+
+A relation is called with the types of the arguments as far as they are known. It *waits* (returns None) while what it
+needs is unknown, it *refines* what follows (`reporter.assign`), and it *refuses* with an error that names the argument:
+
+    >>> import passlab
+    >>> def result(params, call="nn.matmul(%a, %b, units=None)"):
+    ...     mod = passlab.parse("def @main(" + params + ") { " + call + " }")
+    ...     func = passlab.transform.InferType()(mod)["main"]
+    ...     return func.params[1].checked_type, func.ret_type
+    >>> for ty in result("%a: Tensor[(2, 3), float32], %b", "nn.matmul(%a, %b, units=4)"):  # %b follows from units
+    ...     print(ty)
+    Tensor[(3, 4), float32]
+    Tensor[(2, 4), float32]
+    >>> result("%a: Tensor[(2, 3), float32], %b: Tensor[(5, 4), float32]")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    passlab.errors.TypeInferenceError: error: nn.matmul cannot multiply Tensor[(2, 3), float32] with ...
+"""
 
 from __future__ import annotations
 

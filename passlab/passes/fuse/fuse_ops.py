@@ -75,7 +75,9 @@ from passlab.transform.declare import EXACT, standard_pass
 # 3. Decide for each node whether it joins the group of its sink (`FusionGroups`): CheckPath asks whether the groups on
 #    all paths to the sink, and that of the sink, permit it; CommitFuse merges these groups. There are three phases:
 #    groups that end in element-wise operators (a convolution with its epilogue); injective operators and tuples; the
-#    injective producers of tuples that joined a group in the second phase.
+#    injective producers of tuples that joined a group in the second phase. The first comes first, since an injective
+#    operator that joined early would come between a convolution and its epilogue: in `add(transpose(%b), conv2d)` the
+#    transpose would be computed inside of the kernel of the convolution.
 # 4. Turn each group into a function (`_Fuser`).
 #
 # It takes time linear in the size of the graph: a search for paths visits at most `max_nodes` nodes.
@@ -198,7 +200,24 @@ _RULES: dict[type, Callable[..., None]] = {
 class FusionGroups:
     """The nodes of a graph in groups, each of which becomes a kernel. `root(n)` is the last node of the group of n.
 
-    With `fuse` False every node is a group of its own. No group has more than `max_nodes` nodes.
+    With `fuse` False every node is a group of its own. No group has more than `max_nodes` nodes; the count before a
+    merge is an upper bound, as in TVM: a node on the path that belongs to the group of the sink counts twice.
+
+    >>> import passlab
+    >>> def kernels(body):
+    ...     params = "%x: Tensor[(1, 3, 8, 8), float32], %w: Tensor[(4, 3, 3, 3), float32]"
+    ...     mod = passlab.transform.InferType()(passlab.parse("def @main(" + params + ") { " + body + " }"))
+    ...     graph, found = FusionGraph(mod["main"]), {}
+    ...     groups = FusionGroups(graph, 256)
+    ...     for number, node in enumerate(graph.nodes):
+    ...         if graph.pattern[number] != OPAQUE:
+    ...             found.setdefault(groups.root(number), []).append(getattr(node, "op", None) or "tuple")
+    ...     return [[str(op) if op == "tuple" else op.name for op in group] for group in found.values()]
+    >>> conv = "%0 = nn.conv2d(%x, %w, padding=[1, 1, 1, 1]); %1 = nn.relu(%0); %2 = exp(%0);"
+    >>> kernels(conv + "add(%1, %2)")
+    [['nn.conv2d', 'nn.relu', 'exp', 'add']]
+    >>> kernels(conv + "(add(%1, %2), %2)")  # exp is a result itself: nothing post-dominates the convolution
+    [['nn.conv2d'], ['nn.relu', 'add'], ['exp'], ['tuple']]
     """
 
     def __init__(self, graph: FusionGraph, max_nodes: int, fuse: bool = True) -> None:
@@ -318,6 +337,7 @@ class FusionGroups:
             return
         self._size[parent] += self._size[child]
         self._parent[child] = parent
+        # The kind of a group without an anchor stays that of its last node: what follows sees only its result.
         if self._anchored[child]:
             self._anchored[parent] = True
             self._kind[parent] = max(self._kind[child], self._kind[parent])

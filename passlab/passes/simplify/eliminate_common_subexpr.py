@@ -28,6 +28,22 @@ from passlab.transform.base import FunctionPass
 from passlab.transform.context import PassContext
 from passlab.transform.declare import EXACT, standard_pass
 
+# When may two calls be one? When they are equal, and when the first is certainly computed before the second:
+#
+#     let %a = exp(%x);                    number 5: the first with the key (exp, number of %x)
+#     if (%c) { exp(%x) }                  number 5: a twin, for %a is in an enclosing block
+#     else { tanh(%x) + tanh(%x) }         one tanh
+#     ... and after the `if` another tanh(%x): it has no twin, for the branch may not be taken
+#
+# 1. Value numbering (`_value_numbers`; Cocke and Schwartz, "Programming Languages and Their Compilers", 1970): nodes in
+#    topological order, each with a number. Nodes with equal keys share it; a key consists of the operator, the
+#    attributes and the numbers of the arguments, so that equal trees of any depth are found by one look-up for a node.
+# 2. A scoped hash table (`_twins`; as in LLVM's EarlyCSE): one walk over the tree of scopes, with a table of the
+#    expressions that are available. What a scope adds is taken out again when it is left.
+# 3. Redirect the uses (`_merge`).
+#
+# The time is linear in nodes and edges.
+
 _CLOSED = ("Primitive", "Compiler", "Composite")
 
 
@@ -66,7 +82,17 @@ _NAME = "common subexpression"  # the name of the rewrite of each redirected use
 def _value_numbers(
     order: list[Expr], fskip: Callable[[Expr], bool] | None
 ) -> tuple[dict[Expr, int], dict[int, list[Expr]]]:
-    """Number the nodes so that equal ones share a number, and list the calls and projections that share one."""
+    """Number the nodes so that equal ones share a number, and list the calls and projections that share one.
+
+    >>> from passlab import relay
+    >>> x, y = relay.var("x", shape=(2,)), relay.var("y", shape=(2,))
+    >>> twice, again, other = relay.exp(x + y), relay.exp(x + y), relay.exp(y + x)
+    >>> number, groups = _value_numbers(post_order(relay.Tuple([twice, again, other])), None)
+    >>> number[twice] == number[again], number[twice] == number[other]  # it knows no law of addition
+    (True, False)
+    >>> [[node.op.name for node in group] for group in groups.values()]
+    [['add', 'add'], ['exp', 'exp']]
+    """
     number: dict[Expr, int] = {}
     first: dict[Hashable, Expr] = {}  # the first node of each key
     groups: dict[int, list[Expr]] = {}
@@ -105,10 +131,7 @@ def _key(node: Expr, number: dict[Expr, int], fskip: Callable[[Expr], bool] | No
 
 
 def _twins(scopes: Scopes, number: dict[Expr, int], groups: dict[int, list[Expr]]) -> dict[Expr, Expr]:
-    """Return for each duplicate an equal node in its own scope or an enclosing one.
-
-    One walk over the tree of scopes with a table of available nodes, undone when a scope is left.
-    """
+    """Return for each duplicate an equal node in its own scope or an enclosing one."""
     candidates: dict[Scope, list[Expr]] = {}
     for shared in sorted(groups):  # in the order of the first node of each group
         for node in groups[shared]:
@@ -121,7 +144,7 @@ def _twins(scopes: Scopes, number: dict[Expr, int], groups: dict[int, list[Expr]
     stack: list[Any] = [(scopes.top, None)]
     while stack:
         item = stack.pop()
-        if type(item) is list:
+        if type(item) is list:  # what a scope has added, now that it and the scopes inside it are done
             for key in item:
                 del available[key]
             continue

@@ -1,18 +1,53 @@
 """A function of an executable as the text of one Python function, which the compiled engine runs.
 
-Registers are local variables, constants globals. A branch becomes `if`; a basic block with several predecessors
-becomes a label, and the function a loop that finds the label of `pc` by binary search; a tail call of the function
-itself is an iteration of that loop. A driver executes all other calls and keeps the frames in a list: a function with
-calls that are not in tail position is a generator, which yields the callee's number and the arguments and is sent the
-result; a tail call is returned as a `Call`.
+An interpreter in Python pays for each instruction what a small kernel costs: fetch, decode, dispatch, registers in a
+list. Translated to Python once, an instruction is a line, and a register a local variable. Four things must survive the
+translation: jumps, for Python has none; calls of any depth; the limit on instructions (the *fuel*); and the place of an
+error. Here is `count(n) = n == 0 ? 0 : count(n - 1)`:
 
-Each basic block pays its fuel before it runs. Where fuel does not last, `OutOfFuel` carries the registers to the
-stepping engine, which goes on from there. `pcs` has the instruction of each line, so locating an error costs nothing at
-run time. The text consists of numbers and of names from this module: no name of a program enters it. Calls of kernels
-whose planned storages have no other use allocate their results instead (`result_maker`).
+    >>> import passlab
+    >>> mod = passlab.parse("def @main(%n: int32) -> int32 { if (%n == 0) { 0 } else { @main(%n - 1) } }")
+    >>> print(FunctionSource(passlab.vm.compile(mod), 0, None).text)
+    def run(state, r0):
+        left = state.left
+        while True:
+            left -= 8
+            if left < 0: raise OutOfFuel(0, left + 8, locals())
+            r4 = r0 == number5_0
+            if type(r4) is not np_bool: r4 = kernel5(array(r0))
+            if r4:
+                left -= 3
+                if left < 0: raise OutOfFuel(8, left + 3, locals())
+                r6 = c7
+                left -= 2
+                if left < 0: raise OutOfFuel(21, left + 2, locals())
+                state.left = left
+                return r6
+            else:
+                left -= 8
+                if left < 0: raise OutOfFuel(11, left + 8, locals())
+                r11 = r0 - number16_0
+                if type(r11) is not np_int32: r11 = kernel16(array(r0))
+                r0 = None
+                r0 = r11
+                r6 = r12 = None
+                continue
+    <BLANKLINE>
 
-The file begins with the analysis of a function before it is compiled: basic blocks, constants, kernels that allocate
-their results.
+*Jumps.* A branch becomes `if`; a basic block with several predecessors becomes a label, and the function a loop that
+finds the label of `pc` by binary search; a tail call of the function itself is an iteration of that loop, as above.
+*Calls.* A driver executes all other calls and keeps the frames in a list: a function with calls that are not in tail
+position is a generator, which yields the callee's number and the arguments and is sent the result; a tail call is
+returned as a `Call`. *Fuel.* Each basic block pays before it runs. Where fuel does not last, `OutOfFuel` carries the
+registers to the stepping engine, which goes on from there. *Errors.* `pcs` has the instruction of each line, so
+locating an error costs nothing at run time.
+
+Registers are local variables, constants globals. The text consists of numbers and of names from this module: no name of
+a program enters it. Calls of kernels whose planned storages have no other use allocate their results instead
+(`result_maker`), and scalars that one NumPy operation computes need no kernel (`number5_0` is a scalar of the program).
+
+The file begins with the analysis of a function before it is compiled (`FunctionBlocks`): basic blocks, constants,
+kernels that allocate their results.
 """
 
 from __future__ import annotations

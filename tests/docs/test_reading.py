@@ -1,0 +1,54 @@
+"""The reading path: each of the twelve files opens as the list says, and its examples print what they say."""
+
+from __future__ import annotations
+
+import ast
+import doctest
+import importlib
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+PAGE = (ROOT / "docs/develop/reading.md").read_text()
+CHAPTERS = [
+    [cell.strip() for cell in line.strip("|").split("|")] for line in PAGE.splitlines() if re.match(r"\| \d", line)
+]
+FILES = [chapter[1].strip("`") for chapter in CHAPTERS]
+
+
+def module_of(file: str) -> str:
+    return "passlab." + file.removesuffix(".py").replace("/", ".")
+
+
+def test_there_are_twelve_chapters_in_order() -> None:
+    assert [chapter[0] for chapter in CHAPTERS] == [str(number) for number in range(1, 13)]
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_a_chapter_has_examples_that_run(file: str) -> None:
+    failed, tried = doctest.testmod(importlib.import_module(module_of(file)), optionflags=doctest.ELLIPSIS)
+    assert tried >= 3
+    assert not failed
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_a_chapter_has_what_to_look_for(file: str) -> None:
+    _, _, question, names, beside = CHAPTERS[FILES.index(file)]
+    text = (ROOT / "passlab" / file).read_text()
+    defined = {node.name for node in ast.walk(ast.parse(text)) if isinstance(node, (ast.FunctionDef, ast.ClassDef))}
+    assigned = set(re.findall(r"^(\w+)(?:: [^=\n]+)? = ", text, re.MULTILINE))
+    wanted = re.findall(r"`(\w+)`", names)
+    assert wanted
+    assert set(wanted) <= defined | assigned
+    assert question.endswith("?")
+    assert all((ROOT / "passlab" / other).exists() for other in re.findall(r"`([\w/]+\.py)`", beside))
+
+
+def test_a_chapter_imports_no_later_one() -> None:
+    for number, file in enumerate(FILES):
+        tree = ast.parse((ROOT / "passlab" / file).read_text())
+        imported = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+        assert not imported & {module_of(later) for later in FILES[number + 1 :]}, file
