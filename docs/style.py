@@ -307,6 +307,7 @@ def one_sentence_a_line(page: str) -> str:
     out: list[str] = []
     paragraph: list[str] = []
     fence = ""
+    blank = True
 
     def flush() -> None:
         if paragraph:
@@ -325,10 +326,14 @@ def one_sentence_a_line(page: str) -> str:
         elif not line.strip() or re.match(r"[ ]*(?:#|\||<|!\[|:[ ]|\([\w-]+\)=)", line):
             flush()
             out.append(line)
+        elif line.startswith("    ") and not paragraph and blank:
+            out.append(line)
+            continue
         else:
             if re.match(r"[ ]*(?:[-*]|\d+\.)[ ]", line):
                 flush()
             paragraph.append(line)
+        blank = not line.strip()
     flush()
     return "\n".join(out) + "\n"
 
