@@ -306,9 +306,9 @@ _REARRANGED = "bindings and names were rearranged; every value is the same"
 def summarise(difference: Diff) -> str:
     """Return a diff in one sentence, the largest things first."""
     if not difference:
-        if _newly_typed(difference.before, difference.after):
-            return "only types were inferred"
-        return "nothing changed" if structural_equal(difference.before, difference.after) else _REARRANGED
+        if same_programs(difference.before, difference.after):
+            return "nothing changed"
+        return "only types were inferred" if _newly_typed(difference.before, difference.after) else _REARRANGED
     added = [n.after for n in difference.nodes(Change.ADDED) if isinstance(n.after, Function) and n.after.is_primitive]
     removed = [
         n.before for n in difference.nodes(Change.REMOVED) if isinstance(n.before, Function) and n.before.is_primitive
@@ -320,6 +320,11 @@ def summarise(difference: Diff) -> str:
     if not grouped and not others:
         return _REARRANGED
     return "; ".join([*grouped, *(others or ["nothing else changed"])])
+
+
+def same_programs(before: Any, after: Any) -> bool:
+    """Whether two modules or expressions are structurally equal, and `after` has no types that `before` lacks."""
+    return structural_equal(before, after, exact=True) and not _newly_typed(before, after)
 
 
 def _newly_typed(before: Any, after: Any) -> bool:

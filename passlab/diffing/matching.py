@@ -1,6 +1,7 @@
 """`Matching`: which node of one program corresponds to which node of another.
 
-Nodes are paired in four steps, each linear in nodes and edges: the same object; the same value (by value numbering
+Equal programs are paired node by node. In others, nodes are paired in four steps, each linear in nodes and edges: the
+same object; the same value (by value numbering
 through lets and through parameters of directly called functions, so that renaming, binding and fusing move a node but
 do not change it); the same operator on operands that are already paired; and the rest by operator, in order. The first
 two steps pair unchanged nodes, the others changed ones.
@@ -14,6 +15,7 @@ from functools import cached_property
 from typing import Any, NamedTuple, Protocol
 
 from passlab.ir.adt import Constructor, pattern_vars
+from passlab.ir.equal import structural_equal
 from passlab.ir.expr import Call, Constant, Expr, Function, GlobalVar, Let, Match, Tuple, TupleGetItem, Var
 from passlab.ir.op import Op
 from passlab.ir.walk import CHILDREN, post_order
@@ -80,6 +82,9 @@ class Matching:
         self.known: set[Expr] = set()
         self.numbers.read(self.before, self.orders[0], self.sources[0])
         self.numbers.read(self.after, self.orders[1], self.sources[1])
+        self.equal = self._pair_equal_programs()
+        if self.equal:
+            return
         if lineage is not None:
             self._pair_by_lineage(lineage)
         matches = lineage is None or not lineage.complete
@@ -101,6 +106,8 @@ class Matching:
         Nodes that are the same but for what they depend on (the state of a reference, the call of a function) are told
         apart by their order alone, so they are left out.
         """
+        if self.equal:
+            return set(self.same)
         number_of, effects = self.numbers.of, self.numbers.effects
         counts = [Counter(number_of[n] for n in side if number_of.get(n) in effects) for side in (self.old, self.new)]
         return {
@@ -126,6 +133,23 @@ class Matching:
     def _pair(self, old: Expr, new: Expr) -> None:
         self.forward[old] = new
         self.backward[new] = old
+
+    def _pair_equal_programs(self) -> bool:
+        """Pair the nodes of structurally equal programs in their order. Return whether they are equal."""
+        roots = list(zip(self.before, self.after, strict=False))
+        if len(self.old) != len(self.new) or len(self.before) != len(self.after):
+            return False
+        if not all(structural_equal(old, new, exact=True, by_name=True) for old, new in roots):
+            return False
+        pairs = list(zip(self.old, self.new, strict=True))
+        # Programs are equal, too, where one shares what the other computes twice: then the orders differ.
+        if any(_operation(old) is not _operation(new) for old, new in pairs):
+            return False
+        for old, new in pairs:
+            self._pair(old, new)
+        self.same.update(self.new)
+        self.known.update(self.new)
+        return True
 
     def _pair_by_lineage(self, lineage: Correspondence) -> None:
         old_nodes, new_nodes, number_of = set(self.old), set(self.new), self.numbers.of

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from passlab.diffing.diff import Diff, diff
+from passlab.diffing.diff import Diff, diff, same_programs
 from passlab.errors import Diagnostic
 from passlab.ir.expr import Expr
 from passlab.ir.module import IRModule
@@ -103,6 +103,7 @@ class Event:
     children: list[Event] = field(default_factory=list)
     id: str = ""
     written: str = ""
+    _compared: tuple[IRModule, IRModule, bool] | None = field(default=None, init=False, repr=False)
 
     @property
     def text(self) -> str:
@@ -110,9 +111,17 @@ class Event:
         return self.written or (self.pass_.as_text() if self.pass_ is not None else "")
 
     @property
-    def changed(self) -> bool:
-        """Whether the pass changed the module."""
+    def replaced(self) -> bool:
+        """Whether the pass returned another module object, be it an equal one."""
         return self.after is not self.before
+
+    @property
+    def changed(self) -> bool:
+        """Whether the pass changed the program. One that builds an equal program anew has not."""
+        key = (self.before, self.after)
+        if self._compared is None or self._compared[0] is not key[0] or self._compared[1] is not key[1]:
+            self._compared = (*key, self.replaced and not same_programs(*key))
+        return self._compared[2]
 
     @property
     def depth(self) -> int:

@@ -278,7 +278,7 @@ class EventRecorder(PassInstrument):
         event.children += self._required.pop(run, ())  # their pass never began
         event.after = self.snapshot(mod) if mod is not None else self._partial_result(event, run)
         event.status, event.error = ("ran", None) if error is None else ("failed", error)
-        if self._rewrites and event.changed and not len(event.rewrites) and not isinstance(run.pass_, Sequential):
+        if self._rewrites and event.replaced and not len(event.rewrites) and not isinstance(run.pass_, Sequential):
             _note_functions(event)
         release_replaced_arrays(event)
         if run.diagnostics is not None:
@@ -332,7 +332,7 @@ class EventRecorder(PassInstrument):
 
 def _note_functions(event: Event) -> None:
     """Record the functions that a pass replaced without reporting rewrites."""
-    if any(child.changed for child in event.children):  # the changes are those of the passes inside
+    if any(child.replaced for child in event.children):  # the changes are those of the passes inside
         return
     old = dict(event.before.items())
     for name, function in event.after.items():

@@ -7,7 +7,7 @@ import re
 import pytest
 
 import passlab
-from passlab import lab
+from passlab import lab, relay, transform
 from passlab.diffing.diff import Change, count_operators
 from passlab.display.pages.page_answers import stored_rewrites
 from passlab.display.views.graph import graph_view
@@ -17,6 +17,7 @@ from passlab.ir.expr import Call, Function
 from passlab.ir.op import is_op_call
 from passlab.ir.walk import post_order
 from passlab.testing import programs, resnet
+from tests.lab.user.programs import PROGRAMS
 
 PIPELINES = (
     "InferType, SimplifyInference, FoldConstant, SimplifyExpr, FastMath, FuseOps(fuse_opt_level=2)",
@@ -46,6 +47,32 @@ def test_counts_of_a_step_agree_in_all_places(seed):
             assert told["status"] == {"changed": "ran", "unchanged": "ran"}.get(row["outcome"], row["outcome"])
             assert told["changed"] == (row["outcome"] == "changed") == event.changed
             assert row["calls"] == sum(count_operators(event.after).values())
+
+
+@transform.function_pass(opt_level=0)
+def built_again(func, mod, ctx):
+    return relay.Function(func.params, func.body, func.ret_type, func.type_params, func.attrs)
+
+
+@transform.module_pass(opt_level=0)
+def read_again(mod, ctx):
+    return passlab.parse(mod.astext())
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_a_step_is_unchanged_where_its_sentence_says_so(name):
+    passes = [built_again, "InferType", read_again, built_again, "ToANormalForm", read_again, "DeadCodeElimination"]
+    pipeline = [transform.get_pass(item) if isinstance(item, str) else item for item in passes]
+    rec = passlab.record(PROGRAMS[name](), pipeline, opt_level=4)
+    view = recording_view(rec)
+    changed = 0
+    for event, row in zip(rec.events, view.data()["steps"], strict=True):
+        if event.status == "ran":
+            assert (row["sentence"] == "Nothing changed.") == (row["outcome"] == "unchanged"), (event, row["sentence"])
+            assert (row["sentence"] == "Nothing changed.") == (event.diff().summary == "nothing changed")
+            changed += event.depth == 0 and event.changed
+    assert f"{changed or 'none'} changed the program" in rec.summary()
+    assert not any(event.changed for event in rec.events if event.name == "built_again" and not event.children)
 
 
 @pytest.mark.parametrize("seed", range(3))

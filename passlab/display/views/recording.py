@@ -207,8 +207,8 @@ class RecordingView(View):
         return lines
 
     def diff(self, event: Event) -> DiffView | None:
-        """The view of what a pass changed, None when it changed nothing."""
-        if not event.changed:
+        """The view of the difference that a pass made, None when it returned the same module."""
+        if not event.replaced:
             return None
         key = (id(event.before), id(event.after))
         view = self._diffs.get(key)
@@ -227,10 +227,13 @@ class RecordingView(View):
         if event.status == "input":
             nodes, calls = count_module(event.after)
             return f"{sum(calls.values()):,} operators, {nodes:,} nodes."
-        if self.is_brief and event.changed and event is not self.events[self.start]:
+        if not event.changed:
+            return "Nothing changed."
+        if self.is_brief and event is not self.events[self.start]:
             return in_numbers(event)
         view = self.diff(event)
-        return "Nothing changed." if view is None else sentence(view.diff)
+        assert view is not None
+        return sentence(view.diff)
 
     @property
     def is_brief(self) -> bool:
@@ -423,7 +426,7 @@ class _Pages:
         included = at in self.steps
         row["before"], row["after"] = self._module(event.before, included), self._module(event.after, included)
         row["left_out"] = self.view.lines(event.after).left_out if included else 0
-        if event.changed:
+        if event.replaced:
             key = (row["before"], row["after"])
             number = self._diff_of.setdefault(key, len(self.diffs))
             if number == len(self.diffs):

@@ -156,7 +156,7 @@ def responsible_for_failure(recording: Recording) -> GuiltyPass:
 
 def _ill_typed(event: Event) -> GuiltyPass | None:
     """Return the pass as the guilty one if it made a typed program ill-typed or ill-formed."""
-    cause = program_error(event.after) if event.changed else None
+    cause = program_error(event.after) if event.replaced else None
     if cause is None or program_error(event.before) is not None:
         return None
     return GuiltyPass(event, _ill_typed_text(cause), cause=cause)

@@ -141,6 +141,10 @@ class Provenance:
                 continue  # the replacement is a node that existed before
             new_nodes = post_order(new, seen=self._seen)
             here.update(new_nodes)  # `seen` leaves out nodes that an earlier rewrite built
+            if old not in self._seen and not rule:  # the pass built it and then typed or rebuilt it: nobody saw it
+                self.origins.update((node, self._origin_of_built(event, node, None)) for node in new_nodes)
+                self._index_spans(new_nodes)
+                continue
             rebuilt = self._is_rebuilt(old, new, here)
             for node in new_nodes:
                 self.origins[node] = self._origin_of_built(event, node, old)
@@ -159,15 +163,20 @@ class Provenance:
         span, or where several nodes have one span, so was a node that a diff matches with an older one, or that is like
         `old`.
         """
-        older, sure = self._by_its_span(node), True
+        older, sure, same = self._by_its_span(node), True, False
         if older is None:
             matches = self._matches_before(event)
             older, sure = matches.kept.get(node), node in matches.sure
-            if older is None and old is None and node in matches.changed:
-                self.guesses[node] = matches.changed[node]
+            same = sure and older is not None
             if older is None and node.span is None:
                 older, sure = old, False
-        if older is None or older is node or not _differs_only_below(older, node):
+        if older is None or older is node or not (same or _differs_only_below(older, node)):
+            # A pass that notes no rewrites has replaced whole functions: nodes inside are paired as those of strangers.
+            if old is None or type(old) is Function:
+                matches = self._matches_before(event)
+                partner = matches.kept.get(node) or matches.changed.get(node)
+                if partner is not None and partner is not node:
+                    self.guesses[node] = partner
             return Origin(event, old, part=True)
         self.successors.setdefault(older, (event, node))  # a recorded rewrite of `older` is the better successor
         return Origin(event, older, True, part=True, sure=sure)
@@ -188,7 +197,9 @@ class Provenance:
         """Return what a diff of the programs before and after an event says about the nodes after it."""
         if self._matches is None or self._matches[0] is not event:
             matches = _StepMatches({}, {}, set())
-            for function in diff(event.before, event.after).changed if event.changed else ():
+            for function in diff(event.before, event.after).functions if event.replaced else ():
+                if function.before is function.after:
+                    continue
                 for change in function.nodes:
                     if change.after is not None and change.before is not None:
                         kept = change.change in (Change.SAME, Change.MOVED)
