@@ -83,6 +83,10 @@ def p(mod, ctx):
 p
 """
 
+CPS = '"""\ntype List[A] {{ Nil, Cons(A, List[A]) }}\ndef @sum(%xs: List[int32], %k: fn (int32) -> int32) -> int32 {{ match (%xs) {{ Nil => {}, Cons(%h, %t) => {} }} }}\ndef @main(%xs: List[int32]) -> int32 {{ @sum(%xs, fn (%s: int32) {{ %s }}) }}\n"""'
+TOTAL = '"""\ntype List[A] { Nil, Cons(A, List[A]) }\ndef @sum(%xs: List[int32], %s: int32) -> int32 { match (%xs) { Nil => %s, Cons(%h, %t) => @sum(%t, %s + %h) } }\ndef @main(%xs: List[int32]) -> int32 { @sum(%xs, 0) }\n"""'
+SLOPES = "def g(f, x):\n    result = np.zeros(len(x))\n    for i in range(len(x)):\n        up, down = {0}, {0}\n        up[i] += 1e-4\n        down[i] -= 1e-4\n        result[i] = {1}\n    return result\ng"
+
 ANSWERS: dict[str, list[tuple[tuple[str, ...], tuple[str, ...]]]] = {
     "07-pass-manager": [
         (
@@ -334,11 +338,53 @@ ANSWERS: dict[str, list[tuple[tuple[str, ...], tuple[str, ...]]]] = {
         ),
         (
             (
+                "lambda n: n + 2",
+                "def f(n):\n    return 2 if n == 0 else 1 + f(n - 1)\nf",
+                "lambda n: len([*range(n), 'main', 'empty'])",
+            ),
+            (
+                "lambda n: n",
+                "lambda n: n + 1",
+                "lambda n: 2 * n + 2",
+                "lambda n: 3",
+                "lambda n: print(n + 2)",
+                "lambda n: str(n + 2)",
+                "lambda n: 2 if n == 0 else n + 3",
+                "def f(n):\n    while True:\n        pass\nf",
+            ),
+        ),
+    ],
+    "11b-partial-evaluation": [
+        (
+            (
                 "(multiplications(5), multiplications(6))",
                 "[multiplications(5), multiplications(6)]",
                 "tuple(map(multiplications, (5, 6)))",
             ),
             ("(50, 60)", "(0, 0)", "(1, 1)", "multiplications(5)", "('a', 'b')"),
+        ),
+        (
+            ('"bd"', '["b", "d"]', '{"d", "b"}', '"b, d"', '"BD"', '["bd"]'),
+            ('"abd"', '"b"', '"d"', '"ace"', "2", '["a", "e"]', '"abcde"'),
+        ),
+        (
+            (
+                CPS.format("%k(0)", "@sum(%t, fn (%s: int32) { %k(%h + %s) })"),
+                CPS.format("%k(0)", "{ let %rest = fn (%x: int32) -> int32 { %k(add(%x, %h)) }; @sum(%t, %rest) }"),
+                CPS.replace("%k", "%then").format(
+                    "%then(0)", "@sum(%t, fn (%s) {{ %then(%s + %h) }})".replace("{{", "{").replace("}}", "}")
+                ),
+            ),
+            (
+                CPS.format("%k(0)", "%k(%h + @sum(%t, fn (%s: int32) { %s }))"),
+                CPS.format("0", "@sum(%t, fn (%s: int32) { %k(%h + %s) })"),
+                CPS.format("%k(1)", "@sum(%t, fn (%s: int32) { %k(%h + %s) })"),
+                CPS.format("%k(0)", "@sum(%t, fn (%s: int32) { %k(%s) })"),
+                CPS.format("%k(0)", "@sum(%t, %k)"),
+                CPS.format("%k(0)", "@sum(%xs, fn (%s: int32) { %k(%h + %s) })"),
+                "'not a program'",
+                TOTAL,
+            ),
         ),
         (
             (
@@ -401,6 +447,60 @@ ANSWERS: dict[str, list[tuple[tuple[str, ...], tuple[str, ...]]]] = {
         (
             ("lambda n: 4 * n", "lambda n: n * 4", "lambda n: n + 3 * n"),
             ("lambda n: n", "lambda n: 4", "lambda n: 3 * n + 1", "lambda n: 5 * n - 1", "{1: 4, 2: 8}.get"),
+        ),
+        (
+            (
+                SLOPES.format("x.astype('float64')", "(f(up) - f(down)) / (2 * 1e-4)"),
+                "def f(f, x):\n    e = 1e-5 * np.eye(len(x))\n    return [(f(x + d) - f(x - d)) / 2e-5 for d in e]\nf",
+                "lambda f, x: np.array([(f(x + d) - f(x - d)) / 0.002 for d in np.diag(np.full(x.size, 0.001))])",
+                "lambda f, x: tuple((f(x + d) - f(x - d)) / 2e-4 for d in 1e-4 * np.identity(x.shape[0]))",
+            ),
+            (
+                SLOPES.format("x", "(f(up) - f(down)) / (2 * 1e-4)"),
+                SLOPES.format("x.copy()", "(f(up) - f(down)) / 1e-4"),
+                SLOPES.format("x.copy()", "(f(down) - f(up)) / (2 * 1e-4)"),
+                SLOPES.format("x.copy()", "f(up) - f(down)"),
+                "lambda f, x: (f(x + 1e-4) - f(x - 1e-4)) / 2e-4",
+                "lambda f, x: [(f(x + 1) - f(x - 1)) / 2 for _ in x]",
+                "lambda f, x: print(np.zeros(len(x)))",
+                "lambda f, x: ...",
+                "lambda f, x: [(f(v + 1e-4) - f(v - 1e-4)) / 2e-4 for v in x]",
+            ),
+        ),
+    ],
+    "12b-training": [
+        (
+            (
+                "lambda p, labels: -np.mean(np.sum(labels * np.log(p), axis=1))",
+                "lambda p, labels: float(-np.log(p[labels == 1]).mean())",
+                "def f(p, t):\n    total = 0\n    for row, one in zip(p, t):\n        total = total - np.log(row[list(one).index(1)])\n    return total / len(p)\nf",
+                "lambda p, labels: -np.log(np.einsum('ij,ij->i', p, labels)).mean()",
+            ),
+            (
+                "lambda p, labels: np.mean(np.sum(labels * np.log(p), axis=1))",
+                "lambda p, labels: -np.sum(labels * np.log(p))",
+                "lambda p, labels: -np.mean(labels * np.log(p))",
+                "lambda p, labels: -np.mean(np.sum(p * np.log(p), axis=1))",
+                "lambda p, labels: -np.mean(np.sum(labels * np.log2(p), axis=1))",
+                "lambda p, labels: print(0.5)",
+                "lambda p, labels: -np.sum(labels * np.log(p), axis=1)",
+            ),
+        ),
+        (
+            (
+                "def f(w, s, v):\n    v = 0.9 * v - 0.3 * s\n    return w + v, v\nf",
+                "lambda w, s, v: [w + 0.9 * v - 0.3 * s, 0.9 * v - 0.3 * s]",
+                "def f(w, s, v):\n    new = np.add(np.multiply(v, 0.9), np.multiply(s, -0.3))\n    return (np.add(w, new), new)\nf",
+            ),
+            (
+                "lambda w, s, v: (w + v, 0.9 * v - 0.3 * s)",
+                "lambda w, s, v: (w - 0.3 * s, v)",
+                "lambda w, s, v: w + 0.9 * v - 0.3 * s",
+                "lambda w, s, v: (0.9 * v - 0.3 * s, w + 0.9 * v - 0.3 * s)",
+                "lambda w, s, v: (w + 0.9 * v + 0.3 * s, 0.9 * v + 0.3 * s)",
+                "def f(w, s, v):\n    v *= 0.9\n    v -= 0.3 * s\n    return w + v, v\nf",
+                "def f(w, s, v):\n    v = 0.9 * v - 0.3 * s\n    w += v\n    return w, v\nf",
+            ),
         ),
         (
             (

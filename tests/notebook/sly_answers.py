@@ -171,13 +171,13 @@ SLY: dict[str, dict[int, tuple[str, ...]]] = {
             ),
         ),
     },
-    "11-functions-and-data": {
+    "11b-partial-evaluation": {
         4: (
             INLINE.format("zip(call.op.params, reversed(call.args))"),
             INLINE.format("[(call.op.params[0], call.args[0])]"),
         ),
     },
-    "12-gradients": {3: (CLIP.format("2"), CLIP.format("min(2, len(main.params))"))},
+    "12b-training": {3: (CLIP.format("2"), CLIP.format("min(2, len(main.params))"))},
     "16-dynamic-shapes": {
         3: (
             STATIC.format("shape[0] = 8", "new"),

@@ -7,13 +7,11 @@ from typing import Any
 import numpy as np
 
 import passlab
-from passlab import limits, relay, transform, vm
+from passlab import limits, relay, vm
 from passlab.course.predictions import a_number, one_of, predicts
 from passlab.course.registry import Names, exercise
 from passlab.course.verdicts import Exercise
 from passlab.evaluate.values import ADTValue
-from passlab.ir.walk import post_order
-from passlab.testing import count_ops
 
 COUNTED = """
 def @twice(%f: fn (float32) -> float32) -> fn (float32) -> float32 { fn (%x: float32) { %f(%f(%x)) } }
@@ -51,41 +49,19 @@ def reversed_by(text: Any, numbers: Any) -> Any:
     return as_numbers(result) == numbers[::-1]
 
 
-def multiplications(n: Any) -> Any:
-    text = f"""
-    def @power(%x: float32, %n: int32) -> float32 {{
-      if (%n == 0) {{ 1f }} else {{
-        let %root = @power(%x, floor_divide(%n, 2));
-        if (floor_mod(%n, 2) == 0) {{ %root * %root }} else {{ %root * %root * %x }}
-      }}
-    }}
-    def @main(%x: float32) {{ @power(%x, {n}) }}
-    """
-    cleanup = transform.Sequential([transform.PartialEvaluate(), transform.DeadCodeElimination()])
-    return count_ops(cleanup(passlab.parse(text))["main"])["multiply"]
+DEEP = """
+type List[A] { Nil, Cons(A, List[A]) }
+def @map(%xs: List[int32]) -> List[int32] { match (%xs) { Nil => Nil, Cons(%h, %t) => Cons(%h + %h, @map(%t)) } }
+def @sum(%xs: List[int32], %s: int32) -> int32 { match (%xs) { Nil => %s, Cons(%h, %t) => @sum(%t, %s + %h) } }
+def @main(%xs: List[int32]) -> int32 { @sum(@map(%xs), 0) }
+"""
 
 
-def nested_literals(rng: Any) -> Any:
-    """A program of calls of function literals, and an input."""
-    text = "%x"
-    for number in range(int(rng.integers(1, 5))):
-        name = f"%a{number}"
-        body = str(rng.choice([f"{name} * {name}", f"tanh({name})", f"{name} - %x"]))
-        text = f"fn ({name}: float32) {{ {body} }}({text})" if rng.random() < 0.8 else f"exp({text})"
-    return passlab.parse(f"def @main(%x: float32) {{ {text} }}"), float(rng.normal())
-
-
-def literal_calls(func: Any) -> Any:
-    return sum(isinstance(node, relay.Call) and isinstance(node.op, relay.Function) for node in post_order(func))
-
-
-def inlined(pass_: Any, mod: Any, x: Any) -> Any:
-    result = pass_(mod)
-    values = [float(relay.create_executor("debug", program).evaluate()(x)) for program in (mod, result)]
-    return literal_calls(result["main"]) == 0 and values[0] == values[1]
-
-
-kept = passlab.parse("def @main(%f: fn (float32) -> float32, %x: float32) { %f(%x) }")
+def frames_of(text: str, count: int) -> int:
+    """The largest number of frames while a program runs on a list of so many numbers."""
+    mod = passlab.parse(text)
+    trace = vm.Debugger(mod, as_list(mod, list(range(count)))).trace
+    return max(len(trace[n].stack) for n in range(len(trace)))
 
 
 @exercise(
@@ -147,94 +123,36 @@ def reverse(lesson: Names) -> Exercise:
 @exercise(
     11,
     3,
-    starter="3741ff25e1930331",
+    starter="08d76c7e2c63f53d",
     solution="""
-answer_3 = (4, 4)
+def depth(n):
+    return n + 2
+
+
+answer_3 = depth
 """,
 )
-def what_is_left(lesson: Names) -> Exercise:
-    """What is left?"""
+def how_deep(lesson: Names) -> Exercise:
+    """How deep?"""
     return Exercise(
-        "What is left?", hint=["unfold the recursion on paper: 5, 2, 1, 0", "1 * 1 is computed at compile time"]
-    ).equals((multiplications(5), multiplications(6)))
-
-
-@exercise(
-    11,
-    4,
-    starter="c16dc4eb7c3892d2",
-    solution="""
-class Inliner(relay.ExprMutator):
-    def visit_call(self, call):
-        call = super().visit_call(call)
-        if not isinstance(call.op, relay.Function):
-            return call
-        body = call.op.body
-        for param, argument in reversed(list(zip(call.op.params, call.args, strict=True))):
-            body = relay.Let(param, argument, body)
-        return body
-
-
-@transform.function_pass(opt_level=0, name="inline_literals")
-def solution(func, mod, ctx):
-    return Inliner().visit(func)
-
-
-answer_4 = solution
-""",
-)
-def inline_by_hand(lesson: Names) -> Exercise:
-    """Inline by hand."""
-    return (
-        Exercise(
-            "Inline by hand",
-            expects=transform.Pass,
-            hint=[
-                "a mutator with visit_call: is call.op a relay.Function?",
-                "relay.Let(param, argument, body) for each parameter, the last one innermost",
-            ],
-        )
-        .requires(
-            "the call of a literal goes",
-            lambda p: (
-                literal_calls(p(passlab.parse("def @main(%x: float32) { fn (%a: float32) { %a + %a }(%x) }"))["main"])
-                == 0
-            ),
-        )
-        .requires(
-            "the argument is computed once",
-            lambda p: (
-                count_ops(p(passlab.parse("def @main(%x: float32) { fn (%a: float32) { %a + %a }(exp(%x)) }"))["main"])[
-                    "exp"
-                ]
-                == 1
-            ),
-        )
-        .requires("the call of a variable stays", lambda p: p(kept) is kept)
-        .requires(
-            "two parameters are not mixed up",
-            lambda p: inlined(
-                p,
-                passlab.parse(
-                    "def @main(%x: float32) { fn (%a: float32, %b: float32) { %a - tanh(%b) }(exp(%x), %x) }"
-                ),
-                0.5,
-            ),
-        )
-        .asks("random programs compute the same", inlined, nested_literals, times=10)
+        "How deep?",
+        expects=callable,
+        hint=[
+            "which of the two functions has something left to do after it has called itself?",
+            "`@map` is called once for each element and once for the empty list, and `@main` waits for all of them",
+        ],
+    ).agrees(
+        "it is the number of frames, for random lengths",
+        lambda count: frames_of(DEEP, count),
+        lambda rng: int(rng.integers(0, 20)),
+        first=[1, 2, 0],
+        times=5,
     )
 
 
 predicts(
     "11",
     a_number("What is the result for 1?", 13),
-    one_of(
-        "Which operators remain?",
-        "none: the result is a number",
-        "one multiplication and two additions",
-        "two multiplications and two additions",
-        right="b",
-    ),
     one_of(
         "What is the type of the result?",
         "Tensor[(3, 10), float32]",

@@ -10,33 +10,12 @@ import passlab
 from passlab import relay, transform
 from passlab.course.predictions import a_number, one_of, predicts
 from passlab.course.registry import Names, exercise
-from passlab.course.verdicts import Exercise
+from passlab.course.verdicts import DisagreementError, Exercise, NoAnswerError
 from passlab.testing import count_ops
 
 
 def some_point(rng: Any) -> Any:
     return float(rng.uniform(0.5, 2.0))
-
-
-STEEP = transform.FirstOrderGradient()(
-    passlab.parse("def @main(%x: Tensor[(3), float32], %y: Tensor[(3), float32]) { sum(%x * %x * %y) }")
-)
-
-
-OTHERS = [
-    transform.FirstOrderGradient()(passlab.parse(text))
-    for text in (
-        "def @main(%x: Tensor[(3), float32]) { sum(%x * %x) }",
-        "def @main(%x: Tensor[(3), float32], %y: Tensor[(3), float32], %z: Tensor[(2, 3), float32]) { sum(%x * %z - %y * %z) }",
-    )
-]
-
-
-def some_arguments(rng: Any) -> Any:
-    mod = OTHERS[rng.integers(len(OTHERS))]
-    return mod, *(
-        rng.normal(size=param.checked_type.concrete_shape).astype("float32") * 3 for param in mod["main"].params
-    )
 
 
 @exercise(
@@ -130,57 +109,71 @@ def what_does_it_cost(lesson: Names) -> Exercise:
     ).agrees("it is right for random lengths", operators_of, lambda rng: int(rng.integers(1, 60)), first=[1, 2])
 
 
+def some_function(rng: np.random.Generator) -> tuple[Any, Any, Any]:
+    """A smooth function of an array, a place, and the derivatives there by its formula."""
+    count = int(rng.integers(1, 6))
+    a, b = rng.uniform(0.5, 1.5, (2, count))
+    x = rng.normal(size=count)
+
+    def function(at: Any) -> float:
+        at = np.asarray(at, "float64")
+        if at.shape != (count,):
+            raise DisagreementError(f"`f` was called with shape {at.shape}, expected {(count,)}")
+        return float(np.sum(np.sin(a * at)) + np.prod(b * np.cos(at)))
+
+    product = np.prod(b * np.cos(x))
+    return function, x, a * np.cos(a * x) - product * np.tan(x)
+
+
+def near(slopes: Any, function: Any, x: Any, expected: Any) -> bool:
+    """Whether derivatives by two points are right, and the place is as it was."""
+    before = x.copy()
+    given = slopes(function, x)
+    if given is ...:
+        raise NoAnswerError("your function still returns `...`")
+    if given is None:
+        raise DisagreementError("it returns None: use `return`")
+    given = np.asarray(given, "float64")
+    if not np.array_equal(x, before):
+        raise DisagreementError("the array `x` has changed: take a copy before you change a number")
+    if given.shape != expected.shape or not np.allclose(given, expected, rtol=1e-3, atol=1e-3):
+        raise DisagreementError(f"it gives {given.round(4).tolist()}, expected {expected.round(4).tolist()}")
+    return True
+
+
 @exercise(
     12,
     3,
-    starter="9f33411935b14b69",
+    starter="d4660685a30018b3",
     solution="""
-@transform.module_pass(opt_level=0, name="clip_gradients")
-def solution(mod, ctx):
-    main = mod["main"]
-    pair = relay.var("pair", main.ret_type)
-    derivatives = relay.TupleGetItem(pair, 1)
-    fields = [relay.clip(relay.TupleGetItem(derivatives, i), -1.0, 1.0) for i in range(len(main.params))]
-    body = relay.Let(pair, main.body, relay.Tuple([relay.TupleGetItem(pair, 0), relay.Tuple(fields)]))
-    return mod.with_functions({"main": relay.Function(main.params, body)})
+def slopes(f, x):
+    step = 1e-4
+    result = np.zeros(len(x))
+    for i in range(len(x)):
+        up, down = x.astype("float64"), x.astype("float64")
+        up[i] += step
+        down[i] -= step
+        result[i] = (f(up) - f(down)) / (2 * step)
+    return result
 
 
-answer_3 = solution
+answer_3 = slopes
 """,
 )
-def a_pass_that_clips(lesson: Names) -> Exercise:
-    """A pass that clips."""
-    value = lesson.value
-
-    def clipped(pass_: Any, x: Any, y: Any) -> Any:
-        return clips(pass_, STEEP, x, y)
-
-    def clips(pass_: Any, mod: Any, *arguments: Any) -> Any:
-        before, after = value(mod, *arguments), value(pass_(mod), *arguments)
-        return np.array_equal(before[0], after[0]) and all(
-            np.array_equal(np.clip(d, -1, 1), c) for d, c in zip(before[1], after[1], strict=True)
-        )
-
-    return (
-        Exercise(
-            "A pass that clips",
-            expects=transform.Pass,
-            hint=[
-                "bind the pair to a variable and take its parts",
-                "relay.Let(pair, main.body, relay.Tuple([pair.0, the clipped fields of pair.1])), with relay.TupleGetItem",
-            ],
-        )
-        .asks(
-            "each derivative is clipped, and the value is not",
-            clipped,
-            lambda rng: tuple(rng.normal(size=3).astype("float32") * 3 for _ in range(2)),
-            first=[(np.float32([2, -2, 3]), np.float32([1, 1, 1]))],
-        )
-        .asks("whatever the number of parameters", clips, some_arguments, times=6)
-        .requires(
-            "the gradient is computed once",
-            lambda p: count_ops(p(STEEP)["main"])["collapse_sum_like"] <= count_ops(STEEP["main"])["collapse_sum_like"],
-        )
+def two_points(lesson: Names) -> Exercise:
+    """Two points."""
+    return Exercise(
+        "Two points",
+        expects=callable,
+        hint=[
+            "change one number at a time, up and down by a step such as 0.0001",
+            "(f(up) - f(down)) / (2 * step); `up` and `down` are copies of `x`",
+        ],
+    ).asks(
+        "each derivative is right",
+        near,
+        some_function,
+        first=[(lambda at: float(at[0] ** 2), np.array([3.0]), np.array([6.0]))],
     )
 
 
@@ -188,5 +181,4 @@ predicts(
     "12",
     a_number("How many contributions does `%0` receive?", 2),
     one_of("How many operators does the gradient of these four have?", "four", "eight", "about thirty", right="c"),
-    a_number("How many of a hundred images does the untrained network get right?", 10),
 )

@@ -1,4 +1,4 @@
-"""The exercises of the lesson `13-layouts-and-precision`."""
+"""The exercises of the lesson `13b-precision`."""
 
 from __future__ import annotations
 
@@ -9,30 +9,8 @@ import numpy as np
 from passlab import relay, transform
 from passlab.course.predictions import a_number, one_of, predicts
 from passlab.course.registry import Names, exercise
-from passlab.course.verdicts import Exercise
+from passlab.course.verdicts import DisagreementError, Exercise, NoAnswerError
 from passlab.ir.walk import post_order
-
-
-def offset_of(layout: Any, shape: Any, n: Any, c: Any, h: Any, w: Any) -> Any:
-    order = ["NCHW".index(letter) for letter in layout]
-    marked = np.zeros(shape)
-    marked[n, c, h, w] = 1
-    return int(np.flatnonzero(marked.transpose(order).ravel())[0])
-
-
-def some_pixel(rng: Any) -> Any:
-    shape = tuple(int(d) for d in rng.integers(1, 6, 4))
-    return str(rng.choice(["NCHW", "NHWC"])), shape, *(int(rng.integers(size)) for size in shape)
-
-
-def is_good(answer: Any, low: Any, high: Any) -> Any:
-    scale, zero_point = answer(low, high)
-    if not isinstance(zero_point, (int, np.integer)) or not -128 <= zero_point <= 127:
-        return False
-    ends = scale * (-128 - zero_point), scale * (127 - zero_point)
-    return all(
-        abs(end - end_of_range) <= 0.51 * scale for end, end_of_range in zip(ends, (low, high), strict=True)
-    ) and np.isclose(scale, (high - low) / 255, rtol=1e-6)
 
 
 def dtype_of(mod: Any, name: Any) -> Any:
@@ -54,65 +32,87 @@ def operand_dtypes(mod: Any, name: Any) -> Any:
     }
 
 
+def exact_total(total: Any, numbers: Any) -> bool:
+    result = total(numbers.copy())
+    if result is ...:
+        raise NoAnswerError("your function still returns `...`")
+    expected = np.float16(numbers.sum(dtype="float64"))
+    if not isinstance(result, (np.float16, np.ndarray)) or result.dtype != np.float16 or np.ndim(result):
+        raise DisagreementError(f"it gives {type(result).__name__} {result!s:.40}, expected a float16")
+    if abs(float(result) - float(expected)) > float(np.spacing(expected)) * 0.75:
+        raise DisagreementError(f"it gives {float(result):g}, expected {float(expected):g}")
+    return True
+
+
+def some_numbers(rng: np.random.Generator) -> tuple[Any]:
+    return (rng.uniform(0, 1, int(rng.integers(3000, 6000))).astype("float16"),)
+
+
 @exercise(
-    13,
+    "13b",
     1,
-    starter="56dcb9f730b4e01d",
+    starter="a5d2d2d4e0cfc352",
     solution="""
-def solution(layout, shape, n, c, h, w):
-    N, C, H, W = shape
-    return ((n * C + c) * H + h) * W + w if layout == "NCHW" else ((n * H + h) * W + w) * C + c
+def spacing(x):
+    return float(np.spacing(np.float16(x)))
 
 
-answer_1 = solution
+answer_1 = spacing
 """,
 )
-def where_does_it_go(lesson: Names) -> Exercise:
-    """Where does it go?"""
+def the_next_number(lesson: Names) -> Exercise:
+    """The next number."""
+
+    def right(spacing: Any, x: float) -> bool:
+        result = spacing(x)
+        if result is ...:
+            raise NoAnswerError("your function still returns `...`")
+        expected = float(np.nextafter(np.float16(x), np.float16(np.inf))) - float(np.float16(x))
+        if float(result) != expected:
+            raise DisagreementError(f"it gives {float(result):g}, expected {expected:g}")
+        return True
+
     return Exercise(
-        "Where does it go?",
-        expects=callable,
-        hint=["how many elements are between a pixel and the one below it?", "NCHW: ((n * C + c) * H + h) * W + w"],
-    ).agrees(
-        "it is the position of the pixel",
-        offset_of,
-        some_pixel,
-        first=[("NCHW", (2, 3, 4, 5), 1, 2, 3, 4), ("NHWC", (2, 3, 4, 5), 1, 2, 3, 4)],
-    )
-
-
-@exercise(
-    13,
-    2,
-    starter="7d90654a22bebe63",
-    solution="""
-def solution(low, high):
-    scale = (high - low) / 255
-    return scale, round(-128 - low / scale)
-
-
-answer_2 = solution
-""",
-)
-def scale_and_zero_point(lesson: Names) -> Exercise:
-    """Scale and zero point."""
-    return Exercise(
-        "Scale and zero point",
+        "The next number",
         expects=callable,
         hint=[
-            "how many steps are between -128 and 127?",
-            "scale = (high - low) / 255; the zero point is what zero becomes: round(-128 - low / scale)",
+            "between 1024 and 2048 the distance is 1, between 512 and 1024 it is one half",
+            "np.spacing(np.float16(x)), or 2.0 ** (floor(log2(x)) - 10)",
         ],
     ).asks(
-        "both ends are hit within half a step",
-        is_good,
-        lambda rng: (float(-rng.uniform(0.1, 10)), float(rng.uniform(0.1, 10))),
-        first=[(-1.0, 1.0), (-1.0, 3.0)],
+        "it is the distance to the next number",
+        right,
+        lambda rng: (float(np.float16(2.0 ** rng.uniform(0, 15.8))),),
+        first=[1.0, 1.5, 1024.0, 2049.5],
     )
 
 
 @exercise(
-    13,
+    "13b",
+    2,
+    starter="f64d1105e4956139",
+    solution="""
+def total(numbers):
+    return np.float16(numbers.sum(dtype="float32"))
+
+
+answer_2 = total
+""",
+)
+def add_up(lesson: Names) -> Exercise:
+    """Add up."""
+    ones = np.ones(5000, "float16")
+    return Exercise(
+        "Add up",
+        expects=callable,
+        hint=["in which type do you add? 2048 + 1 is 2048 in 16 bits", "add in `float32`, and convert the sum"],
+    ).asks(
+        "it is the nearest `float16`, or beside it", exact_total, some_numbers, first=[(ones,), (ones[:3],)], times=6
+    )
+
+
+@exercise(
+    "13b",
     3,
     starter="d5dfcc925cf5d0a1",
     solution="""
@@ -159,8 +159,8 @@ def keep_it_wide(lesson: Names) -> Exercise:
 
 
 predicts(
-    "13",
-    a_number("How many `layout_transform` does `digits` need?", 5),
+    "13b",
+    a_number("What is 2048 + 1 in 16 bits?", 2048),
     one_of(
         "By how much do the results change?",
         "not at all",
@@ -168,6 +168,4 @@ predicts(
         "by more than a tenth, and fewer digits are right",
         right="b",
     ),
-    a_number("With how few bits does it still get nine of ten images right?", 3),
-    one_of("Do both programs give the same integers?", "yes", "no", right="a"),
 )
