@@ -23,6 +23,7 @@ BENCHMARKS = (
     "explorer",
     "first_paint",
     "lab_paint",
+    "saved_notebook",
     "dumps",
     "dump_noise",
     "culprit",

@@ -66,6 +66,27 @@ function widgetsOf(kernel) {
   return answer;
 }
 
+/**
+ * The static form of an output for a notebook that is not trusted, where JupyterLab drops style sheets and keeps the
+ * styles of elements: each class of the form becomes the style that it stands for, before the HTML is cleaned.
+ * @param {IRenderMime.IMimeModel} model
+ * @returns {IRenderMime.IMimeModel}
+ */
+function inlined(model) {
+  const { "text/html": html, ...others } = model.data;
+  if (html === undefined) return model;
+  const page = new DOMParser().parseFromString(Array.isArray(html) ? html.join("") : String(html), "text/html");
+  for (const sheet of page.querySelectorAll("style")) {
+    for (const [, name = "", look] of sheet.textContent.matchAll(/\.(p[0-9a-f]+):not\(#_\)\{([^}]*)\}/g)) {
+      for (const element of page.getElementsByClassName(name))
+        element.setAttribute("style", `${look};${element.getAttribute("style") ?? ""}`);
+    }
+    sheet.remove();
+  }
+  const data = { ...others, "text/html": page.body.innerHTML };
+  return { data, metadata: model.metadata, trusted: false, setData: () => {} };
+}
+
 /** One output. */
 class View extends Panel {
   constructor() {
@@ -210,7 +231,7 @@ class View extends Panel {
     const live = state === "live" || state === "left";
     this.live?.setHidden(!live);
     this.still.setHidden(live);
-    this.line.setHidden(state === "live");
+    this.line.setHidden(state === "live" || !this.modelId); // a view without a widget is never live
     this.words.replaceChildren(...WORDS[state].split(RUN).flatMap((part, at) => (at ? [this.run, part] : [part])));
     if (!live && !this.still.widgets.length) this.drawStill();
   }
@@ -220,7 +241,7 @@ class View extends Panel {
     if (!type || !this.model || !this.renderers) return;
     const still = this.renderers.createRenderer(type);
     this.still.addWidget(still);
-    still.renderModel(this.model).catch((error) => console.error(error));
+    still.renderModel(this.model.trusted ? this.model : inlined(this.model)).catch((error) => console.error(error));
   }
 
   /** @param {unknown} _ @param {string} status */

@@ -6,23 +6,24 @@ It depends on no language: the caller says what to colour.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import cached_property
+from itertools import groupby
 from typing import Any, NamedTuple
 
 from passlab.display.html import Markup, join, tag
 from passlab.display.palette import BOX, CODE, KIND_COLOURS, MUTED, PROSE, ROWS
 from passlab.display.parts import Part
 
-MOST_LINES = 400  # in HTML
+MOST_LINES = 200  # in HTML, long lists of parameters not counted
 FOLDED = 8  # lines of a list of parameters above which HTML folds it
 
 FOLD, WORD = ".", "word"  # the kind of a line that stands for unchanged ones; of words that a diff marks
 _BLANK = frozenset(("=", FOLD))  # kinds without a sign in text
 _LOOKS = {kind: f"color:{colour}" for kind, colour in KIND_COLOURS.items()}
 _PRE = f"{CODE};margin:0;background:transparent;white-space:pre-wrap"
-_LINE = "display:block;padding:0 12px 0 56px;text-indent:-44px"
-_GUTTER = "flex:none;padding-right:1ch;text-align:right;white-space:pre;overflow:hidden;box-sizing:border-box"
-_BAR = "flex:none;width:3px;margin-right:1ch"
-_CODE_CELL = "flex:1;min-width:0;padding-left:44px;text-indent:-44px"
+_LINE = "padding:0 12px 0 56px;text-indent:-44px"
+_GUTTER = "flex:none;text-align:right;white-space:pre;overflow:hidden;box-sizing:border-box"
+_CODE_CELL = "flex:1;min-width:0;padding-left:calc(44px + 1ch);text-indent:-44px"
 
 
 class GutterLabel(NamedTuple):
@@ -51,18 +52,23 @@ class CodeLine(NamedTuple):
 class Listing(Part):
     """Lines of code, the first `most` of them in HTML, where long parameter lists are folded, except in a diff.
 
-    With a `rest`, text has no more than `most` lines, too, and the `rest` says how to print the others.
+    `rest` says how to print the others. If `brief`, text has no more than `most` lines, too.
     """
 
-    def __init__(self, lines: Sequence[CodeLine], most: int = MOST_LINES, rest: str = "") -> None:
-        self.code, self.most, self.rest = lines, most, rest
+    def __init__(
+        self, lines: Sequence[CodeLine], most: int = MOST_LINES, rest: str = "", *, brief: bool = False
+    ) -> None:
+        self.code, self.most, self.rest, self.brief = lines, most, rest, brief
         self.width = max((len(line.gutter.name) for line in lines if line.gutter is not None), default=0)
 
     def lines(self) -> list[str]:
-        shown = self.code[: self.most] if self.rest else self.code
+        shown = self.code[: self._end] if self.brief else self.code
         lines = [self._text(line).rstrip() for line in shown]
         left_out = len(self.code) - len(shown)
-        return [*lines, f"... {left_out:,} more lines: {self.rest}"] if left_out else lines
+        return [*lines, f"... {self._others(left_out)}"] if left_out else lines
+
+    def _others(self, count: int) -> str:
+        return f"{count:,} more line{'s' * (count > 1)}{': ' * bool(self.rest)}{self.rest}"
 
     def _text(self, line: CodeLine) -> str:
         label = line.gutter or GutterLabel()
@@ -74,20 +80,32 @@ class Listing(Part):
         if not self.code:
             return Markup("")
         parts: list[Markup] = []
-        shown = 0
-        for start, end, folded in _ranges(self.code):
-            end = end if folded else min(end, start + self.most - shown)
-            shown += 0 if folded else end - start
-            pre = tag("pre", *map(self._html, self.code[start:end]), style=_PRE)
+        for start, end, folded in _ranges(self.code[: self._end]):
+            look = f"{_PRE};{_LINE}" if self._is_plain else _PRE
+            pre = tag("pre", *self._with_tips(self.code[start:end]), style=look)
             if folded:
                 many = tag("summary", f"⋯ {end - start} parameters", style=self._fold_look)
                 pre = tag("details", many, pre)
             parts.append(pre)
-            if shown >= self.most and end < len(self.code):
-                rest = f"⋯ {len(self.code) - end:,} more lines"
-                parts.append(tag("div", rest, style=f"{PROSE};color:{MUTED};padding:4px 12px"))
-                break
+        if self._end < len(self.code):
+            rest = f"⋯ {self._others(len(self.code) - self._end)}"
+            parts.append(tag("div", rest, style=f"{PROSE};color:{MUTED};padding:4px 12px"))
         return tag("div", *parts, style=f"{BOX};padding:6px 0")
+
+    @cached_property
+    def _is_plain(self) -> bool:
+        """Whether no line has a veil or a gutter, so that all have the style of their box."""
+        return not self.width and not any(line.kind for line in self.code)
+
+    @cached_property
+    def _end(self) -> int:
+        """The number of lines up to which `most` are shown, folded ones not counted."""
+        shown = 0
+        for start, end, folded in _ranges(self.code):
+            shown += 0 if folded else end - start
+            if shown > self.most:
+                return end - (shown - self.most)
+        return len(self.code)
 
     @property
     def _fold_look(self) -> str:
@@ -96,23 +114,29 @@ class Listing(Part):
             return f"{CODE};color:{MUTED};padding:0 12px 0 {self.width + 5}ch"
         return f"{PROSE};color:{MUTED};padding:0 12px 0 40px"
 
+    def _with_tips(self, lines: Sequence[CodeLine]) -> Iterator[Markup]:
+        """Yield lines; those in a row with the same tooltip have it together."""
+        for tip, together in groupby(lines, lambda line: line.gutter.tip if line.gutter else ""):
+            drawn = map(self._html, together)
+            yield tag("div", *drawn, title=tip) if tip else join(drawn)
+
     def _html(self, line: CodeLine) -> Markup:
+        # A `<div>`, which is a line of its own in hosts, too, that drop every style.
         beside = tag("span", f"   {line.beside}", style=f"color:{MUTED}") if line.beside else Markup("")
         if line.kind == FOLD:
-            return tag("span", f"  {line.text.replace('...', '⋯')}", style=f"{_LINE};color:{MUTED}")
+            return tag("div", f"  {line.text.replace('...', '⋯')}", style=f"{_LINE};color:{MUTED}")
         if line.kind:
             sign, colour, veil, _ = ROWS[line.kind]
             back = f";background:{veil}" if veil else ""
             signed = tag("span", f"{sign or ' '} ", style=f"color:{colour}")
-            return tag("span", signed, _style_line(line), beside, style=f"{_LINE}{back}")
+            return tag("div", signed, _style_line(line), beside, style=f"{_LINE}{back}")
         if not self.width:
-            return tag("span", _style_line(line), beside, style=_LINE)
+            return tag("div", _style_line(line), beside, style=None if self._is_plain else _LINE)
         label = line.gutter or GutterLabel()
-        look = f"{_GUTTER};color:{label.colour or MUTED};width:{self.width + 2}ch"
-        name = tag("span", label.name, style=look, title=label.tip or None)
-        bar = tag("span", style=f"{_BAR};background:{label.colour or 'transparent'}", title=label.tip or None)
-        code = tag("span", _style_line(line), beside, style=_CODE_CELL)
-        return tag("span", name, bar, code, style="display:flex;padding:0 12px")
+        name = tag("span", f"{label.name} ", style=f"{_GUTTER};color:{label.colour or MUTED};width:{self.width + 2}ch")
+        bar = f"border-left:3px solid {label.colour or 'transparent'}"
+        code = tag("span", _style_line(line), beside, style=f"{_CODE_CELL};{bar}")
+        return tag("div", name, code, style="display:flex;padding:0 12px")
 
 
 def _style_line(line: CodeLine) -> Markup:

@@ -9,8 +9,10 @@ visible escapes.
 from __future__ import annotations
 
 import base64
+import hashlib
 import html
 import re
+from collections import Counter
 from collections.abc import Iterable
 
 from passlab.errors import visible
@@ -27,6 +29,7 @@ _TAGS = frozenset(
      "svg", "g", "rect", "path", "text", "title", "polygon")
 )  # fmt: skip
 _VOID = frozenset(("img",))
+_SHAPES = frozenset(("rect", "path", "polygon"))
 _WORDS = frozenset(("title", "alt", "aria_label"))  # may hold any text
 # `\Z`, since `$` also matches before a newline at the end.
 _CHECKED = {
@@ -75,6 +78,8 @@ def tag(name: str, *children: str, **attributes: object) -> Markup:
         f" {_attribute(key, value)}" for key, value in attributes.items() if value is not None and value is not False
     ]
     head = f"<{name}{''.join(written)}>"
+    if name in _SHAPES and not children:
+        return Markup(f"{head[:-1]}/>")
     return Markup(head if name in _VOID else f"{head}{join(children)}</{name}>")
 
 
@@ -104,8 +109,52 @@ def _attribute(key: str, value: object) -> str:
 
 
 def _number(value: float) -> str:
-    text = f"{value:.2f}"
+    text = f"{value:.1f}" if abs(value) >= 10 else f"{value:.2f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+_STYLE = re.compile(r' style="([^"]*)"')
+
+
+def with_shared_styles(markup: Markup) -> Markup:
+    """Return static HTML that looks the same and is much shorter: styles that occur twice become classes.
+
+    Classes count inside this markup only, so that several outputs on one page do not disturb each other, and as much as
+    the style of an element, which the host page does not overrule. A host that drops style sheets shows plain HTML.
+    """
+    written = Counter(_STYLE.findall(markup))
+    single = Counter(one for style in written for one in set(style.split(";")))
+    split: dict[str, tuple[str, str]] = {}  # for each style the part that becomes a class, and the rest
+
+    for style, count in written.items():
+        shared, own = style.split(";"), list[str]()
+        while count == 1 and shared and single[shared[-1]] == 1:  # the last ones overrule, as those of an element do
+            own.insert(0, shared.pop())
+        split[style] = (";".join(shared), ";".join(own))
+    uses = Counter[str]()
+    for style, count in written.items():
+        uses[split[style][0]] += count
+    names = {look: f"p{place:x}" for place, (look, count) in enumerate(uses.most_common()) if look and count > 1}
+    if not names:
+        return markup
+
+    def attribute(found: re.Match[str]) -> str:
+        look, own = split[found[1]]
+        return f" class={names[look]}" + (f' style="{own}"' if own else "") if look in names else found[0]
+
+    scope = f"p{hashlib.blake2b(';'.join(names).encode(), digest_size=4).hexdigest()}"
+    sheet = "".join(f".{scope} .{name}:not(#_){{{_last_of_each(look)}}}" for look, name in names.items())
+    return Markup(f"<style>{sheet}</style><div class={scope}>{_STYLE.sub(attribute, markup)}</div>")
+
+
+def _last_of_each(style: str) -> str:
+    """A style without the declarations that a later one of the same property overrules."""
+    kept: dict[str, str] = {}
+    for one in style.split(";"):
+        name = one.partition(":")[0]
+        kept.pop(name, None)
+        kept[name] = one
+    return ";".join(kept.values())
 
 
 def picture(svg: Markup, alt: str, style: str = "") -> Markup:

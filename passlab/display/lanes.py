@@ -59,8 +59,9 @@ def _lane_text(number: int, bars: Sequence[Bar]) -> str:
 
 def _drawn(bar: Bar) -> Markup:
     look = (
-        f"position:absolute;left:{bar.left:.3f}%;width:{bar.width:.3f}%;top:{bar.lane * ROW}px;height:{ROW - 2}px;"
-        f"background:{bar.colour};border-right:1px solid rgba(128,128,128,.4);box-sizing:border-box;overflow:hidden;"
-        f"white-space:nowrap;text-overflow:ellipsis;padding:0 3px;font-size:11px;line-height:{ROW - 2}px;{PROSE}"
+        f"position:absolute;height:{ROW - 2}px;border-right:1px solid rgba(128,128,128,.4);box-sizing:border-box;"
+        f"overflow:hidden;white-space:nowrap;text-overflow:ellipsis;padding:0 3px;{PROSE};"
+        f"font-size:11px;line-height:{ROW - 2}px;"
+        f"background:{bar.colour};top:{bar.lane * ROW}px;left:{bar.left:.3f}%;width:{bar.width:.3f}%"
     )
     return tag("div", bar.name, style=look, title=bar.tip)

@@ -72,7 +72,10 @@ class Code(Part):
 
 
 class Drawing(Part):
-    """A picture, with `words` as its text form. It is drawn when its HTML is needed."""
+    """A picture, with `words` as its text form. It is drawn when its HTML is needed.
+
+    One that `fits` shrinks to the width of the page. One with text scrolls, as it would be too small to read.
+    """
 
     def __init__(self, draw: Callable[[], Markup], alt: str, words: Sequence[str] = (), fits: bool = True) -> None:
         self.draw, self.alt, self.words, self.fits = draw, alt, list(words), fits

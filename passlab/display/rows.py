@@ -15,8 +15,8 @@ from passlab.display.palette import BOX, CELL, CODE, HEAD, MUTED, NUMBER, PROSE,
 from passlab.display.parts import Part
 from passlab.table import Table, text_table
 
-MOST_ROWS = 500  # in HTML
-LONG, PROSE_WIDTH, WORD_WIDTH = 60, 24, 16  # characters: what is prose, and the least width of prose and of names
+MOST_ROWS = 200  # in HTML
+LONG, PROSE_WIDTH, WORD_WIDTH = 60, 24, 24  # characters: what is prose, and the least width of prose and of names
 INDENT = 16  # pixels for each step of depth
 WIDE = f"{TABLE};width:100%"
 
@@ -30,7 +30,7 @@ class BarCell(NamedTuple):
     def html(self) -> Markup:
         """Return the bar with its number."""
         veil = f"linear-gradient(90deg,rgba(56,139,253,.22) {self.part:.1%},transparent {self.part:.1%})"
-        return tag("div", self.text, style=f"background:{veil};padding:0 6px;border-radius:3px;{NUMBER}")
+        return tag("div", self.text, style=f"padding:0 6px;border-radius:3px;{NUMBER};background:{veil}")
 
 
 def bars(values: Sequence[float], shown: Callable[[float], str]) -> list[BarCell]:
@@ -42,7 +42,8 @@ def bars(values: Sequence[float], shown: Callable[[float], str]) -> list[BarCell
 class Rows(Part):
     """A table. `bars` are columns drawn as bars; `measured` ones, of numbers or percentages, are left out of text.
 
-    HTML has the rows with the largest number in the column `longest_first` at the top; text keeps the order.
+    HTML has the first `MOST_ROWS` rows; text has all, or as many if `brief`. HTML has the rows with the largest number
+    in the column `longest_first` at the top; text keeps the order.
     """
 
     def __init__(
@@ -53,15 +54,20 @@ class Rows(Part):
         bars: Iterable[str] = (),
         measured: Iterable[str] = (),
         longest_first: str = "",
+        brief: bool = False,
     ) -> None:
+        self.brief = brief
         self.table, self.title, self.bars, self.measured = table, title, frozenset(bars), frozenset(measured)
         self.longest_first = longest_first
 
     def lines(self) -> list[str]:
         names = self.table.columns
         kept = [place for place, name in enumerate(names) if name not in self.measured]
-        table = Table([names[at] for at in kept], [[row[at] for at in kept] for row in self.table.rows])
-        return [*([self.title] if self.title else []), *str(table).split("\n")]
+        rows = self.table.rows[:MOST_ROWS] if self.brief else self.table.rows
+        table = Table([names[at] for at in kept], [[row[at] for at in kept] for row in rows])
+        more = len(self.table.rows) - len(rows)
+        rest = [f"... {more:,} more rows: frame() has them"] if more else []
+        return [*([self.title] if self.title else []), *str(table).split("\n"), *rest]
 
     def html(self) -> Markup:
         shown = [place for place in range(len(self.table.columns)) if place != self._depth]

@@ -11,6 +11,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from passlab import display
+from passlab.display.html import with_shared_styles
 from passlab.errors import naming_interrupts
 from passlab.notebook import lazy_modules as rooms
 
@@ -44,6 +45,8 @@ VIEWS = {
     ("passlab.table", "Table"): "table_view",
 }
 
+# passlab's extension of JupyterLab shows outputs of this type: live, or the static form that the same output holds.
+OUTPUT = "application/vnd.passlab.view+json"
 PREDICTION = ("passlab.course.predictions", "Asked")  # a question of the course, which a form answers
 
 
@@ -70,11 +73,12 @@ def bundle(value: Any, include: Any = None, exclude: Any = None) -> Any:
         return rooms.widgets.show(view)._repr_mimebundle_(include=include, exclude=exclude)
 
 
-def static_twins(view: View) -> dict[str, str]:
+def static_twins(view: View) -> dict[str, Any]:
     """Return the static forms of a view, shown where no widget runs."""
     with rooms.gc_pause.building():
         twin = view.twin()
-        return {"text/html": str(twin.html()), "text/plain": twin.for_terminal().text()}
+        html, text = with_shared_styles(twin.html()), twin.for_terminal().text()
+        return {OUTPUT: {"version": 1}, "text/html": str(html), "text/plain": text}
 
 
 def _prediction(asked: Any, include: Any = None, exclude: Any = None) -> Any:

@@ -23,8 +23,6 @@ from passlab.ir.gc_pause import building
 from passlab.ir.node_errors import not_a_node_error
 from passlab.notebook.formatters import static_twins
 
-# passlab's extension of JupyterLab shows outputs of this type: live, or the static form that the same output holds.
-OUTPUT = "application/vnd.passlab.view+json"
 TICKETS = 200  # that a widget remembers
 Change = dict[str, Any]  # what traitlets says of a trait that changed, or is about to
 
@@ -133,7 +131,7 @@ class ViewWidget(anywidget.AnyWidget):
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
         bundle = super()._repr_mimebundle_(**kwargs)
         data, metadata = bundle if isinstance(bundle, tuple) else (bundle, {})
-        return {**(data or {}), **static_twins(self.view), OUTPUT: {"version": 1}}, metadata
+        return {**(data or {}), **static_twins(self.view)}, metadata
 
 
 def relatives(numbers: list[int], histories: list[dict[int, int]]) -> dict[str, Any]:

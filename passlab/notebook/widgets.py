@@ -21,7 +21,7 @@ class Shown:
     def __init__(self, view: View) -> None:
         self.view = view
 
-    def _repr_mimebundle_(self, **kwargs: Any) -> tuple[dict[str, str], dict[str, Any]]:
+    def _repr_mimebundle_(self, **kwargs: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         return static_twins(self.view), {}
 
 

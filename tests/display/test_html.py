@@ -66,7 +66,7 @@ def test_elements_and_attributes_that_could_do_harm_are_refused(name, attributes
 
 
 def test_numbers_are_short():
-    assert tag("rect", x=1.0, y=2.25, width=1 / 3) == '<rect x="1" y="2.25" width="0.33"></rect>'
+    assert tag("rect", x=1.0, y=2.25, width=1 / 3) == '<rect x="1" y="2.25" width="0.33"/>'
 
 
 def test_a_drawing_is_an_image_in_which_nothing_runs():

@@ -19,8 +19,8 @@ def @sum(%t: Tree) -> Tensor[(), float32] {
 }
 def @main() -> Tensor[(), float32] { @sum(Node(Leaf(1f), Leaf(2f))) }
 """
-STATIC = {"text/html", "text/plain"}
-LIVE = STATIC | {"application/vnd.jupyter.widget-view+json", "application/vnd.passlab.view+json"}
+STATIC = {"text/html", "text/plain", formatters.OUTPUT}
+LIVE = STATIC | {"application/vnd.jupyter.widget-view+json"}
 
 
 @pytest.mark.parametrize(("module", "name"), formatters.VIEWS)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from passlab.display.graphs.dataflow import Dataflow
-from passlab.display.graphs.drawing import AMBER, FONT, INK, LINE, TEAL, VIOLET, Caption, draw_arrow, draw_box
+from passlab.display.graphs.drawing import AMBER, FONT, INK, LINE, TEAL, VIOLET, Caption, draw_arrows, draw_box
 from passlab.display.graphs.frames import Frame
 from passlab.display.graphs.layout import Size
 from passlab.display.graphs.regions import EFFECT, HEADER, PAD, RAIL, PlacedFrame, text_width
@@ -204,17 +204,18 @@ def _result(x: float, y: float) -> Markup:
 def _inside(picture: Picture, placed: PlacedFrame, x: float, y: float) -> list[Markup]:
     """The arrows, boxes, effects and results of a frame."""
     region, frame = placed.region, placed.frame
-    parts = []
-    for _, points in region.arrows:
-        if len(points) >= 8:
-            parts.append(draw_arrow([value + (y if at % 2 else x) for at, value in enumerate(points)]))
+    arrows = [points for _, points in region.arrows if len(points) >= 8]
+    parts = [draw_arrows([[value + (y if at % 2 else x) for at, value in enumerate(points)] for points in arrows])]
+    boxes = []
     sides = dict(zip(region.items, region.sides, strict=True))
     for item, (left, top, width, height) in sides.items():
         if item >= 0:
             middle = (x + left + width / 2, y + top + height / 2)
-            parts.append(draw_box(picture.graph.boxes[item].kind, picture.captions[item], middle, picture.sizes[item]))
+            boxes.append(draw_box(picture.graph.boxes[item].kind, picture.captions[item], middle, picture.sizes[item]))
         if item in region.results:
-            parts.append(_result(x + left + width / 2, y + top + height + 3))
+            boxes.append(_result(x + left + width / 2, y + top + height + 3))
+    if boxes:
+        parts.append(tag("g", *boxes, text_anchor="middle", fill=INK))
     if frame.text and frame.number not in picture.folded:
         parts.append(_text(f"→ {frame.text}", x + PAD, y + placed.size[1] - PAD - 2))
     return [*parts, *_rail(region.rail, sides, x, y)]

@@ -26,6 +26,7 @@ _KINDS = {
 _CHANGES = {"added": GREEN, "changed": AMBER, "moved": BLUE}
 _MARKS = {"added": "+", "changed": "±", "moved": "~"}
 MARGIN = 12.0
+STRAIGHT = 0.05  # points by which a curve may miss its chord and be drawn as a line
 CHAR, LINE, PAD_X, PAD_Y = 6.7, 15.0, 11.0, 6.0
 
 
@@ -45,13 +46,14 @@ def draw(
     graph: Dataflow, captions: Sequence[Caption], at: GraphLayout, corner: tuple[float, float] | None = None
 ) -> Markup:
     """Return the graph as SVG; `corner` is its top left corner in another picture."""
+    boxes = (
+        draw_box(box.kind, caption, at.boxes[box.number], box_size(caption.lines))
+        for box, caption in zip(graph.boxes, captions, strict=True)
+    )
     parts = [
         *(_group(group.name, at.groups[group.number]) for group in graph.groups if group.number in at.groups),
-        *(draw_arrow(points) for points in at.arrows if len(points) >= 8),
-        *(
-            draw_box(box.kind, caption, at.boxes[box.number], box_size(caption.lines))
-            for box, caption in zip(graph.boxes, captions, strict=True)
-        ),
+        draw_arrows([points for points in at.arrows if len(points) >= 8]),
+        tag("g", *boxes, text_anchor="middle", fill=INK),
     ]
     width, height = at.width + 2 * MARGIN, at.height + 2 * MARGIN
     return tag(
@@ -84,14 +86,33 @@ def _group(name: str, sides: tuple[float, float, float, float]) -> Markup:
     return join([frame, tag("text", name, x=x0 + 8, y=y0 + 13, fill=VIOLET)])
 
 
-def draw_arrow(points: Sequence[float]) -> Markup:
-    """Return an arrow along the curves of its points."""
-    pairs = [f"{points[i]:g},{points[i + 1]:g}" for i in range(0, len(points), 2)]
-    path = f"M{pairs[0]} C{' '.join(pairs[1:])}"
-    return join([tag("path", d=path, fill="none", stroke=INK, stroke_opacity=0.8), _head(points)])
+def draw_arrows(arrows: Sequence[Sequence[float]]) -> Markup:
+    """Return arrows along the curves of their points: one path for all lines, and one for all heads."""
+    if not arrows:
+        return Markup("")
+    lines = tag("path", d="".join(map(_line, arrows)), fill="none", stroke=INK, stroke_opacity=0.8)
+    return join([lines, tag("path", d="".join(map(_head, arrows)), fill=INK)])
 
 
-def _head(points: Sequence[float]) -> Markup:
+def _line(points: Sequence[float]) -> str:
+    """The line of an arrow, with straight pieces written as such: a router of straight lines repeats their ends."""
+    at = list(zip(points[::2], points[1::2], strict=True))
+    pieces = [f"M{_place(*at[0])}"]
+    for number in range(1, len(at) - 2, 3):
+        (x0, y0), first, second, (x3, y3) = at[number - 1 : number + 3]
+        across = [abs((x3 - x0) * (y - y0) - (y3 - y0) * (x - x0)) for x, y in (first, second)]
+        if max(across) <= STRAIGHT * (abs(x3 - x0) + abs(y3 - y0)):
+            pieces.append(f"L{_place(x3, y3)}")
+        else:
+            pieces.append(f"C{_place(*first)} {_place(*second)} {_place(x3, y3)}")
+    return "".join(pieces)
+
+
+def _place(x: float, y: float) -> str:
+    return f"{x:.1f},{y:.1f}".replace(".0", "")
+
+
+def _head(points: Sequence[float]) -> str:
     """The head of an arrow, pointing the way its last piece goes."""
     x, y = points[-2:]
     dx, dy = x - points[-4], y - points[-3]
@@ -100,18 +121,16 @@ def _head(points: Sequence[float]) -> Markup:
     length = (dx * dx + dy * dy) ** 0.5 or 1.0
     ux, uy = 6 * dx / length, 6 * dy / length
     corners = [(x, y), (x - ux - uy / 2, y - uy + ux / 2), (x - ux + uy / 2, y - uy - ux / 2)]
-    return tag("polygon", points=" ".join(f"{a:.1f},{b:.1f}" for a, b in corners), fill=INK)
+    return f"M{'L'.join(_place(*corner) for corner in corners)}Z"
 
 
 def draw_box(kind: str, caption: Caption, place: tuple[float, float], size: tuple[float, float]) -> Markup:
-    """Return a box with its lines, and the mark of its change."""
+    """Return a box with its lines, and the mark of its change, for a group whose text is in the middle and in `INK`."""
     (x, y), (width, height) = place, size
     colour = _KINDS.get(kind, MUTED)
     edge = _CHANGES.get(caption.change, colour)
     round_ = height / 2 if kind in ("input", "constant", "output") else 6
-    looks = (
-        {"fill_opacity": 0.14, "stroke_width": 1.6} if caption.change else {"fill_opacity": 0.06, "stroke_width": 1.0}
-    )
+    looks = {"fill_opacity": 0.14, "stroke_width": 1.6} if caption.change else {"fill_opacity": 0.06}
     frame = tag(
         "rect",
         x=x - width / 2,
@@ -121,7 +140,6 @@ def draw_box(kind: str, caption: Caption, place: tuple[float, float], size: tupl
         rx=min(round_, 12),
         fill=edge,
         stroke=edge,
-        stroke_opacity=0.9,
         **looks,
     )
     top = y - height / 2 + 17
@@ -131,13 +149,12 @@ def draw_box(kind: str, caption: Caption, place: tuple[float, float], size: tupl
             line,
             x=x,
             y=top + 15 * row,
-            text_anchor="middle",
-            fill=colour if not row else INK,
+            fill=colour if not row else None,
             font_weight="600" if not row else None,
         )
         for row, line in enumerate(caption.lines)
     ]
-    return tag("g", frame, *lines, *_badge(caption.change, x - width / 2, y - height / 2, edge))
+    return join([frame, *lines, *_badge(caption.change, x - width / 2, y - height / 2, edge)])
 
 
 def _badge(change: str, x: float, y: float, colour: str) -> list[Markup]:
@@ -145,4 +162,4 @@ def _badge(change: str, x: float, y: float, colour: str) -> list[Markup]:
     if change not in _MARKS:
         return []
     disc = tag("rect", x=x - 6, y=y - 6, width=12, height=12, rx=6, fill=colour)
-    return [disc, tag("text", _MARKS[change], x=x, y=y + 4, text_anchor="middle", font_weight="700", fill="#ffffff")]
+    return [disc, tag("text", _MARKS[change], x=x, y=y + 4, font_weight="700", fill="#ffffff")]

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from passlab.atomic_file import write_text
-from passlab.display.html import Markup, div, escape, join
+from passlab.display.html import Markup, div, escape, join, with_shared_styles
 from passlab.display.pages.scripts import inline, style
 from passlab.display.parts import html_of
 from passlab.display.view import View
@@ -121,7 +121,7 @@ def document(view: View, answers: Answers | None = None, *more: Markup) -> str:
 
 def static_document(title: str, *body: Markup) -> str:
     """Return static HTML as a page without any script."""
-    return _STATIC.format(title=escape(title), body=join(body, "\n"))
+    return _STATIC.format(title=escape(title), body=with_shared_styles(join(body, "\n")))
 
 
 def write(view: View, path: str | os.PathLike[str], answers: Answers | None = None) -> None:

@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from passlab.diffing.diff import node_name
-from passlab.display.code_lines import GutterLabel, Listing
+from passlab.display.code_lines import GutterLabel
 from passlab.display.nodes import Links
 from passlab.display.palette import AMBER, BLUE, GREEN, PINK, TEAL, VIOLET
 from passlab.display.parts import Gap, Part, Sentence
@@ -121,6 +121,8 @@ class LineOrigins:
 class BlameView(ModuleView):
     """The program after a step of a recording, with the origins of its lines."""
 
+    rest = "blame_view(RECORDING).frame() has a row for each"
+
     def __init__(self, recording: Recording, event: Event) -> None:
         super().__init__(event.after)
         self.recording = recording
@@ -152,7 +154,7 @@ class BlameView(ModuleView):
         yield Sentence(f"{self.title}.", "muted")
         yield Gap()
         pairs = zip(self.lines, map(self._maker, self._names, self.credits), strict=True)
-        yield Listing([code_line(line, gutter=label) for line, label in pairs])
+        yield self.code([code_line(line, gutter=label) for line, label in pairs])
 
     def _maker(self, name: str, credit: Credit | None) -> GutterLabel:
         """Return the gutter of a line: the pass, a bar in its colour, and the hover text."""

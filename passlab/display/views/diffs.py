@@ -19,7 +19,7 @@ from passlab.table import Table
 
 CONTEXT = 3  # unchanged lines shown around what changed
 LEADING = 50  # lines shown before the first change of programs that are too long to be shown whole
-STATIC_LINES = 300  # lines of a diff that static HTML shows
+STATIC_LINES = 150  # lines of a diff that static HTML shows
 BRIEF_LINES = 40  # lines of a diff that a terminal shows
 Lines = Callable[[], ProgramLines]
 _LEGEND = {MOVED: "~ moved into or out of a function", "<": "< moved from here", ">": "> moved to here"}
@@ -30,7 +30,8 @@ class DiffView(View):
 
     kind = script = "diff"
     whole = "the diff is longer than a notebook should hold"
-    rest = ""  # with a text, only the first lines are shown as text, and it says how to print the others
+    rest = "print(DIFF.text()) prints all lines of a diff"
+    brief = False  # whether only the first lines are shown as text
 
     def __init__(self, difference: Diff, before: Lines | None = None, after: Lines | None = None) -> None:
         self.diff = difference
@@ -73,18 +74,18 @@ class DiffView(View):
 
     def parts(self) -> Iterable[Part]:
         yield Sentence(self.title)
-        yield from self.changes(BRIEF_LINES if self.rest else STATIC_LINES, self.rest)
+        yield from self.changes(BRIEF_LINES if self.brief else STATIC_LINES, self.rest, self.brief)
 
     def for_terminal(self) -> View:
         """Return the view with the first `BRIEF_LINES` lines of the unified diff."""
         view = copy(self)
-        view.rest = "print(DIFF.text()) prints all lines of a diff"
+        view.brief = True
         return view
 
-    def changes(self, most: int, rest: str = "") -> Iterable[Part]:
+    def changes(self, most: int, rest: str, brief: bool = False) -> Iterable[Part]:
         """Yield the changed numbers of calls, and the unified diff, `most` lines of it in HTML.
 
-        With a `rest` also text has no more lines; the `rest` says how to print the others.
+        `rest` says how to print the others. If `brief`, also text has no more lines.
         """
         if self.operators:
             yield Gap()
@@ -92,7 +93,7 @@ class DiffView(View):
         lines = list(self.unified_lines())
         if lines:
             yield Gap()
-            yield Listing(lines, most, rest)
+            yield Listing(lines, most, rest, brief=brief)
         kinds = {kind for row in self.rows for kind in row.kinds}
         legend = [words for kind, words in _LEGEND.items() if kind in kinds]
         if legend:

@@ -158,7 +158,7 @@ class GraphView(View):
     def parts(self) -> Iterable[Part]:
         yield Sentence(f"Dataflow: {self.title}.", "muted")
         yield Gap()
-        yield Drawing(self._draw, f"dataflow graph: {self.title}", self._words(), self.is_large)
+        yield Drawing(self._draw, f"dataflow graph: {self.title}", self._words(), fits=False)
 
     def _draw(self) -> Markup:
         if self.sheet is not None:

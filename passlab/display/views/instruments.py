@@ -85,7 +85,8 @@ class PrintedStepView(View):
     """One program or diff that a printing instrument showed, as a line that unfolds."""
 
     kind = script = "printer"
-    rest = ""  # with a text, only the first lines are shown as text, and it says how to print the others
+    rest = "print(STEP.diff().text()) prints all lines of a step of the recording"
+    brief = False  # whether only the first lines of the difference are shown as text
 
     def __init__(self, step: PrintedStep) -> None:
         self.step = step
@@ -124,7 +125,7 @@ class PrintedStepView(View):
         """The line, which unfolds to the difference, the program or the error."""
         inner: list[Part] = [Code(self.step.body)] if self.outcome == "failed" else []
         if isinstance(self.inside, DiffView) and self.outcome != "unchanged":  # its sentence is the title of this line
-            inner = list(self.inside.changes(BRIEF_LINES if self.rest else STATIC_LINES, self.rest))
+            inner = list(self.inside.changes(BRIEF_LINES if self.brief else STATIC_LINES, self.rest, self.brief))
         elif self.inside is not None and self.outcome != "unchanged":
             inner = [Embedded(self.inside)]
         tone = {"failed": "bad", "unchanged": "muted"}.get(self.outcome, "")
@@ -133,7 +134,7 @@ class PrintedStepView(View):
     def for_terminal(self) -> PrintedStepView:
         """Return the step with the first lines of its difference."""
         view = copy(self)
-        view.rest = "print(STEP.diff().text()) prints all lines of a step of the recording"
+        view.brief = True
         return view
 
     def parts(self) -> Iterable[Part]:

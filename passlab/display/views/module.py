@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from copy import copy
 from functools import cached_property
 from typing import Any
 
@@ -26,6 +27,9 @@ class ModuleView(View):
 
     kind = script = "module"
     whole = "str() of the program has all"
+
+    rest = "print(PROGRAM) prints all of them"
+    brief = False  # whether only the first lines of a very long program are shown as text
 
     def __init__(self, program: Any) -> None:
         self.program = program
@@ -53,7 +57,17 @@ class ModuleView(View):
 
     def parts(self) -> Iterable[Part]:
         yield HtmlOnly(Sentence(self.title, "muted"))
-        yield Listing([code_line(line, line_comment(line)) for line in self.lines])
+        yield self.code([code_line(line, line_comment(line)) for line in self.lines])
+
+    def code(self, lines: list[CodeLine]) -> Listing:
+        """Return lines as a part, cut as far as the view is."""
+        return Listing(lines, rest=self.rest, brief=self.brief)
+
+    def for_terminal(self) -> View:
+        """Return the view with the first lines of a very long program."""
+        view = copy(self)
+        view.brief = True
+        return view
 
     def data(self) -> ModuleData:
         table, title = LineTable(), self.title

@@ -10,20 +10,19 @@ from collections.abc import Iterable
 from functools import cached_property
 from math import isinf
 
+from passlab.display.code_lines import Listing
 from passlab.display.nodes import line_node
-from passlab.display.parts import Code, Fold, HtmlOnly, Part, Sentence
+from passlab.display.parts import Fold, HtmlOnly, Part, Sentence
 from passlab.display.protocol.analyses import FactCells, NodeValuesData
 from passlab.display.rows import Rows
-from passlab.display.text.listing import Line
 from passlab.display.view import HasFrame, View, checked_view
 from passlab.display.views.graph import GraphView
-from passlab.display.views.module import ModuleView
+from passlab.display.views.module import ModuleView, code_line
 from passlab.errors import visible
 from passlab.evaluate.agreement import Disagreement
 from passlab.ir.expr import Expr
 from passlab.lab.node_values import NodeValues, ValueComparison, ValueFacts
 
-STATIC_LINES = 400
 MICRO, MILLI = 1e-6, 1e-3
 NOT_COMPARED = "not compared"  # no node of the earlier run is known to be this one
 LIKELY = "likely "  # before a difference from a node that was matched by structure alone
@@ -54,20 +53,23 @@ class NodeValuesView(View):
     def parts(self) -> Iterable[Part]:
         """Yield the sentence, the program with its values, and the table."""
         yield Sentence(self.title)
-        pairs = list(zip(self.module.lines, self.nodes, strict=True))[:STATIC_LINES]
-        yield Code("\n".join(self._plain(line, node) for line, node in pairs))
+        facts = map(self._facts, self.nodes)
+        lines = [code_line(line, *beside) for line, beside in zip(self.module.lines, facts, strict=True)]
+        yield Listing(lines, rest="frame() has a row for each node")
         yield HtmlOnly(Fold("times and bytes", [Rows(self.run.table())]))
 
     def source(self) -> HasFrame:
         """Return one row per node."""
         return self.run.table()
 
-    def _plain(self, line: Line, node: Expr | None) -> str:
+    def _facts(self, node: Expr | None) -> tuple[str, str]:
+        """What stands behind the line of a node, in text and in HTML."""
         if node is None:
-            return line.text
+            return "", ""
         facts = self.run[node]
         words = [shape_text(facts), range_text(facts), non_finite_text(facts), self._distance(node)]
-        return f"{line.text}  // {'  '.join(filter(None, words))}".rstrip(" /")
+        text = "  ".join(filter(None, words))
+        return f"  // {text}" if text else "", text
 
     def _distance(self, node: Expr) -> str:
         """How far the value of a node differs from the earlier run, "" if it is the same, and whether it is unknown."""

@@ -6,6 +6,7 @@ The file begins with the view of any table.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from copy import copy
 from typing import Any
 
 from passlab.display.parts import Part
@@ -24,12 +25,19 @@ class TableView(View):
 
     kind = "table"
     title = ""
+    brief = False  # whether only the first rows of a very long table are shown as text
 
     def __init__(self, table: Table, title: str = "") -> None:
         self.table, self.title = table, title
 
     def parts(self) -> Iterable[Part]:
-        yield Rows(self.table, self.title)
+        yield Rows(self.table, self.title, brief=self.brief)
+
+    def for_terminal(self) -> View:
+        """Return the view with the first rows of a very long table."""
+        view = copy(self)
+        view.brief = True
+        return view
 
     def data(self) -> Mapping[str, Any]:
         rows = [[shown_value(value) for value in row] for row in self.table.rows]

@@ -254,10 +254,17 @@ class RecordingView(View):
         yield Sentence(f"Recording: {self.title}.", "muted")
         yield Gap()
         yield StepOutline(self._entries(), ("ms",), noted="what it did", below=True)
-        for event in self._shown_diffs():
+        shown = list(self._shown_diffs())
+        for event in shown:
             difference = self.diff(event)
             assert difference is not None
-            yield HtmlOnly(Fold(f"{event.id} {event.text or event.name}", difference.changes(STATIC_LINES)))
+            rest = f"print(RECORDING[{event.id!r}].diff()) prints all of them"
+            yield HtmlOnly(Fold(f"{event.id} {event.text or event.name}", difference.changes(STATIC_LINES, rest)))
+        left_out = sum(event.changed for event in self.recording.steps) - len(shown)
+        if left_out:
+            passes = "1 more pass" if left_out == 1 else f"{left_out:,} more passes"
+            more = f"{passes} changed the program: RECORDING[STEP].diff() shows how."
+            yield HtmlOnly(Sentence(more, "muted"))
 
     def _entries(self) -> Iterator[OutlineEntry]:
         times = time_bars([event.seconds for event in self.recording.steps])

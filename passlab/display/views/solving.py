@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import cached_property
 
+from passlab.display.code_lines import Listing
 from passlab.display.nodes import NO_NODE, line_node, number_of
-from passlab.display.parts import Code, Fold, Part, Sentence
+from passlab.display.parts import Fold, Part, Sentence
 from passlab.display.protocol.analyses import SolvingData
 from passlab.display.rows import Rows
 from passlab.display.view import HasFrame, View, checked_view
-from passlab.display.views.module import ModuleView
+from passlab.display.views.module import ModuleView, code_line
 from passlab.errors import visible
 from passlab.ir.expr import Expr
 from passlab.lab.solving import Solving
-
-STATIC_LINES = 400
 
 
 class SolvingView(View):
@@ -43,19 +42,18 @@ class SolvingView(View):
         """Yield the sentence, the decisions, and the program with the final state of each line."""
         yield Sentence(self.title)
         yield Rows(self.run.table())
-        yield Fold("in the end", [Code(self._program(len(self.run.steps)))], opened=True)
+        yield Fold("in the end", [self._program(len(self.run.steps))], opened=True)
 
     def source(self) -> HasFrame:
         """Return one row per decision."""
         return self.run
 
-    def _program(self, number: int) -> str:
+    def _program(self, number: int) -> Listing:
         state = self.run.state(number)
-        pairs = list(zip(self.module.lines, self.nodes, strict=True))[:STATIC_LINES]
-        return "\n".join(
-            line.text if node is None or not state.get(node) else f"{line.text}  // {state[node]}"
-            for line, node in pairs
-        )
+        facts = (state.get(node) if node is not None else None for node in self.nodes)
+        pairs = zip(self.module.lines, facts, strict=True)
+        lines = [code_line(line, f"  // {fact}" if fact else "", fact or "") for line, fact in pairs]
+        return Listing(lines, rest=f"state({number}) of the solving has the state of each node")
 
     def data(self) -> SolvingData:
         program = self.module.data()

@@ -1,0 +1,102 @@
+"""The static form that a saved notebook holds: as small as it can be, the same to look at, and readable without styles."""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+
+import pytest
+
+import passlab
+from passlab import display
+from passlab.display.code_lines import Listing
+from passlab.display.html import tag, with_shared_styles
+from passlab.testing import resnet
+from tests.display.test_views import pieces
+from tests.display.view_examples import EXAMPLES, VIEWS
+
+_RULE = re.compile(r"\.\w+ \.(\w+):not\(#_\)\{([^}]*)\}")
+FEW = "InferType, SimplifyInference, FoldConstant, FuseOps"
+_BLOCKS = {"div", "pre", "p", "tr", "table", "details", "summary", "li", "h1", "h2"}
+
+
+class Styles(HTMLParser):
+    """The elements of a page with their texts, each with what its styles come to, in order."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.seen: list[object] = []
+        self.rules: dict[str, str] = {}
+        head, end, body = html.partition("</style>")
+        self.rules.update(_RULE.findall(head) if end else ())
+        self.feed(body if end else html)
+
+    def handle_starttag(self, tag, attrs):
+        given = dict(attrs)
+        look = ";".join(filter(None, (self.rules.get(given.pop("class", "")), given.pop("style", None))))
+        self.seen.append((tag, sorted(given.items()), dict(one.split(":", 1) for one in look.split(";") if one)))
+
+    def handle_data(self, data):
+        self.seen.append(data)
+
+
+class Lines(HTMLParser):
+    """The lines of a page in a host that drops styles and classes: blocks begin and end lines."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.text = ""
+        self.feed(html)
+        self.lines = [line.rstrip() for line in self.text.split("\n")]
+
+    def handle_starttag(self, tag, attrs):
+        self.text += "\n" * (tag in _BLOCKS)
+
+    handle_endtag = lambda self, tag: self.handle_starttag(tag, ())  # noqa: E731
+
+    def handle_data(self, data):
+        self.text += data
+
+
+@pytest.mark.parametrize("kind", VIEWS)
+def test_shared_styles_come_to_the_styles_of_each_element(kind):
+    html = EXAMPLES[kind]().html()
+    short = with_shared_styles(html)
+    before, after = Styles(html).seen, Styles(short).seen
+    if short != html:
+        assert after.pop(0)[0] == "div"  # the box within which the classes count
+    assert after == before
+
+
+@pytest.mark.parametrize("kind", VIEWS)
+def test_lines_of_code_are_lines_where_a_host_drops_all_styles(kind):
+    for part in pieces(EXAMPLES[kind]().parts()):
+        if isinstance(part, Listing):
+            lines = Lines(part.html()).lines
+            for line in part.code[: part.most]:
+                text = line.text.replace("...", "⋯") if line.kind == "." else line.text
+                assert any(shown.partition("   ")[0].endswith(text.strip()) or text in shown for shown in lines)
+
+
+def test_styles_of_two_outputs_do_not_meet():
+    red, blue = (with_shared_styles(tag("div", *[tag("p", "x", style=f"color:{c}")] * 2)) for c in ("red", "blue"))
+    names = [set(re.findall(r"\.(\w+) \.", html)) for html in (red, blue)]
+    assert names[0]
+    assert not names[0] & names[1]
+
+
+def test_what_a_later_declaration_overrules_is_not_written():
+    html = with_shared_styles(tag("div", *[tag("p", "x", style="color:red;margin:0;color:blue")] * 2))
+    assert "{margin:0;color:blue}" in html
+
+
+def test_a_style_that_occurs_once_stays_where_it_is():
+    html = tag("p", "x", style="color:red")
+    assert with_shared_styles(html) == html
+
+
+def test_a_saved_form_is_less_than_half_of_one_with_every_style_written_out():
+    html = display.recording_view(
+        passlab.record(resnet.get_workload(num_layers=8, image_shape=(3, 16, 16))[0], FEW)
+    ).html()
+    assert len(with_shared_styles(html)) < len(html) / 2
