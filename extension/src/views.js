@@ -83,7 +83,7 @@ function inlined(model) {
     }
     sheet.remove();
   }
-  const data = { ...others, "text/html": page.body.innerHTML };
+  const data = { ...others, "text/html": new XMLSerializer().serializeToString(page.body) };
   return { data, metadata: model.metadata, trusted: false, setData: () => {} };
 }
 

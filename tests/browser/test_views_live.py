@@ -151,6 +151,9 @@ def test_a_copy_that_nobody_trusts_is_readable(notebook: Notebook) -> None:
         assert page.page.evaluate(trusted) is False
         expect_static(page)
         assert page.page.evaluate("() => window.hostile") is None
+        # JupyterLab drops style sheets; each element has its style by itself.
+        assert page.cell(2).locator(".passlab-static [style*='monospace']").count()
+        assert page.cell(2).locator(".passlab-static style").count() == 0
 
 
 def test_the_line_runs_the_cell_and_the_view_gives_way_to_the_live_one(notebook: Notebook) -> None:
