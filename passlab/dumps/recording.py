@@ -456,6 +456,10 @@ class TextRecording(Tabular):
         """Return the recording as plain text."""
         return str(late("passlab.display.views.text_recording", "text_recording_view")(self).text())
 
+    def plot(self, what: str = "lines") -> Any:
+        """Return a chart of the lines after each step: an Altair chart, or a Matplotlib figure."""
+        return late("passlab.display.charts", "plot")(self, what)
+
     def to_html(self, path: str | os.PathLike[str], static: bool = False) -> None:
         """Write the recording as one HTML file that needs nothing else; with `static` one without scripts."""
         late("passlab.display.views.text_recording", "write_text_report")(self, path, static)

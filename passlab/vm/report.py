@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from passlab.errors import Diagnostic, MissingPackageError, VerifyError
-from passlab.lazy import notebook_forms
+from passlab.lazy import late, notebook_forms
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -132,6 +132,10 @@ class Report:
         rows = self.rows(aggregate=aggregate)
         table: pd.DataFrame = _pandas().DataFrame(rows, columns=_columns(rows))
         return table
+
+    def plot(self, what: str = "seconds") -> Any:
+        """Return a chart of the "seconds" or "bytes" of each kernel: an Altair chart, or a Matplotlib figure."""
+        return late("passlab.display.charts", "plot")(self, what)
 
     def __str__(self) -> str:
         return self.table()

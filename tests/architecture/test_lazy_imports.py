@@ -25,6 +25,7 @@ UPWARD: dict[tuple[str, str], str] = {
         "passlab.dumps.recording",
         "passlab.display.views.text_recording",
     ): "recording.text(), recording.to_html(), recording.graph(unit)",
+    ("passlab.dumps.recording", "passlab.display.charts"): "recording.plot()",
     ("passlab.dumps.recording", "passlab.display.views.timing"): "recording.timing()",
     (
         "passlab.instrument",
@@ -40,6 +41,7 @@ UPWARD: dict[tuple[str, str], str] = {
     ("passlab.ir.op", "passlab.op.registered"): "operators registered by Relay's functions get relations and builders",
     ("passlab.lab", "passlab.debugger.debugger"): "`lab.Debugger` is a public name",
     ("passlab.lab", "passlab.debugger.trace"): "`lab.Trace` and `lab.Fork` are public names",
+    ("passlab.lab.recordings.recording", "passlab.display.charts"): "recording.plot()",
     ("passlab.lab.recordings.recording", "passlab.display.pages.report"): "recording.to_html()",
     ("passlab.text.library", "passlab.infer"): "the standard library comes typed",
     ("passlab.transform", "passlab.passes"): "transform.FoldConstant",
@@ -48,6 +50,7 @@ UPWARD: dict[tuple[str, str], str] = {
     ("passlab.executor.onnx_executor", "passlab.frontend.onnx.export.table"): "which operators ONNX has",
     ("passlab.executor.onnx_executor", "passlab.frontend.onnx.package"): "whether `onnx` is installed",
     ("passlab.vm.kernels.onnx_provider", "passlab.frontend.onnx.export.exporting"): "a session needs a model",
+    ("passlab.vm.report", "passlab.display.charts"): "report.plot()",
     ("passlab.vm", "passlab.debugger.debugger"): "`vm.Debugger` is a public name",
 }
 # Inside a package, from a module to one that stands on it.

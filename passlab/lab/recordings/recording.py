@@ -47,6 +47,8 @@ Predicate = Callable[[IRModule], Any]
 DEFAULT_LEVEL = 3  # of a pipeline that is recorded outside of any PassContext
 _REPORT = ("passlab.display.pages.report", "write_html")  # of a higher layer, so it is loaded on first use
 
+_CHART = ("passlab.display.charts", "plot")
+
 
 class Recording(Tabular):
     """The steps of one or more pipelines over one program. Step 0 is the input, step n the n-th pass.
@@ -315,6 +317,15 @@ class Recording(Tabular):
         With `static` the page has no scripts, to be read or printed. Raises `FileAccessError`.
         """
         late(*_REPORT)(self, path, static)
+
+    def plot(self, what: str = "nodes", inputs: Any = None) -> Any:
+        """Return a chart with a bar for each step: an Altair chart, or a Matplotlib figure where Altair is missing.
+
+        `what` is "nodes", "operators", "seconds", "peak_bytes" (of a recording with `memory=True`) or "error": the
+        largest difference of the results from those of the input, over their largest magnitude, on drawn or given
+        `inputs`.
+        """
+        return late(*_CHART)(self, what, inputs)
 
     @staticmethod
     def load(directory: str | os.PathLike[str]) -> Recording:
