@@ -1,6 +1,5 @@
 """The names of `passlab.display`, each written once: type checkers read them here, and so does the package itself."""
 
-from passlab.display.charts import plot as plot
 from passlab.display.charts import save_picture as save_picture
 from passlab.display.pages.report import write_html as write_html
 from passlab.display.view import View as View

@@ -96,7 +96,7 @@ def test_a_misspelt_chart_is_guessed(name, what):
 
 def test_other_objects_have_no_chart():
     with pytest.raises(PassTypeError, match="Recording, TextRecording, Report"):
-        display.plot(3)
+        charts.plot(3)
 
 
 def test_without_a_package_that_draws_the_cure_is_named(monkeypatch):
