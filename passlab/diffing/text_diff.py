@@ -19,6 +19,7 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from passlab.diffing.text_lines import HOLE, LineReader, Syntax, TextLine
+from passlab.errors import counted
 from passlab.lazy import notebook_forms
 
 MOST_CELLS = 60_000  # of one dynamic programming table; larger gaps are aligned by `difflib`
@@ -505,3 +506,10 @@ def near_changes(rows: Sequence[TextRow], context: int) -> list[bool]:
             for index in range(max(0, at - context), min(len(rows), at + context + 1)):
                 near[index] = True
     return near
+
+
+def steps_of_both(both: int, first: int, second: int) -> str:
+    """Return how many steps are in both of two recordings and in one only: `5 steps in both, 2 only in the first`."""
+    sides = ((first, "first"), (second, "second"))
+    alone = [f"{count:,} only in the {side}" for count, side in sides if count]
+    return ", ".join([f"{counted(both, 'step')} in both", *alone])

@@ -12,9 +12,9 @@ from functools import cached_property
 from os import PathLike
 from typing import TYPE_CHECKING, NamedTuple
 
-from passlab.diffing.text_diff import TextDiff, diff_texts
+from passlab.diffing.text_diff import TextDiff, diff_texts, steps_of_both
 from passlab.dumps.step import Step
-from passlab.errors import Diagnostic, DumpError, counted, visible
+from passlab.errors import Diagnostic, DumpError, visible
 from passlab.lazy import late
 from passlab.table import Table, Tabular
 
@@ -86,15 +86,15 @@ class TextComparison(Tabular):
         return diff_texts(pair.left.after, pair.right.after, reader.syntax, (), reader)
 
     def summary(self) -> str:
-        """Return how many passes ran in both and in one only, and where the programs diverge."""
+        """Return where the programs diverge, and how many passes ran in both and in one only."""
         both = sum(pair.left is not None and pair.right is not None for pair in self.pairs)
         one, other = (sum(getattr(pair, side) is None for pair in self.pairs) for side in ("right", "left"))
         first = self.first
-        counts = f"{counted(both, 'step')} in both, {one:,} only in the first, {other:,} only in the second"
+        counts = steps_of_both(both, one, other)
         if first is None or first.left is None or first.right is None:
-            return f"{counts}; what they left is the same but for names"
+            return f"what they left is the same but for names; {counts}"
         where = f"{first.name} on {first.unit}" if first.unit else first.name
-        return f"{counts}; the programs diverge at {where} (step {first.left.number} and {first.right.number})"
+        return f"the programs diverge at {where} (step {first.left.number} and {first.right.number}); {counts}"
 
     def table(self) -> Table:
         """Return one row per pass of either."""

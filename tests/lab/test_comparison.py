@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 import passlab
@@ -70,3 +72,31 @@ def test_the_table_has_times_and_the_text_has_none():
 def test_what_is_no_recording_is_refused():
     with pytest.raises(PassTypeError):
         lab.compare(recording("InferType"), passlab.parse(NET))
+
+
+PIPELINES = [
+    "InferType",
+    "InferType, FoldConstant",
+    "InferType, ToANormalForm, FuseOps",
+    "InferType, FuseOps, FoldConstant",
+]
+
+
+@pytest.mark.parametrize("one", PIPELINES)
+@pytest.mark.parametrize("other", PIPELINES)
+def test_the_sentence_has_what_decides_first_and_the_counts_of_the_rows(one, other):
+    comparison = lab.compare(recording(one), recording(other))
+    decisive = "they diverge at" if comparison.first_divergence else "the programs never differ"
+    start = "the last programs are the same" if comparison.same and comparison.first_divergence else decisive
+    words = comparison.summary()
+    assert words.startswith(start)
+    assert comparison.first_divergence is None or f"diverge at {comparison.first_divergence.name}" in words
+    rows = comparison.rows
+    counts = {
+        "in both": sum(row.a is not None and row.b is not None for row in rows),
+        "only in the first": sum(row.b is None for row in rows),
+        "only in the second": sum(row.a is None for row in rows),
+    }
+    for where, count in counts.items():
+        told = re.findall(rf"(\d+) (?:steps? )?{where}(?:,|$)", words)
+        assert told == ([str(count)] if count else [])

@@ -16,6 +16,7 @@ from functools import cached_property
 from typing import Any, overload
 
 from passlab.diffing.diff import Diff, count_operators
+from passlab.diffing.text_diff import steps_of_both
 from passlab.instrument.events import Event
 from passlab.instrument.statistics import count_module
 from passlab.ir.equal import structural_equal
@@ -95,18 +96,17 @@ class Comparison(Tabular):
         return not self.rows or self.rows[-1].same
 
     def summary(self) -> str:
-        """Return in a sentence where the programs diverge and what differs in the end."""
+        """Return in a sentence where the programs diverge, what differs in the end, and which steps are in one only."""
         first = self.first_divergence
-        only_a = sum(row.b is None for row in self.rows)
-        only_b = sum(row.a is None for row in self.rows)
-        passes = (
-            f"{len(self.rows) - only_a - only_b} steps in both, {only_a} only in the first, {only_b} only in the second"
-        )
+        only = [sum(row.b is None for row in self.rows), sum(row.a is None for row in self.rows)]
+        passes = steps_of_both(len(self.rows) - sum(only), *only)
         if first is None:
-            return f"{passes}; the programs never differ"
+            return f"the programs never differ; {passes}"
         side = "" if first.a and first.b else " (only in the first)" if first.a else " (only in the second)"
-        end = "the last programs are the same" if self.same else f"in the end: {diff(self.a.last, self.b.last).summary}"
-        return f"{passes}; they diverge at {first.name}{side}; {end}"
+        where = f"they diverge at {first.name}{side}"
+        if self.same:
+            return f"the last programs are the same; {where}; {passes}"
+        return f"{where}; in the end: {diff(self.a.last, self.b.last).summary}; {passes}"
 
     def table(self) -> Table:
         """Return a row for each step: both numbers and outcomes, nodes and time of either side, operators."""
