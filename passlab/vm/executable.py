@@ -16,9 +16,10 @@ from passlab.evaluate.arguments import check_argument
 from passlab.ir.adt import Constructor, TypeData, constructor_numbers
 from passlab.ir.expr import Function, Var
 from passlab.lazy import notebook_forms
+from passlab.table import Table
 from passlab.vm.isa import Instruction, Opcode, encode
 from passlab.vm.kernels.primitive import Kernel, make_kernel
-from passlab.vm.kernels.providers import Provider
+from passlab.vm.kernels.providers import Choice, Provider, provider_for
 
 if TYPE_CHECKING:
     from passlab.ir.module import IRModule
@@ -168,6 +169,25 @@ class Executable:
         targets = [providers[i] for i in self.const_device_indexes]
         constants = [None if c is None else p.to_device(c) for c, p in zip(self.constants, targets, strict=True)]
         return replace(self, constants=tuple(constants), providers=tuple(providers))
+
+    def placement(self, providers: Choice = None) -> Table:
+        """Return where each kernel runs and why: its number, name, device, what computes it, and the reason.
+
+        `providers` are those of a `VirtualMachine`; its own executable, `vm.machine.exe`, has them already. Operators
+        without a counterpart in the provider run on NumPy, on the host; shape functions always do.
+        """
+        exe = self
+        if providers is not None or not self.providers:
+            exe = self.on([provider_for(place.device, providers) for place in self.virtual_devices])
+        places = [str(exe.virtual_devices[device].device) for device in exe.kernel_devices]
+        rows = [(i, name, places[i], *exe.placed(i)) for i, name in enumerate(exe.kernel_names)]
+        return Table(("number", "kernel", "device", "runs on", "why"), rows)
+
+    def placed(self, number: int) -> tuple[str, str]:
+        """Return what computes a kernel ("numpy", "torch on cuda:0", both), and why not the provider alone."""
+        kernel = self.kernels[number]
+        is_shape = bool(kernel.shapes and self.providers)
+        return ("numpy", "it computes a shape, which the host needs") if is_shape else kernel.placement
 
     def is_native(self, device: int) -> bool:
         """Whether the arrays on a device are NumPy's."""

@@ -133,10 +133,13 @@ class VirtualMachine:
         if not self.has_foreign_arrays:
             with self._lock:
                 return self.machine.invoke(func_index, args)
-        devices = self.exe.functions[func_index].param_device_indexes
-        moved = [move_arrays(v, self.providers[i].to_device, np.ndarray) for v, i in zip(args, devices, strict=True)]
+        moved = self._to_devices(func_index, args)
         with self._lock:
             return self._to_host(self.machine.invoke(func_index, moved))
+
+    def _to_devices(self, func_index: int, args: Sequence[Value]) -> list[Value]:
+        devices = self.exe.functions[func_index].param_device_indexes
+        return [move_arrays(v, self.providers[i].to_device, np.ndarray) for v, i in zip(args, devices, strict=True)]
 
     def _to_host(self, value: Value) -> Value:
         for provider in self.providers:

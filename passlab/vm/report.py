@@ -142,8 +142,10 @@ class Report:
 
 
 def describe(value: Any) -> str:
-    """Return the dtype and shape of an array as text, "object" for any other value."""
-    return f"{value.dtype.name}[{', '.join(map(str, value.shape))}]" if isinstance(value, np.ndarray) else "object"
+    """Return the dtype and the shape of an array or of a tensor of a provider, "object" for another value."""
+    if not hasattr(value, "shape") or not hasattr(value, "dtype"):
+        return "object"
+    return f"{str(value.dtype).removeprefix('torch.')}[{', '.join(map(str, value.shape))}]"
 
 
 def marks(attrs: Iterable[tuple[str, Any]]) -> Row:
@@ -230,8 +232,9 @@ class VirtualMachineProfiler(VirtualMachine):
             memory.note(len(calls) - 1)
 
         started = perf_counter()
-        self.machine.start(self.exe.global_map[func_name], self._inputs[func_name])
-        self._result = self.machine.run_observed(observe)
+        index = self.exe.global_map[func_name]
+        self.machine.start(index, self._to_devices(index, self._inputs[func_name]))
+        self._result = self._to_host(self.machine.run_observed(observe))
         total = (perf_counter() - started) * 1e6
         return Report(
             tuple(calls),
@@ -248,14 +251,16 @@ class VirtualMachineProfiler(VirtualMachine):
             name = self.exe.kernel_names[instruction.packed]
             arrays = flat_values([registers[r] for r in instruction.args])
             shapes = ", ".join(map(describe, arrays))
-            event["Bytes"] = sum(a.nbytes for a in arrays if isinstance(a, np.ndarray))
+            event["Bytes"] = sum(getattr(a, "nbytes", 0) for a in arrays)
             attrs = self.exe.kernel_functions[instruction.packed].attrs
             event.update(marks(attrs.items()))
+            if self.machine.exe.providers:
+                event["Runs on"], event["Why"] = self.machine.exe.placed(instruction.packed)
         elif instruction.writes() and instruction.opcode in _ALLOCATING:
             result = registers[instruction.writes()[0]]
             if isinstance(result, Storage):
                 event["Bytes"] = int(result.size)
-            elif isinstance(result, np.ndarray):
+            elif hasattr(result, "shape"):
                 shapes = describe(result)
         return {"Name": name, "Duration (us)": seconds * 1e6, "Device": DEVICE, "Argument Shapes": shapes, **event}
 

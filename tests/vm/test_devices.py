@@ -140,3 +140,10 @@ def test_arrays_move_inside_values_and_what_is_shared_stays_shared():
     for _ in range(100_000):
         deep = (deep, a)
     assert move_arrays(deep, lambda v: v, np.ndarray) is deep
+
+
+def test_an_executable_says_where_its_kernels_run():
+    exe = compile(passlab.parse("def @main(%x: Tensor[(4), float32]) { sigmoid(%x) }"), "cuda")
+    (row,) = exe.placement().rows
+    assert row == (0, "fused_sigmoid", "cuda(0)", "numpy", "")
+    assert VirtualMachine(exe).machine.exe.placement().rows == [row]

@@ -60,7 +60,7 @@ def upsampling_scheme(attrs: Attrs) -> Scheme:
     return Scheme(_METHOD[attrs.method], attrs.coordinate_transformation_mode)
 
 
-def _upsampling_plan(attrs: Attrs, shape: Shape) -> ResizePlan:
+def upsampling_plan(attrs: Attrs, shape: Shape) -> ResizePlan:
     """Return the axes, sizes, interpolation scheme and region (None) of an upsampling."""
     scales = _scales(attrs)
     axes = layout_axes(attrs.layout, shape, len(scales), "nn.upsampling")
@@ -107,7 +107,7 @@ UpSampling3DAttrs = attrs(
         "data, scale_h=1, scale_w=1, layout='NCHW', method='nearest_neighbor', align_corners=False",
         dynamic=Dynamic("dyn.nn.upsampling", scale_h="float64", scale_w="float64"),
     ),
-    gradient=resampling("nn.upsampling", _upsampling_plan),
+    gradient=resampling("nn.upsampling", upsampling_plan),
     shapes="(N, C, H, W) -> (N, C, H scale_h, W scale_w)",
     source="image.resize2d",
     edge_cases=(
@@ -136,7 +136,7 @@ def upsampling(attrs: Attrs, data: Array, *, out: Array | None = None) -> Array:
         "coordinate_transformation_mode='half_pixel'",
         dynamic=Dynamic("dyn.nn.upsampling3d", scale_d="float64", scale_h="float64", scale_w="float64"),
     ),
-    gradient=resampling("nn.upsampling3d", _upsampling_plan),
+    gradient=resampling("nn.upsampling3d", upsampling_plan),
     shapes="(N, C, D, H, W) -> (N, C, D scale_d, H scale_h, W scale_w)",
     source="image.resize3d",
     edge_cases=(

@@ -171,11 +171,19 @@ class OnnxProvider(Provider):
 
     def kernel(self, function: Function) -> Kernel:
         """Return the kernel of a primitive function: a session for a region, else NumPy's."""
-        return OnnxKernel(function) if function.attrs.get("Compiler") == COMPILER else super().kernel(function)
+        if function.attrs.get("Compiler") == COMPILER:
+            return OnnxKernel(function)
+        kernel = super().kernel(function)
+        kernel.reason = "it is not in a region for onnxruntime"
+        return kernel
 
 
 class OnnxKernel(Kernel):
     """A region as a session. Where onnxruntime fails, the operators run one by one on NumPy."""
+
+    @property
+    def placement(self) -> tuple[str, str]:
+        return COMPILER, ""
 
     @cached_property
     def session(self) -> Session:

@@ -355,10 +355,16 @@ class Kernel:
     native = True  # whether its arrays are NumPy's
     implement: Implement = staticmethod(numpy_function)  # an operator's function on arrays
     find_tail: FindTail = staticmethod(find_tail)  # its elementwise end
+    reason = ""  # why it runs here, where its provider would rather run it elsewhere
 
     def __init__(self, function: Function) -> None:
         self.function = function
         self.shapes = function.attrs.get("ShapeFunction")
+
+    @property
+    def placement(self) -> tuple[str, str]:
+        """Where it runs ("numpy", "torch", "onnxruntime", or several), and why not elsewhere."""
+        return "numpy", self.reason
 
     @cached_property
     def _program(self) -> _Program:

@@ -29,7 +29,8 @@ from passlab.ir.walk import children, post_order
 from passlab.op.nn.windows import full_padding
 from passlab.vm.kernels.primitive import Kernel, flat_values, wrong_shape
 from passlab.vm.kernels.providers import Provider
-from passlab.vm.kernels.torch_operators import DTYPES, operation
+from passlab.vm.kernels.torch_movement import DTYPES
+from passlab.vm.kernels.torch_operators import operation, why_not
 from passlab.vm.objects import Storage
 
 # ---------------------------------------------------------------- oneDNN, which is part of PyTorch on CPUs
@@ -368,9 +369,12 @@ class TorchProvider(Provider):
             return TorchKernel(function, self)
         types = [t for n in post_order(function) for t in tensor_types(n.checked_type_)]
         numpy_kernel = Kernel(function)
-        has_dtypes = all(t.dtype in DTYPES for t in types)
-        runs_on_numpy = not has_dtypes or numpy_kernel.scalar or _is_small(function)
-        return numpy_kernel if runs_on_numpy else TorchKernel(function, self)
+        rare = next((t.dtype for t in types if t.dtype not in DTYPES), None)
+        if rare is not None:
+            numpy_kernel.reason = f"PyTorch has no tensors of {rare}"
+        elif numpy_kernel.scalar or _is_small(function):
+            numpy_kernel.reason = "its tensors are small: a call of PyTorch takes longer"
+        return numpy_kernel if numpy_kernel.reason else TorchKernel(function, self)
 
     def to_device(self, array: Array) -> Any:
         return array if self.native else self.tensor(array).to(self.torch_device, copy=True)
@@ -445,13 +449,24 @@ class TorchStorage(Storage):
 
 
 class TorchKernel(Kernel):
-    """A primitive function as a sequence of PyTorch calls. `on_numpy` lists the operators that run on NumPy instead."""
+    """A primitive function as a sequence of PyTorch calls. `on_numpy` has the operators that run on NumPy, and why."""
 
     def __init__(self, function: Function, provider: TorchProvider) -> None:
         super().__init__(function)
         self.provider = provider
         self.native = provider.native
-        self.on_numpy: list[str] = []
+        self.on_numpy: dict[str, str] = {}
+
+    @property
+    def placement(self) -> tuple[str, str]:
+        """Where it runs: on the device, or in part on NumPy, on the host, with the operators and reasons."""
+        _ = self._compute  # making it fills `on_numpy`
+        names = {op_name(n) for n in post_order(self.function.body) if isinstance(n, Call)}
+        place = str(self.provider.torch_device)
+        if not self.on_numpy:
+            return f"torch on {place}", ""
+        where = "numpy" if names == set(self.on_numpy) else f"torch on {place}, numpy"
+        return where, "; ".join(dict.fromkeys(self.on_numpy.values()))
 
     @cached_property
     def into(self) -> Callable[[Sequence[Any], Sequence[Any]], None]:
@@ -539,7 +554,8 @@ class TorchKernel(Kernel):
         prefers_numpy = self.native and op.name in ("nn.dense", "nn.batch_matmul") and torch.get_num_threads() == 1
         compute = None if prefers_numpy else operation(node)
         if compute is None:
-            self.on_numpy.append(op.name)
+            faster = "one thread: NumPy's BLAS is at least as fast"
+            self.on_numpy[op.name] = faster if prefers_numpy else why_not(node)
             compute = self._numpy_operation(node, op)
         return self._locate_errors(lambda values: compute(*[values[a] for a in args]), node)
 

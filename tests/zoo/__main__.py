@@ -1,0 +1,89 @@
+"""Try the models of the zoo and print the table.
+
+    python -m tests.zoo [NAME ...] [--only import,culprit] [--json FILE] [--packages]
+
+Each model is tried in a process of its own. With --json the figures are added to a record as they come, from which the
+manual's table is made. --packages lists what to install: `pip install --no-deps --target DIR ...` and PYTHONPATH=DIR
+do for the packages with files, for none of their code is run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from tests.zoo.models import Absent, models
+from tests.zoo.trials import TRIALS, Trials
+
+THREADS = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+
+
+def tried(name: str, only: tuple[str, ...]) -> dict[str, Any]:
+    """Try one model here; return its row."""
+    model = next(m for m in models() if m.name == name)
+    row: dict[str, Any] = {"name": name, "kind": model.kind}
+    try:
+        trials = Trials(model).run(only)
+    except Absent as error:
+        return {**row, "absent": str(error)}
+    return {**row, **trials.figures, "failed": trials.failures}
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Try the models named, or all; return 1 where one failed."""
+    parser = argparse.ArgumentParser(prog="python -m tests.zoo", description=__doc__.partition("\n")[0])
+    parser.add_argument("names", nargs="*")
+    parser.add_argument("--only", default="", help=f"of {', '.join(TRIALS)}")
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("--seconds", type=float, default=400.0, help="for each model")
+    parser.add_argument("--packages", action="store_true")
+    parser.add_argument("--row", action="store_true", help=argparse.SUPPRESS)
+    options = parser.parse_args(argv)
+    if options.packages:
+        print("\n".join(dict.fromkeys(m.entry["package"] for m in models())))
+        return 0
+    if options.row:
+        print(json.dumps(tried(options.names[0], tuple(filter(None, options.only.split(","))))))
+        return 0
+    record = json.loads(options.json.read_text()) if options.json and options.json.exists() else {}
+    chosen = [m.name for m in models() if not options.names or any(m.name.startswith(n) for n in options.names)]
+    failed = False
+    for name in chosen:
+        row = _apart(name, options)
+        failed |= bool(row.get("failed"))
+        print(_line(row), flush=True)
+        if options.json and "absent" not in row:
+            record[name] = {**record.get(name, {}), **row} if options.only else row
+            options.json.write_text(json.dumps(record, indent=1) + "\n")
+    return int(failed)
+
+
+def _apart(name: str, options: argparse.Namespace) -> dict[str, Any]:
+    command = [sys.executable, "-m", "tests.zoo", name, "--row", "--only", options.only]
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=options.seconds, env={**os.environ, **THREADS}, check=False
+        )
+    except subprocess.TimeoutExpired:
+        return {"name": name, "failed": {"all": f"more than {options.seconds:g} s"}}
+    try:
+        row: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    except (IndexError, ValueError):
+        row = {"name": name, "failed": {"all": (done.stderr.strip().splitlines() or ["no answer"])[-1]}}
+    return row
+
+
+def _line(row: dict[str, Any]) -> str:
+    figures = {k: v for k, v in row.items() if k not in ("name", "kind", "failed", "absent")}
+    told = ", ".join(f"{k} {v:.3g}" if isinstance(v, float) else f"{k} {v}" for k, v in figures.items())
+    failures = "".join(f"\n    {k}: {v}" for k, v in row.get("failed", {}).items())
+    return f"{row['name']}: {row.get('absent', told)}{failures}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,37 @@
+"""Models that nobody here made keep what the manual promises of any model; skipped where their packages are absent."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.zoo.models import Absent, Model, models
+from tests.zoo.trials import CULPRIT_CALLS, TRIALS, Trials
+
+MODELS = models()
+
+
+def test_the_table_has_forty_files_and_forty_networks_of_other_names() -> None:
+    assert len({model.name for model in MODELS}) == len(MODELS)
+    assert sum(model.kind == "onnx" for model in MODELS) >= 40
+    assert sum(model.kind == "torch" for model in MODELS) >= 40
+    for model in MODELS:
+        assert set(model.entry.get("fails", {})) <= {*TRIALS, "debug", "graph", "vm", "aot", "onnxruntime"}
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: model.name)
+def test_a_model_from_outside(model: Model) -> None:
+    try:
+        trials = Trials(model).run()
+    except Absent as absent:
+        pytest.skip(str(absent))
+    known = model.entry.get("fails", {})
+    new = {name: text for name, text in trials.failures.items() if name not in known or known[name] not in text}
+    assert not new
+    assert set(known) <= set(trials.failures), "what is known to fail does not any more: take it out of the table"
+    figures = trials.figures
+    assert figures.get("error", 0.0) <= model.entry.get("tolerance", 1e-4)
+    assert figures.get("export error", 0.0) <= model.entry.get("tolerance", 1e-4)
+    assert figures.get("culprit", "Swapped") == model.entry.get("culprit", "Swapped")
+    if figures.get("culprit") == "Swapped":
+        assert figures["culprit calls"] <= model.entry.get("culprit_calls", CULPRIT_CALLS)

@@ -1,0 +1,259 @@
+"""What is tried on each model, and the figures that come of it.
+
+`FIGURES` names them in the order of the table. A trial that ends in an exception is a failure of its name; the others go on.
+"""
+
+from __future__ import annotations
+
+import itertools
+import tempfile
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import passlab
+from passlab import IRModule, lab, relay, transform
+from passlab.display import graph_view
+from passlab.errors import PasslabError
+from passlab.ir.expr import Call
+from passlab.ir.op import Op
+from passlab.ir.walk import post_order, rewrite
+from tests.zoo.models import Array, Model, session_results
+
+EXECUTORS = ("debug", "graph", "vm", "aot", "onnxruntime")
+BEFORE = "InferType, SimplifyInference, FoldConstant, FoldScaleAxis, EliminateCommonSubexpr"
+AFTER = "CanonicalizeOps, FoldConstant, DeadCodeElimination, FuseOps"
+# The operator of a fault that nobody would see at once, by the operator that it replaces.
+SWAPS: dict[str, Callable[[Call], Any]] = {
+    "add": lambda c: relay.subtract(*c.args),
+    "subtract": lambda c: relay.add(*c.args),
+    "multiply": lambda c: relay.add(*c.args),
+    "divide": lambda c: relay.multiply(*c.args),
+    "nn.relu": lambda c: relay.nn.leaky_relu(c.args[0], alpha=0.125),
+    "sigmoid": lambda c: relay.tanh(c.args[0]),
+    "tanh": lambda c: relay.sigmoid(c.args[0]),
+    "nn.leaky_relu": lambda c: relay.nn.relu(c.args[0]),
+}
+CULPRIT_SECONDS, CULPRIT_CALLS = 15.0, 5  # the goal
+FLOATS = ("float16", "bfloat16", "float32", "float64")
+
+
+class Trials:
+    """The trials of one model. `figures` has what came of them, `failures` the first line of each exception."""
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
+        self.source = model.source
+        self.figures: dict[str, Any] = {}
+        self.failures: dict[str, str] = {}
+        self.mod: IRModule | None = None
+
+    def run(self, only: tuple[str, ...] = ()) -> Trials:
+        """Run all trials, or those named; the import always."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            for name, trial in TRIALS.items():
+                if name == "import" or ((not only or name in only) and (name == "open" or self.mod is not None)):
+                    try:
+                        trial(self)
+                    except Exception as error:  # noqa: BLE001 - whatever it is, it belongs into the table
+                        self.failures[name] = _first_line(error)
+        return self
+
+    @property
+    def program(self) -> IRModule:
+        assert self.mod is not None
+        return self.mod
+
+    # ------------------------------------------------------------ trials
+    def import_fixed(self) -> None:
+        started = time.perf_counter()
+        self.mod = self.source.fixed()
+        self.figures["import s"] = time.perf_counter() - started
+        self.figures["calls"] = calls(self.mod)
+        if self.model.kind == "onnx":
+            self.figures["nodes"] = len(self.source.proto.graph.node)  # type: ignore[union-attr]
+
+    def import_open(self) -> None:
+        if self.model.entry.get("open", True):
+            self.source.open()
+            self.figures["open"] = "yes"
+
+    def run_executors(self) -> None:
+        arguments, worst = self.source.arguments(self.program), 0.0
+        for kind in EXECUTORS:
+            if kind in self.model.entry.get("without", ()):
+                continue
+            try:
+                result = relay.create_executor(kind, self.program).evaluate()(*arguments)
+                worst = max(worst, difference(flat(result), self.source.expected))
+            except Exception as error:  # noqa: BLE001 - as above
+                self.failures[kind] = _first_line(error)
+        self.figures["error"] = worst
+
+    def speed(self) -> None:
+        arguments = self.source.arguments(self.program)
+        with transform.PassContext(opt_level=3):
+            machine = relay.create_executor("vm", self.program).evaluate()
+        ours, theirs = in_turns(lambda: machine(*arguments), self.source.rival())
+        self.figures |= {"vm ms": ours * 1000, "rival ms": theirs * 1000}
+
+    def record(self) -> None:
+        recording = passlab.record(self.program, f"{BEFORE}, {AFTER}", opt_level=4)
+        self.figures["record s"] = sum(event.seconds for event in recording.events)
+        assert not [e for e in recording.events if e.error is not None]
+        with tempfile.TemporaryDirectory() as folder:
+            page = Path(folder) / "report.html"
+            started = time.perf_counter()
+            recording.to_html(page)
+            self.figures["report s"] = time.perf_counter() - started
+            self.figures["report MB"] = page.stat().st_size / 1e6
+            self.paint(page)
+
+    def paint(self, page: Path) -> None:
+        """Open the report in a browser, where there is one."""
+        try:
+            from benchmarks.first_paint import opened
+            from tests.browser.lab_page import browser
+            from tests.conftest import find_chromium
+        except ImportError:
+            return
+        chromium = find_chromium()
+        if chromium is not None:
+            with browser(chromium) as chrome:
+                opened(chrome, page)
+                self.figures["first paint ms"] = opened(chrome, page)["first picture"]
+
+    def export(self) -> None:
+        model = relay.to_onnx(self.program)
+        results = session_results(model.SerializeToString(), self.source.arguments(self.program))
+        self.figures["exported nodes"] = len(model.graph.node)
+        self.figures["export error"] = difference(results, self.source.expected)
+
+    def simplify(self) -> None:
+        if self.model.kind == "onnx":
+            small = lab.simplify(str(self.source.path))  # type: ignore[union-attr]
+            self.figures["simplified"] = small.nodes_after
+            assert small.nodes_after <= small.nodes_before, f"{small.nodes_before} nodes became {small.nodes_after}"
+            assert small.compared.is_right is not False, small.agreement
+
+    def culprit(self) -> None:
+        place = middle(self.program)
+        if place is None:
+            return
+        found = lab.culprit(self.program, [BEFORE, swapping(place), AFTER], opt_level=4)
+        self.figures |= {
+            "culprit": found.name or "none",
+            "culprit s": found.seconds,
+            "culprit calls": calls(found.module) if found.found else None,
+        }
+
+    def graph(self) -> None:
+        view = graph_view(self.program)
+        started = time.perf_counter()
+        assert view.data()["boxes"]
+        self.figures |= {"graph s": time.perf_counter() - started, "boxes": len(view.graph.boxes)}
+
+
+TRIALS: dict[str, Callable[[Trials], None]] = {
+    "import": Trials.import_fixed,
+    "open": Trials.import_open,
+    "run": Trials.run_executors,
+    "speed": Trials.speed,
+    "record": Trials.record,
+    "export": Trials.export,
+    "simplify": Trials.simplify,
+    "culprit": Trials.culprit,
+    "graph": Trials.graph,
+}
+
+
+def calls(mod: IRModule) -> int:
+    """Return the number of calls of operators in a module."""
+    return sum(isinstance(n, Call) and isinstance(n.op, Op) for f in mod.functions.values() for n in post_order(f))
+
+
+def flat(value: Any) -> Iterator[Any]:
+    """Return the arrays of a result in order."""
+    if isinstance(value, (tuple, list)):
+        for part in value:
+            yield from flat(part)
+    else:
+        yield np.asarray(value)
+
+
+def difference(found: Any, expected: list[Array]) -> float:
+    """Return the greatest difference over the greatest value of each result; what is not a number must be so in both."""
+    worst = 0.0
+    for ours, theirs in itertools.zip_longest(found, expected):
+        assert ours is not None, "there are too few results"
+        assert theirs is not None, "there are too many results"
+        assert ours.shape == theirs.shape, f"{ours.shape} instead of {theirs.shape}"
+        if ours.dtype.kind in "OSU":
+            assert ours.tolist() == theirs.tolist()
+            continue
+        a, b = ours.astype("float64"), theirs.astype("float64")
+        assert (np.isnan(a) == np.isnan(b)).all(), "other places are NaN"
+        with np.errstate(invalid="ignore"):
+            apart = np.abs(np.where((a == b) | np.isnan(a), 0.0, a - b)).max(initial=0.0)
+        finite = np.abs(b[np.isfinite(b)]).max(initial=0.0)
+        worst = max(worst, float(apart / (finite or 1.0)))
+    return worst
+
+
+def middle(mod: IRModule) -> Call | None:
+    """Return the call nearest to the middle of the program that can be swapped; None where there is none."""
+    order = [n for n in post_order(mod["main"]) if isinstance(n, Call) and isinstance(n.op, Op)]
+    half = len(order) // 2
+    near = sorted(range(len(order)), key=lambda at: abs(at - half))
+    return next((order[at] for at in near if is_swappable(order[at])), None)
+
+
+def is_swappable(call: Call) -> bool:
+    """Whether a call computes on floats of which one has elements."""
+    ty: Any = call.checked_type_
+    return call.op.name in SWAPS and getattr(ty, "dtype", "") in FLOATS and len(getattr(ty, "shape", ())) > 1
+
+
+def swapping(place: Call) -> Any:
+    """Return a pass that swaps the operator at a place of the source, once."""
+
+    @transform.function_pass(opt_level=0, name="Swapped")
+    def swapped(func: Any, mod: Any, ctx: Any) -> Any:
+        done = False
+
+        def rule(before: Any, node: Any) -> Any:
+            nonlocal done
+            alike = isinstance(node, Call) and node.op is place.op and before.checked_type_ is place.checked_type_
+            if done or not alike or (place.span is not None and before.span != place.span):
+                return node
+            done = True
+            return SWAPS[place.op.name](node)
+
+        return rewrite(func, rule, only=(Call,))
+
+    return swapped
+
+
+def in_turns(first: Callable[[], Any], second: Callable[[], Any], turns: int = 5) -> tuple[float, float]:
+    """Return the least seconds of the processor of each, measured in turns."""
+    figures: tuple[list[float], list[float]] = ([], [])
+    for run in (first, second):
+        run()
+    for _ in range(turns):
+        for run, seconds in zip((first, second), figures, strict=True):
+            started = time.process_time()
+            run()
+            seconds.append(time.process_time() - started)
+            if sum(seconds) > 10:
+                return min(figures[0]), min(figures[1] or figures[0])
+    return min(figures[0]), min(figures[1])
+
+
+def _first_line(error: BaseException) -> str:
+    text = str(error.args[0] if isinstance(error, PasslabError) and error.args else error) or type(error).__name__
+    return f"{type(error).__name__}: {text.strip().splitlines()[0][:200]}"
