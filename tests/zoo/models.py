@@ -142,7 +142,7 @@ class TorchNetwork:
         import torch
 
         torch.manual_seed(0)
-        options = dict(self.entry.get("options", {}))
+        options = {k: None if v == "None" else v for k, v in self.entry.get("options", {}).items()}
         made = _named(self.entry["call"])
         if "config" in self.entry:
             model = made(_named(self.entry["config"])(**options))

@@ -460,3 +460,19 @@ def masked_scatter_and_pdist(
 ) -> tuple[torch.Tensor, ...]:
     distances = [F.pdist(x, p) for p in (0.0, 1.0, 2.0, 3.5, float("inf"))]
     return x.masked_scatter(mask, source), x.masked_scatter(row, source), *distances
+
+
+@case("histograms", (3, 7), torch.arange(12).remainder(5).float(), torch.full((4,), 2.5))
+def histograms(x: torch.Tensor, experts: torch.Tensor, same: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    edges = torch.cat([x.reshape(-1), torch.tensor([-1.0, 1.0, 0.5, -0.5, 2.0])])
+    return (
+        torch.histc(experts, bins=5, min=0, max=4),
+        torch.histc(edges, bins=8, min=-1, max=1),
+        torch.histc(x, bins=6),
+        torch.histc(same, bins=3),
+    )
+
+
+@case("experts", (9, 8), (3, 8, 16), torch.tensor([2, 2, 9], dtype=torch.int32))
+def experts(rows: torch.Tensor, matrices: torch.Tensor, ends: torch.Tensor) -> torch.Tensor:
+    return torch._grouped_mm(rows.bfloat16(), matrices.bfloat16(), ends)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from passlab.frontend.products import matrix_product
-from passlab.frontend.pytorch.entries import aten
+from passlab.frontend.pytorch.entries import aten, torch_operator
 from passlab.frontend.pytorch.node import Number, TorchNode
 from passlab.ir.expr import Expr
 
@@ -61,3 +63,28 @@ def einsum(n: TorchNode, equation: str, operands: list[Expr], path: object = Non
 def outer(n: TorchNode, a: Expr, b: Expr) -> Expr:
     """`multiply` of a column and a row."""
     return n("multiply", n("expand_dims", a, axis=1), n("expand_dims", b, axis=0))
+
+
+@torch_operator("aten._grouped_mm", "transformers.grouped_mm_fallback")
+def grouped_product(
+    n: TorchNode,
+    rows: Expr,
+    matrices: Expr,
+    offs: Expr | None = None,
+    bias: Expr | None = None,
+    out_dtype: object = None,
+) -> Expr:
+    """A product with each matrix, of which `where` takes the rows of its group: those before `offs[group]`."""
+    if offs is None or bias is not None or (n.rank(rows), n.rank(matrices)) != (2, 3):
+        n.refuse("is supported for groups of rows, each with a matrix of its own and without a bias")
+    groups, *_ = n.static_shape(matrices, [0])
+    length, *_ = n.static_shape(rows, [0])
+    place = n.array(np.arange(length, dtype="int32").reshape(-1, 1))
+    result: Expr | None = None
+    for group in reversed(range(groups)):  # the first group whose end is beyond a row is the row's
+        matrix = n("take", matrices, n.constant(group, "int64"), axis=0)
+        end = n("take", offs, n.constant(group, "int64"), axis=0)
+        product_ = matrix_product(n, rows, matrix, "")
+        rest = result if result is not None else n("zeros_like", product_)  # rows beyond the last group
+        result = n("where", n("less", place, n("cast", end, dtype="int32")), product_, rest)
+    return rows if result is None else result

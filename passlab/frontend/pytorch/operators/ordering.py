@@ -1,8 +1,10 @@
-"""Sorting."""
+"""Sorting, and counts of what falls between bounds."""
 
 from __future__ import annotations
 
 from typing import Any
+
+import numpy as np
 
 from passlab.frontend.pytorch.entries import aten
 from passlab.frontend.pytorch.node import TorchNode
@@ -49,3 +51,26 @@ def searchsorted(
 def bucketize(n: TorchNode, values: Expr, boundaries: Expr, out_int32: bool = False, right: bool = False) -> Expr:
     """`searchsorted`."""
     return searchsorted(n, boundaries, values, out_int32, right)
+
+
+@aten("histc")
+def histc(n: TorchNode, x: Expr, bins: Any = 100, min: float = 0, max: float = 0) -> Expr:  # noqa: A002
+    """`searchsorted` among the bounds of the bins, and `scatter_elements` of the counts; others are not counted."""
+    count, dtype = n.static_int(bins), n.dtype(x)
+    flat = n("reshape", x, newshape=[-1])
+    steps = n.array(np.arange(count + 1, dtype=dtype))
+    if min == max:  # the bounds are those of the data, or 1 around them where all of it is equal
+        low, high = (n(extreme, flat, axis=[0], keepdims=True) for extreme in ("min", "max"))
+        apart = n("cast", n("equal", low, high), dtype=dtype)
+        low, high = n("subtract", low, apart), n("add", high, apart)
+        width = n("divide", n("subtract", high, low), n.constant(count, dtype))
+        bounds = n("add", low, n("multiply", steps, width))
+    else:
+        low, high = n.constant(min, dtype), n.constant(max, dtype)
+        bounds = n.array(np.linspace(min, max, count + 1, dtype=dtype))
+    above = n("searchsorted", bounds, flat, right=True, dtype="int64")
+    last = n.constant(count - 1, "int64")  # the upper bound belongs to the last bin
+    places = n("maximum", n("minimum", n("subtract", above, n.constant(1, "int64")), last), n.constant(0, "int64"))
+    inside = n("logical_and", n("greater_equal", flat, low), n("less_equal", flat, high))
+    zeros = n.array(np.zeros(count, dtype))
+    return n("scatter_elements", zeros, places, n("cast", inside, dtype=dtype), axis=0, reduction="add")
