@@ -56,6 +56,7 @@ LESSONS = {  # the label of a lesson, and its module: the name of its notebook w
     "18": "finding_faults",
     "19": "a_real_network",
     "19b": "search_and_e_graphs",
+    "19c": "a_model_from_outside",
     "20": "porting_from_tvm",
     "21": "llvm",
     "22": "todays_tvm",

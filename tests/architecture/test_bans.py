@@ -128,8 +128,8 @@ PROVIDERS = tuple(
     for name in (
         "torch_provider",
         "torch_operators",
+        "torch_movement",
         "onnx_provider",
-        "onednn",
     )
 )
 

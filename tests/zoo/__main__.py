@@ -1,9 +1,9 @@
 """Try the models of the zoo and print the table.
 
-    python -m tests.zoo [NAME ...] [--only import,culprit] [--json FILE] [--packages]
+    python -m tests.zoo [NAME ...] [--only import,culprit] [--json FILE] [--packages] [--page]
 
 Each model is tried in a process of its own. With --json the figures are added to a record as they come, from which the
-manual's table is made. --packages lists what to install: `pip install --no-deps --target DIR ...` and PYTHONPATH=DIR
+manual's table is made with --page. --packages lists what to install: `pip install --no-deps --target DIR ...` and PYTHONPATH=DIR
 do for the packages with files, for none of their code is run.
 """
 
@@ -20,6 +20,12 @@ from typing import Any
 from tests.zoo.models import Absent, models
 from tests.zoo.trials import TRIALS, Trials
 
+ROOT = Path(__file__).resolve().parents[2]
+RECORD = ROOT / "benchmarks/records/zoo.json"
+PAGE = ROOT / "docs/reference/models-from-outside.md"
+COLUMNS = (
+    "model", "package", "nodes / calls", "open", "errors", "simplified", "ms on NumPy / beside", "culprit", "failed",
+)  # fmt: skip
 THREADS = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
 
 
@@ -42,10 +48,15 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--json", type=Path)
     parser.add_argument("--seconds", type=float, default=400.0, help="for each model")
     parser.add_argument("--packages", action="store_true")
+    parser.add_argument("--page", action="store_true", help="write the table of the record into the manual")
     parser.add_argument("--row", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args(argv)
     if options.packages:
         print("\n".join(dict.fromkeys(m.entry["package"] for m in models())))
+        return 0
+    if options.page:
+        page = PAGE.read_text(encoding="utf-8")
+        PAGE.write_text(with_table(page, json.loads(RECORD.read_text(encoding="utf-8"))), encoding="utf-8")
         return 0
     if options.row:
         print(json.dumps(tried(options.names[0], tuple(filter(None, options.only.split(","))))))
@@ -58,9 +69,35 @@ def main(argv: list[str] | None = None) -> int:
         failed |= bool(row.get("failed"))
         print(_line(row), flush=True)
         if options.json and "absent" not in row:
-            record[name] = {**record.get(name, {}), **row} if options.only else row
+            before = record.get(name, {}) if options.only else {}
+            left = {k: v for k, v in before.get("failed", {}).items() if k not in options.only.split(",")}
+            record[name] = {**before, **row, "failed": {**left, **row["failed"]}}
             options.json.write_text(json.dumps(record, indent=1) + "\n")
     return int(failed)
+
+
+def with_table(page: str, record: dict[str, Any]) -> str:
+    """Return the manual's page with the rows of a record, each table between its heading and the next one."""
+    for kind, title in (("onnx", "## Files of ONNX\n"), ("torch", "## Networks of PyTorch\n")):
+        head, _, rest = page.partition(title)
+        intro, _, after = rest.partition("\n|")
+        tail = after[after.index("\n\n") :] if "\n\n" in after else "\n"
+        rows = [row for row in record.values() if row["kind"] == kind]
+        lines = [f"| {' | '.join(COLUMNS)} |", f"|{'---|' * len(COLUMNS)}", *map(_row, rows)]
+        page = head + title + intro + "\n" + "\n".join(lines) + tail
+    return page
+
+
+def _row(row: dict[str, Any]) -> str:
+    package = next(m.entry["package"] for m in models() if m.name == row["name"])
+    nodes = f"{row['nodes']} / {row['calls']}" if "nodes" in row else f"{row.get('calls', '')}"
+    errors = " / ".join(f"{row[key]:.0e}" for key in ("error", "export error") if key in row)
+    speed = f"{row['vm ms']:.3g} / {row['rival ms']:.3g}" if "vm ms" in row else ""
+    culprit = {None: "", "Swapped": f"{row.get('culprit s', 0):.1f} s, {row.get('culprit calls')}"}
+    found = culprit.get(row.get("culprit"), "not seen")
+    failed = ", ".join(row.get("failed", {}))
+    cells = (row["name"], package, nodes, row.get("open", ""), errors, row.get("simplified", ""), speed, found, failed)
+    return "| " + " | ".join(map(str, cells)) + " |"
 
 
 def _apart(name: str, options: argparse.Namespace) -> dict[str, Any]:

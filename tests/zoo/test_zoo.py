@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
+from tests.zoo.__main__ import PAGE, RECORD, with_table
 from tests.zoo.models import Absent, Model, models
 from tests.zoo.trials import CULPRIT_CALLS, TRIALS, Trials
 
@@ -16,6 +19,12 @@ def test_the_table_has_forty_files_and_forty_networks_of_other_names() -> None:
     assert sum(model.kind == "torch" for model in MODELS) >= 40
     for model in MODELS:
         assert set(model.entry.get("fails", {})) <= {*TRIALS, "debug", "graph", "vm", "aot", "onnxruntime"}
+
+
+def test_the_manual_has_the_table_of_the_record() -> None:
+    page, record = PAGE.read_text(encoding="utf-8"), json.loads(RECORD.read_text(encoding="utf-8"))
+    assert with_table(page, record) == page
+    assert set(record) <= {model.name for model in MODELS}
 
 
 @pytest.mark.nightly

@@ -74,8 +74,11 @@ def entries() -> dict[str, Translation]:
 
 
 def split_overload(op: str) -> tuple[str, str]:
-    """Return the name of an operator without its overload, and the overload: `aten.add.Tensor` is an `aten.add`."""
-    if op.startswith("aten.") and op.count(".") >= 2:
+    """Return the name of an operator without its overload, and the overload: `aten.add.Tensor` is an `aten.add`.
+
+    Operators of other libraries (`transformers.grouped_mm_fallback.default`) have overloads, too.
+    """
+    if op.count(".") >= 2:
         name, _, overload = op.rpartition(".")
         return name, overload
     return op, ""
