@@ -22,6 +22,7 @@ from passlab.ir.gc_pause import building
 from passlab.ir.module import IRModule
 from passlab.ir.types import is_dynamic
 from passlab.ir.walk import post_order
+from passlab.passes.external.inline_composites import inlined
 from passlab.passes.functions.inline import Inline
 from passlab.passes.lowering.plan_devices import PlanDevices
 from passlab.passes.normal_form.to_graph_normal_form import ToGraphNormalForm
@@ -111,7 +112,7 @@ def optimize(
 def _run_passes(mod: IRModule, params: Mapping[str, Any] | None, target: Any, last: str) -> IRModule:
     """Return the module after the passes of the compiler and those of the pipeline `last`."""
     with compiling():
-        mod = inline_all(bind_params(value_form(reachable(mod)), params))
+        mod = inline_all(bind_params(inlined(value_form(reachable(mod))), params))
         # DynamicToStatic would find nothing in a program whose shapes are all known.
         shapes = STATIC if _has_unknown_shape(mod["main"]) else ""
         before, after = parse_pipeline(shapes + OPTIMISE + FLATTEN), parse_pipeline(last)
@@ -141,8 +142,8 @@ def inline_all(mod: IRModule) -> IRModule:
     if "main" not in mod:
         raise VerifyError(Diagnostic("a graph is built from the function `main`", hint="the module has none"))
     plain = {n: without_marks(f).without_attr("Extern") for n, f in mod.items()}  # external functions run here too
-    inlined = {n: f if n == "main" or f.is_primitive else f.with_attr("Inline", 1) for n, f in plain.items()}
-    mod = Sequential(parse_pipeline(INFERENCE).passes)(Inline()(mod.with_functions(inlined)))
+    marked = {n: f if n == "main" or f.is_primitive else f.with_attr("Inline", 1) for n, f in plain.items()}
+    mod = Sequential(parse_pipeline(INFERENCE).passes)(Inline()(mod.with_functions(marked)))
     mod = ToGraphNormalForm()(mod)
     return InferType()(mod.with_functions({"main": beta_reduced(mod["main"], mod)}))
 

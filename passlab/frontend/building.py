@@ -15,7 +15,7 @@ import numpy as np
 
 from passlab.errors import Diagnostic, ModelError
 from passlab.infer import infer_expr
-from passlab.ir.expr import Call, Constant, Expr, Tuple, TupleGetItem, Var, set_span
+from passlab.ir.expr import Call, Constant, Expr, If, Let, Tuple, TupleGetItem, Var, set_span
 from passlab.ir.op import Op
 from passlab.ir.span import Span
 from passlab.ir.tuple_wrapper import TupleWrapper
@@ -31,14 +31,15 @@ ShapeEntry = int | SizeVar | None  # an element of a computed shape: a number, a
 class CallBuilder:
     """Creates expressions with the source location `span`.
 
-    `weights` has the values of the weights that stay variables, `entries` the known elements of computed shapes, and
-    `config` the options of the importer.
+    `weights` has the values of the weights that stay variables, `entries` the known elements of computed shapes, `made`
+    the calls, lets and branches in their order, and `config` the options of the importer.
     """
 
     def __init__(self) -> None:
         self.span: Span | None = None
         self.weights: dict[Expr, Array] = {}
         self.entries: dict[Expr, list[ShapeEntry]] = {}
+        self.made: list[Expr] = []
         self._origins: dict[SizeVar, tuple[Expr, int]] = {}  # the input and the axis of each unknown dimension
         self._sizes: dict[tuple[Expr, int], Expr] = {}
         self.config: dict[str, Any] = {}
@@ -66,12 +67,18 @@ class CallBuilder:
         """Return a new expression with this span and a type, or its value if constant."""
         set_span(expr, self.span)
         if type(expr) is not Call:
-            return infer_expr(expr)
+            result = infer_expr(expr)
+            if isinstance(result, (Let, If)):
+                self.made.append(result)
+            return result
         for arg in expr.args:
             set_span(arg, self.span)
         typed = infer_expr(expr)
         assert type(typed) is Call
-        return self._fold(typed)
+        folded = self._fold(typed) if isinstance(typed.op, Op) else typed
+        if folded is typed:
+            self.made.append(typed)
+        return folded
 
     def constant(self, value: Any, dtype: str) -> Expr:
         """Return a typed constant."""

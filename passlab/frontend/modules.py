@@ -10,7 +10,7 @@ import numpy as np
 from passlab.infer import infer_module
 from passlab.ir.expr import Expr, Function, Tuple, Var
 from passlab.ir.module import IRModule
-from passlab.ir.types import ANY, SizeVar, TensorType
+from passlab.ir.types import ANY, TensorType
 from passlab.ir.variables import bind, free_vars
 
 Array = np.ndarray[Any, Any]
@@ -42,4 +42,4 @@ def _without_symbols(inputs: list[Var], body: Expr) -> tuple[list[Var], Expr]:
 
 def erase_symbols(ty: TensorType) -> TensorType:
     """Return a type with `?` for each symbolic dimension."""
-    return TensorType([ANY if isinstance(dim, SizeVar) else dim for dim in ty.shape], ty.dtype)
+    return TensorType([dim if isinstance(dim, int) else ANY for dim in ty.shape], ty.dtype)

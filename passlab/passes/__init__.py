@@ -43,6 +43,7 @@ PASSES: dict[str, str] = {
     "InferType": "program.infer_type:InferType",
     "Inline": "functions.inline:Inline",
     "InlineCompilerFunctionsBoundTo": "external.inline_compiler_functions_bound_to:InlineCompilerFunctionsBoundTo",
+    "InlineComposites": "external.inline_composites:InlineComposites",
     "LambdaLift": "functions.lambda_lift:LambdaLift",
     "LazyGradientInit": "gradient.lazy_gradient_init:LazyGradientInit",
     "Legalize": "layout.legalize:Legalize",

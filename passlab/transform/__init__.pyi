@@ -7,6 +7,7 @@ from passlab.passes.external.annotate_target import AnnotateTarget as AnnotateTa
 from passlab.passes.external.inline_compiler_functions_bound_to import (
     InlineCompilerFunctionsBoundTo as InlineCompilerFunctionsBoundTo,
 )
+from passlab.passes.external.inline_composites import InlineComposites as InlineComposites
 from passlab.passes.external.lift_constants import LiftConstants as LiftConstants
 from passlab.passes.external.mark_compiler_functions_as_extern import (
     MarkCompilerFunctionsAsExtern as MarkCompilerFunctionsAsExtern,

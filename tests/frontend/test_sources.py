@@ -6,7 +6,7 @@ import onnx
 from hypothesis import given
 from hypothesis import strategies as st
 
-from passlab import record, relay
+from passlab import record, relay, transform
 from passlab.frontend import from_onnx
 from passlab.frontend.identifiers import LONGEST, Identifiers
 from passlab.ir.expr import Call
@@ -25,7 +25,7 @@ def named(*names: str) -> onnx.ModelProto:
 
 def sources(mod: object) -> dict[str, list[str]]:
     table: dict[str, list[str]] = {}
-    for node in post_order(mod["main"].body):
+    for node in post_order(transform.InlineComposites()(mod)["main"].body):
         if isinstance(node, Call):
             table.setdefault(node.span.source_name, []).append(node.op.name)
     return table

@@ -38,6 +38,7 @@ from passlab.ir.span import Span
 from passlab.ir.type_text import brief_type_text
 from passlab.ir.types import TensorType, TupleType, Type, fold_tuple
 from passlab.op.dtypes import Array
+from passlab.passes.external.inline_composites import inlined
 from passlab.rewriting.operator_values import operators_called
 from passlab.rewriting.parameters import bind_params
 from passlab.transform import Sequential, parse_pipeline
@@ -186,7 +187,7 @@ def lower(mod: IRModule, params: Mapping[str, Any] | None = None, entry: str = "
         raise VerifyError(Diagnostic(f"a Python module is compiled from the function `{entry}`", hint="there is none"))
     passes = Sequential(parse_pipeline(OPTIMISE + LOWER).passes, name="aot.compile")
     with compiling():
-        return passes(bind_params(operators_called(value_form(reachable(mod, entry))), params, entry))
+        return passes(bind_params(operators_called(inlined(value_form(reachable(mod, entry)))), params, entry))
 
 
 def source_of(mod: IRModule, entry: str = "main") -> PythonSource:

@@ -24,8 +24,8 @@ from passlab.frontend.onnx.package import onnx
 
 FAMILIES = (
     "activations", "arithmetic", "control_flow", "convolution", "creation", "elementwise", "gathering",
-    "losses", "matrices", "movement", "normalization", "ordering", "padding", "pooling", "quantized", "randomness",
-    "recurrent", "reductions", "resizing", "sampling", "slicing", "spectral",
+    "learning", "losses", "matrices", "movement", "normalization", "ordering", "padding", "pooling", "quantized",
+    "randomness", "recurrent", "reductions", "resizing", "sampling", "slicing", "spectral",
 )  # fmt: skip
 
 Translation = Callable[..., Any]  # (node, *inputs) -> an expression, or a list of them, with None for a missing output
@@ -67,7 +67,7 @@ def add_entry(name: str, versions: tuple[int, ...], translate: Translation, doc:
 
 @cache
 def entries() -> dict[str, OnnxOperator]:
-    """Return the table, by name in ONNX's default domain."""
+    """Return the table, by name; that of an operator of another domain begins with the domain."""
     for family in FAMILIES:
         importlib.import_module(f"passlab.frontend.onnx.operators.{family}")
     return dict(sorted(_entries.items()))
@@ -85,7 +85,7 @@ def schema_of(name: str, domain: str, opset: int) -> Any:
 
 def find_entry(name: str, domain: str, opset: int) -> tuple[OnnxOperator, int] | None:
     """Return the entry of an operator and the version of its definition, None for an unknown version."""
-    entry = entries().get(name) if domain == "" else None
+    entry = entries().get(f"{domain}.{name}" if domain else name)
     schema = schema_of(name, domain, opset) if entry else None
     if entry is None or schema is None or schema.since_version not in entry.versions:
         return None

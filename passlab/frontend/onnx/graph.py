@@ -17,12 +17,18 @@ from passlab.frontend.building import CallBuilder
 from passlab.frontend.onnx.attributes import SubGraph, attributes_of
 from passlab.frontend.onnx.definitions import definition
 from passlab.frontend.onnx.entries import OnnxOperator, find_entry
+from passlab.frontend.onnx.layers import COMPOSITE, PLAIN, Results, is_layer, layer_of, symbolic_types
 from passlab.frontend.onnx.node import Capture, OnnxNode, SubgraphTranslator
 from passlab.frontend.onnx.node_text import node_span
 from passlab.frontend.onnx.origin import weight_span
 from passlab.frontend.onnx.tensors import External, array_of
-from passlab.ir.expr import Constant, Expr
+from passlab.infer import infer_expr
+from passlab.ir.equal import structural_equal
+from passlab.ir.expr import Call, Constant, Expr, Function, TupleGetItem, Var
 from passlab.ir.span import Span
+from passlab.rewriting.beta_reduction import beta_reduced
+
+WRITTEN_OUT = frozenset({"GRU", "LSTM", "Loop", "RNN", "Scan"})  # operators that are programs of their own
 
 
 class GraphScope:
@@ -137,17 +143,37 @@ class Translator:
         attributes, problems = attributes_of(proto.attribute, context.attributes, self._external)
         domain = plain_domain(proto.domain)
         local = self._functions.get((domain, proto.op_type))
+        opset = context.opsets.get(domain, 1)
         # A function of the model comes before ONNX's operator of that name.
-        entry = None if local is not None else find_entry(proto.op_type, domain, context.opsets.get(domain, 1))
-        results: Sequence[Expr | None]
-        if entry is None:
-            body = definition(proto, domain, context.opsets.get(domain, 1), inputs) if local is None else local
-            results = self._expand(body, inputs, attributes, context, name)
-        else:
-            node = OnnxNode(proto.op_type, name, entry[1], proto.output, attributes, problems, self.builder)
-            node.subgraph = self._subgraphs(scope, context, name)
-            node.stated_ranks = self.stated_ranks
-            results = _apply(entry[0], node, inputs)
+        entry = None if local is not None else find_entry(proto.op_type, domain, opset)
+        body = local if local is not None or entry is not None else definition(proto, domain, opset, inputs)
+
+        def translate(builder: CallBuilder, values: list[Expr | None], capture: Capture | None = None) -> Results:
+            outer, self.builder = self.builder, builder
+            try:
+                if entry is None:
+                    return self._expand(body, values, attributes, context, name)
+                node = OnnxNode(proto.op_type, name, entry[1], proto.output, attributes, problems, builder)
+                node.subgraph = self._subgraphs(GraphScope(scope, capture), context, name)
+                node.stated_ranks = self.stated_ranks
+                return _apply(entry[0], node, values)
+            finally:
+                self.builder = outer
+
+        kind = f"{domain or ('onnx' if local is None else 'function')}.{proto.op_type}"
+        keep = self.builder.config.get("composites", False) and proto.op_type not in PLAIN
+
+        def layer(expected: Results | None) -> Results | None:
+            return layer_of(self.builder, kind, proto, opset, attributes, inputs, translate, expected)
+
+        # What is a program of its own is translated as one; other nodes may turn out to be a single call.
+        written_out = entry is None or entry[0].name in WRITTEN_OUT
+        results = layer(None) if keep and written_out else None
+        if results is None:
+            first = len(self.builder.made)
+            results = translate(self.builder, list(inputs))
+            if keep and not written_out and is_layer(results, self.builder.made[first:], self.builder):
+                results = layer(results) or results
         self._bind_outputs(proto, results, scope)
 
     def _input(self, proto: Any, name: str, scope: GraphScope, value: str) -> Expr | None:
@@ -240,3 +266,35 @@ def _with_location(error: PasslabError, span: Span) -> PasslabError:
     if type(error) is kind and all(d.place for d in error.diagnostics):
         return error
     return kind(*(replace(d, place=d.place or span) for d in error.diagnostics))
+
+
+def is_body_of(node: Any, opset: int, function: Function, arguments: Sequence[Expr]) -> bool:
+    """Whether a composite function computes what this node does: whether importing the node makes the same body.
+
+    `arguments` are those of a call, of which constants are values that the importer knows. Kernels in the body, and
+    other calls of function literals, count as what they compute.
+    """
+    own = beta_reduced(function.without_attr(*function.attrs.keys()))
+    for is_transposed in (True, False):
+        translator = Translator({}, None)
+        translator.builder.config.update({"use_nt_batch_matmul": is_transposed, "composites": True})
+        scope = GraphScope()
+        given = [name for name in node.input if name]
+        for name, ty, argument in zip(given, symbolic_types(function), arguments, strict=True):
+            if isinstance(argument, Constant):
+                scope[name] = translator.builder.finish(argument)
+            else:
+                variable = Var("x", ty)
+                translator.builder.add_input(variable)
+                scope[name] = variable
+        try:
+            translator.node(node, node.op_type, scope, GraphContext({"": opset}, {}, 0, ""))
+        except PasslabError:
+            continue
+        made = scope.own(next(name for name in node.output if name))
+        call = made.tuple_value if isinstance(made, TupleGetItem) else made
+        if isinstance(call, Call) and isinstance(call.op, Function) and COMPOSITE in call.op.attrs:
+            other = beta_reduced(call.op.without_attr(*call.op.attrs.keys()))
+            if structural_equal(infer_expr(own), infer_expr(other)):
+                return True
+    return False

@@ -376,7 +376,7 @@ def _text_that_is_none(proto: Any) -> bytes | None:
 
 
 METADATA_ATTR = "onnx"  # the attribute of a module that holds the metadata of its model
-CONFIG = {"use_nt_batch_matmul": True}
+CONFIG = {"use_nt_batch_matmul": True, "composites": True}
 
 
 def from_onnx(
@@ -401,7 +401,8 @@ def from_onnx(
     branches that depend on them are decided. `dtype` gives dtypes by name of input, or one for all inputs whose type
     the model leaves open. `opset` overrides the version of
     ONNX's operators that the model states. `convert_config={"use_nt_batch_matmul": False}` keeps the second operand of
-    matrix products instead of transposing it. Unnamed nodes get names; a model with those names is written to
+    matrix products instead of transposing it, `{"composites": False}` writes nodes out that are otherwise composite
+    functions. Unnamed nodes get names; a model with those names is written to
     `export_node_renamed_model_path`. The source of each Relay node is its ONNX node. The module's attribute `onnx`
     holds the model's metadata (documentation, version), and its source the names of inputs, outputs and sizes, for
     `to_onnx`.

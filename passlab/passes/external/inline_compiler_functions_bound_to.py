@@ -23,6 +23,7 @@ from passlab.errors import Diagnostic, PassValueError, did_you_mean
 from passlab.ir.expr import Call, Expr, Function, GlobalVar
 from passlab.ir.module import IRModule
 from passlab.ir.walk import post_order, rewrite
+from passlab.passes.external.inline_composites import without_composites
 from passlab.rewriting.fresh_copy import apply
 from passlab.transform.base import ModulePass
 from passlab.transform.context import PassContext
@@ -47,7 +48,7 @@ class InlineCompilerFunctionsBoundTo(ModulePass):
             raise PassValueError(Diagnostic(f"the module has no function @{name}", hint=hint))
         is_movable = Movability(mod)
         # A function that refers to one of the others, or to itself, is not inlined: that might not end.
-        inlined = {n: _without_composites(mod[n], is_movable) for n in names if not names & _global_names(mod[n])}
+        inlined = {n: without_composites(mod[n], is_movable) for n in names if not names & _global_names(mod[n])}
         if not inlined:
             return mod
         changes: dict[Any, Function | None] = {
@@ -59,16 +60,6 @@ class InlineCompilerFunctionsBoundTo(ModulePass):
 
 def _global_names(function: Function) -> set[str]:
     return {n.name_hint for n in post_order(function) if isinstance(n, GlobalVar)}
-
-
-def _without_composites(function: Function, is_movable: Movability) -> Function:
-    def inline(pre: Call, post: Call) -> Expr:
-        target = post.op
-        if not isinstance(target, Function) or "Composite" not in target.attrs:
-            return post
-        return apply(target, post.args, post.type_args, [is_movable(arg) for arg in pre.args])
-
-    return rewrite(function, inline, only=(Call,))
 
 
 def _inline(function: Function, inlined: dict[str, Function], is_movable: Movability) -> Function:

@@ -18,6 +18,7 @@ from passlab.ir.gc_pause import building
 from passlab.ir.module import IRModule
 from passlab.ir.variables import check_closed
 from passlab.ir.walk import post_order
+from passlab.passes.external.inline_composites import inlined
 from passlab.passes.lowering.manifest_lifetimes import without_kills
 from passlab.passes.lowering.plan_devices import PlanDevices
 from passlab.rewriting.entry import entry_function
@@ -119,7 +120,7 @@ def optimize(
 ) -> IRModule:
     """Run the compiler's passes under the current context, with `params` bound in `entry`."""
     with compiling():
-        mod = operators_called(reachable(as_module(mod), entry))
+        mod = operators_called(inlined(reachable(as_module(mod), entry)))
         return pipeline(target)(_without_lifetimes(bind_params(mod, params, entry)))
 
 

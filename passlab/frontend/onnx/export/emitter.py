@@ -20,13 +20,15 @@ import numpy as np
 from passlab.errors import Diagnostic
 from passlab.frontend.onnx.export.names import Names, NoCounterpartError, element_type, flat, refill, tensor_types
 from passlab.frontend.onnx.export.table import REASONS, writers
+from passlab.frontend.onnx.graph import is_body_of
+from passlab.frontend.onnx.layers import COMPOSITE, is_unchanged, node_of
 from passlab.frontend.onnx.origin import weight_name
 from passlab.frontend.onnx.package import onnx
 from passlab.ir.expr import Call, Constant, Expr, Function, GlobalVar, If, Let, Tuple, TupleGetItem, Var
 from passlab.ir.module import IRModule
 from passlab.ir.op import Op, is_op_call
 from passlab.ir.span import Span
-from passlab.ir.types import TensorType, fold_tuple
+from passlab.ir.types import TensorType, TupleType, fold_tuple
 from passlab.op.dtypes import array_dtype
 
 
@@ -397,6 +399,8 @@ class GraphEmitter:
         function = self.mod[callee] if isinstance(callee, GlobalVar) else self.functions.get(callee)
         if not isinstance(function, Function):
             self.refuse("it calls a function that is not known here")
+        if COMPOSITE in function.attrs and (names := self._layer(call, function, args)) is not None:
+            return names
         with self.deeper(), self.scope():
             for param, arg, expr in zip(function.params, args, call.args, strict=True):
                 if arg is not None:
@@ -405,6 +409,23 @@ class GraphEmitter:
                     self.functions[param] = self.functions[expr]
             loop = TailLoop.of(function, callee)
             return self.value(function.body) if loop is None else loop.write(self, args, label_of(call))
+
+    def _layer(self, call: Call, function: Function, args: list[Names]) -> Names | None:
+        """Emit the node that a composite function stands for; return None where its body is to be written."""
+        if not all(isinstance(arg, str) for arg in args):
+            return None
+        node = node_of(function, args, self.opset)
+        known = node is not None and is_unchanged(function, node.op_type, self.opset)
+        if not known and (node is None or not is_body_of(node, self.opset, function, call.args)):
+            return None
+        attributes = {a.name: onnx().helper.get_attribute_value(a) for a in node.attribute}
+        try:
+            with self.labelled(label_of(call)):
+                results = self.node_with(len(node.output), node.op_type, list(node.input), **attributes)
+        except NoCounterpartError:  # a newer definition may take other elements
+            return None
+        used = [name for name, output in zip(results, node.output, strict=True) if output]
+        return used if isinstance(call.checked_type, TupleType) else used[0]
 
     # ------------------------------------------------------------ graphs inside graphs
     @contextmanager

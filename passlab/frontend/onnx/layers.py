@@ -1,0 +1,247 @@
+"""Layers: nodes of a model that Relay says in several calls, as calls of composite functions.
+
+    %1 = fn (%X: Tensor[(5, 1, 8), float32], %W: ..., %R: ..., Composite="onnx.LSTM", opset=17, hidden_size=4) { ... };
+    %1(%x, meta[relay.Constant][0], meta[relay.Constant][1])
+
+A function has the name of its node's operator, the node's attributes, and one parameter for each input. Its body is
+what the operator means, so executors and `InlineComposites` need nothing else. `to_onnx` writes the node again where
+the body still is the one that the importer made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+from weakref import WeakSet
+
+from passlab.frontend.building import CallBuilder, tensor_type
+from passlab.frontend.modules import erase_symbols
+from passlab.frontend.onnx.entries import schema_of
+from passlab.frontend.onnx.node import Capture
+from passlab.frontend.onnx.package import onnx
+from passlab.ir.expr import Call, Constant, Expr, Function, If, Let, Tuple, TupleGetItem, Var, set_checked_type
+from passlab.ir.op import is_call_of
+from passlab.ir.types import Dim, SizeVar, TensorType, TupleType
+from passlab.ir.variables import bind, free_vars
+from passlab.ir.walk import post_order
+
+COMPOSITE = "Composite"
+PREFIX = "onnx."
+Results = Sequence[Expr | None]
+Translate = Callable[[CallBuilder, list[Expr | None], Capture], Results]
+# Relay's own layers and structure: passes look for them, and `to_onnx` gives them back as they were.
+PLAIN = frozenset({"If", "Conv", "ConvTranspose", "BatchNormalization"})
+_BODIES: WeakSet[Expr] = WeakSet()  # bodies that the importer made, which no pass has changed
+
+
+def is_layer(results: Results, made: Sequence[Expr], builder: CallBuilder) -> bool:
+    """Whether a node was translated to several of the expressions `made`, and computes more than a shape."""
+    values = [result for result in results if result is not None]
+    if any(value in builder.entries for value in values) or all(isinstance(v, Constant) or _is_size(v) for v in values):
+        return False
+    new = set(made)
+    calls = [
+        node
+        for node in post_order(Tuple(values), enter=lambda node: type(node) in (Tuple, TupleGetItem) or node in new)
+        if node in new and not is_call_of(node, "nn.bias_add")  # a part of the operator before it
+    ]
+    return len(calls) > 1 or any(isinstance(node, (Let, If)) for node in calls)
+
+
+def _is_size(value: Expr) -> bool:
+    ty = value.checked_type
+    return isinstance(ty, TensorType) and "int" in ty.dtype and len(ty.shape) <= 1
+
+
+def layer_of(
+    outer: CallBuilder,
+    name: str,
+    proto: Any,
+    opset: int,
+    attributes: Mapping[str, Any],
+    inputs: Sequence[Expr | None],
+    translate: Translate,
+    expected: Results | None,
+) -> list[Expr | None] | None:
+    """Return the results of a node as those of a call of one composite function; None where they cannot be.
+
+    `translate(builder, inputs, capture)` translates the node for other inputs, in a program of its own: `capture`
+    returns the parameter for a value around it. `expected` are the results of a translation into the program, None
+    without one; those of the function must have their types.
+    """
+    inner = CallBuilder()
+    inner.span, inner.config = outer.span, outer.config
+    arguments: dict[Var, Expr] = {}
+
+    def parameter(hint: str, value: Expr) -> Var:
+        var = Var(hint, tensor_type(value))
+        inner.add_input(var)
+        arguments[var] = value
+        constant = outer.value(value)
+        if constant is not None:
+            inner.weights[var] = constant
+        if value in outer.entries:
+            inner.entries[var] = outer.entries[value]
+        return var
+
+    captured: dict[Expr, Expr] = {}
+
+    def capture(value: Expr) -> Expr:
+        if isinstance(value, Constant) and not value.data.ndim:
+            return value
+        if value not in captured:
+            captured[value] = parameter("outer", value)
+        return captured[value]
+
+    hints = _input_names(proto, opset)
+    variables: list[Expr | None] = [
+        None if value is None else parameter(hints(at), value) for at, value in enumerate(inputs)
+    ]
+    results = translate(inner, list(variables), capture)
+    fields = {at: result for at, result in enumerate(results[: len(proto.output)]) if result and proto.output[at]}
+    if not fields or any(value in inner.entries for value in fields.values()):
+        return None
+    if expected is not None and any(value.checked_type != _type_at(expected, at) for at, value in fields.items()):
+        return None
+    if expected is None and not is_layer(list(fields.values()), inner.made, inner):
+        return None
+    values = list(fields.values())
+    body = values[0] if len(values) == 1 else inner.finish(Tuple(values))
+    symbolic = body.checked_type
+    changes = {var: Var(var.name_hint, erase_symbols(tensor_type(var))) for var in arguments}
+    changes = {old: inner.finish(new) for old, new in changes.items()}  # type: ignore[misc]
+    body = inner.finish(bind(body, changes))
+    if not set(free_vars(body)) <= set(changes.values()):
+        return None
+    marks = _attributes(name, opset, attributes)
+    positions = [at for at, value in enumerate(inputs) if value is not None]
+    if positions != list(range(len(positions))):
+        marks["inputs"] = positions
+    if list(fields) != list(range(len(fields))):
+        marks["outputs"] = list(fields)
+    if sizes := _sizes(arguments):
+        marks["sizes"] = sizes
+    _BODIES.add(body)
+    call = Call(Function(list(changes.values()), body, attrs=marks), list(arguments.values()))
+    output = outer.finish(call)
+    return _results(outer, output, symbolic, fields)
+
+
+def _results(outer: CallBuilder, output: Expr, symbolic: Any, fields: Mapping[int, Expr]) -> list[Expr | None]:
+    """Return the fields of a call in the places of the node's outputs, with the symbols that its function forgot."""
+    set_checked_type(output, symbolic)
+    parts = [output] if len(fields) == 1 else [outer.field(output, at) for at in range(len(fields))]
+    results: list[Expr | None] = [None] * (max(fields) + 1)
+    for at, part in zip(fields, parts, strict=True):
+        results[at] = part
+    return results
+
+
+def _sizes(parameters: Iterable[Var]) -> list[str]:
+    """Return names of the unknown sizes of parameters, in order, equal ones for equal sizes; [] where none is named."""
+    names: dict[SizeVar, str] = {}
+    result = []
+    for dim in (dim for var in parameters for dim in tensor_type(var).shape if not isinstance(dim, int)):
+        if isinstance(dim, SizeVar) and dim not in names:
+            names[dim] = dim.name if dim.name not in names.values() else f"{dim.name}_{len(names)}"
+        result.append(names[dim] if isinstance(dim, SizeVar) else "")
+    return result if names else []
+
+
+def symbolic_types(function: Function) -> list[TensorType]:
+    """Return the types of the parameters of a composite function, with a symbol for each named size."""
+    names = iter(function.attrs.get("sizes", ()))
+    symbols: dict[str, SizeVar] = {}
+    types = []
+    for param in function.params:
+        dims: list[Dim] = []
+        for dim in tensor_type(param).shape:
+            name = "" if isinstance(dim, int) else next(names, "")
+            dims.append(symbols.setdefault(name, SizeVar(name)) if name else dim)
+        types.append(TensorType(dims, tensor_type(param).dtype))
+    return types
+
+
+def _type_at(results: Results, at: int) -> Any:
+    value = results[at] if at < len(results) else None
+    return None if value is None else value.checked_type
+
+
+def _input_names(proto: Any, opset: int) -> Callable[[int], str]:
+    """Return the name of the parameter for an input: that of the operator's definition, as an identifier."""
+    schema = schema_of(proto.op_type, "", opset) if not proto.domain else None
+    names = [] if schema is None else [formal.name for formal in schema.inputs]
+
+    def name(at: int) -> str:
+        if not names:
+            return f"x{at}"
+        return (
+            names[at] if at < len(names) and not (at == len(names) - 1 and len(proto.input) > len(names)) else f"x{at}"
+        )
+
+    return name
+
+
+LISTED = 64  # elements of a list that is an attribute of a function
+
+
+def _attributes(name: str, opset: int, attributes: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the attributes of the function of a node: those of the node that are numbers, texts and short lists.
+
+    Only a function that has all of them says its opset, without which there is no way back to the node.
+    """
+    marks: dict[str, Any] = {COMPOSITE: name, "opset": opset}
+    for key, value in attributes.items():
+        items = value if isinstance(value, tuple) else (value,)
+        if len(items) <= LISTED and all(isinstance(item, (int, float, str)) for item in items):
+            marks[key] = list(value) if isinstance(value, tuple) else value
+        else:
+            marks.pop("opset", None)
+    return marks
+
+
+# ---------------------------------------------------------------- the way back
+def node_of(function: Function, names: Sequence[str], opset: int) -> Any:
+    """Return the node that a composite function stands for, in an opset; None where there is no such node.
+
+    The inputs are named by `names`, in the order of the parameters, and the outputs y0, y1, ... ("" for one that is not
+    used).
+    """
+    marks = dict(function.attrs.items())
+    kind, first = str(marks.pop(COMPOSITE, "")), marks.pop("opset", None)
+    marks.pop("sizes", None)
+    op_type = kind.removeprefix(PREFIX)
+    schema = schema_of(op_type, "", opset) if kind.startswith(PREFIX) and isinstance(first, int) else None
+    before = schema_of(op_type, "", first) if schema is not None else None
+    if schema is None or before is None:
+        return None
+    inputs = marks.pop("inputs", range(len(names)))
+    fields = function.body.checked_type
+    count = len(fields.fields) if isinstance(fields, TupleType) else 1
+    outputs = list(marks.pop("outputs", range(count)))
+    known = {key: value for key, value in marks.items() if key in schema.attributes}
+    if (
+        len(outputs) != count
+        or len(inputs) != len(names)
+        or any(key in before.attributes for key in marks if key not in known)
+    ):
+        return None
+    named = dict(zip(inputs, names, strict=True))
+    node = onnx().helper.make_node(
+        op_type,
+        [named.get(at, "") for at in range(max(named, default=-1) + 1)],
+        [f"y{at}" if at in outputs else "" for at in range(max(outputs) + 1)],
+    )
+    types = {key: attribute.type for key, attribute in schema.attributes.items()}
+    node.attribute.extend(
+        onnx().helper.make_attribute(key, value, attr_type=int(types[key].value)) for key, value in known.items()
+    )
+    return node
+
+
+def is_unchanged(function: Function, op_type: str, opset: int) -> bool:
+    """Whether the importer made the body of a composite function, for the definition that an opset has."""
+    if function.body not in _BODIES:
+        return False
+    versions = [schema_of(op_type, "", version) for version in (function.attrs["opset"], opset)]
+    return versions[0].since_version == versions[1].since_version  # type: ignore[no-any-return]

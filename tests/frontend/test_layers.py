@@ -1,0 +1,167 @@
+"""Layers stay what they were: a node that Relay says in several calls is one composite function, there and back."""
+
+from __future__ import annotations
+
+import warnings
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+import passlab
+from passlab import relay, transform
+from passlab.errors import ModelError, PasslabError
+from passlab.frontend import from_onnx
+from passlab.ir.expr import Call, Function
+from passlab.ir.walk import post_order
+from tests.frontend.onnx_text import assert_close, model, reference, run
+from tests.frontend.test_node_cases import array, cases, imported
+
+STANDARD = """InferType, SimplifyInference, FoldConstant, FoldScaleAxis, EliminateCommonSubexpr, CanonicalizeOps,
+    FoldConstant, DeadCodeElimination, FuseOps"""
+
+# Each is one layer; sizes are open where they can be.
+GRAPHS: dict[str, tuple[str, tuple[tuple[int, ...], ...]]] = {
+    "MatMul": ("g (float[B,4,S,8] x, float[B,4,8,T] w) => (float[B,4,S,T] y) { y = MatMul(x, w) }",
+               ((2, 4, 3, 8), (2, 4, 8, 5))),
+    "Gemm": ("g (float[N,3] x, float[3,4] w, float[4] c) => (float[N,4] y) { y = Gemm<alpha=0.5>(x, w, c) }",
+             ((2, 3), (3, 4), (4,))),
+    "PRelu": ("g (float[N,3,4] x, float[3,1] s) => (float[N,3,4] y) { y = PRelu(x, s) }", ((2, 3, 4), (3, 1))),
+    "Gelu": ("g (float[N,3] x) => (float[N,3] y) { y = Gelu(x) }", ((2, 3),)),
+    "LayerNormalization": ("""g (float[N,3,4] x, float[3,4] s, float[3,4] b) => (float[N,3,4] y) {
+        y = LayerNormalization<axis=1>(x, s, b) }""", ((2, 3, 4), (3, 4), (3, 4))),
+    "Mish": ("g (float[N,3] x) => (float[N,3] y) { y = Mish(x) }", ((2, 3),)),
+    "HardSwish": ("g (float[N,3] x) => (float[N,3] y) { y = HardSwish(x) }", ((2, 3),)),
+    "LpPool": ("g (float[1,2,6,6] x) => (float[1,2,5,5] y) { y = LpPool<kernel_shape=[2,2]>(x) }", ((1, 2, 6, 6),)),
+    "Resize": ("""g (float[1,2,4,4] x) => (float[1,2,8,6] y) {
+        n = Constant<value = int64[4] {1, 2, 8, 6}>() y = Resize<mode="linear", antialias=1>(x, , , n) }""", ((1, 2, 4, 4),)),
+    "OneHot": ("""g (int64[N] i) => (float[N,4] y) {
+        d = Constant<value = int64 {4}>() v = Constant<value = float[2] {0, 1}>() y = OneHot(i, d, v) }""", ()),
+}  # fmt: skip
+
+
+def layers(mod: Any) -> Counter[str]:
+    """How many composite functions `main` calls, by name."""
+    calls = [n for n in post_order(mod["main"].body, enter=lambda n: type(n) is not Function) if isinstance(n, Call)]
+    return Counter(str(c.op.attrs["Composite"]) for c in calls if isinstance(c.op, Function))
+
+
+def counts(proto: Any) -> Counter[str]:
+    return Counter(node.op_type for node in proto.graph.node if node.op_type not in ("Constant", "Identity"))
+
+
+def values(shapes: tuple[tuple[int, ...], ...]) -> list[Any]:
+    rng = np.random.default_rng(3)
+    return [rng.standard_normal(shape).astype("float32") for shape in shapes]
+
+
+@pytest.mark.parametrize("name", GRAPHS)
+def test_a_layer_is_one_call_there_and_back(name: str) -> None:
+    text, shapes = GRAPHS[name]
+    proto = model(text, 20)
+    mod, _ = from_onnx(proto)
+    assert layers(mod) == {f"onnx.{name}": 1}
+    assert counts(relay.to_onnx(mod)) == {name: 1}
+    # Its text says all of it, and what passes do to its body does not hide what it is.
+    assert counts(relay.to_onnx(passlab.parse(mod.astext()))) == {name: 1}
+    after = transform.Sequential(transform.parse_pipeline(STANDARD).passes)(mod)
+    assert counts(relay.to_onnx(after)) == {name: 1}
+    inputs = values(shapes) if shapes else [np.array([3, 0], "int64")]
+    expected = reference(proto, *inputs)
+    for kind in ("debug", "graph", "vm", "aot", "onnxruntime"):
+        assert_close(run(kind, mod, *inputs), expected)
+    flat = transform.InlineComposites()(mod)
+    assert not layers(flat)
+    assert_close(run("debug", flat, *inputs), expected)
+
+
+def recurrent(kind: str, length: int | str, direction: str, optional: bool) -> tuple[Any, list[Any]]:
+    """A model of one recurrent layer with weights of its own, and the values of its inputs."""
+    gates, batch, size, hidden = {"LSTM": 4, "GRU": 3, "RNN": 1}[kind], 2, 3, 4
+    directions = 2 if direction == "bidirectional" else 1
+    rng = np.random.default_rng(5)
+    arrays = {
+        "W": rng.standard_normal((directions, gates * hidden, size)),
+        "R": rng.standard_normal((directions, gates * hidden, hidden)),
+        "B": rng.standard_normal((directions, 2 * gates * hidden)),
+    }
+    weights = [numpy_helper.from_array(value.astype("float32"), name) for name, value in arrays.items()]
+    inputs = [helper.make_tensor_value_info("x", TensorProto.FLOAT, [length, batch, size])]
+    given = [rng.standard_normal((6, batch, size)).astype("float32")]
+    names = ["x", "W", "R", "B"]
+    if optional:
+        names += ["", "h"]
+        inputs.append(helper.make_tensor_value_info("h", TensorProto.FLOAT, [directions, batch, hidden]))
+        given.append(rng.standard_normal((directions, batch, hidden)).astype("float32"))
+    node = helper.make_node(kind, names, ["", "last"] if optional else ["y", "last"], "layer",
+                            hidden_size=hidden, direction=direction)  # fmt: skip
+    outputs = [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in node.output if name]
+    graph = helper.make_graph([node], "g", inputs, outputs, weights)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), given
+
+
+@pytest.mark.parametrize("kind", ["LSTM", "GRU", "RNN"])
+@pytest.mark.parametrize("length", [6, "T"])
+@pytest.mark.parametrize("direction", ["forward", "reverse", "bidirectional"])
+@pytest.mark.parametrize("optional", [False, True])
+def test_a_recurrent_layer_is_one_call(kind: str, length: int | str, direction: str, optional: bool) -> None:
+    proto, given = recurrent(kind, length, direction, optional)
+    mod, _ = from_onnx(proto)
+    assert layers(mod) == {f"onnx.{kind}": 1}
+    exported = relay.to_onnx(mod)
+    assert counts(exported) == {kind: 1}
+    onnx.checker.check_model(exported, full_check=True)
+    expected = reference(proto, *given)
+    for executor in ("debug", "vm", "aot", "onnxruntime", *(["graph"] if length == 6 else [])):
+        assert_close(run(executor, mod, *given), expected)
+
+
+def test_a_changed_body_is_written_as_what_it_computes() -> None:
+    """A fault inside a layer does not disappear behind the name of the layer."""
+    mod, _ = from_onnx(model("g (float[2,3] x) => (float[2,3] y) { y = HardSwish(x) }", 20))
+    broken = passlab.parse(mod.astext().replace("6f", "5f"))
+    assert layers(broken) == {"onnx.HardSwish": 1}
+    x = values(((2, 3),))
+    assert_close(run("onnxruntime", broken, *x), run("debug", broken, *x))
+    assert np.abs(run("debug", broken, *x)[0] - run("debug", mod, *x)[0]).max() > 0.01
+
+
+def test_computed_shapes_and_single_calls_have_no_layers() -> None:
+    text = """g (float[N,4,6] x, float[4,6] w, float[4] b) => (float y) {
+        s = Shape(x) i = Constant<value = int64[1] {0}>() n = Gather(s, i) m = Constant<value = int64[1] {-1}>()
+        t = Concat<axis=0>(n, m) r = Reshape(x, t) y = Relu(r) }"""
+    assert not layers(from_onnx(model(text))[0])
+    assert not layers(from_onnx(model("g (float[2,3] x) => (float y) { y = HardSwish(x) }"),
+                                convert_config={"composites": False})[0])  # fmt: skip
+
+
+def law(case: Any) -> str | None:
+    """What a case of ONNX says against the law: exported, an imported model has its own operators, or fewer."""
+    try:
+        mod, _ = imported(case, [array(value) for value in case.data_sets[0][0]])
+        exported = relay.to_onnx(mod, opset_version=21)
+    except (ModelError, PasslabError, ValueError):
+        return None  # tests of each say why
+    own, more = counts(case.model), counts(exported)
+    definitions = {(name, onnx.defs.get_schema(name, 21).since_version == onnx.defs.get_schema(
+        name, case.model.opset_import[0].version).since_version) for name in own if onnx.defs.has(name, 21)}  # fmt: skip
+    if len(definitions) < len(own) or not all(same for _, same in definitions):
+        return None  # another definition in this opset
+    return f"{dict(own)} became {dict(more)}" if sum(more.values()) > sum(own.values()) else None
+
+
+# Operators of which Relay's passes know the parts, and what Relay says of their numbers in another way.
+REASONS: dict[str, str] = {}
+
+
+@pytest.mark.nightly
+def test_every_case_of_onnx_keeps_its_operators() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = {case.name: problem for case in cases() if (problem := law(case)) is not None}
+    wrong = {name: problem for name, problem in found.items() if name not in REASONS}
+    assert not wrong
+    assert set(REASONS) <= set(found)
