@@ -13,7 +13,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 import passlab
 from passlab import relay, transform
-from passlab.errors import ModelError, PasslabError
+from passlab.errors import PasslabError
 from passlab.frontend import from_onnx
 from passlab.ir.expr import Call, Function
 from passlab.ir.walk import post_order
@@ -143,7 +143,7 @@ def law(case: Any) -> str | None:
     try:
         mod, _ = imported(case, [array(value) for value in case.data_sets[0][0]])
         exported = relay.to_onnx(mod, opset_version=21)
-    except (ModelError, PasslabError, ValueError):
+    except (PasslabError, ValueError, NotImplementedError):
         return None  # tests of each say why
     own, more = counts(case.model), counts(exported)
     definitions = {(name, onnx.defs.get_schema(name, 21).since_version == onnx.defs.get_schema(
@@ -153,8 +153,17 @@ def law(case: Any) -> str | None:
     return f"{dict(own)} became {dict(more)}" if sum(more.values()) > sum(own.values()) else None
 
 
-# Operators of which Relay's passes know the parts, and what Relay says of their numbers in another way.
-REASONS: dict[str, str] = {}
+# Operators of Relay that `to_onnx` says in several nodes.
+REASONS: dict[str, str] = {
+    **dict.fromkeys(
+        ("test_group_normalization_example", "test_group_normalization_epsilon"),
+        "one call in Relay, which is written by its formula",
+    ),
+    **dict.fromkeys(
+        ("test_reduce_max_bool_inputs", "test_reduce_max_empty_set_bool", "test_reduce_min_bool_inputs"),
+        "one call in Relay, which runtimes of ONNX do not take for truth values",
+    ),
+}
 
 
 @pytest.mark.nightly

@@ -172,7 +172,7 @@ class Translator:
         if results is None:
             first = len(self.builder.made)
             results = translate(self.builder, list(inputs))
-            if keep and not written_out and is_layer(results, self.builder.made[first:], self.builder):
+            if keep and not written_out and is_layer(inputs, results, self.builder.made[first:], self.builder):
                 results = layer(results) or results
         self._bind_outputs(proto, results, scope)
 

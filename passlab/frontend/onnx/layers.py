@@ -30,14 +30,16 @@ PREFIX = "onnx."
 Results = Sequence[Expr | None]
 Translate = Callable[[CallBuilder, list[Expr | None], Capture], Results]
 # Relay's own layers and structure: passes look for them, and `to_onnx` gives them back as they were.
-PLAIN = frozenset({"If", "Conv", "ConvTranspose", "BatchNormalization"})
+PLAIN = frozenset({"If", "Conv", "ConvTranspose"})
 _BODIES: WeakSet[Expr] = WeakSet()  # bodies that the importer made, which no pass has changed
 
 
-def is_layer(results: Results, made: Sequence[Expr], builder: CallBuilder) -> bool:
+def is_layer(inputs: Results, results: Results, made: Sequence[Expr], builder: CallBuilder) -> bool:
     """Whether a node was translated to several of the expressions `made`, and computes more than a shape."""
     values = [result for result in results if result is not None]
-    if any(value in builder.entries for value in values) or all(isinstance(v, Constant) or _is_size(v) for v in values):
+    if any(value in builder.entries for value in values) or all(isinstance(value, Constant) for value in values):
+        return False
+    if all(value is None or _is_size(value) for value in (*inputs, *values)):
         return False
     new = set(made)
     calls = [
@@ -50,7 +52,7 @@ def is_layer(results: Results, made: Sequence[Expr], builder: CallBuilder) -> bo
 
 def _is_size(value: Expr) -> bool:
     ty = value.checked_type
-    return isinstance(ty, TensorType) and "int" in ty.dtype and len(ty.shape) <= 1
+    return isinstance(ty, TensorType) and ("int" in ty.dtype or ty.dtype == "bool") and len(ty.shape) <= 1
 
 
 def layer_of(
@@ -103,7 +105,7 @@ def layer_of(
         return None
     if expected is not None and any(value.checked_type != _type_at(expected, at) for at, value in fields.items()):
         return None
-    if expected is None and not is_layer(list(fields.values()), inner.made, inner):
+    if expected is None and not is_layer(inputs, list(fields.values()), inner.made, inner):
         return None
     values = list(fields.values())
     body = values[0] if len(values) == 1 else inner.finish(Tuple(values))
