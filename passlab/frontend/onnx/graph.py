@@ -7,9 +7,11 @@ bounds the nesting of graphs and calls.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
+from weakref import WeakValueDictionary
 
 from passlab import limits
 from passlab.errors import Diagnostic, LimitError, ModelError, PasslabError
@@ -41,6 +43,25 @@ class GraphScope:
         self._own: dict[str, Expr | None] = {}
         self._around = around
         self._capture = capture
+        self._makers: dict[str, Callable[[], Expr]] = {}
+        self._made: WeakValueDictionary[str, Expr] = WeakValueDictionary()
+
+    def add_weight(self, name: str, is_apart: bool, make: Callable[[], Expr]) -> None:
+        """Add a weight. One from another file is read where it is used, and again after its last user is gone."""
+        if is_apart:
+            self._makers[name] = make
+            self._own[name] = None
+        else:
+            self._own[name] = make()
+
+    def _value(self, name: str) -> Expr | None:
+        """Return the value of a name of this graph."""
+        if name not in self._makers:
+            return self._own[name]
+        value = self._made.get(name)
+        if value is None:
+            value = self._made[name] = self._makers[name]()
+        return value
 
     def __setitem__(self, name: str, value: Expr | None) -> None:
         self._own[name] = value
@@ -50,7 +71,7 @@ class GraphScope:
 
     def own(self, name: str) -> Expr | None:
         """Return the value of a name in this graph alone, None if it has none."""
-        return self._own.get(name)
+        return self._value(name) if name in self._own else None
 
     def __getitem__(self, name: str) -> Expr | None:
         inner_scopes: list[GraphScope] = []
@@ -60,7 +81,7 @@ class GraphScope:
                 raise KeyError(name)
             inner_scopes.append(scope)
             scope = scope._around
-        value = scope._own[name]
+        value = scope._value(name)
         # From the outermost graph inwards: each loop captures the variable of the loop around it.
         for inner in reversed(inner_scopes):
             value = inner._capture(value) if inner._capture and value is not None else value
@@ -96,7 +117,7 @@ class Translator:
         """Return the outputs of a graph whose inputs are in `scope`."""
         for tensor in proto.initializer:
             if tensor.name not in scope:
-                scope[tensor.name] = self.initializer(tensor)
+                scope.add_weight(tensor.name, tensor.data_location == 1, partial(self.initializer, tensor))
         if proto.sparse_initializer:
             raise ModelError(Diagnostic("sparse initializers are not supported", hint="store them as dense tensors"))
         self.nodes(proto.node, scope, context)

@@ -313,10 +313,99 @@ def _read(path: Path, offset: int, size: int, tensor: Any) -> bytes:
         return file.read(size)
 
 
-def load_model(model: Any) -> tuple[Any, External | None]:
+LARGE = 1 << 20  # bytes of a weight that is read from the file when it is needed
+LARGE_FILE = 1 << 26  # bytes of a file whose weights are
+_INSIDE = "\0"  # the location of a weight in the file of its model: no name of a file
+_LENGTHS = {0: 0, 1: 8, 2: 0, 5: 4}  # bytes of the kinds of fields; 0: a number, 2: a length and so many bytes
+_NESTED = (7, 5, 9)  # numbers of fields: the graph of a model, the weights of a graph, the bytes of a weight
+
+
+def _without_weights(file: Any, size: int) -> bytes:
+    """Return a model up to the end of its file, with large weights as places in the file.
+
+    Raises `ValueError` where that is no model. (https://protobuf.dev/programming-guides/encoding)
+    """
+    outer: list[tuple[int, list[bytes], int]] = []  # the messages around this one: end, parts, number of its field
+    end, parts = size, list[bytes]()
+    while True:
+        start = file.tell()
+        if start == end:
+            inner = b"".join(parts)
+            if not outer:
+                return inner
+            end, parts, tag = outer.pop()
+            parts += [_varint_bytes(tag), _varint_bytes(len(inner)), inner]
+            continue
+        tag = _varint(file)
+        kind, field = tag & 7, tag >> 3
+        if kind not in _LENGTHS:
+            raise ValueError("no field of this kind")
+        length = _varint(file) if kind in (0, 2) else _LENGTHS[kind]
+        place, length = file.tell(), 0 if kind == 0 else length
+        if place + length > end:
+            raise ValueError("a field ends outside its message")
+        level = len(outer)
+        if kind != 2 or field != _NESTED[level] or (level and length < LARGE):
+            file.seek(start)
+            parts.append(file.read(place + length - start))
+        elif level < len(_NESTED) - 1:
+            outer.append((end, parts, tag))
+            end, parts = place + length, []
+        else:
+            weight = onnx().TensorProto(data_location=1)
+            for key, value in (("location", _INSIDE), ("offset", str(place)), ("length", str(length))):
+                weight.external_data.add(key=key, value=value)
+            parts.append(weight.SerializeToString())
+            file.seek(place + length)
+
+
+def _head(path: Path, size: int) -> bytes | None:
+    """Return a model file without its large weights; None for a damaged one, of which its parser says what is wrong."""
+    with path.open("rb") as file:
+        try:
+            return _without_weights(file, size)
+        except ValueError:
+            return None
+
+
+def _varint(file: Any) -> int:
+    value = 0
+    for shift in range(0, 70, 7):
+        (byte,) = file.read(1) or b"\0"
+        value |= (byte & 127) << shift
+        if byte < 128:
+            return value
+    raise ValueError("a number of more than ten bytes")
+
+
+def _varint_bytes(value: int) -> bytes:
+    groups = []
+    while value > 127:
+        groups.append(value & 127 | 128)
+        value >>= 7
+    return bytes([*groups, value])
+
+
+def _inside_reader(path: Path, other: External) -> External:
+    """Return a reader of weights that are in the file of their model; `other` reads those beside it."""
+
+    def read(tensor: Any, size: int) -> bytes:
+        entries = {entry.key: entry.value for entry in tensor.external_data}
+        if entries.get("location") != _INSIDE:
+            return other(tensor, size)
+        if entries["length"] != str(size):
+            message = f"the contents of the tensor `{tensor.name}` do not fit its shape and type"
+            raise ModelError(Diagnostic(message, expected=f"{size} bytes", found=f"{entries['length']} bytes"))
+        return _read(path, int(entries["offset"]), size, tensor)
+
+    return read
+
+
+def load_model(model: Any, weights_apart: bool = False) -> tuple[Any, External | None]:
     """Return the ModelProto of a path, of bytes or of itself, and a reader of its external data (for a path only).
 
-    Raises `ModelError` if it is not a model, and `FileAccessError` for a path that cannot be read.
+    With `weights_apart`, large weights of a large file stay there, and are external data of their own. Raises
+    `ModelError` if it is not a model, and `FileAccessError` for a path that cannot be read.
     """
     package = onnx()
     if isinstance(model, package.ModelProto):
@@ -326,10 +415,14 @@ def load_model(model: Any) -> tuple[Any, External | None]:
     if isinstance(model, (str, PathLike)):
         path = path_to_read(model)
         try:
-            limits.check("model_bytes", path.stat().st_size, f"the model {path.name}")
-            data = path.read_bytes()
+            size = path.stat().st_size
+            limits.check("model_bytes", size, f"the model {path.name}")
+            head = _head(path, size) if weights_apart and size >= LARGE_FILE else None
+            data = path.read_bytes() if head is None else b""
         except OSError as error:
             raise FileAccessError(Diagnostic(f"{path} cannot be read: {error.strerror}")) from error
+        if head is not None:
+            return _parse_text(package, head, path.name), _inside_reader(path, external_reader(path.parent))
         return _parse_text(package, data, path.name), external_reader(path.parent)
     raise ModelError(
         Diagnostic(
@@ -411,7 +504,7 @@ def from_onnx(
     `FileAccessError` for a path that cannot be read; `MissingPackageError` without the package `onnx`; `LimitError` for
     a model that is too large.
     """
-    proto, external = load_model(model)
+    proto, external = load_model(model, weights_apart=True)
     config = _options(convert_config)
     opsets = opsets_of(proto, opset)
     functions = {(plain_domain(f.domain), f.name): f for f in getattr(proto, "functions", ())}
