@@ -13,6 +13,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 import passlab
 from passlab import relay, transform
+from passlab.display.views.graph import GraphView
 from passlab.errors import PasslabError
 from passlab.frontend import from_onnx
 from passlab.ir.expr import Call, Function
@@ -174,3 +175,12 @@ def test_every_case_of_onnx_keeps_its_operators() -> None:
     wrong = {name: problem for name, problem in found.items() if name not in REASONS}
     assert not wrong
     assert set(REASONS) <= set(found)
+
+
+def test_a_folded_graph_shows_layers() -> None:
+    proto, _ = recurrent("LSTM", 64, "bidirectional", False)
+    graph = GraphView(from_onnx(proto)[0]["main"])
+    assert [box.name for box in graph.graph.boxes if box.kind == "fused"] == ["onnx.LSTM"]
+    assert graph.is_folded
+    assert len(graph.graph.boxes) < 8
+    assert len(graph.with_folding(False).graph.boxes) > 500

@@ -222,8 +222,9 @@ class _DataflowReader:
         if owner is self.root or isinstance(owner, Let):
             return outer
         if isinstance(owner, Function):
-            kind, name = ("fused", "fused") if owner.is_primitive else ("function", "fn")
-            composite = owner.attrs.get("Composite") if "Composite" in dict(owner.attrs.items()) else None
+            composite = owner.attrs.get("Composite")
+            # A composite function is one operator of what it stands for, as a fused one is one kernel.
+            kind, name = ("fused", "fused") if owner.is_primitive or composite else ("function", "fn")
             name = visible(str(composite)) if composite else name
         elif isinstance(owner, If):
             kind, name = "branch", "else" if part else "then"
@@ -417,7 +418,10 @@ def _contract(graph: Dataflow, into: list[int], names: dict[int, BoxGroup]) -> D
         new[head].count += box.count
         parts.setdefault(head, []).append(box.name)
     for head, box in new.items():
-        if box.count > 1:
+        whole = names.get(head)
+        if whole is not None and isinstance(whole.expr, Function) and whole.expr.attrs.get("Composite"):
+            box.name = whole.name
+        elif box.count > 1:
             box.name = _joined_names(parts[head])
     seen = set()
     for arrow in graph.arrows:
