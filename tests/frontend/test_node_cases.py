@@ -26,7 +26,6 @@ from tests.frontend.onnx_text import run
 
 TEXT, SEQUENCES = "Relay has no tensors of text", "Relay has tensors and tuples of known length, no sequences"
 OPTIONAL, TRAINING = "Relay has no values that may be absent", "trains, and is not in ONNX's own domain"
-LEARNING = "is for classical machine learning, and not in ONNX's own domain"
 RANDOM = "draws random numbers, which differ from one implementation to the next"
 
 OPERATORS: dict[str, str] = {
@@ -35,7 +34,7 @@ OPERATORS: dict[str, str] = {
     "SequenceAt": SEQUENCES, "SequenceConstruct": SEQUENCES, "SequenceInsert": SEQUENCES, "SequenceMap": SEQUENCES,
     "SplitToSequence": SEQUENCES, "Optional": OPTIONAL, "OptionalGetElement": OPTIONAL, "OptionalHasElement": OPTIONAL,
     "Adagrad": TRAINING, "Adam": TRAINING, "Momentum": TRAINING,
-    "ArrayFeatureExtractor": LEARNING, "Binarizer": LEARNING, "LabelEncoder": LEARNING, "TreeEnsemble": LEARNING,
+    "LabelEncoder": TEXT,
     "Bernoulli": RANDOM, "RandomUniformLike": RANDOM,
 }  # fmt: skip
 CASES: dict[str, str] = {

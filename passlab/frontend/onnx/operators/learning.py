@@ -104,6 +104,7 @@ class Forest:
     missing: Array  # where a NaN goes to `yes`
     roots: Array
     depth: int
+    members: Array | None = None  # of the set of each node whose comparison is "member"; NaN where it has fewer
 
 
 _COMPARISONS = {
@@ -175,10 +176,17 @@ def _leaves(n: OnnxNode, x: Expr, forest: Forest) -> Expr:
         features = of(tables["features"])
         number = n("take", x, features, axis=1) if node is None else n("gather", x, axis=1, indices=features)
         limit = n.cast(of(tables["values"]), n.dtype(x))
-        goes = n(kinds[0] if kinds else "less_equal", number, limit)
-        for kind in kinds[1:]:
+        goes: Expr | None = None
+        for kind in kinds or ["less_equal"]:
+            if kind == "member":
+                assert forest.members is not None
+                members = n.cast(of(forest.members), n.dtype(x))
+                holds = n("any", n("equal", n("expand_dims", number, axis=2), members), axis=[2])
+            else:
+                holds = n(kind, number, limit)
             is_kind = of(np.asarray([mode == kind for mode in forest.modes]))
-            goes = n("where", is_kind, n(kind, number, limit), goes)
+            goes = holds if goes is None else n("where", is_kind, holds, goes)
+        assert goes is not None
         if forest.missing.any():
             goes = n("logical_or", goes, n("logical_and", n("isnan", number), of(tables["missing"])))
         node = n("where", goes, of(tables["yes"]), of(tables["no"]))
@@ -269,9 +277,9 @@ def tree_ensemble(n: OnnxNode, x: Expr) -> Expr:
     x = _floats(n, x)
     how = _AGGREGATES[n.integer("aggregate_function", 1)]
     codes = n.tensor("nodes_modes").reshape(-1)
-    if (codes > 5).any():
-        n.refuse("asks whether a number is a member of a set")
-    kinds = list(_COMPARISONS.values())
+    kinds = [*_COMPARISONS.values(), "member"]
+    if (codes >= len(kinds)).any():
+        n.refuse("has an unknown comparison", f"0 to {len(kinds) - 1}", str(codes.max()))
     count, leaves = len(codes), n.integers("leaf_targetids")
     own = np.arange(count, count + len(leaves))
     branches = [
@@ -289,13 +297,29 @@ def tree_ensemble(n: OnnxNode, x: Expr) -> Expr:
     flags = n.integers("nodes_missing_value_tracks_true", []) or [0] * count
     modes = [*(kinds[int(code)] for code in codes), *[""] * len(leaves)]
     missing = np.asarray([*flags, *filler], bool)
-    forest = Forest(features, splits, modes, yes, no, missing, roots, 0)
+    forest = Forest(features, splits, modes, yes, no, missing, roots, 0, _members(n, modes))
     forest.depth = _depth(n, forest)
     weights = n.tensor("leaf_weights").reshape(-1)
     triples = [(count + at, target, weight) for at, (target, weight) in enumerate(zip(leaves, weights, strict=True))]
     table = _leaf_table(n, len(modes), n.integer("n_targets"), triples, how)
     result = _transformed(n, _aggregated(n, x, forest, table, how), _TRANSFORMS[n.integer("post_transform", 0)])
     return n.cast(result, n.dtype(x))
+
+
+def _members(n: OnnxNode, modes: Sequence[str]) -> Array | None:
+    """Return the members of the sets of nodes, padded with NaN; the attribute has a NaN after each set."""
+    nodes = [at for at, mode in enumerate(modes) if mode == "member"]
+    if not nodes:
+        return None
+    values = n.tensor("membership_values").reshape(-1)
+    ends = np.flatnonzero(np.isnan(values))
+    if len(ends) != len(nodes):
+        n.refuse("has another number of sets than of nodes that have one", str(len(nodes)), str(len(ends)))
+    sets = np.split(values, ends + 1)[:-1]
+    table = np.full((len(modes), max(map(len, sets))), np.nan, values.dtype)
+    for node, members in zip(nodes, sets, strict=True):
+        table[node, : len(members)] = members
+    return table
 
 
 # ---------------------------------------------------------------- linear models and support vectors
