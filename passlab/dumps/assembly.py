@@ -342,7 +342,7 @@ class Assembly:
         for name, piece in zip(names, body.pieces, strict=True):
             unit = self.units.get(name) or self._adopt_unit(name, names)
             if unit is None:
-                unit = self.units[name] = Unit(name)
+                unit = self.units[name] = Unit(name, banner.language or self.language.name)
             # A text before a pass was there since the step after the last one that printed the unit.
             first = min(number, unit.last_seen + 1) if unit.pieces else number
             is_other = unit.put(number, piece, first if since is None else since)

@@ -17,6 +17,7 @@ _BETTER = {
     "xdsl": "passlab.recorders.xdsl.record(module, pipeline)  (records live, the input and the last pass too)",
     "tvm": "passlab.recorders.tvm.record(mod, pipeline)  (records live, with nesting and structural equality)",
     "tvm-dumpir": "passlab.recorders.tvm.record(mod, pipeline)  (records live, with nesting and structural equality)",
+    "triton": 'passlab.recorders.triton.record(kernel, signature, "cuda:90")  (every pass, with a GPU or without one)',
     "torch": "passlab.recorders.torch.record(function, *args)  (records every FX pass of Inductor)",
     "xla": "XLA_FLAGS='--xla_dump_to=DIR --xla_dump_hlo_pass_re=.*'",
     "gcc": "gcc ... -fdump-tree-all -fdump-rtl-all",
@@ -139,11 +140,11 @@ def command_for(step: Step, format_name: str, path: str = "before") -> str:
     """
     if format_name == "llvm-pictures":
         return ""  # the dump has no texts
-    if format_name.startswith("llvm"):
-        return _llvm_command(step, path)
+    if format_name.startswith("llvm") or (format_name == "triton" and step.language in ("llvm", "mir")):
+        return _llvm_command(step, path) if step.kind != "stage" else ""
     if format_name == "iree-phases":
         return f"iree-compile --compile-to={step.name.partition('.')[2]} {path}.mlir -o -"
-    if format_name in ("mlir", "mlir-tree"):
+    if format_name in ("mlir", "mlir-tree", "triton"):
         if not step.argument or _RUNS_OTHERS.search(step.argument):
             return ""  # the name of a class, or a pass that only runs others: no pipeline takes it
         tool = step.recording.tool if step.recording is not None else "mlir-opt"

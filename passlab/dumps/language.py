@@ -225,10 +225,24 @@ RUST = Language(
     "rust",
     _whole,
 )
+# Assembly and machine code are whole programs; no unit of them has the name of one of the languages above.
+_ASM_NAMES = r"%[\w.]+|\$?\.?L\w+|(?<![\w.])[vs]\d+\b|(?<![\w.])[vs]\[\d+:\d+\]|\b[RP]\d+\b|\bU[RP]\d+\b"
+ASM = Language(
+    "asm",
+    Syntax("asm", names=_ASM_NAMES, comment="//", operation=r"^\s*(?:@!?%\w+\s+)?([a-z]\w*(?:\.\w+)*)(?=[\s;]|$)"),
+    "ptx",
+    lambda data: iter([("assembly", (0, len(data)), data.strip())]),
+)
+SASS = Language(
+    "sass",
+    Syntax("sass", names=_ASM_NAMES, comment="//", operation=r"/\*[0-9a-f]+\*/\s+(?:@!?U?P\w+ )?([A-Z][\w.]*)"),
+    "ptx",
+    lambda data: iter([("SASS", (0, len(data)), data.strip())]),
+)
 ONNX = Language("onnx", Syntax("onnx", names=r"%[^\s,)(:]+", comment="//", operation=r"= ([\w.]+)\("), "mlir", _whole)
 TEXT = Language("text", Syntax("text", names=r"(?!)", comment="#", operation=r"^\s*([A-Za-z_]\w*)"), "text", _whole)
 LANGUAGES = {
-    language.name: language for language in (LLVM, MIR, MLIR, HLO, PYTHON, FX, TORCH, GCC, RUST, ONNX, TEXT)
+    language.name: language for language in (LLVM, MIR, MLIR, HLO, PYTHON, FX, TORCH, GCC, RUST, ASM, SASS, ONNX, TEXT)
 } | {
     "gcc tree": GCC,
     "gcc rtl": GCC,

@@ -193,6 +193,10 @@ def kind_of(unit: str) -> str:
     return "scc" if unit.startswith("(") else "function" if unit else ""
 
 
+# A module that was read from a text has no comment with its name.
+_MODULE_HEAD = (b"; ModuleID", b"source_filename = ", b"target datalayout = ", b"target triple = ")
+
+
 def _inspect_body(banner: Banner, below: bytes) -> bytes:
     """Set scope, kind, unit and language of a banner from the first lines of its program; return these."""
     if banner.scope == NONE:
@@ -206,7 +210,7 @@ def _inspect_body(banner: Banner, below: bytes) -> bytes:
         if begin >= 0 or following:
             break
     text = head[begin:] if begin >= 0 else b""
-    if text.startswith(b"; ModuleID") or (text.startswith(b"source_filename") and banner.kind == "module"):
+    if text.startswith(_MODULE_HEAD):
         banner.scope = MODULE
     elif text.startswith(b"# Machine code") or banner.language == "mir":
         banner.language = "mir"

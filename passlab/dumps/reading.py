@@ -18,7 +18,7 @@ from typing import Any
 
 from passlab import limits
 from passlab.arguments import checked
-from passlab.dumps import folders, llvm, mlir, torch
+from passlab.dumps import folders, llvm, mlir, torch, triton
 from passlab.dumps.assembly import Assembly
 from passlab.dumps.banner import MODULE, NONE, Banner, Scan
 from passlab.dumps.evidence import Traits, doubt_equal_texts, is_only_changes
@@ -299,6 +299,7 @@ FORMATS = (
     Format(
         "gcc", GCC, Traits(closed=True), folder=lambda f, _: folders.scan_gcc(f), is_folder=_matches(folders.GCC_FILE)
     ),
+    Format("triton", MLIR, Traits(), is_folder=triton.is_folder, read_folder=triton.read_folder),
     Format("iree-phases", MLIR, Traits(), folder=lambda f, _: mlir.scan_phases(f), is_folder=mlir.is_phases),
     Format(
         "mlir-tree",

@@ -28,6 +28,7 @@ from passlab.dumps.graph_node import GraphNode
 from passlab.dumps.language import HEAD, LANGUAGES, WHOLE, Language
 from passlab.dumps.mlir_program import declarations_of, unknown_symbol, whole_text
 from passlab.dumps.source import BytesSource, Excerpt
+from passlab.dumps.source_lines import SourceMap
 from passlab.dumps.step import Step, Unit
 from passlab.errors import Diagnostic, DumpError, counted, did_you_mean
 from passlab.lazy import late
@@ -210,16 +211,17 @@ class TextRecording(Tabular):
             body = self.steps[number - 1].after_body
             if body is not None:
                 return body.text
-        if self.language.name == "mlir" and (whole := whole_text(self.prints, number)) is not None:
+        language = (number and self.steps[number - 1].language) or self.language.name
+        if language == "mlir" and (whole := whole_text(self.prints, number)) is not None:
             return whole
         units = [unit for unit in self.units.values() if not unit.name.endswith(HEAD)]
         if self.chains and self.steps:
             phase = self.steps[max(number, 1) - 1].phase
             units = [unit for unit in units if unit.name == phase or unit.name.startswith(f"{phase}: ")]
-        if self.language.name == "llvm":  # data layout, types and globals come first
+        if language == "llvm":  # data layout, types and globals come first
             units.sort(key=lambda unit: not self._is_rest(unit))
         pieces = [unit.at(number) for unit in units]
-        nested = self.language.name == "mlir" and any("/" in name for name in self.units)
+        nested = language == "mlir" and any("/" in name for name in self.units)
         texts = [text_of(piece) for piece in pieces if piece is not None]
         return "\n".join(texts) if not nested else queries.nest(self, number, text_of)
 
@@ -288,8 +290,7 @@ class TextRecording(Tabular):
         if entry is None:
             if len(self._histories) >= MOST_HISTORIES:
                 self._histories.pop(next(iter(self._histories)))  # the oldest one
-            language = "mir" if target.name.endswith("(machine code)") else ""
-            entry = UnitHistory(target, self.reader(language), limits.current().dump_lines)
+            entry = UnitHistory(target, self.reader(target.language), limits.current().dump_lines)
             self._histories[target.name] = entry
         return entry
 
@@ -375,6 +376,41 @@ class TextRecording(Tabular):
         """
         return queries.bisect(self, predicate, unit, low, high)
 
+    # ------------------------------------------------------------ the user's source
+    @cached_property
+    def source_map(self) -> SourceMap:
+        """The places in the user's source from which the lines of the programs come."""
+        return SourceMap(self)
+
+    def lines_of(self, place: str, step: Any = None) -> Table:
+        """Return the lines that come from a line of the user's source, written `softmax.py:8`.
+
+        These are the lines of every version of every unit, each after the step that made the version; with `step` only
+        those of the program after it. Lines of what was inlined come from the line of the call, too.
+        """
+        return self.source_map.lines_of(place, None if step is None else self.number_of(step))
+
+    def places(self, unit: str, step: Any = -1) -> list[tuple[str, ...]]:
+        """Return for each line of a unit after a step the source lines that it comes from, the innermost first."""
+        target = self._unit(unit)
+        found = self.source_map.places(target, self.history(unit).version_at(self.number_of(step)))
+        return [tuple(map(str, self.source_map.canonical(places))) for places in found]
+
+    def steps_of(self, place: str) -> list[Step]:
+        """Return the steps that changed, added or removed a line that comes from a line of the source."""
+        return self.source_map.steps_of(place)
+
+    def sources(self) -> Table:
+        """Return one row per line of the user's source: its code, its lines at the end, how many steps changed them."""
+        return self.source_map.sources()
+
+    def add_source(self, path: str | os.PathLike[str], text: str | None = None) -> None:
+        """Give the text of a source file, for views and tables; without `text` the file is read.
+
+        No file is read for its name in a dump alone, since a page may be shown to others.
+        """
+        self.source_map.add(path, text)
+
     # ------------------------------------------------------------ commands
     def command(self, step: Any, path: str = "before") -> str:
         """Return the command that runs the pass of a step alone on a file with `before(step)`; empty without one."""
@@ -446,7 +482,7 @@ class TextRecording(Tabular):
     @property
     def tables(self) -> dict[str, Callable[[], Table]]:
         """The tables of the recording, by name: that of the steps, and those that its compiler has besides."""
-        return {"steps": self.table}
+        return {"steps": self.table, "sources": self.sources}
 
     def overview(self) -> dict[str, Table]:
         """Return the tables that a view shows with the steps, by title; none for most compilers."""

@@ -70,6 +70,12 @@ class Step:
         return self.recording.diff(self, **options)
 
     @property
+    def places(self) -> tuple[str, ...]:
+        """The lines of the user's source whose lines of the program the pass changed, as `softmax.py:8`."""
+        found = self.recording.source_map.changed_places(self.number) if self.recording is not None else ()
+        return tuple(map(str, found))
+
+    @property
     def command(self) -> str:
         """The command that runs this pass alone on its input."""
         return self.recording.command(self) if self.recording is not None else ""
@@ -86,10 +92,10 @@ class Step:
 class Unit:
     """The successive texts of a function, an operation with a symbol, or the rest of a module."""
 
-    __slots__ = ("name", "steps", "pieces", "since", "last_seen")
+    __slots__ = ("name", "language", "steps", "pieces", "since", "last_seen")
 
-    def __init__(self, name: str) -> None:
-        self.name = name
+    def __init__(self, name: str, language: str) -> None:
+        self.name, self.language = name, language
         self.steps: list[int] = []  # the step after which each text is first seen
         self.pieces: list[Excerpt | None] = []  # None where the unit was removed
         self.since: list[int] = []  # the first step that may have written it

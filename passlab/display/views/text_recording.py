@@ -428,7 +428,7 @@ class Pages:
                 self.units[self.numbers[unit.name]]["error"] = visible(str(error))
 
     def _versions(self, history: UnitHistory, versions: list[Any]) -> None:
-        language = LANGUAGES.get("mir" if history.unit.name.endswith("(machine code)") else "", self.recording.language)
+        language = LANGUAGES.get(history.unit.language, self.recording.language)
         for at, step in enumerate(history.unit.steps):
             piece = history.unit.pieces[at]
             size = piece.lines if piece is not None and piece.lines else piece.size // 40 if piece is not None else 0

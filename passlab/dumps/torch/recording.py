@@ -190,13 +190,17 @@ class TorchRecording(TextRecording):
     def _provenances(self) -> dict[str, Provenance]:
         return {}
 
-    def lines_of(self, place: str) -> Table:
+    def lines_of(self, place: str, step: Any = None) -> Table:
         """Return the lines of all graphs and codes that come from a line of the user's program, as `block.py:11`.
 
-        Of a kernel these are the first line of its definition and its calls.
+        With `step` these are the lines of its graph or code alone. Of a kernel these are the first line of its
+        definition and its calls.
         """
         rows: list[tuple[Any, ...]] = []
+        chosen = None if step is None else self.step(self.number_of(step))
         for stage, step in zip(self.stages, self.steps, strict=False):
+            if chosen is not None and step is not chosen:
+                continue
             if stage.kind == "graph" and step.unit in self.units:
                 rows += [(step.number, step.name, step.unit, *row) for row in self._lines_of(stage, step.unit, place)]
         return Table(("step", "pass", "unit", "line", "text"), rows)
