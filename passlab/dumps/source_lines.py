@@ -99,7 +99,7 @@ class SourceMap:
 
         Raises `DumpError` for anything else, and for a file from which no line comes.
         """
-        file, colon, line = text.strip().rpartition(":") if isinstance(text, str) else ("", "", "")
+        file, _, line = text.strip().rpartition(":") if isinstance(text, str) else ("", "", "")
         if not (file and line.isdecimal()):
             hint = "a file, or the end of its path, a colon and a line: `softmax.py:8`"
             raise DumpError(Diagnostic(f"`{text}` is no line of a source file", hint=hint))

@@ -13,6 +13,7 @@ session. Each stage has a file for what it prints and one for its result.
 from __future__ import annotations
 
 import contextlib
+import faulthandler
 import inspect
 import io
 import json
@@ -39,8 +40,27 @@ from passlab.ir.span import Source, Span
 _TARGETS = {"cuda": 32, "hip": 64}  # back ends, and the size of a warp
 _TARGET = re.compile(r"(?P<backend>\w+):(?:sm_?)?(?P<arch>\w+)")
 _TYPES = frozenset(
-    ("i1", "i8", "i16", "i32", "i64", "u1", "u8", "u16", "u32", "u64", "bf16", "fp16", "fp32", "fp64", "f16", "f32")
-    + ("f64", "fp8e4nv", "fp8e4b8", "fp8e4b15", "fp8e5", "fp8e5b16")
+    [
+        "i1",
+        "i8",
+        "i16",
+        "i32",
+        "i64",
+        "u1",
+        "u8",
+        "u16",
+        "u32",
+        "u64",
+        "bf16",
+        "fp16",
+        "fp32",
+        "fp64",
+        "fp8e4nv",
+        "fp8e5",
+        "fp8e4b8",
+        "fp8e4b15",
+        "fp8e5b16",
+    ]
 )
 _HINT = re.compile(r"(?P<type>.+):(?P<hint>1|16)")
 _DUMPS = {
@@ -58,6 +78,7 @@ _CHATTER = re.compile(
 _ERROR = re.compile(
     r"^(?:(?P<file>[^\s:][^\n:]*):(?P<line>\d+):(?P<column>\d+): )?error: (?P<what>[^\n]+)", re.MULTILINE
 )
+_FATAL = re.compile(r"\b(?:fatal|error)\b\s*:")
 _ENDED, _RAISED = "ended", "raised"
 
 
@@ -255,6 +276,7 @@ def _run_apart(work: Callable[[], None], folder: Path) -> dict[str, Any]:
 
 def _go_quiet(folder: Path) -> None:
     """Send what this process prints into a file."""
+    faulthandler.disable()  # of the session, whose terminal it would write to
     _open_stream(folder / "00.begin.txt")
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
@@ -333,8 +355,12 @@ def _watch_llvm(folder: Path) -> None:
         return result
 
     def optimized(module: Any, *args: Any, **more: Any) -> Any:
-        more["flags"] = [*more.get("flags", ()), *_FLAGS]
-        return optimize(module, *args, **more)
+        given = list(args)  # level, architecture, features, flags, ...
+        if len(given) > 3:
+            given[3] = [*given[3], *_FLAGS]
+        else:
+            more["flags"] = [*more.get("flags", ()), *_FLAGS]
+        return optimize(module, *given, **more)
 
     def translated(text: Any, triple: Any, proc: Any, features: Any, flags: Any, *args: Any, **more: Any) -> Any:
         return translate(text, triple, proc, features, [*flags, *_FLAGS], *args, **more)
@@ -391,7 +417,8 @@ def _failure(folder: Path, outcome: dict[str, Any]) -> str:
     """Return why a stage did not end: the last error that the compiler printed with its place, or what was raised."""
     printed = "".join(path.read_text("utf-8", "replace") for path in sorted(folder.glob("*.txt"))[-3:])
     errors = list(_ERROR.finditer(printed))
-    first = str(outcome["message"]).strip().split("\n")[0]
+    lines = str(outcome["message"]).strip().split("\n")
+    first = ": ".join([lines[0], *[line.strip() for line in lines[1:] if _FATAL.search(line)][:1]])
     raised = f"{outcome['type']}: {first}" if outcome["type"] else first
     if not errors:
         return raised
