@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tarfile
+
 import pytest
 from playwright.sync_api import expect
 
@@ -181,3 +183,56 @@ def test_a_verdict_that_the_dump_does_not_hold_is_marked_as_assumed(chrome, tmp_
     page.locator(".pl-pass-assumed").first.click()
     expect(page.locator(".pl-facts")).to_contain_text("(assumed)")
     page.close()
+
+
+def test_a_line_of_the_source_selects_what_comes_from_it_in_every_step(chrome, tmp_path):
+    recording = read(_unpacked(tmp_path))
+    code = [f"line {number} of the kernel" for number in range(1, 25)]
+    recording.add_source("/src/k.py", "\n".join(code))
+    recording.to_html(tmp_path / "page.html")
+    page = chrome.new_page(viewport={"width": 1500, "height": 800})
+    errors: list[str] = []
+    page.on("pageerror", lambda error: errors.append(error.message))
+    page.goto((tmp_path / "page.html").as_uri())
+    page.locator(".pl-source-row", has_text="line 20 of").click()
+    page.keyboard.press("2")
+    hits = page.locator(".pl-dump-row.pl-from-source")
+    expect(hits.first).to_be_visible()
+    for number in (1, 2):  # TTIR and TTGIR have the path of the file, LLVM another one
+        page.locator(".pl-dump .pl-pass").nth(number - 1).click()
+        unit = next(unit for unit in recording.units_at(number) if unit.endswith("tt.func @matmul"))
+        expected = [row["text"] for row in recording.lines_of("/src/k.py:20", step=number) if row["unit"] == unit]
+        expect(hits).to_have_count(len(expected))
+        assert [text.strip() for text in hits.locator(".pl-dump-text").all_inner_texts()] == expected
+    facts = page.locator(".pl-source-facts")
+    steps = [step.number for step in recording.steps_of("/src/k.py:20")]
+    expect(facts.get_by_role("button")).to_have_text([str(number) for number in steps])
+    # Back: a click on a line of the program selects its line of the source, and a second one gives it up.
+    page.locator(".pl-dump .pl-pass").first.click()
+    line = page.locator(".pl-dump-row[data-places]", has_text="tt.dot").locator(".pl-dump-text")
+    line.click(position={"x": 4, "y": 6})
+    expect(page.locator(".pl-source-row.pl-from-source")).to_have_count(0)
+    line.click(position={"x": 4, "y": 6})
+    expect(page.locator(".pl-source-row.pl-from-source .pl-number")).to_have_text("20")
+    page.keyboard.press("s")
+    expect(page.locator(".pl-source")).to_be_hidden()
+    page.keyboard.press("Escape")
+    expect(hits).to_have_count(0)
+    assert errors == []
+    page.close()
+
+
+def test_a_dump_without_locations_has_no_pane_for_the_source(chrome, tmp_path):
+    read(corpus.stream("llvm22-list-both")).to_html(tmp_path / "page.html")
+    page = chrome.new_page(viewport={"width": 1400, "height": 850})
+    page.goto((tmp_path / "page.html").as_uri())
+    expect(page.locator(".pl-step-name")).to_be_visible()
+    expect(page.locator(".pl-source")).to_be_hidden()
+    page.close()
+
+
+def _unpacked(tmp_path):
+    """The stages of two kernels of Triton."""
+    with tarfile.open(corpus.DATA.parent / "located" / "triton-stages.tar.gz") as archive:
+        archive.extractall(tmp_path / "stages", filter="data")
+    return tmp_path / "stages"

@@ -316,6 +316,7 @@ class UnitVersion(NamedTuple):
     """A version of a unit: the step that wrote it, the first that may have, its lines (None: left out), their origins.
 
     An origin is the first step that may have written the line, and the last. `diff` leads here from the version before.
+    `sources` has for each line the number of the set of source lines that it comes from; it is empty without any.
     """
 
     step: int
@@ -324,6 +325,7 @@ class UnitVersion(NamedTuple):
     origins: list[tuple[int, int]]
     diff: list[DumpRow]
     renamed: dict[str, str]
+    sources: list[int]
 
 
 class UnitData(TypedDict):
@@ -405,8 +407,19 @@ class Against(TypedDict):
     diffs: dict[str, OtherDiff]
 
 
+class SourcePlace(NamedTuple):
+    """A line of the user's source."""
+
+    file: str
+    line: int
+
+
 class DumpData(ViewData):
-    """The passes of another compiler. A graph of a step is the number of another step if it has the same."""
+    """The passes of another compiler. A graph of a step is the number of another step if it has the same.
+
+    `places` are the lines of the user's source from which lines of the programs come, `placeSets` the sets of them that
+    occur, by their numbers; `sources` has the lines of the files whose text is known.
+    """
 
     times: list[TimeData]
     remarks: list[str]
@@ -418,6 +431,9 @@ class DumpData(ViewData):
     lines: list[DumpLine]
     filters: list[str]
     hidden: list[int]
+    places: list[SourcePlace]
+    placeSets: list[list[int]]
+    sources: dict[str, list[str]]
     against: NotRequired[Against]
 
 

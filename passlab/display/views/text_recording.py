@@ -35,6 +35,7 @@ from passlab.display.views.timing import timing_view
 from passlab.dumps.filters import filters_named, noise_of
 from passlab.dumps.graph_node import GraphNode
 from passlab.dumps.language import LANGUAGES
+from passlab.dumps.locations import Place, Places
 from passlab.dumps.recording import TextRecording
 from passlab.dumps.step import Step
 from passlab.errors import PasslabError, counted, visible
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
     import os
 
     from passlab.dumps.blame import UnitHistory
-    from passlab.dumps.step import Step
+    from passlab.dumps.step import Step, Unit
 
 
 from functools import cache
@@ -262,6 +263,7 @@ STATIC_LINES = 60  # lines of each
 MOST_LINES = 60_000  # lines of all versions that a page holds
 MOST_STEPS = 40_000  # rows of the list of a page
 PRINTED_WIDTH = 80  # characters of other output in a row of the list
+MOST_SOURCE = 20_000  # lines of a source file that a page holds
 LINE_WIDTH = 1000  # characters of one line that a page holds
 
 
@@ -363,6 +365,9 @@ class TextRecordingView(View):
             "lines": pages.lines,
             "filters": pages.filters,
             "hidden": list(range(len(self.filters))),
+            "places": [[visible(place.file), place.line] for place in pages.places],
+            "placeSets": [list(one) for one in pages.place_sets],
+            "sources": pages.sources(),
         }
 
     def _overview(self) -> Iterator[str]:
@@ -408,6 +413,8 @@ class Pages:
         self.written: dict[int, list[int]] = {}  # step -> the units that it wrote
         self.left_out = 0
         self.filters: list[str] = list(view.filters)  # those that have something to leave out, or were asked for
+        self.places: dict[Place, int] = {}  # lines of the user's source, and their numbers
+        self.place_sets: dict[tuple[int, ...], int] = {(): 0}
         self._line_numbers: dict[tuple[str, str], int] = {}
         self._room = MOST_LINES
 
@@ -434,15 +441,15 @@ class Pages:
             size = piece.lines if piece is not None and piece.lines else piece.size // 40 if piece is not None else 0
             if size > self._room:
                 self.left_out += 1
-                versions.append([step, history.unit.since[at], None, [], [], {}])
+                versions.append([step, history.unit.since[at], None, [], [], {}, []])
                 continue
             lines = history.lines(at)
             self._room -= len(lines)
             numbers = [self.line(line, history.reader, language.lexer) for line in lines]
             origins = [[origin.since, origin.step] for origin in history.origins(at)]
-            versions.append(
-                [step, history.unit.since[at], numbers, origins, self._rows(history, at), self._renamings(history, at)]
-            )
+            rows, names = self._rows(history, at), self._renamings(history, at)
+            sets = self._place_sets(history.unit, at)[: len(lines)]
+            versions.append([step, history.unit.since[at], numbers, origins, rows, names, sets])
 
     def _rows(self, history: UnitHistory, at: int) -> list[list[Any]]:
         """The rows of the difference from the version before: kind, line there, line here, words that differ."""
@@ -455,6 +462,27 @@ class Pages:
             sign = SIGNS[row.kind] if row.kind != SAME else ""
             rows.append([sign, -1 if row.left is None else row.left, -1 if row.right is None else row.right, *words])
         return rows
+
+    def _place_sets(self, unit: Unit, at: int) -> list[int]:
+        """The number of the set of source lines of each line of a version; none where no line has any."""
+        found = []
+        for places in self.recording.source_map.places(unit, at):
+            numbers = [self.places.setdefault(one, len(self.places)) for one in self._canonical(places)]
+            found.append(self.place_sets.setdefault(tuple(numbers), len(self.place_sets)))
+        return found if any(found) else []
+
+    def _canonical(self, places: Places) -> Places:
+        """The places by one name for each file; files that end alike are told apart where all are known."""
+        return self.recording.source_map.canonical(places) if places else places
+
+    def sources(self) -> dict[str, list[str]]:
+        """The lines of the source files whose text is known, by name."""
+        texts = {place.file: self.recording.source_map.text_of(place.file) for place in self.places}
+        return {
+            visible(file): [visible(line[:LINE_WIDTH]) for line in text.split("\n")[:MOST_SOURCE]]
+            for file, text in texts.items()
+            if text is not None
+        }
 
     def _renamings(self, history: UnitHistory, at: int) -> dict[str, str]:
         return dict(list(history.diff(at).renamed.items())[:2000]) if at else {}

@@ -14,6 +14,7 @@ import {
   REMARK,
   RENAMED,
   SINCE,
+  SOURCES,
   STEP,
   UNIT,
   VERDICT,
@@ -24,6 +25,7 @@ import { DUMP_KEYS, dumpActions } from "./dumpkeys.js";
 import { codeOf } from "./dumpline.js";
 import { DumpList } from "./dumplist.js";
 import { showHits } from "./dumpsearch.js";
+import { SourcePane } from "./dumpsource.js";
 import { subscribe } from "./selection.js";
 import { timingPane } from "./timing.js";
 
@@ -44,10 +46,15 @@ const CONTEXT = 3,
 
 /** The view of one step. */
 export class DumpStep {
-  /** @param {(at: number) => void} go @param {() => void} onFollow called when another name is followed */
-  constructor(go, onFollow) {
+  /**
+   * @param {(at: number) => void} go
+   * @param {() => void} onFollow called when another name is followed
+   * @param {(set: number) => void} onLine called with the set of source lines of a line that is clicked
+   */
+  constructor(go, onFollow, onLine) {
     this.go = go;
     this.onFollow = onFollow;
+    this.picked = -1; // the number of the picked line of the source
     this.tab = "changes";
     this.showAll = false;
     this.showBlame = true;
@@ -106,9 +113,10 @@ export class DumpStep {
       const target = /** @type {HTMLElement} */ (event.target);
       const origin = target.closest("[data-origin]");
       if (origin) return this.go(Number(/** @type {HTMLElement} */ (origin).dataset.origin) - 1);
-      if (target.matches(".pl-temporary, .pl-global")) {
-        this.followName(this.followedName === target.textContent ? "" : target.textContent || "");
-      }
+      if (target.matches(".pl-temporary, .pl-global"))
+        return this.followName(this.followedName === target.textContent ? "" : target.textContent || "");
+      const line = target.closest("[data-places]");
+      return line && onLine(Number(/** @type {HTMLElement} */ (line).dataset.places));
     });
   }
 
@@ -132,6 +140,48 @@ export class DumpStep {
     this.followedUnit = number;
     this.renameFollowed(step - 1, this.at);
     this.draw();
+  }
+
+  /** Whether a line of a version comes from the picked line of the source. @param {UnitVersion} version @param {number} at */
+  isPicked(version, at) {
+    return this.picked >= 0 && (this.data.placeSets[version[SOURCES][at]] || []).includes(this.picked);
+  }
+
+  /** Show where a line of a version comes from. @param {HTMLElement} row @param {UnitVersion | null} version @param {number} at */
+  markPlaces(row, version, at) {
+    const set = version?.[SOURCES][at];
+    if (!version || !set) return row;
+    row.dataset.places = String(set);
+    row.title = this.data.placeSets[set].map((number) => this.data.places[number].join(":")).join("\n");
+    row.classList.toggle("pl-from-source", this.isPicked(version, at));
+    return row;
+  }
+
+  /** Pick a line of the source, -1 for none. @param {number} place */
+  pick(place) {
+    this.picked = place;
+    if (this.at !== undefined) this.chooseUnit(this.at, [...this.data.units.keys()]);
+    if (this.unit >= 0) this.units.value = String(this.unit);
+    this.draw();
+    this.showPicked();
+  }
+
+  /** Choose the unit with the most lines from the picked place, if the shown one has none. @param {number} step @param {number[]} units */
+  chooseUnit(step, units) {
+    if (this.picked < 0) return;
+    const count = (/** @type {number} */ unit) => {
+      const version = this.version(step, unit)[0];
+      return version ? version[SOURCES].filter((_, at) => this.isPicked(version, at)).length : 0;
+    };
+    if (this.unit >= 0 && count(this.unit)) return;
+    const [best] = units.map((unit) => [count(unit), unit]).sort((a, b) => b[0] - a[0]);
+    if (best?.[0]) this.unit = best[1];
+  }
+
+  /** Scroll to the first line from the picked place. */
+  showPicked() {
+    const hit = /** @type {HTMLElement | null} */ (this.scroll.querySelector(".pl-from-source"));
+    if (hit) reveal(this.scroll, hit);
   }
 
   /** The spans of a line that the filters hide. @param {number} number @returns {[number, number][]} */
@@ -242,9 +292,11 @@ export class DumpStep {
         (number) => `${written.includes(Number(number)) ? "● " : ""}${data.units[Number(number)].name}`,
       ),
     );
+    this.chooseUnit(at, written.length ? written : shownUnits);
     if (this.unit >= 0) this.units.value = String(this.unit);
     this.renameFollowed(before, at);
     this.draw();
+    this.showPicked();
   }
 
   /** Apply the renamings between two steps to the followed name. @param {number | undefined} from @param {number | undefined} to */
@@ -260,10 +312,10 @@ export class DumpStep {
       this.followedName = renamed(version) || this.followedName;
   }
 
-  /** The version of the shown unit after the step, and its number. @param {number} step @returns {[UnitVersion | null, number]} */
-  version(step) {
-    if (this.unit < 0) return [null, -1];
-    const versions = this.data.units[this.unit].versions;
+  /** The version of a unit after the step, and its number. @param {number} step @param {number} unit by default the shown one @returns {[UnitVersion | null, number]} */
+  version(step, unit = this.unit) {
+    if (unit < 0) return [null, -1];
+    const versions = this.data.units[unit].versions;
     let index = -1;
     for (let at = 0; at < versions.length && versions[at][STEP] <= step + 1; at++) index = at;
     return [index < 0 ? null : versions[index], index];
@@ -372,7 +424,11 @@ export class DumpStep {
     let last = "";
     const rows = lines.slice(0, MAX_ROWS).flatMap((line, at) => {
       if (this.isHidden(line)) return [];
-      const row = el("div", "pl-row pl-dump-row", el("span", "pl-number", String(at + 1)));
+      const row = this.markPlaces(
+        el("div", "pl-row pl-dump-row", el("span", "pl-number", String(at + 1))),
+        version,
+        at,
+      );
       if (this.showBlame) {
         const [since, step] = version[ORIGINS][at],
           exact = since === step;
@@ -407,7 +463,8 @@ export class DumpStep {
   /** The changes of the step in the unit. @param {UnitVersion} version @param {number[]} lines @param {number} number */
   changes(version, lines, number) {
     const here = version[STEP] - 1 === this.at,
-      before = number > 0 ? this.data.units[this.unit].versions[number - 1][LINES] : null;
+      previous = number > 0 ? this.data.units[this.unit].versions[number - 1] : null,
+      before = previous?.[LINES];
     if (!here || !before) {
       const reason = !here
         ? `Nothing changed here; this is the text after step ${version[STEP]}.`
@@ -423,6 +480,7 @@ export class DumpStep {
       elements = /** @type {HTMLElement[]} */ ([...note]);
     rows.forEach((row, at) => {
       if (row[0]) near.fill(1, Math.max(0, at - CONTEXT), at + CONTEXT + 1);
+      else if (this.isPicked(version, row[2])) near[at] = 1;
     });
     let folded = 0;
     rows.forEach((row, at) => {
@@ -430,7 +488,12 @@ export class DumpStep {
       if (elements.length > MAX_ROWS) return 0;
       if (folded) elements.push(el("div", "pl-gap", plural(folded, "unchanged line")));
       folded = 0;
-      return elements.push(...this.row(row, before, lines));
+      const [sign, left, right] = row;
+      this.row(row, before, lines).forEach((element, part) => {
+        const isOld = right < 0 || (sign === "!" && part === 0);
+        elements.push(this.markPlaces(element, isOld ? previous : version, isOld ? left : right));
+      });
+      return 0;
     });
     if (folded) elements.push(el("div", "pl-gap", plural(folded, "unchanged line")));
     return elements;
@@ -480,9 +543,19 @@ function render({ model, el: host }) {
       );
       model.save_changes();
     },
+    (set) => source.pickSet(set),
+  );
+  const source = new SourcePane(
+    (place) => {
+      step.pick(place);
+      source.show(list.at, step.version(list.at)[0]);
+      list.mark(source.steps);
+    },
+    (at) => list.choose(at),
   );
   const list = new DumpList((at) => {
     step.show(model.get("data"), at);
+    source.show(at, step.version(at)[0]);
     if (model.get("selected") === at) return;
     model.set("selected", at);
     model.save_changes();
@@ -498,7 +571,7 @@ function render({ model, el: host }) {
     ),
     remarks,
     results,
-    el("div", "pl-columns", list.element, step.element),
+    el("div", "pl-columns", list.element, step.element, source.element),
   );
   search.addEventListener("change", () =>
     showHits(results, model.get("data"), search.value, (unit, at) => {
@@ -508,12 +581,13 @@ function render({ model, el: host }) {
       step.draw();
     }),
   );
-  bindKeys(root, dumpActions({ model, root, step, list, search, results, showHelp }));
+  bindKeys(root, dumpActions({ model, root, step, list, source, search, results, showHelp }));
   const update = () => {
     const data = model.get("data"),
       selected = model.get("selected");
     title.textContent = data.title;
     step.load(data);
+    source.load(data);
     remarks.replaceChildren(...data.remarks.map((text) => el("div", "", text)));
     remarks.hidden = !data.remarks.length;
     root.style.setProperty("--pl-height", "600px");

@@ -18,4 +18,5 @@ export const STEP = 0,
   LINES = 2,
   ORIGINS = 3,
   DIFF = 4,
-  RENAMED = 5;
+  RENAMED = 5,
+  SOURCES = 6;

@@ -15,7 +15,8 @@ export const DUMP_KEYS = /** @type {[string, string][]} */ ([
   ["b", "which step created each line"],
   ["h", "hide noise, or show it"],
   ["t", "search the text of all steps"],
-  ["click", "follow a name"],
+  ["s", "show the source of the program, or hide it"],
+  ["click", "follow a name; on a line: its line of the source, and all lines that come from that"],
   ["Esc", "stop following it"],
   ["● ○", "changed something, nothing"],
   ["◌", "the dump does not prove it"],
@@ -25,9 +26,9 @@ export const DUMP_KEYS = /** @type {[string, string][]} */ ([
 
 /**
  * The action of each key.
- * @param {{model: WidgetModel<"dump">, root: HTMLElement, step: import("./dump.js").DumpStep, list: import("./dumplist.js").DumpList, search: HTMLElement, results: HTMLElement, showHelp: () => unknown}} view its parts
+ * @param {{model: WidgetModel<"dump">, root: HTMLElement, step: import("./dump.js").DumpStep, list: import("./dumplist.js").DumpList, source: import("./dumpsource.js").SourcePane, search: HTMLElement, results: HTMLElement, showHelp: () => unknown}} view its parts
  * @returns {Bindings} */
-export function dumpActions({ model, root, step, list, search, results, showHelp }) {
+export function dumpActions({ model, root, step, list, source, search, results, showHelp }) {
   const goAlongUnit = (/** @type {number} */ direction) => {
     const difference = step.tab === "compared" ? nextDifference(model.get("data"), list.at, direction) : -1;
     if (difference >= 0) list.choose(difference);
@@ -60,12 +61,14 @@ export function dumpActions({ model, root, step, list, search, results, showHelp
       step.toggleNoise();
       root.focus();
     },
+    s: () => source.toggle(),
     a: () => step.allButton.click(),
     b: () => step.blameButton.click(),
     Enter: () => root.focus(),
     Escape: () => {
       if (step.tab === "times") step.times.clear();
       results.hidden = true;
+      source.pick(-1);
       step.followName("");
       root.focus();
     },

@@ -24,6 +24,7 @@ export class DumpList {
     this.space = el("div", "pl-dump-space"); // as high as all rows
     this.hidden = new Set();
     this.shown = /** @type {number[]} */ ([]);
+    this.marked = new Set(); // the steps that changed what comes from the picked line of the source
     this.search = searchField("a pass, or what it ran on", "search the passes by name or unit");
     this.search.addEventListener("input", () => this.draw());
     this.filters = el("div", "pl-filters");
@@ -94,10 +95,17 @@ export class DumpList {
       row.setAttribute("aria-selected", String(at === this.at));
       row.classList.toggle("pl-pass-assumed", Boolean(step[ASSUMED])); // the verdict is not in the dump itself
       row.classList.toggle("pl-active", at === this.at);
+      row.classList.toggle("pl-of-source", this.marked.has(at));
       row.style.top = `${(first + place) * 30}px`;
       return row;
     });
     this.space.replaceChildren(...rows);
+  }
+
+  /** Mark steps. @param {Iterable<number>} steps */
+  mark(steps) {
+    this.marked = new Set(steps);
+    this.paint();
   }
 
   /** @param {number} at */

@@ -695,8 +695,8 @@ export type DumpRow = [sign: string, left: number, right: number, before: [numbe
 /** Rows that are alike and left out. */
 export type FoldedRows = [folded: number];
 
-/** A version of a unit: the step that wrote it, the first that may have, its lines (None: left out), their origins. An origin is the first step that may have written the line, and the last. `diff` leads here from the version before. */
-export type UnitVersion = [step: number, since: number, lines: number[] | null, origins: [number, number][], diff: DumpRow[], renamed: Record<string, string>];
+/** A version of a unit: the step that wrote it, the first that may have, its lines (None: left out), their origins. An origin is the first step that may have written the line, and the last. `diff` leads here from the version before. `sources` has for each line the number of the set of source lines that it comes from; it is empty without any. */
+export type UnitVersion = [step: number, since: number, lines: number[] | null, origins: [number, number][], diff: DumpRow[], renamed: Record<string, string>, sources: number[]];
 
 /** A function, or an operation with a symbol, in all its versions. */
 export interface UnitData {
@@ -735,7 +735,10 @@ export interface Against {
   diffs: Record<string, OtherDiff>;
 }
 
-/** The passes of another compiler. A graph of a step is the number of another step if it has the same. */
+/** A line of the user's source. */
+export type SourcePlace = [file: string, line: number];
+
+/** The passes of another compiler. A graph of a step is the number of another step if it has the same. `places` are the lines of the user's source from which lines of the programs come, `placeSets` the sets of them that occur, by their numbers; `sources` has the lines of the files whose text is known. */
 export interface DumpData {
   kind: string;
   title: string;
@@ -749,6 +752,9 @@ export interface DumpData {
   lines: DumpLine[];
   filters: string[];
   hidden: number[];
+  places: SourcePlace[];
+  placeSets: number[][];
+  sources: Record<string, string[]>;
   against?: Against;
 }
 
