@@ -299,7 +299,14 @@ FORMATS = (
     Format(
         "gcc", GCC, Traits(closed=True), folder=lambda f, _: folders.scan_gcc(f), is_folder=_matches(folders.GCC_FILE)
     ),
-    Format("triton", MLIR, Traits(), is_folder=triton.is_folder, read_folder=triton.read_folder),
+    Format(
+        "triton",
+        MLIR,
+        Traits(),
+        is_folder=triton.is_folder,
+        read_stream=triton.read_log,
+        read_folder=triton.read_folder,
+    ),
     Format("iree-phases", MLIR, Traits(), folder=lambda f, _: mlir.scan_phases(f), is_folder=mlir.is_phases),
     Format(
         "mlir-tree",
@@ -405,6 +412,8 @@ def detect(source: DumpSource) -> Format | None:
     """Return the format with the most headings in the first chunk of a stream that has any; None without any."""
     if torch.is_log(source):
         return _format_named("torch-trace")
+    if triton.is_log(source):
+        return _format_named("triton")
     streams = [one for one in FORMATS if one.stream is not None]
     for _, data in chunks(source):
         counts = {one.name: _headings(one, data) for one in streams}

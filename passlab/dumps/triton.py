@@ -1,23 +1,27 @@
 """Triton: the passes of a kernel under the stages of its compilation, and folders with the result of each stage.
 
-A kernel goes through TTIR, TTGIR, LLVM IR and the assembly of its target. `recording_of` joins what is known of each
+A kernel goes through TTIR, TTGIR, LLVM IR and the assembly of its target. `TritonRecording` joins what is known of each
 stage into one recording: its passes, then a step for the stage itself, which is the parent of its passes.
 """
 
 from __future__ import annotations
 
+import gzip
 import json
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
+from passlab.atomic_file import write_bytes
 from passlab.dumps import llvm, mlir
 from passlab.dumps.assembly import Assembly
 from passlab.dumps.banner import MODULE, Banner, Scan
 from passlab.dumps.evidence import Traits
 from passlab.dumps.language import LANGUAGES, LLVM, MLIR
 from passlab.dumps.recording import TextRecording
-from passlab.dumps.source import BytesSource, DumpSource, Excerpt, FileSource, open_file
+from passlab.dumps.source import BytesSource, DumpSource, Excerpt, FileSource, decode, find_lines, open_file
 from passlab.dumps.step import Step, Unit
 
 # The texts that a compilation leaves, in order: the ending of the file, what it is, and its language.
@@ -124,10 +128,85 @@ def _about(name: str, kinds: dict[str, Path]) -> Iterator[str]:
 
 
 # ---------------------------------------------------------------- the recording of one kernel
-def recording_of(stages: Sequence[Stage], name: str) -> TextRecording:
-    """Return the recording of the stages of one kernel."""
-    sources = [stage.result for stage in stages] + [stream.text for stage in stages for stream in stage.streams]
-    return TextRecording(assemble(stages, name), "triton", name, sum(one.size for one in sources if one is not None))
+class TritonRecording(TextRecording):
+    """The passes of one kernel under the stages of its compilation; `save` writes a file that `read` takes."""
+
+    def __init__(self, stages: Sequence[Stage], name: str, notes: Sequence[str]) -> None:
+        sources = [stage.result for stage in stages] + [one.text for stage in stages for one in stage.streams]
+        size = sum(one.size for one in sources if one is not None)
+        super().__init__(assemble(stages, name), "triton", name, size)
+        self.stages = list(stages)
+        self.notes += notes
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the recording to a file, compressed where its name ends with `.gz`. Raises `FileAccessError`."""
+        data = b"".join(self._sections())
+        write_bytes(Path(path), gzip.compress(data, mtime=0) if os.fspath(path).endswith(".gz") else data)
+
+    def _sections(self) -> Iterator[bytes]:
+        yield from _section({"kernel": self.name, "notes": self.notes})
+        for file, text in self.source_map.texts.items():
+            yield from _section({"file": file}, BytesSource(text.encode("utf-8", "surrogateescape")))
+        for stage in self.stages:
+            yield from _section({"stage": stage.kind, "seconds": stage.seconds, "failure": stage.failure})
+            for stream in stage.streams:
+                yield from _section({"stream": stream.language}, stream.text)
+                yield from _section({"after": stream.language}, stream.after)
+            yield from _section({"result": stage.kind}, stage.result)
+
+
+_SECTION = b"// -----// passlab: "
+_SECTION_END = b" //----- //\n"
+
+
+def _section(about: dict[str, Any], source: DumpSource | None = None) -> Iterator[bytes]:
+    if source is None and about.keys() & {"after", "result"}:
+        return
+    yield _SECTION + json.dumps(about).encode() + _SECTION_END
+    if source is not None:
+        data = source.read(0, source.size)
+        yield data if data.endswith(b"\n") else data + b"\n"
+
+
+def is_log(source: DumpSource) -> bool:
+    """Whether a file is one that `TritonRecording.save` wrote."""
+    return source.read(0, len(_SECTION)) == _SECTION
+
+
+def read_log(source: DumpSource) -> TritonRecording:
+    """Return the recording in a file that `TritonRecording.save` wrote, as far as the file goes."""
+    heads: list[tuple[int, int, dict[str, Any]]] = []
+    for start, end, line, _ in find_lines(source, _SECTION):
+        try:
+            about = json.loads(line[len(_SECTION) : -len(_SECTION_END) + 1])
+        except ValueError:
+            continue
+        if isinstance(about, dict):
+            heads.append((start, end, about))
+    stages: list[Stage] = []
+    kernel, notes, files = source.name, [source.note] if source.note else [], {}
+    for number, (_, begin, about) in enumerate(heads):
+        end = heads[number + 1][0] if number + 1 < len(heads) else source.size
+        text = BytesSource(source.read(begin, end), source.name)
+        if "kernel" in about:
+            kernel, notes = str(about["kernel"]), [*notes, *map(str, about.get("notes") or ())]
+        elif "file" in about:
+            files[str(about["file"])] = decode(text.read(0, text.size))
+        elif "stage" in about:
+            seconds = about.get("seconds")
+            is_number = isinstance(seconds, (int, float))
+            stages.append(Stage(str(about["stage"]), seconds=seconds if is_number else None))
+            stages[-1].failure = str(about.get("failure") or "")
+        elif stages and about.get("stream") in ("mlir", "llvm"):
+            stages[-1].streams.append(Stream(about["stream"], text))
+        elif stages and stages[-1].streams and "after" in about:
+            stages[-1].streams[-1].after = text
+        elif stages and "result" in about:
+            stages[-1].result = text
+    recording = TritonRecording(stages, kernel, notes)
+    for file, code in files.items():
+        recording.add_source(file, code)
+    return recording
 
 
 def assemble(stages: Sequence[Stage], kernel: str) -> Assembly:

@@ -31,9 +31,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from passlab.dumps.recording import TextRecording
 from passlab.dumps.source import BytesSource
-from passlab.dumps.triton import Stage, Stream, recording_of
+from passlab.dumps.triton import Stage, Stream, TritonRecording
 from passlab.errors import Diagnostic, DumpError, MissingPackageError, did_you_mean
 from passlab.ir.span import Source, Span
 
@@ -98,7 +97,7 @@ def record(
     *,
     constexprs: Mapping[str, Any] | None = None,
     options: Mapping[str, Any] | None = None,
-) -> TextRecording:
+) -> TritonRecording:
     """Compile a kernel and return the recording of all its passes, under the stages of the compilation.
 
     `kernel` is a function under `@triton.jit` (or `@triton.autotune` above it). `signature` has the types of its
@@ -116,8 +115,7 @@ def record(
         outcome = _run_apart(lambda: _compile(parts, device, dict(options or {}), Path(folder)), Path(folder))
         name = parts.function.__name__
         stages = _stages(Path(folder), outcome, parts)
-    recording = recording_of(stages, name)
-    recording.notes.append(f"target = {device.backend}:{device.arch}")
+    recording = TritonRecording(stages, name, [f"target = {device.backend}:{device.arch}"])
     file = inspect.getsourcefile(parts.function.fn) or ""
     if lines := linecache.getlines(file):
         recording.add_source(file, "".join(lines))

@@ -162,6 +162,7 @@ BY_NAME = {
     "passlab.op.dtypes",  # ml_dtypes
     "passlab.recorders.mlir",  # the Python bindings that are installed
     "passlab.recorders.torch",
+    "passlab.recorders.triton",
     "passlab.recorders.tvm",
     "passlab.recorders.xdsl",
 }

@@ -201,7 +201,8 @@ def test_a_kernel_that_does_not_compile_is_shown_with_its_line(kernel):
         recorder.record(function, "*fp32", "cuda:90")
     place = caught.value.diagnostics[0].place
     assert place is not None
-    assert place.line == first + wrong or kernel == "bad_call", str(caught.value)
+    if kernel != "bad_call":  # that calls another function, where the error is
+        assert place.line == first + wrong, str(caught.value)
     assert "Triton does not compile" in str(caught.value)
 
 

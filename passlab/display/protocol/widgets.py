@@ -417,7 +417,7 @@ class SourcePlace(NamedTuple):
 class DumpData(ViewData):
     """The passes of another compiler. A graph of a step is the number of another step if it has the same.
 
-    `places` are the lines of the user's source from which lines of the programs come, `placeSets` the sets of them that
+    `places` are the lines of the user's source from which lines of the programs come, `joins` the sets of them that
     occur, by their numbers; `sources` has the lines of the files whose text is known.
     """
 
@@ -432,7 +432,7 @@ class DumpData(ViewData):
     filters: list[str]
     hidden: list[int]
     places: list[SourcePlace]
-    placeSets: list[list[int]]
+    joins: list[list[int]]
     sources: dict[str, list[str]]
     against: NotRequired[Against]
 

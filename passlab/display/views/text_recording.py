@@ -366,7 +366,7 @@ class TextRecordingView(View):
             "filters": pages.filters,
             "hidden": list(range(len(self.filters))),
             "places": [[visible(place.file), place.line] for place in pages.places],
-            "placeSets": [list(one) for one in pages.place_sets],
+            "joins": [list(one) for one in pages.place_sets],
             "sources": pages.sources(),
         }
 

@@ -144,7 +144,7 @@ export class DumpStep {
 
   /** Whether a line of a version comes from the picked line of the source. @param {UnitVersion} version @param {number} at */
   isPicked(version, at) {
-    return this.picked >= 0 && (this.data.placeSets[version[SOURCES][at]] || []).includes(this.picked);
+    return this.picked >= 0 && (this.data.joins[version[SOURCES][at]] || []).includes(this.picked);
   }
 
   /** Show where a line of a version comes from. @param {HTMLElement} row @param {UnitVersion | null} version @param {number} at */
@@ -152,7 +152,7 @@ export class DumpStep {
     const set = version?.[SOURCES][at];
     if (!version || !set) return row;
     row.dataset.places = String(set);
-    row.title = this.data.placeSets[set].map((number) => this.data.places[number].join(":")).join("\n");
+    row.title = this.data.joins[set].map((number) => this.data.places[number].join(":")).join("\n");
     row.classList.toggle("pl-from-source", this.isPicked(version, at));
     return row;
   }

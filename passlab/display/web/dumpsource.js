@@ -75,7 +75,7 @@ export class SourcePane {
 
   /** Pick the first place of a set, one of the shown file if there is one. @param {number} set */
   pickSet(set) {
-    const places = this.data.placeSets[set];
+    const places = this.data.joins[set];
     const here = places.find((place) => this.data.places[place][0] === this.file);
     const next = here === undefined ? places[0] : here;
     this.pick(next === this.picked ? -1 : next);
@@ -87,7 +87,7 @@ export class SourcePane {
   counts() {
     const counts = new Map();
     for (const set of this.version?.[SOURCES] || [])
-      for (const place of this.data.placeSets[set]) counts.set(place, (counts.get(place) || 0) + 1);
+      for (const place of this.data.joins[set]) counts.set(place, (counts.get(place) || 0) + 1);
     return counts;
   }
 
@@ -146,7 +146,7 @@ export class SourcePane {
 
 /** The steps that changed, added or removed a line that comes from a place. @param {DumpData} data @param {number} place */
 export function changes(data, place) {
-  const sets = data.placeSets.map((set) => set.includes(place)),
+  const sets = data.joins.map((set) => set.includes(place)),
     found = new Set();
   for (const { versions } of data.units) {
     versions.forEach((version, at) => {

@@ -738,7 +738,7 @@ export interface Against {
 /** A line of the user's source. */
 export type SourcePlace = [file: string, line: number];
 
-/** The passes of another compiler. A graph of a step is the number of another step if it has the same. `places` are the lines of the user's source from which lines of the programs come, `placeSets` the sets of them that occur, by their numbers; `sources` has the lines of the files whose text is known. */
+/** The passes of another compiler. A graph of a step is the number of another step if it has the same. `places` are the lines of the user's source from which lines of the programs come, `joins` the sets of them that occur, by their numbers; `sources` has the lines of the files whose text is known. */
 export interface DumpData {
   kind: string;
   title: string;
@@ -753,7 +753,7 @@ export interface DumpData {
   filters: string[];
   hidden: number[];
   places: SourcePlace[];
-  placeSets: number[][];
+  joins: number[][];
   sources: Record<string, string[]>;
   against?: Against;
 }
