@@ -60,6 +60,7 @@ LESSONS = {  # the label of a lesson, and its module: the name of its notebook w
     "20": "porting_from_tvm",
     "21": "llvm",
     "22": "todays_tvm",
+    "22b": "a_triton_kernel",
     "23": "fuzz_your_own_pass",
     "24": "your_own_compiler",
 }

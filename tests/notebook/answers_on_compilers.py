@@ -15,6 +15,19 @@ gone
 BUSIEST = "def f(unit):\n    counts = Counter(step.name for step in rec.{} if {})\n    return {}\nf"
 FIRST = "def f(name):\n    for step in rec.steps:\n        if {}:\n            return {}\nf"
 
+TOUCHED = """
+def f(name):
+    places = [place.split(":") for place in {}]
+    return [{} for file, line in places if file == "softmax_triton.py"]
+f
+"""
+COUNT = """
+def f(line, stage):
+    units = rec.units_at(rec[stage])
+    return sum({} for unit in units for places in rec.places(unit, rec[stage]))
+f
+"""
+
 ANSWERS: dict[str, list[tuple[tuple[str, ...], tuple[str, ...]]]] = {
     "21-llvm": [
         (
@@ -111,6 +124,50 @@ ANSWERS: dict[str, list[tuple[tuple[str, ...], tuple[str, ...]]]] = {
                 "lambda text: rec.last(re.escape(text))",
                 "lambda text: rec.last(re.escape(text)).number + 2",
                 "lambda text: len(rec.steps)",
+            ),
+        ),
+    ],
+    "22b-a-triton-kernel": [
+        (
+            (
+                "lambda line, stage: len(rec.lines_of(f'softmax_triton.py:{line}', step=stage))",
+                "lambda line, stage: len(rec.lines_of(f'softmax_triton.py:{line}', step=rec[stage]).rows)",
+                COUNT.format("f'softmax_triton.py:{line}' in places"),
+            ),
+            (
+                "lambda line, stage: len(rec.lines_of(f'softmax_triton.py:{line}'))",
+                "lambda line, stage: rec.lines_of(f'softmax_triton.py:{line}', step=stage)",
+                "lambda line, stage: len(rec.lines_of(f'softmax_triton.py:{line}', step='SASS'))",
+                COUNT.format("places and places[0] == f'softmax_triton.py:{line}'"),
+                "lambda line, stage: len(rec.lines_of(f'softmax_triton.py:{line}', step=stage)) + 1",
+            ),
+        ),
+        (
+            (
+                "lambda line: [step.name for step in rec.steps_of(f'softmax_triton.py:{line}')]",
+                "lambda line: [step.name for step in rec.steps if f'softmax_triton.py:{line}' in step.places]",
+                "lambda line: [*map(lambda step: step.name, rec.steps_of(f'triton.py:{line}'.replace('t', 'softmax_t', 1)))]",
+            ),
+            (
+                "lambda line: rec.steps_of(f'softmax_triton.py:{line}')",
+                "lambda line: [step.number for step in rec.steps_of(f'softmax_triton.py:{line}')]",
+                "lambda line: [step.name for step in rec.changed]",
+                "lambda line: sorted(step.name for step in rec.steps_of(f'softmax_triton.py:{line}'))",
+                "lambda line: [step.name for step in rec.steps_of(f'softmax_triton.py:{line}')][:-1]",
+            ),
+        ),
+        (
+            (
+                "lambda name: [int(at.split(':')[1]) for at in rec[name].places if at.startswith('softmax')]",
+                TOUCHED.format("rec[name].places", "int(line)"),
+                "lambda name: [n for n in range(1, 99) if f'softmax_triton.py:{n}' in rec[name].places]",
+            ),
+            (
+                "lambda name: rec[name].places",
+                "lambda name: [int(at.split(':')[1]) for at in rec[name].places]",
+                TOUCHED.format("rec[name].places", "line"),
+                TOUCHED.format("rec.where(name=name)[-1].places", "int(line)"),
+                "lambda name: [16, 19]",
             ),
         ),
     ],
