@@ -27,6 +27,7 @@ PARALLEL  := -q -p no:randomly -n $(JOBS) --dist loadfile --no-loadscope-reorder
 TESTS     := tests $(NOTEBOOKS)
 # What tests need beside the packages of .venv: others' compilers, runtimes and notebooks. torch is pinned, for a newer one
 # is a download of gigabytes where the registry has no wheel for processors alone.
+# Triton is left out: 290 MB to download, 1 GB installed. Its tests run where somebody has installed it.
 OTHERS    := torch==2.13.0 onnxruntime apache-tvm xdsl distributed marimo
 
 # The kernels and extensions of .venv come before those the user has installed elsewhere.

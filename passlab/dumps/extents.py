@@ -317,12 +317,12 @@ def _opens(line: bytes) -> bool:
 def root_operation(data: bytes, stop: int, unit: str = "") -> re.Match[bytes] | None:
     """Return the line of the first operation: one with a region before one without, and the one that is asked for."""
     op, _, symbol = unit.partition(" @")
-    short = op.removeprefix("builtin.").encode()
+    names = [name.encode("utf-8", "surrogateescape") for name in (op.removeprefix("builtin."), op)]
     single: re.Match[bytes] | None = None
     at = 0
     while root := _ROOT.search(data, at, stop):
         if _opens(root[0]):
-            if not op or root["op"] in (short, op.encode()) or root["op"] in (b"module", b"builtin.module"):
+            if not op or root["op"] in (*names, b"module", b"builtin.module"):
                 return root
             at = _region_end(data, root.end(), stop)[0]
             continue

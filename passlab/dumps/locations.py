@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
 from typing import NamedTuple
 
 
@@ -34,9 +35,28 @@ def places_of(text: str, language: str, context: str = "") -> list[Places]:
 
     `context` is the dump that the text is a part of: it defines the aliases or metadata that the text uses.
     """
-    reader = _READERS.get(language)
     lines = text.split("\n")
-    return reader(lines, context or text) if reader is not None else [NOWHERE] * len(lines)
+    if not has_places(text, language):
+        return [NOWHERE] * len(lines)
+    return _READERS[language](lines, context or text)
+
+
+def has_places(text: str, language: str) -> bool:
+    """Whether a text may have locations: a quick look at it."""
+    return language in _READERS and any(mark in text for mark in _MARKS.get(language, ("",)))
+
+
+_MARKS = {
+    "mlir": ("loc(",),
+    "llvm": ("!dbg", "#dbg_", "debug-location"),
+    "mir": ("debug-location", "!dbg"),
+    "asm": (".loc",),
+    "sass": ("//## File",),
+    "torch": ("# File: ",),
+    "fx": ("# File: ",),
+    "python": ("# File: ",),
+    "hlo": ("metadata=",),
+}
 
 
 def is_same_file(one: str, other: str) -> bool:
@@ -135,7 +155,7 @@ def _mlir_places(lines: list[str], context: str) -> list[Places]:
     found: list[Places] = [NOWHERE] * len(lines)
     if "loc(" not in context:
         return found
-    aliases = _Aliases(context)
+    aliases = _aliases(context)
     open_lines: list[list[int]] = [[]]  # for each open bracket: the lines of the operation that is not yet ended
     for number, line in enumerate(lines):
         if _IGNORED.match(line):
@@ -160,13 +180,16 @@ def _mlir_places(lines: list[str], context: str) -> list[Places]:
 
 
 # ---------------------------------------------------------------- LLVM
-_NODE = re.compile(r"^(![\d]+) = (?:distinct )?!(DI\w+)\((.*)\)\s*$", re.MULTILINE)
+_NODE = re.compile(r"^(!\d+) = (?:distinct )?!(DI\w+)\((.*)\)\s*$", re.MULTILINE)
 _FIELD = re.compile(rf"(\w+): ({_STRING}|!DI\w+\([^()]*\)|[^,()]+)")
 _DEBUG_USE = re.compile(r"!dbg (!\d+|!DILocation\([^()]*\))")
 _DEBUG_RECORD = re.compile(r"^\s*#dbg_\w+\(.*, (!\d+)\)\s*$")
 _MACHINE = re.compile(r"debug-location (!\d+|!DILocation\([^()]*\))")
-_CHAIN_PART = re.compile(r"(?P<file>[^\s@\[\]][^@\[\]\n]*?):(?P<line>\d+)(?::\d+)?(?=\s|$|\])")
+_CHAIN_PART = re.compile(r"(?P<file>[^\s@\[\]][^@\[\]\n]*?):(?P<line>\d{1,9})(?::\d+)?(?=\s|$|\])")
 _CHAIN = re.compile(r";\s*(?P<chain>(?:[^;@\n]+?:\d+(?::\d+)?)(?: @\[ .* \])?)\s*$")
+
+
+_NUMBER = re.compile(r"[0-9]{1,9}")
 
 
 class _Metadata:
@@ -214,14 +237,14 @@ class _Metadata:
                 continue
             line = fields.get("line", "0")
             file = self.file(fields.get("file") or fields.get("scope", ""))
-            if file and line.isdigit() and int(line):
+            if file and _NUMBER.fullmatch(line) and int(line):
                 yield Place(file, int(line))
             name = fields.get("inlinedAt", "")
 
 
 def _llvm_places(lines: list[str], context: str) -> list[Places]:
     """Return the places of LLVM IR and of its machine code; names of metadata are defined in the context."""
-    metadata = _Metadata(context)
+    metadata = _metadata(context)
     found = []
     for line in lines:
         uses = _DEBUG_USE.findall(line) or _DEBUG_RECORD.findall(line) or _MACHINE.findall(line)
@@ -240,10 +263,11 @@ def _chain_places(text: str) -> Places:
 
 # ---------------------------------------------------------------- assembly
 _ASM_FILE = re.compile(rf"^\s*\.file\s+(\d+)\s+({_STRING})(?:\s*,?\s*({_STRING}))?")
-_ASM_LOC = re.compile(r"^\s*\.loc\s+(\d+)\s+(\d+)(?:\s+(\d+))?(?P<rest>.*)$")
+_ASM_LOC = re.compile(r"^\s*\.loc\s+(\d+)\s+(\d{1,9})(?:\s+(\d+))?(?P<rest>.*)$")
 _INLINED_AT = re.compile(r"inlined_at\s+(\d+)\s+(\d+)\s+(\d+)")
 _SASS_PLACE = re.compile(
-    r'//## File "(?P<file>[^"]*)", line (?P<line>\d+)(?P<inlined> inlined at "(?P<at>[^"]*)", line (?P<atline>\d+))?'
+    r'//## File "(?P<file>[^"]*)", line (?P<line>\d{1,9})'
+    r'(?P<inlined> inlined at "(?P<at>[^"]*)", line (?P<atline>\d{1,9}))?'
 )
 _ASM_END = re.compile(r"^(?:\}|\.?L\w*func_end\w*:|\s*\.cfi_endproc\b|\s*\.section\b)")
 _ASM_QUIET = re.compile(r"^\s*(?:$|\.[a-z_]|//|#(?!\s*%)|;|\S+:\s*(?:[;#@/].*)?$|[{}]\s*$)")
@@ -315,12 +339,12 @@ def _sass_places(lines: list[str], context: str) -> list[Places]:
 # ---------------------------------------------------------------- Python graphs, XLA, GCC, rustc
 _TORCH_FILE = re.compile(r"^\s*# File: (?P<file>.+?):(?P<line>\d{1,9}) in ")
 _NO_FILE = re.compile(r"^\s*# No stacktrace found")
-_HLO_SOURCE = re.compile(rf"metadata=\{{[^{{}}]*?source_file=({_STRING})(?:[^{{}}]*?source_line=(\d+))?")
-_HLO_FRAME = re.compile(r"metadata=\{[^{}]*?stack_frame_id=(\d+)")
-_HLO_ENTRY = re.compile(rf"^(\d+) (?:({_STRING})|\{{([^{{}}]*)\}})\s*$", re.MULTILINE)
+_HLO_SOURCE = re.compile(rf"metadata=\{{[^{{}}]*?source_file=({_STRING})(?:[^{{}}]*?source_line=(\d{{1,9}}))?")
+_HLO_FRAME = re.compile(r"metadata=\{[^{}]*?stack_frame_id=(\d{1,9})")
+_HLO_ENTRY = re.compile(rf"^(\d{{1,9}}) (?:({_STRING})|\{{([^{{}}]*)\}})\s*$", re.MULTILINE)
 _HLO_TABLES = ("FileNames", "FunctionNames", "FileLocations", "StackFrames")
-_GCC_PLACE = re.compile(r"\[([^\[\]\s:][^\[\]\n:]*):(\d+):\d+(?: discrim \d+)?\]")
-_RUST_PLACE = re.compile(r"// (?:.* at )?(?P<file>[^\s:]+\.rs):(?P<line>\d+):\d+")
+_GCC_PLACE = re.compile(r"\[([^\[\]\s:][^\[\]\n:]*):(\d{1,9}):\d+(?: discrim \d+)?\]")
+_RUST_PLACE = re.compile(r"// (?:.* at )?(?P<file>[^\s:]+\.rs):(?P<line>\d{1,9}):\d+")
 
 
 def _torch_places(lines: list[str], context: str) -> list[Places]:
@@ -337,7 +361,6 @@ def _torch_places(lines: list[str], context: str) -> list[Places]:
 
 def _hlo_places(lines: list[str], context: str) -> list[Places]:
     """Return the places of XLA's programs: a file and a line, or a frame of the stacks at the head of the module."""
-    frames: _Frames | None = None
     found = []
     for line in lines:
         places = NOWHERE
@@ -345,8 +368,7 @@ def _hlo_places(lines: list[str], context: str) -> list[Places]:
             number = int(match[2] or 0)
             places = (Place(_unescaped(match[1][1:-1]), number),) if number else NOWHERE
         elif match := _HLO_FRAME.search(line):
-            frames = frames or _Frames(context)
-            places = frames.places(int(match[1]))
+            places = _frames(context).places(int(match[1]))
         found.append(places)
     return found
 
@@ -382,8 +404,12 @@ class _Frames:
         return _unique(found)
 
 
+# The parts of one dump share what it defines.
+_aliases, _metadata, _frames = (lru_cache(maxsize=4)(make) for make in (_Aliases, _Metadata, _Frames))
+
+
 def _numbers(text: str) -> dict[str, int]:
-    return {key: int(value) for key, value in re.findall(r"(\w+)=(\d+)", text)}
+    return {key: int(value) for key, value in re.findall(r"(\w+)=(\d{1,9})\b", text)}
 
 
 def _pattern_places(pattern: re.Pattern[str]) -> Callable[[list[str], str], list[Places]]:

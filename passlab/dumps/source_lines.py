@@ -10,11 +10,12 @@ from __future__ import annotations
 import os
 from bisect import bisect_right
 from collections.abc import Iterator
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from passlab.diffing.text_diff import MOVED, OPERANDS, SAME
-from passlab.dumps.locations import NOWHERE, Place, Places, is_same_file, places_of
+from passlab.dumps.locations import NOWHERE, Place, Places, has_places, is_same_file, places_of
 from passlab.dumps.source import DumpSource, Excerpt
 from passlab.errors import Diagnostic, DumpError, FileAccessError, did_you_mean
 from passlab.table import Table
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from passlab.dumps.recording import TextRecording
     from passlab.dumps.step import Step, Unit
 
+SMALL = 50_000_000  # bytes of all versions of a recording in which views look for the names of all files
 _QUIET = (SAME, OPERANDS, MOVED)  # kinds of rows of a difference in which a line stays what it is
 
 
@@ -48,15 +50,16 @@ class SourceMap:
         return found
 
     def _resolved(self, piece: Excerpt, language: str) -> list[Places]:
-        body = self._body_of(piece)
+        text = piece.text
+        body = self._body_of(piece) if has_places(text, language) else None
         if body is None:
-            return places_of(piece.text, language)
+            return places_of(text, language)
         context = self._contexts.get(id(body))
         if context is None:
             if len(self._contexts) > 3:  # neighbours share a body; texts of all would be much
                 self._contexts.clear()
             context = self._contexts[id(body)] = body.text
-        return places_of(piece.text, language, context)
+        return places_of(text, language, context)
 
     def _body_of(self, piece: Excerpt) -> Excerpt | None:
         """Return the text below one heading of which a text is a part: it has the aliases or metadata."""
@@ -66,11 +69,15 @@ class SourceMap:
         at = bisect_right(starts, piece.spans[0]) - 1 if piece.spans else -1
         return bodies[at] if at >= 0 and piece.spans[-1] <= bodies[at].spans[-1] else None
 
-    def _versions(self) -> Iterator[tuple[Unit, int]]:
-        for unit in self.recording.units.values():
-            for version, piece in enumerate(unit.pieces):
-                if piece is not None:
-                    yield unit, version
+    def _versions(self) -> list[tuple[Unit, int]]:
+        """Return all versions in the order of the dump, so that those of one text follow one another."""
+        found = [
+            (id(piece.source), piece.spans[:1], unit, version)
+            for unit in self.recording.units.values()
+            for version, piece in enumerate(unit.pieces)
+            if piece is not None
+        ]
+        return [(unit, version) for _, _, unit, version in sorted(found, key=lambda one: one[:2])]
 
     @property
     def names(self) -> dict[str, str]:
@@ -91,8 +98,13 @@ class SourceMap:
         return self._names
 
     def canonical(self, places: Places) -> Places:
-        """Return places with one name for each file."""
-        return tuple(dict.fromkeys(Place(self.names.get(place.file, place.file), place.line) for place in places))
+        """Return places with one name for each file; of a large recording they keep theirs until all are known."""
+        names = self.names if self._names is not None or self._is_small else {}
+        return tuple(dict.fromkeys(Place(names.get(place.file, place.file), place.line) for place in places))
+
+    @cached_property
+    def _is_small(self) -> bool:
+        return sum(piece.size for unit in self.recording.units.values() for piece in unit.pieces if piece) < SMALL
 
     def find(self, text: Any) -> frozenset[Place]:
         """Return the places that a text names: a file, or the end of its path, a colon and a line.

@@ -1,6 +1,6 @@
 """Live recordings of the passes of other compilers: each module records one host, and is imported on its own.
 
-    from passlab.recorders import tvm, xdsl, onnx, torch, mlir
+    from passlab.recorders import tvm, xdsl, onnx, torch, mlir, triton
     rec = tvm.record(mod, pipeline)
 
 `HostRecorder` is the protocol of all of them; with it a recorder for another compiler takes thirty lines.

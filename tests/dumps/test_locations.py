@@ -1,5 +1,6 @@
 """The lines of the user's source: every mapping of the text of a compiler against a truth that is made beside it."""
 
+import gzip
 import random
 import re
 import shutil
@@ -11,7 +12,7 @@ import pytest
 
 from passlab import dumps
 from passlab.dumps.locations import Place, is_same_file, places_of
-from passlab.errors import DumpError, FileAccessError
+from passlab.errors import DumpError, FileAccessError, PasslabError
 from tests.dumps import corpus
 
 FILES = ("/src/a.py", "/src/b.py", "c.mlir", 'd "quoted".c')
@@ -427,3 +428,55 @@ def test_a_cache_of_triton_has_the_program_before_the_first_pass(tmp_path):
     assert [(step.name, step.verdict) for step in recording] == [("TTIR", "changed")]
     assert recording.notes == ["k: k.cubin is a binary, and has no text here", "k: target = cuda:90, num_warps = 4"]
     assert "ELF" not in recording.other_output
+
+
+STORED = Path(__file__).parents[2] / "notebooks" / "softmax-triton.txt.gz"
+
+
+def test_a_stored_recording_is_read_as_it_was_saved(tmp_path):
+    recording = dumps.read(STORED)
+    assert [step.name for step in recording if step.kind == "stage"] == ["TTIR", "TTGIR", "LLVM IR", "PTX", "SASS"]
+    recording.save(tmp_path / "again.txt")
+    again = dumps.read(tmp_path / "again.txt")
+    assert again.table().rows == recording.table().rows
+    assert again.sources().rows == recording.sources().rows
+    assert [step.parent for step in again] == [step.parent for step in recording]
+    assert again.notes == recording.notes
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_damaged_recording_raises_no_foreign_error(seed):
+    """Cut, mixed and overwritten anywhere; numbers of any length, aliases and metadata that refer to themselves."""
+    rng = random.Random(seed)
+    whole = gzip.decompress(STORED.read_bytes())
+    parts = (
+        b"9" * 5000,
+        b"loc(",
+        b'"',
+        b"{",
+        b"#loc = loc(#loc)\n",
+        b".loc 1 99999999999999999999 1\n",
+        b"\xff\xfe",
+        b"\x00",
+    )
+    parts += (b"!9 = !DILocation(line: 3, scope: !9, inlinedAt: !9)\n",)
+    for _ in range(12):
+        start = rng.randrange(len(whole) - 60_000)
+        data = bytearray(whole[: rng.choice((3000, 100_000))] + whole[start : start + rng.randint(100, 60_000)])
+        for _ in range(rng.randint(1, 20)):
+            at = rng.randrange(len(data))
+            match rng.randrange(4):
+                case 0:
+                    data[at] = rng.randrange(256)
+                case 1:
+                    del data[at : at + 40]
+                case 2:
+                    data[at:at] = rng.choice(parts)
+                case _:
+                    data = data[: at + 1]
+        try:
+            recording = dumps.read(bytes(data))
+            for row in recording.sources():
+                recording.lines_of(f"{row['file']}:{row['line']}")
+        except PasslabError:
+            continue
