@@ -1,4 +1,4 @@
-"""The command line: `passlab opt|simplify|run|report|culprit|fuzz|bisect|dump|passes|doctor`, or `python -m passlab`.
+"""The command line: `passlab opt|simplify|run|report|culprit|fuzz|bisect|dump|host|passes|doctor`.
 
     passlab simplify net.onnx small.onnx
     passlab opt net.relay "InferType, FoldConstant, FuseOps(fuse_opt_level=2)" -O 3 -o out.relay
@@ -6,7 +6,8 @@
     passlab report net.relay @pipeline.passes report.html
     passlab culprit net.relay "InferType, SimplifyExpr, FuseOps" --script bug.py
     passlab fuzz SimplifyExpr --seconds 60 -o fuzzed
-    clang -O2 -c x.c -mllvm -print-changed 2>&1 | passlab dump - -o report.html
+    clang -O2 -c x.c -mllvm -print-changed 2>&1 | passlab dump - --open
+    passlab host bisect --check ./test.sh clang -O2 x.c
 
 Programs are files of Relay text (`-` reads standard input) or ONNX models (`.onnx`); pipelines are in the pipeline
 language, or in a file after `@`. The exit status is 0, 1 where a program, a pipeline or a pass is at fault, 2 for wrong
@@ -31,7 +32,7 @@ import numpy as np
 
 from passlab import __version__, arguments, instrument, limits
 from passlab.atomic_file import path_to_read, write_text
-from passlab.errors import Diagnostic, DumpError, PassError, PasslabError, RunError, did_you_mean, visible
+from passlab.errors import Diagnostic, PassError, PasslabError, RunError, did_you_mean, visible
 from passlab.frontend import to_onnx
 from passlab.infer import infer_module
 from passlab.lab.recordings.recording import Recording, record
@@ -43,7 +44,6 @@ from passlab.transform.base import Pass
 from passlab.transform.sequential import as_pass, context_names
 
 if TYPE_CHECKING:
-    from passlab.dumps import TextRecording
     from passlab.ir.module import IRModule
 
 
@@ -58,6 +58,12 @@ NOT_ARRAYS = (
     zipfile.BadZipFile,
     zlib.error,
 )
+HOST_ACTIONS = {
+    "record": "record one run, each pass",
+    "bisect": "find the pass after which a check of the output fails",
+    "reduce": "make the input smaller, as long as the check fails",
+    "compare": "record two commands, and compare them pass by pass",
+}
 OWN_PASSES = "a Python file whose passes the pipeline may name"
 
 
@@ -110,6 +116,7 @@ def _parser() -> argparse.ArgumentParser:
     report.add_argument("--static", action="store_true", help="a page without scripts")
     _search_arguments(commands)
     _dump_arguments(commands)
+    _host_arguments(commands)
     passes = commands.add_parser("passes", help="list all passes")
     passes.set_defaults(command=_passes)
     doctor = commands.add_parser("doctor", help="list what is installed and what works")
@@ -289,7 +296,42 @@ def _dump_arguments(commands: Any) -> None:
         metavar="COMMAND",
         help="name the first step after which the command fails on the program ({} is its file)",
     )
-    dump.set_defaults(command=_dump)
+    dump.add_argument("--open", action="store_true", help="show the page; that of a pipe fills while the compiler runs")
+    dump.set_defaults(command=_hosts)
+
+
+def _host_arguments(commands: Any) -> None:
+    """Declare the commands that run other compilers."""
+    host = commands.add_parser("host", help="run opt, clang, mlir-opt, ...: record, bisect, reduce, compare")
+    actions = host.add_subparsers(title="actions", required=True, metavar="ACTION")
+    for name, what in HOST_ACTIONS.items():
+        action = actions.add_parser(name, help=what)
+        action.add_argument("words", nargs=argparse.REMAINDER, metavar="COMMAND", help="the command of the compiler")
+        action.add_argument(
+            "--seconds", type=arguments.seconds, default=600.0, metavar="N", help="of one run of it (default 600)"
+        )
+        if name != "bisect":
+            result = "the input found" if name == "reduce" else "the recording, as one HTML file"
+            action.add_argument("-o", "--out", type=Path, metavar="FILE", help=f"write there {result}")
+        if name in ("record", "compare"):
+            action.add_argument("--whole", action="store_true", help="print the whole program with each pass")
+        else:
+            action.add_argument("--match", metavar="REGEX", help="what the output matches if it is right")
+            action.add_argument(
+                "--check", metavar="COMMAND", help="exits with 0 if the output, {} or its last word, is right"
+            )
+        if name == "record":
+            action.add_argument("--save", type=Path, metavar="FILE", help="write the dump there")
+            action.add_argument("--open", action="store_true", help="show the page")
+        if name == "bisect":
+            action.add_argument(
+                "--by", default="pass", choices=("pass", "rewrite"), help="what is counted (default pass)"
+            )
+        if name == "compare":
+            action.add_argument(
+                "--against", required=True, metavar="COMMAND", help="the other command, or program (opt-16)"
+            )
+        action.set_defaults(command=_hosts, action=name)
 
 
 def _program_argument(parser: argparse.ArgumentParser, command: Any) -> None:
@@ -633,54 +675,10 @@ def _bisect(options: argparse.Namespace) -> int:
     return 1
 
 
-def _dump(options: argparse.Namespace) -> int:
-    from passlab.dumps import read
+def _hosts(options: argparse.Namespace) -> int:
+    from passlab.hosts import command_line
 
-    recording = read(sys.stdin.buffer if options.dump == "-" else Path(options.dump), options.format)
-    if options.compare is not None:
-        compared = recording.compare(read(options.compare, options.format))
-        if options.out is not None:
-            compared.to_html(options.out, options.static)
-        print(f"{options.out}: {compared.summary()}" if options.out is not None else compared.text())
-        return 0
-    if options.out is not None:
-        recording.to_html(options.out, options.static)
-        print(f"{options.out}: {recording.summary()}")
-        if recording.advice:
-            print(f"for a more complete dump: {recording.advice}", file=sys.stderr)
-        return 0
-    if options.bisect is not None:
-        culprit = recording.bisect(options.bisect, unit=options.unit)
-        print(culprit)
-        return int(culprit.step is not None)
-    _print_part(recording, options)
-    return 0
-
-
-def _print_part(recording: TextRecording, options: argparse.Namespace) -> None:
-    """Print the part of a dump that the options name: found lines, a step, the blame of a unit, or all of it."""
-    if options.table is not None:
-        tables = recording.tables
-        if options.table not in tables:
-            hint = did_you_mean(options.table, tables) or f"it has {', '.join(tables)}"
-            raise DumpError(Diagnostic(f"the recording has no table `{options.table}`", hint=hint))
-        print(tables[options.table]())
-    elif options.find is not None:
-        for match in recording.find(options.find):
-            print(f"{match.unit or 'module'}: after step {match.first} to {match.last}: {visible(match.line)}")
-    elif options.step is not None:
-        try:
-            step = recording[int(options.step) if options.step.lstrip("-").isdigit() else options.step]
-        except IndexError as error:
-            raise DumpError(Diagnostic(f"there is no {error}")) from error
-        print(f"{step}\n{visible(recording.diff(step, unit=options.unit, filters=_names(options.hide)).text())}")
-        why_not = recording.no_command(step)
-        if step.command or why_not:
-            print(f"run just this pass: {step.command or why_not}")
-    elif options.unit is not None:
-        print(recording.blame(options.unit).text())
-    else:
-        print(recording.text())
+    return command_line.drive(options) if hasattr(options, "action") else command_line.dump(options)
 
 
 def _passes(options: argparse.Namespace) -> int:

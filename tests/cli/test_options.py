@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import io
+import os
 import re
 import shutil
 from pathlib import Path
@@ -15,6 +16,7 @@ import pytest
 import passlab
 from passlab import relay
 from passlab.cli import _parser, main
+from tests.hosts import fakes
 
 PLAIN = """#[version = "0.0.5"]
 def @main(%x: Tensor[(2), float32]) { add(%x, multiply(2f, 3f)) }
@@ -136,6 +138,24 @@ CHANGES = {
     "dump --find": ("dump dump.txt", "--find constant"),
     "dump --hide": ("dump dump.txt --step 1", "--hide locations"),
     "dump --bisect": ("dump dump.txt", "--bisect grep -q arith.constant.1 {}"),
+    "dump --open": ("dump dump.txt", "--open"),
+    "host record --seconds": ("host record -- ./opt in.ll", "--seconds 0"),
+    "host record --out": ("host record -- ./opt in.ll", "-o out.html"),
+    "host record --whole": ("host record -- ./opt in.ll", "--whole"),
+    "host record --save": ("host record -- ./opt in.ll", "--save dump"),
+    "host record --open": ("host record -- ./opt in.ll", "--open"),
+    "host bisect --seconds": ("host bisect --match good -- ./opt in.ll", "--seconds 0"),
+    "host bisect --match": ("host bisect -- ./opt in.ll", "--match good"),
+    "host bisect --check": ("host bisect -- ./opt in.ll", "--check ./check"),
+    "host bisect --by": ("host bisect -- ./opt in.ll", "--by rewrite"),
+    "host reduce --seconds": ("host reduce --match good -- ./opt in.ll", "--seconds 0"),
+    "host reduce --out": ("host reduce --match good -- ./opt in.ll", "-o small.ll"),
+    "host reduce --match": ("host reduce -- ./opt in.ll", "--match good"),
+    "host reduce --check": ("host reduce -- ./opt in.ll", "--check ./check"),
+    "host compare --seconds": ("host compare --against ./other/opt -- ./opt in.ll", "--seconds 0"),
+    "host compare --out": ("host compare --against ./other/opt -- ./opt in.ll", "-o out.html"),
+    "host compare --whole": ("host compare --against ./other/opt -- ./opt in.ll", "--whole"),
+    "host compare --against": ("host compare --against ./other/opt -- ./opt in.ll", "--against ./opt"),
     "course grade --out": ("course grade class", "-o grades"),
     "course grade --lesson": ("course grade class", "--lesson 4"),
     "course grade --jobs": ("course grade class", "--jobs -1"),
@@ -198,8 +218,22 @@ def folder(tmp_path, monkeypatch):
     (tmp_path / "class" / "ada_03-attributes.ipynb").write_text(
         '{"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}'
     )
+    (tmp_path / "other").mkdir()
+    fakes.make(tmp_path / "other", "fail")
+    fakes.make(tmp_path, "wrong")
+    for name, line in (("check", 'grep -q good "$1"'), ("llvm-reduce", "true")):
+        (tmp_path / name).write_text(f"#!/bin/sh\n{line}\n")
+        (tmp_path / name).chmod(0o700)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    monkeypatch.setattr("webbrowser.open", lambda address: True)
     monkeypatch.chdir(tmp_path)
     return tmp_path
+
+
+def with_option(line, added):
+    """The line with an option more; what stands behind ` -- ` is a command of another program."""
+    own, sign, other = line.partition(" -- ")
+    return f"{own} {added}{sign}{other}"
 
 
 def answer(line, folder):
@@ -226,7 +260,7 @@ def test_every_option_of_every_command_has_an_example():
 @pytest.mark.parametrize("name", CHANGES)
 def test_an_option_changes_the_answer_of_its_command(name, folder):
     line, added = CHANGES[name]
-    plain, changed = answer(line, folder), answer(f"{line} {added}", folder)
+    plain, changed = answer(line, folder), answer(with_option(line, added), folder)
     assert plain != changed
     assert answer(line, folder)[0] == plain[0]
 
@@ -237,7 +271,7 @@ def test_an_option_of_numbers_names_itself_where_it_refuses_one(name, folder):
     line, _ = CHANGES[name]
     option = action.option_strings[-1]
     for value in NO_NUMBERS:
-        status, out, err, files = answer(f"{line} {option}={value}", folder)
+        status, out, err, files = answer(with_option(line, f"{option}={value}"), folder)
         assert (status, out, files) == (2, "", {})
         assert f"{option}: " in err
         assert f"found '{value}'" in err
@@ -249,6 +283,6 @@ def test_a_misspelled_option_is_refused_with_the_right_one(folder):
             continue
         option = action.option_strings[-1]
         line = CHANGES[name][0].split(" --bisect")[0]
-        status, out, err, files = answer(f"{line} {option[:-1]}x", folder)
+        status, out, err, files = answer(with_option(line, f"{option[:-1]}x"), folder)
         assert (status, files) == (2, {}), (name, out, err)
         assert re.search(f"did you mean (`-[^ ]*` or )*`{option}`", err), (name, err)

@@ -51,11 +51,19 @@ await render({ model, el: host });
 first.remove();
 const here = document.activeElement === document.body && host.querySelector("[tabindex='0']");
 if (here) here.focus({ preventScroll: true, focusVisible: false }); // the page is the view: keys are meant for it
+// A page of something that still runs asks its server for the next data, until there is no more.
+for (let version = state.live; version; ) {
+  try {
+    const answer = await (await fetch("data?since=" + version)).json();
+    if (answer.data) model.set("data", answer.data);
+    version = answer.ended ? 0 : answer.version;
+  } catch { version = 0; } // the server has gone: what is here stays
+}
 }"""
 _PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <meta http-equiv="Content-Security-Policy"
- content="default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:">
+ content="default-src 'none';{connect} style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:">
 <title>{title}</title><style>{style}
 html {{ color-scheme: light dark; background: light-dark(#fff, #101216); }} body {{ margin: 20px; }}
 .pl-first {{ max-height: calc(100vh - 48px); overflow: hidden; }}
@@ -84,11 +92,12 @@ h1 {{ font-size: 1.5rem }} table {{ border-collapse: collapse }} @media print {{
 Answers = Callable[[Any], Mapping[str, Any]]  # from the data of a view to the additional state of a page
 
 
-def document(view: View, answers: Answers | None = None, *more: Markup) -> str:
+def document(view: View, answers: Answers | None = None, *more: Markup, live: int = 0) -> str:
     """Return a view as a page. `answers` adds data that a kernel would send on demand, such as graphs.
 
     Before the script runs, the page shows the static form of the view up to its first fold. Where scripts are disabled,
-    it shows the whole static form, then `more`. Raises `PasslabError` for views without a widget.
+    it shows the whole static form, then `more`. With `live`, the number of its data, it asks its server for newer data.
+    Raises `PasslabError` for views without a widget.
     """
     if not view.script:
         raise PasslabError(Diagnostic(f"a {type(view).__name__} is a table: write its html() or frame() instead"))
@@ -100,6 +109,7 @@ def document(view: View, answers: Answers | None = None, *more: Markup) -> str:
             "nodes": [],
             "graphs": {},
             "at": data.get("at", 0),
+            **({"live": live} if live else {}),
             **(answers(data) if answers else {}),
         },
         separators=(",", ":"),
@@ -110,6 +120,7 @@ def document(view: View, answers: Answers | None = None, *more: Markup) -> str:
     assert not re.search("<(?:/?script|!--)", code, re.IGNORECASE)  # these would end the script element early
     return _PAGE.format(
         title=escape(data["title"]),
+        connect=" connect-src 'self';" if live else "",
         style=style(),
         state=state.replace("<", "\\u003c"),  # a name with `</script>` would end the element
         script=code,

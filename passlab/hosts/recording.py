@@ -1,0 +1,102 @@
+"""`record`: one run of a compiler with its passes as a recording; `compare`: two runs, pass by pass."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from passlab.arguments import checked
+from passlab.dumps import read
+from passlab.dumps.comparison import TextComparison
+from passlab.dumps.recording import TextRecording
+from passlab.errors import Diagnostic, DumpError
+from passlab.hosts.tools import SECONDS, Command, Run, command_of, run, with_output
+from passlab.lazy import late
+
+HEAD = 2000  # characters of what a tool said that an error shows
+
+
+@checked
+def record(
+    command: str | Sequence[str] | Callable[..., Any],
+    *args: Any,
+    whole: bool = False,
+    seconds: float = SECONDS,
+    save: Any = None,
+) -> TextRecording:
+    """Run a compiler, and return the recording of its passes. A function is compiled by torch, and called on `args`.
+
+    With `whole`, each pass prints the whole program: `rec.save_before` then writes it with its metadata, and the dump
+    is larger. `save` is a file for the dump. After `seconds` the run ends; what was printed so far is recorded, as
+    that of a run that crashes or is interrupted, and `rec.notes` says so. Raises `DumpError` for an unknown or missing
+    tool, and for a run that printed no pass.
+    """
+    if callable(command):
+        live: TextRecording = late("passlab.recorders.torch", "record")(command, *args)
+        return live
+    parsed = command_of(command)
+    with tempfile.TemporaryDirectory() as folder:
+        words = recording_words(parsed, whole, folder)
+        done = run(words, seconds)
+        with done.err:
+            recording = _recording(parsed, words, done, Path(folder), save)
+    recording.name = f"{parsed.program} {Path(parsed.input).name}".strip()
+    if done.trouble:
+        recording.notes.insert(0, f"the run of {parsed.program} did not end well: {done.trouble}")
+    return recording
+
+
+def recording_words(command: Command, whole: bool = False, folder: str = "") -> list[str]:
+    """Return the words of a command that prints its passes."""
+    tool = command.tool
+    options = [*tool.record, *([tool.whole] if whole and tool.whole else [])]
+    given = {word.lstrip("-").partition("=")[0] for word in command.words}
+    asks = [one for one in options if one.lstrip("-").partition("=")[0] not in given]
+    words = with_output(command)
+    added = command.llvm(*asks)
+    place = [tool.folder, f"{folder}/"] if tool.folder and tool.folder not in words else []
+    return [*words[: command.at + 1], *added, *place, *words[command.at + 1 :]]
+
+
+def _recording(command: Command, words: list[str], done: Run, folder: Path, save: Any) -> TextRecording:
+    """Return the recording of a run. Raises `DumpError` where it printed no pass."""
+    if save is not None and not command.tool.folder:
+        with Path(save).open("wb") as file:
+            shutil.copyfileobj(done.err, file)
+        done.err.seek(0)
+    if command.tool.folder:
+        dumps = sorted(folder.iterdir())
+        if dumps and save is not None:
+            shutil.copytree(folder, save, dirs_exist_ok=True)
+        if dumps:
+            recording = read(folder)
+            recording.hold()  # the folder is deleted
+            return recording
+    else:
+        recording = read(done.err)
+        if recording.steps:
+            return recording
+    said = done.said(4 * HEAD).strip() or "nothing"
+    why = f": {done.trouble}" if done.trouble else ""
+    hint = f"the command was `{command.line(words)}`"
+    raise DumpError(Diagnostic(f"{command.program} printed no pass{why}; it said: {said[:HEAD]}", hint=hint))
+
+
+@checked
+def compare(
+    command: str | Sequence[str], other: str | Sequence[str], *, whole: bool = False, seconds: float = SECONDS
+) -> TextComparison:
+    """Record two commands, such as two versions of a compiler or two pipelines on one input, and compare them.
+
+    `other` may be one word: another program that runs with the options of the first. Raises `DumpError` as `record`.
+    """
+    first = command_of(command)
+    words = other.split() if isinstance(other, str) else list(other)
+    if len(words) == 1:
+        other = [*first.words[: first.at], words[0], *first.words[first.at + 1 :]]
+    left = record(command, whole=whole, seconds=seconds)
+    right = record(other, whole=whole, seconds=seconds)
+    return left.compare(right)
