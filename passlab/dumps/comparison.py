@@ -2,10 +2,14 @@
 
 comparison = read("o2.txt").compare(read("o3.txt"))
 comparison.first, comparison.diff(comparison.first)
+
+Versions of a compiler spell one program in different ways. What differs in attributes, metadata, types of pointers and
+the like, and not in instructions, is a difference of spelling, at which programs do not diverge.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from difflib import SequenceMatcher
 from functools import cached_property
@@ -13,13 +17,54 @@ from os import PathLike
 from typing import TYPE_CHECKING, NamedTuple
 
 from passlab.diffing.text_diff import TextDiff, diff_texts, steps_of_both
+from passlab.dumps.filters import filters_named
 from passlab.dumps.step import Step
-from passlab.errors import Diagnostic, DumpError, visible
+from passlab.errors import Diagnostic, DumpError, counted, visible
 from passlab.lazy import late
 from passlab.table import Table, Tabular
 
 if TYPE_CHECKING:
     from passlab.dumps.recording import TextRecording
+
+MOST_CLASSES = 2000  # pairs whose difference the text looks into
+_NOISE = ("debug info", "metadata", "attributes", "locations", "comments")
+_ATTRIBUTES = (
+    "alwaysinline|captures|cold|dead_on_return|dead_on_unwind|dso_local|fastcc|hot|immarg|inreg|initializes"
+    "|local_unnamed_addr|memory|mustprogress|noalias|nocallback|nocapture|nocf_check|nocreateundeforpoison|nofree"
+    "|noinline|nonnull|norecurse|noreturn|nosync|nounwind|noundef|optsize|range|readnone|readonly|returned|signext"
+    "|speculatable|unnamed_addr|willreturn|writable|writeonly|zeroext|dereferenceable|dereferenceable_or_null"
+    r"|align(?= \d+ [%@)])"
+)
+# What two versions of LLVM may write differently in equal programs, and what stands for it in the comparison.
+_SPELLINGS: tuple[tuple[re.Pattern[str], str], ...] = (
+    (re.compile(r"^(?:source_filename = |target |declare |; ).*$"), ""),
+    (re.compile(r"(@llvm\.lifetime\.(?:start|end))(?:\.\w+)?\((?:i64 (?:immarg )?-?\d+, )?"), r"\1("),
+    (re.compile(r"\balign \d+ (?=[%@])"), ""),
+    (re.compile(rf"(?<=[ (])(?:{_ATTRIBUTES})(?:\((?:[^()]|\([^()]*\))*\))? "), ""),
+    (re.compile(r'(?:%[\w.$]+|%"[^"]*"|\b[a-z]\w*|\[\d+ x [^\[\]]*\]|<\d+ x [^<>]*>)\*+'), "ptr"),
+    (re.compile(r"<(\w+ [^<>,]+)(?:, \1)+>"), r"splat (\1)"),
+    (re.compile(r" #\d+(?= *(?:\{|$|,))"), ""),
+)
+
+# Flags that newer versions have: no difference where one of the two programs has none of them at all.
+_FLAGS = tuple(
+    re.compile(rf"\b({before}) (?:{flags})\b")
+    for before, flags in (
+        ("getelementptr inbounds", "nuw"),
+        ("getelementptr", "nuw|nusw nuw|nusw"),
+        ("zext|uitofp", "nneg"),
+        ("or", "disjoint"),
+        ("icmp", "samesign"),
+        ("trunc", "nuw nsw|nuw|nsw"),
+    )
+)
+
+
+def _respelled(line: str) -> str:
+    """Return a line of LLVM as all versions would spell it."""
+    for pattern, instead in _SPELLINGS:
+        line = pattern.sub(instead, line)
+    return line
 
 
 class Pair(NamedTuple):
@@ -47,6 +92,7 @@ class TextComparison(Tabular):
 
     def __init__(self, left: TextRecording, right: TextRecording) -> None:
         self.left, self.right = left, right
+        self._kinds: dict[tuple[int, int], str] = {}
 
     @cached_property
     def pairs(self) -> list[Pair]:
@@ -69,9 +115,36 @@ class TextComparison(Tabular):
 
     @cached_property
     def first(self) -> Pair | None:
-        """The first pass in both after which the programs differ in more than names; None for none."""
+        """The first pass in both after which the programs differ in more than names and spelling; None for none."""
         # Digests are compared first, since a difference of texts takes far longer.
-        return next((pair for pair in self.pairs if pair.same is False and self.diff(pair)), None)
+        return next((pair for pair in self.pairs if self.kind(pair) == "different"), None)
+
+    def kind(self, pair: Pair | int) -> str:
+        """Return how the texts after a pass differ: "same", "spelling" or "different"; "unknown" where one is missing.
+
+        Names of values are no difference.
+        """
+        pair = self.pairs[pair] if isinstance(pair, int) else pair
+        if pair.left is None or pair.right is None or pair.same is None:
+            return "unknown"
+        if pair.same:
+            return "same"
+        key = (pair.left.digest, pair.right.digest)
+        if key not in self._kinds:
+            self._kinds[key] = "same" if not self.diff(pair) else "spelling" if self._is_spelling(pair) else "different"
+        return self._kinds[key]
+
+    def _is_spelling(self, pair: Pair) -> bool:
+        assert pair.left is not None
+        assert pair.right is not None
+        reader = self.left.reader(pair.left.language)
+        old, new = pair.left.after, pair.right.after
+        if pair.left.language == "llvm":
+            old, new = ("\n".join(filter(str.strip, map(_respelled, text.split("\n")))) for text in (old, new))
+            for flag in _FLAGS:
+                if not (flag.search(old) and flag.search(new)):
+                    old, new = flag.sub(r"\1", old), flag.sub(r"\1", new)
+        return not diff_texts(old, new, reader.syntax, filters_named(_NOISE), reader)
 
     def diff(self, pair: Pair | int) -> TextDiff:
         """Return the difference of the texts after a pass, given as a `Pair` or its number in `pairs`.
@@ -91,6 +164,8 @@ class TextComparison(Tabular):
         one, other = (sum(getattr(pair, side) is None for pair in self.pairs) for side in ("right", "left"))
         first = self.first
         counts = steps_of_both(both, one, other)
+        spelled = sum(kind == "spelling" for kind in self._kinds.values())
+        counts += f"; {counted(spelled, 'text')} spelled in two ways" if spelled else ""
         if first is None or first.left is None or first.right is None:
             return f"what they left is the same but for names; {counts}"
         where = f"{first.name} on {first.unit}" if first.unit else first.name
@@ -121,7 +196,9 @@ class TextComparison(Tabular):
             quiet = 0
             numbers = [str(step.number) if step is not None else "" for step in (pair.left, pair.right)]
             row = f"{numbers[0]:>5} {numbers[1]:>5} {pair.name} on {pair.unit}: {' / '.join(dict.fromkeys(verdicts))}"
-            lines.append(visible(row) + (", other text" if pair.same is False else ""))
+            kind = self.kind(pair) if pair.same is False and len(self._kinds) < MOST_CLASSES else ""
+            how = {"spelling": ", spelled in another way", "same": ", other names"}.get(kind, ", other text")
+            lines.append(visible(row) + (how if pair.same is False else ""))
         return "\n".join([*lines, *([f"      {quiet:,} alike"] if quiet else [])])
 
     def to_html(self, path: str | PathLike[str], static: bool = False) -> None:

@@ -133,3 +133,51 @@ def test_the_spans_of_noise_are_what_the_filters_leave_out(name):
 def test_noise_has_no_empty_spans():
     assert noise_of("") == []
     assert all(start < end for _, start, end in noise_of("  %1 = load i32, ptr %p, !tbaa !9, !dbg !12 ; c"))
+
+
+OLD = """*** IR Dump After SROAPass on f ***
+define dso_local i32 @f(i32* nocapture noundef readonly %p, i8 %c) #0 {
+  %a = alloca i32, align 4
+  call void @llvm.lifetime.start.p0i8(i64 4, i8* %b) #3
+  %g = getelementptr inbounds i32, i32* %p, i64 1
+  %z = zext i8 %c to i32
+  %v = add <4 x i32> %w, <i32 1, i32 1, i32 1, i32 1>
+  ret i32 %z
+}
+"""
+NEW = """*** IR Dump After SROAPass on f ***
+define i32 @f(ptr noundef readonly captures(none) %q, i8 %c) local_unnamed_addr #7 {
+  %a = alloca i32, align 4
+  call void @llvm.lifetime.start.p0(ptr %b) #5
+  %g = getelementptr inbounds nuw i32, ptr %q, i64 1
+  %z = zext nneg i8 %c to i32
+  %v = add <4 x i32> %w, splat (i32 1)
+  ret i32 %z
+}
+"""
+
+
+def test_what_versions_of_llvm_spell_in_two_ways_is_no_divergence():
+    compared = read(OLD.encode()).compare(read(NEW.encode()))
+    assert compared.kind(0) == "spelling"
+    assert compared.first is None
+    assert "spelled in another way" in compared.text()
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("i64 1", "i64 2"),
+        ("add <4", "sub <4"),
+        ("splat (i32 1)", "splat (i32 2)"),
+        ("ret i32 %z", "ret i32 0"),
+        ("inbounds nuw i32", "i32"),
+        ("alloca i32, align 4", "alloca i64, align 4"),
+        ("lifetime.start", "lifetime.end"),
+    ],
+)
+def test_what_is_another_instruction_is_a_divergence(old, new):
+    assert old in NEW
+    compared = read(OLD.encode()).compare(read(NEW.replace(old, new).encode()))
+    assert compared.kind(0) == "different"
+    assert compared.first is compared.pairs[0]
