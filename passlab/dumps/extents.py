@@ -17,9 +17,11 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable
+from itertools import zip_longest
 from typing import NamedTuple
 
 from passlab.dumps.banner import DIFF, FRAGMENT, Banner
+from passlab.dumps.folders import GCC_FUNCTION, split_gcc
 
 
 class Extent(NamedTuple):
@@ -48,7 +50,7 @@ def extent_of(data: bytes, banner: Banner, language: str) -> Extent:
         if scanner is None:
             return all_of_it
         extent = scanner(data)
-    if banner.end < banner.source.size:
+    if banner.end < banner.source.size or language.startswith("gcc"):  # a pass of GCC may print nothing
         return extent
     is_cut = not extent.spans or (language == "python" and not _parses(extent, data))  # the dump ends here
     return Extent(extent.spans, False) if is_cut else extent
@@ -351,6 +353,42 @@ def _region_end(data: bytes, at: int, stop: int) -> tuple[int, bool]:
     return stop, False
 
 
+# ---------------------------------------------------------------- GCC
+_TREE_BEGIN = re.compile(rb"(?m)^(?![;{} \t\r\n])[^\n]*\([^\n]*\n\{\r?$")
+# In the braces of a function, lines are indented, are labels or blocks, or are empty.
+_NO_TREE = re.compile(rb"(?m)^(?![ \t{}<\r\n]|__|[\w.$]+ ?(?:\(|:)|;; )[^\n]*\n")
+_NO_INSTRUCTION = re.compile(rb"(?m)^(?![ \t(\r\n])[^\n]*\n")
+_QUOTED = re.compile(rb'"(?:[^"\\\n]|\\.)*"')
+
+
+def _gcc_extent(data: bytes) -> Extent:
+    """The headings of functions and the code below each; what a pass logs before its code is other output."""
+    heads = list(GCC_FUNCTION.finditer(data))
+    if not heads:
+        return Extent((0, len(data)) if data else (), None)
+    code = {start: end for _, start, end in split_gcc(data)}
+    spans: list[int] = []
+    whole = True
+    for head, following in zip_longest(heads, heads[1:]):
+        stop = following.start() if following is not None else len(data)
+        spans += head.span()
+        start = next((at for at in code if head.end() <= at < stop), None)
+        if start is None:
+            begins = list(_TREE_BEGIN.finditer(data, head.end(), stop))
+            whole = whole and not begins
+            spans += [begins[-1].start(), stop] if begins else []
+            continue
+        end = code[start]
+        opens = _TREE_BEGIN.search(data, end, stop)  # a later form of the function, which does not end
+        is_list = data[start : start + 1] == b"("  # instructions as lists, which close
+        text = _QUOTED.sub(b"", data[start:end]) if is_list else b""
+        whole = whole and opens is None and text.count(b"(") == text.count(b")")
+        brace = data.find(b"\n{", start, end)
+        inside = brace + 1 if brace >= 0 else start
+        spans += [start, *_without(data, inside, end, _NO_TREE if brace >= 0 else _NO_INSTRUCTION)[1:]]
+    return _joined(data, spans, whole)
+
+
 # ---------------------------------------------------------------- HLO, Rust, Python, models
 _ENTRY = re.compile(rb"(?ms)^ENTRY [^\n]*\{\r?$.*?^\}")
 
@@ -427,4 +465,6 @@ _SCANNERS: dict[str, Callable[[bytes], Extent]] = {
     "hlo": _hlo_extent,
     "rust": _braces_extent,
     "python": _python_extent,
+    "gcc tree": _gcc_extent,
+    "gcc rtl": _gcc_extent,
 }

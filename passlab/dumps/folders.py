@@ -32,7 +32,7 @@ _GCC_SLIM = re.compile(
     rb"^ +\d+: NOTE_INSN_(?:DELETED|BASIC_BLOCK 2)\b[^\n]*\n(?:(?: +\d+:| {6,}\S)[^\n]*\n|\n(?= +\d+:))*", re.MULTILINE
 )
 _GCC_FEW = 12  # a folder with fewer dumps, and gaps in their numbers, has selected passes
-_GCC_FUNCTION = re.compile(rb"^;; Function (.+?) \(([^\n]*)\)[^\n]*\n", re.MULTILINE)
+GCC_FUNCTION = re.compile(rb"^;; Function (.+?) \(([^\n]*)\)[^\n]*\n", re.MULTILINE)
 
 
 def scan_xla(files: list[Path]) -> Scan:
@@ -88,7 +88,7 @@ def scan_gcc(files: list[Path]) -> Scan:
 
 def split_gcc(data: bytes) -> list[tuple[str, int, int]]:
     """Return name, start and end of each function in a dump of GCC: its code, without the log of a pass."""
-    heads = list(_GCC_FUNCTION.finditer(data))
+    heads = list(GCC_FUNCTION.finditer(data))
     ends = [match.start() for match in heads[1:]] + [len(data)] * bool(heads)  # no end without a head
     parts = []
     for head, end in zip(heads, ends, strict=True):

@@ -35,7 +35,7 @@ def test_what_a_pass_of_gcc_tells_of_its_work_is_no_change(tmp_path):
     )
     assert [step.verdict for step in recording.steps][1:] == ["unchanged", "changed"]
     assert recording["fre1"].diff().counts["changed"] == 1
-    assert "Removing" in recording["ccp1"].after
+    assert "Removing" in recording["ccp1"].other_output
 
 
 def test_a_pass_of_gcc_behind_interprocedural_ones_is_not_blamed_for_their_work(tmp_path):
