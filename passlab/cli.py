@@ -288,6 +288,14 @@ def _dump_arguments(commands: Any) -> None:
     dump.add_argument(
         "--table", metavar="NAME", help="print a table: steps; of torch.compile also guards, graph breaks, metrics, ..."
     )
+    dump.add_argument(
+        "--with",
+        dest="reports",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="join remarks, or times, to the passes",
+    )
     dump.add_argument("--find", metavar="REGEX", help="print where text of the programs matches")
     dump.add_argument("--hide", default="", metavar="KINDS", help="noise to leave out, as in `debug info,metadata`")
     dump.add_argument(
@@ -305,32 +313,25 @@ def _host_arguments(commands: Any) -> None:
     host = commands.add_parser("host", help="run opt, clang, mlir-opt, ...: record, bisect, reduce, compare")
     actions = host.add_subparsers(title="actions", required=True, metavar="ACTION")
     for name, what in HOST_ACTIONS.items():
-        action = actions.add_parser(name, help=what)
-        action.add_argument("words", nargs=argparse.REMAINDER, metavar="COMMAND", help="the command of the compiler")
-        action.add_argument(
-            "--seconds", type=arguments.seconds, default=600.0, metavar="N", help="of one run of it (default 600)"
-        )
+        add = (action := actions.add_parser(name, help=what)).add_argument
+        add("words", nargs=argparse.REMAINDER, metavar="COMMAND", help="the command of the compiler")
+        add("--seconds", type=arguments.seconds, default=600.0, metavar="N", help="of one run of it (default 600)")
         if name != "bisect":
             result = "the input found" if name == "reduce" else "the recording, as one HTML file"
-            action.add_argument("-o", "--out", type=Path, metavar="FILE", help=f"write there {result}")
+            add("-o", "--out", type=Path, metavar="FILE", help=f"write there {result}")
         if name in ("record", "compare"):
-            action.add_argument("--whole", action="store_true", help="print the whole program with each pass")
+            add("--whole", action="store_true", help="print the whole program with each pass")
         else:
-            action.add_argument("--match", metavar="REGEX", help="what the output matches if it is right")
-            action.add_argument(
-                "--check", metavar="COMMAND", help="exits with 0 if the output, {} or its last word, is right"
-            )
+            add("--match", metavar="REGEX", help="what the output matches if it is right")
+            add("--check", metavar="COMMAND", help="exits with 0 if the output, {} or its last word, is right")
         if name == "record":
-            action.add_argument("--save", type=Path, metavar="FILE", help="write the dump there")
-            action.add_argument("--open", action="store_true", help="show the page")
-        if name == "bisect":
-            action.add_argument(
-                "--by", default="pass", choices=("pass", "rewrite"), help="what is counted (default pass)"
-            )
-        if name == "compare":
-            action.add_argument(
-                "--against", required=True, metavar="COMMAND", help="the other command, or program (opt-16)"
-            )
+            add("--save", type=Path, metavar="FILE", help="write the dump there")
+            add("--open", action="store_true", help="show the page")
+            add("--reports", action="store_true", help="join remarks and times to the passes")
+        elif name == "bisect":
+            add("--by", default="pass", choices=("pass", "rewrite"), help="what is counted (default pass)")
+        elif name == "compare":
+            add("--against", required=True, metavar="COMMAND", help="the other command, or program (opt-16)")
         action.set_defaults(command=_hosts, action=name)
 
 

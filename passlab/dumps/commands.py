@@ -35,6 +35,7 @@ GVNPass gvn
 LICMPass loop-mssa(licm)
 LoopRotatePass loop(loop-rotate)
 InlinerPass cgscc(inline)
+RecomputeGlobalsAAPass recompute-globalsaa
 IPSCCPPass ipsccp
 SCCPPass sccp
 ADCEPass adce
@@ -103,6 +104,7 @@ LoopFlattenPass loop(loop-flatten)
 DFAJumpThreadingPass dfa-jump-threading
 """.splitlines()
 )
+LEGACY = re.compile(r"\(([\w-]+)\)\Z")  # the name of a pass of the legacy pass manager
 _ANALYSIS = re.compile(r"(?:Require|Invalidate)Analysis|PrintModulePass|BitcodeWriterPass")
 _FUNCTION_PASS = re.compile(r"(?:Pass)?$")
 
@@ -147,7 +149,7 @@ def command_for(step: Step, format_name: str, path: str = "before") -> str:
     if format_name in ("mlir", "mlir-tree", "triton"):
         if not step.argument or _RUNS_OTHERS.search(step.argument):
             return ""  # the name of a class, or a pass that only runs others: no pipeline takes it
-        tool = step.recording.tool if step.recording is not None else "mlir-opt"
+        tool = _beside(step, step.recording.tool) if step.recording is not None else "mlir-opt"
         options = f"{{{step.options}}}" if step.options and len(step.options) < 300 else ""
         anchor = step.unit.partition(" @")[0] or "builtin.module"
         inner = f"{step.argument or step.name}{options}"
@@ -163,14 +165,38 @@ def command_for(step: Step, format_name: str, path: str = "before") -> str:
 
 
 def _llvm_command(step: Step, path: str) -> str:
-    legacy = re.search(r"\(([\w-]+)\)\Z", step.name)
+    legacy = LEGACY.search(step.name)
     if step.language == "mir":
-        return f"llc {path}.mir -run-pass={legacy[1]} -o -" if legacy else ""
+        return ""  # `no_machine_command` says why
     if legacy:
-        return f"llc {path}.ll -stop-after={legacy[1]} -o -"
+        return f"{_beside(step, 'llc')}{_target(step)} {path}.ll -stop-after={legacy[1]} -o -"
     if _ANALYSIS.match(step.name):
         return ""  # computes or invalidates an analysis: it changes no program
-    return f"opt -S -passes='{llvm_pass_argument(step.name)}' {path}.ll -o -"
+    return f"{_beside(step, 'opt')} -S -passes='{llvm_pass_argument(step.name)}' {path}.ll -o -"
+
+
+def _beside(step: Step, tool: str) -> str:
+    """Return a tool in the version of the compiler that passlab ran for the recording: opt-22 for clang-22."""
+    compiler = step.recording.compiler if step.recording is not None else ""
+    name = compiler.rpartition("/")[2]
+    if name.partition("-")[0] == tool or name.startswith(f"{tool}-") or name == tool:
+        return compiler
+    version = re.search(r"-\d+\Z", name)
+    return f"{compiler.removesuffix(name)}{tool}{version[0] if version else ''}"
+
+
+def _target(step: Step) -> str:
+    return f" {step.recording.target}" if step.recording is not None and step.recording.target else ""
+
+
+def no_machine_command(step: Step, path: str = "program") -> str:
+    """Return why no command runs a pass on the machine code of a dump, and the commands that do so on the IR."""
+    legacy = LEGACY.search(step.name)
+    llc = _beside(step, "llc")
+    if legacy is None:
+        return "a dump of machine code is no file that llc reads"
+    stop = f"{llc}{_target(step)} {path}.ll -stop-before={legacy[1]} -o before.mir"
+    return f"a dump of machine code is no file that llc reads; `{stop}` writes one"
 
 
 # The exit status that mlir-reduce wants is the opposite of that of llvm-reduce and of `bisect`.

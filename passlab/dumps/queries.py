@@ -381,11 +381,15 @@ def save_before(recording: TextRecording, step: Step, path: str | PathLike[str])
     is_whole = step.before_body is not None and step.unit.startswith("builtin.module")
     if recording.language.name == "mlir" and step.scope != "module" and not is_whole and step.number > 1:
         text = program_text(recording, step.number - 1) or text  # the verifier needs the symbols that it refers to
+    if recording.format.startswith("llvm") and _PART.match(text) and (module := _MODULE_BEGIN.search(text)):
+        text = text[module.start() :]  # LLVM prints the loop of a legacy pass before the module
     target = Path(path)
     write_text(target, text + "\n", "surrogateescape")
     return recording.command(step, str(target.with_suffix("")))
 
 
+_PART = re.compile(r"\s*(?:; (?:Preheader|Loop|Exit blocks)|[-\w.$]+:)")
+_MODULE_BEGIN = re.compile(r"(?m)^(?:; ModuleID = |source_filename = )")
 _ATTACHED = re.compile(r",? !(?!DIExpression|DIArgList)[A-Za-z_][\w.]* !\d+| #dbg_[^\n]*")
 _METADATA = re.compile(r"(?m)^!(?:\d+|[\w.]+) = [^\n]*\n?")
 
@@ -397,7 +401,7 @@ def _llvm_program(recording: TextRecording, number: int) -> str:
     dump defines are declared according to their uses.
     """
     last = recording.steps[number - 1] if number else None
-    text = recording.program(number)
+    text = recording.program(number, lambda piece: "" if piece.data.startswith(b"# Machine code") else piece.text)
     if last is None or (last.scope == "module" and last.after_body is not None):
         return text
     return _for_llvm_tools(text)

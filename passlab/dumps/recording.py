@@ -27,6 +27,7 @@ from passlab.dumps.filters import filters_named
 from passlab.dumps.graph_node import GraphNode
 from passlab.dumps.language import HEAD, LANGUAGES, WHOLE, Language
 from passlab.dumps.mlir_program import declarations_of, unknown_symbol, whole_text
+from passlab.dumps.reports import Remark, Reports, join, reports_of
 from passlab.dumps.source import BytesSource, Excerpt
 from passlab.dumps.source_lines import SourceMap
 from passlab.dumps.step import Step, Unit
@@ -55,10 +56,13 @@ class TextRecording(Tabular):
         self.input_piece = assembly.input.piece if assembly.input is not None else None
         self.nodes_of: Callable[[Any], Iterable[GraphNode]] | None = None  # of live programs that are graphs
         self.live_input: Any = None
+        self.compiler = ""  # the program that made the dump, where passlab ran it: opt-22
+        self.target = ""  # the options of that run which choose the target of LLVM
         self._readers: dict[str, LineReader] = {}
         self._histories: dict[str, UnitHistory] = {}
         for step in self.steps:
             step.recording = self
+        self.reports = reports_of(self.steps, self.other)
 
     # ------------------------------------------------------------ reading
     @property
@@ -421,11 +425,18 @@ class TextRecording(Tabular):
         """Return why no command runs the pass of a step alone, because its input is incomplete; empty otherwise."""
         at = self.step(self.number_of(step))
         missing = ""
+        if self._is_on_machine_code(at):
+            return commands.no_machine_command(at)
         if self.language.name == "mlir" and (symbol := unknown_symbol(self, at)):
             missing = f"@{symbol}"
         elif at.language == "llvm" and at.scope != "module" and not self.has_types:
             missing = unknown_type(self.before(at))
         return f"no dump shows {missing}, to which the program refers" if missing else ""
+
+    def _is_on_machine_code(self, step: Step) -> bool:
+        """Whether a pass ran on machine code, which one without a text does not say itself."""
+        unit = self.units.get(re.sub(r"^\(function: (.*)\)$", r"\1", step.unit) + MACHINE)
+        return step.language == "mir" or (unit is not None and unit.at(step.number - 1) is not None)
 
     @cached_property
     def has_types(self) -> bool:
@@ -460,6 +471,19 @@ class TextRecording(Tabular):
         """The text in the dump that belongs to no pass: warnings, a crash report, text before and between."""
         return "\n".join([piece.text for piece in self.other])
 
+    def join(self, path: str | os.PathLike[str]) -> Reports:
+        """Read a report of the compiler, and join its remarks and times to the steps; return what was in it.
+
+        Reports are remarks (`-fsave-optimization-record`, `-pass-remarks-output`), traces of times (`-ftime-trace`) and
+        tables of times and statistics (`-time-passes`, `-stats`, `--mlir-timing`). Raises `DumpError` for another file.
+        """
+        return join(self.reports, self.steps, path)
+
+    def remarks_of(self, step: Any) -> list[Remark]:
+        """Return the remarks that a step made, or may have made."""
+        number = self.number_of(step)
+        return [one for one in self.reports.remarks if one.first <= number <= one.last]
+
     def hold(self) -> None:
         """Keep all texts in memory, so that the dump may be deleted."""
         pieces = [self.input_piece, *self.other, *[piece for unit in self.units.values() for piece in unit.pieces]]
@@ -476,17 +500,26 @@ class TextRecording(Tabular):
         rows = []
         for s in self.steps:
             verdict, lines = s.verdict + ("?" if s.assumed else ""), s.after_body.lines if s.after_body else None
-            rows.append((s.number, s.name, s.unit, verdict, s.since, s.phase, lines, s.note))
-        return Table(("step", "pass", "unit", "verdict", "since", "phase", "lines", "note"), rows)
+            rows.append([s.number, s.name, s.unit, verdict, s.since, s.phase, lines, s.note])
+        columns = ["step", "pass", "unit", "verdict", "since", "phase", "lines", "note"]
+        if any(s.seconds is not None for s in self.steps):
+            columns.append("time (s)")
+            rows = [[*row, s.seconds] for row, s in zip(rows, self.steps, strict=True)]
+        if self.reports.remarks:
+            columns.append("remarks")
+            exact = Counter(one.first for one in self.reports.remarks if one.first == one.last)
+            rows = [[*row, exact[s.number]] for row, s in zip(rows, self.steps, strict=True)]
+        return Table(columns, rows)
 
     @property
     def tables(self) -> dict[str, Callable[[], Table]]:
         """The tables of the recording, by name: that of the steps, and those that its compiler has besides."""
-        return {"steps": self.table, "sources": self.sources}
+        own = {name: lambda t=table: t for name, table in self.reports.tables().items()}
+        return {"steps": self.table, "sources": self.sources} | own
 
     def overview(self) -> dict[str, Table]:
         """Return the tables that a view shows with the steps, by title; none for most compilers."""
-        return {}
+        return self.reports.overview()
 
     def text(self) -> str:
         """Return the recording as plain text."""

@@ -19,7 +19,9 @@ def drive(options: argparse.Namespace) -> int:
     """Run `passlab host`; return the exit status: 1 where a pass is at fault or the run did not end well."""
     words = options.words[1:] if options.words[:1] == ["--"] else options.words
     if options.action == "record":
-        recording = hosts.record(words, whole=options.whole, seconds=options.seconds, save=options.save)
+        recording = hosts.record(
+            words, whole=options.whole, seconds=options.seconds, save=options.save, reports=options.reports
+        )
         show(recording, options.out, options.open)
         return int(bool(recording.notes and "did not end well" in recording.notes[0]))
     if options.action == "compare":
@@ -60,6 +62,8 @@ def dump(options: argparse.Namespace) -> int:
     if options.dump == "-" and options.open:
         return follow(sys.stdin.buffer, options.out, options.format)
     recording = read(sys.stdin.buffer if options.dump == "-" else Path(options.dump), options.format)
+    for report in options.reports:
+        recording.join(report)
     if options.compare is not None:
         compared = recording.compare(read(options.compare, options.format))
         if options.out is not None:

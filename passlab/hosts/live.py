@@ -52,6 +52,7 @@ class Pipe:
         except (OSError, ValueError) as error:
             self.trouble = f"the pipe broke: {error}"
         finally:
+            self._file.close()
             self.ended.set()
 
 

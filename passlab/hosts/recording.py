@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import tempfile
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,7 @@ from passlab.errors import Diagnostic, DumpError
 from passlab.hosts.tools import SECONDS, Command, Run, command_of, run, with_output
 from passlab.lazy import late
 
+_TARGET = re.compile(r"--?(?:mtriple|march|mcpu|mattr|O[0-3]\Z)")
 HEAD = 2000  # characters of what a tool said that an error shows
 
 
@@ -26,11 +29,13 @@ def record(
     whole: bool = False,
     seconds: float = SECONDS,
     save: Any = None,
+    reports: bool = False,
 ) -> TextRecording:
     """Run a compiler, and return the recording of its passes. A function is compiled by torch, and called on `args`.
 
     With `whole`, each pass prints the whole program: `rec.save_before` then writes it with its metadata, and the dump
-    is larger. `save` is a file for the dump. After `seconds` the run ends; what was printed so far is recorded, as
+    is larger. `save` is a file for the dump. With `reports`, the remarks of LLVM and the times of a second run, which
+    prints no program, are joined to the steps. After `seconds` the run ends; what was printed so far is recorded, as
     that of a run that crashes or is interrupted, and `rec.notes` says so. Raises `DumpError` for an unknown or missing
     tool, and for a run that printed no pass.
     """
@@ -43,6 +48,11 @@ def record(
         done = run(words, seconds)
         with done.err:
             recording = _recording(parsed, words, done, Path(folder), save)
+        if reports:
+            _join_reports(recording, parsed, Path(folder), seconds)
+    recording.compiler = parsed.words[parsed.at]
+    if parsed.tool.name == "llc":
+        recording.target = parsed.line([word for word in words if _TARGET.match(word)])
     recording.name = f"{parsed.program} {Path(parsed.input).name}".strip()
     if done.trouble:
         recording.notes.insert(0, f"the run of {parsed.program} did not end well: {done.trouble}")
@@ -59,6 +69,20 @@ def recording_words(command: Command, whole: bool = False, folder: str = "") -> 
     added = command.llvm(*asks)
     place = [tool.folder, f"{folder}/"] if tool.folder and tool.folder not in words else []
     return [*words[: command.at + 1], *added, *place, *words[command.at + 1 :]]
+
+
+def _join_reports(recording: TextRecording, command: Command, folder: Path, seconds: float) -> None:
+    """Run a command once more, without its programs, for its remarks and times, and join them to a recording."""
+    words, at = with_output(command), command.at + 1
+    remarks, trace = folder / "remarks.yaml", folder / "trace.json"
+    options = [one.format(remarks=remarks, trace=trace) for one in command.tool.reports]
+    done = run([*words[:at], *options, *words[at:]], seconds)
+    tables = folder / "tables.txt"
+    tables.write_text(done.said(), "utf-8")
+    for path in (remarks, trace, tables):
+        if path.exists():
+            with suppress(DumpError):  # a tool that does not end well, or writes no such report
+                recording.join(path)
 
 
 def _recording(command: Command, words: list[str], done: Run, folder: Path, save: Any) -> TextRecording:

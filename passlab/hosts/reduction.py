@@ -36,7 +36,7 @@ with socket.socket(socket.AF_UNIX) as line:
     sys.exit({yes} if line.recv(1) == b"y" else {no})
 """
 _STATUS = {"llvm-reduce": (0, 1), "mlir-reduce": (1, 0)}  # for an interesting candidate, and for another one
-_FRONT_END = ("-O0", "-Xclang", "-disable-O0-optnone")
+_FRONT_END = ("-Xclang", "-disable-llvm-passes")  # the IR as the optimiser gets it
 
 
 @dataclass(frozen=True)
@@ -100,9 +100,7 @@ def _as_ir(command: Command, folder: Path, seconds: float) -> tuple[Command, Pat
     if command.tool.name != "clang" or source.suffix in (".ll", ".bc"):
         return command, source
     target = folder / f"{source.stem}.ll"
-    levels = [
-        word for word in command.words[command.at + 1 :] if not word.startswith("-O") and word not in ("-c", "-S")
-    ]
+    levels = [word for word in command.words[command.at + 1 :] if word not in ("-c", "-S")]
     words = _without_o(levels)
     done = run([*command.words[: command.at + 1], *words, *_FRONT_END, "-S", "-emit-llvm", "-o", str(target)], seconds)
     said = done.said(2000).strip()

@@ -44,12 +44,14 @@ class Tool:
     reducer: str = ""
     prefix: tuple[str, ...] = ()  # before each option of LLVM: clang's -mllvm
     folder: str = ""  # the option that names a folder for the dump, where the tool writes files
+    reports: tuple[str, ...] = ()  # options for remarks in one file, and times in another or on the terminal
     cure: str = "apt-get install llvm"
 
 
 _BISECT = "-opt-bisect-limit={n}"
 _MODULES = "--mlir-print-ir-module-scope"
 _NOWHERE = ("-o", os.devnull)
+_REPORTS = ("-pass-remarks-output={remarks}", "-time-trace", "-time-trace-file={trace}", "-time-trace-granularity=0")
 TOOLS = (
     Tool(
         "opt",
@@ -61,6 +63,7 @@ TOOLS = (
         nowhere=("-disable-output",),
         endings=(".ll", ".bc"),
         reducer="llvm-reduce",
+        reports=_REPORTS,
     ),
     Tool(
         "llc",
@@ -71,6 +74,7 @@ TOOLS = (
         nowhere=_NOWHERE,
         endings=(".ll", ".bc", ".mir"),
         reducer="llvm-reduce",
+        reports=("-pass-remarks-output={remarks}", "-time-passes"),
     ),
     Tool(
         "clang",
@@ -82,6 +86,12 @@ TOOLS = (
         endings=(".c", ".cc", ".cpp", ".cxx", ".m", ".ll", ".bc"),
         reducer="llvm-reduce",
         prefix=("-mllvm",),
+        reports=(
+            "-fsave-optimization-record",
+            "-foptimization-record-file={remarks}",
+            "-ftime-trace={trace}",
+            "-ftime-trace-granularity=0",
+        ),
         cure="apt-get install clang",
     ),
     Tool(
@@ -93,9 +103,12 @@ TOOLS = (
         log="--log-actions-to={file}",
         nowhere=_NOWHERE,
         reducer="mlir-reduce",
+        reports=("--mlir-timing", "--mlir-pass-statistics"),
         cure="apt-get install mlir-22-tools",
     ),
-    Tool("iree-opt", _MLIR, _MODULES, nowhere=_NOWHERE, cure="pip install iree-base-compiler"),
+    Tool(
+        "iree-opt", _MLIR, _MODULES, nowhere=_NOWHERE, reports=("--mlir-timing",), cure="pip install iree-base-compiler"
+    ),
     Tool(
         "iree-compile",
         _MLIR,

@@ -138,21 +138,23 @@ CHANGES = {
     "dump --find": ("dump dump.txt", "--find constant"),
     "dump --hide": ("dump dump.txt --step 1", "--hide locations"),
     "dump --bisect": ("dump dump.txt", "--bisect grep -q arith.constant.1 {}"),
+    "dump --with": ("dump dump.txt", "--with x.yaml"),
     "dump --open": ("dump dump.txt", "--open"),
-    "host record --seconds": ("host record -- ./opt in.ll", "--seconds 0"),
+    "host record --seconds": ("host record -- ./opt in.ll", "--seconds -1"),
     "host record --out": ("host record -- ./opt in.ll", "-o out.html"),
     "host record --whole": ("host record -- ./opt in.ll", "--whole"),
     "host record --save": ("host record -- ./opt in.ll", "--save dump"),
     "host record --open": ("host record -- ./opt in.ll", "--open"),
-    "host bisect --seconds": ("host bisect --match good -- ./opt in.ll", "--seconds 0"),
+    "host record --reports": ("host record -- ./opt in.ll", "--reports"),
+    "host bisect --seconds": ("host bisect --match good -- ./opt in.ll", "--seconds -1"),
     "host bisect --match": ("host bisect -- ./opt in.ll", "--match good"),
     "host bisect --check": ("host bisect -- ./opt in.ll", "--check ./check"),
     "host bisect --by": ("host bisect -- ./opt in.ll", "--by rewrite"),
-    "host reduce --seconds": ("host reduce --match good -- ./opt in.ll", "--seconds 0"),
+    "host reduce --seconds": ("host reduce --match good -- ./opt in.ll", "--seconds -1"),
     "host reduce --out": ("host reduce --match good -- ./opt in.ll", "-o small.ll"),
     "host reduce --match": ("host reduce -- ./opt in.ll", "--match good"),
     "host reduce --check": ("host reduce -- ./opt in.ll", "--check ./check"),
-    "host compare --seconds": ("host compare --against ./other/opt -- ./opt in.ll", "--seconds 0"),
+    "host compare --seconds": ("host compare --against ./other/opt -- ./opt in.ll", "--seconds -1"),
     "host compare --out": ("host compare --against ./other/opt -- ./opt in.ll", "-o out.html"),
     "host compare --whole": ("host compare --against ./other/opt -- ./opt in.ll", "--whole"),
     "host compare --against": ("host compare --against ./other/opt -- ./opt in.ll", "--against ./opt"),
@@ -218,6 +220,7 @@ def folder(tmp_path, monkeypatch):
     (tmp_path / "class" / "ada_03-attributes.ipynb").write_text(
         '{"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}'
     )
+    (tmp_path / "x.yaml").write_text("--- !Passed\nPass: first\nName: Done\nFunction: one\n...\n")
     (tmp_path / "other").mkdir()
     fakes.make(tmp_path / "other", "fail")
     fakes.make(tmp_path, "wrong")

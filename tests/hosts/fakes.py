@@ -10,6 +10,7 @@ import os, signal, sys, time
 passes = ["sroa", "instcombine", "bad", "gvn", "dce"]
 limit, out, source, prints = -1, None, None, False
 words = sys.argv[1:]
+words_given = list(words)
 while words:
     word = words.pop(0)
     if word.startswith("-opt-bisect-limit="):
@@ -34,6 +35,10 @@ for n, name in enumerate(passes, start=1):
         unit = "[module]" if "-print-module-scope" in sys.argv else "f"
         sys.stderr.write(f"*** IR Dump After {{name}} on {{unit}} ***\\n{{text}}")
         sys.stderr.flush()
+for word in words_given:
+    if word.startswith("-pass-remarks-output="):
+        with open(word.partition("=")[2], "w") as file:
+            file.write("--- !Passed\\nPass: gvn\\nName: Done\\nFunction: f\\n...\\n")
 if out:
     open(out, "w").write(text)
 """

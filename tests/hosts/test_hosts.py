@@ -173,25 +173,26 @@ def test_a_pipe_is_shown_while_it_is_open(tmp_path, monkeypatch):
 
     from passlab.hosts.live import follow
 
-    step = "*** IR Dump After {} on f ***\n" + fakes.PROGRAM
+    step = "*** IR Dump After NAME on f ***\n" + fakes.PROGRAM
     reader, writer = os.pipe()
     answers, addresses = {}, queue.Queue()
     monkeypatch.setattr("webbrowser.open", addresses.put)
 
     def compile_and_look():
         with os.fdopen(writer, "wb", buffering=0) as pipe:
-            pipe.write("".join(step.format(name) for name in ("sroa", "gvn", "dce")).encode())
+            pipe.write("".join(step.replace("NAME", name) for name in ("sroa", "gvn", "dce")).encode())
             address = addresses.get(timeout=20)
             with urllib.request.urlopen(address) as page:
                 answers["page"] = page.read().decode()
             with urllib.request.urlopen(f"{address}data?since=0") as data:
                 answers["first"] = json.load(data)
-            pipe.write(step.format("licm").encode())
+            pipe.write(step.replace("NAME", "licm").encode())
             request = f"{address}data?since={answers['first']['version']}"
             with urllib.request.urlopen(request) as data:
                 answers["second"] = json.load(data)
-            with pytest.raises(urllib.error.HTTPError):
+            with pytest.raises(urllib.error.HTTPError) as caught:
                 urllib.request.urlopen(address.rsplit("/", 2)[0] + "/data")
+            caught.value.close()
 
     thread = threading.Thread(target=compile_and_look)
     thread.start()

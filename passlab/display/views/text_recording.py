@@ -37,6 +37,7 @@ from passlab.dumps.graph_node import GraphNode
 from passlab.dumps.language import LANGUAGES
 from passlab.dumps.locations import Place, Places
 from passlab.dumps.recording import TextRecording
+from passlab.dumps.reports import Remark
 from passlab.dumps.step import Step
 from passlab.errors import PasslabError, counted, visible
 
@@ -299,7 +300,28 @@ class TextRecordingView(View):
         """The facts about a step besides its verdict."""
         is_range = step.verdict == "unknown" and step.since < step.number
         between = f"between step {step.since} and {step.number}" if is_range else ""
-        return "; ".join(filter(None, (between, "assumed" if step.assumed else "", step.note, _printed(step))))
+        said = self._reported(step)
+        return "; ".join(filter(None, (between, "assumed" if step.assumed else "", step.note, said or _printed(step))))
+
+    @cached_property
+    def _remarks(self) -> dict[int, list[Remark]]:
+        """The remarks of each step; those that one of several steps made are in the table alone."""
+        remarks: dict[int, list[Remark]] = {}
+        for one in self.recording.reports.remarks:
+            if one.first and one.first == one.last:
+                remarks.setdefault(one.first, []).append(one)
+        return remarks
+
+    def _reported(self, step: Step) -> str:
+        """What the compiler remarked on a step: the first remark with its place, and how many follow."""
+        mine = self._remarks.get(step.number, [])
+        # What a pass did says more than what it did not do.
+        best = next((one for one in mine if one.kind == "Passed"), mine[0] if mine else None)
+        if best is None:
+            return ""
+        text = best.text if len(best.text) <= PRINTED_WIDTH else best.text[: PRINTED_WIDTH - 1] + "…"
+        more = f" and {counted(len(mine) - 1, 'more remark')}" if len(mine) > 1 else ""
+        return f"{best.kind.lower() or 'remark'}{f' at {best.place}' if best.place else ''}: {text}{more}"
 
     def parts(self) -> Iterable[Part]:
         yield Sentence(f"Recording: {self.title}.", "muted")

@@ -1,0 +1,169 @@
+"""Remarks, times and statistics of compilers, joined to the steps that they speak of."""
+
+import json
+import random
+
+import pytest
+
+from passlab.dumps import read
+from passlab.dumps.reports import Reports, read_report
+from passlab.errors import DumpError, PasslabError
+
+DUMP = """*** IR Dump After InlinerPass on (sum) ***
+define i32 @sum(ptr %a) {
+  ret i32 1
+}
+x.c:9:1: remark: loop not vectorized [-Rpass-missed=loop-vectorize]
+*** IR Dump After LoopVectorizePass on sum ***
+define i32 @sum(ptr %a) {
+  ret i32 2
+}
+*** IR Dump After InlinerPass on (main) omitted because no change ***
+*** IR Dump After SROAPass on main ***
+define i32 @main() {
+  ret i32 3
+}
+*** IR Dump After SROAPass on main ***
+define i32 @main() {
+  ret i32 4
+}
+"""
+REMARKS = """--- !Passed
+Pass:            inline
+Name:            Inlined
+DebugLoc:        { File: 'it''s a ''long'' path, with commas/x.c',
+                   Line: 2, Column: 70 }
+Function:        sum
+Args:
+  - String:          ''''
+  - Callee:          sq
+    DebugLoc:        { File: x.c, Line: 1, Column: 0 }
+  - String:          ''' inlined into '''
+  - Caller:          "su\\x6D"
+  - String:          ''''
+...
+--- !Missed
+Pass:            sroa
+Name:            Nothing
+Function:        main
+Args:
+  - String:          two runs
+...
+"""
+TRACE = {
+    "traceEvents": [
+        {"ph": "X", "ts": 20, "dur": 3000, "name": "SROAPass", "args": {"detail": "main"}},
+        {"ph": "X", "ts": 5, "dur": 1000, "name": "SROAPass", "args": {"detail": "main"}},
+        {"ph": "X", "ts": 1, "dur": 7, "name": "InlinerPass", "args": {"detail": "(other)"}},
+        {"ph": "M", "name": "process_name"},
+    ]
+}
+TABLES = """===-------------------------------------------------------------------------===
+                          Pass execution timing report
+===-------------------------------------------------------------------------===
+  Total Execution Time: 0.0047 seconds (0.0098 wall clock)
+
+   ---User Time---   --System Time--   --User+System--   ---Wall Time---  --- Name ---
+   0.0001 (  3.4%)   0.0001 (  3.4%)   0.0002 (  3.4%)   0.0053 ( 54.0%)  LoopVectorizePass
+   0.0002 ( 15.7%)   0.0005 ( 15.7%)   0.0007 ( 15.7%)   0.0007 (  7.4%)  SROAPass #2
+   0.0003 (100.0%)   0.0006 (100.0%)   0.0009 (100.0%)   0.0060 (100.0%)  Total
+
+===-------------------------------------------------------------------------===
+                          ... Statistics Collected ...
+===-------------------------------------------------------------------------===
+
+      7 instcombine - Number of insts combined
+"""
+
+
+@pytest.fixture
+def recording():
+    return read(DUMP.encode())
+
+
+def test_a_printed_remark_belongs_to_the_step_that_printed_it(recording):
+    (remark,) = recording.reports.remarks
+    assert (remark.kind, remark.pass_name, remark.place, remark.first, remark.last) == (
+        *("Missed", "loop-vectorize", "x.c:9:1"),
+        *(2, 2),
+    )
+    assert recording.frame()["remarks"].tolist() == [0, 1, 0, 0, 0]
+    assert "missed at x.c:9:1: loop not vectorized" in recording.text()
+
+
+def test_remarks_of_a_file_find_their_steps_or_have_a_range(recording, tmp_path):
+    path = tmp_path / "x.opt.yaml"
+    path.write_text(REMARKS)
+    passed, missed = recording.join(path).remarks
+    assert passed.file == "it's a 'long' path, with commas/x.c"
+    assert (passed.line, passed.column) == (2, 70)
+    assert passed.text == "'sq' inlined into 'sum'"
+    assert (passed.first, passed.last) == (1, 1)
+    assert (missed.first, missed.last) == (4, 5)
+    assert recording.remarks_of(5) == [missed]
+    assert "remarks" in recording.tables
+
+
+def test_a_trace_times_the_steps_whose_runs_it_has_all(recording, tmp_path):
+    path = tmp_path / "x.json"
+    path.write_text(json.dumps(TRACE))
+    recording.join(path)
+    assert [step.seconds for step in recording.steps] == [None, None, None, 0.001, 0.003]
+    assert recording.frame()["time (s)"].tolist()[3:] == [0.001, 0.003]
+
+
+def test_tables_in_a_dump_are_read_with_it(tmp_path):
+    recording = read((DUMP + TABLES).encode())
+    assert [step.seconds for step in recording.steps] == [None, 0.0053, None, None, 0.0007]
+    assert recording.reports.statistics == [("instcombine", "Number of insts combined", 7)]
+    assert [step.verdict for step in recording.steps] == [step.verdict for step in read(DUMP.encode()).steps]
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (b"RMRK\x01\x02", "as a bitstream"),
+        (b'{"traceEvents": [', "is damaged"),
+        (b'{"a": "b"}', "no statistics"),
+        (b"hello\n", "no report about passes"),
+        (b"[" * 100_000, "is damaged"),
+    ],
+)
+def test_a_file_without_a_report_is_an_error_with_a_cure(tmp_path, data, said):
+    path = tmp_path / "report"
+    path.write_bytes(data)
+    with pytest.raises(DumpError, match=said):
+        read_report(path)
+    with pytest.raises(DumpError, match="there is no file"):
+        read_report(tmp_path / "nothing")
+
+
+def test_yaml_that_expands_or_makes_objects_is_text(tmp_path):
+    path = tmp_path / "x.yaml"
+    path.write_text(
+        'a: &a ["lol"]\nb: &b [*a,*a,*a]\n--- !Passed\nPass: !!python/object/apply:os.system ["true"]\nName: *b\n'
+        "Function: f\nArgs:\n  - String: *b\n...\n"
+    )
+    (remark,) = read_report(path).remarks
+    assert remark.pass_name == '!!python/object/apply:os.system ["true"]'
+    assert remark.text == "*b"
+
+
+def test_damaged_reports_raise_no_foreign_error(tmp_path):
+    """Cuts, and bytes that changed, in files that compilers wrote; many more by night in a folder of one's own."""
+    rng, refused = random.Random(4), 0
+    path = tmp_path / "report"
+    for original in (REMARKS, json.dumps(TRACE), TABLES, DUMP + TABLES):
+        for _ in range(150):
+            data = bytearray(original.encode())
+            for _ in range(rng.randint(1, 6)):
+                data[rng.randrange(len(data))] = rng.randrange(256)
+            path.write_bytes(data[: rng.randint(0, len(data))])
+            recording = read(DUMP.encode())
+            try:
+                assert isinstance(recording.join(path), Reports)
+            except PasslabError:
+                refused += 1
+            assert all(step.seconds is None or step.seconds >= 0 for step in recording.steps)
+            recording.text()
+    assert refused
