@@ -16,7 +16,7 @@ from passlab.dumps.comparison import TextComparison
 from passlab.dumps.recording import TextRecording
 from passlab.errors import Diagnostic, DumpError
 from passlab.hosts.tools import SECONDS, Command, Run, command_of, run, with_output
-from passlab.lazy import late
+from passlab.recorders.torch import record as record_torch
 
 _TARGET = re.compile(r"--?(?:mtriple|march|mcpu|mattr|O[0-3]\Z)")
 HEAD = 2000  # characters of what a tool said that an error shows
@@ -40,8 +40,7 @@ def record(
     tool, and for a run that printed no pass.
     """
     if callable(command):
-        live: TextRecording = late("passlab.recorders.torch", "record")(command, *args)
-        return live
+        return record_torch(command, *args)
     parsed = command_of(command)
     with tempfile.TemporaryDirectory() as folder:
         words = recording_words(parsed, whole, folder)
