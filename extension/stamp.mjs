@@ -8,8 +8,8 @@ import { createHash } from "node:crypto";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 
 const files = (/** @type {string} */ folder) => readdirSync(folder).map((name) => `${folder}/${name}`);
-const tokens = "../passlab/display/web/relaytokens.js"; // which the views share
-const paths = ["../package-lock.json", "package.json", tokens, ...files("schema"), ...files("src")].sort();
+const shared = ["commands.json", "relaytokens.js"].map((name) => `../passlab/display/web/${name}`); // with the views
+const paths = ["../package-lock.json", "package.json", ...shared, ...files("schema"), ...files("src")].sort();
 const hash = createHash("sha256");
 for (const path of paths) {
   const text = readFileSync(path);

@@ -3,9 +3,10 @@
  * what `views.js`, which shows the outputs, needs of the application.
  */
 
+import { ICommandPalette } from "@jupyterlab/apputils";
 import { EditorExtensionRegistry, IEditorExtensionRegistry, IEditorLanguageRegistry } from "@jupyterlab/codemirror";
 import { relay, relayCell } from "./relay.js";
-import { setCommands } from "./views.js";
+import { addViewCommands } from "./viewcommands.js";
 
 /** @import { Contents, ServiceManager } from "@jupyterlab/services" */
 /** @import { CommandRegistry } from "@lumino/commands" */
@@ -97,9 +98,10 @@ const manual = {
 
 const outputs = {
   id: "passlab:outputs",
-  description: "Runs the cell of an output that is not live.",
+  description: "The commands of views in the palette and the View menu; a place beside the notebook.",
   autoStart: true,
-  activate: (/** @type {App} */ app) => setCommands(app.commands),
+  optional: [ICommandPalette],
+  activate: addViewCommands,
 };
 
 export default [cells, files, manual, outputs];

@@ -8,7 +8,6 @@
 
 import { Panel, Widget } from "@lumino/widgets";
 
-/** @import { CommandRegistry } from "@lumino/commands" */
 /** @import { IRenderMime } from "@jupyterlab/rendermime-interfaces" */
 /** @import { Kernel } from "@jupyterlab/services" */
 
@@ -18,6 +17,8 @@ import { Panel, Widget } from "@lumino/widgets";
  * @typedef {{connect(slot: (sender: unknown, args: never) => void, self: unknown): void, disconnect(slot: (sender: unknown, args: never) => void, self: unknown): void}} Signal
  * @typedef {{session: {kernel: Kernel.IKernelConnection | null} | null, statusChanged: Signal, kernelChanged: Signal}} Session
  * @typedef {{widgets: readonly Widget[], activeCellIndex: number}} Cells
+ * @typedef {{mode?: string, currentWidget: Widget | null, add(widget: Widget, area: string, options?: object): void, activateById(id: string): void}} Shell
+ * @typedef {{commands: import("@lumino/commands").CommandRegistry, shell: Shell}} Application
  */
 
 export const VIEW = "application/vnd.passlab.view+json";
@@ -27,6 +28,7 @@ const LIVE = "application/vnd.jupyter.widget-view+json",
   PAUSE = 2000, // milliseconds between two tries to show a widget that the kernel knows
   TRIES = 30,
   RUN = "Run the cell",
+  BESIDE = "passlab:beside", // a view asks to be put beside the notebook: see `workbench.js` of the views
   ENDED = ["restarting", "autorestarting", "terminating", "dead"]; // the states of a kernel that ends
 
 /** What the line says above an output. @typedef {"live" | "left" | "saved" | "asking"} State @type {Record<State, string>} */
@@ -37,12 +39,32 @@ const WORDS = {
   asking: "Asking the kernel for the live view …",
 };
 
-/** @type {CommandRegistry | null} */
-let commands = null;
+/** @type {Application | null} */
+let application = null;
 
-/** Where the commands of the application are. @param {CommandRegistry} registry */
-export function setCommands(registry) {
-  commands = registry;
+/** The application, whose commands run cells, and whose shell may have a dock. @param {Application} app */
+export function setApplication(app) {
+  application = app;
+}
+
+let panels = 0;
+
+/** A view beside its notebook. It closes by going back to its cell. */
+class Beside extends Panel {
+  /** @param {() => void} takeBack @param {string} label */
+  constructor(takeBack, label) {
+    super();
+    this.takeBack = takeBack;
+    this.id = `passlab-beside-${++panels}`;
+    this.title.label = label;
+    this.title.closable = true;
+    this.addClass("passlab-beside");
+  }
+
+  /** @override */
+  onCloseRequest() {
+    this.takeBack();
+  }
 }
 
 /** The nearest widget around one that has a property. @param {Widget} widget @param {string} name @returns {any} */
@@ -95,16 +117,13 @@ class View extends Panel {
     this.model = /** @type {IRenderMime.IMimeModel | null} */ (null);
     this.session = /** @type {Session | null} */ (null);
     this.live = /** @type {(Panel & IRenderMime.IRenderer) | null} */ (null);
+    this.beside = /** @type {Beside | null} */ (null); // where the live view is, while it is not in the cell
     this.state = /** @type {State} */ ("asking");
     this.tries = 0;
     this.timer = 0;
     this.words = document.createElement("span");
-    this.run = document.createElement("button");
-    this.run.type = "button";
-    this.run.textContent = RUN;
-    this.run.style.cssText =
-      "font:inherit;padding:0;border:0;background:none;color:var(--jp-content-link-color,#0b5cc4);text-decoration:underline;cursor:pointer";
-    this.run.addEventListener("click", () => this.runCell());
+    this.run = link(RUN, () => this.runCell());
+    this.back = link("Take it back", () => this.takeBack());
     this.line = new Widget({ node: document.createElement("div") });
     this.line.addClass("passlab-line");
     this.line.node.setAttribute("role", "status");
@@ -118,6 +137,7 @@ class View extends Panel {
     this.addWidget(this.still);
     this.line.hide();
     this.still.hide();
+    this.onBeside = (/** @type {Event} */ event) => this.toggleBeside() && event.preventDefault();
   }
 
   /** Called by JupyterLab, before the output is part of the page, and again when the output changes. @param {IRenderMime.IMimeModel} model */
@@ -140,6 +160,8 @@ class View extends Panel {
     if (this.isDisposed) return;
     clearTimeout(this.timer);
     this.observer.disconnect();
+    this.live?.dispose();
+    this.beside?.dispose();
     this.session?.statusChanged.disconnect(this.onStatus, this);
     this.session?.kernelChanged.disconnect(this.onKernel, this);
     super.dispose();
@@ -172,6 +194,8 @@ class View extends Panel {
     clearTimeout(this.timer);
     this.live?.dispose();
     this.live = null;
+    this.beside?.dispose();
+    this.beside = null;
     for (const old of [...this.still.widgets]) old.dispose();
     if (!this.session) {
       this.session = /** @type {Session | null} */ (around(this, "sessionContext")?.sessionContext ?? null);
@@ -195,6 +219,7 @@ class View extends Panel {
     const live = /** @type {Panel & IRenderMime.IRenderer} */ (renderers.createRenderer(LIVE));
     this.live = live;
     live.hide();
+    live.node.addEventListener(BESIDE, this.onBeside);
     this.insertWidget(0, live);
     this.observer.disconnect();
     this.observer.observe(live.node, { childList: true });
@@ -234,6 +259,9 @@ class View extends Panel {
     this.line.setHidden(state === "live" || !this.modelId); // a view without a widget is never live
     this.words.replaceChildren(...WORDS[state].split(RUN).flatMap((part, at) => (at ? [this.run, part] : [part])));
     if (!live && !this.still.widgets.length) this.drawStill();
+    if (state !== "live" || !this.beside) return;
+    this.line.show();
+    this.words.replaceChildren("This view is open beside the notebook. ", this.back);
   }
 
   drawStill() {
@@ -242,6 +270,29 @@ class View extends Panel {
     const still = this.renderers.createRenderer(type);
     this.still.addWidget(still);
     still.renderModel(this.model.trusted ? this.model : inlined(this.model)).catch((error) => console.error(error));
+  }
+
+  /** Put the live view beside the notebook, or take it back; whether there is a dock for it. */
+  toggleBeside() {
+    const { live } = this,
+      shell = application?.shell;
+    if (this.beside) return this.takeBack();
+    if (!live || shell?.mode !== "multiple-document") return false;
+    this.beside = new Beside(() => this.takeBack(), live.node.querySelector(".pl-title")?.textContent || "passlab");
+    this.beside.addWidget(live);
+    shell.add(this.beside, "main", { mode: "split-right", ref: shell.currentWidget?.id });
+    this.present(this.state);
+    return true;
+  }
+
+  takeBack() {
+    const { beside, live } = this;
+    this.beside = null;
+    if (live) this.insertWidget(0, live);
+    beside?.dispose();
+    this.present(this.state);
+    this.node.scrollIntoView({ block: "nearest" });
+    return true;
   }
 
   /** @param {unknown} _ @param {string} status */
@@ -258,6 +309,7 @@ class View extends Panel {
   /** The kernel has ended. A widget that is mounted has its data, and stays. */
   leave() {
     if (this.isLive) this.node.dataset.kernel = "gone";
+    if (this.isLive && this.live) this.live.node.dataset.kernel = "gone"; // also where it is beside the notebook
     if (this.model) this.present(this.isLive ? "left" : "saved");
   }
 
@@ -267,8 +319,19 @@ class View extends Panel {
     const at = notebook ? notebook.widgets.findIndex((cell) => cell.node.contains(this.node)) : -1;
     if (!notebook || at < 0) return;
     notebook.activeCellIndex = at;
-    await commands?.execute("notebook:run-cell");
+    await application?.commands.execute("notebook:run-cell");
   }
+}
+
+/** A link in a line. @param {string} text @param {() => unknown} run */
+function link(text, run) {
+  const button = document.createElement("button");
+  button.type = "button";
+  button.textContent = text;
+  button.style.cssText =
+    "font:inherit;padding:0;border:0;background:none;color:var(--jp-content-link-color,#0b5cc4);text-decoration:underline;cursor:pointer";
+  button.addEventListener("click", () => void run());
+  return button;
 }
 
 /** For the rendermime of every document. Safe: static forms are cleaned as all HTML is, and see `View.begin`. */

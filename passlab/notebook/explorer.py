@@ -6,16 +6,20 @@ An explorer compares its recording with another one of the notebook, or any two 
 
 from __future__ import annotations
 
+import keyword
 from collections.abc import Mapping
 from typing import Any
 
 import traitlets
+from IPython import get_ipython
 
 from passlab.display.nodes import node_of
 from passlab.display.pages.page_answers import OWN
+from passlab.display.protocol.recordings import RecordingData
+from passlab.display.text.python_code import python_of
 from passlab.display.views.comparisons import ComparisonView, comparison_view
 from passlab.display.views.heat_map import HeatMapView
-from passlab.display.views.recording import RecordingView
+from passlab.display.views.recording import RecordingView, recording_view
 from passlab.display.views.rewrites import MOST, misses_data, parts_data, step_data
 from passlab.errors import PasslabError, visible
 from passlab.instrument.events import Event
@@ -23,8 +27,10 @@ from passlab.lab.recordings.comparison import compare
 from passlab.lab.recordings.recording import Recording
 from passlab.lab.recordings.rewrites import RewriteStep, rewrites_of, why_not
 from passlab.lab.variants.pipeline_variants import WhatIf
-from passlab.notebook.pipelines import pass_names, passes_of
+from passlab.notebook.pipelines import pass_names, pass_options, passes_of
 from passlab.notebook.view_widget import ViewWidget, notebook_variables
+
+MOST_COPIED = 4_000_000  # characters of a program that is copied with its constants
 
 
 class ComparisonWidget(ViewWidget):
@@ -84,7 +90,13 @@ class PipelineWidget(ViewWidget):
     _looked_into: tuple[Event | None, list[RewriteStep]] = (None, [])
 
     def _data(self) -> Mapping[str, Any]:
-        return self.view.data(only_start=self.view.is_large)
+        return self._named(self.view.data(only_start=self.view.is_large))
+
+    def _named(self, data: RecordingData) -> RecordingData:
+        """The data with the name that the program has in the notebook."""
+        program = self.view.recording.input
+        name = next((name for name, value in notebook_variables().items() if value is program), data["program"])
+        return {**data, "program": name}
 
     @property
     def event(self) -> Event | None:
@@ -96,11 +108,11 @@ class PipelineWidget(ViewWidget):
         if not isinstance(content, dict):
             return
         if content.get("rest") and self.data.get("partial"):
-            self.data = self.view.data()
+            self.data = self._named(self.view.data())
         step = content.get("step")
         if type(step) is int and 0 <= step < len(self.view.events) and self.data.get("partial"):
             self._steps = {*self._steps, step}
-            self.data = self.view.data(only_start=True, also=self._steps)
+            self.data = self._named(self.view.data(only_start=True, also=self._steps))
         if isinstance(content.get("graph"), str):
             self._draw(content["graph"], content.get("id"))
         if content.get("others"):
@@ -109,6 +121,18 @@ class PipelineWidget(ViewWidget):
             self._compare(content["compare"])
         if isinstance(content.get("what_if"), list):
             self._what_if(content["what_if"])
+        query = content.get("find")
+        if isinstance(query, str) and query:
+            lines, left = self.view.find(query)
+            self.send({"found": query, "lines": lines, "left": left})
+        if isinstance(content.get("copy"), str):
+            self._copy(content["copy"], content.get("id"), content.get("node"))
+        if isinstance(content.get("options"), str):
+            self.send({"options": content["options"], "fields": pass_options(content["options"], notebook_variables())})
+        if isinstance(content.get("bind"), str):
+            self._bind_variant(content["bind"])
+        if content.get("keep") and self.variant is not None:
+            self._keep(self.variant)
         if isinstance(content.get("rewrites"), str):
             event_id = content["rewrites"]
             steps = self._rewrites(event_id)
@@ -133,6 +157,36 @@ class PipelineWidget(ViewWidget):
         if event is not self._looked_into[0]:
             self._looked_into = (event, [] if event is None else rewrites_of(event))
         return self._looked_into[1]
+
+    def _copy(self, what: str, event_id: object, number: object) -> None:
+        """Send a program, or a node as Python, as text for the clipboard."""
+        event = self._event(event_id)
+        node = node_of(number) if type(number) is int else None
+        if what == "node" and node is not None:
+            self.send({"copied": what, "text": python_of(node)})
+        if what in ("before", "after") and event is not None:
+            mod = event.before if what == "before" else event.after
+            text = mod.astext(show_meta_data=True)
+            self.send({"copied": what, "text": text if len(text) < MOST_COPIED else mod.astext(show_meta_data=False)})
+
+    def _bind_variant(self, name: str) -> None:
+        """Bind the recording of the edited pipeline to a name of the notebook."""
+        problem = ""
+        shell = get_ipython()
+        if not name.isidentifier() or keyword.iskeyword(name):
+            problem = f"`{visible(name)}` is no name of Python"
+        elif shell is None or self.variant is None:
+            problem = "there is no notebook to bind a name in" if shell is None else "no edited pipeline has run yet"
+        else:
+            shell.user_ns[name] = self.variant
+        self.send({"bound": name, **({"problem": problem} if problem else {})})
+
+    def _keep(self, recording: Recording) -> None:
+        """Show another recording in place of this one."""
+        self.view = recording_view(recording)
+        self.graphs, self.comparison, self._steps = {}, {}, frozenset()
+        self._looked_into = (None, [])
+        self.data = self._data()
 
     def _rewrite_parts(self, event_id: object, number: object) -> None:
         steps = self._rewrites(event_id)

@@ -17,9 +17,11 @@ from passlab.ir.expr import Expr
 from passlab.ir.module import IRModule
 from passlab.lab.recordings.recording import Recording
 from passlab.notebook import pipelines
+from passlab.notebook.completion import candidates
 from passlab.notebook.explorer import PipelineWidget
 
 _NAMES = re.compile(r"[^\W\d]\w*")
+MOST_OFFERED = 200
 _newest: dict[str, LiveWidget] = {}  # by the name that each binds: an older one no longer follows other cells
 
 
@@ -38,6 +40,7 @@ class LiveWidget(PipelineWidget):
     source = traitlets.Unicode("").tag(sync=True)
     pipeline = traitlets.Unicode("").tag(sync=True)
     problems: Any = traitlets.List().tag(sync=True)
+    followed = traitlets.Unicode("").tag(sync=True)  # which passes of other cells the last run followed
     recording: Recording
 
     def __init__(self, source: str, pipeline: str, options: LiveOptions, namespace: dict[str, Any]) -> None:
@@ -60,7 +63,8 @@ class LiveWidget(PipelineWidget):
 
     def refresh(self) -> None:
         """Parse and run the texts of the editor; errors become `problems`, and the last good result stays."""
-        self._passes = self._named_passes()
+        passes, self._passes = self._passes, self._named_passes()
+        changed = [name for name, one in self._passes.items() if passes.get(name, one) != one]
         try:
             program = self._read(self.source)
             recording, _ = self._record(program, self.pipeline)
@@ -70,6 +74,7 @@ class LiveWidget(PipelineWidget):
         self.recording = recording
         self.view = recording_view(recording)
         self.problems = []
+        self.followed = f"runs {' and '.join(changed)} as another cell defines it now" if changed else ""
         self.graphs = {}
         self.data = self._data()
         self._bind(program)
@@ -78,6 +83,14 @@ class LiveWidget(PipelineWidget):
         """Run again if a name in the pipeline now means another pass."""
         if _newest.get(self.options.name) is self and self._named_passes() != self._passes:
             self.refresh()
+
+    def _answer(self, content: object) -> None:
+        super()._answer(content)
+        if isinstance(content, dict) and isinstance(before := content.get("complete"), str):
+            head = f"%%relay {self.options.name}\n"
+            text = f"{head}{before}{content.get('rest_of_text', '')}"
+            found, fragment = candidates(text, f"{head}{before}", self.namespace)
+            self.send({"completed": found[:MOST_OFFERED], "start": len(before) - len(fragment)})
 
     def _text_changed(self, _: object) -> None:
         self.refresh()

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping, Sequence
 from types import FunctionType
 from typing import Any, NamedTuple
 
+from passlab.display.protocol.recordings import PassOption
 from passlab.dumps.recording import TextRecording
 from passlab.errors import Diagnostic, RunError, did_you_mean
 from passlab.infer import infer_expr, infer_module
@@ -19,6 +21,7 @@ from passlab.rewriting.parameters import bind_params
 from passlab.text import parser
 from passlab.text.tokens import lex
 from passlab.transform.base import Pass
+from passlab.transform.registry import find_factory
 from passlab.transform.sequential import as_pass, context_names
 
 RECORDINGS = (Recording, TextRecording)  # what `%compare` puts side by side
@@ -95,6 +98,26 @@ def passes_of(namespace: Mapping[str, Any]) -> dict[str, Any]:
 def pass_names(namespace: Mapping[str, Any]) -> list[str]:
     """Return the names of all passes: those of the notebook, then passlab's."""
     return [*(name for name, value in namespace.items() if isinstance(value, Pass)), *PASSES]
+
+
+def pass_options(name: str, namespace: Mapping[str, Any]) -> list[PassOption]:
+    """Return the options that a pass of the notebook or of passlab declares; none for a pass that takes none."""
+    factory = namespace.get(name, find_factory(name))
+    if not callable(factory) or isinstance(factory, Pass):
+        return []
+    kinds = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    try:
+        parameters = [one for one in inspect.signature(factory).parameters.values() if one.kind in kinds]
+    except (TypeError, ValueError):
+        return []
+    docs = inspect.getdoc(factory) or ""
+    options = []
+    for one in parameters:
+        type_ = "" if one.annotation is one.empty else getattr(one.annotation, "__name__", str(one.annotation))
+        preset = "" if one.default is one.empty else repr(one.default)
+        said = next((line.strip() for line in docs.splitlines() if f"`{one.name}`" in line), "")
+        options.append(PassOption(one.name, type_, preset, said))
+    return options
 
 
 def has_report(used: Any) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import zipfile
 
 import pytest
@@ -17,7 +18,8 @@ BUILT = json.loads((EXTENSION / "dist/package.json").read_text(encoding="utf-8")
 
 def hash_of_sources() -> str:
     """What extension/stamp.mjs writes: a hash over "path NUL length NUL bytes" of what the build reads."""
-    paths = ["../package-lock.json", "package.json", "../passlab/display/web/relaytokens.js"]
+    shared = [f"../passlab/display/web/{name}" for name in ("commands.json", "relaytokens.js")]
+    paths = ["../package-lock.json", "package.json", *shared]
     paths += [
         path.relative_to(EXTENSION).as_posix() for name in ("schema", "src") for path in (EXTENSION / name).iterdir()
     ]
@@ -46,12 +48,20 @@ def test_it_has_the_version_of_the_package_and_runs_in_every_jupyterlab_that_is_
     assert "jupyterlab>=4.2" in PROJECT["project"]["optional-dependencies"]["lab"]
 
 
-def test_the_menu_that_it_adds_to_names_a_command_that_it_has():
+def test_the_menus_that_it_adds_to_name_commands_that_it_has():
     schema = json.loads((EXTENSION / "dist/schemas/passlab/manual.json").read_text(encoding="utf-8"))
     items = [item for menu in schema["jupyter.lab.menus"]["main"] for item in menu["items"]]
+    items = [inner for item in items for inner in item.get("submenu", {}).get("items", [item])]
     source = (EXTENSION / "src/index.js").read_text(encoding="utf-8")
+    table = json.loads((EXTENSION / "../passlab/display/web/commands.json").read_text(encoding="utf-8"))
+    of_views = [
+        f"passlab:{re.sub(r'[^0-9A-Za-z_]+', '-', view)}:{re.sub(r'[^0-9a-z_]+', '-', row[2].lower()).strip('-')}"
+        for view, entry in table.items()
+        for row in entry["commands"]
+    ]
     assert items
-    assert all(f'addCommand("{item["command"]}"' in source for item in items)
+    assert len(of_views) == len(set(of_views))  # JupyterLab takes each name once
+    assert all(f'addCommand("{item["command"]}"' in source or item["command"] in of_views for item in items)
 
 
 @pytest.fixture(scope="module")

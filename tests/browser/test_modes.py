@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from types import SimpleNamespace
 
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
@@ -121,6 +122,72 @@ def test_passes_are_inserted_configured_moved_and_repeated_by_keyboard(asked):
         "ToANormalForm",
         "FoldConstant",
     ]
+
+
+def test_edits_are_undone_and_made_again(asked):
+    page, _ = asked
+    press(page, "w")
+    expect(edits(page)).to_have_count(4)
+    page.locator(".passlab").focus()
+    press(page, "g", "Space", "j", "r", "o")
+    page.keyboard.type("ToANormalForm")
+    expect(edits(page)).to_have_count(6)
+    page.locator(".passlab").focus()
+    for count in (5, 4, 4):
+        press(page, "Control+z")
+        expect(edits(page)).to_have_count(count)
+    expect(page.locator(".pl-edit-off, .pl-edit-row.pl-differs")).to_have_count(0)
+    expect(page.get_by_role("button", name="undo")).to_be_disabled()
+    for _ in range(3):
+        press(page, "Control+Shift+z")
+    expect(edits(page)).to_have_count(6)
+    expect(page.locator(".pl-edit-off")).to_have_count(1)
+    expect(edits(page).nth(3).locator(".pl-edit-name")).to_have_value("ToANormalForm")
+
+
+def test_options_are_a_form_with_what_the_pass_declares(asked):
+    page, kernel = asked
+    press(page, "w", "G", "m")
+    form = page.locator(".pl-edit-form")
+    field = form.get_by_label("fuse_opt_level")
+    expect(field).to_have_value("2")
+    expect(field).to_have_attribute("placeholder", "-1")
+    field.fill("0")
+    expect(edits(page).nth(3).locator(".pl-edit-name")).to_have_value("FuseOps(fuse_opt_level=0)")
+    expect(page.locator(".pl-edit-row.pl-differs")).to_have_count(1)
+    assert kernel.widget.variant.steps[-1].text == "FuseOps(fuse_opt_level=0)"
+    field.fill("")
+    expect(edits(page).nth(3).locator(".pl-edit-name")).to_have_value("FuseOps")
+    page.locator(".passlab").focus()
+    press(page, "k", "m")
+    form.get_by_label("fold_qnn").check()
+    expect(edits(page).nth(2).locator(".pl-edit-name")).to_have_value("FoldConstant(fold_qnn=True)")
+
+
+def test_an_edited_pipeline_is_taken_along(asked, rec, monkeypatch):
+    page, kernel = asked
+    names: dict[str, object] = {"mine": rec.input}
+    monkeypatch.setattr(explorer, "get_ipython", lambda: SimpleNamespace(user_ns=names))
+    press(page, "w")
+    edits(page).nth(1).get_by_role("checkbox").click()
+    expect(page.locator(".pl-edit-row.pl-differs")).to_have_count(2)
+    page.get_by_role("button", name="copy as %passes").click()
+    page.evaluate(
+        "() => { window.sheet = document.body.appendChild(document.createElement('textarea')); sheet.focus(); }"
+    )
+    press(page, "Control+v")
+    text = page.evaluate("() => { sheet.remove(); return sheet.value; }")
+    assert text == "%passes net InferType, FoldConstant, FuseOps(fuse_opt_level=2) -O 3"
+    page.get_by_role("button", name="bind as …").click()
+    page.get_by_label("the name in the notebook").fill("shorter")
+    press(page, "Enter")
+    expect(page.locator(".pl-edit-problem")).to_contain_text("is shorter now")
+    assert names["shorter"] is kernel.widget.variant
+    page.get_by_role("button", name="keep", exact=True).click()
+    expect(page.locator(".pl-compare")).to_be_hidden()
+    expect(page.locator(".pl-pass:visible .pl-pass-name")).to_have_text(
+        ["input", "InferType", "FoldConstant", "FuseOps(fuse_opt_level=2)"]
+    )
 
 
 def test_what_is_no_pass_is_said_and_the_last_answer_stays(asked):

@@ -168,10 +168,11 @@ def test_every_instrument_is_a_widget(page: LabPage) -> None:
 
 def test_what_is_typed_runs(page: LabPage) -> None:
     cell = page.cell(PLACES["live"])
-    program = cell.locator(".pl-relay-input")
-    program.fill(program.input_value().replace("nn.relu", "nn.rleu"))
+    program = cell.locator(".pl-relay-field .cm-content")
+    text = "\n".join(program.locator(".cm-line").all_inner_texts())
+    program.fill(text.replace("nn.relu", "nn.rleu"))
     expect(cell.locator(".pl-relay-wrong")).to_contain_text("did you mean `nn.relu`")
-    program.fill(program.input_value().replace("nn.rleu", "tanh"))
+    program.fill(text.replace("nn.relu", "tanh"))
     expect(cell.locator(".pl-relay-wrong")).to_have_count(0)
 
 

@@ -71,7 +71,8 @@ def test_a_page_needs_no_address_to_import_its_script_from(name):
 def test_the_bundles_are_those_of_the_sources():
     """What `web/build.mjs` writes beside them: a hash over the names and texts of what it reads."""
     result = hashlib.sha256()
-    for path in [*sorted(WEB.glob("*.js"), key=lambda path: path.name), ROOT / "package-lock.json"]:
+    sources = [path for kind in ("js", "json") for path in sorted(WEB.glob(f"*.{kind}"), key=lambda path: path.name)]
+    for path in [*sources, ROOT / "package-lock.json"]:
         result.update(path.name.encode() + b"\0" + path.read_bytes())
     stamp = (WEB / "dist/built-from.txt").read_text(encoding="ascii").strip()
     assert stamp == result.hexdigest(), "run `make scripts` and commit what it writes"

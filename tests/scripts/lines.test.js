@@ -1,6 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { blockEnds, breakLine, hangingIndent, hasName, occurrences } from "../../passlab/display/web/lines.js";
+import {
+  blockEnds,
+  breakLine,
+  definitions,
+  hangingIndent,
+  hasName,
+  occurrences,
+} from "../../passlab/display/web/lines.js";
 
 /** The parts of a line as it is broken to a width. @param {string} text @param {number} width */
 const parts = (text, width) => breakLine(text, width).map((start, at, starts) => text.slice(start, starts[at + 1]));
@@ -60,4 +67,28 @@ test("occurrences of a text are found in any case, and do not overlap", () => {
   assert.deepEqual(occurrences("nn.ReLU relu", "relu"), [3, 7, 8, 12]);
   assert.deepEqual(occurrences("aaa", "aa"), [0, 2]);
   assert.deepEqual(occurrences("abc", "x"), []);
+});
+
+test("the definitions of a program are its data types and functions, each up to the next", () => {
+  const texts = [
+    "type Shape[A] {",
+    "  Circle(A),",
+    "}",
+    "",
+    "def @main(",
+    "    %x: int32",
+    ") -> int32 {",
+    "  %x",
+    "}",
+    "",
+    'def @"a b"(%x) {',
+    "  %x",
+    "}",
+  ];
+  assert.deepEqual(definitions(texts), [
+    { name: "Shape", from: 0, to: 4 },
+    { name: "@main", from: 4, to: 10 },
+    { name: '@"a b"', from: 10, to: 13 },
+  ]);
+  assert.deepEqual(definitions(["add(%x, %y)"]), []);
 });

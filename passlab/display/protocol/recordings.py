@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING, NamedTuple, TypedDict
 
 from passlab.display.protocol.programs import DiffData, LineTableData, RecordingBlame, StepDiff, ViewData
 
@@ -62,11 +62,16 @@ class SearchVerdict(TypedDict):
 
 
 class RecordingData(ViewData, LineTableData):
-    """A recording. While it is `partial`, programs and differences of most steps are missing."""
+    """A recording. While it is `partial`, programs and differences of most steps are missing.
+
+    `program` and `options` are the name of the program and the options of `%passes` that would run the pipeline again.
+    """
 
     start: int
     partial: bool
     by_step: bool
+    program: str
+    options: str
     steps: list[StepRow]
     modules: list[list[int] | None]
     blame: RecordingBlame | None
@@ -86,12 +91,29 @@ class RewriteRow(TypedDict):
     nodes: list[int]
 
 
+class FoundLine(NamedTuple):
+    """A line that a search has found: its step by number, its number in the program after it (from 0), and its text."""
+
+    step: int
+    line: int
+    text: str
+
+
 class StoredRewrites(TypedDict):
     """The rewrites of a pass that a page stores, the two sides of each, and how many are left out."""
 
     steps: list[RewriteRow]
     parts: list[DiffData]
     left: int
+
+
+class PassOption(NamedTuple):
+    """An option of a pass: its name, type and default ("" where one is needed), and what it does."""
+
+    name: str
+    type: str
+    preset: str
+    does: str
 
 
 class Misses(TypedDict):

@@ -20,9 +20,11 @@ from passlab.display.protocol.analyses import (
 from passlab.display.protocol.programs import DiffData, GraphData, ModuleData
 from passlab.display.protocol.recordings import (
     ComparisonData,
+    FoundLine,
     HeatMapData,
     LiveProblem,
     Misses,
+    PassOption,
     RecordingData,
     RewriteRow,
     ShownComparison,
@@ -59,7 +61,8 @@ class Related(TypedDict, total=False):
 
 
 class Place(TypedDict, total=False):
-    """Where the reader of an explorer is: the pass by its id, tab, mode, line (from 1), and pixels scrolled.
+    """Where the reader of an explorer is: the pass by its id, tab, mode, line (from 1), pixels scrolled, and the
+    width of the list of passes in pixels.
 
     `unified` and `all` say how differences are shown. From the address of a page, all are texts.
     """
@@ -69,6 +72,7 @@ class Place(TypedDict, total=False):
     mode: str
     line: int | str
     top: int | str
+    width: float | str
     unified: bool | str
     all: bool | str
 
@@ -136,7 +140,10 @@ class RecordingRequest(TypedDict, total=False):
     """Send the `rest`, or one more `step`; draw the `graph` of a step by its `id`; name the `others` in the notebook.
 
     `compare` with one of them; run another pipeline (`what_if`: passes by number, or new ones as text); list the
-    `rewrites` of a pass, or both `parts` of one; say why a pass did not rewrite a node; `run` a pass by itself.
+    `rewrites` of a pass, or both `parts` of one; say why a pass did not rewrite a node; `run` a pass by itself; `find`
+    a text in the programs after all steps. `copy` the program "before" or "after" the step `id`, or the `node` as
+    Python; `bind` the recording of the edited pipeline to a name, or `keep` it: show it in place of this one; say which
+    `options` a pass has.
     """
 
     rest: bool
@@ -151,6 +158,41 @@ class RecordingRequest(TypedDict, total=False):
     why_not: tuple[str, int]
     pair: tuple[int, int]
     run: str
+    find: str
+    copy: str
+    node: int
+    bind: str
+    keep: bool
+    options: str
+
+
+class CopiedAnswer(TypedDict):
+    """What was `copied`, as text for the clipboard."""
+
+    copied: str
+    text: str
+
+
+class OptionsAnswer(TypedDict):
+    """The options of a pass."""
+
+    options: str
+    fields: list[PassOption]
+
+
+class BoundAnswer(TypedDict):
+    """The name that the recording of the edited pipeline is now `bound` to, or why not (`problem`)."""
+
+    bound: str
+    problem: NotRequired[str]
+
+
+class FoundAnswer(TypedDict):
+    """The lines that have the text `found`, and how many more there are."""
+
+    found: str
+    lines: list[FoundLine]
+    left: int
 
 
 class OthersAnswer(TypedDict):
@@ -180,7 +222,32 @@ class MissesAnswer(TypedDict):
     misses: Misses
 
 
-RecordingAnswer = OthersAnswer | RewritesAnswer | PartsAnswer | MissesAnswer | ComparisonAnswer
+class CompletedAnswer(TypedDict):
+    """What may follow, as (name, kind), and the offset in the text at which the word starts."""
+
+    completed: list[tuple[str, str]]
+    start: int
+
+
+RecordingAnswer = (
+    BoundAnswer
+    | CompletedAnswer
+    | CopiedAnswer
+    | FoundAnswer
+    | OptionsAnswer
+    | OthersAnswer
+    | RewritesAnswer
+    | PartsAnswer
+    | MissesAnswer
+    | ComparisonAnswer
+)
+
+
+class LiveRequest(RecordingRequest, total=False):
+    """Say what may follow the text `complete`, which `rest_of_text` follows now."""
+
+    complete: str
+    rest_of_text: str
 
 
 class RecordingState(SelectionState):
@@ -195,11 +262,12 @@ class RecordingState(SelectionState):
 
 
 class LiveState(RecordingState):
-    """The model of an edited program."""
+    """The model of an edited program. `followed` says which passes of other cells the last run followed."""
 
     source: str
     pipeline: str
     problems: list[LiveProblem]
+    followed: str
 
 
 class ProspectsState(RecordingState):
@@ -269,7 +337,7 @@ REQUESTS = {
     "comparison": PairRequest,
     "graph": GraphRequest,
     "heatmap": HeatMapRequest,
-    "live": RecordingRequest,
+    "live": LiveRequest,
     "pipeline": RecordingRequest,
     "prospects": RecordingRequest,
     "stepper": StepperRequest,

@@ -7,8 +7,10 @@ was working on.
 from __future__ import annotations
 
 import linecache
+import re
 import traceback
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import suppress
 from functools import cached_property, partial
 from pathlib import Path
 from types import FrameType, TracebackType
@@ -20,7 +22,7 @@ from passlab.display.nodes import Links, line_numbers
 from passlab.display.palette import OUTCOMES
 from passlab.display.parts import Code, Fold, Gap, HtmlOnly, Part, Sentence
 from passlab.display.protocol.programs import GraphData, RecordingBlame, StepDiff
-from passlab.display.protocol.recordings import Failure, RecordingData, StepRow
+from passlab.display.protocol.recordings import Failure, FoundLine, RecordingData, StepRow
 from passlab.display.rows import OutlineEntry, StepOutline
 from passlab.display.text.listing import LineTable, ProgramLines, listing
 from passlab.display.view import HasFrame, View, checked_view
@@ -30,7 +32,7 @@ from passlab.display.views.graph import GraphView, graph_view, lay_out_together
 from passlab.display.views.module import is_untyped
 from passlab.display.views.timing import milliseconds, time_bars
 from passlab.errors import PasslabError, counted, visible
-from passlab.instrument.events import Event
+from passlab.instrument.events import ContextOptions, Event
 from passlab.instrument.statistics import count_module, shown_change
 from passlab.ir.expr import Expr
 from passlab.ir.module import IRModule
@@ -321,6 +323,8 @@ class RecordingView(View):
             "start": self.start,
             "partial": only_start,
             "by_step": self.is_huge,
+            "program": self.recording.name if self.recording.name.isidentifier() else "net",
+            "options": magic_options(self.events),
             "steps": steps,
             "modules": pages.modules,
             "blame": None if only_start else self._blame(pages.printed, pages.table),
@@ -333,6 +337,31 @@ class RecordingView(View):
             "lines": pages.table.lines,
             "texts": pages.table.texts,
         }
+
+    def find(self, query: str, most: int = 2000) -> tuple[list[FoundLine], int]:
+        """Return the lines of all steps that have a text, and how many more there are than `most`.
+
+        `query` is in lower case; between slashes it is a regular expression. A program is searched after the first step
+        that has it; passes that ran inside others are left out.
+        """
+        has = _matcher(query)
+        shown = {id(event) for event in self.recording.steps}
+        found: list[FoundLine] = []
+        left = 0
+        last: IRModule | None = None
+        for at, event in enumerate(self.events):
+            if id(event) not in shown:
+                continue
+            texts = [] if event.after is last else [line.text for line in self.lines(event.after)]
+            last = event.after
+            for number, text in enumerate([event.text or event.name, *texts], -1):
+                if not has(text):
+                    continue
+                if len(found) < most:
+                    found.append(FoundLine(at, number, visible(text.strip())))
+                else:
+                    left += 1
+        return found, left
 
     def _blame(self, programs: list[IRModule], table: LineTable) -> RecordingBlame:
         """The origins of the lines of each program: see `blame.LineOrigins`."""
@@ -468,6 +497,27 @@ class _Pages:
 def recording_view(recording: Recording) -> RecordingView:
     """Return the view of a recording."""
     return RecordingView(recording)
+
+
+def magic_options(events: Iterable[Event]) -> str:
+    """Return the options of `%passes` that give the pass context of a recording: `-O 3 --disable FoldConstant`."""
+    context = next((event.context for event in events if event.status != "input"), ContextOptions())
+    parts = [f"-O {context.opt_level}"]
+    for name, passes in (("--require", context.required_pass), ("--disable", context.disabled_pass)):
+        parts += [f"{name} {','.join(passes)}"] if passes else []
+    for key, value in context.config.items():
+        parts.append(
+            f"--config {key}={value!r}" if isinstance(value, str) else f"--config {key}={value!r}".replace(" ", "")
+        )
+    return " ".join(parts)
+
+
+def _matcher(query: str) -> Callable[[str], object]:
+    """Return a function that says whether a text has the query, as the scripts understand it."""
+    if len(query) > 2 and query[0] == query[-1] == "/":
+        with suppress(re.error):
+            return re.compile(query[1:-1], re.IGNORECASE).search
+    return lambda text: query in text.lower()
 
 
 def in_numbers(event: Event) -> str:

@@ -26,7 +26,8 @@ const { outputFiles } = await build({
   write: false,
 });
 const hash = createHash("sha256");
-for (const path of [...sources, "../../../package-lock.json"])
+const shared = readdirSync(here).filter((name) => name.endsWith(".json"));
+for (const path of [...sources, ...shared.sort(), "../../../package-lock.json"])
   hash.update(`${path.split("/").at(-1)}\0`).update(read(path));
 const files = new Map(outputFiles.map(({ path, text }) => [path.replaceAll("\\", "/").split("/").at(-1) ?? "", text]));
 files.set("built-from.txt", `${hash.digest("hex")}\n`);

@@ -1,8 +1,8 @@
 // A program: highlighted, foldable, with types beside the lines; a click on a name shows where it is defined and used.
 import { el, HoverCard, ICONS, icon, plural } from "./dom.js";
 import { Gutter } from "./gutter.js";
-import { blockEnds, breakLine, hangingIndent, hasName, occurrences } from "./lines.js";
-import { code, nameAt, ROW, Rows } from "./rows.js";
+import { blockEnds, breakLine, definitions, hangingIndent, hasName, joinPieces, occurrences } from "./lines.js";
+import { code, copyAsCode, nameAt, ROW, Rows } from "./rows.js";
 
 /** @import { BlameData, LineTableData } from "./protocol.js" */
 
@@ -19,6 +19,8 @@ export class CodePane {
     this.table = /** @type {LineTableData} */ ({ lines: [], texts: [] });
     this.lines = /** @type {number[]} */ ([]);
     this.blockEnds = /** @type {number[]} */ ([]); // for each line that can be folded, the last line it hides; else -1
+    this.only = ""; // the definition that is shown, "" for all
+    this.definitions = /** @type {import("./lines.js").Definition[]} */ ([]);
     this.folded = new Set();
     this.visualRows = /** @type {number[]} */ ([]); // visual rows: line, start, end, line, start, end, ...
     this.types = true;
@@ -28,6 +30,7 @@ export class CodePane {
     this.hits = /** @type {number[]} */ ([]); // lines with the followed name, or with the text
     this.annotate = /** @type {((line: number) => HTMLElement | null) | null} */ (null); // shown beside a line in place of its type
     this.annotationWidth = 0;
+    this.onLeaveOnly = () => {}; // called when a line outside of the shown definition had to be shown
     this.onBlameClick = /** @type {((event: number) => void) | null} */ (null); // called with the clicked pass
     this.width = 100;
     this.hovers = new WeakMap();
@@ -73,6 +76,25 @@ export class CodePane {
     });
     this.box.addEventListener("mouseleave", () => this.card.hide());
     this.box.addEventListener("scroll", () => this.card.hide(), { passive: true });
+    copyAsCode(this.box, () => this.selectedText());
+  }
+
+  /** What the browser has selected, as code: whole lines where they are broken, without numbers, passes and types. */
+  selectedText() {
+    const selected = this.rows.selected((row) => row.querySelector(".pl-text"));
+    if (!selected) return this.text();
+    const pieces = selected.map(({ row, from, to }) => {
+      const [at, start, end] = this.visualRows.slice(3 * row, 3 * row + 3),
+        hang = start ? hangingIndent(this.lineText(at), this.codeWidth || 0) : 0,
+        place = (/** @type {number} */ offset) => Math.min(end, start + Math.max(0, offset - hang));
+      return { at, from: place(from), to: place(to) };
+    });
+    return joinPieces(pieces, (at) => this.lineText(at));
+  }
+
+  /** @param {number} at */
+  lineText(at) {
+    return this.table.lines[this.lines[at]][0];
   }
 
   /**
@@ -88,7 +110,9 @@ export class CodePane {
     [this.table, this.lines, this.nodes, this.clickNodes] = [table, lines, nodes, clickNodes];
     if (!same || !sameOrigins) this.gutter.show(blame, origins);
     if (same) return sameOrigins ? undefined : this.arrange();
-    this.blockEnds = blockEnds(lines.map((number) => table.lines[number][0]));
+    const texts = lines.map((number) => table.lines[number][0]);
+    this.blockEnds = blockEnds(texts);
+    this.definitions = definitions(texts);
     this.folded = new Set();
     [this.followedName, this.query, this.current] = ["", "", undefined];
     this.blockEnds.forEach((end, at) => {
@@ -177,7 +201,8 @@ export class CodePane {
     this.box.classList.toggle("pl-values-narrow", narrow);
     this.codeWidth = width - (this.annotate ? room : types);
     this.visualRows = [];
-    for (let at = 0; at < this.lines.length; at++) {
+    const { from, to } = this.definitions.find(({ name }) => name === this.only) ?? { from: 0, to: this.lines.length };
+    for (let at = from; at < to; at++) {
       const text = this.table.lines[this.lines[at]][0];
       const starts = breakLine(text, this.codeWidth);
       starts.forEach((start, part) =>
@@ -206,7 +231,7 @@ export class CodePane {
       "span",
       "pl-text",
       first ? null : " ".repeat(hangingIndent(line[0], this.codeWidth || 0)),
-      code(line, from, to, this.followedName, this.query ? occurrences(line[0], this.query) : undefined, this.hovers),
+      code(line, from, to, this.followedName, this.query ? occurrences(line[0], this.query) : [], this.hovers),
     );
     if (folded && last)
       text.append(
@@ -246,6 +271,14 @@ export class CodePane {
     this.arrange();
   }
 
+  /** Show one function or data type, or all. @param {string} name "" for all */
+  showOnly(name) {
+    if (this.only === name) return;
+    this.only = name;
+    this.arrange();
+    this.rows.scroll(0);
+  }
+
   /** Fold every block inside functions, or open all. */
   toggleAll() {
     const open = this.folded.size > 0;
@@ -264,7 +297,7 @@ export class CodePane {
   drawTicks() {
     const { lines } = this.table,
       isHit = (/** @type {number} */ number) =>
-        this.query ? lines[number][0].toLowerCase().includes(this.query) : hasName(lines[number], this.followedName);
+        this.query ? occurrences(lines[number][0], this.query).length > 0 : hasName(lines[number], this.followedName);
     const hits = this.followedName || this.query ? this.lines.flatMap((number, at) => (isHit(number) ? [at] : [])) : [];
     this.hits = hits;
     const { selection } = this,
@@ -281,8 +314,8 @@ export class CodePane {
     );
   }
 
-  /** Go to the next or the previous line with the followed name. @param {number} step 1 or -1 */
-  next(step) {
+  /** Go to the next or the previous line with the followed name, or the searched text. @param {number} step 1 or -1 */
+  nextHit(step) {
     const { hits } = this;
     if (!hits.length) return false;
     const here = this.current ?? -1;
@@ -298,6 +331,11 @@ export class CodePane {
   goto(at, always = true) {
     this.current = at;
     let opened = false;
+    const shown = this.definitions.find(({ name }) => name === this.only);
+    if (shown && (at < shown.from || at >= shown.to)) {
+      this.showOnly("");
+      this.onLeaveOnly();
+    }
     for (const fold of this.folded) if (fold < at && at <= this.blockEnds[fold]) opened = this.folded.delete(fold);
     if (opened) this.arrange();
     else if (this.query) this.rows.update(true);
@@ -305,14 +343,17 @@ export class CodePane {
       if (this.visualRows[i] === at) return this.rows.reveal(i / 3, always);
   }
 
-  /** Mark all occurrences of a text, and scroll to the first line with it if none is visible; "" clears the marks. @param {string} text */
-  search(text) {
+  /**
+   * Mark all occurrences of a text, and scroll to the first line with it if none is visible; "" clears the marks.
+   * @param {string} text @param {boolean} [scroll]
+   */
+  search(text, scroll = true) {
     const query = text.trim().toLowerCase();
     if (query === this.query) return;
     [this.query, this.followedName, this.current] = [query, "", undefined];
     this.drawTicks();
     this.rows.update(true);
-    if (this.hits.length) this.goto(this.hits[0], false);
+    if (scroll && this.hits.length) this.goto(this.hits[0], false);
   }
 
   /** The number of the current line with the text or the name, and the number of all such lines. @returns {[number, number]} */
@@ -322,7 +363,7 @@ export class CodePane {
 
   /** The program as text. */
   text() {
-    return this.lines.map((number) => this.table.lines[number][0]).join("\n");
+    return this.lines.map((_, at) => this.lineText(at)).join("\n");
   }
 
   toggleTypes() {

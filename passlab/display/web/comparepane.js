@@ -1,7 +1,10 @@
 // Two recordings side by side: their passes aligned at the left; at the right the programs after any two of their steps.
+import { columnBorder, DefinitionChoice } from "./columns.js";
+import { tip } from "./commands.js";
 import { chips } from "./diff.js";
 import { DiffPane } from "./diffpane.js";
 import { button, el, formatCount, listbox, options, setActive } from "./dom.js";
+import { FindField } from "./find.js";
 import { mark, passName, time } from "./passlist.js";
 import { ask } from "./requests.js";
 import { subscribe } from "./selection.js";
@@ -47,6 +50,10 @@ export class ComparePane {
     this.pairs = /** @type {Record<string, DiffData | PairDiff | {problem: string}>} */ ({});
     this.data = /** @type {ComparisonData | null} */ (null);
     this.diff = new DiffPane(root, () => this.updateButtons(), selection);
+    this.functions = ["A", "B"].map(
+      (side) => new DefinitionChoice(`one function of program ${side}, or all`, () => this.showFunctions()),
+    );
+    this.find = new FindField(this.diff, "find in both programs");
     this.list = listbox("aligned passes", (at) => this.choose(at));
     this.passes = el(
       "div",
@@ -67,13 +74,20 @@ export class ComparePane {
     this.chips = el("div");
     this.note = el("div", "pl-empty");
     this.unified = button("unified", () => this.diff.toggleUnified());
-    this.unified.title = "unified or side by side (u)";
+    this.unified.title = tip("compare", "u");
     this.all = button("all lines", () => this.diff.toggleAll());
-    this.all.title = "show unchanged lines, too (a)";
+    this.all.title = tip("compare", "a");
     this.first = button("first divergence", () => this.goToFirst());
-    this.first.title = "the first step after which the programs differ (d)";
+    this.first.title = tip("compare", "d");
     const end = (/** @type {number} */ at) =>
-      el("label", "pl-end", el("span", "pl-side-mark", "AB"[at]), this.names[at], this.selects[at]);
+      el(
+        "span",
+        "pl-end",
+        el("span", "pl-side-mark", "AB"[at]),
+        this.names[at],
+        this.selects[at],
+        this.functions[at].element,
+      );
     const head = el(
       "div",
       "pl-step-head",
@@ -81,9 +95,18 @@ export class ComparePane {
       this.sentence,
       this.chips,
     );
-    const bar = el("div", "pl-bar", this.first, el("span", "pl-grow"), this.unified, this.all);
+    const bar = el(
+      "div",
+      "pl-bar",
+      this.first,
+      el("span", "pl-grow"),
+      this.find.count,
+      this.find.field,
+      this.unified,
+      this.all,
+    );
     this.step = el("div", "pl-step", head, bar, el("div", "pl-body", this.diff.element, this.note));
-    this.element = el("div", "pl-columns pl-compare", this.passes, this.step);
+    this.element = el("div", "pl-columns pl-compare", this.passes, columnBorder(root, "--pl-list"), this.step);
     this.diff.element.hidden = true; // until two steps are selected
     this.updateButtons();
     this.leaveModel = subscribe(model, {
@@ -207,6 +230,8 @@ export class ComparePane {
     this.diff.element.hidden = !difference;
     this.note.hidden = !!pair;
     if (difference) this.diff.show(difference, difference.before, difference.after, difference, ...difference.nodes);
+    this.showFunctions();
+    this.find.update();
     if (!pair) this.requestPair(a, b);
   }
 
@@ -214,6 +239,13 @@ export class ComparePane {
   requestPair(a, b) {
     this.note.textContent = WAITING;
     if (!ask(this.model, { pair: [a, b] }, this.step)) this.note.textContent = NO_KERNEL;
+  }
+
+  /** Show the function that each side has chosen. */
+  showFunctions() {
+    const [before, after] = this.functions.map((one, side) => one.offer(this.diff.definitions[side]));
+    this.diff.showOnly(before, after);
+    for (const one of this.functions) one.element.hidden ||= this.diff.element.hidden;
   }
 
   updateButtons() {
@@ -226,8 +258,6 @@ export class ComparePane {
     return {
       j: () => this.go(1),
       k: () => this.go(-1),
-      ArrowDown: () => this.go(1),
-      ArrowUp: () => this.go(-1),
       g: () => this.choose(0),
       G: () => this.go(Infinity),
       d: () => this.goToFirst(),
@@ -235,6 +265,8 @@ export class ComparePane {
       p: () => this.diff.next(-1),
       u: () => this.unified.click(),
       a: () => this.all.click(),
+      ...this.find.keys(),
+      "Ctrl+a": () => this.diff.rows.selectAll(),
     };
   }
 

@@ -1,17 +1,10 @@
 // The widget of two recordings side by side.
+import { Commands } from "./commands.js";
 import { ComparePane } from "./comparepane.js";
-import { DIFF_KEYS } from "./diff.js";
-import { bindKeys, button, createHelp, el } from "./dom.js";
+import { el } from "./dom.js";
 import { mountPane, Selection } from "./selection.js";
-/** @import { Context } from "./model.js" */
 
-export const COMPARE_KEYS = /** @type {[string, string][]} */ ([
-  ["j k", "next and previous row"],
-  ["g G", "first and last"],
-  ["d", "the first divergence"],
-  ["= ≠", "the programs are the same, differ"],
-  ...DIFF_KEYS,
-]);
+/** @import { Context } from "./model.js" */
 
 /** @param {Context<"comparison">} context */
 function render({ model, el: host }) {
@@ -19,19 +12,18 @@ function render({ model, el: host }) {
   root.tabIndex = 0;
   const title = el("span", "pl-title"),
     selection = new Selection(),
-    keyHelp = createHelp(root, COMPARE_KEYS),
+    commands = new Commands(root, "comparison"),
     pane = new ComparePane(model, root, selection);
-  root.prepend(
-    el(
-      "div",
-      "pl-bar",
-      title,
-      el("span", "pl-grow"),
-      button("?", () => keyHelp()),
-    ),
-    pane.element,
-  );
-  bindKeys(root, { "?": () => keyHelp(), ...pane.keys(), Escape: () => selection.set([]) });
+  root.prepend(el("div", "pl-bar", title, el("span", "pl-grow"), ...commands.buttons), pane.element);
+  commands.bind({
+    ...pane.keys(),
+    Enter: () => false,
+    Escape: () => {
+      pane.find.clear();
+      selection.set([]);
+      root.focus();
+    },
+  });
   const view = { updateSelection: () => pane.diff.updateSelection(), close: () => pane.close() };
   return mountPane({ model, el: host }, root, selection, view, () => {
     title.textContent = title.title = model.get("data").title;

@@ -1,22 +1,12 @@
 // The widget of a difference between two programs.
 
+import { Commands, tip } from "./commands.js";
 import { DiffPane } from "./diffpane.js";
-import { bindKeys, button, createHelp, el } from "./dom.js";
+import { button, el } from "./dom.js";
+import { FindField } from "./find.js";
 import { mountPane, Selection } from "./selection.js";
 /** @import { Context } from "./model.js" */
 /** @import { OperatorCount } from "./protocol.js" */
-
-export const DIFF_KEYS = /** @type {[string, string][]} */ ([
-  ["n p", "next and previous change"],
-  ["u", "side by side or unified"],
-  ["a", "all lines, or only changes"],
-  ["click", "follow a name"],
-  ["Esc", "clear it"],
-  ["− +", "removed, added"],
-  ["±", "some words changed"],
-  ["~", "the same, in another function or binding"],
-  ["< >", "moved from here, to here"],
-]);
 
 /** The added and removed operators, as chips. @param {OperatorCount[]} operators */
 export function chips(operators) {
@@ -43,39 +33,36 @@ function render({ model, el: host }) {
   root.tabIndex = 0;
   const title = el("div", "pl-summary"),
     counts = el("div"),
-    keyHelp = createHelp(root, DIFF_KEYS);
+    commands = new Commands(root, "diff");
   const unified = button("unified", () => pane.toggleUnified()),
     all = button("all lines", () => pane.toggleAll());
-  unified.title = "unified or side by side (u)";
-  all.title = "show unchanged lines, too (a)";
+  unified.title = tip("diff", "u");
+  all.title = tip("diff", "a");
   const updateButtons = () => {
     unified.setAttribute("aria-pressed", String(pane.unified));
     all.setAttribute("aria-pressed", String(pane.all));
   };
   const selection = new Selection(),
-    pane = new DiffPane(root, updateButtons, selection);
+    pane = new DiffPane(root, updateButtons, selection),
+    find = new FindField(pane, "find in both programs");
   root.prepend(
-    el(
-      "div",
-      "pl-bar",
-      title,
-      el("span", "pl-grow"),
-      unified,
-      all,
-      button("?", () => keyHelp()),
-    ),
+    el("div", "pl-bar", title, el("span", "pl-grow"), find.count, find.field, unified, all, ...commands.buttons),
     counts,
     pane.element,
   );
-  bindKeys(root, {
-    "?": () => keyHelp(),
+  commands.bind({
     n: () => pane.next(1),
     p: () => pane.next(-1),
     u: () => unified.click(),
     a: () => all.click(),
+    ...find.keys(),
+    "Ctrl+a": () => pane.rows.selectAll(),
+    Enter: () => false,
     Escape: () => {
+      find.clear();
       pane.followedName = "";
       selection.set([]);
+      root.focus();
       pane.rows.update(true);
     },
   });
@@ -85,6 +72,7 @@ function render({ model, el: host }) {
     counts.replaceChildren(...(data.operators.length ? [chips(data.operators)] : []));
     pane.element.hidden = !data.kinds;
     pane.show(data, data.before, data.after, data, ...data.nodes);
+    find.update();
   };
   return mountPane({ model, el: host }, root, selection, pane, update);
 }

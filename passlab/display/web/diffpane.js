@@ -1,8 +1,8 @@
 // Two programs side by side, or one below the other: changes are marked, unchanged parts are folded.
 import { alignedRows, shownRows, startsChange } from "./diffrows.js";
 import { el, HoverCard, plural } from "./dom.js";
-import { breakLine, hangingIndent } from "./lines.js";
-import { code, nameAt, Rows } from "./rows.js";
+import { breakLine, definitions, hangingIndent, joinPieces, occurrences } from "./lines.js";
+import { code, copyAsCode, nameAt, Rows } from "./rows.js";
 
 /** @import { Row } from "./diffrows.js" */
 /** @import { LineTableData, RowChanges } from "./protocol.js" */
@@ -43,10 +43,18 @@ export class DiffPane {
     this.all = false; // whether unchanged lines are shown too
     this.openedFolds = /** @type {Set<number>} */ (new Set());
     this.table = /** @type {LineTableData} */ ({ lines: [], texts: [] });
-    this.data = /** @type {Row[]} */ ([]);
+    this.whole = /** @type {Row[]} */ ([]);
+    this.data = /** @type {Row[]} */ ([]); // the rows of what is shown
     this.visualRows = /** @type {VisualRow[]} */ ([]);
     this.changeStarts = /** @type {number[]} */ ([]); // visual rows at which changes start
+    this.sides = /** @type {[number[], number[]]} */ ([[], []]); // the lines of both programs
+    this.only = ["", ""]; // the definition that is shown of each program, "" for all
+    this.definitions = /** @type {import("./lines.js").Definition[][]} */ ([[], []]);
+    this.copySide = 1; // the program that is copied from: the one in which the pointer went down last
     this.followedName = "";
+    this.query = ""; // the searched text, in lower case
+    this.hits = /** @type {number[]} */ ([]); // rows with it
+    this.hit = -1; // the current one of these
     this.width = 120;
     this.sideWidth = 40; // characters of a side
     this.at = -1; // the current change
@@ -71,6 +79,11 @@ export class DiffPane {
   }
 
   listen() {
+    this.box.addEventListener("pointerdown", ({ target }) => {
+      const side = /** @type {HTMLElement | null} */ (/** @type {Element} */ (target).closest(".pl-side"));
+      if (side) this.setCopySide(Number(side.dataset.side));
+    });
+    copyAsCode(this.box, () => this.selectedText());
     this.box.addEventListener("click", (event) => {
       const target = /** @type {Element} */ (event.target),
         fold = target.closest(".pl-gap");
@@ -104,6 +117,38 @@ export class DiffPane {
     });
   }
 
+  /** Only one of the two programs can be selected and copied at a time. @param {number} side 0 for before, 1 for after */
+  setCopySide(side) {
+    this.copySide = side;
+    this.box.dataset.copies = this.unified ? "" : String(side);
+  }
+
+  /** The program before or after, as far as it is shown or folded, as text. @param {number} [side] */
+  text(side = this.copySide) {
+    return this.sides[side].map((number) => this.table.lines[number][0]).join("\n");
+  }
+
+  /** What the browser has selected of one of the programs, as code. */
+  selectedText() {
+    const side = this.copySide,
+      selected = this.rows.selected((row) => row.querySelector(`.pl-side[data-side="${side}"] .pl-text`));
+    if (!selected) return this.text();
+    const pieces = selected.flatMap(({ row, from, to }) => {
+      const item = this.visualRows[row];
+      if (!("row" in item)) return [];
+      const [number, line] = side ? [item.row.j, item.row.b] : [item.row.i, item.row.a],
+        parts = "side" in item ? item.parts : side ? item.right : item.left;
+      if (number < 0 || item.part >= parts.length) return [];
+      const text = this.table.lines[number][0],
+        start = parts[item.part],
+        end = item.part + 1 < parts.length ? parts[item.part + 1] : text.length,
+        hang = item.part ? hangingIndent(text, this.sideWidth) : 0,
+        place = (/** @type {number} */ offset) => Math.min(end, start + Math.max(0, offset - hang));
+      return [{ at: line - 1, from: place(from), to: place(to) }];
+    });
+    return joinPieces(pieces, (at) => this.table.lines[this.sides[side][at]][0]);
+  }
+
   /** Select the node of the line under an element. @param {Element} target */
   selectAt(target) {
     const side = target.closest(".pl-side");
@@ -121,19 +166,69 @@ export class DiffPane {
   revealSelected() {
     const { selection } = this;
     if (!selection || selection.empty) return;
-    const isSelected = (/** @type {Row} */ row) => selection.has(this.node(row, 1)) || selection.has(this.node(row, 0));
-    const find = () => this.visualRows.findIndex((item) => "row" in item && isSelected(item.row));
+    this.revealRow((row) => selection.has(this.node(row, 1)) || selection.has(this.node(row, 0)));
+  }
+
+  /** Scroll to the first row of a kind, opening the fold that hides it. @param {(row: Row) => boolean} is @param {boolean} [always] even if it is visible */
+  revealRow(is, always = false) {
+    const find = () => this.visualRows.findIndex((item) => "row" in item && is(item.row));
     let at = find();
     if (at < 0) {
       const fold = this.visualRows
         .flatMap((item) => ("from" in item ? [item] : []))
-        .find(({ from, to }) => this.data.slice(from, to).some(isSelected));
-      if (!fold) return;
+        .find(({ from, to }) => this.data.slice(from, to).some(is));
+      if (!fold) return false;
       this.openedFolds.add(fold.from);
       this.arrange();
       at = find();
     }
-    if (at >= 0) this.rows.reveal(at);
+    if (at >= 0) this.rows.reveal(at, always);
+    return at >= 0;
+  }
+
+  /** Scroll to a line of the program after the change. @param {number} number of the line in the table @param {number} line its number in the program, from 0 */
+  gotoLine(number, line) {
+    const rows = this.data.filter((row) => row.j === number),
+      [nearest] = rows.sort((one, other) => Math.abs(one.b - 1 - line) - Math.abs(other.b - 1 - line));
+    if (!nearest) return false;
+    this.hit = this.data.indexOf(nearest);
+    const found = this.revealRow((row) => row === nearest, true);
+    this.rows.update(true);
+    return found;
+  }
+
+  /** Mark all occurrences of a text in both programs; "" clears the marks. @param {string} text @param {boolean} [scroll] to the first */
+  search(text, scroll = true) {
+    const query = text.trim().toLowerCase();
+    if (query === this.query) return;
+    [this.query, this.hit] = [query, -1];
+    this.findHits();
+    this.rows.update(true);
+    if (scroll && this.hits.length) this.revealRow((row) => row === this.data[this.hits[0]]);
+  }
+
+  findHits() {
+    const has = (/** @type {number} */ number) =>
+      number >= 0 && occurrences(this.table.lines[number][0], this.query).length > 0;
+    this.hits = this.query ? this.data.flatMap((row, at) => (has(row.i) || has(row.j) ? [at] : [])) : [];
+  }
+
+  /** Go to the next or the previous row with the searched text. @param {number} step 1 or -1 */
+  nextHit(step) {
+    const { hits, hit } = this;
+    if (!hits.length) return false;
+    this.hit =
+      step > 0
+        ? (hits.find((at) => at > hit) ?? hits[0])
+        : (hits.filter((at) => at < hit).pop() ?? hits[hits.length - 1]);
+    this.revealRow((row) => row === this.data[this.hit], true);
+    this.rows.update(true);
+    return true;
+  }
+
+  /** The number of the current row with the text, and the number of all such rows. @returns {[number, number]} */
+  hitPosition() {
+    return [this.hits.indexOf(this.hit) + 1, this.hits.length];
   }
 
   /** The node of a line of a row, -1 for none. @param {Row} row @param {number} side 0 for before, 1 for after */
@@ -157,13 +252,46 @@ export class DiffPane {
     if (this.difference === difference) return;
     this.difference = difference;
     this.table = table;
+    this.sides = /** @type {[number[], number[]]} */ ([before, after]);
+    this.definitions = this.sides.map((lines) => definitions(lines.map((number) => table.lines[number][0])));
     this.openedFolds = new Set();
-    this.data = alignedRows(difference, before, after);
+    this.whole = alignedRows(difference, before, after);
+    this.data = this.chosenRows();
+    this.hit = -1;
+    this.findHits();
     this.arrange();
     this.rows.scroll(0);
     if (this.changeStarts.length) this.rows.reveal(Math.max(0, this.changeStarts[0] - 4), true);
     this.at = -1;
     this.revealSelected();
+  }
+
+  /** The rows of the definitions that are shown. */
+  chosenRows() {
+    const ranges = this.only.map((only, side) => this.definitions[side].find(({ name }) => name === only));
+    if (!ranges[0] && !ranges[1]) return this.whole;
+    const has = (/** @type {number} */ side, /** @type {number} */ line) => {
+      const range = ranges[side];
+      // A program that does not have the definition, while the other has, shows nothing of its own.
+      return range ? line > range.from && line <= range.to : !this.only[side];
+    };
+    return this.whole.flatMap((row) => {
+      const [a, b] = [row.a > 0 && has(0, row.a), row.b > 0 && has(1, row.b)];
+      if (a && b) return [row];
+      if (a) return [{ ...row, right: " ", j: -1, b: 0 }];
+      return b ? [{ ...row, left: " ", i: -1, a: 0 }] : [];
+    });
+  }
+
+  /** Show one definition of each program, or all. @param {string} before "" for all @param {string} after */
+  showOnly(before, after) {
+    if (this.only[0] === before && this.only[1] === after) return;
+    this.only = [before, after];
+    this.data = this.chosenRows();
+    this.openedFolds = new Set();
+    this.findHits();
+    this.arrange();
+    this.rows.scroll(0);
   }
 
   /** Compute the visual rows: folds and broken lines. */
@@ -182,6 +310,7 @@ export class DiffPane {
       else this.addSides(r++);
     }
     this.rows.set(this.visualRows.length);
+    this.setCopySide(this.copySide);
     this.scheduleMap();
     this.onLayout();
   }
@@ -258,8 +387,10 @@ export class DiffPane {
   sideElement(kind, row, side, ...cells) {
     const node = this.node(row, side),
       highlight = this.selection?.has(node) ? " pl-selected" : "";
-    const element = el("div", `pl-side pl-row-${ROW_CLASSES[kind]}${highlight}`, ...cells);
+    const found = this.query && this.data[this.hit] === row ? " pl-row-found" : "",
+      element = el("div", `pl-side pl-row-${ROW_CLASSES[kind]}${highlight}${found}`, ...cells);
     element.dataset.node = String(node);
+    element.dataset.side = String(side);
     return element;
   }
 
@@ -275,7 +406,15 @@ export class DiffPane {
       "span",
       "pl-text",
       part ? " ".repeat(hangingIndent(line[0], this.sideWidth)) : null,
-      code(line, parts[part], end, this.followedName, words, this.hovers),
+      code(
+        line,
+        parts[part],
+        end,
+        this.followedName,
+        words,
+        this.hovers,
+        this.query ? occurrences(line[0], this.query) : [],
+      ),
     );
     if (row.words?.[2] && part + 1 === parts.length && line[2] >= 0)
       text.append("  ", el("span", "pl-type pl-word", this.table.texts[line[2]]));

@@ -53,6 +53,7 @@ export const ICONS = {
   copy: "M6 6h7v7H6zM3 10V3h7",
   fold: "M4 3h8M4 13h8M8 5v6M6 9l2 2 2-2M6 7l2-2 2 2",
   save: "M8 2v8M5 7l3 3 3-3M3 13h10",
+  close: "M4 4l8 8M12 4l-8 8",
   find: "M7 11a4 4 0 1 0 0-8 4 4 0 0 0 0 8zM10 10l3 3",
 };
 
@@ -69,6 +70,20 @@ export function button(label, run, picture) {
   return element;
 }
 
+const OF_FIELDS = ["Ctrl+a"]; // which a field has for itself
+const OF_VIEWS = /^(?:Escape|Enter|ArrowDown|ArrowUp|(?:Shift\+)?F\d+)$/; // which are the view's in a field, too
+
+/**
+ * The name of a key in a table of commands: `j`, `J`, `Ctrl+f` (also with the command key of a Mac), `Shift+F3`.
+ * @param {KeyboardEvent} event
+ */
+export function keyName({ key, ctrlKey, metaKey, altKey, shiftKey }) {
+  const held = ctrlKey || metaKey;
+  if (altKey) return `Alt+${key}`;
+  if (!held) return shiftKey && /^F\d+$/.test(key) ? `Shift+${key}` : key;
+  return `Ctrl+${shiftKey ? "Shift+" : ""}${key.length === 1 ? key.toLowerCase() : key}`;
+}
+
 /**
  * Bind keys while `root` has the focus. The page receives no key that was handled, and no plain letter: in a notebook
  * an unbound `x` would cut the cell. A handler that returns false has not handled its key. Fields receive all letters.
@@ -78,18 +93,22 @@ export function button(label, run, picture) {
 export function bindKeys(root, bindings, currentBindings = () => bindings) {
   keepFromNotebook(root, currentBindings);
   root.addEventListener("keydown", (event) => {
-    if (event.ctrlKey || event.metaKey || event.altKey) return;
     const target = /** @type {HTMLInputElement} */ (event.composedPath()[0]),
-      table = currentBindings();
+      table = currentBindings(),
+      key = keyName(event),
+      held = /^(?:Ctrl|Alt)\+/.test(key);
     const field =
-      ["TEXTAREA", "SELECT"].includes(target.tagName) || (target.tagName === "INPUT" && target.type !== "checkbox");
-    if (target.type === "checkbox" && event.key === " ") return event.stopPropagation();
-    if (field && !["Escape", "Enter", "ArrowDown", "ArrowUp"].includes(event.key)) return event.stopPropagation();
-    const run = Object.hasOwn(table, event.key) ? table[event.key] : null;
+      ["TEXTAREA", "SELECT"].includes(target.tagName) ||
+      (target.tagName === "INPUT" && target.type !== "checkbox") ||
+      target.isContentEditable;
+    if (held && (!Object.hasOwn(table, key) || (field && OF_FIELDS.includes(key)))) return;
+    if (target.type === "checkbox" && key === " ") return event.stopPropagation();
+    if (field && !held && !OF_VIEWS.test(key)) return event.stopPropagation();
+    const run = Object.hasOwn(table, key) ? table[key] : null;
     if (run && run(event) !== false) {
       event.preventDefault();
       event.stopPropagation();
-    } else if (event.key.length === 1 && event.key !== " ") event.stopPropagation();
+    } else if (!held && key.length === 1 && key !== " ") event.stopPropagation();
   });
 }
 
@@ -100,51 +119,28 @@ export function bindKeys(root, bindings, currentBindings = () => bindings) {
  */
 function keepFromNotebook(root, currentBindings) {
   const onKeydown = (/** @type {KeyboardEvent} */ event) => {
-    const plain = !event.ctrlKey && !event.metaKey && !event.altKey && !(event.shiftKey && event.key === "Enter");
-    root.toggleAttribute(
-      "data-lm-suppress-shortcuts",
-      plain && (event.key.length === 1 || event.key in currentBindings()),
-    );
+    const key = keyName(event),
+      runs = event.shiftKey && event.key === "Enter"; // runs the cell
+    root.toggleAttribute("data-lm-suppress-shortcuts", !runs && (key.length === 1 || key in currentBindings()));
   };
   root.addEventListener("focusin", () => window.addEventListener("keydown", onKeydown, true));
   root.addEventListener("focusout", () => window.removeEventListener("keydown", onKeydown, true));
 }
 
-/**
- * An overlay that lists the keys. @param {HTMLElement} root @param {[string, string][]} rows
- * @returns {() => boolean} shows or hides it, and returns whether it is visible
- */
-export function createHelp(root, rows) {
-  const list = el(
-    "dl",
-    "pl-keys",
-    ...rows.flatMap(([key, does]) => [
-      el("dt", "", ...key.split(" ").map((k) => (k === "…" ? " … " : el("kbd", "", k)))),
-      el("dd", "", does),
-    ]),
-  );
-  const title = el("div", "pl-help-title", "Keys", el("span", "pl-dim", "? or Escape closes this"));
-  const card = el("div", "pl-help", el("div", "pl-help-card", title, list));
-  card.setAttribute("role", "dialog");
-  card.setAttribute("aria-label", "Keys");
-  card.hidden = true;
-  card.addEventListener("click", () => {
-    card.hidden = true;
-  });
-  root.addEventListener(
-    "keydown",
-    (event) => {
-      if (event.key !== "Escape" || card.hidden) return;
-      card.hidden = true;
-      event.stopPropagation();
-    },
-    true,
-  );
-  root.append(card);
-  return () => {
-    card.hidden = !card.hidden;
-    return !card.hidden;
-  };
+/** Put a text on the clipboard; pages that may not use it have an older way. @param {string} text */
+export async function copyText(text) {
+  try {
+    await navigator.clipboard.writeText(text);
+  } catch {
+    const sheet = el("textarea", "pl-copied"),
+      focused = /** @type {HTMLElement | null} */ (document.activeElement);
+    sheet.value = text;
+    document.body.append(sheet);
+    sheet.select();
+    document.execCommand("copy");
+    sheet.remove();
+    focused?.focus({ preventScroll: true });
+  }
 }
 
 /** A card beside the element under the pointer. */

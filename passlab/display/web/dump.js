@@ -1,5 +1,7 @@
 // The widget of a recording of text: the passes of a dump at the left; the changes of each, and the origin of each line, at the right.
-import { bindKeys, button, createHelp, el, options, plural, reveal, searchField, setTab, tabBar } from "./dom.js";
+
+import { Commands } from "./commands.js";
+import { button, el, options, plural, reveal, searchField, setTab, tabBar } from "./dom.js";
 import { comparedStep } from "./dumpcompare.js";
 import {
   ASSUMED,
@@ -21,7 +23,7 @@ import {
   WRITTEN,
 } from "./dumpfields.js";
 import { graphOf, liveGraphOf, pictureOf } from "./dumpgraph.js";
-import { DUMP_KEYS, dumpActions } from "./dumpkeys.js";
+import { dumpActions } from "./dumpkeys.js";
 import { codeOf } from "./dumpline.js";
 import { DumpList } from "./dumplist.js";
 import { showHits } from "./dumpsearch.js";
@@ -525,7 +527,7 @@ export class DumpStep {
 function render({ model, el: host }) {
   const root = el("div", "passlab pl-pipeline pl-dump"),
     title = el("span", "pl-title"),
-    showHelp = createHelp(root, DUMP_KEYS);
+    commands = new Commands(root, "dump");
   root.tabIndex = 0;
   const search = searchField("search all steps", "search the text of all steps: a regular expression"),
     results = el("div", "pl-dump-results");
@@ -561,14 +563,7 @@ function render({ model, el: host }) {
     model.save_changes();
   });
   root.prepend(
-    el(
-      "div",
-      "pl-bar",
-      title,
-      el("span", "pl-grow"),
-      search,
-      button("?", () => showHelp()),
-    ),
+    el("div", "pl-bar", title, el("span", "pl-grow"), search, ...commands.buttons),
     remarks,
     results,
     el("div", "pl-columns", list.element, step.element, source.element),
@@ -581,7 +576,7 @@ function render({ model, el: host }) {
       step.draw();
     }),
   );
-  bindKeys(root, dumpActions({ model, root, step, list, source, search, results, showHelp }));
+  commands.bind(dumpActions({ model, root, step, list, source, search, results }));
   const update = () => {
     const data = model.get("data"),
       selected = model.get("selected");

@@ -1,5 +1,6 @@
 // The widget of a dataflow graph.
-import { bindKeys, button, createHelp, el, formatCount, searchField } from "./dom.js";
+import { Commands } from "./commands.js";
+import { button, el, formatCount, searchField } from "./dom.js";
 import { GraphPane } from "./graphpane.js";
 import { ask, hasKernel } from "./requests.js";
 import { mountPane, Selection } from "./selection.js";
@@ -10,21 +11,6 @@ const MIN_HEIGHT = 160,
   MAX_HEIGHT = 475,
   SHEET_HEIGHT = 620,
   MARGINS = 56; // pixels: a picture of one piece, a sheet, and the margin around it
-
-const KEYS = /** @type {[string, string][]} */ ([
-  ["drag", "move the graph"],
-  ["+ −", "zoom in, out (or Ctrl and wheel)"],
-  ["0", "show everything"],
-  ["c", "center the selected box"],
-  ["click", "select; on a stack or a title, fold or unfold it"],
-  ["Enter", "the function that the selected box calls (or a double click)"],
-  ["↑ ↓", "follow the arrows"],
-  ["← →", "the neighbouring box"],
-  ["/", "find"],
-  ["r", "only what lies within 1, 2, 3 or 4 arrows of the selected box"],
-  ["t", "fold the frame around the selected box, or open it again"],
-  ["f", "unfold every repeat or function, or fold all"],
-]);
 
 /** @param {number} count */
 const boxes = (count) => `${formatCount(count)} box${count === 1 ? "" : "es"}`;
@@ -39,20 +25,11 @@ function render({ model, el: host }) {
   hitCount.setAttribute("role", "status");
   const selection = new Selection(),
     pane = new GraphPane(undefined, selection);
-  const keyHelp = createHelp(root, KEYS);
+  const commands = new Commands(root, "graph");
   const fold = button("fused functions", () => ask(model, { fold: !model.get("data").folded }, root));
   fold.title = "each fused function as one box, or all its operators (needs the running kernel)";
   root.prepend(
-    el(
-      "div",
-      "pl-bar",
-      title,
-      el("span", "pl-grow"),
-      fold,
-      hitCount,
-      find,
-      button("?", () => keyHelp()),
-    ),
+    el("div", "pl-bar", title, el("span", "pl-grow"), fold, hitCount, find, ...commands.buttons),
     pane.element,
   );
   const count = () => {
@@ -60,7 +37,12 @@ function render({ model, el: host }) {
   };
   find.addEventListener("input", count);
   find.addEventListener("keydown", (event) => event.key === "Enter" && pane.find(find.value, event.shiftKey ? -1 : 1));
-  bindKeys(root, { ...pane.keys(), "?": () => keyHelp(), "/": () => find.focus() });
+  commands.bind({
+    ...pane.keys(),
+    "Ctrl+f": () => find.focus(),
+    F3: () => pane.find(find.value),
+    "Shift+F3": () => pane.find(find.value, -1),
+  });
   const update = () => {
     const data = model.get("data");
     title.textContent = data.title;

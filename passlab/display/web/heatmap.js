@@ -1,20 +1,12 @@
 // The widget of `lab.what_if`: a cell for each pass and change, warmer the larger the result; a click opens its pipeline.
+import { Commands } from "./commands.js";
 import { ComparePane } from "./comparepane.js";
-import { bindKeys, button, createHelp, el, reveal } from "./dom.js";
+import { el, reveal } from "./dom.js";
 import { ask, hasKernel } from "./requests.js";
 import { Selection, subscribe, syncSelection } from "./selection.js";
 
 /** @import { Context } from "./model.js" */
 /** @import { HeatCell, HeatMapAnswer } from "./protocol.js" */
-
-const KEYS = /** @type {[string, string][]} */ ([
-  ["h j k l", "another cell (or the arrow keys)"],
-  ["Enter", "the pipeline of the cell beside the original"],
-  ["d", "in the comparison: the first step after which they differ"],
-  ["J K", "in the comparison: next and previous step"],
-  ["n p u a", "in the comparison: next and previous change, unified, all lines"],
-  ["Esc", "back to the map"],
-]);
 
 /** The warmth of a cell in percent, relative to the largest difference. @param {HeatCell} cell @param {number} max */
 function warmthOf(cell, max) {
@@ -27,7 +19,7 @@ function render({ model, el: host }) {
   root.tabIndex = 0;
   const title = el("span", "pl-title"),
     selection = new Selection(),
-    keyHelp = createHelp(root, KEYS),
+    commands = new Commands(root, "heatmap"),
     pane = new ComparePane(model, root, selection);
   const grid = el("table", "pl-heat"),
     frame = el("div", "pl-heat-frame", grid),
@@ -136,16 +128,11 @@ function render({ model, el: host }) {
   const paneKeys = pane.keys(),
     whenOpen = (/** @type {(event: KeyboardEvent) => unknown} */ run) => (/** @type {KeyboardEvent} */ event) =>
       pane.element.hidden ? false : run(event);
-  bindKeys(root, {
-    "?": () => keyHelp(),
+  commands.bind({
     j: () => go(1, 0),
     k: () => go(-1, 0),
     h: () => go(0, -1),
     l: () => go(0, 1),
-    ArrowDown: () => go(1, 0),
-    ArrowUp: () => go(-1, 0),
-    ArrowLeft: () => go(0, -1),
-    ArrowRight: () => go(0, 1),
     Enter: () => open(),
     Escape: () => closePipeline(),
     J: whenOpen(() => pane.go(1)),
@@ -155,15 +142,13 @@ function render({ model, el: host }) {
     p: whenOpen(paneKeys.p),
     u: whenOpen(paneKeys.u),
     a: whenOpen(paneKeys.a),
+    "Ctrl+f": whenOpen(paneKeys["Ctrl+f"]),
+    F3: whenOpen(paneKeys.F3),
+    "Shift+F3": whenOpen(paneKeys["Shift+F3"]),
+    "Ctrl+a": whenOpen(paneKeys["Ctrl+a"]),
   });
   root.prepend(
-    el(
-      "div",
-      "pl-bar",
-      title,
-      el("span", "pl-grow"),
-      button("?", () => keyHelp()),
-    ),
+    el("div", "pl-bar", title, el("span", "pl-grow"), ...commands.buttons),
     el(
       "div",
       "pl-heat-map",

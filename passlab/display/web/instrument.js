@@ -1,4 +1,5 @@
 // The widget of an instrument: what it measured, as a table that is sorted by a click on a head and filtered by a word.
+import { Commands } from "./commands.js";
 import { el, formatCount, searchField } from "./dom.js";
 
 /** @import { Context } from "./model.js" */
@@ -15,7 +16,12 @@ function render({ model, el: host }) {
     title = el("span", "pl-title"),
     table = el("table", "pl-timing-table"),
     filter = searchField("find", "rows that contain a word");
-  root.append(el("div", "pl-bar", title, el("span", "pl-grow"), filter), el("div", "pl-timing-rows", table));
+  root.tabIndex = 0;
+  const commands = new Commands(root, "instrument");
+  root.prepend(
+    el("div", "pl-bar", title, el("span", "pl-grow"), filter, ...commands.buttons),
+    el("div", "pl-timing-rows", table),
+  );
   let sortColumn = -1,
     descending = false;
   const compare = (/** @type {Cell} */ a, /** @type {Cell} */ b) =>
@@ -52,7 +58,15 @@ function render({ model, el: host }) {
     );
   };
   filter.addEventListener("input", draw);
-  root.addEventListener("keydown", (event) => event.stopPropagation());
+  commands.bind({
+    "Ctrl+f": () => filter.focus(),
+    Enter: () => false,
+    Escape: () => {
+      filter.value = "";
+      draw();
+      root.focus();
+    },
+  });
   draw();
   model.on("change:data", draw);
   host.append(root);

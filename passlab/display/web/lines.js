@@ -59,16 +59,75 @@ export function hasName(line, name) {
   return false;
 }
 
+const PATTERN = /^\/(.+)\/$/;
+let lastPattern = /** @type {[string, RegExp | null]} */ (["", null]);
+
+/** The regular expression that a query between slashes is, null for any other text. @param {string} query */
+function patternOf(query) {
+  if (lastPattern[0] === query) return lastPattern[1];
+  let pattern = null;
+  try {
+    const source = PATTERN.exec(query)?.[1];
+    pattern = source ? new RegExp(source, "gi") : null;
+  } catch {
+    // an expression that is not finished is a text
+  }
+  lastPattern = [query, pattern];
+  return pattern;
+}
+
 /**
- * The start and end of each occurrence of a text in a line.
+ * The start and end of each occurrence of a text, or of a regular expression between slashes, in a line.
  * @param {string} line @param {string} query in lower case @returns {number[]}
  */
 export function occurrences(line, query) {
-  const text = line.toLowerCase(),
-    bounds = [];
+  const bounds = [],
+    pattern = patternOf(query);
+  if (pattern) {
+    for (const match of line.matchAll(pattern)) if (match[0]) bounds.push(match.index, match.index + match[0].length);
+    return bounds;
+  }
+  const text = line.toLowerCase();
   for (let at = text.indexOf(query); at >= 0; at = text.indexOf(query, at + query.length))
     bounds.push(at, at + query.length);
   return bounds;
+}
+
+/** A definition of a program: its name as it is written, its first line, and the line behind its last. @typedef {{name: string, from: number, to: number}} Definition */
+
+/**
+ * The functions and data types of a program, in their order.
+ * @param {string[]} texts its lines @returns {Definition[]}
+ */
+export function definitions(texts) {
+  const found = /** @type {Definition[]} */ ([]);
+  texts.forEach((text, at) => {
+    const name = /^(?:def (@(?:"(?:[^"\\]|\\.)*"|[^\s([]+))|(?:extern )?type ([^\s[{]+))/.exec(text);
+    if (!name) return;
+    if (found.length) found[found.length - 1].to = at;
+    found.push({ name: name[1] ?? name[2], from: at, to: texts.length });
+  });
+  return found;
+}
+
+/** A part of a line, by the number of the line in its program. @typedef {{at: number, from: number, to: number}} Piece */
+
+/**
+ * The text of selected parts of a program: parts of one line follow each other; lines between two parts are folded, and whole.
+ * @param {Piece[]} pieces in their order @param {(at: number) => string} text of a line
+ */
+export function joinPieces(pieces, text) {
+  let joined = "",
+    last = -1;
+  for (const { at, from, to } of pieces) {
+    if (last >= 0 && at !== last) {
+      for (let hidden = last + 1; hidden < at; hidden++) joined += `\n${text(hidden)}`;
+      joined += "\n";
+    }
+    joined += text(at).slice(from, to);
+    last = at;
+  }
+  return joined;
 }
 
 /**

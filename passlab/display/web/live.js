@@ -1,7 +1,7 @@
 // The widget of a program that is edited: the program and its pipeline above, the result of the pipeline below.
 import { el } from "./dom.js";
 import { explorer } from "./pipeline.js";
-import { RelayField } from "./relaytext.js";
+import { RelayField } from "./relayfield.js";
 import { ask } from "./requests.js";
 import { subscribe } from "./selection.js";
 
@@ -22,7 +22,17 @@ function render({ model, el: host }) {
       ask(model, {}, root); // asks nothing: while the program waits for the kernel, the editor says so
     }, DELAY);
   };
-  const program = new RelayField((text) => scheduleSave("source", text));
+  let answer = (/** @type {{names: [string, string][], from: number}} */ _) => {};
+  const program = new RelayField(
+    (text) => scheduleSave("source", text),
+    (text, at) =>
+      new Promise((done) => {
+        answer({ names: [], from: at }); // whoever asked before no longer waits
+        answer = done;
+        if (!ask(model, { complete: text.slice(0, at), rest_of_text: text.slice(at) }, root))
+          done({ names: [], from: at });
+      }),
+  );
   const pipeline = el("input", "pl-find pl-live-pipeline pl-code");
   pipeline.spellcheck = false;
   pipeline.setAttribute("aria-label", "the pipeline");
@@ -47,24 +57,29 @@ function render({ model, el: host }) {
       problems.some((one) => one.pipeline),
     );
     message.replaceChildren(...unplaced.map((one) => el("div", "pl-error", one.text)));
-    state.textContent = problems.length ? "the last good result is shown" : "";
+    state.textContent = problems.length ? "the last good result is shown" : model.get("followed");
     host.classList.toggle("pl-stale", problems.length > 0);
   };
   const updateFields = () => {
-    if (document.activeElement !== program.field) program.set(model.get("source"));
+    if (!program.hasFocus) program.set(model.get("source"));
     if (document.activeElement !== pipeline) pipeline.value = model.get("pipeline");
   };
   updateFields();
   showProblems();
   const leaveModel = subscribe(model, {
+    "msg:custom": (message) => {
+      if (message && "completed" in message) answer({ names: message.completed, from: message.start });
+    },
     "change:problems": showProblems,
     "change:data": showProblems,
+    "change:followed": showProblems,
     "change:source": updateFields,
     "change:pipeline": updateFields,
   });
   return () => {
     clearTimeout(timer);
     leaveModel();
+    program.close();
     close();
   };
 }

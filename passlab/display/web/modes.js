@@ -1,9 +1,10 @@
 // The modes of an explorer beside its steps: the comparison with another recording, and the effect of another pipeline.
+import { tip } from "./commands.js";
 import { ComparePane } from "./comparepane.js";
-import { button, el, options } from "./dom.js";
+import { button, copyText, el, options, prose } from "./dom.js";
 import { ask, hasKernel } from "./requests.js";
 import { subscribe } from "./selection.js";
-import { PipelineEditor } from "./whatif.js";
+import { PipelineEditor, passesLine } from "./whatif.js";
 
 /** @import { Bindings, Model } from "./model.js" */
 /** @import { Done, RecordingAnswer, RecordingRequest, RecordingState } from "./protocol.js" */
@@ -22,19 +23,22 @@ export class Modes {
     this.columns = columns;
     this.currentStep = currentStep;
     this.onToggle = (/** @type {string} */ _mode) => {};
-    this.mode = ""; // "compare", "what if", or neither
+    this.run = (/** @type {string} */ _command) => {};
+    this.mode = /** @type {"" | "compare" | "what if"} */ ("");
     this.pane = new ComparePane(model, root, selection);
     this.editor = new PipelineEditor(
       (passes) => this.send({ what_if: passes }),
       (at) => this.goto(at),
+      (name) => ask(model, { options: name }, this.root),
+      (command) => this.run(command),
     );
     this.otherSelect = el("select", "pl-choice");
     this.otherSelect.setAttribute("aria-label", "the recording to compare with");
     this.otherSelect.addEventListener("change", () => this.send({ compare: this.otherSelect.value }));
     this.compare = button("compare", () => this.toggle("compare"));
-    this.compare.title = "compare this recording with another, or any two of its steps (x)";
+    this.compare.title = tip("pipeline", "x");
     this.whatIf = button("what if", () => this.toggle("what if"));
-    this.whatIf.title = "switch passes off, move, repeat, change and insert them, and see what differs (w)";
+    this.whatIf.title = `${tip("pipeline", "w")}: switch passes off, move, repeat, change and insert them`;
     this.withLabel = el("label", "pl-compare-with", "with ", this.otherSelect);
     this.hasKernel = hasKernel(model); // only a kernel can run pipelines and has other recordings
     this.buttons = this.hasKernel ? [this.withLabel, this.compare, this.whatIf] : this.comparison ? [this.compare] : [];
@@ -66,13 +70,22 @@ export class Modes {
       this.otherSelect.replaceChildren(...options(message.others));
       this.editor.setNames(message.passes);
     }
+    if ("options" in message) this.editor.setOptions(message.options, message.fields);
+    if ("bound" in message)
+      this.say(message.problem ?? `The recording of this pipeline is \`${message.bound}\` now.`, !message.problem);
     if ("refused" in message && message.refused !== undefined) this.editor.problem.textContent = message.refused;
     this.root.classList.remove("pl-loading");
     // After a reload the model has this comparison already, so that it does not change.
     if ("done" in message && this.mode && this.comparison !== this.pane.data) this.showComparison();
   }
 
-  /** Enter a mode, or leave it. @param {string} mode */
+  /** Say something below the edited pipeline. @param {string} text @param {boolean} good */
+  say(text, good) {
+    this.editor.problem.replaceChildren(...prose(text));
+    this.editor.problem.classList.toggle("pl-error", !good);
+  }
+
+  /** Enter a mode, or leave it. @param {"" | "compare" | "what if"} mode */
   toggle(mode) {
     if (!this.buttons.includes(mode === "compare" ? this.compare : this.whatIf)) return false;
     this.mode = this.mode === mode ? "" : mode;
@@ -149,23 +162,29 @@ export class Modes {
             G: () => goBy(editor.entries.length),
             j: () => goBy(1),
             k: () => goBy(-1),
-            ArrowDown: () => goBy(1),
-            ArrowUp: () => goBy(-1),
+            " ": edit(() => editor.toggle(editor.at)),
+            J: edit(() => editor.move(editor.at, editor.at + 1)),
+            K: edit(() => editor.move(editor.at, editor.at - 1)),
+            r: edit(() => editor.repeat(editor.at)),
+            o: edit(() => editor.insert(editor.at + 1)),
+            e: edit(() => editor.focus(editor.at)),
+            m: edit(() => editor.toggleOptions(editor.at)),
+            "Ctrl+z": () => editor.undo(),
+            "Ctrl+Shift+z": () => editor.redo(),
+            "copy the pipeline": () => {
+              copyText(passesLine(this.model.get("data"), editor.passes));
+              this.say("The pipeline is on the clipboard, as a line of a notebook.", true);
+            },
+            "bind the recording": () => editor.askName((name) => ask(this.model, { bind: name }, this.root)),
+            "keep the recording": () => {
+              this.toggle("what if");
+              return ask(this.model, { keep: true }, this.root);
+            },
           }
         : {}),
-      " ": edit(() => {
-        editor.entries[editor.at].on = !editor.entries[editor.at].on;
-        editor.draw();
-        editor.submit();
-      }),
-      J: edit(() => editor.move(editor.at, editor.at + 1)),
-      K: edit(() => editor.move(editor.at, editor.at - 1)),
-      r: edit(() => editor.repeat(editor.at)),
-      o: edit(() => editor.insert(editor.at + 1)),
-      e: edit(() => editor.focus(editor.at)),
       x: () => this.toggle("compare"),
       w: () => this.toggle("what if"),
-      Escape: () => this.toggle(this.mode),
+      Escape: () => (pane.find.clear() ? this.root.focus() : this.toggle(this.mode)),
     };
   }
 

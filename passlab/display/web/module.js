@@ -1,78 +1,49 @@
 // The widget of one program.
 
 import { CodePane } from "./codepane.js";
-import { bindKeys, button, createHelp, el, ICONS, searchField } from "./dom.js";
+import { DefinitionChoice } from "./columns.js";
+import { Commands } from "./commands.js";
+import { button, copyText, el, ICONS } from "./dom.js";
+import { FindField } from "./find.js";
 import { mountPane, Selection } from "./selection.js";
 
 /** @import { Context } from "./model.js" */
-
-const KEYS = /** @type {[string, string][]} */ ([
-  ["click", "select a line's node in all views; follow a name: where it is defined and used"],
-  ["s S", "select the next line, the previous one"],
-  ["n N", "next and previous use"],
-  ["/", "find; Enter goes on, Shift Enter back"],
-  ["f", "fold everything, or open it"],
-  ["t", "types beside the lines"],
-  ["g G", "start and end"],
-  ["Esc", "clear both"],
-]);
 
 /** @param {Context<"module">} context */
 function render({ model, el: host }) {
   const root = el("div", "passlab pl-module");
   root.tabIndex = 0;
-  const title = el("span", "pl-title"),
-    find = searchField("find", "find in the program"),
-    hitCount = el("span", "pl-found");
-  hitCount.setAttribute("role", "status");
+  const title = el("span", "pl-title");
   const selection = new Selection(),
     pane = new CodePane(root, selection),
-    keyHelp = createHelp(root, KEYS);
-  const copy = button("copy the program", () => navigator.clipboard?.writeText(pane.text()), ICONS.copy);
+    commands = new Commands(root, "module"),
+    find = new FindField(pane, "find in the program");
+  const functions = new DefinitionChoice("one function of the program, or all (@)", (name) => pane.showOnly(name));
+  pane.onLeaveOnly = () => functions.clear();
+  const copy = button("copy the program", () => commands.run("copy the program"), ICONS.copy);
   root.prepend(
     el(
       "div",
       "pl-bar",
       title,
       el("span", "pl-grow"),
-      hitCount,
-      find,
+      functions.element,
+      find.count,
+      find.field,
       copy,
-      button("?", () => keyHelp()),
+      ...commands.buttons,
     ),
     pane.element,
   );
-  const count = () => {
-    const [at, all] = pane.hitPosition();
-    hitCount.textContent = !find.value.trim() ? "" : all ? `${at} of ${all}` : "not there";
-  };
-  find.addEventListener("input", () => {
-    pane.search(find.value);
-    count();
-  });
-  find.addEventListener("keydown", (event) => {
-    if (event.key !== "Enter") return;
-    pane.search(find.value);
-    go(event.shiftKey ? -1 : 1);
-  });
-  const go = (/** @type {number} */ step) => {
-    const moved = pane.next(step);
-    count();
-    return moved;
-  };
-  const clearSearch = () => {
-    find.value = "";
-    pane.search("");
-    count();
-    root.focus();
-  };
-  bindKeys(root, {
-    "?": () => keyHelp(),
-    n: () => go(1),
-    N: () => go(-1),
+  commands.bind({
+    n: () => find.go(1),
+    N: () => find.go(-1),
+    ...find.keys(),
+    "Ctrl+a": () => pane.rows.selectAll(),
+    "@": () => functions.open(),
+    "copy the program": () => copyText(pane.text()),
     s: () => pane.selectNext(1),
     S: () => pane.selectNext(-1),
-    "/": () => find.focus(),
     f: () => pane.toggleAll(),
     t: () => pane.toggleTypes(),
     g: () => pane.goto(0),
@@ -80,7 +51,8 @@ function render({ model, el: host }) {
     Enter: () => false,
     Escape: () => {
       selection.set([]);
-      return find.value ? clearSearch() : document.activeElement === find ? root.focus() : pane.followName("");
+      if (!find.clear()) pane.followName("");
+      root.focus();
     },
   });
   const update = () => {
@@ -88,7 +60,8 @@ function render({ model, el: host }) {
     title.textContent = data.title;
     selection.setLineage(data.links || []);
     pane.show(data, data.rows, data.blame ?? null, data.blame?.rows ?? null, data.nodes, data.chosen);
-    count();
+    pane.showOnly(functions.offer(pane.definitions));
+    find.update();
   };
   return mountPane({ model, el: host }, root, selection, pane, update);
 }

@@ -1,4 +1,5 @@
 // The list of the passes of a recording: each with a mark of its outcome and its time; with filters and a search.
+import { tip } from "./commands.js";
 import { button, el, listbox, reveal, searchField, setActive, svg, uniqueId } from "./dom.js";
 /** @import { StepRow } from "./protocol.js" */
 
@@ -128,7 +129,7 @@ export class Passes {
     if (this.steps.some((step) => step.depth)) {
       const nested = button("nested", () => this.toggleNested());
       nested.classList.add("pl-inner");
-      nested.title = "passes that ran inside other passes (i)";
+      nested.title = tip("pipeline", "i");
       nested.setAttribute("aria-pressed", String(this.showNested));
       order.append(nested);
     }

@@ -1,9 +1,11 @@
 // The view of one step of a recording: a summary of the pass, its program, diff, graph, numbers and error.
 import { Biography } from "./biography.js";
 import { CodePane } from "./codepane.js";
+import { DefinitionChoice } from "./columns.js";
+import { tip } from "./commands.js";
 import { chips } from "./diff.js";
 import { DiffPane } from "./diffpane.js";
-import { button, el, plural, prose, setTab, tabBar } from "./dom.js";
+import { button, copyText, el, plural, prose, setTab, tabBar } from "./dom.js";
 import { GraphPair } from "./graphpair.js";
 import { GraphPane } from "./graphpane.js";
 import { passName, time } from "./passlist.js";
@@ -29,6 +31,7 @@ export class Step {
     this.step = /** @type {StepRow | null} */ (null);
     this.paired = false; // whether two graphs are shown
     this.showBlame = true; // whether the program names the pass that created each line
+    this.query = ""; // a text that is searched in all steps
     this.code = new CodePane(root, selection);
     this.diff = new DiffPane(root, () => this.updateButtons(), selection);
     this.graph = new GraphPane(undefined, selection);
@@ -38,7 +41,9 @@ export class Step {
       this.updateButtons();
       this.show(this.step);
     });
-    this.pairButton.title = "the graphs before and after the pass, side by side (v)";
+    this.pairButton.title = tip("pipeline", "v");
+    this.functions = new DefinitionChoice("one function of the program, or all (@)", () => this.showFunction());
+    this.code.onLeaveOnly = () => this.functions.clear();
     this.biography = new Biography(selection, go);
     this.rewrites = new RewritePane(model, root, selection);
     this.title = el("span", "pl-step-name");
@@ -54,15 +59,15 @@ export class Step {
     this.errorTab = tabs[TABS.indexOf("Error")]; // only for a failed pass
     this.rewritesTab = tabs[TABS.indexOf("Rewrites")]; // only for a pass with rewrites, if a kernel or the page can list them
     this.unified = button("unified", () => this.diff.toggleUnified());
-    this.unified.title = "unified or side by side (u)";
+    this.unified.title = tip("pipeline", "u");
     this.all = button("all lines", () => this.diff.toggleAll());
-    this.all.title = "show unchanged lines, too (a)";
+    this.all.title = tip("pipeline", "a");
     this.blame = button("passes beside lines", () => {
       this.showBlame = !this.showBlame;
       this.updateButtons();
       this.show(this.step);
     });
-    this.blame.title = "show the pass that created each line; a click goes to it (b)";
+    this.blame.title = `${tip("pipeline", "b")}; a click goes to it`;
     this.body = el(
       "div",
       "pl-body",
@@ -87,6 +92,7 @@ export class Step {
       "pl-bar pl-tab-bar",
       this.tabs,
       el("span", "pl-grow"),
+      this.functions.element,
       this.blame,
       this.pairButton,
       this.unified,
@@ -146,6 +152,7 @@ export class Step {
     this.unified.hidden = this.all.hidden = pane !== this.diff.element;
     this.pairButton.hidden = pane !== this.graphs.element || (!step.diff && step.diff !== 0);
     this.blame.hidden = this.code.element.hidden || !data.blame;
+    this.showFunction();
     if (pane === this.diff.element) this.diff.scheduleMap();
     this.showBiography(data);
   }
@@ -211,6 +218,54 @@ export class Step {
     return { pane: this.table, note, above };
   }
 
+  /** Show the function that is chosen, in the program or the difference. */
+  showFunction() {
+    const { code, diff, functions } = this;
+    functions.element.hidden = code.element.hidden && diff.element.hidden;
+    if (!code.element.hidden) code.showOnly(functions.offer(code.definitions));
+    else if (!diff.element.hidden) {
+      const both = new Map(diff.definitions.flat().map((one) => [one.name, one]));
+      const name = functions.offer([...both.values()]);
+      diff.showOnly(name, name);
+    }
+  }
+
+  /** Mark a text in the programs; "" clears the marks. @param {string} query */
+  search(query) {
+    this.query = query;
+    this.code.search(query, false);
+    this.diff.search(query, false);
+  }
+
+  /** Show a line of the program after the step, in the difference if that is shown and has it. @param {number} line from 0 */
+  goto(line) {
+    const data = this.model.get("data"),
+      number = (this.step && data.modules[this.step.after]?.[line]) ?? -1;
+    if (line < 0) return;
+    if (!this.diff.element.hidden && this.diff.only[1]) {
+      this.functions.clear();
+      this.showFunction();
+    }
+    if (!this.diff.element.hidden && this.diff.gotoLine(number, line)) return;
+    if (this.code.element.hidden) this.choose("IR");
+    this.code.goto(line);
+  }
+
+  /** Copy the program before or after the step: from the kernel, which has it whole, or what the page has of it. @param {"before" | "after"} which */
+  copyProgram(which) {
+    const { step, model } = this,
+      { modules, lines } = model.get("data");
+    if (!step) return false;
+    if (!ask(model, { copy: which, id: step.id }, this.body))
+      copyText((modules[step[which]] ?? []).map((line) => lines[line][0]).join("\n"));
+    return true;
+  }
+
+  /** The code that is shown: a program, or one side of a difference; null where a pane has none. */
+  get shownCode() {
+    return [this.code, this.diff].find((pane) => !pane.element.hidden) ?? null;
+  }
+
   updateButtons() {
     this.unified.setAttribute("aria-pressed", String(this.diff.unified));
     this.all.setAttribute("aria-pressed", String(this.diff.all));
@@ -224,6 +279,7 @@ export class Step {
       origins = this.showBlame && blame ? blame.programs[step.after] : null;
     this.code.gutter.currentEvent = steps.indexOf(step);
     this.code.show(data, data.modules[step.after] ?? [], blame, origins, data.nodes[step.after]);
+    if (this.query) this.code.search(this.query, false);
     this.code.rows.update(true);
   }
 

@@ -1,40 +1,21 @@
 // The widget of a recorded pipeline: every pass at the left; the program, changes, graph and numbers at the right.
 
-import { DIFF_KEYS } from "./diff.js";
-import { bindKeys, button, createHelp, el } from "./dom.js";
+import { columnBorder } from "./columns.js";
+import { Commands } from "./commands.js";
+import { button, copyText, el, ICONS } from "./dom.js";
+import { FindPanel } from "./find.js";
 import { Modes } from "./modes.js";
 import { Passes } from "./passlist.js";
 import { Step, TABS } from "./passpane.js";
 import { Bookmark, numberOf, scrolled } from "./place.js";
-import { ask } from "./requests.js";
+import { ask, hasKernel } from "./requests.js";
 import { Selection, subscribe, syncSelection } from "./selection.js";
 import { verdictStrip } from "./verdict.js";
+import { passesLine, recordedPasses } from "./whatif.js";
 
 /** @import { Bindings, Context, Model } from "./model.js" */
 /** @import { RecordingAnswer, RecordingData, RecordingRequest, RecordingState } from "./protocol.js" */
 
-const KEYS = /** @type {[string, string][]} */ ([
-  ["j k", "next and previous pass"],
-  ["g G", "first and last"],
-  ["J K", "next and previous pass that changed the selected node"],
-  ["s S", "select the next line, the previous one"],
-  ["/", "search the passes, by name or by an operator they changed"],
-  ["c", "only passes that changed something"],
-  ["i", "nested passes"],
-  ["1 2 3 4 5", "program, diff, graph, table, error"],
-  ["6", "the rewrites of the pass; [ ] go through them, space plays"],
-  ["t f", "types beside lines; fold all"],
-  ["r v", "in the graph: the neighbourhood of the selected box; before and after side by side"],
-  ["b", "which pass created each line"],
-  ["x w", "compare with another recording or step; what if"],
-  ["e", "where a search found a fault: that pass, and its wrong node"],
-  ...DIFF_KEYS.slice(0, 3),
-  ["click", "select a line's node in all views and passes; follow a name"],
-  ["Esc", "clear both"],
-  ["● ○", "the pass changed something, nothing"],
-  ["– ✕", "it was skipped, it failed"],
-  ...DIFF_KEYS.slice(5),
-]);
 const MAX_HEIGHT = 600,
   PASS = 30,
   LINE = 20,
@@ -55,9 +36,9 @@ function maxLines(data) {
 /**
  * The actions of the keys.
  * @param {HTMLElement} root @param {Passes} passes @param {Step} step @param {Selection} selection
- * @param {() => unknown} showHelp @returns {Bindings}
+ * @returns {Bindings}
  */
-function actions(root, passes, step, selection, showHelp) {
+function actions(root, passes, step, selection) {
   const inDiff = (/** @type {() => unknown} */ run) => () => (step.tab === "Diff" ? run() : false);
   const inGraph = () => step.tab === "Graph" && !step.graphs.element.hidden;
   const goAlongNode = (/** @type {number} */ direction) => {
@@ -67,7 +48,6 @@ function actions(root, passes, step, selection, showHelp) {
   const arrow = (/** @type {string} */ key, /** @type {number} */ by) => (/** @type {KeyboardEvent} */ event) =>
     inGraph() ? step.graph.keys()[key](event) : by ? passes.step(by) : false;
   return {
-    "?": showHelp,
     j: () => passes.step(1),
     k: () => passes.step(-1),
     J: () => goAlongNode(1),
@@ -127,7 +107,7 @@ function followPlace(bookmark, step, modes, selection) {
     named = (/** @type {string | undefined} */ name, /** @type {string[]} */ names) =>
       names.find((one) => one.toLowerCase() === name?.toLowerCase()),
     tab = named(start.tab, TABS),
-    mode = named(start.mode, ["compare", "what if"]);
+    mode = /** @type {const} */ (["compare", "what if"]).find((one) => one === start.mode?.toLowerCase());
   if (String(start.unified) === "true" && !step.diff.unified) step.diff.toggleUnified();
   if (String(start.all) === "true" && !step.diff.all) step.diff.toggleAll();
   if (tab) step.choose(tab);
@@ -166,7 +146,7 @@ export function explorer({ model, el: host }) {
   root.tabIndex = 0;
   const title = el("span", "pl-title"),
     selection = new Selection(),
-    keyHelp = createHelp(root, KEYS);
+    commands = new Commands(root, "pipeline");
   const step = new Step(model, root, selection, (at) => passes.go(at));
   const passes = new Passes((at) => {
     step.show(passes.steps[at]);
@@ -177,17 +157,28 @@ export function explorer({ model, el: host }) {
   });
   const bookmark = new Bookmark(model),
     verdict = el("div", "pl-verdict");
-  const columns = el("div", "pl-columns", passes.element, step.element),
+  const find = new FindPanel(
+    model,
+    (at, line) => {
+      passes.go(at);
+      step.goto(line);
+    },
+    (query) => step.search(query),
+    passes,
+  );
+  find.onClose = () => root.focus();
+  const copy = button(
+    "copy the program, the pipeline, or the selected node …",
+    () => commands.palette("copy"),
+    ICONS.copy,
+  );
+  const width = numberOf(bookmark.start.width),
+    border = columnBorder(root, "--pl-list", (now) => bookmark.keep({ width: now || "" }));
+  if (width > 0) root.style.setProperty("--pl-list", `${width}px`);
+  const columns = el("div", "pl-columns", passes.element, find.element, border, step.element),
     modes = new Modes(model, root, selection, columns, () => passes.at);
   root.prepend(
-    el(
-      "div",
-      "pl-bar",
-      title,
-      el("span", "pl-grow"),
-      ...modes.buttons,
-      button("?", () => keyHelp()),
-    ),
+    el("div", "pl-bar", title, el("span", "pl-grow"), ...modes.buttons, copy, ...commands.buttons),
     verdict,
     columns,
   );
@@ -196,13 +187,36 @@ export function explorer({ model, el: host }) {
     const { verdict: result } = model.get("data");
     return result?.broken ? showFault(result.nodes) : false;
   };
-  const bindings = {
-    ...actions(root, passes, step, selection, () => keyHelp()),
-    x: () => modes.toggle("compare"),
-    w: () => modes.toggle("what if"),
-    e: () => goToFault(),
-  };
-  bindKeys(root, bindings, () => (modes.mode ? { "?": () => keyHelp(), ...modes.keys() } : bindings));
+  const basic = actions(root, passes, step, selection),
+    bindings = /** @type {Bindings} */ ({
+      ...basic,
+      x: () => modes.toggle("compare"),
+      w: () => modes.toggle("what if"),
+      e: () => goToFault(),
+      "Ctrl+f": () => {
+        passes.element.hidden = true;
+        find.open();
+      },
+      F3: () => find.isOpen && find.next(1),
+      "Shift+F3": () => find.isOpen && find.next(-1),
+      "Ctrl+a": () => step.shownCode?.rows.selectAll() ?? false,
+      "@": () => step.functions.open(),
+      "copy the program": () => step.copyProgram("after"),
+      "copy the program before": () => step.copyProgram("before"),
+      "copy the pipeline": () => copyText(passesLine(model.get("data"), recordedPasses(model.get("data").steps))),
+      ...(hasKernel(model)
+        ? {
+            "copy the node": () => {
+              if (selection.empty) return false;
+              ask(model, { copy: "node", node: selection.nodes[0] }, step.body);
+              return true;
+            },
+          }
+        : {}),
+      Escape: (event) => (find.isOpen ? find.close() : basic.Escape(event)),
+    });
+  modes.run = (command) => void commands.run(command);
+  commands.bind(bindings, () => (modes.mode ? [modes.mode, modes.keys()] : ["pipeline", bindings]));
   const showFault = (/** @type {number[]} */ nodes) => {
     passes.go(model.get("data").start);
     step.choose("Diff");
@@ -238,6 +252,11 @@ export function explorer({ model, el: host }) {
     "change:data": () => {
       update();
       requestRest();
+      find.onData();
+    },
+    "msg:custom": (message) => {
+      if (message && "found" in message) find.onFound(message);
+      if (message && "copied" in message) copyText(message.text);
     },
     "change:selected": () => passes.go(model.get("selected")),
     "change:graphs": () => step.show(step.step),
@@ -250,6 +269,7 @@ export function explorer({ model, el: host }) {
     leaveSelection();
     bookmark.close();
     modes.close();
+    find.end();
     passes.close();
     step.close();
   };

@@ -1,25 +1,15 @@
 // The widget of the output of a printing instrument: a line for each pass, which opens to its diff, its program or its error.
+
 import { CodePane } from "./codepane.js";
+import { Commands, tip } from "./commands.js";
 import { chips } from "./diff.js";
 import { DiffPane } from "./diffpane.js";
-import { bindKeys, button, createHelp, el, ICONS, icon, plural, reveal, searchField, uniqueId } from "./dom.js";
+import { button, el, ICONS, icon, plural, reveal, searchField, uniqueId } from "./dom.js";
 import { mark, passName } from "./passlist.js";
 import { mountPane, Selection } from "./selection.js";
 
 /** @import { Context } from "./model.js" */
 /** @import { PrinterData } from "./protocol.js" */
-
-const KEYS = /** @type {[string, string][]} */ ([
-  ["j k", "next and previous pass"],
-  ["Enter", "open the pass, or close it"],
-  ["f", "open all, or close all"],
-  ["c", "only passes that changed something"],
-  ["n p", "in the open diff: next and previous change"],
-  ["/", "find a pass"],
-  ["g G", "first and last"],
-  ["click", "select a line's node in all views"],
-  ["Esc", "clear it"],
-]);
 
 /** The contents of an opened line. @typedef {{element: HTMLElement, show: () => void, updateSelection: () => void, close: () => void, next: (way: number) => unknown}} Inside */
 
@@ -199,7 +189,7 @@ function render({ model, el: host }) {
   root.tabIndex = 0;
   const title = el("span", "pl-title"),
     selection = new Selection(),
-    keyHelp = createHelp(root, KEYS),
+    commands = new Commands(root, "printer"),
     list = new PassOutput(root, selection);
   const find = searchField("find", "passes that contain a word"),
     only = button("changed", () => {
@@ -207,33 +197,18 @@ function render({ model, el: host }) {
       only.setAttribute("aria-pressed", String(list.changedOnly));
       list.filter();
     });
-  only.title = "only passes that changed something (c)";
+  only.title = tip("printer", "c");
   only.setAttribute("aria-pressed", "false");
   find.addEventListener("input", () => {
     list.query = find.value.trim().toLowerCase();
     list.filter();
   });
   const all = button("open all", () => list.toggleAll());
-  all.title = "open all, or close all (f)";
-  root.prepend(
-    el(
-      "div",
-      "pl-bar",
-      title,
-      el("span", "pl-grow"),
-      find,
-      only,
-      all,
-      button("?", () => keyHelp()),
-    ),
-    list.element,
-  );
-  bindKeys(root, {
-    "?": () => keyHelp(),
+  all.title = tip("printer", "f");
+  root.prepend(el("div", "pl-bar", title, el("span", "pl-grow"), find, only, all, ...commands.buttons), list.element);
+  commands.bind({
     j: () => list.go(1),
     k: () => list.go(-1),
-    ArrowDown: () => list.go(1),
-    ArrowUp: () => list.go(-1),
     g: () => list.go(1, -1),
     G: () => list.go(-1, list.items.length),
     Enter: () => (document.activeElement === find ? root.focus() : list.toggle(list.at)),

@@ -1,5 +1,6 @@
 // The widget of a program's prospects: passes that would change it; the selected one runs, and its recording is shown below.
-import { bindKeys, button, createHelp, el, icon, listbox, prose, setActive, uniqueId } from "./dom.js";
+import { Commands } from "./commands.js";
+import { el, icon, listbox, prose, setActive, uniqueId } from "./dom.js";
 import { explorer } from "./pipeline.js";
 import { ask, hasKernel } from "./requests.js";
 import { subscribe } from "./selection.js";
@@ -7,12 +8,6 @@ import { subscribe } from "./selection.js";
 /** @import { Context } from "./model.js" */
 /** @import { ProspectRow, ProspectsData } from "./protocol.js" */
 
-const KEYS = /** @type {[string, string][]} */ ([
-  ["j k", "next and previous pass"],
-  ["g G", "first and last"],
-  ["Enter", "run the pass by itself"],
-  ["Tab", "to its recording, beneath"],
-]);
 const RUN = "M5 3l7 5-7 5z";
 
 /** @param {Context<"prospects">} context */
@@ -21,7 +16,7 @@ function render({ model, el: host }) {
     title = el("span", "pl-title"),
     explorerHost = el("div", "");
   const name = uniqueId(),
-    keyHelp = createHelp(root, KEYS);
+    commands = new Commands(root, "prospects");
   let at = 0,
     close = () => {};
   root.tabIndex = 0;
@@ -29,16 +24,7 @@ function render({ model, el: host }) {
     choose(place);
     run();
   });
-  root.prepend(
-    el(
-      "div",
-      "pl-bar",
-      title,
-      el("span", "pl-grow"),
-      button("?", () => keyHelp()),
-    ),
-    list,
-  );
+  root.prepend(el("div", "pl-bar", title, el("span", "pl-grow"), ...commands.buttons), list);
   // A page has only the data of its view, under the name that the widget uses for the recording.
   const data = () =>
     model.get("prospects") || /** @type {ProspectsData} */ (/** @type {unknown} */ (model.get("data")));
@@ -82,15 +68,12 @@ function render({ model, el: host }) {
     close = explorer({ model, el: explorerHost });
     root.classList.add("pl-prospects-open");
   };
-  bindKeys(root, {
+  commands.bind({
     j: () => choose(at + 1),
     k: () => choose(at - 1),
-    ArrowDown: () => choose(at + 1),
-    ArrowUp: () => choose(at - 1),
     g: () => choose(0),
     G: () => choose(rows().length - 1),
     Enter: run,
-    "?": () => keyHelp(),
     Escape: () => false,
   });
   host.append(root, explorerHost);

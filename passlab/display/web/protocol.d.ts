@@ -361,7 +361,7 @@ export interface SearchVerdict {
   nodes: number[];
 }
 
-/** A recording. While it is `partial`, programs and differences of most steps are missing. */
+/** A recording. While it is `partial`, programs and differences of most steps are missing. `program` and `options` are the name of the program and the options of `%passes` that would run the pipeline again. */
 export interface RecordingData {
   kind: string;
   title: string;
@@ -370,6 +370,8 @@ export interface RecordingData {
   start: number;
   partial: boolean;
   by_step: boolean;
+  program: string;
+  options: string;
   steps: StepRow[];
   modules: (number[] | null)[];
   blame: RecordingBlame | null;
@@ -388,12 +390,18 @@ export interface RewriteRow {
   nodes: number[];
 }
 
+/** A line that a search has found: its step by number, its number in the program after it (from 0), and its text. */
+export type FoundLine = [step: number, line: number, text: string];
+
 /** The rewrites of a pass that a page stores, the two sides of each, and how many are left out. */
 export interface StoredRewrites {
   steps: RewriteRow[];
   parts: DiffData[];
   left: number;
 }
+
+/** An option of a pass: its name, type and default ("" where one is needed), and what it does. */
+export type PassOption = [name: string, type: string, preset: string, does: string];
 
 /** Why rules did not rewrite a node: rule, how much of its pattern fits, the pattern, the reason. */
 export interface Misses {
@@ -503,13 +511,14 @@ export interface Related {
   after?: number[];
 }
 
-/** Where the reader of an explorer is: the pass by its id, tab, mode, line (from 1), and pixels scrolled. `unified` and `all` say how differences are shown. From the address of a page, all are texts. */
+/** Where the reader of an explorer is: the pass by its id, tab, mode, line (from 1), pixels scrolled, and the width of the list of passes in pixels. `unified` and `all` say how differences are shown. From the address of a page, all are texts. */
 export interface Place {
   step?: string;
   tab?: string;
   mode?: string;
   line?: number | string;
   top?: number | string;
+  width?: number | string;
   unified?: boolean | string;
   all?: boolean | string;
 }
@@ -571,7 +580,7 @@ export interface HeatMapState {
 export interface Nothing {
 }
 
-/** Send the `rest`, or one more `step`; draw the `graph` of a step by its `id`; name the `others` in the notebook. `compare` with one of them; run another pipeline (`what_if`: passes by number, or new ones as text); list the `rewrites` of a pass, or both `parts` of one; say why a pass did not rewrite a node; `run` a pass by itself. */
+/** Send the `rest`, or one more `step`; draw the `graph` of a step by its `id`; name the `others` in the notebook. `compare` with one of them; run another pipeline (`what_if`: passes by number, or new ones as text); list the `rewrites` of a pass, or both `parts` of one; say why a pass did not rewrite a node; `run` a pass by itself; `find` a text in the programs after all steps. `copy` the program "before" or "after" the step `id`, or the `node` as Python; `bind` the recording of the edited pipeline to a name, or `keep` it: show it in place of this one; say which `options` a pass has. */
 export interface RecordingRequest {
   rest?: boolean;
   step?: number;
@@ -585,6 +594,37 @@ export interface RecordingRequest {
   why_not?: [string, number];
   pair?: [number, number];
   run?: string;
+  find?: string;
+  copy?: string;
+  node?: number;
+  bind?: string;
+  keep?: boolean;
+  options?: string;
+}
+
+/** What was `copied`, as text for the clipboard. */
+export interface CopiedAnswer {
+  copied: string;
+  text: string;
+}
+
+/** The options of a pass. */
+export interface OptionsAnswer {
+  options: string;
+  fields: PassOption[];
+}
+
+/** The name that the recording of the edited pipeline is now `bound` to, or why not (`problem`). */
+export interface BoundAnswer {
+  bound: string;
+  problem?: string;
+}
+
+/** The lines that have the text `found`, and how many more there are. */
+export interface FoundAnswer {
+  found: string;
+  lines: FoundLine[];
+  left: number;
 }
 
 /** The other recordings of the notebook, and the names of all passes. */
@@ -610,6 +650,36 @@ export interface MissesAnswer {
   misses: Misses;
 }
 
+/** What may follow, as (name, kind), and the offset in the text at which the word starts. */
+export interface CompletedAnswer {
+  completed: [string, string][];
+  start: number;
+}
+
+/** Say what may follow the text `complete`, which `rest_of_text` follows now. */
+export interface LiveRequest {
+  rest?: boolean;
+  step?: number;
+  graph?: string;
+  id?: string;
+  others?: boolean;
+  compare?: string;
+  what_if?: (number | string)[];
+  rewrites?: string;
+  parts?: [string, number];
+  why_not?: [string, number];
+  pair?: [number, number];
+  run?: string;
+  find?: string;
+  copy?: string;
+  node?: number;
+  bind?: string;
+  keep?: boolean;
+  options?: string;
+  complete?: string;
+  rest_of_text?: string;
+}
+
 /** The model of an explorer. `rewrites` are those that a page stores; `place` is where the reader is. */
 export interface RecordingState {
   nodes: number[];
@@ -622,7 +692,7 @@ export interface RecordingState {
   place?: Place;
 }
 
-/** The model of an edited program. */
+/** The model of an edited program. `followed` says which passes of other cells the last run followed. */
 export interface LiveState {
   nodes: number[];
   related: Related;
@@ -635,6 +705,7 @@ export interface LiveState {
   source: string;
   pipeline: string;
   problems: LiveProblem[];
+  followed: string;
 }
 
 /** The model of the passes that would change a program; `ran` is the one that ran last. */
@@ -928,7 +999,7 @@ export interface BranchError {
   error: string;
 }
 
-export type RecordingAnswer = OthersAnswer | RewritesAnswer | PartsAnswer | MissesAnswer | ComparisonAnswer;
+export type RecordingAnswer = BoundAnswer | CompletedAnswer | CopiedAnswer | FoundAnswer | OptionsAnswer | OthersAnswer | RewritesAnswer | PartsAnswer | MissesAnswer | ComparisonAnswer;
 
 /** What the model of each widget holds, by the name of its script. */
 export interface States {
@@ -957,7 +1028,7 @@ export interface Requests {
   graph: GraphRequest;
   heatmap: HeatMapRequest;
   instrument: never;
-  live: RecordingRequest;
+  live: LiveRequest;
   module: never;
   pipeline: RecordingRequest;
   printer: never;

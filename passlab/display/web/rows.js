@@ -38,7 +38,11 @@ export class Rows {
     );
     this.resizeObserver = new ResizeObserver(() => {
       const char = this.probe.getBoundingClientRect().width / 100;
-      [this.top, this.height] = [this.box.scrollTop, this.box.clientHeight];
+      const { clientHeight } = this.box;
+      // What was hidden, or moved to another place of the page, is where it was.
+      if (clientHeight && !this.height) this.box.scrollTop = this.top;
+      if (clientHeight) this.top = this.box.scrollTop;
+      this.height = clientHeight;
       const columns = char ? Math.floor(this.box.clientWidth / char) : 0;
       if (columns && columns !== this.columns) {
         this.columns = columns;
@@ -80,8 +84,11 @@ export class Rows {
       visibleCount = Math.ceil(this.height / ROW);
     if (!always && top >= this.first && Math.min(top + visibleCount, this.count) <= this.last) return;
     const around = always ? FIRST_MARGIN : LATER_MARGIN; // visible rows have priority
-    this.first = Math.max(0, top - around);
-    this.last = Math.min(this.count, top + visibleCount + around);
+    const first = Math.max(0, top - around),
+      last = Math.min(this.count, top + visibleCount + around);
+    // What is selected stays while one drags on: rows are added, none is replaced.
+    if (!always && this.last > this.first && selectionIn(this.body)) return this.extend(first, last);
+    [this.first, this.last] = [first, last];
     const fragment = document.createDocumentFragment();
     for (let i = this.first; i < this.last; i++) fragment.append(this.paint(i));
     this.body.style.transform = `translateY(${this.first * ROW}px)`;
@@ -100,8 +107,13 @@ export class Rows {
 
   /** Create the rows around the existing ones, which stay: one may just be clicked. */
   widen() {
-    const first = Math.max(0, this.first - LATER_MARGIN),
-      last = Math.min(this.count, this.last + LATER_MARGIN);
+    this.extend(Math.max(0, this.first - LATER_MARGIN), Math.min(this.count, this.last + LATER_MARGIN));
+  }
+
+  /** Create more rows, if the existing ones do not reach so far. @param {number} from @param {number} to */
+  extend(from, to) {
+    const first = Math.min(from, this.first),
+      last = Math.max(to, this.last);
     const above = [],
       below = [];
     for (let i = first; i < this.first; i++) above.push(this.paint(i));
@@ -129,10 +141,65 @@ export class Rows {
       this.scroll(Math.floor((y - height / 3) / ROW) * ROW + MARGINS / 2);
   }
 
+  /** Select the whole list for copying, rows that do not exist yet included. */
+  selectAll() {
+    const range = document.createRange();
+    range.selectNodeContents(this.space);
+    const selection = window.getSelection();
+    selection?.removeAllRanges();
+    selection?.addRange(range);
+    return true;
+  }
+
+  /**
+   * The rows that the browser's selection covers: their numbers and, in the text of each, the characters. Null for all rows.
+   * @param {(row: Element) => Element | null} textOf the element of a row that holds its text
+   * @returns {{row: number, from: number, to: number}[] | null}
+   */
+  selected(textOf) {
+    const range = selectionIn(this.box);
+    if (!range) return [];
+    if (range.startContainer === this.space && range.endContainer === this.space) return null;
+    return [...this.body.children].flatMap((row, at) => {
+      const text = range.intersectsNode(row) ? textOf(row) : null;
+      if (!text) return [];
+      const part = document.createRange(),
+        before = document.createRange();
+      part.selectNodeContents(text);
+      before.selectNodeContents(text);
+      if (range.compareBoundaryPoints(Range.START_TO_START, part) > 0)
+        part.setStart(range.startContainer, range.startOffset);
+      if (range.compareBoundaryPoints(Range.END_TO_END, part) < 0) part.setEnd(range.endContainer, range.endOffset);
+      if (part.collapsed && text.textContent) return [];
+      before.setEnd(part.startContainer, part.startOffset);
+      const from = String(before).length;
+      return [{ row: this.first + at, from, to: from + String(part).length }];
+    });
+  }
+
   close() {
     clearTimeout(this.widening);
     this.resizeObserver.disconnect();
   }
+}
+
+/** What the browser has selected, if it begins or ends in an element. @param {Element} element */
+function selectionIn(element) {
+  const selection = window.getSelection();
+  if (!selection?.rangeCount || selection.isCollapsed) return null;
+  const range = selection.getRangeAt(0);
+  return element.contains(range.startContainer) || element.contains(range.endContainer) ? range : null;
+}
+
+/** Let an element be copied as code. @param {HTMLElement} box @param {() => string} text what is selected in it, "" for nothing */
+export function copyAsCode(box, text) {
+  box.addEventListener("copy", (event) => {
+    const code = text();
+    if (!code || !event.clipboardData) return;
+    event.clipboardData.setData("text/plain", code);
+    event.preventDefault();
+    event.stopPropagation();
+  });
 }
 
 const KINDS = [
@@ -156,8 +223,9 @@ const KINDS = [
  * Make the characters `from` to `to` of a line.
  * @param {LineRow} line @param {number} from @param {number} to @param {string} followedName the name that is followed
  * @param {number[]} [words] spans to mark, two numbers each @param {WeakMap<Element, number>} [hovers]
+ * @param {number[]} [found] spans that a search has found
  */
-export function code(line, from, to, followedName, words, hovers) {
+export function code(line, from, to, followedName, words = [], hovers = undefined, found = []) {
   const [text, marks] = line,
     fragment = document.createDocumentFragment();
   const addSpan = (
@@ -171,15 +239,18 @@ export function code(line, from, to, followedName, words, hovers) {
     for (let at = a; at < b; ) {
       let end = b,
         word = "";
-      if (words)
-        for (let w = 0; w < words.length; w += 2) {
-          if (words[w] > at) {
-            end = Math.min(end, words[w]);
+      for (const [spans, mark] of /** @type {const} */ ([
+        [words, " pl-word"],
+        [found, " pl-found-word"],
+      ]))
+        for (let w = 0; w < spans.length; w += 2) {
+          if (spans[w] > at) {
+            end = Math.min(end, spans[w]);
             break;
           }
-          if (words[w + 1] > at) {
-            end = Math.min(end, words[w + 1]);
-            word = " pl-word";
+          if (spans[w + 1] > at) {
+            end = Math.min(end, spans[w + 1]);
+            word += mark;
             break;
           }
         }

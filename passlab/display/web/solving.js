@@ -1,17 +1,12 @@
 // The widget of an analysis at work: the program with the state of each line, one decision after another, and back.
+
 import { CodePane } from "./codepane.js";
-import { bindKeys, button, createHelp, el } from "./dom.js";
+import { Commands } from "./commands.js";
+import { button, el } from "./dom.js";
 import { mountPane, Selection } from "./selection.js";
 
 /** @import { Context } from "./model.js" */
 
-const KEYS = /** @type {[string, string][]} */ ([
-  ["j k", "next and previous decision"],
-  ["n N", "next and previous decision that changed something"],
-  ["g G", "start and end"],
-  ["click", "select a line's node in all views"],
-  ["f", "fold everything, or open it"],
-]);
 const COLOURS = 6;
 
 /**
@@ -34,7 +29,7 @@ function render({ model, el: host }) {
   const title = el("span", "pl-title"),
     selection = new Selection(),
     pane = new CodePane(root, selection),
-    keyHelp = createHelp(root, KEYS);
+    commands = new Commands(root, "solving");
   const range = el("input", "pl-solving-range"),
     where = el("span", "pl-solving-where"),
     message = el("div", "pl-solving-message");
@@ -71,13 +66,7 @@ function render({ model, el: host }) {
   };
   range.addEventListener("input", () => go(Number(range.value)));
   root.prepend(
-    el(
-      "div",
-      "pl-bar",
-      title,
-      el("span", "pl-grow"),
-      button("?", () => keyHelp()),
-    ),
+    el("div", "pl-bar", title, el("span", "pl-grow"), ...commands.buttons),
     el(
       "div",
       "pl-bar pl-solving-bar",
@@ -89,17 +78,16 @@ function render({ model, el: host }) {
     message,
     pane.element,
   );
-  bindKeys(root, {
-    "?": () => keyHelp(),
+  commands.bind({
     j: () => go(at + 1),
     k: () => go(at - 1),
-    ArrowRight: () => go(at + 1),
-    ArrowLeft: () => go(at - 1),
     n: () => goToChange(1),
     N: () => goToChange(-1),
     g: () => go(0),
     G: () => go(steps().length),
     f: () => pane.toggleAll(),
+    "Ctrl+a": () => pane.rows.selectAll(),
+    Escape: () => selection.set([]),
   });
   const update = () => {
     const data = model.get("data");

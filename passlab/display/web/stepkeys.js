@@ -1,31 +1,5 @@
 // The keys of the stepper: their actions, their descriptions, and the icons of the buttons.
 /** @import { Bindings } from "./model.js" */
-export const KEYS = /** @type {[string, string][]} */ ([
-  ["s S", "one instruction forwards, back"],
-  ["→ ←", "one step forwards, back: a kernel, source line or instruction (also j and k)"],
-  ["i", "the next step size"],
-  [
-    "z Z",
-    "fold the instructions that only move values or allocate memory; show the whole timeline (drag it with Shift, or turn the wheel with Ctrl, to zoom in)",
-  ],
-  ["m M", "next kernel, previous kernel"],
-  ["l L", "next source line, previous one"],
-  ["n N", "over calls, forwards and back"],
-  ["f F", "finish this frame; back to its call"],
-  ["c C", "continue to a breakpoint; back to one"],
-  ["g G", "start and end; 120g goes to instant 120"],
-  ["1 … 9", "before a key: repeat it"],
-  ["b", "breakpoint at the next instruction"],
-  ["/", "breakpoint on an operator, @function, line 6, nan"],
-  ["↑ ↓", "choose a register"],
-  ["w", "watch it: continue stops when it changes"],
-  ["o", "go to where its value came from"],
-  ["u", "back to where you were"],
-  ["[ ]", "frame above, below"],
-  ["t", "source, kernel, history"],
-  ["e", "fork with another value in it"],
-  ["x", "save as a page"],
-]);
 export const STEPS = /** @type {Record<string, string>} */ ({
   first: "M4 3v10M13 3L7 8l6 5z",
   back: "M8 3L3 8l5 5zM13 3L8 8l5 5z",
@@ -50,13 +24,10 @@ export function actions(view) {
     };
   return {
     ...digits,
-    "?": () => view.help(),
     s: counted(step, 1),
     S: counted(step, -1),
     j: () => view.stepSize.advance(1),
     k: () => view.stepSize.advance(-1),
-    ArrowRight: () => view.stepSize.advance(1),
-    ArrowLeft: () => view.stepSize.advance(-1),
     i: () => view.stepSize.cycle(),
     z: () => view.stepSize.fold(),
     Z: () => view.timeline.zoom(0, 0),

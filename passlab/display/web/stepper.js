@@ -1,12 +1,14 @@
 // The stepper: a recorded run, forwards and backwards, from its data alone; a kernel adds forks and large pictures.
-import { bindKeys, button, createHelp, el, formatCount, options, removableChip, searchField, uniqueId } from "./dom.js";
+
+import { Commands } from "./commands.js";
+import { button, el, formatCount, options, removableChip, searchField, uniqueId } from "./dom.js";
 import { download } from "./download.js";
 import { ask } from "./requests.js";
 import { Selection, subscribe, syncSelection } from "./selection.js";
 import { branchStrip, originInBranch, valueField } from "./stepfork.js";
 import { StepSize } from "./stepgrain.js";
 import { drawHeap } from "./stepheap.js";
-import { actions, KEYS, STEPS } from "./stepkeys.js";
+import { actions, STEPS } from "./stepkeys.js";
 import { BytecodePane, FramePane, RegisterPane, SourcePane } from "./steppanes.js";
 import { Run, WAITING } from "./steprun.js";
 import { tensorCard, valueHead } from "./steptensor.js";
@@ -86,7 +88,7 @@ export class Stepper {
       tool("on", "continue (c)", () => this.proceed(1)),
       tool("last", "to the end (G)", () => this.go(this.run.length, true)),
     );
-    this.help = createHelp(this.root, KEYS);
+    this.commands = new Commands(this.root, "stepper");
     const bar = el(
       "div",
       "pl-bar pl-step-bar",
@@ -96,7 +98,7 @@ export class Stepper {
       this.chips,
       el("span", "pl-grow"),
       tool("export", "save as a page (x)", () => this.export()),
-      button("?", () => this.help()),
+      ...this.commands.buttons,
     );
     const values = el("div", "pl-step-column pl-values", this.registers.element, this.card);
     const sides = el("div", "pl-step-column pl-sides", this.source.element, this.frames.element);
@@ -481,7 +483,7 @@ function render({ model, el: host }) {
   const root = el("div", "passlab pl-stepper");
   root.tabIndex = 0;
   const view = new Stepper(model, root);
-  bindKeys(root, actions(view));
+  view.commands.bind(actions(view));
   const update = () => {
     const data = model.get("data"),
       shown = view.run?.data;

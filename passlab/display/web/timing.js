@@ -1,5 +1,6 @@
 // The widget of the times of passes: a zoomable flame chart, and a table with the sums by name of pass.
-import { bindKeys, button, createHelp, el, formatCount } from "./dom.js";
+import { Commands } from "./commands.js";
+import { button, el, formatCount } from "./dom.js";
 import { time } from "./passlist.js";
 
 /** @import { Context } from "./model.js" */
@@ -7,11 +8,6 @@ import { time } from "./passlist.js";
 
 const BAR_HEIGHT = 20,
   MIN_PERCENT = 0.1; // pixels of a bar; the percent below which none is drawn
-const KEYS = /** @type {[string, string][]} */ ([
-  ["click", "on a bar: zoom in; on a row: mark its bars"],
-  ["Esc", "all passes again"],
-]);
-
 /** @typedef {{depth: number, name: string, total: number, own: number, note: string, start: number}} Bar */
 
 /** The bars of rows in order of their starts. @param {TimeData[]} rows @returns {Bar[]} */
@@ -122,21 +118,14 @@ function render({ model, el: host }) {
   root.tabIndex = 0;
   const title = el("span", "pl-title"),
     resetButton = button("all passes", () => pane.zoom(null)),
-    keyHelp = createHelp(root, KEYS);
+    commands = new Commands(root, "timing");
   const pane = timingPane(resetButton, () => root.focus());
   root.prepend(
-    el(
-      "div",
-      "pl-bar",
-      title,
-      el("span", "pl-grow"),
-      resetButton,
-      button("?", () => keyHelp()),
-    ),
+    el("div", "pl-bar", title, el("span", "pl-grow"), resetButton, ...commands.buttons),
     pane.chart,
     el("div", "pl-timing-rows", pane.table),
   );
-  bindKeys(root, { "?": () => keyHelp(), Escape: () => pane.clear(), Enter: () => false });
+  commands.bind({ Escape: () => pane.clear(), Enter: () => false });
   const update = () => {
     const data = model.get("data");
     title.textContent = `${data.title}, ${pane.show(data.rows)}`;

@@ -1,20 +1,13 @@
 // The widget of a run on its program: the values of every line, and the same on the graph.
+
 import { CodePane } from "./codepane.js";
-import { bindKeys, button, createHelp, el, setTab, tabBar } from "./dom.js";
+import { Commands } from "./commands.js";
+import { el, setTab, tabBar } from "./dom.js";
 import { GraphPane } from "./graphpane.js";
 import { mountPane, Selection } from "./selection.js";
 
 /** @import { Context } from "./model.js" */
 /** @import { FactCells } from "./protocol.js" */
-
-const KEYS = /** @type {[string, string][]} */ ([
-  ["1 2", "the program, its graph"],
-  ["n N", "next and previous line with NaN, infinity or a difference"],
-  ["click", "select a line's node in all views"],
-  ["f", "fold everything, or open it"],
-  ["g G", "start and end"],
-  ["Esc", "let go of it"],
-]);
 
 /** Whether a value is not finite, or differs surely or likely. @param {FactCells} facts */
 const isOdd = ([, , nonfinite, distance]) => !!nonfinite || distance.includes("≠");
@@ -43,7 +36,7 @@ function render({ model, el: host }) {
   const title = el("span", "pl-title"),
     selection = new Selection(),
     pane = new CodePane(root, selection),
-    keyHelp = createHelp(root, KEYS),
+    commands = new Commands(root, "values"),
     graph = new GraphPane(undefined, selection);
   const choose = (/** @type {string} */ tab) => {
     pane.element.hidden = tab !== "Program";
@@ -54,13 +47,7 @@ function render({ model, el: host }) {
   const tabs = tabBar(["Program", "Graph"], choose, true);
   root.prepend(
     el("div", "pl-bar pl-values-title", title),
-    el(
-      "div",
-      "pl-bar pl-tab-bar",
-      tabs,
-      el("span", "pl-grow"),
-      button("?", () => keyHelp()),
-    ),
+    el("div", "pl-bar pl-tab-bar", tabs, el("span", "pl-grow"), ...commands.buttons),
     pane.element,
     graph.element,
   );
@@ -78,8 +65,7 @@ function render({ model, el: host }) {
     return true;
   };
   const inGraph = () => !graph.element.hidden;
-  bindKeys(root, {
-    "?": () => keyHelp(),
+  commands.bind({
     1: () => choose("Program"),
     2: () => choose("Graph"),
     n: () => next(1),
@@ -90,6 +76,7 @@ function render({ model, el: host }) {
     "+": () => inGraph() && graph.zoom(1.25),
     "-": () => inGraph() && graph.zoom(0.8),
     0: () => inGraph() && graph.fit(),
+    "Ctrl+a": () => (inGraph() ? false : pane.rows.selectAll()),
     Escape: () => {
       selection.set([]);
       pane.followName("");
