@@ -66,10 +66,11 @@ quick: $(VENV)/.dev ## run the tests one runs while working: no notebooks, no br
 mutants: $(VENV)/.dev ## measure the tests: the share of N random changes of passlab that they catch (N=200 SEED=1 PACKAGE=)
 	$(BIN)/python -m tests.mutants.measure --number $(or $(N),200) --seed $(or $(SEED),1) --package "$(PACKAGE)" $(MUTANT_JOBS) $(ARGS)
 
-check: $(VENV)/.dev node_modules/.made ## lint, type-check and check the layers; the same for the scripts
+check: $(VENV)/.dev node_modules/.made ## lint, type-check, check the layers and the prose; the same for the scripts
 	$(BIN)/ruff check --output-format concise .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
+	$(BIN)/python docs/style.py
 	$(NPM) run --silent check
 
 bench: $(VENV)/.bench ## run the benchmarks (tables on screen, JSON records in benchmarks/out)

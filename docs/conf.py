@@ -33,7 +33,9 @@ suppress_warnings = ["myst.header", "mystnb.unknown_mime_type", "misc.highlighti
 
 html_theme = "furo"
 html_static_path = ["static"]
-html_js_files = [("filter.js", {"defer": "defer"})]
+html_js_files = [("filter.js", {"defer": "defer"}), ("copy.js", {"defer": "defer"})]
+html_css_files = ["manual.css"]
 html_title = f"passlab {release}"
 html_show_sourcelink = False
 html_copy_source = False
+html_search_scorer = str(Path(__file__).parent / "search_scorer.js")

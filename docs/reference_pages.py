@@ -10,15 +10,19 @@ from __future__ import annotations
 import ast
 import importlib
 import inspect
+import json
 import re
 import textwrap
+from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import relay_pages
 
 API = re.compile(r"<!-- api: ([\w.]+) -->")
+CHART = re.compile(r"<!-- chart: (\w+) -->")
 EXAMPLE = re.compile(
     r"^<!-- example: (?P<names>[\w ]+) -->\n(?P<blocks>```python\n.*?^```\n(?:\n?```text\n.*?^```\n)?)\n*",
     re.DOTALL | re.MULTILINE,
@@ -372,11 +376,131 @@ def _options(parser: Any) -> Iterator[str]:
         yield f"| {names}{value} | {relay_pages._cell(str(action.help or '').replace('%%', '%'))} |"
 
 
+# What a module is for that has no docstring, because it gathers names of another.
+WORDS = {"passlab.relay.dataflow_pattern": "Patterns of programs, and rewriting by them."}
+
+
+def module_rows() -> Iterator[str]:
+    """Yield a row for each module: what it is for, and the ten of its names that manual and lessons use most."""
+    root = Path(__file__).parents[1]
+    pages = [root / "README.md", *(root / "docs").rglob("*.md"), *(root / "notebooks").glob("*.ipynb")]
+    used = Counter(re.findall(r"\w+", " ".join(page.read_text(encoding="utf-8") for page in pages)))
+    yield "\n| module | what it is for | names that are used most |\n|---|---|---|"
+    for page, module_name in MODULES.items():
+        module = importlib.import_module(module_name)
+        names = sorted(public_names(module), key=lambda name: (-used[name], name))[:10]
+        links = ", ".join(f"{{py:obj}}`{name} <{module_name}.{name}>`" for name in names)
+        words = relay_pages._cell(_summary(module) or WORDS[module_name])
+        yield f"| [`{module_name}`]({page}.md) | {words} | {links} |"
+
+
+def limit_rows() -> Iterator[str]:
+    """Yield every limit with its default and its meaning, which is the comment in the code."""
+    from passlab import limits
+
+    yield "\n| limit | default | what it limits |\n|---|---|---|"
+    source = inspect.getsource(limits.Limits)
+    for name, comment in re.findall(r"^    (\w+): (?:int|float) = .*?  # (.*)$", source, re.MULTILINE):
+        default = getattr(limits.Limits(), name)
+        yield f"| `{name}` | {_short(default)} | {relay_pages._cell(comment)} |"
+
+
+def _short(number: float) -> str:
+    """Return a number as people write it: 2 GiB as `2 × 2**30`, others with commas."""
+    for power, unit in ((30, "2**30"), (20, "2**20"), (10, "2**10")):
+        if isinstance(number, int) and number % 2**power == 0 and number:
+            return f"{number // 2**power} × {unit}"
+    return f"{number:,}"
+
+
+RECORDS = Path(__file__).parents[1] / "benchmarks" / "records"
+NETWORKS = {
+    "resnet18": "ResNet-18", "resnet50": "ResNet-50", "mobilenet": "MobileNet", "squeezenet": "SqueezeNet",
+    "vgg11": "VGG-11", "densenet121": "DenseNet-121", "inception_v3": "Inception-v3", "dcgan": "DCGAN",
+    "transformer12x128": "transformer", "lstm64x64": "LSTM",
+}  # fmt: skip
+
+
+def benchmark_results() -> Iterator[str]:
+    """Yield a table for each record of `benchmarks/records`, with the machine that it was measured on."""
+    for path in sorted(RECORDS.glob("*.json")):
+        record = json.loads(path.read_text(encoding="utf-8"))
+        yield f"\n## `{path.stem}`\n"
+        if isinstance(record, dict) and "machine" in record:
+            machine = record["machine"]
+            yield (
+                f"Python {machine['python']}, NumPy {machine['numpy']}, {machine['processor']}; "
+                f"a Python loop took {machine['slowness']:.2f} times as long as on the reference machine.\n"
+            )
+        results = record["results"] if isinstance(record, dict) else {row["model"]: row for row in record}
+        yield from _result_rows(results)
+
+
+def _result_rows(results: dict[str, Any]) -> Iterator[str]:
+    """Yield a table of results: one row for each case, or each case and measure where these have measures."""
+    rows = {}
+    for name, value in results.items():
+        if isinstance(value, dict) and any(isinstance(part, dict) for part in value.values()):
+            rows |= {f"{name}, {inner}": part for inner, part in value.items()}
+        else:
+            rows[name] = value
+    columns = list(dict.fromkeys(key for row in rows.values() if isinstance(row, dict) for key in row))
+    if not columns:
+        yield "| measured | result |\n|---|---|"
+        yield from (f"| {relay_pages._cell(name)} | {_figure(value)} |" for name, value in rows.items())
+        return
+    yield f"| measured | {' | '.join(map(relay_pages._cell, columns))} |\n|---|{'---|' * len(columns)}"
+    for name, row in rows.items():
+        cells = [_figure(row.get(key, "")) for key in columns] if isinstance(row, dict) else [_figure(row)]
+        yield f"| {relay_pages._cell(name)} | {' | '.join(cells)} |"
+
+
+def _figure(value: Any) -> str:
+    """Return a figure with three digits; a list as its figures."""
+    if isinstance(value, bool) or value is None or isinstance(value, str):
+        return relay_pages._cell(str(value)) if value is not None else "-"
+    if isinstance(value, (list, tuple)):
+        return ", ".join(_figure(part) for part in value)
+    if isinstance(value, dict):
+        return ", ".join(f"{key}: {_figure(part)}" for key, part in value.items())
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+
+
+def network_chart() -> str:
+    """Return a chart of the networks as SVG: time on NumPy and with PyTorch, onnxruntime's being 1."""
+    results = json.loads((RECORDS / "beside_onnxruntime_1.json").read_text(encoding="utf-8"))["results"]
+    bars = []
+    for row, (key, name) in enumerate((key, name) for key, name in NETWORKS.items() if key in results):
+        top = 24 + row * 34
+        bars.append(f'<text x="128" y="{top + 15}" text-anchor="end">{name}</text>')
+        for number, what in enumerate(("numpy", "torch")):
+            ratio = 1 / results[key]["speed"][what]
+            bars.append(
+                f'<rect class="{what}" x="136" y="{top + number * 13}" width="{ratio * 150:.0f}" height="11" rx="2"/>'
+                f'<text class="small" x="{140 + ratio * 150:.0f}" y="{top + 10 + number * 13}">{ratio:.2f}</text>'
+            )
+    height = 34 + 34 * sum(key in results for key in NETWORKS)
+    line = f'<line x1="286" x2="286" y1="8" y2="{height - 8}"/><text class="small" x="290" y="14">onnxruntime</text>'
+    legend = (
+        '<rect class="numpy" x="420" y="6" width="11" height="11"/><text class="small" x="436" y="15">NumPy</text>'
+        '<rect class="torch" x="480" y="6" width="11" height="11"/><text class="small" x="496" y="15">PyTorch</text>'
+    )
+    label = "Time of ten networks on NumPy and PyTorch, relative to onnxruntime"
+    attributes = f'class="chart" viewBox="0 0 560 {height}" role="img" aria-label="{label}"'
+    return f"<svg {attributes}>{line}{legend}{''.join(bars)}</svg>"
+
+
+CHARTS = {"networks": network_chart}
+
+
 GENERATED = {
+    "api/index": module_rows,
     "reference/configuration": configuration,
     "reference/instructions": instructions,
     "reference/magics": magics,
     "reference/command-line": commands,
+    "reference/limits": limit_rows,
+    "develop/benchmark-results": benchmark_results,
 }
 
 
@@ -384,6 +508,8 @@ def add_generated_part(app: Any, name: str, source: list[str]) -> None:
     """Append the generated part to a page as it is read."""
     if name in GENERATED:
         source[0] += "\n".join(GENERATED[name]())
+    for chart in CHART.findall(source[0]):
+        source[0] = source[0].replace(f"<!-- chart: {chart} -->", CHARTS[chart]())
     for module_name in API.findall(source[0]):
         page = source[0]
         source[0] = EXAMPLE.sub("", page) + "\n".join(reference(module_name, page))

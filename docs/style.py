@@ -11,12 +11,29 @@ import itertools
 import json
 import re
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parents[1]
 LONGEST = 35
+# Findings that are still to be mended, most of them in lessons and labels of views: lower these, never raise them.
+LEFT = {
+    "beside": 19,
+    "is-no": 28,
+    "is-none": 11,
+    "just-so": 3,
+    "long": 175,
+    "of-the-one": 9,
+    "riddle": 14,
+    "semicolons": 10,
+    "so-many": 9,
+    "that-of": 57,
+    "too": 25,
+    "what-is": 13,
+    "where-there-is": 14,
+}
 
 
 class Text(NamedTuple):
@@ -50,7 +67,7 @@ RULES = [
     ),
     Rule(
         "is-none",
-        r"\b(?:is|are|was|were) none\b(?! of\b)|\bwhat (?:is|are) no\b|\bnone is\b(?! needed)",
+        r"\b(?:is|are|was|were) none\b(?! of\b)|\bwhat (?:is|are) no\b",
         "write `not a ...` or `there is no ...`",
         "Return None for a line that is none.",
         "Return None if the line is not a heading.",
@@ -168,13 +185,15 @@ RULES = [
     ),
     Rule(
         "filler",
-        r"\b(?:simply|easily|obviously|just works|seamless(?:ly)?|blazing(?:ly)?|leverages?|utili[sz]es?)\b",
+        r"(?i)\b(?:simply|easily|obviously|just works|seamless(?:ly)?|blazing(?:ly)?|leverages?|utili[sz]es?)\b",
         "delete the word",
         "Simply call it.",
         "Call it.",
     ),
 ]
-END = re.compile(r"(?<=[.!?])(?<!e\.g\.)(?<!i\.e\.)(?<!vs\.)(?<!etc\.)[\"')\]*]*\s+(?=[\"'(*_\[]*[A-Z`%])")
+END = re.compile(
+    r"(?<=[.!?])(?<!e\.g\.)(?<!i\.e\.)(?<!vs\.)(?<!etc\.)[\"')\]*]*\s+(?=[\"'(*_\[]*(?:[A-Z`%]|passlab\b|onnxruntime\b|torch\.compile\b))"
+)
 
 
 # ------------------------------------------------------------------------------------------------ texts
@@ -189,7 +208,7 @@ def markdown(path: Path, text: str, kind: str, first: int = 1) -> Iterator[Text]
         line = first + text.count("\n", 0, match.start())
         if match[0].lstrip().startswith("|"):
             for cell in match[0].split("|"):
-                yield Text(path, line, kind, cell.strip())
+                yield Text(path, line, kind, f"| {cell.strip()}")  # no line of its own
         else:
             yield Text(path, line, kind, match[0].strip())
 
@@ -206,7 +225,8 @@ def python(path: Path, text: str) -> Iterator[Text]:
                 docs.add(id(node.body[0].value))  # type: ignore[attr-defined]
                 for block in re.split(r"\n[ ]*\n", doc):
                     if not re.match(r"[ ]{4}|>>>|[ ]*\|", block):
-                        yield Text(path, node.body[0].lineno, "docstring", block)
+                        words = re.sub(r"^[ ]{4}.*\n?", "", block, flags=re.MULTILINE)
+                        yield Text(path, node.body[0].lineno, "docstring", words)
         if isinstance(node, ast.JoinedStr):
             inside |= {id(part) for part in ast.walk(node)} - {id(node)}
     for node in ast.walk(tree):
@@ -277,7 +297,7 @@ def findings(text: Text) -> Iterator[tuple[str, str, str]]:
     if text.kind in PROSE or text.kind == "message":
         for sentence in re.split(END, re.sub(r"\n[ ]*(?:[-*]|\d+\.)[ ]", ". X ", words)):
             count = len(re.findall(r"[\w'’/.%-]*\w[\w'’/.%-]*", sentence))
-            if count > LONGEST:
+            if count > LONGEST and re.search("[.,:]", sentence):
                 yield "long", " ".join(sentence.split()), f"{count} words: two sentences, or a list"
     if text.path.suffix == ".md" and text.path.name != "CHANGELOG.md" and not text.words.startswith(("#", "|")):
         yield from lines(text)
@@ -358,8 +378,16 @@ def main(arguments: list[str]) -> int:
                 path.write_text(one_sentence_a_line(path.read_text(encoding="utf-8")), encoding="utf-8")
         return 0
     found = report(paths)
-    print("\n".join(found) or "The prose follows the style sheet.")
-    return bool(found)
+    counts = Counter(line.split(": ")[1] for line in found)
+    over = sorted(name for name, count in counts.items() if count > LEFT.get(name, 0))
+    if over or "--all" in arguments or paths != files():
+        print("\n".join(line for line in found if not over or line.split(": ")[1] in over))
+        print(
+            f"more findings than before: {', '.join(over)}; see docs/develop/style.md"
+            if over
+            else f"{len(found)} findings"
+        )
+    return bool(over)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """passlab: see, understand and fix compiler passes in a notebook.
 
-This module only names the public interface; every name is loaded on first use. Its names are those of `__init__.pyi`.
+This module only names the public interface; every name is loaded on first use. Its names come from `__init__.pyi`.
 """
 
 from __future__ import annotations

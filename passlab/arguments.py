@@ -1,4 +1,6 @@
-"""Arguments that a user gives: numbers of commands and magics, and those of functions, held to their annotations."""
+"""Arguments that a user gives: numbers of commands and magics, and arguments of functions, held to their
+annotations.
+"""
 
 from __future__ import annotations
 
@@ -89,7 +91,7 @@ def _misfit(function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping
 
 
 _PLAIN = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
-_NUMBERS: dict[Any, type] = {int: Integral, float: Real}  # those of NumPy, too
+_NUMBERS: dict[Any, type] = {int: Integral, float: Real}  # those of NumPy as well
 _LISTS = (list, tuple, set, frozenset, Sequence, Iterable)
 _WORDS: dict[Any, str] = {
     int: "a whole number",

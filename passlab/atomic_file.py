@@ -1,6 +1,6 @@
 """Files that are complete or not there. Everything that passlab writes is written here.
 
-No reader, no error and no kill in between leaves half a file: each is written under another name beside its own, and
+No reader, no error and no kill in between leaves half a file: each is written under another name next to its own, and
 takes its place at the end. A full disk, a missing permission or folder, or a folder at the path end in a
 `FileAccessError`, and an older file stays as it was.
 """
@@ -54,7 +54,7 @@ def atomic_file(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Yield a temporary path for the block to write; it is renamed to `path` at the end, or removed after an error.
 
     An older file at `path` stays as it was until then; a link is followed, and the new file has the older one's
-    permissions. What is no plain file, such as `/dev/stdout`, is written in place. Raises `FileAccessError` for what
+    permissions. What is not a plain file, such as `/dev/stdout`, is written in place. Raises `FileAccessError` for what
     the file system refuses.
     """
     with atomic_files(path) as (unfinished,):
@@ -101,7 +101,7 @@ def atomic_files(*paths: str | os.PathLike[str]) -> Iterator[tuple[Path, ...]]:
 
 
 def _mode(path: Path) -> int | None:
-    """Return the mode of a file that may be replaced; None if there is none. Raises `OSError` for all others."""
+    """Return the mode of a file that may be replaced; None if none exists. Raises `OSError` for all others."""
     try:
         mode = path.stat().st_mode
     except FileNotFoundError:
@@ -147,7 +147,7 @@ def make_folder(path: str | os.PathLike[str]) -> Path:
 
 
 def remove_file(path: str | os.PathLike[str]) -> None:
-    """Remove a file; one that does not exist is no error. Raises `FileAccessError`."""
+    """Remove a file; one that does not exist is not an error. Raises `FileAccessError`."""
     try:
         with contextlib.suppress(FileNotFoundError):
             Path(path).unlink()

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from passlab.ir.module import IRModule
 
 
-# What numpy and zipfile raise for files that are no archives of arrays, or damaged ones.
+# What numpy and zipfile raise for files that are not archives of arrays, or damaged ones.
 NOT_ARRAYS = (
     AttributeError,
     EOFError,

@@ -362,5 +362,5 @@ class VirtualDevice:
 
     @property
     def virtual_device_id(self) -> int:
-        """The number of the device among those of its kind."""
+        """The number of the device among the devices of its kind."""
         return self.device.device_id

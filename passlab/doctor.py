@@ -24,7 +24,7 @@ from passlab.table import Table
 REQUIRED = ("numpy", "scipy", "pandas", "ml_dtypes", "ipython", "ipywidgets", "anywidget", "graphviz", "pygments")
 OPTIONAL = (
     ("onnx", "reading and writing ONNX models", "pip install onnx"),
-    ("torch", "kernels of PyTorch, on a GPU where there is one", "pip install torch"),
+    ("torch", "kernels of PyTorch, on a GPU if there is one", "pip install torch"),
     ("jupyterlab", "notebooks in a browser", "pip install jupyterlab ipykernel"),
     ("onnxruntime", "whole networks on ONNX Runtime", "pip install onnxruntime onnx"),
 )
@@ -60,7 +60,7 @@ def _platform() -> Iterator[Finding]:
 
 
 def _installed_version(package: str) -> str:
-    """Return the version of an installed package, "" where it is not installed."""
+    """Return the version of an installed package, "" if it is not installed."""
     try:
         return version(package)
     except PackageNotFoundError:

@@ -48,7 +48,7 @@ def lazy_module(
 ) -> tuple[Getter, Lister]:
     """Return the `__getattr__` and `__dir__` of `module`, whose `names` are found on first use at their targets.
 
-    `more(name)` may return further names (None if there is none), which `others()` lists.
+    `more(name)` may return further names (None if none exists), which `others()` lists.
     """
 
     def get(name: str) -> Any:
@@ -66,7 +66,7 @@ def lazy_module(
 
 
 def names_in_stub(file: str, package: str = "") -> dict[str, str]:
-    """Return the names that the stub beside a package's `__init__.py` imports, with their targets for `lazy_module`.
+    """Return the names that the stub next to a package's `__init__.py` imports, with their targets for `lazy_module`.
 
     The stub (`__init__.pyi`) is what type checkers read, so that each name is written once. What it imports from the
     `package` itself are submodules; names with an underscore are the stub's own, and those behind a star are operators,

@@ -18,7 +18,7 @@ from passlab.errors import LimitError, did_you_mean
 
 @dataclass(frozen=True)
 class Limits:
-    """The caps; every one is a count unless its comment gives a unit."""
+    """The limits; every one is a count unless its comment gives a unit."""
 
     text_bytes: int = 256 * 2**20  # bytes of Relay text that one parse reads
     nesting: int = 10_000_000  # open constructs while parsing
@@ -56,13 +56,13 @@ _current: ContextVar[Limits] = ContextVar("passlab_limits", default=Limits())
 
 
 def current() -> Limits:
-    """Return the current caps of this thread or task."""
+    """Return the current limits of this thread or task."""
     return _current.get()
 
 
 @contextmanager
 def override(**changes: float) -> Iterator[Limits]:
-    """Change some caps inside a `with` block. Raises `LimitError` for a cap that does not exist, or is no number."""
+    """Change some caps inside a `with` block. Raises `LimitError` for a cap that does not exist, or is not a number."""
     names = [f.name for f in fields(Limits)]
     limits: dict[str, object] = dict(changes)
     for name, cap in limits.items():

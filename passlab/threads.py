@@ -44,7 +44,7 @@ def _processors() -> int:
 
 
 def free_threads() -> int:
-    """Return how many threads are worth asking for now: fewer while those of BLAS spin on the same processors."""
+    """Return how many threads are worth asking for now: fewer while BLAS threads spin on the same processors."""
     most = thread_count()
     if most < 2 or perf_counter() > _blas.spins_until:
         return most

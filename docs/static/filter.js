@@ -1,6 +1,8 @@
 /** Puts a search field above each long table of the manual, which leaves the rows that hold every word typed. */
 
 const LONG = 20;
+const LOOK_UP = ["passes", "operators", "limits", "errors", "benchmark-results"];
+if (document.querySelector(LOOK_UP.map(name => `article > section#${name}`).join(", "))) document.body.classList.add("wide");
 
 for (const table of document.querySelectorAll("article table")) {
   const rows = [...table.tBodies[0].rows].map(row => ({ row, text: row.textContent.toLowerCase() }));

@@ -16,7 +16,7 @@ from passlab.ir.walk import CHILDREN
 
 
 class Contents(NamedTuple):
-    """The operators in a function, and the classes of its nodes: those of inner functions count, its own does not.
+    """The operators in a function, and the classes of its nodes: inner functions count, the function itself does not.
 
     `is_placed` says whether a variable, the function or an inner one names its device; `has_operator_values` whether an
     operator is used other than as the callee of a call.

@@ -117,7 +117,7 @@ def _visit(order: list[Expr], functions: dict[str, Purity], nodes: dict[Expr, Pu
 
 
 def _recursive_vars(order: list[Expr], values: dict[Var, Expr]) -> set[Var]:
-    """Return the let variables that their own value uses: those of recursive functions."""
+    """Return the let variables that their own value uses, as recursive functions do."""
     position = {node: i for i, node in enumerate(order)}
     result = set()
     for i, node in enumerate(order):
@@ -238,8 +238,8 @@ _RULES: dict[type, Callable[[Any, Nodes, Functions], Purity]] = {
 class LocalPurity:
     """The purity of single expressions, conservatively, for rewriting.
 
-    It needs no types and no module, so it is less precise: calls of global and local functions count as impure, those
-    of primitive functions as pure. Each node is visited once. Kinds of nodes in `also` count as impure too.
+    It needs no types and no module, so it is less precise: calls of global and local functions count as impure, and
+    calls of primitive functions as pure. Each node is visited once. Kinds of nodes in `also` count as impure too.
     """
 
     def __init__(self, also: tuple[type, ...] = ()) -> None:

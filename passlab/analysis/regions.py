@@ -47,7 +47,7 @@ def enter(expr: Expr) -> bool:
 class Region:
     """One region: its compiler, its number, its nodes in post-order with the begins among them, and its ends.
 
-    As in Relay its number is that of its first begin among all begins of the function, in post-order.
+    As in Relay its number is the position of its first begin among all begins of the function, in post-order.
     """
 
     __slots__ = ("compiler", "number", "nodes", "ends")

@@ -39,6 +39,6 @@ def _other_call(function: Function) -> Call | None:
 
 
 def false_mark_error(mod: IRModule) -> WellFormedError | None:
-    """Return the false marks of a module as an error, or None if there are none."""
+    """Return the false marks of a module as an error, or None if none exist."""
     marks = false_marks(mod)
     return WellFormedError(*marks) if marks else None

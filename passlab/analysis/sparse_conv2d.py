@@ -28,10 +28,10 @@ def process_params(
 ) -> SparseAnalysisResult:
     """Replace weights of convolutions in `params` by their BSR form if the fraction of zeros reaches the threshold.
 
-    Only weights with a window of `kernel_size` x `kernel_size`, 1 or 3, are replaced; `layout` is that of the data. For
-    a window of 3, zeros only count in blocks of zeros, as in Relay. The array NAME becomes NAME.data (blocks, rows,
-    columns), NAME.indices and NAME.indptr. `reg_task_input` is accepted and ignored. Raises `NodeValueError` for a
-    weight whose matrix is not a multiple of the block size.
+    Only weights with a window of `kernel_size` x `kernel_size`, 1 or 3, are replaced; `layout` is the layout of the
+    data. For a window of 3, zeros only count in blocks of zeros, as in Relay. The array NAME becomes NAME.data (blocks,
+    rows, columns), NAME.indices and NAME.indptr. `reg_task_input` is accepted and ignored. Raises `NodeValueError` for
+    a weight whose matrix is not a multiple of the block size.
     """
 
     def matrix_of(weight: Array) -> Array | None:  # outputs by height * width * inputs

@@ -100,7 +100,7 @@ def all_type_vars(expr: Expr | Type, mod: IRModule | None = None) -> list[TypeVa
 
 
 def all_dtypes(expr: Expr) -> set[str]:
-    """Return the dtypes in the types of all nodes; before inference, those of constants and annotations."""
+    """Return the dtypes in the types of all nodes; before inference, only constants and annotations have dtypes."""
     types: set[Type] = set()
     stack, seen = [expr], {expr}
     while stack:

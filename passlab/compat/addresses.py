@@ -13,7 +13,7 @@ Entry = str | tuple[dict[str, str], tuple[str, ...]]
 
 
 def names_of(module: str, *names: str, **renamed: str) -> dict[str, str]:
-    """Return targets of names in a module; `renamed` maps names of TVM to those of the module."""
+    """Return targets of names in a module; `renamed` maps names of TVM to names of the module."""
     return {**{name: f"{module}:{name}" for name in names}, **{name: f"{module}:{to}" for name, to in renamed.items()}}
 
 
@@ -21,7 +21,7 @@ _of = names_of
 
 
 def _same(package: str, *addresses: str) -> dict[str, Entry]:
-    """Return entries of addresses whose names are those of one package."""
+    """Return entries of addresses whose names belong to one package."""
     return {address: ({}, (package,)) for address in addresses}
 
 

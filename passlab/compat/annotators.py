@@ -27,7 +27,7 @@ class CcompilerAnnotator(ExprMutator):
         return result
 
     def _inside(self, part: list[Call]) -> Expr:
-        """Return the part with its inputs marked; only those of the addition may be computed outside of it."""
+        """Return the part with its inputs marked; only inputs of the addition may be computed outside of it."""
         add = part[-1]
         result: Expr = add.with_fields(args=tuple(annotation.compiler_begin(self.visit(a), COMPILER) for a in add.args))
         for above, below in reversed([*itertools.pairwise(part)]):

@@ -25,7 +25,7 @@ class NDArray(np.ndarray):
         return cpu() if name in ("device", "ctx") else super().__getattribute__(name)
 
     def copyfrom(self, source_array: Any) -> NDArray:
-        """Overwrite the elements with those of another array of the same shape, converted to this dtype."""
+        """Overwrite the elements with the elements of another array of the same shape, converted to this dtype."""
         np.copyto(self, np.asarray(source_array), casting="unsafe")
         return self
 

@@ -128,7 +128,7 @@ class FunctionInfo:
 
 
 def tensor_bytes(ty: Type | None) -> int:
-    """Return the bytes of the tensors of a type; those of unknown shape do not count."""
+    """Return the bytes of the tensors of a type; tensors of unknown shape do not count."""
     sizes = []
     for tensor in flatten_tuple_type(ty) if ty is not None else ():
         assert isinstance(tensor, TensorType)

@@ -15,7 +15,7 @@ R = TypeVar("R")
 
 
 def accept_ctx(function: Callable[P, R]) -> Callable[..., R]:
-    """Return a function that accepts its argument `device` as `ctx`, too."""
+    """Return a function that accepts its argument `device` as `ctx` as well."""
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> R:

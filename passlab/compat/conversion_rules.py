@@ -89,7 +89,7 @@ def register_optional_fake_quantization_to_integer(op_name: str, func: Any = Non
 
 
 def get_binary_types(expr: Call, type_map: Any) -> tuple[Any, ...]:
-    """Return both operands of a binary call, the quantization of each, and that of the result.
+    """Return both operands of a binary call, the quantization of each, and the quantization of the result.
 
     A floating constant is quantized like the other operand. Raises `TypeError` if neither operand is quantized.
     """

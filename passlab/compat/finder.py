@@ -1,8 +1,8 @@
 """The import of `tvm.NAME`: a finder on Python's import path, which reads the table of addresses.
 
 A module is either passlab's own under a second name, so that classes are the same objects at both addresses, or an
-`Overlay`: a few names of its own in front of those of a module of passlab. Submodules that the table does not list are
-looked up below the module that their parent stands for.
+`Overlay`: a few names of its own in front of the names of a module of passlab. Submodules that the table does not list
+are looked up below the module that their parent stands for.
 
 The file begins with names and modules of TVM that passlab lacks: they can be imported, and their first use raises an
 error.
@@ -214,12 +214,12 @@ def _resolvable(name: str) -> bool:
 
 
 def _leads_to_a_module(name: str) -> bool:
-    """Whether an address is that of a module, or of a package above one."""
+    """Whether an address belongs to a module, or to a package above one."""
     return name in ABSENT or any(a == name or a.startswith(f"{name}.") for a in addresses.MODULES)
 
 
 def _below_parent(name: str) -> ModuleType | None:
-    """Return the module called `name` below the one that its parent stands for, or None if there is none."""
+    """Return the module called `name` below the one that its parent stands for, or None if none exists."""
     package, _, last = name.rpartition(".")
     parent = sys.modules.get(package)
     if parent is None or isinstance(parent, AbsentModule) or last.startswith("__"):

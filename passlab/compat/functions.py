@@ -95,5 +95,5 @@ def register_op(op_name: str, describe: str = "") -> Any:
 
 
 def ignore(*args: Any, **kwargs: Any) -> Any:
-    """Accept a registration without effect here, as a call or as a decorator."""
+    """Accept a registration, which has no effect here, as a call or as a decorator."""
     return args[-1] if args and callable(args[-1]) else lambda value: value

@@ -116,7 +116,7 @@ def new_var(name_hint: str, type_annotation: Any = None, shape: Any = None, dtyp
 
 
 def shape_of(x: Expr, dtype: str = "int64", start: Any = None, end: Any = None) -> Any:
-    """Return the shape of a tensor as an expression: a constant where it is known."""
+    """Return the shape of a tensor as an expression: a constant if it is known."""
     shape = infer_shape(x)[start:end]
     if all(isinstance(dim, int) for dim in shape):
         return relay.const(list(shape), dtype)

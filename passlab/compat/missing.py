@@ -34,7 +34,7 @@ INSTEAD = {
     "relay.op.strategy": NUMPY,
     "rpc": DEVICES,
     "script": "TVMScript is not read; Relay text is: `relay.parse`",
-    "target.datatype": "dtypes are those of NumPy and `ml_dtypes` (bfloat16, float8_e4m3fn, int4, ...)",
+    "target.datatype": "dtypes come from NumPy and `ml_dtypes` (bfloat16, float8_e4m3fn, int4, ...)",
     "te": NUMPY,
     "tir": NUMPY,
     "topi": NUMPY,

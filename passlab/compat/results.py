@@ -349,7 +349,7 @@ def _shape_with_values(member: Any) -> property:
 
 
 def _with_anywhere(member: Any) -> property:
-    """Return the device of an annotation; for programs outside passlab it is an object also if there is none."""
+    """Return the device of an annotation; for programs outside passlab it is an object also if none exists."""
 
     def virtual_device(self: Any) -> Any:
         inside = is_inside(sys._getframe(1).f_globals.get("__name__", ""))
@@ -445,8 +445,8 @@ def _timed_by_module(method: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _with_unused_names(arguments: Callable[..., list[Any]]) -> Callable[..., list[Any]]:
-    """Return what orders arguments, as in TVM: unknown names are left out, with a warning, and one name may be that of
-    several parameters.
+    """Return what orders arguments, as in TVM: unknown names are left out, with a warning, and several parameters may
+    have one name.
     """
 
     @wraps(arguments)
@@ -475,7 +475,7 @@ def _text_of_module(self: IRModule) -> str:
 
 
 def _seed_numpy(self: Initializer, seed: int) -> None:
-    """Seed NumPy's own generator and draw from it: a program's data after `create_workload` are those of TVM."""
+    """Seed NumPy's own generator and draw from it: a program's data after `create_workload` equal TVM's."""
     np.random.seed(seed)  # noqa: NPY002 - this is the generator of old programs
     self.random = np.random.mtrand._rand
 

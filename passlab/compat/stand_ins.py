@@ -124,7 +124,7 @@ def llvm_lookup_intrinsic_id(name: str) -> int:
 
 
 def num_threads() -> int:
-    """Return the number of threads that run a program: one, besides those of NumPy's own products."""
+    """Return the number of threads that run a program: one, besides the threads of NumPy's own products."""
     return 1
 
 
@@ -193,7 +193,7 @@ class Range:
 
 
 def getitem_helper(values: Any, getter: Callable[[Any, int], Any], length: int, index: int | slice) -> Any:
-    """Return one value, or those of a slice."""
+    """Return one value, or the values of a slice."""
     if isinstance(index, slice):
         return [getter(values, at) for at in range(*index.indices(length))]
     if not -length <= index < length:

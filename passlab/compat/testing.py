@@ -69,7 +69,7 @@ def enable_span_filling() -> AbstractContextManager[None]:
 
 
 def disable_span_filling() -> AbstractContextManager[None]:
-    """Return a context for importers. Nodes get their spans here, too: spans change no program."""
+    """Return a context for importers. Nodes get their spans here as well: spans change no program."""
     return nullcontext()
 
 
@@ -102,7 +102,7 @@ def parametrize_targets(*targets: Any) -> Decorator:
 
 
 def _on_targets(test: Any, rows: list[tuple[str, Device]]) -> Decorator:
-    """Return a test that runs on each of some targets, or is skipped if there are none."""
+    """Return a test that runs on each of some targets, or is skipped if none exist."""
     if not rows:
         skipped: Decorator = _pytest().mark.skip(reason="passlab has no code for its targets")(test)
         return skipped

@@ -536,7 +536,7 @@ def nchw_xc_layout(layout_info: str) -> bool:
 def random_bsr_matrix(m: int, n: int, bs_r: int, bs_c: int, density: float, dtype: str) -> Any:
     """Return an m x n matrix of SciPy with blocks of bs_r x bs_c, of which about `density` are random, the rest zero.
 
-    It draws from NumPy's own generator, as TVM does. Raises `NodeValueError` for sizes that are no whole blocks.
+    It draws from NumPy's own generator, as TVM does. Raises `NodeValueError` for sizes that are not whole blocks.
     """
     from scipy.sparse import bsr_matrix
 

@@ -50,7 +50,7 @@ class ShapeTuple(metaclass=StandIn):
 
 
 class Executable(metaclass=StandIn):
-    """An executable; `Executable(module)` is that of a module which `load_module` returned."""
+    """An executable; `Executable(module)` wraps a module that `load_module` returned."""
 
     stands_for = executable.Executable
     load_exec = staticmethod(executable.Executable.load_exec)

@@ -43,8 +43,8 @@ test = {{
 def adapt(grader: str, folder: Path, lessons: Sequence[int | str]) -> list[Path]:
     """Write lessons for a grader into a folder; return the files.
 
-    For nbgrader the folder is that of the course, and each lesson an assignment in `source`; for Otter each lesson is a
-    folder of its own with its tests. A file that is there is written anew, but for `nbgrader_config.py`. Raises
+    For nbgrader the folder belongs to the course, and each lesson is an assignment in `source`; for Otter each lesson
+    is a folder of its own with its tests. A file that is there is written anew, but for `nbgrader_config.py`. Raises
     `PasslabError` for another grader, a lesson that does not exist, and where the folder cannot be written.
     """
     if grader not in GRADERS:

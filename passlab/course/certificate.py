@@ -1,4 +1,4 @@
-"""The end of the course: a compiler of one's own beside passlab's, and a page that says what it does.
+"""The end of the course: a compiler of one's own compared with passlab's, and a page that says what it does.
 
 proof = validate(compiled, images)
 page = certificate(mine, compiled, proof, fuzz(mine))
@@ -84,7 +84,7 @@ class Certificate:
         lines = [
             f"A compiler of one's own: {self.own} of {len(self.parts)} parts are yours.",
             f"digits: {len(self.kernels)} kernels, {self.bytes_of_buffers:,} bytes of buffers",
-            f"beside passlab: {self.proof}",
+            f"compared with passlab: {self.proof}",
             f"fuzzed: {self.fuzzed}",
             self.verdict,
         ]
@@ -107,7 +107,7 @@ class Certificate:
             f"<h2>Its parts</h2><table>{''.join(rows)}</table><h2>What it made of digits</h2>",
             f"<p>{len(self.kernels)} kernels, {self.bytes_of_buffers:,} bytes of buffers:</p>",
             f"<ol>{''.join(kernels)}</ol>",
-            f"<h2>How it was tested</h2><p>Beside passlab: {escape(repr(self.proof))}.</p>",
+            f"<h2>How it was tested</h2><p>Next to passlab: {escape(repr(self.proof))}.</p>",
             f"<p>With random programs: {escape(repr(self.fuzzed))}.</p>",
             f"<h2>The program in Python</h2><pre>{escape(self.source)}</pre></body></html>",
         ]

@@ -22,7 +22,7 @@ _NUMBERED = re.compile(r"(\d\d[a-z]?)-[\w-]+?(-kept-\d+)?\.ipynb")
 
 
 def lessons_folder() -> Path:
-    """Return the folder of the lessons as they are given: in the package, or beside it in a checkout.
+    """Return the folder of the lessons as they are given: in the package, or next to it in a checkout.
 
     Raises `PasslabError` where neither is there.
     """

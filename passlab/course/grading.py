@@ -86,7 +86,7 @@ def _of_lessons(lessons: Sequence[int | str], notebooks: dict[str, Path]) -> lis
 
 
 def _submissions(folder: Path, scratch: Path) -> dict[str, dict[str, Path]]:
-    """Return the notebooks of each student by lesson; those of zip files are unpacked by name into `scratch`."""
+    """Return the notebooks of each student by lesson; notebooks in zip files are unpacked by name into `scratch`."""
     found: dict[str, dict[str, Path]] = {}
     try:
         entries = sorted(folder.iterdir())

@@ -1,7 +1,7 @@
 """The learner's own compiler: what its parts share, and how they become one.
 
 Over the course the learner writes ten functions, one at the end of a lesson: from a reader of text to loops in Python.
-The check of each keeps it as a file in `my_compiler`, beside the notebooks; a part that was skipped is the one of the
+The check of each keeps it as a file in `my_compiler`, next to the notebooks; a part that was skipped is the one of the
 solution. `compiler()` returns all parts, and `build` puts them together:
 
     mine = compiler()                                   # says which parts are the learner's
@@ -81,7 +81,7 @@ class Life(NamedTuple):
 
 
 def compute(step: Step, arrays: Sequence[Any]) -> Any:
-    """Return the value of one step by passlab's own operators; the arrays are those of its arguments, in order."""
+    """Return the value of one step by passlab's own operators; the arrays are its arguments, in order."""
     names = [f"a{number}" for number in range(len(arrays))]
     one = Program(tuple(names), [step._replace(name="result", args=tuple(names))], {})
     arrays = [np.asarray(array, "float32") for array in arrays]
@@ -236,7 +236,7 @@ def keep(folder: Path, part: str, source: str, why_not: Callable[[Any], str]) ->
 
 
 def kept(folder: Path, part: str) -> tuple[Callable[..., Any] | None, str]:
-    """Return a part that the learner wrote, or None and why it could not be used, "" where there is none."""
+    """Return a part that the learner wrote, or None and why it could not be used, "" if none exists."""
     path = folder / FOLDER / f"{part}.py"
     if not path.is_file():
         return None, ""
@@ -312,7 +312,7 @@ class OwnCompiler:
         """Compile a program in Relay text with its weights; `inputs` are the shapes of its inputs by name.
 
         Writes the Python that it makes to `my_compiler/NAME_compiled.py`. Errors of the learner's parts pass through.
-        Raises `PasslabError` for a text that is no program, and where the reader misses some of it.
+        Raises `PasslabError` for a text that is not a program, and where the reader misses some of it.
         """
         main = parse(text)["main"]
         program = Program(tuple(inputs), list(self.read(text)), dict(weights))

@@ -87,7 +87,7 @@ def predicts(lesson: str, *questions: Question) -> None:
 
 @dataclass(frozen=True)
 class Asked:
-    """A prediction as a cell shows it: the question, the choices, and the guess where there is one."""
+    """A prediction as a cell shows it: the question, the choices, and the guess if there is one."""
 
     question: Question
     number: int
@@ -115,7 +115,7 @@ class Asked:
 
 @dataclass(frozen=True)
 class Looked:
-    """What became of a prediction: the guess beside the answer, and the lesson's text about it."""
+    """What became of a prediction: the guess next to the answer, and the lesson's text about it."""
 
     verdict: str
     prose: str = ""
@@ -152,7 +152,7 @@ class Predict:
         return Asked(question, number, kept, take)
 
     def look(self, number: int) -> Looked:
-        """Return the answer and the text about it, or a sentence where there is no guess yet."""
+        """Return the answer and the text about it, or a sentence if there is no guess yet."""
         question = self._question(number)
         guess = self._guess(number)
         if not guess:

@@ -1,4 +1,4 @@
-"""`Progress`: the tries, solved exercises and guesses of a learner, in a small JSON file beside the notebooks.
+"""`Progress`: the tries, solved exercises and guesses of a learner, in a small JSON file next to the notebooks.
 
 An exercise is found by its title in all parts of its lesson's number (11 and 11b): a lesson may be split, and nothing
 that was solved is lost. Two kernels may write at once: each change is read, made and written under a lock.
@@ -59,7 +59,7 @@ class Progress(Tries):
         self._change(prediction, lambda record: record.update(guess=guess))
 
     def guess(self, prediction: str) -> str:
-        """Return the guess that was kept, "" where there is none."""
+        """Return the guess that was kept, "" if none exists."""
         return str(by_title(self._read(), self.lesson).get(prediction, {}).get("guess", ""))
 
     def reset(self, titles: Iterable[str] = ()) -> None:
@@ -115,7 +115,7 @@ def forget(path: Path, lesson: str, titles: Iterable[str] = ()) -> None:
 
 @contextmanager
 def _locked(path: Path) -> Iterator[None]:
-    """Hold the lock beside a file of progress; where the system or the folder has none, go on without it."""
+    """Hold the lock next to a file of progress; where the system or the folder has none, go on without it."""
     try:
         lock = path.with_name(_LOCK).open("a+b")
     except OSError:  # nothing can be written there, which the write will say
@@ -149,7 +149,7 @@ def _today() -> str:
 def read_progress(path: Path) -> dict[str, Any]:
     """Return what a file of progress holds by lesson; a file that is not there holds nothing.
 
-    Raises `PasslabError` for a file that is no such file.
+    Raises `PasslabError` for another kind of file.
     """
     try:
         whole = json.loads(path.read_text(encoding="utf-8"))

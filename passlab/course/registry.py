@@ -285,7 +285,7 @@ class Lesson:
 
 
 def lesson(number: int | str, names: MutableMapping[str, Any] | None = None, folder: Path | None = None) -> Lesson:
-    """Return the exercises of a lesson for the namespace `names`: that of the caller where none is given.
+    """Return the exercises of a lesson for the namespace `names`: by default the caller's.
 
     A lesson is its number, or a text such as "11b". `folder` is where the progress is kept: the working folder by
     default. Raises `PasslabError` for a lesson that does not exist.

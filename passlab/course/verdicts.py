@@ -61,9 +61,9 @@ class WrongAnswerError(AssertionError):
 
 @dataclass(frozen=True)
 class Verdict:
-    """The outcome of a check: `passed`, or None where there is no answer yet; `met` and `missing` are requirements.
+    """The outcome of a check: `passed`, or None if there is no answer yet; `met` and `missing` are requirements.
 
-    `todo` is what to do where there is no answer, `requirements` how many there are, and `points` what the exercise is
+    `todo` is what to do if there is no answer, `requirements` how many there are, and `points` what the exercise is
     worth. A verdict is true where it passed, so that it can be asserted; `required` says in the error what is missing.
     """
 
@@ -124,10 +124,10 @@ class Exercise:
     """A task with the requirements its answer must meet, asked in order; each `requires` returns a longer exercise.
 
     `expects` is the kind of an answer: a Python type, a tuple of kinds (a pair, a triple), a list of one kind, or a
-    predicate, with `expected_kind` in words. For an answer of another kind the verdict says so, and no
-    requirement is checked. `hint` is for a wrong answer where the requirement that failed has no hint of its own; of a
-    sequence of hints, each different wrong answer shows one more. A check ends after `seconds`, and a run of the
-    virtual machine in it after so many `instructions`.
+    predicate, with `expected_kind` in words. For an answer of another kind the verdict says so, and no requirement is
+    checked. `hint` is for a wrong answer where the requirement that failed has no hint of its own; of a sequence of
+    hints, each different wrong answer shows one more. A check ends after `seconds`, and a run of the virtual machine in
+    it after `instructions` instructions.
     """
 
     title: str
@@ -155,8 +155,9 @@ class Exercise:
     ) -> Exercise:
         """Return the exercise with a requirement that random questions test.
 
-        `question(rng)` makes the arguments of one question: a tuple of several, anything else is one. `holds(answer,
-        *arguments)` must be true for those of `first` and for `times` random ones. Each check asks other questions.
+        `question(rng)` makes the arguments of one question: a tuple of several, anything else is one.
+        `holds(answer, *arguments)` must be true for the arguments in `first` and for `times` random ones.
+        Each check asks other questions.
         """
         return self._with_requirement(Requirement(what, holds, _as_hints(hint), question, tuple(first), times))
 
@@ -249,7 +250,7 @@ class Exercise:
 
 
 def _shown_hints(hints: tuple[str, ...], wrong_answers: int) -> str:
-    """Return the line of hints after so many different wrong answers to one requirement."""
+    """Return the line of hints after a number of different wrong answers to one requirement."""
     shown = "; ".join(hints[: wrong_answers - 1])  # none after the first
     if not shown:
         return "(the next try comes with a hint)" if hints else ""

@@ -49,7 +49,7 @@ PREDICATES: dict[str, Predicate] = {
 
 
 def predicate_of(stop: str | Predicate) -> Predicate:
-    """Return a predicate over values: the function itself, or that of the name `nan`, `inf` or `not finite`.
+    """Return a predicate over values: the function itself, or the predicate called `nan`, `inf` or `not finite`.
 
     A name may begin with `first`. Raises `RunError` for other names.
     """
@@ -88,11 +88,11 @@ class Breakpoint:
         self.enabled = True
 
     def after(self, instant: int) -> int | None:
-        """Return the first instant of the breakpoint after this one, None where there is none."""
+        """Return the first instant of the breakpoint after this one, None if none exists."""
         raise NotImplementedError
 
     def before(self, instant: int) -> int | None:
-        """Return the last instant of the breakpoint before this one, None where there is none."""
+        """Return the last instant of the breakpoint before this one, None if none exists."""
         raise NotImplementedError
 
     def __repr__(self) -> str:
@@ -180,7 +180,7 @@ def breakpoint_of(trace: TraceData, number: int, stop: Any) -> Breakpoint:
 
 
 def points_of(trace: TraceData, text: str) -> list[int]:
-    """Return the program points that a text names. Raises `RunError`, with the nearest names, where there are none."""
+    """Return the program points that a text names. Raises `RunError`, with the nearest names, if none exist."""
     code_map = trace.code_map
     every = range(len(code_map))
     point = _POINT.match(text)

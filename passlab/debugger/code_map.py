@@ -37,7 +37,9 @@ _MEMORY = (Opcode.ALLOC_STORAGE, Opcode.ALLOC_TENSOR, Opcode.ALLOC_TENSOR_REG)
 
 
 class CodeMap:
-    """The instructions of a program by program point. `recording` is that of its compilation, if there is one."""
+    """The instructions of a program by program point. `recording` is the recording of its compilation, if there is
+    one.
+    """
 
     def __init__(self, program: Any, recording: Recording | None = None) -> None:
         self.program = program
@@ -159,7 +161,9 @@ class CodeMap:
 
     @cached_property
     def _owners(self) -> list[int]:
-        """The program point whose source each shares: a constant or storage that of its use, a kill of the last use."""
+        """The program point whose source each shares: a constant or storage shares with its use, a kill with the last
+        use.
+        """
         owners = list(range(len(self)))
         for base, end in zip(self.offsets, self.offsets[1:], strict=False):
             self._assign_auxiliaries(owners, range(base, end))

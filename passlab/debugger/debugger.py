@@ -4,7 +4,7 @@
     dbg.breakpoint("nn.dense"); dbg.continue_(); dbg.step_back(3); dbg.writer("$6"); dbg.fork({"$6": other})
 
 The run is recorded first: moving executes nothing and changes nothing, and stepping back costs what stepping on does.
-Registers are named by number (6), as in listings ("$6"), or, where they are parameters, by name ("x").
+Registers are named by number (6), as in listings ("$6"), or, if they are parameters, by name ("x").
 
 The file begins with values typed by users into a field or a terminal: numbers, lists, and a few ways to fill a tensor.
 """
@@ -163,7 +163,7 @@ Register = int | str
 class Debugger:
     """Steps through a run of `program` (a trace, module, function, executable or recording) on `args`.
 
-    `executor` is "vm", "graph" or "debug": the last two step by node. Further options are those of `Trace.record`.
+    `executor` is "vm", "graph" or "debug": the last two step by node. Further options are as for `Trace.record`.
     Every method that moves returns the new `Instant`; `at` is its number, `reason` why the debugger stopped there.
     """
 
@@ -331,7 +331,7 @@ class Debugger:
         return new
 
     def delete(self, number: int | Breakpoint) -> None:
-        """Delete a breakpoint. Raises `RunError` where there is none of that number."""
+        """Delete a breakpoint. Raises `RunError` if no breakpoint has that number."""
         deleted = number.number if isinstance(number, Breakpoint) else number
         kept = [b for b in self.breakpoints if b.number != deleted]
         if len(kept) == len(self.breakpoints):

@@ -213,7 +213,7 @@ def branches_of(trace: TraceData) -> list[TraceData]:
 def _instruction_keys(trace: TraceData) -> np.ndarray[Any, Any]:
     """Return a number for each instruction executed that identifies it in all traces of a program.
 
-    A trace of the evaluator numbers only what ran, so its program points differ: its keys are those of the nodes.
+    A trace of the evaluator numbers only what ran, so its program points differ: its keys belong to the nodes.
     """
     if trace.kind != "debug":
         return trace.point

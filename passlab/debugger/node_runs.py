@@ -124,7 +124,7 @@ def _is_no_function(node: Expr) -> bool:
 
 
 def _result_of(node: Expr) -> Expr:
-    """Return the node that computes the value of a node: that of a `let` is the last of its body."""
+    """Return the node that computes the value of a node: for a `let` it is the last node of its body."""
     bound: dict[Expr, Expr] = {}
     while isinstance(node, Let) or node in bound:
         if isinstance(node, Let):

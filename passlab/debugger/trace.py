@@ -233,11 +233,11 @@ class Trace(TraceData):
         most: int | None = None,
         recording: Recording | None = None,
     ) -> Trace:
-        """Run a program on the virtual machine, compiled if it is no executable, and return the trace.
+        """Run a program on the virtual machine, compiled if it is not an executable, and return the trace.
 
         `memory` is the number of bytes that values in the trace may take (`limits.trace_bytes`), `most` the number of
         instructions (`limits.trace_instants`). The compilation is recorded too, so that instructions know the passes
-        that made them; `recording` is that of an executable compiled before. Raises `RunError` for wrong arguments;
+        that made them; `recording` belongs to an executable compiled before. Raises `RunError` for wrong arguments;
         an error while running becomes `error`.
         """
         caps = limits.current()
@@ -308,7 +308,7 @@ class Trace(TraceData):
 
     @staticmethod
     def load(path: str | os.PathLike[str]) -> Trace:
-        """Read a trace. Raises `FileAccessError`, and `VerifyError` for files that are no trace or are damaged."""
+        """Read a trace. Raises `FileAccessError`, and `VerifyError` for files that are not traces or are damaged."""
         return load_trace(path, Trace)
 
     def to_html(self, path: str | os.PathLike[str]) -> None:
@@ -328,7 +328,7 @@ class Fork:
 
     @staticmethod
     def of(trace: TraceData) -> Fork:
-        """Return the fork whose branch a trace is. Raises `RunError` for a trace that is no branch."""
+        """Return the fork whose branch a trace is. Raises `RunError` for a trace that is not a branch."""
         assert isinstance(trace, Trace)
         if trace.parent is None:
             raise RunError(

@@ -1,6 +1,6 @@
 """`TraceData`: one run of a program as data: every instruction, what it wrote, and the state at every instant.
 
-Instant *n* is the moment after *n* instructions. The value of a register is that of the last write before an instant,
+Instant *n* is the moment after *n* instructions. A register has the value of the last write before an instant,
 so any instant is reached without running to it. Objects that were dropped at the memory cap come back when the
 `TraceEngine` replays a segment of the log from its checkpoint. A trace never changes. `trace.Trace` adds what users
 call: tables, files, forks.
@@ -126,7 +126,7 @@ class TraceData:
 
     @cached_property
     def depth(self) -> Columns:
-        """The number of frames below that of each instruction executed."""
+        """The number of frames below the frame of each instruction executed."""
         return np.array(self.log.depth, np.int32)[self.frame_of]
 
     @cached_property

@@ -146,7 +146,7 @@ def _little(log: Log, name: str) -> np.dtype[Any]:
     return native.newbyteorder("<")
 
 
-# Values in trace files: a table for JSON beside tensors, for arguments and for changed registers of forks.
+# Values in trace files: a table for JSON next to tensors, for arguments and for changed registers of forks.
 
 Entry = tuple[str, int, list[int]]
 
@@ -231,7 +231,7 @@ def read_values(
 
 
 def program_of(trace: TraceData) -> str:
-    """Return the program of a trace as text that parses to the same program. Raises `RunError` where it is unknown."""
+    """Return the program of a trace as text that parses to the same program. Raises `RunError` if it is unknown."""
     if trace.source is None:
         raise RunError("the program of this trace is unknown")
     return trace.source.astext()
@@ -557,7 +557,7 @@ def _pick(items: Sequence[Item], index: Any) -> Item:
 
 
 def _ancestors(trace: TraceData) -> Iterator[tuple[TraceData, int]]:
-    """Yield the trace that a trace branched off and the instant, then those of that trace, and so on."""
+    """Yield the trace that a trace branched off and the instant, then the same for that trace, and so on."""
     while trace.parent is not None:
         yield trace.parent
         trace = trace.parent[0]

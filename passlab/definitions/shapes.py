@@ -136,7 +136,7 @@ def matrix_set_diag(attrs: Any, x: Any, d: Any) -> Any:
 
 # ---------------------------------------------------------------- reductions
 def _axes(attrs: Any, rank: int) -> tuple[int, ...]:
-    """Return the axes of a reduction; `exclude` reduces all axes but those of the attribute."""
+    """Return the axes of a reduction; `exclude` reduces all axes except the ones in the attribute."""
     axes = range(rank) if attrs.axis is None else [a % rank for a in attrs.axis]
     return tuple(d for d in range(rank) if (d in axes) != (attrs.exclude and attrs.axis is not None))
 

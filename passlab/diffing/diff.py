@@ -1,4 +1,4 @@
-"""`diff`: the structural difference of two programs, as data; renaming and renumbering are no changes.
+"""`diff`: the structural difference of two programs, as data; renaming and renumbering are not changes.
 
 `diff(a, b)` takes modules, functions or expressions. The result says for every node whether it stayed, moved (into a
 fused function, under a let), changed in some field, was added or removed; it counts operators before and after, and
@@ -107,7 +107,7 @@ class FunctionDiff:
 
     @cached_property
     def nodes(self) -> tuple[NodeChange, ...]:
-        """The change of every node: those of the new program in post-order, then the removed ones."""
+        """The change of every node: first the nodes of the new program in post-order, then the removed ones."""
         if self.before is self.after:
             return ()
         with building():
@@ -249,7 +249,7 @@ def _operand_changes(old: Expr, new: Expr, m: Matching) -> Iterator[FieldChange]
 
 
 def _same_name(a: Expr, b: Expr) -> bool:
-    """Whether two carriers have the same name. (Renamed binders correspond by the matching, so they are no change.)"""
+    """Whether two carriers have the same name. (Renamed binders correspond by the matching, so they are not change.)"""
     return is_carrier(a) and type(a) is type(b) and getattr(a, "name_hint", a) == getattr(b, "name_hint", b)
 
 

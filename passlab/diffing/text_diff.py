@@ -247,7 +247,7 @@ _WORD = re.compile(r"[%@#!^]?[\w.$-]+|[^\s\w]")
 
 
 class TextRow(NamedTuple):
-    """One row: the kind of change of a line, and its number on either side (from 0), None where it is missing."""
+    """One row: the kind of change of a line, and its number on either side (from 0), None if it is missing."""
 
     kind: str
     left: int | None

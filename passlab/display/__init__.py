@@ -1,6 +1,6 @@
 """What programs, diffs, recordings, timings and graphs look like: text, HTML, data for widgets, data frames.
 
-The only package that writes markup. It imports no IPython: `notebook` shows the views. Its names are those of
+The only package that writes markup. It imports no IPython: `notebook` shows the views. Its names come from
 `__init__.pyi`, loaded on first use.
 """
 

@@ -1,4 +1,4 @@
-"""`Listing`: lines of code with coloured words, diff signs, a gutter, and comments beside them.
+"""`Listing`: lines of code with coloured words, diff signs, a gutter, and comments next to them.
 
 It depends on no language: the caller says what to colour.
 """
@@ -35,7 +35,7 @@ class GutterLabel(NamedTuple):
 
 
 class CodeLine(NamedTuple):
-    """A line. `tokens` begin with (start, end, kind), from left to right: kinds are those of `listing.Token`, or WORD.
+    """A line. `tokens` begin with (start, end, kind), from left to right: kinds are as in `listing.Token`, or WORD.
 
     `kind` is the kind of a diff row, one of `palette.ROWS` or FOLD; "" in other listings. Text shows `comment` after
     the line, HTML shows `beside` there, muted.
@@ -52,7 +52,7 @@ class CodeLine(NamedTuple):
 class Listing(Part):
     """Lines of code, the first `most` of them in HTML, where long parameter lists are folded, except in a diff.
 
-    `rest` says how to print the others. If `brief`, text has no more than `most` lines, too.
+    `rest` says how to print the others. If `brief`, text has no more than `most` lines as well.
     """
 
     def __init__(

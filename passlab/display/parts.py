@@ -102,7 +102,7 @@ class Embedded(Part):
 
 
 class Beside(Part):
-    """Parts side by side where there is room, one below the other in text."""
+    """Parts side by side if there is room, one below the other in text."""
 
     def __init__(self, parts: Iterable[Part]) -> None:
         self.parts = list(parts)

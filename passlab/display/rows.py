@@ -34,7 +34,7 @@ class BarCell(NamedTuple):
 
 
 def bars(values: Sequence[float], shown: Callable[[float], str]) -> list[BarCell]:
-    """Return numbers as bars beside one another."""
+    """Return numbers as bars next to one another."""
     longest = max(values, default=0) or 1
     return [BarCell(shown(value), value / longest) for value in values]
 
@@ -96,7 +96,7 @@ class Rows(Part):
 
     @property
     def _depth(self) -> int:
-        """The index of the column `depth`, -1 if there is none."""
+        """The index of the column `depth`, -1 if none exists."""
         names = self.table.columns
         return names.index("depth") if "depth" in names[:-1] else -1
 

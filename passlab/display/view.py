@@ -70,7 +70,7 @@ class View:
         return {"kind": self.kind, "title": self.title, "text": self.text()}
 
     def twin(self) -> View:
-        """Return the view whose static form is stored beside the widget: this view, or a shorter one."""
+        """Return the view whose static form is stored next to the widget: this view, or a shorter one."""
         return self
 
     def for_terminal(self) -> View:

@@ -306,7 +306,7 @@ class Assembly:
         return self._names.setdefault(names, names)
 
     def _path_of(self, root: str, body: Body, is_before: bool) -> tuple[str | None, bool]:
-        """Return the path in the program of the operation of a partial body; None where it is new or ambiguous."""
+        """Return the path in the program of the operation of a partial body; None if it is new or ambiguous."""
         alike = re.compile("(?:^|/)" + re.escape(root) + r"(?: #\d+)?\Z")
         paths = [name for name, unit in self.units.items() if root in name and unit.alive and alike.search(name)]
         if len(paths) <= 1:
@@ -356,7 +356,7 @@ class Assembly:
             self._remove_missing(names, number, banner, is_whole)
 
     def _is_program(self, names: tuple[str, ...]) -> bool:
-        """Whether a body is that of the outermost module: the program has no other one, but for one with its parts."""
+        """Whether a body is the outermost module: the program has no other one, but for one with its parts."""
         root = names[0] if names and self.language.name == "mlir" else ""
         if not root.startswith("builtin.module") or "/" in root:
             return False
@@ -466,7 +466,7 @@ class Assembly:
         return step
 
     def _step_between(self, begun: _OpenPass, body: Body | None, is_whole: bool) -> Step:
-        """Return the step of a pass from the text before it and, where there is one, the text after it."""
+        """Return the step of a pass from the text before it and, if there is one, the text after it."""
         step = self._begun_step(begun)
         if body is not None:
             step.after_body, step.names, step.pieces = body.piece, body.names, body.pieces

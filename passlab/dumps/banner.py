@@ -15,8 +15,8 @@ class Banner:
 
     `when` is "before", "after", "start" (the input) or "end" (the output); `status` is the verdict in the heading, ""
     without one. `scope` is the extent of the body: the whole program ("module"), the unit of the pass ("unit"), a part
-    of that which is no program ("fragment"), a diff, or nothing ("none"). `language` is set where the bodies of one
-    dump are in several languages.
+    of the unit that is not a program ("fragment"), a diff, or nothing ("none"). `language` is set where the bodies of
+    one dump are in several languages.
     """
 
     source: DumpSource
@@ -35,9 +35,9 @@ class Banner:
     form: str = ""
     language: str = ""
     parent: int = -1  # the number of the banner of the enclosing pass, where the format has it
-    holes: tuple[int, ...] = ()  # ranges of the body that are no part of it
+    holes: tuple[int, ...] = ()  # ranges of the body that are not part of it
     note: str = ""
-    inputs: Excerpt | None = None  # the text before, where it is not in a banner of its own
+    inputs: Excerpt | None = None  # the text before, if it is not in a banner of its own
 
     def spans(self) -> tuple[int, ...]:
         """Return the ranges of the body without its holes."""

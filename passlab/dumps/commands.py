@@ -126,7 +126,7 @@ def better_dump(format_name: str) -> str:
 
 
 def llvm_pass_argument(name: str) -> str:
-    """Return the name that `opt -passes=` takes for a pass, by the usual spelling where it is not in the table."""
+    """Return the name that `opt -passes=` takes for a pass, by the usual spelling if it is not in the table."""
     if name in _LLVM_NAMES:
         return _LLVM_NAMES[name]
     base = _FUNCTION_PASS.sub("", name.partition("<")[0])
@@ -136,9 +136,9 @@ def llvm_pass_argument(name: str) -> str:
 
 
 def command_for(step: Step, format_name: str, path: str = "before") -> str:
-    """Return the command that runs one pass alone on a file with its input; empty where there is none.
+    """Return the command that runs one pass alone on a file with its input; empty if none exists.
 
-    Names of LLVM's passes are turned into those of `opt -passes=`, which `opt --print-passes` lists.
+    Names of LLVM's passes are turned into names for `opt -passes=`, which `opt --print-passes` lists.
     """
     if format_name == "llvm-pictures":
         return ""  # the dump has no texts

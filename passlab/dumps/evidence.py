@@ -186,7 +186,7 @@ def _judge_program(step: Step, assembly: Assembly) -> None:
         step.verdict = "unchanged" if quiet else "unknown"
         if not quiet:
             step.note = (
-                step.note or "the text is that of the step before: nothing changed, or all of it inside this pass"
+                step.note or "the text is as it was a step before: nothing changed, or all of it inside this pass"
             )
         return
     step.verdict = "unchanged"
@@ -309,7 +309,7 @@ def _judge_wrapper(step: Step, assembly: Assembly) -> None:
         step.verdict = "unknown"
         step.since = inside[0].number if inside else step.number
         step.note = (
-            step.note or "the text is that of the step before: nothing changed, or all of it in passes inside this one"
+            step.note or "the text is as it was a step before: nothing changed, or all of it in passes inside this one"
         )
     inlines = _INLINER.match(step.name) is not None
     for child in inside if inlines else inside[:1]:
@@ -352,7 +352,7 @@ def children_of(step: Step, steps: list[Step]) -> list[Step]:
 
 
 def _is_inside(other: Step, step: Step) -> bool:
-    """Whether the unit of one step is nested in that of another."""
+    """Whether the unit of one step is nested in the unit of another."""
     if step.scope == MODULE and other.scope == MODULE:
         around = 0 if step.unit.startswith("builtin.module") else _depth(step)
         if not around and other.unit.startswith("builtin.module"):
@@ -384,7 +384,7 @@ def _judge_units(step: Step, assembly: Assembly) -> None:
         step.verdict = "changed" if since == step.number else "unknown"
         if step.language == "mir" and _only_flags(step, assembly.units):
             step.verdict = "unknown"
-            flags = "only flags and debug values differ, which analyses that print nothing set and take out, too"
+            flags = "only flags and debug values differ, which analyses that print nothing set and take out as well"
             step.note = step.note or flags
     elif assembly.traits.nested or (assembly.traits.closed and _LOCATIONS.search(step.name)):
         step.verdict = "unknown"
@@ -484,7 +484,7 @@ def _first_suspect(name: str, unit: Unit, step: Step, assembly: Assembly) -> int
 
 
 def settle(steps: list[Step], traits: Traits, units: Mapping[str, Unit]) -> None:
-    """Set the verdicts that need the whole dump: those of first passes."""
+    """Set the verdicts that need the whole dump: the verdicts of first passes."""
     first = next((step for step in steps if step.after_body is not None and step.scope != FRAGMENT), None)
     if traits.assumes_first and first is not None and first.verdict == "unknown" and first.note != CUT_OFF:
         quiet = first.assumed or _ONLY_LOOKS.search(first.name) or _is_declaration(first)

@@ -27,7 +27,7 @@ _GCC_TREE = re.compile(
     rb"(?:^__attribute__[^\n]*\n){0,9}^(?![;{} \t])[^\n]*\([^\n]*\n\{\n(?:.*?\n)?\}$", re.MULTILINE | re.DOTALL
 )
 _GCC_INSN = re.compile(rb"^\((?:note|insn|jump_insn|call_insn|code_label|barrier|debug_insn)\b", re.MULTILINE)
-# The same with -slim; the log of a pass may show instructions, too, before the notes that begin a function.
+# The same with -slim; the log of a pass may show instructions as well, before the notes that begin a function.
 _GCC_SLIM = re.compile(
     rb"^ +\d+: NOTE_INSN_(?:DELETED|BASIC_BLOCK 2)\b[^\n]*\n(?:(?: +\d+:| {6,}\S)[^\n]*\n|\n(?= +\d+:))*", re.MULTILINE
 )

@@ -52,7 +52,7 @@ _MACHINE = re.compile(rb"^# Machine code for function ([^:\n]+):", re.MULTILINE)
 
 
 def parse_heading(line: str) -> tuple[str, str, str, str, str] | None:
-    """Return when, name, unit, status and scope of a heading, or None for a line that is none."""
+    """Return when, name, unit, status and scope of a heading, or None if the line is not a heading."""
     plain = line.removeprefix("; ")
     if (
         plain.startswith("*** IR Dump After ") and plain.endswith(" ***") and not plain[:-4].endswith(_ENDS)
@@ -269,7 +269,7 @@ def _sort_key(match: re.Match[str], begun: set[tuple[int, str]]) -> tuple[int, i
 
 
 def is_folder(names: list[str]) -> bool:
-    """Whether the names of files are those of a dump directory."""
+    """Whether files are named as in a dump directory."""
     return any(_FILE.fullmatch(name) for name in names)
 
 

@@ -37,7 +37,7 @@ _TREE = re.compile(r"(?P<numbers>\d+(?:_\d+)*)_(?P<pass>[A-Za-z][\w.-]*)\.mlir")
 
 
 def parse_heading(line: str) -> tuple[str, str, str, str, str, str] | None:
-    """Return when, name, argument, options, unit and status of a heading, or None for a line that is none."""
+    """Return when, name, argument, options, unit and status of a heading, or None if the line is not a heading."""
     match = _HEAD.fullmatch(line)
     if match is None:
         return None
@@ -198,7 +198,7 @@ def scan_tree(files: list[Path], root: Path) -> Scan:
     """Return the dumps of `--mlir-print-ir-tree-dir`; the counters of the enclosing operations give the order.
 
     Before and after of one run share a counter and a name; their headings differ. Sibling operations have the order of
-    the program, which is that of a run without threads.
+    the program, which is also the order of a run without threads.
     """
     dumps: list[tuple[tuple[str, ...], tuple[int, ...], Banner]] = []
     for path in sorted(files):
@@ -243,12 +243,12 @@ def _folder_offsets(banners: list[Banner]) -> dict[str, int]:
 
 
 def is_phases(names: list[str]) -> bool:
-    """Whether the names of files are those of compilation phases."""
+    """Whether files are named as compilation phases."""
     return sum(_PHASE.fullmatch(name) is not None for name in names) >= 2
 
 
 def is_tree(names: list[str]) -> bool:
-    """Whether the names of files are those of a tree of dumps."""
+    """Whether files are named as in a tree of dumps."""
     return any(_TREE.fullmatch(name) for name in names)
 
 

@@ -78,7 +78,7 @@ def _replace_parts(data: bytes, parts: Mapping[str, str], prefix: str) -> bytes:
 
 
 def _with_aliases(text: str, aliases: dict[str, str], added: list[str]) -> str:
-    """Return the text of an operation without the aliases above and below it, which join those of its program.
+    """Return the text of an operation without the aliases above and below it, which join the aliases of its program.
 
     A name that has another meaning there gets a new one.
     """

@@ -197,7 +197,7 @@ _ENDS = ((" omitted because no change", "unchanged"), (" filtered out", "filtere
 
 
 def is_folder(names: list[str]) -> bool:
-    """Whether the names of files are those of such a folder."""
+    """Whether files are named as in such a folder."""
     return INDEX in names
 
 
@@ -486,7 +486,7 @@ def _recording(chosen: Format, scan: Scan, name: str, size: int) -> TextRecordin
     if scan.is_partial and not traits.pairs_only:
         traits = replace(traits, partial=True)
         scan.notes.append(
-            "only a few chosen passes are in the dump: a change between two of them may be that of another"
+            "only a few chosen passes are in the dump: a change between two of them may be the work of another"
         )
     if scan.may_be_quiet and not scan.says_all and _is_quiet(scan, traits, chosen.language):
         traits = Traits(says_changes=True)

@@ -3,7 +3,7 @@
     rec = passlab.dumps.read("dump.txt")
     rec.steps, rec[12].before, rec["SROAPass"].diff(), rec.blame("main"), rec.first("vector<"), rec.operations()
 
-Step 0 is the input where it is known. `display` draws recordings.
+Step 0 is the input if it is known. `display` draws recordings.
 """
 
 from __future__ import annotations
@@ -247,7 +247,7 @@ class TextRecording(Tabular):
 
     # ------------------------------------------------------------ asking
     def reader(self, language: str = "") -> LineReader:
-        """Return the line reader of a language; by default that of the dump."""
+        """Return the line reader of a language; by default the language of the dump."""
         name = language or self.language.name
         reader = self._readers.get(name)
         if reader is None:
@@ -513,7 +513,7 @@ class TextRecording(Tabular):
 
     @property
     def tables(self) -> dict[str, Callable[[], Table]]:
-        """The tables of the recording, by name: that of the steps, and those that its compiler has besides."""
+        """The tables of the recording, by name: the table of the steps, and further tables of its compiler."""
         own = {name: lambda t=table: t for name, table in self.reports.tables().items()}
         return {"steps": self.table, "sources": self.sources} | own
 

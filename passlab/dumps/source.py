@@ -32,7 +32,7 @@ class DumpSource:
         self.note = note  # what is missing of it
 
     def read(self, start: int, end: int) -> bytes:
-        """Return the bytes from `start` up to `end`. Raises `DumpError` where they are no longer there."""
+        """Return the bytes from `start` up to `end`. Raises `DumpError` if they are no longer there."""
         raise NotImplementedError
 
 
@@ -87,7 +87,7 @@ def open_file(path: Path, name: str = "", keep_open: bool = True) -> DumpSource:
 
 
 class _Unpacked:
-    """The content of a file that gzip compressed, as far as the file goes: one that is cut off has a begin, too."""
+    """The content of a file that gzip compressed, as far as the file goes: one that is cut off has a begin as well."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
@@ -218,7 +218,7 @@ def decode(data: bytes) -> str:
 class Excerpt:
     """Ranges of a source that make one text, with a digest of the text.
 
-    `form` is the conversion from the bytes of the file to the text, a key of `FORMS`; "" is none. Excerpts with equal
+    `form` names the decoding (a key of `FORMS`); "" means no decoding. Excerpts with equal
     digests have equal texts up to noise.
     """
 

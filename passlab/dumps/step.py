@@ -61,7 +61,7 @@ class Step:
 
     @property
     def other_output(self) -> str:
-        """What was printed while the pass ran and is no program: debug lines, remarks, names of analyses."""
+        """What was printed while the pass ran and is not a program: debug lines, remarks, names of analyses."""
         return "\n".join([text for piece in self.other if (text := piece.text.strip("\n"))])
 
     def diff(self, **options: Any) -> TextDiff:

@@ -28,7 +28,7 @@ SHOWN_UNITS = 1e6  # a distance of more units is not shown: both numbers say mor
 class Disagreement:
     """The first part of two results that differs: its path (`.0`, `[1, 2]`), both sides, how many elements, and `ulps`.
 
-    `ulps` is the largest distance in units in the last place, infinite where it is not a number of units.
+    `ulps` is the largest distance in units in the last place, infinite if it is not a number of units.
     `kinds_differ` says that the parts have other shapes, dtypes or fields, so that no elements were compared.
     """
 
@@ -51,7 +51,7 @@ def disagreement(before: Value, after: Value, ulps: float = 0.0, finite_only: bo
 
     With 0 ulps floats must have equal bits, but all NaNs are equal. With `finite_only`, elements that were not finite
     before are ignored, and so is the sign of zero. Integers, booleans and constructors must be the same;
-    functions are not compared. A unit is that of the dtype at the larger magnitude, at least 1/1024 of the tensor's
+    functions are not compared. A unit is taken from the dtype at the larger magnitude, at least 1/1024 of the tensor's
     largest element. Linear in the size of the values.
     """
     seen: set[tuple[int, int]] = set()  # pairs of values, since references may be cyclic

@@ -46,7 +46,7 @@ def check_argument(param: Var, argument: Any, callables: tuple[type, ...] = ()) 
 
 
 def is_no_number(dtype: np.dtype[Any]) -> bool:
-    """Whether arrays of a NumPy dtype have elements that are no numbers of programs."""
+    """Whether arrays of a NumPy dtype have elements that are not numbers of programs."""
     return dtype.kind in NO_NUMBERS or issubclass(dtype.type, np.void)
 
 

@@ -115,7 +115,7 @@ class Evaluator:
     def values(self, entry: str | GlobalVar | Function, args: Sequence[Any] = ()) -> dict[Expr, Value]:
         """Call a function as `run` does, and return the values of its nodes, its body among them.
 
-        These are the nodes evaluated in this call: not those of branches not taken, nor of other functions.
+        These are the nodes evaluated in this call: without branches not taken and other functions.
         """
         closure, values = self._start_state(entry, args)
         act = self._enter(closure, values, 1, None)
@@ -140,7 +140,7 @@ class Evaluator:
         return self._loop(callee.function.body, act)
 
     def call_value(self, callee: Closure, args: Sequence[Any]) -> Value:
-        """Call a function value on `args`, which are checked like those of `run`."""
+        """Call a function value on `args`, which are checked as in `run`."""
         params = callee.function.params
         if len(args) != len(params):
             raise RunError(_wrong_count(callee.function, args))
@@ -211,7 +211,7 @@ def _wrong_count(function: Function, args: Sequence[Any]) -> str:
 
 # ---------------------------------------------------------------- one step per kind of node
 class Return:
-    """A task that is no node: give the value of a function's body to the call that waits for it."""
+    """A task that is not a node: give the value of a function's body to the call that waits for it."""
 
     __slots__ = ("body", "call", "caller", "span")
 

@@ -17,7 +17,7 @@ Array = np.ndarray[Any, Any]
 
 
 def owner(array: Array) -> Array:
-    """Return the array that owns the memory of a view; the array itself if it is no view."""
+    """Return the array that owns the memory of a view; the array itself if it is not a view."""
     while isinstance(array.base, np.ndarray):
         array = array.base
     return array

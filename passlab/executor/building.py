@@ -79,7 +79,7 @@ def build(
     Another `entry` becomes `main` of what is compiled; a function of that name keeps its callers.
 
     `executor` is "graph", "aot" or an object with such a `name`. A graph records the kind of device of each result; the
-    default is that of `target`. All devices stand for this CPU; the arguments about hosts, runtimes and pools are
+    default is the kind of `target`. All devices stand for this CPU; the arguments about hosts, runtimes and pools are
     accepted and ignored. Raises `VerifyError` for programs that the executor cannot run: a graph has no control flow,
     data types, function values or tensors of unknown shape. Raises `RunError` for another executor.
     """
@@ -110,7 +110,7 @@ def optimize(
 
 
 def _run_passes(mod: IRModule, params: Mapping[str, Any] | None, target: Any, last: str) -> IRModule:
-    """Return the module after the passes of the compiler and those of the pipeline `last`."""
+    """Return the module after the passes of the compiler and the pipeline `last`."""
     with compiling():
         mod = inline_all(bind_params(inlined(value_form(reachable(mod))), params))
         # DynamicToStatic would find nothing in a program whose shapes are all known.

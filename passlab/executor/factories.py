@@ -155,7 +155,7 @@ class AOTExecutorFactory(Factory):
 
     @property
     def params(self) -> dict[str, Any]:
-        """The arrays of the file beside the module."""
+        """The arrays of the file next to the module."""
         return dict(self.source.constants)
 
     def get_lib(self) -> str:
@@ -163,7 +163,7 @@ class AOTExecutorFactory(Factory):
         return self.lib
 
     def get_params(self) -> dict[str, Any]:
-        """Return the arrays of the file beside the module."""
+        """Return the arrays of the file next to the module."""
         return self.params
 
     def get_executor_config(self) -> None:
@@ -173,7 +173,7 @@ class AOTExecutorFactory(Factory):
         """Write the program to one file: as a Python module if its name ends in `.py`.
 
         The Python module needs NumPy and not passlab: `import net; net.main(x)`. It contains the constants; the types
-        of its entry are in a stub beside it (`net.pyi`), which is for editors only. Any other name gives a file that
+        of its entry are in a stub next to it (`net.pyi`), which is for editors only. Any other name gives a file that
         `relay.runtime.load_module` reads. Raises `RunError` if the file cannot be written.
         """
         if str(file_name).endswith(".py"):
@@ -182,7 +182,7 @@ class AOTExecutorFactory(Factory):
             super().export_library(file_name)
 
     def save(self, path: str | Path) -> Path:
-        """Write the Python module, and its constants beside it."""
+        """Write the Python module, and its constants next to it."""
         return self.source.save(path)
 
     def file(self) -> bytes:

@@ -236,8 +236,8 @@ def plan_memory(
     """Return the number of the storage of each result; `sizes` are in bytes.
 
     Results are placed largest first. Each takes, of the storages that are large enough and free during its live range,
-    the one that is idle for the shortest time beside it, or a new one. Inputs and outputs have storages of their own; a
-    reshape has that of its input. Results on different `devices` share nothing. Storages are numbered in order of first
+    the one that is idle for the shortest time next to it, or a new one. Inputs and outputs have their own storage; a
+    reshape shares its input's. Results on different `devices` share nothing. Storages are numbered in order of first
     use. `observe` is called with each decision. (Pisarchyk and Lee, "Efficient memory management for deep neural net
     inference", 2020, section 4: shared objects.)
     """

@@ -283,7 +283,7 @@ class GraphModule(RunsByInputs):
         return {n: shapes[r] for n, r in results.items()}, {n: dtypes[r] for n, r in results.items()}
 
     def get_output_index(self, name: str) -> int:
-        """Return the number of the first output with a name, -1 if there is none."""
+        """Return the number of the first output with a name, -1 if none exists."""
         names = self._output_names()
         return names.index(name) if name in names else -1
 

@@ -99,7 +99,7 @@ def _tensors(ty: Any) -> list[str]:
 
 def _check_types(node: str, what: str, declared: list[str], expected: list[str]) -> None:
     if declared != expected:
-        message = f"the {what} of the node {node[:60]} in the graph differ from those of its kernel"
+        message = f"the {what} of the node {node[:60]} in the graph differ from the {what} of its kernel"
         raise VerifyError(Diagnostic(message, expected=", ".join(expected)[:200], found=", ".join(declared)[:200]))
 
 

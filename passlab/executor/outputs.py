@@ -18,7 +18,7 @@ Array = np.ndarray[Any, Any]
 
 
 def numbers_of(names: Iterable[str]) -> dict[str, int]:
-    """Return the number of each name; of equal names, that of the first."""
+    """Return the number of each name; a repeated name has the number of its first output."""
     numbers: dict[str, int] = {}
     for number, name in enumerate(names):
         numbers.setdefault(name, number)
@@ -31,7 +31,7 @@ def index_of(key: Any, numbers: Mapping[str, int], count: int, what: str) -> int
         return _in_range(key, count, what, f"name or number of an existing {what}")
     if key not in numbers:
         names = list(numbers)
-        hint = did_you_mean(key, names) or (f"there are {', '.join(names[:12])}" if names else "there is none")
+        hint = did_you_mean(key, names) or (f"there are {', '.join(names[:12])}" if names else f"there are no {what}s")
         raise RunError(Diagnostic(f"there is no {what} `{key}`", hint=hint))
     return numbers[key]
 
@@ -159,7 +159,7 @@ class RunsByInputs(CallableByName):
         return len(self.names)
 
     def get_input_index(self, name: Any) -> int:
-        """Return the number of an input, -1 if there is none of that name."""
+        """Return the number of an input, -1 if no input has that name."""
         return self._numbers.get(name, -1) if isinstance(name, str) else -1
 
     def load_params(self, params: bytes | bytearray | Mapping[str, Any]) -> None:

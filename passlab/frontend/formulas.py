@@ -11,7 +11,7 @@ from passlab.ir.expr import Expr
 
 def round_half_to_even(n: ModelNode, x: Expr) -> Expr:
     """Return floats rounded to the nearest integers, halves to even; Relay's `round` rounds halves away from zero."""
-    # x / 2 is no tie where x is one, and twice an integer is even.
+    # x / 2 is not a tie where x is one, and twice an integer is even.
     is_half = n("equal", n("abs", n("subtract", x, n("trunc", x))), 0.5)
     return n("where", is_half, n("multiply", n("round", n("multiply", x, 0.5)), 2), n("round", x))
 

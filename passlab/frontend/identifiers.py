@@ -16,7 +16,7 @@ LONGEST = 200  # characters of an identifier
 
 
 def legal_name(name: str) -> str:
-    """Return a name as a Relay identifier, which may collide with that of another name."""
+    """Return a name as a Relay identifier, which may collide with the identifier of another name."""
     result = _ILLEGAL.sub("_", name[:LONGEST])
     return result if result[:1].isalpha() else f"v{result}"
 

@@ -34,7 +34,7 @@ class ModelNode:
         return self.builder.call(operator, args, attrs)
 
     def constant(self, value: Any, like: Expr | str) -> Expr:
-        """Return a constant of a dtype, or of that of another tensor."""
+        """Return a constant of a dtype, or in the dtype of another tensor."""
         return self.builder.constant(value, like if isinstance(like, str) else self.dtype(like))
 
     def array(self, array: Array) -> Expr:
@@ -75,7 +75,7 @@ class ModelNode:
         return "float" in self.dtype(x)
 
     def static_shape(self, x: Expr, axes: Sequence[int] | None = None) -> tuple[int, ...]:
-        """Return the dimensions of a tensor, or those of `axes`. Raises `ModelError` if one is unknown."""
+        """Return the dimensions of a tensor, or its dimensions at `axes`. Raises `ModelError` if one is unknown."""
         shape = self.shape(x)
         dims = shape if axes is None else [shape[axis] for axis in axes]
         if not all(isinstance(dim, int) for dim in dims):

@@ -52,7 +52,7 @@ def _has_one_matrix(sizes: list[Size]) -> bool:
 
 
 def _broadcast(n: ModelNode, a: list[Size], b: list[Size]) -> list[Size]:
-    """Return the broadcast sizes of two batches; that of two different unknown sizes is their maximum."""
+    """Return the broadcast sizes of two batches; two different unknown sizes give their maximum."""
     result: list[Size] = []
     for left, right in aligned_sizes(a, b):
         # An integer other than 1 wins over an unknown size, which must be equal to it or 1.

@@ -70,7 +70,7 @@ def resize_axes(
 
 
 def _interpolable(n: ModelNode, x: Expr, resizing: Resizing) -> Expr:
-    """Return integers as floats where they are interpolated: they are cut once at the end, and not along each axis."""
+    """Return integers as floats if they are interpolated: they are cut once at the end, and not along each axis."""
     return x if resizing.method == "nearest_neighbor" or n.is_float(x) else n.cast(x, "float32")
 
 

@@ -84,7 +84,7 @@ def two_dimensions(n: ModelNode, x: Expr, axis: int) -> list[int] | Expr:
     sizes = sizes_of(n, x)
     sides = [product(n, sizes[:axis]), product(n, sizes[axis:])]
     lengths = [side for side in sides if isinstance(side, int)]
-    # Beside a size of 0, nothing can be inferred for -1.
+    # Next to a size of 0, nothing can be inferred for -1.
     if len(lengths) == 2 or (len(lengths) == 1 and lengths[0] > 0):
         return [side if isinstance(side, int) else -1 for side in sides]
     return as_vector(n, sides)

@@ -4,7 +4,7 @@ There is one method per kind of node; each uses only the types of the node's chi
 solver.
 
 An annotation decides the type: the value must agree with it, and where one of them has `?` and the other a number, the
-type has that of the annotation.
+type has the annotation's.
 
 The file begins with typing of calls: of operators, whose relation computes the result type, and of functions and
 constructors.

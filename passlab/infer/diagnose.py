@@ -48,7 +48,7 @@ def name_of(expr: Expr) -> str:
 def place_in(expr: Expr, parent: Expr) -> SourceLocation | None:
     """Return the source location of `expr` as a child of `parent`.
 
-    A variable is one object at all its uses, and its span is that of its binder, so a use is searched in the text of
+    A variable is one object at all its uses, and has the span of its binder, so a use is searched in the text of
     the parent; if it is ambiguous, the span of the parent is returned.
     """
     span = parent.span

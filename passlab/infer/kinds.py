@@ -103,7 +103,8 @@ def _check_kinds(
 def _type_call_error(ty: TypeCall, mod: IRModule | None, place: SourceLocation | None) -> Diagnostic | None:
     head = ty.func
     if not isinstance(head, GlobalTypeVar) or head.kind is not Kind.AdtHandle:
-        return Diagnostic(f"only a data type takes type arguments, and `{brief(head)}` is none", place, found=brief(ty))
+        message = f"only a data type takes type arguments, and `{brief(head)}` is not a data type"
+        return Diagnostic(message, place, found=brief(ty))
     if mod is not None:
         data = mod.find_type(head.name_hint)
         if data is None:

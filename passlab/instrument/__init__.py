@@ -1,6 +1,6 @@
 """Instruments: code that runs around passes. They measure, print, dump, limit, verify and record.
 
-Its names are those of `__init__.pyi`, loaded on first use.
+Its names come from `__init__.pyi`, loaded on first use.
 """
 
 from __future__ import annotations

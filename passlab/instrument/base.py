@@ -90,7 +90,7 @@ _HOOKS = tuple(  # derived from the class, so a new hook is known everywhere
 
 
 def _check_hooks(cls: type) -> None:
-    """Raise `PassTypeError` for a method whose name is nearly that of a hook: it would never run."""
+    """Raise `PassTypeError` for a method whose name is nearly the name of a hook: it would never run."""
     for name in vars(cls):
         hooks = difflib.get_close_matches(name, _HOOKS, n=1, cutoff=0.85)
         if hooks and name not in _HOOKS and callable(getattr(cls, name)):
@@ -102,7 +102,7 @@ def pass_instrument(pi_cls: Any = None) -> Any:
     """Turn a class that defines some methods of `PassInstrument` into an instrument.
 
     An instrument class is returned unchanged; without an argument a decorator is returned. Raises `PassTypeError` for
-    other objects than classes, and for a method whose name is nearly that of a hook.
+    other objects than classes, and for a method whose name is nearly the name of a hook.
     """
 
     def decorate(cls: Any) -> Any:

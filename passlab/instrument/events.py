@@ -147,7 +147,7 @@ class Event:
 
 
 def contract_of(event: Event, default_contract: NumericContract | None = DEFAULT_CONTRACT) -> NumericContract | None:
-    """Return the contract of one run of a pass: that of the rules it applied, where all declare one."""
+    """Return the contract of one run of a pass: the contract of the rules it applied, where all declare one."""
     contract = declared_contract(event.pass_, default_contract)
     rules = event.rewrites.rules
     contracts = {rule.name: rule.contract for rule in getattr(event.pass_, "rules", ())}

@@ -21,8 +21,8 @@ class PassLimit(PassInstrument, Tabular):
     Pipelines have no number, and neither have the passes in `always` (by default `InferType`, which every program
     needs). A pass that another instrument skips keeps its number.
 
-    `rewrites` limits the rewrites by named rules, such as those of `SimplifyExpr`, in the same way. Passes that change
-    a program as a whole, such as normal forms, have no such rewrites.
+    `rewrites` limits the rewrites by named rules, such as the rules of `SimplifyExpr`, in the same way. Passes that
+    change a program as a whole, such as normal forms, have no such rewrites.
     """
 
     @checked

@@ -79,7 +79,7 @@ def _folded_again(expr: Expr) -> Array:
     return result.data
 
 
-# `MemoryInstrument`: the memory that each pass takes, and `MemoryMeter`, which recorders use, too.
+# `MemoryInstrument`: the memory that each pass takes, and `MemoryMeter`, which recorders use as well.
 
 
 class MemoryMeter:

@@ -99,7 +99,7 @@ def _is_changed(slots: Slots) -> bool:
 
 
 def _checksum(array: Array) -> int:
-    # As bytes: a view is no copy, and every dtype has one.
+    # As bytes: a view is not a copy, and every dtype has one.
     data = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
     if len(data) <= 3 * _DIGESTED:
         return zlib.crc32(data.data)

@@ -80,7 +80,7 @@ class VerifyInstrument(PassInstrument, Tabular):
             return []
         context = run.context
         try:
-            # Without instruments, which would record or check the second run, too.
+            # Without instruments, which would record or check the second run as well.
             with PassContext(context.opt_level, context.required_pass, context.disabled_pass, (), context.config):
                 second = run.pass_(before.snapshot())
         except PasslabError as error:

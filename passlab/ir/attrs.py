@@ -159,7 +159,7 @@ class Attrs(Immutable):
 
 
 class DictAttrs(Attrs):
-    """Attributes with any names, in the given order: those of functions, and of calls without a declared record."""
+    """Attributes with any names, in the given order, for functions and for calls without a declared record."""
 
     __slots__ = ("_dict",)
     type_key = "DictAttrs"
@@ -242,7 +242,9 @@ _LITERALS = (bool, int, float, str)  # bool first: it is a subclass of int
 
 
 def value_kind(value: Any) -> type:
-    """Return the type by which a value is compared: that of Python for a literal of a subclass, as TVM's are here."""
+    """Return the type used to compare a value. Subclasses of `int`, `float` and `str`, such as TVM's literals, compare
+    as the Python type.
+    """
     kind = type(value)
     return kind if kind in _LITERALS else next((literal for literal in _LITERALS if isinstance(value, literal)), kind)
 

@@ -91,7 +91,7 @@ class SizeVar(Immutable):
         return (self,)
 
     def at(self, values: Mapping[SizeVar, int]) -> int:
-        """Return the value of the dimension, given those of its variables."""
+        """Return the value of the dimension, given the values of its variables."""
         return values[self]
 
 
@@ -124,7 +124,7 @@ class SizeExpr(SizeVar):
         return tuple(dict.fromkeys(v for atoms, _ in self.terms for atom in atoms for v in atom.variables))
 
     def at(self, values: Mapping[SizeVar, int]) -> int:
-        """Return the value of the dimension, given those of its variables."""
+        """Return the value of the dimension, given the values of its variables."""
         total = 0
         for atoms, factor in self.terms:
             for atom in atoms:
@@ -160,7 +160,7 @@ class SizeQuotient(SizeVar):
         return self.dividend.variables
 
     def at(self, values: Mapping[SizeVar, int]) -> int:
-        """Return the value of the dimension, given those of its variables."""
+        """Return the value of the dimension, given the values of its variables."""
         return self.dividend.at(values) // self.divisor
 
 

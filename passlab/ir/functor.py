@@ -79,7 +79,7 @@ def _visits_children(method: Method) -> Method:
 
 
 def _check_names(cls: type, names: list[str]) -> None:
-    """Raise `PassTypeError` for a method of a new class whose name is that of no method to override."""
+    """Raise `PassTypeError` for a method of a new class whose name matches no method to override."""
     prefixes = tuple({f"{name.partition('_')[0]}_" for name in names})
     for name, value in vars(cls).items():
         if names and name.startswith(prefixes) and callable(value) and name not in names:

@@ -1,4 +1,4 @@
-"""Types of nodes that a rewrite creates, where they are known without inference.
+"""Types of nodes that a rewrite creates, if they are known without inference.
 
 A rebuilt node has the type of the original if each of its children has the type of the child that it replaces, because
 the type of a node follows from its own fields and the types of its children. So after a pass, inference visits only
@@ -30,7 +30,7 @@ class Dependency(Protocol):
 
 
 def kept_type(old: Expr, parts: tuple[Expr, ...], results: tuple[Expr, ...]) -> Type | None:
-    """Return the type that `keep_type` would set, None if there is none or if it depends on the module."""
+    """Return the type that `keep_type` would set, None if none exists or if it depends on the module."""
     ty = old._checked_type
     if ty is None or old._type_dependency is not None:
         return None
@@ -158,7 +158,7 @@ def call_of_typed(
 def let_of_typed(
     var: Var, value: Expr, body: Expr, span: Span | None = None, dependency: Dependency | None = None
 ) -> Let:
-    """Return a let with the type that `set_type` gives it: that of its body, if all parts are typed."""
+    """Return a let with the type that `set_type` gives it: the type of its body, if all parts are typed."""
     ty = body._checked_type
     if ty is None or var._checked_type is None or value._checked_type is None:
         return new_let(var, value, body, span)

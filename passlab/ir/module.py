@@ -237,7 +237,7 @@ class IRModule:
         self._functions = {n: f for n, f in self._functions.items() if n != _name(key)}
 
     def update(self, other: Any) -> None:
-        """Add the definitions of a module or of a dict of functions; functions replace those of the same name."""
+        """Add the definitions of a module or of a dict of functions; functions replace functions of the same name."""
         other = other if isinstance(other, IRModule) else IRModule(other)
         for name, data in other._types.items():
             if self._types.get(name) is not data:
@@ -278,7 +278,7 @@ class IRModule:
         return MappingProxyType({data.header: data for data in self._types.values()})
 
     def add_type(self, data: TypeData, replace: bool = False) -> None:
-        """Add a type definition. Raises `DiagnosticError` if its name, or that of a constructor, is in use."""
+        """Add a type definition. Raises `DiagnosticError` if its name, or the name of a constructor, is in use."""
         check_kind(data, TypeData, "a data type")
         name = data.header.name_hint
         old = self._types.get(name)
@@ -328,7 +328,7 @@ class IRModule:
         return self._constructors.get(name)
 
     def get_constructor(self, key: int | str, name: str | None = None) -> Constructor:
-        """Return the constructor with a tag, or that of a type and a name. Raises `DiagnosticError` without one."""
+        """Return the constructor with a tag, or with a type and a name. Raises `DiagnosticError` without one."""
         if isinstance(key, int):
             for constructor in self._constructors.values():
                 if constructor.tag == key:

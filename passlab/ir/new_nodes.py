@@ -117,7 +117,7 @@ def new_var(
     ty: Type | None = None,
     dependency: Any = None,
 ) -> Var:
-    """Return a variable, with a type if it is given beside the annotation."""
+    """Return a variable, with a type if it is given next to the annotation."""
     node: Var = _new(_var)
     node.name_hint = name_hint
     node.type_annotation = type_annotation

@@ -118,7 +118,7 @@ def post_order(*roots: Expr, enter: Callable[[Expr], bool] | None = None, seen: 
     """Return every node reachable from `roots` once, children before parents, leaves (operators too) included.
 
     If `enter(node)` returns False, the node is listed without its children. Nodes in `seen` are left out, and every
-    listed node is added to it. Raises `NodeTypeError` for a root that is no expression.
+    listed node is added to it. Raises `NodeTypeError` for a root that is not an expression.
     """
     for root in roots:
         if not isinstance(root, Expr):
@@ -340,7 +340,7 @@ def rewrite(
     `only` limits the rule to nodes of some classes, the declared classes of its parameters. `replace` gives results in
     advance, for example to substitute variables; nodes in it are not entered, and every changed node is added to it. If
     `enter(node)` returns False, the node and its children stay as they are. `order` is the post-order of the entered
-    nodes, if the caller has it. New nodes without a span take that of the node they replace.
+    nodes, if the caller has it. New nodes without a span take the span of the node they replace.
     The observer gets `name` for each node that the rule replaced. Rewrites with a name are independent: each is correct
     without the others, so that bisection may carry out some of them. A function of the node gives each its name.
     """
@@ -507,7 +507,7 @@ class Scopes:
 
 # ---------------------------------------------------------------- kernels, lets and uses
 def outside_kernels(node: Expr) -> bool:
-    """Whether a node is no kernel (primitive function); a walk that enters only such nodes leaves out kernels."""
+    """Whether a node is not a kernel (primitive function); a walk that enters only such nodes leaves out kernels."""
     return type(node) is not Function or not node.is_primitive
 
 

@@ -1,6 +1,6 @@
 """Recordings of pipelines and what is computed from them: differences, origins, faults. Plain data, no markup.
 
-Its names are those of `__init__.pyi`, loaded on first use.
+Its names come from `__init__.pyi`, loaded on first use.
 """
 
 from passlab.lazy import lazy_module, names_in_stub

@@ -40,7 +40,7 @@ class Agreement:
     """How the values of two models compare.
 
     `is_right` is None where nothing could be compared; `runs` says whether the second model can be run at all, None
-    where it is not known. `text` is a sentence.
+    if it is not known. `text` is a sentence.
     """
 
     is_right: bool | None
@@ -65,7 +65,7 @@ class Runs:
             self._run, self.why = None, _first_line(error)
 
     def compare(self, other: Any) -> Agreement:
-        """Return how the values of another model compare with those of this one."""
+        """Return how the values of another model compare with the values of this one."""
         if self._run is None:
             return Agreement(None, None, f"values not compared: the model itself does not run: {self.why}")
         try:
@@ -128,7 +128,7 @@ def draw(values: list[Any], size: Any, below: int, seed: int) -> dict[str, Array
     total, inputs = 0, {}
     for at, value in enumerate(values):
         if value.type.WhichOneof("value") != "tensor_type" or not value.type.tensor_type.HasField("shape"):
-            raise ValueError(f"the input {value.name} is no tensor of known rank")
+            raise ValueError(f"the input {value.name} is not a tensor of known rank")
         shape = []
         for axis, dim in enumerate(value.type.tensor_type.shape.dim):
             name = dim.dim_param or f"{value.name}/{axis}"

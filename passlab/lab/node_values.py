@@ -3,7 +3,7 @@
     run = lab.watch(net, x, w)
     run[node].maximum, run.first_nonfinite, run.compare(lab.watch(other, x, w)).first
 
-Runs are compared node by node, also those of different programs: nodes correspond as they do in a diff. The reference
+Runs are compared node by node, also runs of different programs: nodes correspond as they do in a diff. The reference
 evaluator runs the program, so a node inside a fused function has its own value. The facts of a node that runs several
 times cover all its values; its last value is kept.
 """
@@ -38,7 +38,9 @@ _COLUMNS = ("node", "runs", "shape", "dtype", "minimum", "maximum", "nan", "inf"
 
 @dataclass
 class ValueFacts:
-    """Facts about the values of one node. `minimum` and `maximum` are those of the finite numbers, None without any."""
+    """Facts about the values of one node. `minimum` and `maximum` are taken over the finite numbers, and None without
+    any.
+    """
 
     runs: int = 0
     shape: tuple[int, ...] | None = None
@@ -124,7 +126,7 @@ class NodeValues:
 
     @property
     def first_nonfinite(self) -> Expr | None:
-        """The first node to run with a NaN or an infinity; None where there is none."""
+        """The first node to run with a NaN or an infinity; None if none exists."""
         return next((node for node in self.order if self.facts[node].nonfinite), None)
 
     @property
@@ -156,7 +158,7 @@ class NodeValues:
 class ValueComparison:
     """Two runs, node by node. `differences` has a finding for each node of the second run whose value differs.
 
-    `source` has for a node of the second run that of the first, where it is known; `unsure` are the nodes of programs
+    `source` maps a node of the second run to its node in the first, if it is known; `unsure` are the nodes of programs
     without a common recording whose partner was found by structure alone. `compared` are the nodes that were compared.
     """
 
@@ -302,7 +304,7 @@ def _corresponding_nodes(a: NodeValues, b: NodeValues) -> Pairs:
 
 
 def _params(before: IRModule, after: IRModule) -> dict[Expr, Expr]:
-    """Return the parameters of the functions of a module with those of the functions of another, by index."""
+    """Return the parameters of the functions of a module with the parameters of the functions of another, by index."""
     named = {name.name_hint: function for name, function in before.functions.items()}
     pairs: dict[Expr, Expr] = {}
     for name, function in after.functions.items():

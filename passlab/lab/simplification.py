@@ -56,7 +56,7 @@ Row = tuple[Any, str, str, str]
 class Simplification:
     """A model before and after, what each pass removed, and how the values compare.
 
-    `recording` is that of Relay's pipeline, None where the model was made smaller without it.
+    `recording` belongs to Relay's pipeline, None where the model was made smaller without it.
     """
 
     before: Any
@@ -90,7 +90,7 @@ class Simplification:
         return self.after
 
     def save(self, path: str | os.PathLike[str], unchecked: bool = False) -> None:
-        """Write the model to a file; one of more than 2 GB keeps its weights in a file beside it.
+        """Write the model to a file; one of more than 2 GB keeps its weights in a file next to it.
 
         Raises `ModelError`, and writes nothing, for a result that could not be run, unless `unchecked` is set.
         """

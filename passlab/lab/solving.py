@@ -105,7 +105,7 @@ class RecordedFusion(FusionGroups):
         """Return the patterns that the decision depends on, as text."""
         kinds = self._kind[node], self._tree.relation[node], self._kind[self.root(sink)]
         own, path, group = map(kind_name, kinds)
-        return f"its pattern is {own}, that of the edges {path}, that of the group there {group}"
+        return f"its pattern is {own}, the pattern of the edges {path}, the pattern of the group there {group}"
 
     def _record(self, node: int, sink: int, reason: str) -> None:
         self._observe(FusionStep(self._phase, node, sink, tuple(self._merges), reason))
@@ -132,7 +132,7 @@ class SolvingStep:
 class Solving(Tabular):
     """An analysis of a program, step by step. `start` is the state of each node before the first step.
 
-    Where an analysis works on a transformed program, `originals` maps its nodes to those of the given program.
+    Where an analysis works on a transformed program, `originals` maps its nodes to nodes of the given program.
     """
 
     algorithm: str
@@ -146,7 +146,7 @@ class Solving(Tabular):
         return self.originals.get(node, node)
 
     def state(self, number: int) -> dict[Expr, str]:
-        """Return the state of each node after so many steps; 0 is the start."""
+        """Return the state of each node after a number of steps; 0 is the start."""
         states = dict(self.start)
         for step in self.steps[:number]:
             states.update(step.changed)
@@ -225,7 +225,7 @@ class _GroupWatcher:
         grown: set[int] = set()
         for child, parent in step.merges:
             self.members[parent] += self.members.pop(child)
-            grown.discard(child)  # a merged group is no group of its own any more
+            grown.discard(child)  # a merged group is not a group of its own any more
             grown.add(parent)
         if step.node not in self.names:
             return
@@ -283,7 +283,7 @@ def _gap_text(decision: Placement) -> str:
         return "; no storage so far is free for so long"
     if decision.gap >= IDLE:
         return "; no other use of it comes near"
-    return f"; it would lie idle for {counted(decision.gap, 'node')} beside it, the least of all"
+    return f"; it would lie idle for {counted(decision.gap, 'node')} next to it, the least of all"
 
 
 # ---------------------------------------------------------------- types

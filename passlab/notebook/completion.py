@@ -159,9 +159,10 @@ _SHOWN = 72  # characters of a signature on one line
 
 
 def describe(code: str, position: int) -> str | None:
-    """Return the description of the operator or pass at a position of a cell, or of the one whose arguments are there.
+    """Return the description of the operator or pass at a position of a cell, or of the one that has its arguments
+    there.
 
-    None if there is none, and in cells that are neither Relay nor a pipeline. A position after the end counts as the
+    None if none exists, and in cells that are neither Relay nor a pipeline. A position after the end counts as the
     end: JupyterLab's completer uses such positions for the text that it would insert.
     """
     position = min(position, len(code))

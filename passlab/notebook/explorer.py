@@ -152,7 +152,7 @@ class PipelineWidget(ViewWidget):
         return next((event for event in self.view.events if event.id == event_id), None)
 
     def _rewrites(self, event_id: object) -> list[RewriteStep]:
-        """The rewrites of a pass; those of the last pass are cached."""
+        """The rewrites of a pass; for the last pass they are cached."""
         event = self._event(event_id)
         if event is not self._looked_into[0]:
             self._looked_into = (event, [] if event is None else rewrites_of(event))
@@ -225,7 +225,7 @@ class PipelineWidget(ViewWidget):
 
 
 def pair_answer(view: ComparisonView, pair: Any) -> dict[str, Any]:
-    """Return the description of a pair of steps: their difference, or why there is none."""
+    """Return the description of a pair of steps: their difference, or why they have no difference."""
     if not (isinstance(pair, list) and len(pair) == 2 and all(type(number) is int for number in pair)):
         return {"refused": "a comparison needs two steps"}
     key = f"{pair[0]}:{pair[1]}"

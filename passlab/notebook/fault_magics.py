@@ -97,10 +97,9 @@ class FaultMagics(NamedMagics):
 
         %bisect net InferType, FoldConstant, mine -O 3 -o bisection
 
-        The results of the program before and after each pass are compared, on random arguments
-        or those of --args; with --good your own predicate decides. With %%bisect the pipeline is
-        the text of the cell. With --reduce the smallest program that the pass breaks in
-        the same way is shown as well; -o names the bisection.
+        The results of the program before and after each pass are compared, on random arguments or on --args; with
+        --good your own predicate decides. With %%bisect the pipeline is the text of the cell. With --reduce the
+        smallest program that the pass breaks in the same way is shown as well; -o names the bisection.
         """
         options = options_of(self.bisect, shield_quotes(line))
         self._check_targets(options.out)

@@ -198,7 +198,7 @@ class RelayMagics(NamedMagics):
         %compare before after
 
         Any step of one can be compared with any step of the other. `%passes net ... -r NAME` makes
-        recordings; `%dump FILE -o NAME` makes those of other compilers.
+        recordings; `%dump FILE -o NAME` makes recordings of other compilers.
         """
         options = options_of(self.compare, line)
         self._check_targets(options.out)
@@ -220,7 +220,7 @@ class RelayMagics(NamedMagics):
         self._display(display.graph_view(self._part(options.program), changed_from=before))
 
     @magic_arguments()
-    @argument("recording", nargs="?", default="", help="the name of a recording (default: that of the last %%passes)")
+    @argument("recording", nargs="?", default="", help="the name of a recording (default: the last %%passes)")
     @argument("--step", metavar="STEP", default="-1", help="after which step: a number, an id or a pass (default: all)")
     @line_magic
     def blame(self, line: str) -> Any:

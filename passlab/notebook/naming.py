@@ -37,7 +37,7 @@ _PIPELINE = (
         "--opt-level",
         type=arguments.count_from_zero,
         default=None,
-        help="the optimisation level (default: that of the current PassContext, 3 without one)",
+        help="the optimisation level (default: the level of the current PassContext, 3 without one)",
     ),
     argument("--disable", metavar="PASSES", default="", help="passes that must not run, separated by commas"),
     argument("--require", metavar="PASSES", default="", help="passes that run at any level, separated by commas"),
@@ -172,7 +172,7 @@ def options_of(magic: Any, line: str) -> Any:
 
 
 def pipeline_of(options: Namespace, cell: str | None) -> str:
-    """The pipeline of a line, followed by that of the cell; "" if there is none."""
+    """The pipeline of a line, followed by the pipeline of the cell; "" if none exists."""
     line = " ".join(options.pipeline).translate(BARE)
     return "\n".join(part for part in (line, cell or "") if part.strip())
 

@@ -96,7 +96,7 @@ def passes_of(namespace: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def pass_names(namespace: Mapping[str, Any]) -> list[str]:
-    """Return the names of all passes: those of the notebook, then passlab's."""
+    """Return the names of all passes: the notebook's, then passlab's."""
     return [*(name for name, value in namespace.items() if isinstance(value, Pass)), *PASSES]
 
 

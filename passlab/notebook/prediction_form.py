@@ -1,6 +1,6 @@
 """The form that takes a guess in a notebook: buttons for a choice, a field for a number or words.
 
-It stands beside the text of the question, which is what remains where no kernel runs.
+It stands next to the text of the question, which is what remains where no kernel runs.
 """
 
 from __future__ import annotations

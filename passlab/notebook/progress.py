@@ -1,6 +1,7 @@
 """A progress bar under a cell for a pipeline or a search, shown after half a second and removed at the end.
 
-Without an interactive front-end, as when nbconvert runs a notebook, there is none, so stored outputs contain no times.
+Without an interactive front-end, as when nbconvert runs a notebook, no progress is shown, so stored outputs contain no
+times.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from passlab.notebook.formatters import static_twins
 
 
 class ProspectsWidget(PipelineWidget):
-    """Passes that would change a program. `recording` is that of the pass that ran last, None at first."""
+    """Passes that would change a program. `recording` belongs to the pass that ran last, None at first."""
 
     _script = "prospects"
     prospects: Any = traitlets.Dict().tag(sync=True)

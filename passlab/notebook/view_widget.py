@@ -40,7 +40,7 @@ class ViewWidget(anywidget.AnyWidget):
     _leader: ClassVar[ViewWidget | None] = None  # the widget whose selection the others take over just now
     _parents: tuple[Any, dict[int, int]] = ([], {})  # the links of the data, and the same as numbers by number
     _tickets: tuple[str, ...] = ()  # the requests that were answered last
-    _own_layout: Any = None  # until the widget is built: one that could not be is closed, too
+    _own_layout: Any = None  # until the widget is built: one that could not be is closed as well
 
     def __init__(self, view: View) -> None:
         self.view = view

@@ -1,4 +1,4 @@
-"""Views as notebook output: a live widget where there is one for the kind of view, HTML and text everywhere.
+"""Views as notebook output: a live widget if there is one for the kind of view, HTML and text everywhere.
 
 A widget has the data of its view and draws it in the browser, so it still works when the kernel is busy or
 gone. The selection comes back as Python objects: `widget.selection` is a list of nodes, observable and

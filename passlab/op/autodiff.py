@@ -81,7 +81,7 @@ class _Adjoints:
         self._fields.setdefault(node, {}).setdefault(index, []).append(adjoint)
 
     def of(self, node: Expr) -> Expr | None:
-        """Return the sum of all gradients of a node, None if there are none."""
+        """Return the sum of all gradients of a node, None if none exist."""
         whole, fields = self._whole.get(node, []), self._fields.get(node, {})
         ty = node.checked_type
         if not isinstance(ty, TupleType):
@@ -179,7 +179,9 @@ def zero_gradient(orig: OpCall, grad: Expr) -> list[Expr]:
 
 
 def gradient_by(name: str) -> Gradient:
-    """Return the gradient `name(grad, data)` of the first input, `data`; those of the other inputs are zeros."""
+    """Return the gradient `name(grad, data)` of the first input, `data`; the gradients of the other inputs are
+    zeros.
+    """
 
     def gradient(orig: OpCall, grad: Expr) -> list[Expr]:
         data, *others = orig.args

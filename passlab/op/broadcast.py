@@ -198,7 +198,7 @@ multiply = binary(
 divide = binary(
     "divide",
     division_kernel(truncated_quotient, np.divide),
-    "The quotients of elements; those of integers are truncated.",
+    "The quotients of elements; for integers they are truncated.",
     level=1,
     gradient=broadcast_gradient(lambda x, y, z, grad: (grad / y, -(grad * z / y))),
     precision=Precision.FOLLOW,

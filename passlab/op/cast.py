@@ -48,7 +48,7 @@ def _cast_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type 
 def cast(attrs: Attrs, data: Array) -> Array:
     """Convert each element to another dtype: floats are truncated, integers wrap, and bools are true unless zero.
 
-    A float that the integer type cannot hold wraps around, too; NaN and floats that do not fit 64 bits become 0.
+    A float that the integer type cannot hold wraps around as well; NaN and floats that do not fit 64 bits become 0.
     """
     return convert(data, array_dtype(attrs.dtype))
 

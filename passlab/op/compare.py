@@ -37,20 +37,22 @@ not_equal = _comparison(
     "Whether elements differ; NaN differs from everything.",
     traits=Trait.COMMUTATIVE | Trait.COMPARES,
 )
-less = _comparison("less", np.less, "Whether each element of `lhs` is less than that of `rhs`.", Precision.FOLLOW)
+less = _comparison(
+    "less", np.less, "Whether each element of `lhs` is less than the element of `rhs`.", Precision.FOLLOW
+)
 less_equal = _comparison(
     "less_equal",
     np.less_equal,
-    "Whether each element of `lhs` is less than that of `rhs` or equal to it.",
+    "Whether each element of `lhs` is less than the element of `rhs` or equal to it.",
     Precision.FOLLOW,
 )
 greater = _comparison(
-    "greater", np.greater, "Whether each element of `lhs` is greater than that of `rhs`.", Precision.FOLLOW
+    "greater", np.greater, "Whether each element of `lhs` is greater than the element of `rhs`.", Precision.FOLLOW
 )
 greater_equal = _comparison(
     "greater_equal",
     np.greater_equal,
-    "Whether each element of `lhs` is greater than that of `rhs` or equal to it.",
+    "Whether each element of `lhs` is greater than the element of `rhs` or equal to it.",
     Precision.FOLLOW,
 )
 
@@ -101,5 +103,5 @@ def _where_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     precision=Precision.FOLLOW,
 )
 def where(attrs: Attrs, condition: Array, x: Array, y: Array) -> Array:
-    """Select the element of `x` where `condition` is true (not zero), else that of `y`; all three broadcast."""
+    """Select the element of `x` where `condition` is true (not zero), else the element of `y`; all three broadcast."""
     return np.where(condition if condition.dtype.kind == "b" else condition != 0, x, y)

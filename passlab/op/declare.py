@@ -333,7 +333,7 @@ class OpBuilder:
     """The Python function of an operator: its inputs, then its attributes in declared order with their defaults.
 
     An attribute with the name of an input replaces that input in a related operator (`reshape` and `dyn.reshape` share
-    a record); it is no parameter and is left empty. `python` gives another signature.
+    a record); it is not a parameter and is left empty. `python` gives another signature.
     """
 
     def __init__(self, spec: OpSpec, results: int | Callable[[Any], int | None], python: Python | None = None) -> None:
@@ -395,7 +395,7 @@ class OpBuilder:
 
     @staticmethod
     def _by_attribute(python: Python, values: dict[str, Any]) -> dict[str, Any]:
-        """Return the values of parameters as those of inputs and attributes."""
+        """Split the values of parameters into inputs and attributes."""
         for name, target in python.names.items():
             value = values.pop(name)
             values.update(zip(target, value, strict=True) if isinstance(target, tuple) else {target: value})

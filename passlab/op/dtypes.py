@@ -54,22 +54,24 @@ def _ml_dtypes(name: str) -> ModuleType:
 
 
 def is_extended(dtype: Any) -> bool:
-    """Whether a dtype is one of `ml_dtypes`. Their `kind` does not tell: some have that of NumPy's own floats."""
+    """Whether a dtype is one of `ml_dtypes`. Their `kind` does not tell: some have the kind of NumPy's own floats."""
     return dtype.isbuiltin == 2  # type: ignore[no-any-return]
 
 
 def is_float(dtype: Any) -> bool:
-    """Whether a NumPy dtype is a floating-point one, including those of `ml_dtypes`."""
+    """Whether a NumPy dtype is a floating-point one, including the types of `ml_dtypes`."""
     return dtype.kind == "f" or (dtype.kind == "V" and "float" in dtype.name)
 
 
 def float_info(dtype: Any) -> Any:
-    """Return `max`, `eps`, `smallest_normal` etc. of a floating-point NumPy dtype, including those of `ml_dtypes`."""
+    """Return `max`, `eps`, `smallest_normal` etc. of a floating-point NumPy dtype, including the types of
+    `ml_dtypes`.
+    """
     return _ml_dtypes(str(dtype)).finfo(dtype) if is_extended(dtype) else np.finfo(dtype)
 
 
 def integer_info(dtype: Any) -> Any:
-    """Return `min` and `max` of an integer NumPy dtype, including those of `ml_dtypes`."""
+    """Return `min` and `max` of an integer NumPy dtype, including the types of `ml_dtypes`."""
     return _ml_dtypes(str(dtype)).iinfo(dtype) if is_extended(dtype) else np.iinfo(dtype)
 
 
@@ -79,7 +81,7 @@ def is_float_name(dtype: str) -> bool:
 
 
 def guard_size(shape: Sequence[int], dtype: np.dtype[Any], what: str) -> None:
-    """Raise `LimitError` if an array of this shape would exceed the caps on elements or bytes."""
+    """Raise `LimitError` if an array of this shape would exceed the limits on elements or bytes."""
     count = math.prod(shape)
     limits.check("elements", count, f"the result of {what}")
     limits.check("tensor_bytes", count * dtype.itemsize, f"the result of {what}")

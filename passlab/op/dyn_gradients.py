@@ -69,7 +69,7 @@ def topk(orig: OpCall, grad: Expr) -> list[Expr]:
 
 
 def one_hot(orig: OpCall, grad: Expr) -> list[Expr]:
-    """`on_value` receives the gradients at the indices, `off_value` those of the other elements."""
+    """`on_value` receives the gradients at the indices, `off_value` the gradients of the other elements."""
     attrs, (positions, on, off, depth) = attrs_of(orig), orig.args
     chosen = call("dyn.one_hot", positions, ONE, ZERO, depth, depth=0, axis=attrs.axis, dtype="bool")
     return [zeros_of(positions), *value_gradients(chosen, grad, on, off), zeros_of(depth)]

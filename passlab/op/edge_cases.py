@@ -3,9 +3,9 @@
     "take(%x: (2, 3), %i: (2) int32 = [0, 7], axis=-1)"
 
 is a legal use of `take`. The first use of a variable states its shape; without a dtype it is tried with each dtype that
-the operator accepts, and a `T` in the call (`dtype="T"`) is replaced by that dtype, too. A variable with a value always
-has that value; the test that runs the case fills the others, also with NaN, infinities, -0 and the extreme values of
-the dtype.
+the operator accepts, and a `T` in the call (`dtype="T"`) is replaced by that dtype as well. A variable with a value
+always has that value; the test that runs the case fills the others, also with NaN, infinities, -0 and the extreme
+values of the dtype.
 
 Every declaration lists its edge cases (empty, scalar, negative axis, broadcasting, every layout, each effect of its
 attributes on the algorithm). Operators on single elements, and those on two tensors that broadcast, share a list that

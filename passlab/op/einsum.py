@@ -23,7 +23,7 @@ _DOTS = "..."
 
 
 def _parse_equation(equation: str, count: int) -> tuple[list[str], str | None]:
-    """Return the subscripts of each input and those of the result (None if they are omitted)."""
+    """Return the subscripts of each input and the subscripts of the result (None if they are omitted)."""
     inputs, arrow, output = equation.replace(" ", "").partition("->")
     terms = inputs.split(",")
     if len(terms) != count:

@@ -104,7 +104,7 @@ def _erf(data: Array, out: Array | None = None) -> Array:
 
 
 def _single_erf(data: Array, out: Array) -> Array:
-    """Write the error function of single-precision numbers into `out`, block by block where it is contiguous."""
+    """Write the error function of single-precision numbers into `out`, block by block if it is contiguous."""
     if data.size <= _ERF_BLOCK or not (data.flags.c_contiguous and out.flags.c_contiguous):
         return _erf_block(data, out, np.empty_like(out))
     flat, target = data.reshape(-1), out.reshape(-1)

@@ -78,7 +78,7 @@ def _take_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type 
         text(
             "mode",
             "clip",
-            doc='indices out of range: "clip" them, "wrap" them, or "fast": the caller guarantees that there are none',
+            doc='indices out of range: "clip" them, "wrap" them, or "fast": the caller guarantees that none is',
             choices=("clip", "wrap", "fast"),
         ),
     ),
@@ -135,7 +135,10 @@ def _gather_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Typ
     for dim, (extent, length) in enumerate(zip(data.shape, indices.shape, strict=True)):
         if dim != axis and type(extent) is int and type(length) is int and length > extent:
             refuse(
-                f"dimension {dim} of indices is larger than that of data", 1, expected=f"at most {extent}", found=length
+                f"dimension {dim} of indices is larger than the same dimension of data",
+                1,
+                expected=f"at most {extent}",
+                found=length,
             )
     return TensorType(indices.shape, data.dtype)
 
@@ -201,7 +204,7 @@ def _gather_nd_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> 
     attrs=attrs(
         "GatherNDAttrs",
         integer("batch_dims", 0, doc="leading dimensions that data and indices share"),
-        integer("index_rank", None, doc="the first dimension of indices, where it is not known"),
+        integer("index_rank", None, doc="the first dimension of indices, if it is not known"),
     ),
     relation=_gather_nd_type,
     pattern=OpPattern.INJECTIVE,

@@ -58,7 +58,7 @@ def _index_along(shape: Sequence[int], axis: int) -> Constant:
 
 
 def _batched_take(attrs: Attrs, data: Expr, indices: Expr) -> Expr:
-    """Define `take` with batch dimensions by `gather_nd`, whose indices begin with those of the batch."""
+    """Define `take` with batch dimensions by `gather_nd`, whose indices begin with the indices of the batch."""
     shape, index_shape = sizes_of(data, "take"), sizes_of(indices, "take")
     axis, batch = normal_axis(attrs.axis, len(shape)), attrs.batch_dims % len(index_shape)
     rank, count = len(shape), len(index_shape) - batch
@@ -93,7 +93,7 @@ def gather(orig: OpCall, grad: Expr) -> list[Expr]:
 
 
 def gather_nd(orig: OpCall, grad: Expr) -> list[Expr]:
-    """The gradient, added into zeros at the indices, which are prefixed with those of the batch."""
+    """The gradient, added into zeros at the indices, which are prefixed with the indices of the batch."""
     data, indices = orig.args
     batch, positions = attrs_of(orig)["batch_dims"], indices
     if batch:
@@ -120,7 +120,7 @@ adv_index = by_definition(_advanced_index)
 
 
 def one_hot(orig: OpCall, grad: Expr) -> list[Expr]:
-    """`on_value` receives the gradients at the indices, `off_value` those of the other elements."""
+    """`on_value` receives the gradients at the indices, `off_value` the gradients of the other elements."""
     indices, on, off = orig.args
     attrs = attrs_of(orig)
     chosen = call("one_hot", indices, ONE, ZERO, depth=attrs["depth"], axis=attrs["axis"], dtype="bool")

@@ -164,7 +164,7 @@ def find_conversion(source: str, target: str) -> Conversion | None:
 
 
 def conversion(source: str, target: str, what: str) -> Conversion:
-    """Return the conversion from layout `source` to `target`. Raises `RelationError` naming `what` if there is none."""
+    """Return the conversion from layout `source` to `target`. Raises `RelationError` naming `what` if none exists."""
     result = find_conversion(source, target)
     if result is None:
         raise RelationError(
@@ -220,7 +220,9 @@ def spatial_axes(layout: str, rank: int, name: str) -> tuple[int, ...]:
 
 
 def layout_axes(layout: str, shape: Sequence[Any], rank: int, name: str) -> tuple[int, ...]:
-    """Return the spatial axes of data of `shape`. Raises `RelationError` if its rank is not that of the layout."""
+    """Return the spatial axes of data of `shape`. Raises `RelationError` if its rank differs from the rank of the
+    layout.
+    """
     axes = spatial_axes(layout, rank, name)
     parsed = parse_layout(layout)
     if parsed is not None and len(parsed.parts) != len(shape):

@@ -225,7 +225,7 @@ sum_ = _reduction("sum", _sum, "The sums of elements; integers wrap.", precision
 mean = _reduction(
     "mean",
     _mean,
-    "The means of elements; those of integers are truncated.",
+    "The means of elements; for integers they are truncated.",
     precision=Precision.NEVER,
     gradient=_mean_grad,
 )

@@ -22,7 +22,7 @@ from passlab.op.relations import normal_axis, product, tensor
 SCAN = attrs(
     "ScanopAttrs",
     integer("axis", None, doc="the dimension to scan, None for all elements in order"),
-    dtype("dtype", "", doc="the dtype of the result, by default that of the data"),
+    dtype("dtype", "", doc="the dtype of the result, by default the dtype of the data"),
     boolean("exclusive", False, doc="whether each result excludes its own element"),
 )
 

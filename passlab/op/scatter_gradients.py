@@ -57,7 +57,7 @@ def _last_update_gradient(data: Expr, updates: Expr, grad: Expr, scatter: Scatte
 
 
 def scatter_elements(orig: OpCall, grad: Expr, reduction: str) -> list[Expr]:
-    """The gradients of data, indices (zero) and updates; that of updates without an index is zero."""
+    """The gradients of data, indices (zero) and updates; updates without an index get zero."""
     indices, updates = orig.args[1:]
     axis = attrs_of(orig)["axis"] if attrs_of(orig) is not None else 0
 

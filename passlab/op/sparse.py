@@ -107,7 +107,7 @@ def _fill_shape(
 
 
 def _fill_results(result: OpCall) -> Tuple:
-    """Return the results in the dtypes of Relay's function: those of the indices and of the values, and bool."""
+    """Return the results in the dtypes of Relay's function: the dtypes of the indices and of the values, and bool."""
     sparse_indices, sparse_values = result.args[:2]
     indices, values, empty = (TupleGetItem(result, i) for i in range(3))
     return Tuple(

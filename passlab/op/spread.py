@@ -110,7 +110,7 @@ def broadcast_to_like(attrs: Attrs, data: Array, broadcast_type: Array) -> Array
 
 # ---------------------------------------------------------------- collapse_sum
 def collapse(data: Array, shape: Sequence[int]) -> Array:
-    """Return `data` summed to `shape`. Raises `RunError` if `shape` does not broadcast to that of `data`."""
+    """Return `data` summed to `shape`. Raises `RunError` if `shape` does not broadcast to the shape of `data`."""
     leading = data.ndim - len(shape)
     pairs = list(zip(data.shape[max(leading, 0) :], shape, strict=False))
     if leading < 0 or any(size not in (1, length) for length, size in pairs):
@@ -177,7 +177,7 @@ def _collapse_inputs(values: dict[str, Any]) -> dict[str, Any]:
 
 
 def _target_sizes(attrs: Attrs, shape: Array) -> Sequence[int]:
-    """Return the target shape: that of the attributes if it is known there, else the input."""
+    """Return the target shape, from the attributes if they have it, otherwise from the input."""
     dims: Sequence[int] = () if attrs.shape is None else attrs.shape
     return dims if attrs.shape is not None and all(type(n) is int for n in dims) else shape.tolist()
 

@@ -58,7 +58,7 @@ class TimeUpError(BaseException):
 class Stopwatch:
     """Measures the processor time of one thread, or a part of the time by the clock where it gets little of it.
 
-    Work that waits (a lock, a busy machine) must end, too: `SLOW` seconds by the clock count as one.
+    Work that waits (a lock, a busy machine) must end as well: `SLOW` seconds by the clock count as one.
     """
 
     def __init__(self, thread: int | None = None) -> None:
@@ -187,7 +187,7 @@ def _wake(number: int, frame: FrameType | None) -> None:
 
 
 def run_within(seconds: float | None, work: Callable[[], T]) -> tuple[T | None, TimeUpError | None]:
-    """Return the result of a function, or the error where it does not end within so many seconds.
+    """Return the result of a function, or the error where it does not end within `seconds`.
 
     Where a busy machine gave it little processor time, it is called once more with a longer limit.
     """

@@ -47,7 +47,7 @@ class Draw:
     `extreme` draws contain the largest and smallest numbers of their dtypes, on which only exact programs agree;
     `typical` ones are drawn so that values keep their size through a network. Arguments are drawn on first use.
     `others` draw the arguments with other sizes of dynamic dimensions, for a program that refuses the first ones;
-    `numbers` are those of the program that they are made of.
+    `numbers` are the program's, of which they are made.
     """
 
     def __init__(
@@ -91,7 +91,7 @@ class Sizes:
     """Parameters of one draw: the size of dynamic dimensions, and the numbers that the program contains.
 
     `more` returns how much larger than `size` the next dynamic dimension is, which lies on an axis counted from the
-    first and, negatively, from the last. Draws of one `part` take other numbers than those of the parts before it.
+    first and, negatively, from the last. Draws of one `part` take other numbers than the parts before it.
     """
 
     size: int
@@ -162,7 +162,7 @@ _HALVES = (0.5, -0.5, 1.5, -1.5, 2.5, -2.5, 0.0, 0.25, -0.75, 1.0)
 
 
 def _halves(rng: np.random.Generator, dtype: Any, shape: tuple[int, ...], sizes: Sizes) -> Array:
-    """Numbers halfway between two whole ones, and those beside them; integers next to powers of two."""
+    """Numbers halfway between two whole ones, and those next to them; integers next to powers of two."""
     if is_float(dtype):
         return _each_once(rng, dtype, shape, _HALVES, sizes)
     low, high = _integer_range(dtype)
@@ -177,7 +177,7 @@ def _positive(rng: np.random.Generator, dtype: Any, shape: tuple[int, ...], size
 
 
 def _negative(rng: np.random.Generator, dtype: Any, shape: tuple[int, ...], sizes: Sizes) -> Array:
-    """Numbers below zero, by which exponentials and their sums become small; zeros where there are none."""
+    """Numbers below zero, by which exponentials and their sums become small; zeros if none exist."""
     values = _positive(rng, dtype, shape, sizes)
     return np.asarray(-2 * values if is_float(dtype) or _integer_range(dtype)[0] < 0 else 0 * values, dtype)
 

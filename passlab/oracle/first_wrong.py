@@ -72,7 +72,7 @@ def first_wrong(
     rewrites: Iterable[tuple[Expr, Expr, str]] = (),
     noise: float = 0.0,
 ) -> WrongNode | None:
-    """Return the first operator, operands first, whose value differs from that of the node it came from.
+    """Return the first operator, operands first, whose value differs from the value of the node it came from.
 
     None when the difference arises in nodes that correspond to no older node of the same function.
     """
@@ -113,7 +113,7 @@ class _NodeComparison:
         self._noisy: list[Values] = []
 
     def wrong(self, node: Expr) -> WrongNode | None:
-        """Return how a new node is wrong; None where it is right or corresponds to no older node with a value."""
+        """Return how a new node is wrong; None if it is right or corresponds to no older node with a value."""
         if isinstance(node, (Var, Op, GlobalVar, Constructor, Function)) or node not in self.new:
             return None
         old, rule = (node, "") if node in self.old else _trace_back(node, self.sources, self.old)
@@ -166,7 +166,7 @@ class _NodeComparison:
         return self._noisy[:count]
 
     def removed_operator(self, changes: Diff, wrong: WrongNode) -> WrongNode:
-        """Return the removed operator whose value the old node had or used; `wrong` itself where there is none."""
+        """Return the removed operator whose value the old node had or used; `wrong` itself if none exists."""
         removed = [c.before for c in changes.nodes(Change.REMOVED) if isinstance(c.before, Call)]
         inputs = [self.old[child] for child in children(wrong.old) if child in self.old]
         parts = _parts_of_value((self.old[wrong.old], *inputs))

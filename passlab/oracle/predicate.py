@@ -42,7 +42,7 @@ class Oracle:
         return self.all([mod])[0]
 
     def all(self, mods: Sequence[IRModule]) -> list[Outcome]:
-        """Evaluate the predicate on several programs, at once where there is an executor.
+        """Evaluate the predicate on several programs, at once if there is an executor.
 
         Raises `PassError` when the executor fails, as when the predicate cannot be pickled.
         """

@@ -61,9 +61,9 @@ class Trial:
     """Runs a function of several programs on the same inputs: a list, a table by parameter, or None for draws.
 
     The runs of the first and of the last two programs are cached: the output of one pass is the input of the next.
-    After `seconds` a program is not run on further draws. With `without_contract` passes that have none are compared,
-    too. With `patience` a program that takes so many seconds, and twenty times as long as any before, counts as not
-    terminating. `kinds` restricts the draws, `first` is the kind to begin with, and `limit` is the time of one run.
+    After `seconds` a program is not run on further draws. With `without_contract` passes that have none are compared as
+    well. `patience`: seconds after which a run 20 times slower than the slowest so far counts as an endless loop.
+    `kinds` restricts the draws, `first` is the kind to begin with, and `limit` is the time of one run.
     """
 
     def __init__(
@@ -100,7 +100,7 @@ class Trial:
         self._noisy: list[tuple[IRModule, dict[tuple[int, float, int], list[Value]]]] = []
 
     def draws(self, mod: IRModule) -> tuple[Draw, ...]:
-        """Return the draws, which are made for the first program. Raises `RunError` where there are none."""
+        """Return the draws, which are made for the first program. Raises `RunError` if none exist."""
         if self._draws is None:
             if self.entry not in mod:
                 names = [name for name, _ in mod.items()]
@@ -176,7 +176,7 @@ class Trial:
         return self._first is not None and mod.same_contents(self._first)
 
     def of_kind(self, kind: str, mod: IRModule) -> Trial | None:
-        """Return a trial on one kind of draws with the cached runs of a program; None where there are none."""
+        """Return a trial on one kind of draws with the cached runs of a program; None if none exist."""
         if self._draws is None or not any(program.same_contents(mod) for program, _ in self._runs):
             return None
         number = next((n for n, draw in enumerate(self._draws) if draw.kind == kind), None)
@@ -207,7 +207,7 @@ class Trial:
         started = perf_counter()
         first = self._first is None or mod.same_contents(self._first)
         seconds = None if self.patience is None else max(self.patience, 20 * self._slowest)
-        if first:  # the number of iterations of a loop may be drawn, too
+        if first:  # the number of iterations of a loop may be drawn as well
             seconds = None if draw.typical or draw.kind == GIVEN else max(DRAW_SECONDS, 4 * self._usual)
         if self.limit is not None:
             seconds = self.limit if seconds is None else min(seconds, self.limit)

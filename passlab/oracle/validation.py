@@ -181,7 +181,7 @@ class _Comparison:
         )
 
     def _reason_to_skip(self, draw: Draw, run: Run) -> str:
-        """Return why the programs are not compared on a draw, "" where they are."""
+        """Return why the programs are not compared on a draw, "" if they are."""
         if run.error is not None:
             return f"the program does not run on them: {run.error.diagnostics[0].message}"
         if self.contract.exact or ((draw.extreme or draw.special) and not has_floats(self.before, self.after)):

@@ -42,7 +42,7 @@ class Watched(Evaluator):
     """Runs programs like the evaluator. `finite` says whether every float so far was finite, `branches` which ran.
 
     Results of earlier runs in `results` are not computed again. Where not all numbers of a run are `exact`, sums of
-    exact ones are moved, too: a pass may scale their terms.
+    exact ones are moved as well: a pass may scale their terms.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class Watched(Evaluator):
             return self._perturb_array(value)
 
     def observe(self, value: Value, sums: bool = False, operands: Sequence[Value] = ()) -> Value:
-        """Return the result of an operator, moved where there is noise. `sums` says that it adds up many numbers.
+        """Return the result of an operator, moved if there is noise. `sums` says that it adds up many numbers.
 
         A number that looks exact is so only if its `operands` are: thirty times 0.1 is three by luck.
         """
@@ -162,7 +162,7 @@ def _root_mean_square(value: Array) -> float:
 
 
 def _all_finite(value: Array) -> bool:
-    """Whether no number is infinite or NaN. One that is makes the sum so, too, which is found faster."""
+    """Whether no number is infinite or NaN. One that is makes the sum so as well, which is found faster."""
     return bool(np.isfinite(value.sum()) or np.isfinite(value).all())
 
 
@@ -194,7 +194,7 @@ def _cache_key(results: KnownResults, node: Call, act: Activation) -> Key | None
 
 
 def _moved_constant(ev: Any, node: Constant, act: Activation) -> Waits:
-    """Evaluate a constant and move it: shorter floats change constants, too."""
+    """Evaluate a constant and move it: shorter floats change constants as well."""
     waits = STEPS[Constant](ev, node, act)
     act.values[node] = ev.noisy(act.values[node])
     return waits

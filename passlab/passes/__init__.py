@@ -1,7 +1,7 @@
 """The standard passes: one pass, one file. A pass is loaded when its name is first used.
 
 `PASSES` maps the name of a pass to "module:Class"; `ALIASES` maps its other names (the one Relay shows in `PassInfo`,
-where that differs) to this name. `FUNCTIONS` maps the plain functions that stand beside the passes to
+where that differs) to this name. `FUNCTIONS` maps the plain functions that stand next to the passes to
 "module:function".
 """
 

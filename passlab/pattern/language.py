@@ -253,7 +253,7 @@ class NarrowedPattern(DFPattern):
 
 
 class AttrPattern(NarrowedPattern):
-    """A match of `pattern` with these attributes: those of an operator, or of a call or function."""
+    """A match of `pattern` with these attributes: attributes of an operator, or of a call or function."""
 
     __slots__ = ("attrs",)
 

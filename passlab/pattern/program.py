@@ -95,7 +95,7 @@ class Program:
     def _intervals(self) -> tuple[list[int], list[int]]:
         """The times at which a depth-first walk of the post-dominator tree enters and leaves each node.
 
-        The interval of a node encloses those of all nodes that it dominates.
+        The interval of a node encloses the intervals of all nodes that it dominates.
         """
         index, size = self.index, len(self.order)
         edges = [[(index[user], 0) for user in self.users.get(node, ())] for node in self.order]

@@ -1,7 +1,7 @@
 """`HostRecorder`: a compiler reports its passes while it runs, and gets a recording. The protocol of live recorders.
 
     rec = HostRecorder("mycompiler", text=str)
-    rec.start(program)                        # the input, where it is known
+    rec.start(program)                        # the input, if it is known
     rec.begin("inline", program)              # a pass begins; passes may begin inside it
     rec.end(program)                          # it ended, with this program
     rec.skip("vectorize", "level 2")          # a pass that did not run

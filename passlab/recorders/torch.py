@@ -5,8 +5,8 @@
         model(x).sum().backward()
     live.recording().tree()
 
-The recording is that of a `TORCH_TRACE` log (`passlab.dumps.torch`): a tree by compile id, with tables of graph breaks,
-recompilations and guards. `live.save(path)` writes the log.
+The recording has the form of a `TORCH_TRACE` log (`passlab.dumps.torch`): a tree by compile id, with tables of graph
+breaks, recompilations and guards. `live.save(path)` writes the log.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def _readable(module: Any) -> str:
     """Return the text of a graph; one that torch cannot print as code is printed as a list of nodes."""
     try:
         return str(module.print_readable(print_output=False, include_stride=True, include_device=True))
-    except Exception:  # of torch, whose passes may leave a graph for a while that is no code
+    except Exception:  # of torch, whose passes may leave a graph for a while that is not a code
         return str(module.graph)
 
 
@@ -109,7 +109,7 @@ class TorchRecorder:
 
     @property
     def log(self) -> str:
-        """The log so far: that of `TORCH_TRACE`, and two records for each pass."""
+        """The log so far: the log of `TORCH_TRACE`, and two records for each pass."""
         with self._lock:
             return self._log.getvalue()
 
@@ -118,7 +118,7 @@ class TorchRecorder:
         write_text(Path(path), self.log)
 
     def _snapshot(self, module: Any) -> Snapshot:
-        """Return the snapshot of a module: that of the last time if its graph is as it was then."""
+        """Return the snapshot of a module: the last one if its graph is as it was then."""
         nodes = str(module.graph)
         last = self._last.get(id(module))
         if last is None or last[0] != nodes:

@@ -1,8 +1,8 @@
 """Relay's Python interface under Relay's names: `from passlab import relay`.
 
 Every name is loaded on first use. Operators without a dot in their name are functions of this module (`relay.add`), the
-others are in submodules (`relay.nn.conv2d`, `relay.qnn.op.quantize`). Nothing is defined here: the
-names are those of `__init__.pyi`.
+others are in submodules (`relay.nn.conv2d`, `relay.qnn.op.quantize`). Nothing is defined here: the names come from
+`__init__.pyi`.
 """
 
 from __future__ import annotations

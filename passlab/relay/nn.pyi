@@ -318,7 +318,7 @@ def contrib_conv2d_NCHWc(
       kernel_size: size of the window, None to read it off the weight (list of int or None)
       data_layout: layout of the data (str)
       kernel_layout: layout of the weight: O output channels, I input channels of a group (str)
-      out_layout: layout of the result, "" for that of the data (str)
+      out_layout: layout of the result, "" for the layout of the data (str)
       out_dtype: dtype of sums and result (dtype)
     Shapes: data (N, C / c, H, W, c), weight (O / o, C / i, KH, KW, i, o) -> (N, O / o, OH, OW, o).
     Source: im2col and a matrix product in BLAS, panel by panel.
@@ -350,7 +350,7 @@ def contrib_conv2d_nchwc(
       kernel_size: size of the window, None to read it off the weight (list of int or None)
       data_layout: layout of the data (str)
       kernel_layout: layout of the weight: O output channels, I input channels of a group (str)
-      out_layout: layout of the result, "" for that of the data (str)
+      out_layout: layout of the result, "" for the layout of the data (str)
       out_dtype: dtype of sums and result (dtype)
     Shapes: data (N, C / c, H, W, c), weight (O / o, C / i, KH, KW, i, o) -> (N, O / o, OH, OW, o).
     Source: im2col and a matrix product in BLAS, panel by panel.
@@ -400,7 +400,7 @@ def contrib_depthwise_conv2d_NCHWc(
       kernel_size: size of the window, None to read it off the weight (list of int or None)
       data_layout: layout of the data (str)
       kernel_layout: layout of the weight: O output channels, I input channels of a group (str)
-      out_layout: layout of the result, "" for that of the data (str)
+      out_layout: layout of the result, "" for the layout of the data (str)
       out_dtype: dtype of sums and result (dtype)
     Shapes: data (N, C / c, H, W, c), weight (C / c, 1, KH, KW, 1, c) -> (N, C / c, OH, OW, c).
     Source: one product per tap of the window.
@@ -432,7 +432,7 @@ def contrib_depthwise_conv2d_nchwc(
       kernel_size: size of the window, None to read it off the weight (list of int or None)
       data_layout: layout of the data (str)
       kernel_layout: layout of the weight: O output channels, I input channels of a group (str)
-      out_layout: layout of the result, "" for that of the data (str)
+      out_layout: layout of the result, "" for the layout of the data (str)
       out_dtype: dtype of sums and result (dtype)
     Shapes: data (N, C / c, H, W, c), weight (C / c, 1, KH, KW, 1, c) -> (N, C / c, OH, OW, c).
     Source: one product per tap of the window.
@@ -464,7 +464,7 @@ def conv1d(
       kernel_size: size of the window, None to read it off the weight (list of int or None)
       data_layout: layout of the data (str)
       kernel_layout: layout of the weight: O output channels, I input channels of a group (str)
-      out_layout: layout of the result, "" for that of the data (str)
+      out_layout: layout of the result, "" for the layout of the data (str)
       out_dtype: dtype of sums and result (dtype)
     Shapes: data (N, C, W), weight (O, C / groups, K) -> (N, O, (W + padding - dilation (K - 1) - 1) / strides + 1).
     Source: im2col and a matrix product in BLAS, panel by panel.
@@ -498,7 +498,7 @@ def conv1d_transpose(
       groups: number of groups of channels (int)
       data_layout: layout of the data (str)
       kernel_layout: layout of the weight: I input channels, O output channels of a group (str)
-      out_layout: layout of the result, "" for that of the data (str)
+      out_layout: layout of the result, "" for the layout of the data (str)
       out_dtype: dtype of sums and result (dtype)
     Shapes: data (N, C, W), weight (C, O / groups, K) -> (N, O, (W - 1) strides - padding + dilation (K - 1) + 1 + output_padding).
     Source: a matrix product in BLAS and col2im; Dumoulin and Visin (2016).
@@ -532,7 +532,7 @@ def conv2d(
       kernel_size: size of the window, None to read it off the weight (list of int or None)
       data_layout: layout of the data (str)
       kernel_layout: layout of the weight: O output channels, I input channels of a group (str)
-      out_layout: layout of the result, "" for that of the data (str)
+      out_layout: layout of the result, "" for the layout of the data (str)
       out_dtype: dtype of sums and result (dtype)
     Shapes: data (N, C, H, W), weight (O, C / groups, KH, KW) -> (N, O, OH, OW), OH = (H + padding - dilation (KH - 1) - 1) / strides + 1.
     Source: im2col and a matrix product in BLAS, panel by panel.
@@ -564,7 +564,7 @@ def conv2d_backward_weight(
       kernel_size: size of the window, None to read it off the weight (list of int or None)
       data_layout: layout of the data (str)
       kernel_layout: layout of the weight: O output channels, I input channels of a group (str)
-      out_layout: layout of the result, "" for that of the data (str)
+      out_layout: layout of the result, "" for the layout of the data (str)
       out_dtype: dtype of sums and result (dtype)
     Shapes: grad (N, O, OH, OW), data (N, C, H, W) -> (O, C / groups, KH, KW).
     Source: the product of the gradient and the patches of the data.
@@ -598,7 +598,7 @@ def conv2d_transpose(
       groups: number of groups of channels (int)
       data_layout: layout of the data (str)
       kernel_layout: layout of the weight: I input channels, O output channels of a group (str)
-      out_layout: layout of the result, "" for that of the data (str)
+      out_layout: layout of the result, "" for the layout of the data (str)
       out_dtype: dtype of sums and result (dtype)
     Shapes: data (N, C, H, W), weight (C, O / groups, KH, KW) -> (N, O, OH, OW).
     Source: a matrix product in BLAS and col2im; Dumoulin and Visin (2016).
@@ -630,7 +630,7 @@ def conv3d(
       kernel_size: size of the window, None to read it off the weight (list of int or None)
       data_layout: layout of the data (str)
       kernel_layout: layout of the weight: O output channels, I input channels of a group (str)
-      out_layout: layout of the result, "" for that of the data (str)
+      out_layout: layout of the result, "" for the layout of the data (str)
       out_dtype: dtype of sums and result (dtype)
     Shapes: data (N, C, D, H, W), weight (O, C / groups, KD, KH, KW) -> (N, O, OD, OH, OW).
     Source: im2col and a matrix product in BLAS, panel by panel.
@@ -664,7 +664,7 @@ def conv3d_transpose(
       groups: number of groups of channels (int)
       data_layout: layout of the data (str)
       kernel_layout: layout of the weight: I input channels, O output channels of a group (str)
-      out_layout: layout of the result, "" for that of the data (str)
+      out_layout: layout of the result, "" for the layout of the data (str)
       out_dtype: dtype of sums and result (dtype)
     Shapes: data (N, C, D, H, W), weight (C, O / groups, KD, KH, KW) -> (N, O, OD, OH, OW).
     Source: a matrix product in BLAS and col2im; Dumoulin and Visin (2016).
@@ -741,7 +741,7 @@ def deformable_conv2d(
       kernel_size: size of the window, None to read it off the weight (list of int or None)
       data_layout: layout of the data (str)
       kernel_layout: layout of the weight (str)
-      out_layout: layout of the result, "" for that of the data (str)
+      out_layout: layout of the result, "" for the layout of the data (str)
       out_dtype: dtype of sums and result (dtype)
     Shapes: data (N, C, H, W), offset (N, 2 deformable_groups KH KW, OH, OW), weight (O, C / groups, KH, KW) -> (N, O, OH, OW).
     Source: Dai et al., Deformable convolutional networks (2017).

@@ -34,9 +34,9 @@ class Prelude:
     Functions are attributes as global variables, data types as type variables and constructors as constructors, also by
     their names in TVM 0.6: `p.l`, `p.nil`, `p.cons`.
 
-    Tensor arrays are looked up by dtype, `p.get_global_var("tensor_array_read", "float32")`; those of a dtype are added
-    to the module on first use, so that programs without them stay small. Tensor arrays of one shape are registered with
-    `StaticTensorArrayOps`, and are then looked up by dtype and shape.
+    Tensor arrays are looked up by dtype, `p.get_global_var("tensor_array_read", "float32")`; the functions of a dtype
+    are added to the module on first use, so that programs without them stay small. Tensor arrays of one shape are
+    registered with `StaticTensorArrayOps`, and are then looked up by dtype and shape.
     """
 
     def __init__(self, mod: IRModule | None = None) -> None:

@@ -14,7 +14,7 @@ from passlab.rewriting.let_binding import bind_shared_effects
 
 
 def beta_reduced(function: Function, mod: IRModule | None = None) -> Function:
-    """Return the function with every call of a function literal replaced by the body; itself if there is none.
+    """Return the function with every call of a function literal replaced by the body; itself if none exists.
 
     A literal with one call and no other use is moved; each other call gets a copy of its body. Arguments that may read
     or change state are bound by lets, which keep the names of the parameters. `mod` is the module whose functions are
@@ -106,7 +106,7 @@ class _Origins:
         return Scopes(self.function)
 
     def outside(self, literal: Function) -> set[Expr]:
-        """Return the nodes in a literal that are evaluated outside of it, too. Nodes of copies have no origin.
+        """Return the nodes in a literal that are evaluated outside of it as well. Nodes of copies have no origin.
 
         A function inside of the literal is copied with it, with all that its body evaluates, even if it is called
         outside.

@@ -1,4 +1,4 @@
-"""The entry of a compiled program: any function of a module, or one from outside, beside all functions of the module.
+"""The entry of a compiled program: any function of a module, or one from outside, next to all functions of the module.
 
 A function from outside gets a name that the module does not have. Where a compiler starts from `main`, the entry
 becomes `main` of a module in which the user's function of that name has a fresh one:
@@ -65,7 +65,7 @@ def _fresh_name(mod: IRModule) -> str:
 
 
 def entry_function(mod: IRModule, entry: str | GlobalVar) -> Function:
-    """Return the function of a name. Raises `VerifyError`, with the names that there are, where there is none."""
+    """Return the function of a name. Raises `VerifyError`, with the names that there are, if none exists."""
     name = entry if isinstance(entry, str) else entry.name_hint
     if name not in mod:
         names = [known for known, _ in mod.items()]

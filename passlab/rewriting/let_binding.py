@@ -49,7 +49,7 @@ def bind_in_scopes(
     Values of existing lets keep their variable; new variables are called `x_N`, counted from the first unused N. With
     `flatten`, lets inside values are spliced into the enclosing lets: all bindings of a block are in the order of
     evaluation, including expressions used both inside and outside of such a let. With `on_devices`, each bound value is
-    annotated by `on_device` with the device of an `on_device` around it, else with that of its function. With
+    annotated by `on_device` with the device of an `on_device` around it, else with the device of its function. With
     `annotate`, new variables have the types of their values, so that the result is typed where the program was.
     """
     binder = _Binder(plan or BindingPlan(function), is_bound, flatten, on_devices, annotate)
@@ -83,7 +83,7 @@ def bind_beside_effects(
 
 
 def bind_shared_effects(function: Function, mod: IRModule) -> Function:
-    """Return a typed function in which nodes with effects that several blocks use are bound; itself if there are none.
+    """Return a typed function in which nodes with effects that several blocks use are bound; itself if none exist.
 
     For passes that move, copy or drop the body of a function literal: it then shares no effects with code outside. In a
     module without state nothing has effects, also no calls of functions.
@@ -278,7 +278,7 @@ class BindingPlan:
     def devices(self) -> dict[Expr, Any]:
         """Return the device of each node that has one, set by an `on_device` around it or by its function.
 
-        The device of an `on_device` applies to the children of its operand, too. A node with several users has the
+        The device of an `on_device` applies to the children of its operand as well. A node with several users has the
         device of the first.
         """
         nodes = [n for n in reversed(self.order) if type(n) is not _Rebinding]
@@ -357,7 +357,9 @@ class _Binder:
         return new_var(name, ty, None, None, ty) if type(ty) is TensorType else typed_var(name, ty)
 
     def _variables(self) -> Iterator[Expr]:
-        """Yield all variables of the function, and other nodes: the plan lists all but binders and those of kernels."""
+        """Yield all variables of the function, and other nodes: the plan lists all but binders and variables of
+        kernels.
+        """
         yield from self.plan.function.params
         yield from self.plan.order
         for node in self.plan.order:
@@ -381,7 +383,7 @@ class _Binder:
         return self._new(body) if bindings is None else flat_lets(bindings, self._new(body))
 
     def _bind_node(self, node: Expr) -> Expr:
-        """Return what replaces a node, which is no atom, in its users: its variable, or the rebuilt node."""
+        """Return what replaces a node, which is not an atom, in its users: its variable, or the rebuilt node."""
         body = on_device_body(node) if self.devices else None
         if body is not None:
             return self._new(body)

@@ -34,8 +34,9 @@ def remove_lets(
 
     `choose` is called after the value has been rewritten and before the uses are. `rule(pre, post)` may replace any
     other node, under `name`, as in `walk.rewrite`. A value that uses its own variable, as a recursive function does, is
-    replaced by `let f = value; f`. Values of dropped lets are rewritten, too. `let_name(let)` is the name under which
-    the removal of a let is recorded. `order` is the post-order of `root` under `enter`, if the caller has it already.
+    replaced by `let f = value; f`. Values of dropped lets are rewritten as well. `let_name(let)` is the name under
+    which the removal of a let is recorded. `order` is the post-order of `root` under `enter`, if the caller has it
+    already.
     """
     changed: dict[Expr, Expr] = {}
     order = post_order(root, enter=enter) if order is None else order

@@ -28,7 +28,7 @@ class _Agreement:
         self._types = types
 
     def assign(self, index: int, ty: Type) -> None:
-        """Compare a derived type with that of the input."""
+        """Compare a derived type with the type of the input."""
         if ty is not self._types[index]:
             self.holds = False
 

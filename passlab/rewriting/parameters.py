@@ -36,7 +36,7 @@ def _check_tensor(param: Var, value: Any) -> object:
 
 
 def bind_params_by_name(func: Function, params: Mapping[str, Any]) -> Function:
-    """Return the function with those of its parameters that are in `params` replaced by constants, without inference.
+    """Return the function with the parameters in `params` replaced by constants, without inference.
 
     Other names are ignored, as in Relay; without any match the function itself is returned. Raises `RunValueError` for
     a name that two parameters share, `NodeTypeError` if `func` is not a function.

@@ -90,8 +90,8 @@ class NearMiss:
 class Rule:
     """One rewrite. `when` may reject a match; `result` is a pattern over the same names, or computes the new node.
 
-    A result function may also return None to reject the match. `contract` is numeric, as that of a pass. A rule with
-    `needs` matches only calls with an argument of one of these kinds: operators by name, or `Constant`.
+    A result function may also return None to reject the match. `contract` is a numeric contract, as for a pass. A rule
+    with `needs` matches only calls with an argument of one of these kinds: operators by name, or `Constant`.
     """
 
     name: str
@@ -324,7 +324,9 @@ class RuleSet:
         return None
 
     def _candidates(self, call: Call) -> list[tuple[Rule, tuple[Term, ...]]]:
-        """Return the rules that may match a call, by its head and those of its arguments (cached: there are few)."""
+        """Return the rules that may match a call, by its head and the heads of its arguments (cached: there are
+        few).
+        """
         heads = (_head(call), *[_head(arg) for arg in call.args])
         rules = self._by_heads.get(heads)
         if rules is None:

@@ -64,10 +64,10 @@ def check_grad(
 ) -> None:
     """Assert that the gradients of `func` are its finite differences at `inputs`, for each of `test_inputs`.
 
-    Inputs are by default random, around `mean` with deviation `scale` (ten times `eps`); `test_inputs` are those of
-    the inputs whose gradients are checked, by default all. `mode` is "higher_order" or "first_order", the pass that
-    computes them; `target_devices` is accepted as in Relay and ignored. Raises `AssertionError` with the
-    differences, `PassValueError` for another mode.
+    Inputs are by default random, around `mean` with deviation `scale` (ten times `eps`); `test_inputs` are the inputs
+    whose gradients are checked, by default all. `mode` is "higher_order" or "first_order", the pass that computes them;
+    `target_devices` is accepted as in Relay and ignored. Raises `AssertionError` with the differences, `PassValueError`
+    for another mode.
     """
     forward = infer_module(IRModule.from_expr(func))
     params = forward["main"].params
@@ -87,9 +87,10 @@ def check_grad(
 
 
 def _gradient(forward: IRModule, mode: str, executor_kind: str) -> IRModule:
-    """Return a module whose `main` is the gradient of that of `forward`.
+    """Return a module whose `main` is the gradient of the `main` of `forward`.
 
-    Only the reference evaluator supports references; for the others PartialEvaluate removes those of the gradient.
+    Only the reference evaluator supports references; for the others PartialEvaluate removes the references of the
+    gradient.
     """
     if mode == "first_order":
         return infer_module(transform.FirstOrderGradient()(forward))

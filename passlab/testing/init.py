@@ -121,7 +121,7 @@ def create_workload(
     """Return the module of a network with inferred types, and its parameters by name.
 
     `initializer` (by default `Xavier()`, with `seed`) fills every parameter of `main` except those called "data" and
-    those of dynamic shape. Raises `PassValueError` for a seed that NumPy's generator of TVM's time cannot take.
+    parameters of dynamic shape. Raises `PassValueError` for a seed that NumPy's generator of TVM's time cannot take.
     """
     if not 0 <= seed < 2**32:
         raise PassValueError(Diagnostic("a seed is a whole number from 0 to 2**32 - 1", found=str(seed)))

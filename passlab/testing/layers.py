@@ -1,6 +1,6 @@
 """Layers that make their own parameters: calls of operators on new variables, named after the layer.
 
-The variables have no types, which inference computes. `var` and `op` are those of Relay's Python interface, so that the
+The variables have no types, which inference computes. `var` and `op` come from Relay's Python interface, so that the
 network modules need no higher package.
 """
 

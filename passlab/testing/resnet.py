@@ -34,7 +34,7 @@ class Plan:
 
 
 def plan_of(num_layers: int, height: int) -> Plan:
-    """Return the plan for a number of layers and a height of images. Raises `PasslabError` when there is none."""
+    """Return the plan for a number of layers and a height of images. Raises `PasslabError` if none fits."""
     if height <= 28:
         if num_layers >= 164 and (num_layers - 2) % 9 == 0:
             return Plan(((num_layers - 2) // 9,) * 3, (16, 64, 128, 256), True)

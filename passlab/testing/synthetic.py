@@ -14,7 +14,9 @@ from passlab.testing.layers import close_over, op, var
 def get_net(
     input_shape: tuple[int, int, int, int] = (1, 3, 24, 12), dtype: str = "float32", wtype: str | None = None
 ) -> Function:
-    """Return the network for images of `input_shape`; weights have the dtype `wtype`, by default that of the data."""
+    """Return the network for images of `input_shape`; weights have the dtype `wtype`, by default the dtype of the
+    data.
+    """
     weights = wtype or dtype
     data = var("data", input_shape, dtype)
     channels, width = input_shape[1], input_shape[3]

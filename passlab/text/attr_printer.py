@@ -206,7 +206,7 @@ _RESERVED = ("Tensor", "fn", "ref", "meta")
 
 
 class TypePrinter:
-    """Prints types for one text. `taken` are names that no type parameter may have, such as those of defined types."""
+    """Prints types for one text. `taken` are names that no type parameter may have, such as names of defined types."""
 
     def __init__(self, meta: MetaWriter, taken: Iterable[str] = ()) -> None:
         self._meta = meta

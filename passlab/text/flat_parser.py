@@ -211,7 +211,7 @@ class FlatParser(Cursor):
         if part > 0 and self.is_declared(key[:part]):
             self.i = index
             after = Span(self.source, span.start + part + 1, span.end)
-            self.error(f"expected the number of a tuple element found `{key[part + 1 :]}`", after)
+            self.error(f"expected the number of a tuple element, found `{key[part + 1 :]}`", after)
         names = [k for k in (*self.env, *self.free) if k[0] == "%" and not k[1:].isdigit()]
         hint = (
             "put a blank before the `/`"
@@ -230,7 +230,9 @@ class FlatParser(Cursor):
         return var
 
     def callee(self, index: int) -> tuple[Expr | None, int]:
-        """Return the operator or constructor named at token `index` (None if it is no name), and the index after it."""
+        """Return the operator or constructor named at token `index` (None if it is not a name), and the index after
+        it.
+        """
         word = self.texts[index]
         op = self.callees.get(word)
         if op is not None and self.texts[index + 1] != ".":

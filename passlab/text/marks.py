@@ -114,7 +114,8 @@ class MarkedText:
         return MarkedText(text + depth * _CLOSE, self._marked), len(lines) - 1 - most
 
     def first_line_of(self, nodes: Container[Any]) -> int:
-        """Return the number of the line where the first of some nodes is printed, that of the last line if none is.
+        """Return the number of the line where the first of some nodes is printed, or of the last line if no node is
+        printed.
 
         Functions and branches are ignored: a change inside them may be far below their first line.
         """

@@ -160,7 +160,7 @@ def _compute(node: Node, get: Get, tensor: Tensor) -> Any:
     parts = [get(int(node["attrs"][name])) for name in ("a", "b")]
     for part in parts:
         if not isinstance(part, (int, SizeVar)) and part is not ANY:
-            raise TypeError(f"a {type(part).__name__} is no size")
+            raise TypeError(f"a {type(part).__name__} is not a size")
     return SIZE_ARITHMETIC[node["type_key"]](*parts)
 
 

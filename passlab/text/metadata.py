@@ -28,7 +28,7 @@ Decode = Callable[[Any], np.ndarray[Any, Any]]  # from the JSON of an array to t
 
 
 class MetaTable:
-    """The objects of the `meta` references of one text: those of its own section, then those of the caller."""
+    """The objects of the `meta` references of one text: first its own section's, then the caller's."""
 
     def __init__(
         self,
@@ -51,7 +51,7 @@ class MetaTable:
             self.objects.setdefault(key, []).extend(objects)
 
     def lookup(self, word: str, span: Span) -> object:
-        """Return the object of a `meta[key][index]` token. Raises `ParseError` if there is none."""
+        """Return the object of a `meta[key][index]` token. Raises `ParseError` if none exists."""
         key, _, number = word[5:-1].partition("]")
         key, index = key.strip(), int(number.strip(" \n\t\r["))
         if key not in self.objects:

@@ -93,7 +93,7 @@ def parse(
     """Return the module that `source` describes, untyped.
 
     `init_module` holds definitions the text may use; they are part of the result, and are not changed.
-    `init_meta_table` provides objects for `meta[key][i]`, counted after those of the text's own metadata section.
+    `init_meta_table` provides objects for `meta[key][i]`, counted after the objects of the text's own metadata section.
     Raises `ParseError`, with its location, for malformed text and `LimitError` for a text over a cap.
     """
     with building(), show_diagnostics():
@@ -171,7 +171,7 @@ class Parser(FlatParser):
                     self.error(f"the function `@{name}` is defined twice", span)
                 functions[name] = function
             else:
-                self.error(f"expected a definition found `{word}`", hint=_no_definition(word, bool(functions)))
+                self.error(f"expected a definition, found `{word}`", hint=_no_definition(word, bool(functions)))
         self._check_types()
         return self._module(functions)
 
@@ -453,7 +453,7 @@ class Parser(FlatParser):
         if word.startswith("meta["):
             self.error(f"`{word}` is not an expression", found=type(self.meta(first)).__name__)
         if word == "-":
-            self.error("expected an expression found `-`", hint="there is no unary minus: write `negative(...)`")
+            self.error("expected an expression, found `-`", hint="there is no unary minus: write `negative(...)`")
         node, end = self.callee(first) if word not in _STATEMENTS else (None, first)
         if node is None:
             self.fail_expecting("an expression")

@@ -1,7 +1,7 @@
 """Programs as JSON, in TVM's format: `save_json(mod)`, `load_json(text)`.
 
-The format is that of the metadata section (an object graph, see `metadata`), for whole programs: functions, types,
-modules and all objects that text can mention. Loaded programs are untyped, as after parsing.
+The format is the same as in the metadata section (an object graph, see `metadata`), for whole programs: functions,
+types, modules and all objects that text can mention. Loaded programs are untyped, as after parsing.
 
 The file begins with conversion of JSON of TVM 0.6 to 0.13 to the form of 0.14, like `tvm.ir.json_compact.upgrade_json`.
 """

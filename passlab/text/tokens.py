@@ -27,7 +27,7 @@ and `run_nested` keeps those that wait in a list: memory limits the depth of a t
     5000
     >>> run_nested(parentheses(Cursor(lex("(()", "text"))))
     Traceback (most recent call last):
-    passlab.errors.ParseError: error: expected a `)` found the end of the text
+    passlab.errors.ParseError: error: expected `)`, found the end of the text
     ...
 
 The same form, under the name of a trampoline, drives every walk here that cannot be a plain loop.
@@ -133,7 +133,7 @@ def _cut(text: str, start: int) -> tuple[list[str], list[int]]:
 
 
 def _with_numbered_names(texts: list[str], starts: list[int]) -> tuple[list[str], list[int]]:
-    """Join `%input`, `.` and `1` to one name in definitions that bind this name: there it is no projection."""
+    """Join `%input`, `.` and `1` to one name in definitions that bind this name: there it is not a projection."""
     begins = [0, *(i for i, word in enumerate(texts) if word == "def"), len(texts)]
     words: list[str] = []
     places: list[int] = []
@@ -308,8 +308,9 @@ class Cursor:
             self.error(problem[0], hint=problem[1])
         opener = unclosed_opener(self.texts, self.i, expected)
         notes = () if opener is None else ((f"the `{self.texts[opener]}` is here", self.token_span(opener)),)
+        shown = expected[2:] if expected.startswith("a `") else expected
         self.error(
-            f"expected {expected} found {describe(word)}", notes=notes, hint=syntax_hint(self.texts, self.i, expected)
+            f"expected {shown}, found {describe(word)}", notes=notes, hint=syntax_hint(self.texts, self.i, expected)
         )
 
 

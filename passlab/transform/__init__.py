@@ -1,7 +1,7 @@
 """The pass manager: passes, pipelines, and the contexts in which they run.
 
 Every standard pass is also exported by this package, loaded on first use: `transform.FoldConstant()`. So are the plain
-functions beside the passes, such as `transform.gradient`.
+functions next to the passes, such as `transform.gradient`.
 """
 
 from __future__ import annotations
@@ -45,6 +45,6 @@ def __dir__() -> list[str]:
 
 
 def _functions() -> dict[str, str]:
-    """Return the table of plain functions beside the passes."""
+    """Return the table of plain functions next to the passes."""
     table: dict[str, str] = late(PASSES, "FUNCTIONS")
     return table

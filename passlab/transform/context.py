@@ -56,7 +56,7 @@ class PassContext:
     """The optimization level, required and disabled passes, instruments and options under which passes run.
 
     Raises `PassTypeError` for arguments of the wrong type and `ConfigError` for unknown options and unsuitable values.
-    Warns where a required or disabled pass has the name of no pass and nearly that of one.
+    Warns where a required or disabled pass has a name that is nearly the name of a pass.
     A context may be entered several times, also nested in itself.
     """
 

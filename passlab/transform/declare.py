@@ -48,7 +48,7 @@ def standard_pass(
     name: str | None = None,
     acts_on: Sequence[Part] | None = None,
 ) -> Callable[[P], P]:
-    """Declare a pass class: its level, required passes, numeric contract and name (by default that of the class).
+    """Declare a pass class: its level, required passes, numeric contract and name (by default the name of the class).
 
     `acts_on` lists the operators and kinds of nodes without which a function stays as it is; None means that any
     function may change. A pass whose options decide has a method of this name instead.

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 class NumericContract:
     """At most `ulps` units in the last place off; with `finite_only`, only where every value is finite and not -0.
 
-    Later operators may amplify an error: that of ordinary rounding, a few units for each operator, for a pass that
-    rounds; errors of `ulps` for a pass that `approximates` operators.
+    Later operators may amplify an error: ordinary rounding, a few units for each operator, for a pass that rounds;
+    errors of `ulps` for a pass that `approximates` operators.
     """
 
     ulps: float = 0.0

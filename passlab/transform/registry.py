@@ -39,8 +39,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 def register_pass(factory: F, name: str | None = None) -> F:
     """Register a pass, or a factory of passes, under a name for `get_pass`, `required` and pipelines in text.
 
-    The default name is that of the pass. Registering a name again replaces the pass, so that a notebook cell may run
-    twice; names of standard passes are rejected with `PassError`. Returns `factory`, so it works as a decorator.
+    The default name is the name of the pass. Registering a name again replaces the pass, so that a notebook cell may
+    run twice; names of standard passes are rejected with `PassError`. Returns `factory`, so it works as a decorator.
     """
     if not isinstance(factory, Pass) and not callable(factory):
         raise PassTypeError(

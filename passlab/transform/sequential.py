@@ -1,8 +1,8 @@
 """`Sequential` runs passes one after the other, each where the context enables it, after the passes it requires.
 
-What runs when a pipeline meets a pass? Not always the pass: its level may be above that of the context, and it may need
-types that the pass before it did not leave. Each run is a `PassRun`, which knows the run around it, so that instruments
-see a tree:
+What runs when a pipeline meets a pass? Not always the pass: its level may be above the level of the context, and it may
+need types that the pass before it did not leave. Each run is a `PassRun`, which knows the run around it, so that
+instruments see a tree:
 
     sequential
       InferType          required by FuseOps: looked up by its name, and run like any other
@@ -108,7 +108,7 @@ class Sequential(Pass):
 
     @staticmethod
     def from_text(text: str, passes: Mapping[str, Any] | None = None, source_name: str = "pipeline") -> Sequential:
-        """Parse the pipeline language; `passes` adds names to those of the standard passes.
+        """Parse the pipeline language; `passes` adds names to the standard passes.
 
         Raises `ParseError` or `PassError`, located in the text.
         """

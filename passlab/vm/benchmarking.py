@@ -97,7 +97,7 @@ def benchmark(
 
 def _check_numbers(numbers: Mapping[str, Any], kinds: tuple[type, ...]) -> None:
     for name, value in numbers.items():
-        # A bool is an int in Python, but True is no count.
+        # A bool is an int in Python, but True is not a count.
         if isinstance(value, bool) or not isinstance(value, kinds):
             raise RunTypeError(f"`{name}` must be a number, not a {type(value).__name__}")
 

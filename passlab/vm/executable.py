@@ -300,7 +300,9 @@ class Executable:
         return load(bytecode, lib)
 
     def get_late_bound_consts(self, byte_limit: int) -> dict[str, np.ndarray[Any, Any]]:
-        """Remove the constants of at least `byte_limit` bytes and return them by name. `save` leaves them out, too."""
+        """Remove the constants of at least `byte_limit` bytes and return them by name. `save` leaves them out as
+        well.
+        """
         if isinstance(byte_limit, bool) or not isinstance(byte_limit, (int, np.integer)):
             raise RunTypeError(f"`byte_limit` is a number of bytes, not a {type(byte_limit).__name__}")
         removed: dict[str, np.ndarray[Any, Any]] = {}

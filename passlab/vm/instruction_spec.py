@@ -81,7 +81,7 @@ class Operand:
 class InstructionSpec:
     """One entry of the table: mnemonic, operands, template of the listing, sentence, code, flow and effect.
 
-    `constants` are the names in the code that are no operands.
+    `constants` are the names in the code that are not operands.
     """
 
     opcode: Any  # an `Opcode`
@@ -131,7 +131,7 @@ class InstructionSpec:
 
     @cached_property
     def allocates(self) -> bool:
-        """Whether an instruction takes memory besides that of tensors, which are inside of storages."""
+        """Whether an instruction takes memory besides the memory of tensors, which are inside storages."""
         return self.effect in (Effect.STORAGE, Effect.OBJECT)
 
     @property
@@ -201,7 +201,7 @@ class InstructionSpec:
 
 
 def _getter(indices: Sequence[tuple[int, bool]]) -> Registers:
-    """Return a function that gets registers from operands; an index with True is that of a list of registers."""
+    """Return a function that gets registers from operands; an index with True belongs to a list of registers."""
     if not any(many for _, many in indices):
         single = [index for index, _ in indices]
         if len(single) > 1:

@@ -98,7 +98,7 @@ class Machine:
         return self.result
 
     def run_observed(self, observe: Observer) -> Value:
-        """Run instruction by instruction and call `observe` after each that is no call or return.
+        """Run instruction by instruction and call `observe` after each that is not a call or return.
 
         Its arguments are the instruction, the registers after it, and the seconds it took.
         """

@@ -10,9 +10,9 @@ instruction is. Where does a new one go? Into this table, and nowhere else:
                                                     compiled  r2 = r1              a line of a Python function
 
 Registers belong to a call frame and hold arrays, ADT values, storages or closures. Operands are declared in their
-serialized order, which is also that of listings; lists are serialized behind their lengths, which an `Instruction` does
-not store; jumps are relative to the instruction itself. `instruction_spec` explains the notation. The opcodes and their
-serialized forms are those of Relay's virtual machine.
+serialized order, which is also the order of listings; lists are serialized behind their lengths, which an `Instruction`
+does not store; jumps are relative to the instruction itself. `instruction_spec` explains the notation. The opcodes and
+their serialized forms come from Relay's virtual machine.
 
     >>> branch = Instruction(Opcode.IF, 0, 1, 1, 2)
     >>> str(branch), encode(branch), branch.reads(), branch.successors(10)
@@ -170,7 +170,7 @@ class Instruction:
         self.node = node
 
     def __getattr__(self, name: str) -> Any:
-        """Return an operand that `_operand_property` does not read: that of an entry added to the table."""
+        """Return an operand that `_operand_property` does not read: it belongs to an entry added to the table."""
         # `copy` and `pickle` read such names before `spec` is set, which would recurse without end.
         if name.startswith("__"):
             raise AttributeError(name)
@@ -209,7 +209,9 @@ class Instruction:
         return self.spec.reads(self.operands)
 
     def writes(self) -> tuple[int, ...]:
-        """Return the registers that it writes. A kernel changes the tensors in its result registers, not the registers."""
+        """Return the registers that it writes. A kernel changes the tensors in its result registers, not the
+        registers.
+        """
         return self.spec.writes(self.operands)
 
     def __eq__(self, other: object) -> bool:

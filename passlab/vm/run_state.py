@@ -44,7 +44,7 @@ class State:
         self.room = limits.current().live_bytes
 
     def sweep(self, needed: int, local_vars: dict[str, Any] | None = None) -> None:
-        """Count the live bytes, those of `local_vars` too, and renew the budget.
+        """Count the live bytes, including `local_vars`, and renew the budget.
 
         Raises `LimitError` where `needed` more bytes exceed the limit.
         """

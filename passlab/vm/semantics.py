@@ -91,7 +91,7 @@ class Emitter:
             operand = operands.get(name)
             if operand is None and name in spec.constants:
                 parts.append(self.constant(spec.constants[name](self.environment, instruction), name))
-            # `inputs` and `results` of a kernel call are no operands, but lists of registers, too.
+            # `inputs` and `results` of a kernel call are not operands, but lists of registers as well.
             elif operand is None or (operand.many and operand.kind == "reg"):
                 parts.append(self.items(getattr(instruction, name), self._reader(mode)) if name else "")
             elif operand.kind != "reg":
@@ -103,7 +103,7 @@ class Emitter:
         return "".join(parts)
 
     def number(self, name: str, value: Any, kind: str) -> str:
-        """Return the text of an operand that is no register."""
+        """Return the text of an operand that is not a register."""
         return self.constant(array_dtype(value), name) if kind == "dtype" else repr(value)
 
     def _reader(self, mode: str) -> Callable[[int], str]:

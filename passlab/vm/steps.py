@@ -81,7 +81,8 @@ def _compile_form(environment: Environment, instruction: Instruction) -> StepFor
 class _StepEmitter(Emitter):
     """Emits the code of one form of instructions over the list `r` of registers, with variables for operands.
 
-    `parameters` are these variables in the order of the operands, lists in brackets; `registers` those of registers.
+    `parameters` are these variables in the order of the operands, lists in brackets; `registers` the variables of
+    registers.
     """
 
     def __init__(self, environment: Environment, instruction: Instruction) -> None:

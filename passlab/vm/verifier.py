@@ -46,7 +46,7 @@ def operand_columns(function: VMFunction) -> tuple[Columns, list[int]]:
 
 # ---------------------------------------------------------------- numbers
 def numbers_are_valid(columns: Columns, registers: int, sizes: dict[str, int]) -> bool:
-    """Whether all operands are in range; `sizes` are those of the tables that operands index."""
+    """Whether all operands are in range; `sizes` are the sizes of the tables that operands index."""
     for opcode, values_of in columns.items():
         # An instruction without operands has no columns.
         for operand, column in zip(ISA[opcode].stored, values_of, strict=False):
@@ -69,7 +69,7 @@ def numbers_are_valid(columns: Columns, registers: int, sizes: dict[str, int]) -
 
 @cache
 def checked_operands(opcode: Opcode) -> tuple[tuple[int, Operand], ...]:
-    """Return the operands of an instruction that are no registers and need a check, with their indices."""
+    """Return the operands of an instruction that are not registers and need a check, with their indices."""
     return tuple(
         (index, operand)
         for index, operand in enumerate(ISA[opcode].stored)
@@ -277,9 +277,9 @@ def _check_numbers(sizes: dict[str, int], function: VMFunction, i: int, instruct
 def _check_flow(function: VMFunction) -> None:
     """Check that each register is written before it is read on all paths, and that control stays in the function.
 
-    Basic blocks are visited in the order of the code or, where a jump goes back, in reverse postorder: so those of a
-    function without loops once. A set of written registers is a list of bit masks, which equal sets share; it is
-    dropped after the last visit of its block.
+    Basic blocks are visited in the order of the code or, where a jump goes back, in reverse postorder: so the blocks of
+    a function without loops are visited once. A set of written registers is a list of bit masks, which equal sets
+    share; it is dropped after the last visit of its block.
     """
     code, blocks = function.instructions, _basic_blocks(function)
     goes_back = any(target <= start for start, (_, successors) in blocks.items() for target in successors)
@@ -360,7 +360,7 @@ def _reverse_postorder(blocks: dict[int, tuple[int, tuple[int, ...]]]) -> dict[i
 
 
 def _after_block(before: list[int], here: dict[int, bool]) -> list[int]:
-    """Return the set of written registers after a block that writes or kills those of `here`."""
+    """Return the set of written registers after a block that writes or kills the registers in `here`."""
     after = before.copy()
     for register, is_written in here.items():
         bit = 1 << register % CHUNK

@@ -6,6 +6,7 @@ The blocks of a page marked `python` run in order in one namespace. A `text` blo
 
 from __future__ import annotations
 
+import builtins
 import contextlib
 import io
 import json
@@ -19,6 +20,7 @@ from typing import Any
 import pytest
 
 import passlab
+from passlab import errors
 from passlab.errors import PasslabError
 from passlab.ir import op
 from passlab.op import load
@@ -135,13 +137,46 @@ def test_every_page_is_reached_from_the_front_page() -> None:
     }
 
 
+RECIPES = sorted((DOCS / "how-to").glob("for-*.md"))
+
+
+@pytest.mark.usefixtures("own_operators")
+@pytest.mark.parametrize("path", RECIPES, ids=lambda path: path.stem)
+def test_each_recipe_runs_after_the_lines_that_come_first(path: Path) -> None:
+    """Only after these, as the button on a program copies it: no recipe needs another one."""
+    page = path.read_text(encoding="utf-8")
+    setup, *recipes = re.split(r"^### ", page, flags=re.MULTILINE)
+    for recipe in recipes:
+        space: dict[str, Any] = {"__name__": "__main__"}
+        for block in (*examples_in(setup), *examples_in(recipe)):
+            with contextlib.redirect_stdout(io.StringIO()):
+                exec(compile(block.body, f"{path.name}: {recipe.partition(chr(10))[0]}", "exec"), space)
+
+
+def examples_in(page: str) -> list[Block]:
+    return [block for block in blocks(page) if block.language == "python"]
+
+
+def test_every_class_of_error_has_a_cause_and_a_cure() -> None:
+    page = (DOCS / "reference/errors.md").read_text(encoding="utf-8")
+    cells = [[cell.strip() for cell in line.split("|")[1:-1]] for line in page.splitlines() if line.startswith("| `")]
+    rows = {name.strip("`"): rest for name, *rest in cells}
+    classes = {name: value for name, value in vars(errors).items() if isinstance(value, type)}
+    raised = {name: cls for name, cls in classes.items() if issubclass(cls, (PasslabError, errors.Interruption))}
+    assert set(rows) == set(raised)
+    for name, (also, cause, cure) in rows.items():
+        assert not also or issubclass(raised[name], vars(builtins)[also.strip("`")]), name
+        assert len(cause.split()) > 3, name
+        assert len(cure.split()) > 3, name
+
+
 def test_each_page_of_the_reference_begins_with_an_example() -> None:
     silent = [path.name for path in PAGES if path.parent.name == "api" and path.stem != "index" and not examples(path)]
     assert not silent
 
 
 def examples(path: Path) -> list[Block]:
-    return [block for block in blocks(path.read_text(encoding="utf-8")) if block.language == "python"]
+    return examples_in(path.read_text(encoding="utf-8"))
 
 
 # ------------------------------------------------------------------------------------------------ links

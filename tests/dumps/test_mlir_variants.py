@@ -127,7 +127,7 @@ def test_what_a_pass_around_others_changed_is_not_guessed_where_its_text_is_that
     assert [step.unit for step in recording.steps][3:5] == ["hal.executable.variant", "func.func @g"]
     verdicts = [step.verdict for step in recording.steps]
     assert verdicts == ["changed"] * 3 + ["unknown"] + ["unchanged"] * 3
-    assert recording[4].note.startswith("the text is that of the step before")
+    assert recording[4].note.startswith("the text is as it was a step before")
     assert [step.number for step in recording.steps if step.assumed] == [1]
 
 

@@ -59,7 +59,7 @@ WRONG: dict[str, tuple[str, dict[str, Any], str]] = {
     "another rank": (RELU, {"shape": {"x": (1, 3, 3)}}, "expected: 2 dimensions: (?, 3)"),
     "no shape": (RELU, {"shape": {"x": 3}}, "the value given for the input `x` is not a shape"),
     "negative size": (RELU, {"shape": {"x": (-1, 3)}}, "`relay.Any()` stands for an unknown one"),
-    "no dtype": (RELU, {"dtype": {"x": "flaot"}}, "the dtype given for `x` is none"),
+    "no dtype": (RELU, {"dtype": {"x": "flaot"}}, "the dtype given for `x` is not a dtype"),
     "no option": (RELU, {"convert_config": {"use_nt_batch_mul": 1}}, "did you mean `use_nt_batch_matmul`?"),
     "no opset": (RELU, {"opset": 0}, "an opset version is a whole number from 1 on"),
     "text": ("g (string[2] x) => (string[2] y) { y = Identity(x) }", {}, "the ONNX element type `string`"),

@@ -87,14 +87,14 @@ def test_links_on_the_way_are_refused(tmp_path):
 def test_what_is_no_file_is_refused(tmp_path):
     path = saved(tmp_path, "pipe")
     os.mkfifo(tmp_path / "pipe")
-    assert "no plain file" in finding(path)
+    assert "not a plain file" in finding(path)
 
 
 @pytest.mark.parametrize(
     ("entries", "expected"),
     [
-        ({"offset": "-4"}, "its offset is no whole number"),
-        ({"offset": "1e3"}, "its offset is no whole number"),
+        ({"offset": "-4"}, "its offset is not a whole number"),
+        ({"offset": "1e3"}, "its offset is not a whole number"),
         ({"offset": "4", "length": "20"}, "expected: 24 bytes"),
         ({"offset": "5"}, "weights.bin is too short"),
         ({"offset": "9" * 19}, "weights.bin is too short"),
@@ -122,4 +122,4 @@ def test_names_that_no_file_has_are_refused(tmp_path, location):
 def test_a_folder_is_no_data(tmp_path):
     path = saved(tmp_path, "parts")
     (tmp_path / "parts").mkdir()
-    assert "parts is no plain file" in finding(path)
+    assert "parts is not a plain file" in finding(path)

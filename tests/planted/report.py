@@ -16,7 +16,7 @@ effects, and change kernels and instructions. Each fault is data (`tests/planted
 of change, which occurrence), and a program whose results become wrong. The search gets the program and the pipeline, and nothing
 else.
 
-This page is written by `python -m tests.planted.report`. *Nodes* and *lines* are those of the smallest program and of the script
+This page is written by `python -m tests.planted.report`. *Nodes* and *lines* count the smallest program and the script
 that shows the fault. The goal is fewer than 12 nodes and 25 lines; the word *short* in the last column marks an answer that misses
 a goal.
 

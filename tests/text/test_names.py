@@ -57,5 +57,5 @@ def test_dotted_names_and_projections_are_told_apart() -> None:
 
 
 def test_a_field_that_is_no_number_is_pointed_at() -> None:
-    with pytest.raises(ParseError, match="expected the number of a tuple element found `y`"):
+    with pytest.raises(ParseError, match="expected the number of a tuple element, found `y`"):
         parse("def @main(%x: (int8, int8)) { %x.y }")

@@ -53,7 +53,7 @@ def least_above(join: Any, a: Any, b: Any) -> bool:
     given = join(a, b)
     candidates = [TOP, BOTTOM, *{a, b, 0, 1}]
     if given not in candidates or type(given) is bool:
-        raise DisagreementError(f"it gives {given!r}, which is no element of the lattice")
+        raise DisagreementError(f"it gives {given!r}, which is not an element of the lattice")
     if not (below(a, given) and below(b, given)):
         raise DisagreementError(f"it gives {given!r}, which is not above both")
     smaller = [c for c in candidates if below(a, c) and below(b, c) and below(c, given) and c != given]

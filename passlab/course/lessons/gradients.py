@@ -39,7 +39,7 @@ def one_more_operator(lesson: Names) -> Exercise:
         return (float(value(mod, x + step)) - float(value(mod, x - step))) / (2 * step)
 
     def agrees_at(rules: Any, text: Any, x: Any) -> Any:
-        """Whether the derivative of a program by the rules is that of two points."""
+        """Whether the derivative of a program by the rules agrees with the difference of two points."""
         mod = passlab.parse(f"def @main(%x: float32) {{ {text} }}")
         before = dict(LOCAL)
         LOCAL.update(rules)

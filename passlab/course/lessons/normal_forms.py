@@ -131,7 +131,7 @@ def how_many(lesson: Names) -> Exercise:
         return sum(isinstance(node, relay.Let) for node in post_order(transform.get_pass(name)(net3)["main"]))
 
     return Exercise(
-        "How many?", hint=["draw the scopes first", "%0 is used by %1, too. And where does %1 belong?"]
+        "How many?", hint=["draw the scopes first", "%0 is used by %1 as well. And where does %1 belong?"]
     ).equals((lets_after("ToANormalForm"), lets_after("ToBasicBlockNormalForm")))
 
 
@@ -167,7 +167,7 @@ def is_it_named(lesson: Names) -> Exercise:
             hint=["which nodes have arguments?", "isinstance(node, relay.Call): look at node.args"],
         )
         .requires("a tuple of a call is refused", lambda f: not ask(f, "let %a = (exp(%x), %x); %a"))
-        .requires("a constant needs a name, too", lambda f: not ask(f, "let %a = %x + 1f; %a"))
+        .requires("a constant needs a name as well", lambda f: not ask(f, "let %a = %x + 1f; %a"))
         .requires("a constant with a name is accepted", lambda f: ask(f, "let %one = 1f; let %a = %x + %one; %a"))
         .requires("a let in a let is refused", lambda f: not ask(f, "let %a = { let %b = exp(%x); %b }; %a"))
         .asks(

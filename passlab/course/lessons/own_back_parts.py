@@ -99,7 +99,7 @@ def the_normal_form(names: Names) -> Exercise:
         Exercise("Your normal form", expects=callable)
         .asks("programs keep their value", same_value, untidy, times=10)
         .asks(
-            "steps are called v0, v1 and so on, none is there twice, and each is needed",
+            "steps are called v0, v1 and so on, no step is there twice, and each is needed",
             tidy,
             untidy,
             times=20,

@@ -318,7 +318,7 @@ def the_folding(names: Names) -> Exercise:
             weighty,
             times=5,
             hint=(
-                "a number is known, too",
+                "a number is known as well",
                 "what you have folded is a weight from now on: look it up for the next step",
             ),
         )
@@ -421,7 +421,7 @@ def the_pattern(names: Names) -> Exercise:
             hint=(
                 "scale = gamma / sqrt(var + epsilon), shift = beta - mean * scale",
                 "a scale of shape (channels) must become (channels, 1, 1): `expand_dims` with axis=1, num_newaxis=2",
-                "epsilon is an attribute of the step, and 1e-5 where it is missing",
+                "epsilon is an attribute of the step, and 1e-5 if it is missing",
             ),
         )
     )

@@ -218,7 +218,7 @@ def not_so_fast(lesson: Names) -> Exercise:
             expects=type,
             hint=[
                 "what is the type of (3,) + (2, 3)?",
-                "pre.checked_type is the type before; compare it with that of the operand, pre.args[0]",
+                "pre.checked_type is the type before; compare it with the type of the operand, pre.args[0]",
             ],
         )
         .requires("adding zeros of the same shape goes", lambda cls: additions_left(cls, added((3,), (3,))) == 0)

@@ -17,7 +17,7 @@ from passlab.course.verdicts import Exercise
 
 
 def without_tvm(text: Any) -> Any:
-    """The names that a program leaves behind where there is no tvm."""
+    """The names that a program leaves behind if there is no tvm."""
     hidden = {name: None for name in [*sys.modules, "tvm"] if name.partition(".")[0] == "tvm"}
     space: dict[str, Any] = {}
     with mock.patch.dict(sys.modules, hidden):
@@ -104,7 +104,7 @@ def change_the_imports(lesson: Names) -> Exercise:
             ],
         )
         .requires("it does not mention tvm", lambda text: "tvm" not in text)
-        .requires("it runs where there is no tvm", without_tvm)
+        .requires("it runs if there is no tvm", without_tvm)
         .requires("`mod` is the same program", lambda text: is_expected(result_of(without_tvm(text)["mod"])))
         .requires(
             "`result` is the same array",

@@ -118,7 +118,7 @@ def the_other_way_round(lesson: Names) -> Exercise:
     return (
         Exercise("The other way round", expects=passlab.IRModule)
         .requires(
-            "its type is that of a pair the other way round",
+            "its type is a pair the other way round",
             lambda mod: str(mod["main"].ret_type) == "(int32, Tensor[(2), float32])",
             hint=["a tuple is made by parentheses", "its fields are %p.1 and %p.0"],
         )

@@ -55,7 +55,7 @@ def what_is_left_open(lesson: Names) -> Exercise:
         lambda answer, verdict: answer(verdict) == [step.number for step in rec.steps if step.verdict == verdict],
         lambda rng: str(rng.choice(["changed", "unchanged", "unknown"])),
         first=["changed", "unchanged", "unknown"],
-        hint=["each of `rec.steps` has a `verdict`", "collect the `number` of those where it is the right one"],
+        hint=["each of `rec.steps` has a `verdict`", "collect the `number` of those if it is the right one"],
     )
 
 

@@ -126,7 +126,7 @@ def numbers_on_both_sides(names: Names) -> Exercise:
                 [dict(count_ops(traced_by(cls, f))) for f in (lambda x: x + x, lambda x: x * 2.0)]
                 == [{"add": 1}, {"multiply": 1}]
             ),
-            hint="a number on the right is no `Traced`: make a `relay.const` of it",
+            hint="a number on the right is not a `Traced`: make a `relay.const` of it",
         )
         .asks(
             "a number may be on the left",

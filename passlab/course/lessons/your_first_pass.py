@@ -146,9 +146,9 @@ answer_2 = Known
 """,
 )
 def only_where_it_is_known(lesson: Names) -> Exercise:
-    """Only where it is known."""
+    """Only if it is known."""
     return (
-        Exercise("Only where it is known", expects=type)
+        Exercise("Only if it is known", expects=type)
         .requires(
             "True selects the first branch",
             lambda cls: collapses(cls, "if (True) { exp(%x) } else { %x }", "exp(%x)"),
@@ -162,7 +162,7 @@ def only_where_it_is_known(lesson: Names) -> Exercise:
             lambda cls: collapses(cls, "if (%c) { exp(%x) } else { %x }", "if (%c) { exp(%x) } else { %x }"),
         )
         .requires(
-            "an `if` inside a branch collapses, too",
+            "an `if` inside a branch collapses as well",
             lambda cls: collapses(cls, "if (True) { if (False) { %x } else { tanh(%x) } } else { %x }", "tanh(%x)"),
             hint="visit the branch before you return it",
         )
@@ -197,7 +197,9 @@ def ask_again(lesson: Names) -> Exercise:
             hint="a visitor visits each node once, and remembers that in self.memo_map, a dict",
         )
         .requires("the first answer is right", lambda cls: asked(cls, net["main"]) == [True])
-        .requires("the second answer is right, too", lambda cls: asked(cls, net["main"], net["main"]) == [True, True])
+        .requires(
+            "the second answer is right as well", lambda cls: asked(cls, net["main"], net["main"]) == [True, True]
+        )
         .requires(
             "a later False is not hidden by an earlier True",
             lambda cls: asked(cls, net["main"], choice.cond) == [True, False],

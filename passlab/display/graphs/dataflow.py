@@ -92,7 +92,7 @@ class Dataflow:
         return box
 
     def members(self) -> dict[int, list[Box]]:
-        """The boxes of each group, without those of inner groups."""
+        """The boxes of each group, without the boxes of inner groups."""
         boxes: dict[int, list[Box]] = {group.number: [] for group in self.groups}
         for box in self.boxes:
             if box.group is not None:
@@ -199,7 +199,7 @@ class _DataflowReader:
     def _inlined_callee(self, node: Call) -> Function | None:
         """The function literal that is called here and nowhere else, directly or through a let-bound name."""
         op = node.op
-        if type(op) is Var and self.uses[op] == 2:  # where it is bound and here
+        if type(op) is Var and self.uses[op] == 2:  # if it is bound and here
             op = self.carried.get(op, op)
         if isinstance(op, Function) and len(op.params) == len(node.args) and self.uses[op] == 1:
             return op

@@ -94,7 +94,7 @@ class Program:
 
 
 def is_program(graph: Dataflow) -> bool:
-    """Return whether a graph has frames: functions, branches, closures or references, and is no network alone."""
+    """Return whether a graph has frames: functions, branches, closures or references, and is not a network alone."""
     return any(group.kind == "definition" for group in graph.groups) or any(
         box.kind in ("branch", "ref") or (box.kind == "function" and isinstance(box.expr, Function))
         for box in graph.boxes
@@ -102,7 +102,7 @@ def is_program(graph: Dataflow) -> bool:
 
 
 def program_of(graph: Dataflow, title: str = "fn", effects: frozenset[Expr] = frozenset()) -> Program:
-    """Return the frames of a graph; `title` names the function of one alone. The time is that of a sort."""
+    """Return the frames of a graph; `title` names the function of one alone. It takes as long as sorting."""
     return _Reader(graph, title, effects).read()
 
 
@@ -225,7 +225,7 @@ class _Reader:
         return any(_is_first(box.number, user) for user in takers if user.kind == "op")
 
     def _home(self, box: int) -> int:
-        """The frame around a box that is no fused function: what it computes is known by name in all of it."""
+        """The frame around a box that is not a fused function: what it computes is known by name in all of it."""
         at = self.region[box]
         while (frame := self.frames[at]).kind == "fused" and frame.parent is not None:
             at = frame.parent
@@ -401,7 +401,7 @@ class _Reader:
             frame = self.frames[at]
             if frame.kind != "choice":
                 frame.flows.append(Flow(None, item, "", source, user))
-            if frame.kind != "arm":  # an arm is no item of its choice
+            if frame.kind != "arm":  # an arm is not an item of its choice
                 item = -1 - at
             assert frame.parent is not None
             at = frame.parent

@@ -75,7 +75,7 @@ def _order(box: Box) -> tuple[bool, int]:
 
 
 class _Drawing:
-    """Boxes and lanes in layers. A lane has a number beyond those of the boxes."""
+    """Boxes and lanes in layers. A lane has a number above the numbers of the boxes."""
 
     def __init__(
         self,
@@ -183,7 +183,7 @@ class _Drawing:
         return GraphLayout(round(width, 2), round(max(0.0, y - self.gap), 2), boxes, {}, arrows)
 
     def _middle_of(self, number: int, tops: list[tuple[float, float]]) -> float:
-        """The height of a box's middle: that of its layer, or at the top of it."""
+        """The height of a box's middle: in the middle of its layer, or at its top."""
         top, bottom = tops[self.ranks[number]]
         return top + self.sizes[number][1] / 2 if self.at_top else (top + bottom) / 2
 
@@ -218,5 +218,5 @@ class _Drawing:
 
 
 def _middle(neighbours: list[int], place: dict[int, int] | dict[int, float], own: float) -> float:
-    """The mean position of the neighbours; its own position if there are none."""
+    """The mean position of the neighbours; its own position if none exist."""
     return sum(place[number] for number in neighbours) / len(neighbours) if neighbours else own

@@ -59,7 +59,7 @@ def text_width(text: str) -> float:
 
 
 def place_frames(program: Program, sizes: Sequence[Size], folded: Collection[int] = ()) -> list[PlacedFrame]:
-    """Return the layout of every frame; those of `folded` are drawn as one box, and so take no more room than one."""
+    """Return the layout of every frame; frames in `folded` are drawn as one box, and so take no more room than one."""
     placed: list[PlacedFrame | None] = [None] * len(program.frames)
     arms: dict[int, list[int]] = {}
     for frame in program.frames:

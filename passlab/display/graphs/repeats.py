@@ -298,6 +298,6 @@ def _specificity(name: str) -> int:
 
 
 def short_name(name: str) -> str:
-    """An operator without its namespace, cut where it is long."""
+    """An operator without its namespace, cut if it is long."""
     last = name.split(" · ")[0].rpartition(".")[2]
     return last if len(last) <= 24 else f"{last[:23]}…"

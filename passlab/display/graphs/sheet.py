@@ -1,4 +1,4 @@
-"""A large graph on one sheet: each piece is laid out separately, and the pieces fill columns like those of a newspaper.
+"""A large graph on one sheet: each piece is laid out separately, and the pieces fill columns as in a newspaper.
 
 `place` lays out the pieces of a structure (equal ones once); `pack` puts them on a sheet whose shape fits a window,
 with repeats folded. The browser packs in the same way, and can unfold repeats.
@@ -120,7 +120,7 @@ def _part(
 
 
 def _group_sizes(graph: Dataflow) -> Counter[int | None]:
-    """How many boxes each group has, those of groups inside it included."""
+    """How many boxes each group has, boxes of groups inside it included."""
     sizes = Counter(box.group for box in graph.boxes)
     for group in reversed(graph.groups):  # inner groups come after those around them
         sizes[group.parent] += sizes[group.number]
@@ -152,7 +152,7 @@ def _groups_inside(graph: Dataflow, pieces: Sequence[GraphPiece]) -> Iterator[se
 
 
 def _groups_around(graph: Dataflow, group: BoxGroup) -> Iterator[int]:
-    """Yield a group and those around it that are no functions, the innermost of them."""
+    """Yield a group and those around it that are not functions, the innermost of them."""
     for _ in range(AROUND):
         if group.kind != "definition":
             yield group.number

@@ -80,8 +80,8 @@ class ProspectsData(ViewData):
 class FactCells(NamedTuple):
     """The value of a line in a run.
 
-    `distance` starts with ≠ where the value surely differs from that of an earlier run. `fraction` is a part of the
-    longest time, `first` is 1 where runs first differ.
+    `distance` starts with ≠ where the value surely differs from its value in an earlier run. `fraction` is a part of
+    the longest time, `first` is 1 where runs first differ.
     """
 
     shape: str

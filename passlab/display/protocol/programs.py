@@ -76,7 +76,7 @@ class ProgramRows(TypedDict):
 class ModuleData(ViewData, LineTableData, ProgramRows):
     """The view of a program.
 
-    `chosen` are the nodes that a click selects, where they are others; `links` are five numbers each, see `Lineage`.
+    `chosen` are the nodes that a click selects, if they are others; `links` are five numbers each, see `Lineage`.
     """
 
     blame: NotRequired[ProgramBlame]
@@ -94,7 +94,7 @@ class OperatorCount(NamedTuple):
 
 
 class ChangedWords(NamedTuple):
-    """The spans of words that differ in a row, start and end of each; `retyped` is 1 if the type differs, too."""
+    """The spans of words that differ in a row, start and end of each; `retyped` is 1 if the type differs as well."""
 
     before: list[int]
     after: list[int]
@@ -123,7 +123,7 @@ class DiffLines(TypedDict):
 
 
 class StepDiff(DiffRows):
-    """What a pass changed; it has lines of its own only where they are an excerpt of the programs."""
+    """What a pass changed; it has lines of its own only if they are an excerpt of the programs."""
 
     before: NotRequired[list[int]]
     after: NotRequired[list[int]]

@@ -25,7 +25,7 @@ class Failure(TypedDict):
 class StepRow(TypedDict):
     """A pass of a recording. `before`, `after` and `diff` are numbers of its programs and its difference.
 
-    `verdict` is that of a search: whether the program is good after the pass, and why.
+    `verdict` comes from a search: whether the program is good after the pass, and why.
     """
 
     untyped: bool

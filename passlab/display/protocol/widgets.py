@@ -104,7 +104,7 @@ class PairRequest(TypedDict):
 
 
 class ComparisonAnswer(TypedDict, total=False):
-    """The difference of a pair of steps, or why there is none (`problem`); or why the request was `refused`."""
+    """The difference of a pair of steps, or why it has none (`problem`), or why the request was `refused`."""
 
     pair: str
     data: DiffData
@@ -467,7 +467,7 @@ class OtherDiff(NamedTuple):
 
 
 class Against(TypedDict):
-    """Another recording beside a dump, by step."""
+    """Another recording next to a dump, by step."""
 
     name: str
     pairs: dict[str, OtherStep]

@@ -1,6 +1,6 @@
 """A printed program as lines to display: each with its tokens and the node that it defines.
 
-Lines contain no types (views show them beside the lines, or on hovering), and the head of a function with
+Lines contain no types (views show them next to the lines, or on hovering), and the head of a function with
 many parameters has one parameter per line. The time is linear in the text of the program.
 """
 
@@ -38,7 +38,7 @@ class Token(NamedTuple):
 class Line(NamedTuple):
     """One line: its text, its tokens from left to right, and its subject.
 
-    `subject` is the node that the line defines: that of a temporary, the variable of a let, the call or
+    `subject` is the node that the line defines: the value of a temporary, the variable of a let, the call or
     function in tail position; None for parameters and closing brackets. `result` is the node whose origin is the origin
     of the line: the subject, or for a let its value if that is a call, a function or a branch.
     """
@@ -50,7 +50,7 @@ class Line(NamedTuple):
 
     @property
     def type(self) -> Type | None:
-        """The type of what the line defines, None where there is none to show."""
+        """The type of what the line defines, None if it has none to show."""
         if self.subject is None or isinstance(self.subject, Function):
             return None
         return self.subject.checked_type_
@@ -206,7 +206,7 @@ def _line(text: str, builder: _Builder) -> Line:
 # ---------------------------------------------------------------- types in a few characters
 @lru_cache(maxsize=8192)
 def short_type(type_: Type) -> str:
-    """Return the short form of a type, to be shown beside a line: `(1, 64) float32`; "" for functions."""
+    """Return the short form of a type, to be shown next to a line: `(1, 64) float32`; "" for functions."""
     return _short_type(type_, 3)
 
 

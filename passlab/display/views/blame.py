@@ -1,6 +1,6 @@
-"""The blame view: the program after a step, and beside each line the pass that created the node of the line.
+"""The blame view: the program after a step, and next to each line the pass that created the node of the line.
 
-A line from the input has no pass beside it, unless a pass created a constant in it, which has no line of its own.
+A line from the input has no pass next to it, unless a pass created a constant in it, which has no line of its own.
 The first of successive lines of one pass shows its name, and all of them a bar; hovering shows the rule and the
 replaced node. The origins come from `lab.provenance`. The first view takes time linear in the recording, later ones in
 the program.

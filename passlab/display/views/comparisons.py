@@ -61,7 +61,7 @@ class ComparisonView(View):
     def pair(self, a: int, b: int) -> DiffData:
         """Return the difference between the programs after two steps, one of either recording, as data.
 
-        Raises `PassError` where there is no such step.
+        Raises `PassError` if there is no such step.
         """
         old, new = _step(self.comparison.a, a).after, _step(self.comparison.b, b).after
         view = self._diffs.get((id(old), id(new)))

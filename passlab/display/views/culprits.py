@@ -59,7 +59,7 @@ class VerdictView(RecordingView):
         return []
 
     def data(self, only_start: bool = False, also: Collection[int] = ()) -> RecordingData:
-        """Return the data of the widget: that of the recording, with the verdict on it and on its steps."""
+        """Return the data of the widget: the data of the recording, with the verdict on it and on its steps."""
         data = super().data(only_start, also)
         verdicts = () if self.bisection is None else self.bisection.verdicts
         verdict_of = {verdict.event.id: (verdict.good, visible(verdict.why)) for verdict in verdicts}

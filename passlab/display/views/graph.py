@@ -316,7 +316,7 @@ def _brief_lines(box: Box) -> tuple[str, ...]:
 
 
 def _type_text(box: Box) -> str:
-    """The type of a box's value, "" where it is unknown or where several operators share the box."""
+    """The type of a box's value, "" if it is unknown or where several operators share the box."""
     type_ = None if box.expr is None or (box.count > 1 and box.kind != "fused") else box.expr.checked_type_
     if box.kind == "fused" and isinstance(type_, FuncType):
         type_ = type_.ret_type  # of the result, as for the last of its operators
@@ -369,7 +369,7 @@ def _names(graph: Dataflow) -> list[str]:
 
 
 # ---------------------------------------------------------------- families of operators, for colour
-# The family follows from the words in an operator's name, so that new operators have one, too.
+# The family follows from the words in an operator's name, so that new operators have one as well.
 # The heaviest first, after `other`.
 FAMILIES = ("other", "heavy", "pooling", "normalisation", "activation", "arithmetic", "movement", "reduction")
 _WORDS = (
@@ -387,7 +387,7 @@ _ARITHMETIC = frozenset(
 
 
 def family(box: Box) -> int:
-    """Return the number of the family of a box; that of a fused function is its heaviest operator's."""
+    """Return the number of the family of a box; a fused function has the family of its heaviest operator."""
     if box.kind == "op" and isinstance(box.expr, Call) and isinstance(box.expr.op, Op):
         return FAMILIES.index(family_of(box.expr.op.name))
     if box.kind == "fused":

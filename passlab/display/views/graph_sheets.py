@@ -15,7 +15,7 @@ from passlab.display.protocol.programs import PieceLayout, PieceRow, PlacedArrow
 class SheetData:
     """Items as nested data; `layouts` are those that they refer to, each once.
 
-    `layouts` may begin with those of other sheets; `names` are the numbers of the boxes in the whole graph.
+    `layouts` may begin with layouts of other sheets; `names` are the numbers of the boxes in the whole graph.
     """
 
     def __init__(

@@ -1,4 +1,6 @@
-"""The view of `lab.what_if`: a heat map of passes and changes, whose cells open their pipelines beside the original."""
+"""The view of `lab.what_if`: a heat map of passes and changes, whose cells open their pipelines next to the
+original.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The view of one program: its Relay text, highlighted, with types beside the lines and on hovering."""
+"""The view of one program: its Relay text, highlighted, with types next to the lines and on hovering."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The view of a run on its program: beside each line the shape, range, NaN and infinities, time and bytes of its value.
+"""The view of a run on its program: next to each line the shape, range, NaN and infinities, time and bytes of its
+value.
 
 With an earlier run, the lines show how far their values differ from it, and the first that differs is marked. The same
 facts colour the boxes of the graph.

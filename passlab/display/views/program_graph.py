@@ -244,7 +244,7 @@ def _recursive(calls: Sequence[Sequence[int]]) -> set[int]:
 
 
 def _signature(function: Expr) -> str:
-    """The types of a function; its parameters are cut where they are long, its result never."""
+    """The types of a function; its parameters are cut if they are long, its result never."""
     if not isinstance(function, Function):
         return ""
     result = _brief(function.ret_type or getattr(function.checked_type_, "ret_type", None))

@@ -171,7 +171,7 @@ STATIC_NODES = 1500  # nodes of the programs whose diffs static HTML shows, fold
 PAGE_BOXES = 4000  # of the graphs that a page holds
 STATIC_LINES = 60  # lines of each
 ONLY_TYPES = "only types were inferred"  # what `Diff.summary` says of passes such as InferType
-DIFF_NODES = 8000  # nodes of all changed programs up to which the static form beside a widget describes each diff
+DIFF_NODES = 8000  # nodes of all changed programs up to which the static form next to a widget describes each diff
 LARGE = 2500  # nodes of all programs together above which a widget starts with one step and asks for the rest
 HUGE = 100_000  # above which it asks for each step that is looked at, and describes passes by numbers of operators
 
@@ -243,7 +243,7 @@ class RecordingView(View):
         return self.brief or self.is_huge
 
     def twin(self) -> RecordingView:
-        """Return the static form beside the widget: a brief one for a large recording."""
+        """Return the static form next to the widget: a brief one for a large recording."""
         changed = sum(count_module(event.after)[0] for event in self.recording.steps if event.changed)
         if changed <= DIFF_NODES:
             return self
@@ -313,7 +313,7 @@ class RecordingView(View):
         return sum(count_module(mod)[0] for mod in modules.values())
 
     def data(self, only_start: bool = False, also: Collection[int] = ()) -> RecordingData:
-        """Return the data of the widget; with `only_start`, only those of the first step and of `also`."""
+        """Return the data of the widget; with `only_start`, only the data of the first step and of `also`."""
         sent = {self.start, *also} if only_start else set(range(len(self.events)))
         pages = _Pages(self, sent)
         steps = [pages.step(at, event, self.row(event, at in sent)) for at, event in enumerate(self.events)]
@@ -426,7 +426,7 @@ class RecordingView(View):
         return followed.get(event.id.partition(".")[0], [])
 
     def graphs(self, data: RecordingData) -> dict[str, GraphData]:
-        """Return the drawn graphs of all steps, for a page without a kernel; `data` is that of the widget.
+        """Return the drawn graphs of all steps, for a page without a kernel; `data` is the data of the widget.
 
         Equal graphs are drawn once, and all are laid out together. Graphs beyond `PAGE_BOXES` boxes are left out.
         """

@@ -61,7 +61,7 @@ class StepValues:
         ] = {}  # the object is kept, so that its id stays its own
 
     def add(self, value: Any, written: bool = True) -> int:
-        """Return the number of a value; that of a tensor before anything was `written` into it is another one."""
+        """Return the number of a value; a tensor has another number before anything was `written` into it."""
         if value is None:
             return EMPTY
         if isinstance(value, int):

@@ -1,4 +1,4 @@
-"""The view of two recordings of text: the passes of the one, each beside the same pass of the other."""
+"""The view of two recordings of text: each pass of one recording next to the same pass of the other."""
 
 from __future__ import annotations
 

@@ -338,7 +338,7 @@ class TextRecordingView(View):
             yield HtmlOnly(Fold(f"{step.number} {step.name} {step.unit}", changes))
 
     def _entries(self) -> Iterator[OutlineEntry]:
-        """The steps; those that changed nothing are counted. Phases, where there are several, begin with a line."""
+        """The steps; those that changed nothing are counted. Phases, if there are several, begin with a line."""
         quiet = 0
         phases = {step.phase for step in self.recording.steps}
         phase = "" if len(phases) > 1 and self.recording.chains else None

@@ -119,7 +119,7 @@ def milliseconds(seconds: float) -> float:
 
 
 def time_bars(seconds: Sequence[float]) -> list[BarCell]:
-    """Return times in milliseconds as bars beside one another."""
+    """Return times in milliseconds as bars next to one another."""
     return bars(seconds, lambda time: f"{time * 1000:.2f}")
 
 

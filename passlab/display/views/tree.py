@@ -97,6 +97,6 @@ def _suggestion(name: str, nodes: Mapping[Any, Any]) -> str:
 def tree_view(parents: Mapping[Any, Any], title: str = "", marked: Any = ()) -> TreeView:
     """Return the view of a tree from a table of parents (None for a root); `marked` nodes stand out.
 
-    Raises `PasslabError` where the table is no tree.
+    Raises `PasslabError` where the table is not a tree.
     """
     return TreeView(parents, title, frozenset(marked))

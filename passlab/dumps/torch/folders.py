@@ -38,7 +38,7 @@ _ORDER = ("fx_graph_runnable", "fx_graph_readable", "fx_graph_transformed", "ir_
 
 
 def is_folder(names: Sequence[str]) -> bool:
-    """Whether the names of files are those of such a folder."""
+    """Whether files are named as in such a folder."""
     return any(LOG_FILE.fullmatch(name) or name in DEBUG_FILES or name == "compile_directory.json" for name in names)
 
 
@@ -129,7 +129,7 @@ FORMS[HTML] = _text_of_html
 
 # ---------------------------------------------------------------- debug files
 def _models(files: Iterable[Path], first: int) -> Iterable[tuple[Record, Path]]:
-    """Yield the files of each model: those of its stages in their order, then the others."""
+    """Yield the files of each model: the files of its stages in their order, then the others."""
     folders: dict[Path, list[Path]] = {}
     for path in files:
         if path.name in DEBUG_FILES or _MODEL.fullmatch(path.parent.name):

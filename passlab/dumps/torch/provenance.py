@@ -119,7 +119,7 @@ class GraphText:
 
 
 class Provenance:
-    """The joins of one graph. `kernels` are those of its output code, in the order of their first call."""
+    """The joins of one graph. `kernels` are the kernels of its output code, in the order of their first call."""
 
     def __init__(self, captured: str, graph: str, code: str, mappings: str = "", traces: str = "") -> None:
         self.captured, self.graph = GraphText(captured), GraphText(graph)

@@ -41,7 +41,7 @@ from passlab.table import Table
 class TorchRecording(TextRecording):
     """The stages of all graphs; the records of the logs, and the tables that are made of them.
 
-    `records` are all records, in the order of the logs; `refusals` are the lines of the logs that are none.
+    `records` are all records, in the order of the logs; `refusals` are the lines of the logs that are not records.
     """
 
     def __init__(self, assembly: Assembly, format_name: str, name: str, size: int, logs: Sequence[Log]) -> None:
@@ -224,7 +224,7 @@ class TorchRecording(TextRecording):
 
     # ------------------------------------------------------------ the program
     def program(self, step: Any = -1, text_of: Callable[[Excerpt], str] = lambda piece: piece.text) -> str:
-        """Return the graph or the code of the unit of a step after it: graphs are no parts of one program."""
+        """Return the graph or the code of the unit of a step after it: graphs are not parts of one program."""
         number = self.number_of(step)
         if number == 0 or not self.steps:
             return ""

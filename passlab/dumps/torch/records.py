@@ -27,7 +27,7 @@ DAMAGED = "its text is not what its checksum says"
 UNNAMED = "the record names no payload, and one follows"
 TAB = "tab"  # the form of a payload: the tab in front of each line is not part of it
 
-_TOP = re.compile(rb"(?m)^(?!\t|\r?\n|\r?\Z)[^\n]+")  # every line that is no payload
+_TOP = re.compile(rb"(?m)^(?!\t|\r?\n|\r?\Z)[^\n]+")  # every line that is not a payload
 _HEADER = re.compile(
     rb"(?:\[rank(?P<rank>\d{1,9})\]:)?[A-Z](?P<time>\d{4} [\d:.]+) +\d+ (?P<file>[^\]\n]+):(?P<line>\d+)\] "
     rb"(?P<json>\{.*)"
@@ -134,7 +134,7 @@ class Record:
 
 @dataclass(slots=True)
 class Refusal:
-    """A line of a log that is no record: where it is, and why."""
+    """A line of a log that is not a record: where it is, and why."""
 
     line: int
     cause: str
@@ -146,7 +146,7 @@ class Refusal:
 
 @dataclass
 class Log:
-    """The records of one log, the lines that are none, and its table of file names."""
+    """The records of one log, the lines that are not records, and its table of file names."""
 
     records: list[Record] = field(default_factory=list)
     refusals: list[Refusal] = field(default_factory=list)
@@ -216,7 +216,7 @@ def _count_resets(records: list[Record]) -> None:
 
 
 class _Top(NamedTuple):
-    """A line that is no line of a payload: where it is, its number, and the record with the digest of its payload."""
+    """A line that is not a line of a payload: where it is, its number, the record with the digest of its payload."""
 
     start: int
     end: int

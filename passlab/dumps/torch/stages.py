@@ -275,7 +275,7 @@ def _has_tangents(graphs: Sequence[Record]) -> bool:
 
 
 def side_of_code(record: Record) -> str:
-    """Return whether code is that of a forward, a backward or an inference graph, as its first line says."""
+    """Return whether code belongs to a forward, a backward or an inference graph, as its first line says."""
     match = _AOT_ID.search(decode(_head(record, 400)))
     return match[1] if match is not None else ""
 
@@ -400,7 +400,7 @@ def _order(record: Record) -> tuple[int, int]:
 
 
 def _is_double(record: Record, own: Sequence[Record]) -> bool:
-    """Whether a log has the text of a debug file, too."""
+    """Whether a log has the text of a debug file as well."""
     return any(one.name == record.name and one.kind != "file" for one in own)
 
 
@@ -445,7 +445,7 @@ def canonical(record: Record) -> tuple[str, ...]:
     body, _, end = text.rpartition("return")
     nodes = tuple(re.sub(r"\s+", "", match["name"] + match["value"]) for match in _ASSIGNMENT.finditer(body))
     names = {node.partition("=")[0] for node in nodes}
-    # A result may be a parameter, too; printers write these in several ways, and passes leave them as they are.
+    # A result may be a parameter as well; printers write these in several ways, and passes leave them as they are.
     return (*nodes, *(name for name in re.findall(r"\w+", end) if name in names))
 
 

@@ -27,7 +27,7 @@ _USER = re.compile(
 
 
 class Location(NamedTuple):
-    """A line of the user's program: file, line (from 1), function and source text, each empty where it is unknown."""
+    """A line of the user's program: file, line (from 1), function and source text, each empty if it is unknown."""
 
     file: str
     line: int
@@ -54,7 +54,7 @@ def _location(entry: dict[str, Any], files: dict[int, str]) -> Location:
 
 
 def place_of(stack: Sequence[Location]) -> str:
-    """Return the innermost line of a stack that is not PyTorch's own; the innermost of all where there is none."""
+    """Return the innermost line of a stack that is not PyTorch's own; the innermost of all if none exists."""
     own = [one for one in stack if "/torch/" not in one.file.replace("\\", "/")] or stack
     return f"{own[-1].file}:{own[-1].line}" if own else ""
 

@@ -1,4 +1,4 @@
-"""Constants and attributes of a program as Python text; large arrays go into a file beside the source."""
+"""Constants and attributes of a program as Python text; large arrays go into a file next to the source."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """From Relay to one Python module that needs only NumPy.
 
-    source = python_source(mod)          # text, and constants for the file beside it
+    source = python_source(mod)          # text, and constants for the file next to it
     source.save("net.py")                # net.py and net.npz; `import net; net.main(x)`
 
 The passes of `relay.build` and the VM compiler run first, up to fusion. The text begins with the program and ends with
@@ -59,7 +59,7 @@ def single_text(text: str, constants: dict[str, Array]) -> str:
     if not constants:
         return text
     text = text.replace(_LOAD_BESIDE, _LOAD_INSIDE, 1)
-    text = text.replace(", and the constants in the .npz file beside it", "", 1)
+    text = text.replace(", and the constants in the .npz file next to it", "", 1)
     text = re.sub(
         r"^from functools ", "from base64 import b64decode\nfrom functools ", text, count=1, flags=re.MULTILINE
     )
@@ -145,9 +145,9 @@ class PythonSource:
         return replace(self, text="\n".join(lines))
 
     def save(self, path: str | Path) -> Path:
-        """Write the module to `path` (`.py`), and its constants beside it (`.npz`).
+        """Write the module to `path` (`.py`), and its constants next to it (`.npz`).
 
-        Raises `FileAccessError`, and `RunError` for a name that is none.
+        Raises `FileAccessError`, and `RunError` for a text that is not a name.
         """
         target = as_path(path)
         if target.suffix != ".py" or not target.stem.isidentifier():
@@ -160,7 +160,9 @@ class PythonSource:
         return target
 
     def save_single(self, path: str | Path) -> Path:
-        """Write the module to `path` (`.py`) with its constants in it, and the stub of its types beside it (`.pyi`)."""
+        """Write the module to `path` (`.py`) with its constants in it, and the stub of its types next to it
+        (`.pyi`).
+        """
         whole = replace(self, text=single_text(self.text, dict(self.constants)), constants={})
         target = whole.save(path)
         write_bytes(target.with_suffix(".pyi"), self.stub.encode("utf-8"), "the stub")
@@ -184,7 +186,7 @@ def lower(mod: IRModule, params: Mapping[str, Any] | None = None, entry: str = "
     """Run the passes that precede `source_of`. Raises `VerifyError` if there is no such function."""
     mod = as_module(mod)
     if entry not in mod:
-        raise VerifyError(Diagnostic(f"a Python module is compiled from the function `{entry}`", hint="there is none"))
+        raise VerifyError(Diagnostic(f"a Python module is compiled from the function `{entry}`, which does not exist"))
     passes = Sequential(parse_pipeline(OPTIMISE + LOWER).passes, name="aot.compile")
     with compiling():
         return passes(bind_params(operators_called(inlined(value_form(reachable(mod, entry)))), params, entry))
@@ -253,7 +255,7 @@ class _ModuleWriter:
         future, *rest = imports
         signature = f"{self.public}({', '.join(self.parameters)})"
         needs = "NumPy and ml_dtypes" if constants.needs_ml_dtypes else "NumPy"
-        beside = ", and the constants in the .npz file beside it" if constants.arrays else ""
+        beside = ", and the constants in the .npz file next to it" if constants.arrays else ""
         text = f"A Relay program as Python: call `{signature}`. It needs only {needs}{beside}."
         lines = "\n".join(sorted(rest, key=_import_order))
         return f'"""{text}\n\nMade by passlab.\n"""\n\n{future}\n\n{lines}'
@@ -270,7 +272,7 @@ class _ModuleWriter:
         ]
 
     def _copy_of(self, definition: type) -> str:
-        """Return the copy of a definition of the prelude, for another section than that of operators."""
+        """Return the copy of a definition of the prelude, for a section other than the operators."""
         self.library.value(definition, definition.__name__)
         return self.library.blocks.pop()
 

@@ -24,7 +24,7 @@ def diagnostic(message: str, *_: Any, **__: Any) -> str:
 
 
 class limits:  # noqa: N801 - stands for the module of that name
-    """Limits of sizes: outside passlab there are none."""
+    """Limits of sizes: outside passlab there are no limits."""
 
     @staticmethod
     def check(name: str, value: float, what: str) -> None:
@@ -52,7 +52,7 @@ def free_threads() -> int:
 
 
 def note_product(multiplications: int) -> None:
-    """Ignore it: no other threads wait for those of BLAS."""
+    """Ignore it: no other threads wait for the threads of BLAS."""
 
 
 class Attributes:

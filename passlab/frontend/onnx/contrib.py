@@ -34,7 +34,7 @@ class Call:
         return index < len(self._given) and bool(self._given[index])
 
     def value(self, name: str, default: Any) -> Any:
-        """Return an attribute; texts are decoded. Raises `ModelError` where it is needed (default None) and missing."""
+        """Return an attribute; texts are decoded. Raises `ModelError` if it is needed (default None) and missing."""
         value = self._attributes.get(name, default)
         if value is None:
             self.refuse(f"needs the attribute `{name}`")

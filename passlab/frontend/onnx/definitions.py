@@ -19,7 +19,7 @@ from passlab.ir.types import TensorType
 
 
 def has_definition(op_type: str, domain: str, opset: int) -> bool:
-    """Whether an operator is defined by other operators, by ONNX or, for those of onnxruntime, here."""
+    """Whether an operator is defined by other operators, by ONNX or, for onnxruntime's operators, here."""
     if domain == DOMAIN:
         return op_type in DEFINITIONS
     schema = schema_of(op_type, domain, opset)
@@ -27,7 +27,7 @@ def has_definition(op_type: str, domain: str, opset: int) -> bool:
 
 
 def definition(proto: Any, domain: str, opset: int, inputs: Sequence[Expr | None]) -> Any:
-    """Return the FunctionProto that defines a node for these input types. Raises `ModelError` if there is none."""
+    """Return the FunctionProto that defines a node for these input types. Raises `ModelError` if none exists."""
     if domain == DOMAIN:
         ranks = [
             len(x.checked_type.shape) if x is not None and isinstance(x.checked_type, TensorType) else None

@@ -75,7 +75,7 @@ def entries() -> dict[str, OnnxOperator]:
 
 @cache
 def schema_of(name: str, domain: str, opset: int) -> Any:
-    """Return ONNX's definition of an operator in an opset version, None if there is none."""
+    """Return ONNX's definition of an operator in an opset version, None if none exists."""
     package = onnx()
     try:
         return package.defs.get_schema(name, opset, domain)

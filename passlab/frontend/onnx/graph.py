@@ -34,7 +34,7 @@ WRITTEN_OUT = frozenset({"GRU", "LSTM", "Loop", "RNN", "Scan"})  # operators tha
 
 
 class GraphScope:
-    """The values of one graph by name (None: a missing input), and those of the enclosing graphs.
+    """The values of one graph by name (None: a missing input), and the values of the enclosing graphs.
 
     `capture` is applied to values of an enclosing graph, so that the body of a loop does not recompute them.
     """

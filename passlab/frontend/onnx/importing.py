@@ -1,7 +1,7 @@
 """`from_onnx` imports an ONNX model as a Relay module.
 
 In the order of the file: whether all operators are supported, the types of the inputs, the file of a model and the
-tensors beside it, which are read with care since a model may come from anywhere, and `from_onnx`.
+tensors next to it, which are read with care since a model may come from anywhere, and `from_onnx`.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def _hint(domain: str, op_type: str, opset: int) -> str | None:
     entry = entries().get(op_type) if domain == "" else None
     schema = schema_of(op_type, domain, opset)
     if entry is not None and schema is not None:
-        return f"its definition of opset {schema.since_version} is not known; those of {entry.versions} are"
+        return f"its definition of opset {schema.since_version} is not known; known are {entry.versions} are"
     if schema is None and domain == "":
         return did_you_mean(op_type, entries()) or "ONNX has no such operator in this opset"
     return None
@@ -152,7 +152,7 @@ def _known_shape(tensor: Any, symbols: dict[str, SizeVar] | None, sizes: Mapping
 def sizes_and_shapes(inputs: list[Any], given: Mapping[str, Any]) -> tuple[dict[str, int], dict[str, Any]]:
     """Return the sizes fixed by name, and the shapes of inputs; the shape of an input fixes its named sizes.
 
-    Raises `ModelError` for a name that is none of both, and for a size that is no whole number from 0 on.
+    Raises `ModelError` for a name that is neither, and for a size that is not a whole number from 0 on.
     """
     names = {value.name: [dim.dim_param for dim in value.type.tensor_type.shape.dim] for value in inputs}
     named = {size for own in names.values() for size in own if size}
@@ -179,7 +179,7 @@ def sizes_and_shapes(inputs: list[Any], given: Mapping[str, Any]) -> tuple[dict[
 
 
 def refuse_input(name: Any, inputs: Sequence[str], sizes: Sequence[str] = ()) -> NoReturn:
-    """Raise the `ModelError` for a name that is no input and no size of a model."""
+    """Raise the `ModelError` for a name that is neither an input nor a size of a model."""
     known = f"its inputs are {', '.join(inputs) or 'none'}"
     known += f"; its named sizes are {', '.join(sizes)}" if sizes else ""
     hint = did_you_mean(str(name), [*inputs, *sizes]) or known
@@ -193,7 +193,7 @@ def given_value(value: Any, given: Any, ty: TensorType) -> Array:
         array = np.asarray(given)
         cast = array.astype(array_dtype(ty.dtype))
         if array.dtype.kind in "iufb" and not np.array_equal(cast, array):
-            raise ValueError(f"{given!r} is no value of the type {ty.dtype}")
+            raise ValueError(f"{given!r} is not a value of the type {ty.dtype}")
         if cast.size == 1 and all(dim in (1, ANY) or isinstance(dim, SizeVar) for dim in ty.shape):
             cast = cast.reshape((1,) * len(ty.shape))
         fits = len(cast.shape) == len(ty.shape) and all(
@@ -226,12 +226,12 @@ def _dtype(name: str, code: int, dtypes: str | Mapping[str, str]) -> str:
     try:
         return dtype_name(dtype)
     except (PasslabError, TypeError) as error:
-        raise ModelError(Diagnostic(f"the dtype given for `{name}` is none", found=repr(dtype))) from error
+        raise ModelError(Diagnostic(f"the dtype given for `{name}` is not a dtype", found=repr(dtype))) from error
 
 
 # ---------------------------------------------------------------- a model from a path, bytes or `onnx.ModelProto`
 
-# Tensors stored in files beside a model.
+# Tensors stored in files next to a model.
 
 _HINT = "external data must be plain files in the directory of the model, or below it"
 
@@ -245,7 +245,7 @@ def external_reader(folder: Path) -> External:
         offset = _parse_count(entries.get("offset", "0"), tensor, "offset")
         length = _parse_count(entries["length"], tensor, "length") if "length" in entries else size
         if length != size:
-            _refuse(tensor, "its length is not that of its shape and type", f"{size} bytes", f"{length} bytes")
+            _refuse(tensor, "its length does not fit its shape and type", f"{size} bytes", f"{length} bytes")
         return _read(_checked_path(folder, location, tensor), offset, size, tensor)
 
     return read
@@ -253,7 +253,7 @@ def external_reader(folder: Path) -> External:
 
 def _parse_count(text: str, tensor: Any, what: str) -> int:
     if not (text.isascii() and text.isdigit() and len(text) <= 19):  # more digits are beyond the 63 bits of offsets
-        _refuse(tensor, f"its {what} is no whole number from 0 on", found=repr(text))
+        _refuse(tensor, f"its {what} is not a whole number from 0 on", found=repr(text))
     return int(text)
 
 
@@ -283,7 +283,7 @@ def _checked_path(folder: Path, location: str, tensor: Any) -> Path:
         try:
             linked = path.is_symlink()
         except (OSError, ValueError) as error:  # the file system cannot hold such a name
-            _refuse(tensor, f"its location is no file name: {_reason(error)}", found=_shorten(location))
+            _refuse(tensor, f"its location is not a file name: {_reason(error)}", found=_shorten(location))
         if linked:
             _refuse(tensor, "its location goes through a symbolic link", found=_shorten(location))
     if not path.resolve().is_relative_to(folder.resolve()):
@@ -303,7 +303,7 @@ def _read(path: Path, offset: int, size: int, tensor: Any) -> bytes:
     status = os.fstat(descriptor)
     if not stat.S_ISREG(status.st_mode):  # a folder, for example, which cannot be opened as a file
         os.close(descriptor)
-        _refuse(tensor, f"{path.name} is no plain file")
+        _refuse(tensor, f"{path.name} is not a plain file")
     with os.fdopen(descriptor, "rb") as file:
         if status.st_nlink > 1:
             _refuse(tensor, f"{path.name} has a second name (a hard link)")
@@ -486,7 +486,7 @@ def from_onnx(
 
     `model` is a path, bytes, or an `onnx.ModelProto`. The parameters of `main` are the inputs of the model in their
     order, then, with `freeze_params=False`, the weights that it uses, whose values are the second result; otherwise
-    weights are constants of the program. Names are those of the model, converted to identifiers
+    weights are constants of the program. Names come from the model, converted to identifiers
     (`passlab.frontend.identifiers`). Several outputs form a tuple.
 
     `shape` gives the shapes of inputs by name, as `{"x": (1, 3, 224, 224)}`, or sizes that the model names, as
@@ -582,7 +582,7 @@ def opsets_of(proto: Any, opset: int | None = None) -> dict[str, int]:
 
 
 def graph_inputs(graph: Any) -> list[Any]:
-    """Return the inputs of a graph. Models of IR version 3 and earlier list their weights among them, too."""
+    """Return the inputs of a graph. Models of IR version 3 and earlier list their weights among them as well."""
     weights = {tensor.name for tensor in graph.initializer}
     return [value for value in graph.input if value.name not in weights]
 

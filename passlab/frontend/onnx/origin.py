@@ -43,7 +43,7 @@ class ModelSource(Source):
         super().__init__(graph.name)
         self.doc_string: str = graph.doc_string
         values = {value.name: Named.of(value) for value in graph.input}
-        # Weights are parameters, too, where the importer does not make them constants.
+        # Weights are parameters as well, where the importer does not make them constants.
         self.inputs = {identifier: values.get(name, Named(name, (), "")) for name, identifier in identifiers.items()}
         self.outputs: Sequence[Named] = tuple(map(Named.of, graph.output))
 

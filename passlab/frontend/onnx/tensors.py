@@ -1,6 +1,6 @@
 """Conversion of ONNX tensors to arrays, and of ONNX element types to Relay's dtypes.
 
-The declared size of a tensor is checked against the caps and the available bytes before anything is allocated.
+The declared size of a tensor is checked against the limits and the available bytes before anything is allocated.
 `external_data` reads the files of tensors stored outside the model.
 """
 
@@ -69,7 +69,7 @@ def array_of(tensor: Any, external: External | None = None) -> Array:
     size = -(-count // 2) if dtype in _FOUR_BITS else count * numpy_dtype.itemsize  # two elements in a byte, rounded up
     if tensor.data_location == 1:  # 1: EXTERNAL
         if external is None:
-            hint = "give `from_onnx` the path of the model: the file is looked for beside it"
+            hint = "give `from_onnx` the path of the model: the file is looked for next to it"
             raise ModelError(Diagnostic(f"{name} lies in another file", hint=hint))
         return _from_bytes(external(tensor, size), dtype, count).reshape(shape)
     if tensor.HasField("raw_data"):

@@ -1,7 +1,7 @@
 """The files of `torch.export.save`, checked before torch reads them: nothing in them is run.
 
 A `.pt2` file is an archive: the graph in JSON, weights as raw bytes. But torch unpickles some of its members (sample
-inputs, weights that are no plain tensors, objects of classes), evaluates the text of symbolic sizes, imports modules
+inputs, weights that are not plain tensors, objects of classes), evaluates the text of symbolic sizes, imports modules
 that the structure of the arguments names, and calls any function that a node names. `safe_archive` copies what a
 program needs, and refuses the rest by name:
 
@@ -160,7 +160,7 @@ class _Copy:
         try:
             return json.loads(self._read(name))
         except (ValueError, RecursionError) as error:
-            raise _no_program(self.name, f"`{name}` is no JSON: {error}") from error
+            raise _no_program(self.name, f"`{name}` is not JSON: {error}") from error
 
     def _payloads(self, folder: str, config: str) -> None:
         """Keep the tensors that a configuration names, whose bytes are their elements."""
@@ -219,7 +219,7 @@ class _Copy:
 
     def _operator(self, target: Any) -> None:
         if not isinstance(target, str) or not _OPERATOR.fullmatch(target) or _FILES.search(target):
-            self.refuse("calls what is no operator of PyTorch on tensors", repr(target))
+            self.refuse("calls what is not an operator of PyTorch on tensors", repr(target))
 
     def _size(self, text: Any) -> None:
         why = _size_fault(text)
@@ -255,13 +255,13 @@ def _objects(root: Any) -> Iterator[dict[str, Any]]:
 
 
 def _size_fault(text: Any) -> str | None:
-    """Return why the text of a symbolic size is no arithmetic on sizes, or None if it is."""
+    """Return why the text of a symbolic size is not arithmetic on sizes, or None if it is."""
     if not isinstance(text, str) or len(text) > _LONGEST_SIZE:
-        return "is no short text"
+        return "is not a short text"
     try:
         nodes = list(ast.walk(ast.parse(text, mode="eval")))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return "is no expression"
+        return "is not an expression"
     names_of_symbols: set[ast.expr] = set()
     powers = 0
     for node in nodes:  # outer nodes first

@@ -5,7 +5,7 @@
         '''`nn.relu`.'''
         return n("nn.relu", x)
 
-The docstring describes the Relay form, and is shown in the manual. Names are those of the namespace `aten`; operations
+The docstring describes the Relay form, and is shown in the manual. Names come from the namespace `aten`; operations
 on sizes (`operator.mul`, `math.ceil`) are registered under their full name.
 """
 

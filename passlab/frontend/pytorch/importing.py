@@ -50,7 +50,7 @@ _SCRIPT = "older scripted models are read through ONNX: torch.onnx.export(model,
 
 
 def torch_package() -> ModuleType:
-    """Return the package `torch`. Raises `MissingPackageError` where it is not installed."""
+    """Return the package `torch`. Raises `MissingPackageError` if it is not installed."""
     try:
         return importlib.import_module("torch")
     except (ImportError, OSError) as error:

@@ -1,6 +1,6 @@
 """A program exported from PyTorch as plain data, and its JSON file format.
 
-The data is that of `torch.export.ExportedProgram`: a list of nodes in the order of computation, each a call of one
+The data comes from `torch.export.ExportedProgram`: a list of nodes in the order of computation, each a call of one
 PyTorch operator. So a program can be stored, sent and read where torch is not installed. In a file
 
     {"format": "passlab exported program", "version": 1, "name": "Net",
@@ -171,7 +171,7 @@ def load_program(source: Any) -> TorchProgram:
     except OSError as error:
         raise FileAccessError(Diagnostic(f"{path} cannot be read: {error.strerror}")) from error
     except (ValueError, RecursionError) as error:
-        raise _damage_error("it is no JSON", str(error)) from error
+        raise _damage_error("it is not JSON", str(error)) from error
     return from_data(data)
 
 
@@ -185,7 +185,7 @@ def from_data(data: Any) -> TorchProgram:
     limits.check("model_nodes", len(nodes), "the program")
     weights = data.get("weights", {})
     if not isinstance(weights, Mapping):
-        raise _damage_error("`weights` is no object")
+        raise _damage_error("`weights` is not an object")
     return TorchProgram(
         _text(data, "name"),
         tuple(_input(item) for item in _list(data, "inputs")),
@@ -202,30 +202,30 @@ def _damage_error(why: str, detail: str | None = None) -> ModelError:
 def _list(data: Mapping[str, Any], name: str) -> list[Any]:
     value = data.get(name, [])
     if not isinstance(value, list):
-        raise _damage_error(f"`{name}` is no list", repr(value)[:80])
+        raise _damage_error(f"`{name}` is not a list", repr(value)[:80])
     return value
 
 
 def _text(data: Mapping[str, Any], name: str) -> str:
     value = data.get(name)
     if not isinstance(value, str):
-        raise _damage_error(f"`{name}` is no text", repr(value)[:80])
+        raise _damage_error(f"`{name}` is not a text", repr(value)[:80])
     return value
 
 
 def _input(data: Any) -> InputSpec:
     if not isinstance(data, Mapping):
-        raise _damage_error("an input is no object", repr(data)[:80])
+        raise _damage_error("an input is not an object", repr(data)[:80])
     ty = None if data.get("type") is None else _type(data["type"])
     return InputSpec(_text(data, "name"), ty, None if data.get("weight") is None else _text(data, "weight"))
 
 
 def _node(data: Any) -> NodeSpec:
     if not isinstance(data, Mapping):
-        raise _damage_error("a node is no object", repr(data)[:80])
+        raise _damage_error("a node is not an object", repr(data)[:80])
     kwargs = data.get("kwargs", {})
     if not isinstance(kwargs, Mapping):
-        raise _damage_error("`kwargs` is no object", repr(kwargs)[:80])
+        raise _damage_error("`kwargs` is not an object", repr(kwargs)[:80])
     place = None
     if data.get("place") is not None:
         parts = _list(data, "place")
@@ -245,7 +245,7 @@ def _node(data: Any) -> NodeSpec:
 
 def _type(data: Any) -> TensorMeta:
     if not isinstance(data, Mapping):
-        raise _damage_error("a type is no object", repr(data)[:80])
+        raise _damage_error("a type is not an object", repr(data)[:80])
     shape = _list(data, "shape")
     for dim in shape:
         if isinstance(dim, bool) or not isinstance(dim, (int, str)) or (isinstance(dim, int) and dim < 0):
@@ -274,7 +274,7 @@ def _item(data: Any) -> object:
             return NodeRef(data["node"])
         if data.get("float") in ("inf", "-inf", "nan"):
             return float(data["float"])
-    raise _damage_error("an argument is none", repr(data)[:80])
+    raise _damage_error("this is not an argument", repr(data)[:80])
 
 
 def _weight(name: str, data: Any) -> Array:

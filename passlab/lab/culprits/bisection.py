@@ -253,9 +253,9 @@ def run_with_unnamed_rewrites(
 class Bisection(Tabular):
     """The pass that broke a program.
 
-    `event` is the guilty pass in the `recording`, None when there is none; `why` says what is wrong. `error` is what it
-    raised, `check` how it broke its contract, and `cause` why its result has no types; each is None where it does not
-    apply. `verdicts` are the programs that were examined; `coverage` says on which inputs, and what was left out.
+    `event` is the guilty pass in the `recording`, None if no pass is guilty; `why` says what is wrong. `error` is what
+    it raised, `check` how it broke its contract, and `cause` why its result has no types; each is None where it does
+    not apply. `verdicts` are the programs that were examined; `coverage` says on which inputs, and what was left out.
     `stopped` says why the search ended early, "" when it was complete; `candidates` are then the steps that may still
     be the guilty one. An `unsteady` pass is wrong only when it runs again.
     """
@@ -385,7 +385,7 @@ class Bisection(Tabular):
         return self._is_broken(self.event.before, limited(self._run_pass, self.event, self.event.before, count)[0])
 
     def _suspected_rewrite(self, count: int) -> int:
-        """Return the number of the rewrite that made the first wrong node, 0 where it is unknown."""
+        """Return the number of the rewrite that made the first wrong node, 0 if it is unknown."""
         node = self.check.node if self.check is not None else None
         if node is None or self.event is None:
             return 0
@@ -447,7 +447,7 @@ class Bisection(Tabular):
     def reduce(self, **options: Any) -> Reduction:
         """Return the smallest program that the search finds broken by the same pass in the same way.
 
-        `options` are those of `lab.reduce`.
+        `options` are as for `lab.reduce`.
 
         Raises `PassError` when no pass broke the program.
         """
@@ -531,7 +531,7 @@ class Bisection(Tabular):
         return None if again.error is not None else again.last
 
     def _trial_of(self, mod: IRModule) -> Trial:
-        """Return a trial for a program; the last one is reused where it is of the same program."""
+        """Return a trial for a program; the last one is reused if it is of the same program."""
         if self._last_trial is None or self._last_trial[0] is not mod:
             cached = self.coverage.trial if self.coverage is not None else None
             kind = self.check.inputs if self.check is not None and self.criterion.inputs is None else ""
@@ -625,7 +625,7 @@ def bisect(
 ) -> Bisection:
     """Return which pass of a pipeline broke a program, or raised.
 
-    `passes` and `options` are those of `record`; a recording has its own. `good` is a predicate over modules; a program
+    `passes` and `options` are as for `record`; a recording has its own. `good` is a predicate over modules; a program
     for which it raises is bad. Without it, programs are run on `inputs` (a list, a table by name of the parameter, or
     None: random ones from `seed`), and each pass is held to its contract, one that declares none to `default_contract`.
     A predicate is asked log(n) times for n programs; with `every` it is asked after each pass in order, which finds the

@@ -26,7 +26,7 @@ SHORT_RUN = 0.06  # seconds for one of them where functions are called: such a p
 
 @dataclass(frozen=True)
 class Criterion:
-    """Tells good programs from bad ones: by the predicate `good`, or by their values on inputs where it is None."""
+    """Tells good programs from bad ones: by the predicate `good`, or by their values on inputs if it is None."""
 
     good: Predicate | None
     inputs: Inputs
@@ -68,6 +68,6 @@ def same_fault(check: Check, other: Check) -> bool:
 
 
 def run_limit(mod: IRModule) -> float | None:
-    """Return the seconds that one run of a small program may take; None where it is certain to terminate."""
+    """Return the seconds that one run of a small program may take; None if it is certain to terminate."""
     nodes = (n for function in mod.functions.values() for n in post_order(function))
     return SHORT_RUN if any(type(n) is Call and not isinstance(n.op, (Op, Constructor)) for n in nodes) else None

@@ -58,7 +58,7 @@ FEW = 3  # the smallest program names its operators, up to so many, where the wr
 RECORDING = 0.25  # of the time, for the pipeline: a pass that takes longer counts as endless
 FUZZING = 5.0  # seconds of each pass of the user, on programs that it is given before none is blamed
 FUZZED = 200  # such programs
-SHARE = 0.5  # of the remaining time that one stage may take, so that later stages have time, too
+SHARE = 0.5  # of the remaining time that one stage may take, so that later stages have time as well
 
 
 class Culprit(Tabular):
@@ -127,14 +127,14 @@ class Culprit(Tabular):
         return self._changed_parameters() or self._removed_functions() or (f"the whole of {changed}" if changed else "")
 
     def _removed_functions(self) -> str:
-        """Name the functions that the guilty pass removed from the module, "" where there are none."""
+        """Name the functions that the guilty pass removed from the module, "" if none exist."""
         assert self.event is not None
         names = [f"@{name}" for name, _ in self.event.before.items() if name not in self.event.after]
         # A condition as the end of a slice: the "s" is there only for several names.
         return f"the function{'s'[: len(names) > 1]} that it removed: {', '.join(names)}" if names else ""
 
     def _changed_parameters(self) -> str:
-        """Name the functions whose parameters the guilty pass changed or reordered, "" where there are none."""
+        """Name the functions whose parameters the guilty pass changed or reordered, "" if none exist."""
         if self.event is None:
             return ""
         before, after = self.event.before, self.event.after
@@ -150,7 +150,7 @@ class Culprit(Tabular):
 
     @property
     def node(self) -> WrongNode | None:
-        """The first operator with a wrong value; None where it is unknown."""
+        """The first operator with a wrong value; None if it is unknown."""
         return None if self.check is None else self.check.node
 
     @property
@@ -276,7 +276,7 @@ class Culprit(Tabular):
         return text
 
     def notebook(self, path: str | PathLike[str]) -> Path:
-        """Write a notebook that shows the fault and return its path. Raises `PassError` when there is none."""
+        """Write a notebook that shows the fault and return its path. Raises `PassError` if no pass is at fault."""
         if self.bisection is None or self.event is None:
             raise PassError(
                 Diagnostic("there is no notebook: no pass broke the program", hint="culprit.script() has it")
@@ -301,8 +301,8 @@ def culprit(
 ) -> Culprit:
     """Search for what broke a program, for at most `seconds` of processor time (three times as long by the clock).
 
-    `pipeline` and `options` are those of `record`; a recording has its own. `inputs`, `entry`, `seed` and
-    `default_contract` are those of `bisect`. Where no pass is at fault, each of the `executors` is compared with the
+    `pipeline` and `options` are as for `record`; a recording has its own. `inputs`, `entry`, `seed` and
+    `default_contract` are as for `bisect`. Where no pass is at fault, each of the `executors` is compared with the
     reference evaluator; "definition" compares kernels with the definitions of their operators. Where these
     agree, `lab.fuzz` tries the passes of the user on other programs.
     `progress(stage, text, seconds_left)` is called during the search. An `executor` (of `concurrent.futures`) reduces
@@ -407,7 +407,7 @@ class _CulpritSearch:
                 raise
 
     def _fuzz(self, recording: Recording, bisecting: dict[str, Any]) -> None:
-        """Ask the fuzzer about the user's passes, which the program may simply not make do anything wrong."""
+        """Ask the fuzzer about the user's passes, which may do nothing wrong on this program."""
         result = self.culprit
         passes = {id(e.pass_): e.pass_ for e in recording.events if e.pass_ is not None and is_checked(e)}
         for pass_ in (p for p in passes.values() if not p.trusted):

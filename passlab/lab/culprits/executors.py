@@ -74,7 +74,7 @@ _COMMON = frozenset((
 def wrong_instruction(manifest: IRModule, arguments: Sequence[Any], compiled: bool = True) -> str:
     """Return the wrong instruction of a program with explicit allocations, in words; "" where none is known.
 
-    With `compiled` the compiled engine is compared, too, where the stepping engine is right.
+    With `compiled` the compiled engine is compared as well, where the stepping engine is right.
     """
     try:
         exe = generate(manifest)
@@ -350,7 +350,9 @@ def _first_error(mod: IRModule, trial: Trial) -> PasslabError | None:
 
 
 def reference_fault(mod: IRModule, trial: Trial) -> ExecutorFault | None:
-    """Return the fault of an evaluator that fails on a program which other executors run; None where they fail, too."""
+    """Return the fault of an evaluator that fails on a program which other executors run; None where they fail as
+    well.
+    """
     if trial.entry not in mod:
         return None
     typed = infer_module(with_entry(mod, trial.entry))
@@ -429,7 +431,7 @@ def _first_disagreement(
 
 
 def _beyond_rounding(mod: IRModule, entry: str, draw: Draw, expected: Any, value: Any) -> Disagreement | None:
-    """Return how the value of an executor differs from that of the evaluator by more than rounding."""
+    """Return how the value of an executor differs from the evaluator's by more than rounding."""
     if draw.special:
         return special_disagreement(expected, value)
     difference = disagreement(expected, value, DEFAULT_CONTRACT.ulps, finite_only=True)
@@ -467,7 +469,7 @@ def _attempt_within(work: Callable[[], Any], seconds: float) -> tuple[Any, Passl
     return (None, late) if outcome is None else outcome
 
 
-# Executors that do not support a program refuse it with these words, which is no fault.
+# Executors that do not support a program refuse it with these words, which is not a fault.
 _REFUSALS = (
     "the graph executor does not support",
     "a graph is made of",

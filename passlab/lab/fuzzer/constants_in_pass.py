@@ -80,7 +80,7 @@ def _values(pass_: Pass) -> Iterator[Any]:
 
 
 def _names_in(code: CodeType) -> Iterator[str]:
-    """Yield the names that a function uses, those of functions inside it included."""
+    """Yield the names that a function uses, including names in functions inside it."""
     worklist = [code]
     while worklist:
         inner = worklist.pop()

@@ -444,11 +444,11 @@ def fuzz(
 ) -> Campaign:
     """Look for programs that a pass (or pipeline) breaks, until `most` kinds of failures are found or time is up.
 
-    With `programs` it ends after so many, which are the same for the same seed; with `seconds=None` neither the search
-    nor a program nor a reduction has a time limit, so that results do not depend on the speed of the machine. A pass
-    without contract is held to `default_contract`. `progress(stage, text, seconds_left)` is called for each program.
-    With a `directory` the campaign there is resumed and saved at the end. Raises `PassError` for passes that do not
-    exist.
+    With `programs` it ends after that number of programs, which are the same for the same seed; with `seconds=None`
+    neither the search nor a program nor a reduction has a time limit, so that results do not depend on the speed of the
+    machine. A pass without contract is held to `default_contract`. `progress(stage, text, seconds_left)` is called for
+    each program. With a `directory` the campaign there is resumed and saved at the end. Raises `PassError` for passes
+    that do not exist.
     """
     check_seconds(seconds)
     _check_counts(programs, most)
@@ -581,7 +581,7 @@ class _CampaignRun:
             self._add_failure(number, source, bisection)
 
     def _is_refusal(self, bisection: Bisection) -> bool:
-        """Whether the pass refused a program by a diagnostic, which is no fault."""
+        """Whether the pass refused a program by a diagnostic, which is not a fault."""
         if bisection.error is None or not isinstance(bisection.error, PasslabError) or bisection.cause is not None:
             return False
         self._count_omission("refused by a diagnostic")

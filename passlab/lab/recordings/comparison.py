@@ -4,7 +4,7 @@
     comparison.rows, comparison.first_divergence, comparison.table()
 
 Passes are aligned by name and options, in order, as lines are in a text diff. A row has a pass of either side or of
-both. Programs are compared by structure, so renaming variables is no divergence.
+both. Programs are compared by structure, so renaming variables is not a divergence.
 """
 
 from __future__ import annotations

@@ -200,7 +200,7 @@ def _nodes_in_order(mod: IRModule) -> list[Expr]:
 def _rewrite_data(event: Event) -> dict[str, Any]:
     """Return the JSON of the rewrites of a pass: the indices of old and new nodes (-1 for lost ones), and the rules.
 
-    The numbers of nodes are stored, too: indices are invalid in a program that is read with another number of nodes.
+    The numbers of nodes are stored as well: indices are invalid in a program that is read with another number of nodes.
     """
     if not len(event.rewrites):
         return {}
@@ -315,7 +315,7 @@ def _mapped(path: Path) -> memoryview:
 def _read_modules(
     names: _Names, typed: list[bool], applied: dict[int, list[int]], attrs: dict[int, int]
 ) -> list[IRModule]:
-    """Read all modules; a function equal to that of the module before is the same object again."""
+    """Read all modules; a function equal to the one in the module before is the same object again."""
     meta = _read_text(names.meta)
     table = MetaTable(Source(_META, meta), 0 if meta else None, None, _decoder(names.arrays))
     modules: list[IRModule] = []

@@ -374,5 +374,5 @@ _OWN_FIELDS_EQUAL: dict[type, Any] = {
 
 
 def makers(provenance: Provenance, nodes: Iterable[Expr]) -> dict[Expr, Event | None]:
-    """Return the maker of each node, for the gutter beside a printed program."""
+    """Return the maker of each node, for the gutter next to a printed program."""
     return {node: provenance.maker(node) for node in nodes}

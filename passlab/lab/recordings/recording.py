@@ -125,7 +125,7 @@ class Recording(Tabular):
         return [event for step in self.steps for event in step.walk()]
 
     def whole(self) -> Recording:
-        """Return one recording of this and the earlier ones that made its input; this one if there are none."""
+        """Return one recording of this and the earlier ones that made its input; this one if none exist."""
         chain = [self]
         while chain[-1].earlier is not None:
             chain.append(chain[-1].earlier)
@@ -180,7 +180,7 @@ class Recording(Tabular):
     ) -> list[Event]:
         """Return the events that meet all given conditions.
 
-        `op`: the pass changed how often that operator is called. `name`, `status`, `changed`: those of the event.
+        `op`: the pass changed how often that operator is called. `name`, `status`, `changed` come from the event.
         `predicate`: a function of the event.
         """
         events = self.events[1:]
@@ -233,7 +233,7 @@ class Recording(Tabular):
     def biography(self, node: Expr) -> Biography:
         """Return the history of a node: its ancestors back to the input, and the pass that replaced each.
 
-        Raises `NodeTypeError` for what is no node.
+        Raises `NodeTypeError` for what is not a node.
         """
         if not isinstance(node, Expr):
             raise not_a_node_error(node, "a node of one of the programs")
@@ -242,7 +242,7 @@ class Recording(Tabular):
     def follow(self, node: Expr) -> list[tuple[Event, list[Expr]]]:
         """Return for each step the nodes of its program that are the node, its ancestors, or its descendants, in order.
 
-        Raises `NodeTypeError` for what is no node. Linear in the programs of the recording.
+        Raises `NodeTypeError` for what is not a node. Linear in the programs of the recording.
         """
         if not isinstance(node, Expr):
             raise not_a_node_error(node, "a node of one of the programs")
@@ -329,7 +329,7 @@ class Recording(Tabular):
 
     @staticmethod
     def load(directory: str | os.PathLike[str]) -> Recording:
-        """Read a saved recording. Raises `FileAccessError`, and `PassError` for files that are no recording."""
+        """Read a saved recording. Raises `FileAccessError`, and `PassError` for files that are not recording."""
         from passlab.lab.recordings.files import load
 
         return load(directory)
@@ -502,7 +502,7 @@ def checked_module(program: Any) -> IRModule:
 
 
 def _check_module(value: Any, message: str, hint: str) -> None:
-    """Raise `PassTypeError` for what is no module."""
+    """Raise `PassTypeError` for what is not a module."""
     if not isinstance(value, IRModule):
         raise PassTypeError(Diagnostic(message, expected="IRModule", found=type(value).__name__, hint=hint))
 

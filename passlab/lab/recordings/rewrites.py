@@ -31,7 +31,8 @@ MOST = 60  # nodes of a matched part that are shown
 
 @dataclass(frozen=True, eq=False)
 class RewriteStep:
-    """One rewrite of a pass. `removed` are the nodes that only the matched part has, `added` those of its replacement.
+    """One rewrite of a pass. `removed` are the nodes that only the matched part has, `added` the nodes that only its
+    replacement has.
 
     `before` and `after` are the two parts as functions of their inputs.
     """

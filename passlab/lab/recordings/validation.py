@@ -33,7 +33,7 @@ class Validation(Tabular):
 
     @property
     def first(self) -> tuple[Event, Check] | None:
-        """The first pass that broke its contract, with its check; None when there is none."""
+        """The first pass that broke its contract, with its check; None if every pass kept its contract."""
         return next(((event, check) for event, check in self.checks if check.outcome == "broken"), None)
 
     def __bool__(self) -> bool:

@@ -42,7 +42,7 @@ class Written:
 
     @property
     def is_of_module(self) -> bool:
-        """Whether the statement stands at the left margin: its names are those of its module."""
+        """Whether the statement stands at the left margin: it uses the names of its module."""
         return not isinstance(self.node, ast.Lambda) and self.node.col_offset == 0
 
     def text(
@@ -156,7 +156,7 @@ def _first_line(node: Statement | ast.Lambda) -> int:
 
 
 def _has_columns(node: ast.Lambda, code: CodeType) -> bool:
-    """Whether code is that of a lambda. Before Python 3.11 code has no columns: its constants and names decide."""
+    """Whether code belongs to a lambda. Before Python 3.11 code has no columns: its constants and names decide."""
     if hasattr(code, "co_positions"):
         places = [
             (line, start, last, end) for line, last, start, end in code.co_positions() if start is not None and end
@@ -172,7 +172,7 @@ def _has_columns(node: ast.Lambda, code: CodeType) -> bool:
 def _parsed(text: str) -> _File | None:
     try:
         return _File(text)
-    except (SyntaxError, ValueError):  # it has changed since, or is no Python
+    except (SyntaxError, ValueError):  # it has changed since, or is not Python
         return None
 
 
@@ -203,7 +203,7 @@ def cells_of(value: Any) -> dict[str, Any]:
 
 
 def names_read(text: str, lazy: bool) -> set[str]:
-    """Return the names that statements read from around them; those in annotations only where they are evaluated."""
+    """Return the names that statements read from around them; those in annotations only if they are evaluated."""
     tree = ast.parse(text)
     if lazy:
         for node in ast.walk(tree):

@@ -567,7 +567,7 @@ def _is_installed(module: str) -> bool:
 
 
 def _group(value: Any) -> list[Any]:
-    """Return a function or a class with those of the functions around it that read it and that it reads."""
+    """Return a function or a class with the functions around it that read it and that it reads."""
     found: dict[int, Any] = {}
 
     def reached(start: Any) -> dict[int, Any]:

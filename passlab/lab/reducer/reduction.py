@@ -250,7 +250,7 @@ def _smaller_functions(
 
 
 def _replacements(node: Expr) -> Iterator[Expr]:
-    """Yield the expressions that may replace a node: its parts, those of its type first."""
+    """Yield the expressions that may replace a node: its parts, first the parts of its type."""
     if isinstance(node, If):
         yield from (node.true_branch, node.false_branch, node.cond)
         yield from simpler_branches(node)

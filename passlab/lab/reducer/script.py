@@ -1,7 +1,7 @@
 """Reproducers as plain Python scripts: a program, a pass and an assertion.
 
-Constants are readable NumPy literals: those of the entry function become parameters, which the script binds. Constants
-without a short literal stay in the metadata of the text.
+Constants are readable NumPy literals: constants of the entry function become parameters, which the script binds.
+Constants without a short literal stay in the metadata of the text.
 """
 
 from __future__ import annotations
@@ -199,7 +199,7 @@ def _has_short_literal(array: np.ndarray[Any, Any]) -> bool:
 
 
 def _input_options(arguments: Sequence[Any], entry: str, seed: int) -> dict[str, str]:
-    """Return the options of `bisect` for inputs: the arrays where they are small, else the seed to draw them from."""
+    """Return the options of `bisect` for inputs: the arrays if they are small, else the seed to draw them from."""
     options = {} if entry == "main" else {"entry": repr(entry)}
     plain = all(isinstance(value, np.ndarray) and value.dtype.kind in "fiub" for value in arguments)
     if arguments and plain and sum(value.size for value in arguments) <= EXPLICIT:

@@ -126,7 +126,7 @@ class ReductionSearch:
         return False
 
     def _candidate(self, changes: Changes) -> IRModule | None:
-        """Return the candidate with some functions replaced, typed; None where it is not smaller or has no types."""
+        """Return the candidate with some functions replaced, typed; None if it is not smaller or has no types."""
         if any(function is not None and free_vars(function) for function in changes.values()):
             return None
         candidate = self.best.with_functions(changes)
@@ -144,7 +144,7 @@ class ReductionSearch:
         return bool(effects_in_several_scopes(typed, changes)) and not effects_in_several_scopes(self.best, changes)
 
     def _remaining_tries(self) -> int:
-        """Return the number of remaining tries. Raises `EndOfSearchError` when there are none, or no time."""
+        """Return the number of remaining tries. Raises `EndOfSearchError` if no tries, or no time, are left."""
         if self.tries >= self._most:
             raise EndOfSearchError(f"after {self.tries:,} tries")
         if self._seconds is not None and self._watch.spent() > self._seconds:

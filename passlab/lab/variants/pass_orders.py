@@ -157,7 +157,7 @@ class _OrderSearch:
         self._by_hash: dict[int, list[int]] = {structural_hash(start): [0]}
 
     def results(self, programs: Sequence[ReachedProgram]) -> Generator[Result, None, None]:
-        """Yield the result of each pass on each program, computed in parallel where there is an executor."""
+        """Yield the result of each pass on each program, computed in parallel if there is an executor."""
         jobs = [(program.module, one) for program in programs for one in self.passes]
         if self.executor is None:
             yield from (_run(mod, one, self.opt_level) for mod, one in jobs)
@@ -179,7 +179,7 @@ class _OrderSearch:
         return executor.submit(_run_text, mod.astext(), one.as_text(), self.opt_level)
 
     def number_of(self, after: Result, program: ReachedProgram, name: str) -> int | str:
-        """Return the number of the program that a pass made, which is added where it is new, or why the pass failed."""
+        """Return the number of the program that a pass made, which is added if it is new, or why the pass failed."""
         if isinstance(after, str) or after.same_contents(program.module):
             return after if isinstance(after, str) else program.number
         alike = self._by_hash.setdefault(structural_hash(after), [])

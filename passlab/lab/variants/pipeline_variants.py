@@ -3,7 +3,7 @@
     rec.what_if.without("FoldConstant").comparison.summary()
     rec.what_if.move("FuseOps", to=1).with_options("FuseOps", fuse_opt_level=0).recording
 
-Nothing runs before `recording` is read; the steps before the first difference are those of the old recording and do not
+Nothing runs before `recording` is read; the steps before the first difference come from the old recording and do not
 run again. Each method returns a new value, so that several variants can start from one.
 """
 
@@ -34,7 +34,7 @@ class WhatIf:
 
     # ------------------------------------------------------------ questions
     def without(self, which: Which) -> WhatIf:
-        """Return the pipeline without a pass. Raises `PassError` where there is no such pass, as all methods do."""
+        """Return the pipeline without a pass. Raises `PassError` if there is no such pass, as all methods do."""
         at = self._index_of(which)
         return self._with((*self.passes[:at], *self.passes[at + 1 :]))
 
@@ -57,7 +57,7 @@ class WhatIf:
         return self._with((*self.passes[:at], *_parse_passes(text), *self.passes[at + 1 :]))
 
     def insert(self, added: Any, at: int) -> WhatIf:
-        """Return the pipeline with one more pass, or those of a text, inserted at the number `at`."""
+        """Return the pipeline with one more pass, or the passes of a text, inserted at the number `at`."""
         rest = list(self.passes)
         rest[max(0, at - 1) : max(0, at - 1)] = _parse_passes(added)  # an empty slice: nothing is replaced
         return self._with(rest)
@@ -89,7 +89,7 @@ class WhatIf:
         kept = self._unchanged_steps(first)
         start = kept[-1].after if kept else self.base.input
         runs = [copy_of(event) for event in kept]
-        if not any(event.status == "failed" for event in kept):  # a failure ends the variant, too
+        if not any(event.status == "failed" for event in kept):  # a failure ends the variant as well
             passes = [_runnable(item) for item in self.passes[first - 1 :]]
             runs += record_alone(start, passes, self._options).runs if passes else []
         return Recording(runs, self.base.input, self.base.name, self.base.earlier)
@@ -117,7 +117,7 @@ class WhatIf:
         return WhatIf(self.base, passes)
 
     def _index_of(self, which: Which) -> int:
-        """Return the index of a pass in `passes`. Raises `PassError` where there is none."""
+        """Return the index of a pass in `passes`. Raises `PassError` if none exists."""
         names = [_pass_name(item) for item in self.passes]
         if isinstance(which, int):
             if 1 <= which <= len(names):

@@ -107,7 +107,7 @@ class WhatIfTable:
         self.stopped = stopped
 
     def variant(self, change: str, number: int) -> Variant | None:
-        """Return the variant with one change to one pass; None where there is none. Passes count from 1."""
+        """Return the variant with one change to one pass; None if none exists. Passes count from 1."""
         return next((v for v in self.variants if (v.change, v.number) == (change, number)), None)
 
     @cached_property
@@ -118,7 +118,7 @@ class WhatIfTable:
     def question(self, change: str, number: int) -> WhatIf:
         """Return a variant as a question to `recording`, with a recording and a comparison of its own.
 
-        Raises `PassError` where there is no such variant.
+        Raises `PassError` if there is no such variant.
         """
         if self.variant(change, number) is None:
             raise PassError(Diagnostic(f"there is no variant of this pipeline with pass {number} {change}"))
@@ -147,7 +147,7 @@ class WhatIfTable:
         return laws
 
     def table(self) -> Table:
-        """Return one row for each variant: its cost, and whether the values stay those of the unchanged pipeline."""
+        """Return one row for each variant: its cost, and whether the values stay as in the unchanged pipeline."""
         columns = ("pass", "change", "nodes", "kernels", "constant bytes", "elements", "result", "values")
         return Table(columns, [_variant_row(v) for v in (self.base, *self.variants)])
 
@@ -210,7 +210,7 @@ def what_if(
 ) -> WhatIfTable:
     """Run a pipeline with each pass skipped, repeated, and exchanged with the next, and compare the results.
 
-    With `check` the values of each variant are compared with those of the input program. An `executor` (of
+    With `check` the values of each variant are compared with the values of the input program. An `executor` (of
     `concurrent.futures`: threads, processes, a cluster) runs variants in parallel. Variants that have not begun after
     `seconds` are left out. Raises `PassError` for passes that do not exist.
     """

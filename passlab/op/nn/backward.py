@@ -166,7 +166,7 @@ def _backward_weight_type(types: Sequence[Type], attrs: Attrs, reporter: Reporte
         if isinstance(count, int) and count % attrs.groups:
             refuse(f"nn.conv2d_backward_weight: {count} channels cannot be divided into {attrs.groups} groups", i)
     if attrs.channels is not None and join_dim(attrs.channels, outputs) is None:
-        refuse("nn.conv2d_backward_weight: channels are those of the gradient", 0, expected=attrs.channels, found=grad)
+        refuse("nn.conv2d_backward_weight: channels must equal the gradient's", 0, expected=attrs.channels, found=grad)
     _check_windows(grad, data, attrs)
     sizes = {"O": outputs, "I": inputs // attrs.groups if isinstance(inputs, int) else inputs}
     sizes |= {"H": attrs.kernel_size[0], "W": attrs.kernel_size[1]}

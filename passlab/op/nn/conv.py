@@ -45,7 +45,7 @@ def conv_attrs(rank: int) -> type[Attrs]:
         integers("kernel_size", None, "size of the window, None to read it off the weight"),
         text("data_layout", DATA_LAYOUTS[rank], "layout of the data"),
         text("kernel_layout", KERNEL_LAYOUTS[rank], KERNEL_DOC),
-        text("out_layout", "", 'layout of the result, "" for that of the data'),
+        text("out_layout", "", 'layout of the result, "" for the layout of the data'),
         dtype("out_dtype", "", "dtype of sums and result"),
     )
 
@@ -53,7 +53,7 @@ def conv_attrs(rank: int) -> type[Attrs]:
 def conv_signature(
     rank: int, before: str = "data, weight", data_layout: str = "", names: Mapping[str, str] | None = None
 ) -> Python:
-    """Return Relay's Python signature of a convolution; `before` are the parameters before those of the window."""
+    """Return Relay's Python signature of a convolution; `before` are the parameters before the window's."""
     one, zero = ("1", "0") if rank == 1 else ((1,) * rank, (0,) * rank)
     return Python(
         f"{before}, strides={one}, padding={zero}, dilation={one}, groups=1, channels=None, kernel_size=None, "

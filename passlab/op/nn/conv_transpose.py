@@ -42,7 +42,7 @@ def _conv_transpose_attrs(rank: int) -> type[Attrs]:
             KERNEL_LAYOUTS[rank],
             "layout of the weight: I input channels, O output channels of a group",
         ),
-        text("out_layout", "", 'layout of the result, "" for that of the data'),
+        text("out_layout", "", 'layout of the result, "" for the layout of the data'),
         dtype("out_dtype", "", "dtype of sums and result"),
     )
 

@@ -29,7 +29,7 @@ from passlab.threads import free_threads, share, share_range
 _BLOCK_BYTES = 768 << 10
 # Longer runs are multiplied and added in two loops; of shorter ones, all taps of a column are summed in one call.
 _LONG_RUN = 2048
-# With a shorter last axis, too many of the sums in a flat plane cross the edge and are dropped.
+# With a shorter last axis as well many of the sums in a flat plane cross the edge and are dropped.
 _SHORT_ROW = 12
 # From this many channels on, loops along the channels are long enough.
 _MANY_CHANNELS = 64
@@ -106,7 +106,7 @@ def _by_planes(out: Array, x: Array, w: Array, window: Window, kernel: tuple[int
 
 @dataclass(frozen=True)
 class TapGroup:
-    """Taps that read the same plane at equal distances: those of one column of the window, or a single tap.
+    """Taps that read the same plane at equal distances: the taps of one column of the window, or a single tap.
 
     `index` selects their weights, `start` is the offset of the first in its plane, `step` the distance between them.
     """
@@ -427,7 +427,9 @@ def _pointwise(out: Array, x: Array, matrix: Any, groups: int, last: bool) -> No
 
 
 def _blocks(samples: int, rows: int, row_bytes: int, channels: int) -> list[tuple[int, int, int, int]]:
-    """Divide samples and output rows into blocks (first sample, end, first row, end) for so many output channels."""
+    """Divide samples and output rows into blocks (first sample, end, first row, end) for a number of output
+    channels.
+    """
     max_bytes = SMALL_BLOCK_BYTES if channels <= FEW_CHANNELS else BLOCK_BYTES
     height = max(1, min(rows, max_bytes // max(row_bytes, 1)))
     height = -(-rows // -(-rows // height))  # blocks of nearly the same height

@@ -120,7 +120,7 @@ def _columns(image: Array, offset: Any, kernel: tuple[int, int], attrs: Attrs, b
         integers("kernel_size", None, "size of the window, None to read it off the weight"),
         text("data_layout", "NCHW", "layout of the data"),
         text("kernel_layout", "OIHW", "layout of the weight"),
-        text("out_layout", "", 'layout of the result, "" for that of the data'),
+        text("out_layout", "", 'layout of the result, "" for the layout of the data'),
         dtype("out_dtype", "", "dtype of sums and result"),
     ),
     relation=_deformable_conv2d_type,
@@ -151,7 +151,7 @@ def _columns(image: Array, offset: Any, kernel: tuple[int, int], attrs: Attrs, b
 def deformable_conv2d(attrs: Attrs, data: Array, offset: Array, weight: Array, *, out: Array | None = None) -> Array:
     """A convolution that reads each tap at a position moved by an offset (row, column), interpolated; zero outside."""
     dtype = result_dtype(attrs.out_dtype, data.dtype)
-    work = working_dtype(dtype, np.dtype("float32"), weight.dtype)  # samples between pixels are no integers
+    work = working_dtype(dtype, np.dtype("float32"), weight.dtype)  # samples between pixels are not integers
     nchw = conversion(attrs.data_layout, "NCHW", "data_layout")
     x, offsets = (nchw.forward(data).astype(work, copy=False), nchw.forward(offset).astype(work, copy=False))
     w = conversion(attrs.kernel_layout, "OIHW", "kernel_layout").forward(weight).astype(work, copy=False)

@@ -90,7 +90,7 @@ def _transpose(matrix: Expr) -> Expr:
 
 
 def _cast_to_inputs(orig: OpCall, gradients: Sequence[Expr]) -> list[Expr]:
-    """Convert gradients from the dtype of the result to those of the inputs."""
+    """Convert gradients from the dtype of the result to the dtypes of the inputs."""
     result_dtype = _tensor_type(orig).dtype
     return [
         grad if _tensor_type(arg).dtype == result_dtype else call("cast", grad, dtype=_tensor_type(arg).dtype)
@@ -131,7 +131,7 @@ def matmul(orig: OpCall, grad: Expr) -> list[Expr]:
 
 
 def _matmul_of_stack(orig: OpCall, grad: Expr) -> list[Expr]:
-    """A stack of matrices times one matrix: the latter's gradient is that of a product of all rows."""
+    """A stack of matrices times one matrix: the matrix gets the gradient of a product of all rows."""
     a, b = orig.args
     ta, tb = attrs_of(orig).transpose_a, attrs_of(orig).transpose_b
     rank = len(_tensor_type(a).shape)
@@ -173,7 +173,7 @@ def _factor_gradient(name: str, x: Expr, y: Expr, other_transposed: bool, transp
 def pad(orig: OpCall, grad: Expr) -> list[Expr]:
     """The gradient without the border, whose sum is the gradient of the border's value.
 
-    A border of copies of the data adds its gradient to that of the copied elements.
+    A border of copies of the data adds its gradient to the gradient of the copied elements.
     """
     attrs, (data, value) = attrs_of(orig), orig.args
     if attrs.pad_mode != "constant":

@@ -40,7 +40,7 @@ def _check_float(what: str, ty: TensorType) -> None:
 
 
 def _batch_size(x: Expr) -> Expr:
-    """Return the first dimension of `x` as a scalar, also where it is known only at run time."""
+    """Return the first dimension of `x` as a scalar, also if it is known only at run time."""
     return call("take", call("shape_of", x, dtype="int32"), Constant(np.int32(0)), axis=0)
 
 

@@ -31,7 +31,7 @@ def check_number(types: Sequence[Type], index: int, name: str) -> None:
 def _border_type(name: str, data: TensorType, widths: Sequence[Sequence[int]], offset: int | None = None) -> Type:
     """Return the type of `data` with a border; negative widths crop.
 
-    `offset` limits a mirrored border to that many elements less than the remaining size; None is no limit.
+    `offset` limits a mirrored border to that many elements less than the remaining size; None is not a limit.
     """
     rank = len(data.shape)
     if len(widths) != rank:

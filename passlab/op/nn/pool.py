@@ -66,7 +66,9 @@ def pool_relation(rank: int, name: str) -> Relation:
 
 
 class PoolPlan:
-    """The parameters of one pooling of one array: axes, padding including that of `ceil_mode`, and windows per axis."""
+    """The parameters of one pooling of one array: axes, padding including the padding for `ceil_mode`, and windows per
+    axis.
+    """
 
     def __init__(self, attrs: Attrs, shape: Sequence[int], rank: int, name: str) -> None:
         self.axes = layout_axes(attrs.layout, shape, rank, name)

@@ -55,7 +55,7 @@ def _pool_along(data: Expr, name: str, attrs: Attrs, axes: Sequence[int | None])
 
 
 def pool1d(name: str) -> Gradient:
-    """Return the gradient of pooling along one axis, as that of an image with one row."""
+    """Return the gradient of pooling along one axis, as for an image with one row."""
 
     def define(attrs: Attrs, data: Expr) -> Expr:
         image = call("expand_dims", to_layout(data, attrs.layout, "NCW"), axis=2)
@@ -88,12 +88,14 @@ def pool3d(name: str) -> Gradient:
 
 # ---------------------------------------------------------------- gradients of gradients
 def avg_pool2d_grad(orig: OpCall, grad: Expr) -> list[Expr]:
-    """The gradient of the first gradient is its mean over each window; that of the data is zero."""
+    """The gradient of the first gradient is its mean over each window; the gradient of the data is zero."""
     return [call("nn.avg_pool2d", grad, **dict(attrs_of(orig).items())), call("zeros_like", orig.args[1])]
 
 
 def max_pool2d_grad(orig: OpCall, grad: Expr) -> list[Expr]:
-    """The gradient of the first gradient is read at the first maximum of each window; that of the data is zero."""
+    """The gradient of the first gradient is read at the first maximum of each window; the gradient of the data is
+    zero.
+    """
     attrs, (window_grad, data) = attrs_of(orig), orig.args
     windows = shape_of(window_grad)
     counts = [windows[axis] for axis in layout_axes(attrs.layout, windows, 2, "nn.max_pool2d_grad")]

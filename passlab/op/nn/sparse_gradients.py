@@ -97,7 +97,9 @@ def sparse_transpose(orig: OpCall, grad: Expr) -> list[Expr]:
 
 
 def sparse_fill_empty_rows(orig: OpCall, grad: Expr) -> list[Expr]:
-    """The values receive the gradients of their positions; the default receives those of the rows that were empty."""
+    """The values receive the gradients of their positions; the default receives the gradients of the rows that were
+    empty.
+    """
     rows, values, shape, default = orig.args
     count = sizes_of(values, "sparse_fill_empty_rows")[0]
     empty = reshape_to(call("argwhere", field_of(orig, 2)), [-1])

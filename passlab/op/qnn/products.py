@@ -32,7 +32,7 @@ def _in_float64(attrs: Attrs) -> Attrs:
 
 
 def _product_relation(float_op: str, names: Sequence[str], channel: Callable[[Any], int]) -> Relation:
-    """Derive the relation from that of `float_op`; `channel` returns the weight's axis of output channels."""
+    """Derive the relation from the relation of `float_op`; `channel` returns the weight's axis of output channels."""
 
     def relation(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
         data, weight = integer_input(types, 0), integer_input(types, 1, "weight")

@@ -174,7 +174,7 @@ def current_rounding() -> tuple[str, str]:
             doc='the dtype of the computation; "None" is "int64", in fixed point',
             choices=COMPUTE,
         ),
-        dtype("out_dtype", "", doc="the dtype of the result, by default that of the data"),
+        dtype("out_dtype", "", doc="the dtype of the result, by default the dtype of the data"),
     ),
     relation=_requantize_type,
     pattern=OpPattern.ELEMWISE,

@@ -127,7 +127,7 @@ class _Annotation:
     def _is_data(self, node: Expr) -> bool:
         """Return whether a value consists of tensors only: functions and other data stay with this compiler.
 
-        Results of a match without arms stay, too: a mark around them would hide their type.
+        Results of a match without arms stay as well: a mark around them would hide their type.
         """
         parts = node.args if type(node) is Call else CHILDREN[type(node)](node)
         for part in (node, *parts):

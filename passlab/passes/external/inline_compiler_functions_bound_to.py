@@ -34,7 +34,7 @@ from passlab.transform.declare import EXACT, standard_pass
 class InlineCompilerFunctionsBoundTo(ModulePass):
     """Replace calls of the functions `global_vars` (variables or names) by their bodies.
 
-    Composite functions inside them are inlined, too. The functions are removed from the module unless they are
+    Composite functions inside them are inlined as well. The functions are removed from the module unless they are
     recursive or used as values. Raises `PassValueError` for names that the module does not have.
     """
 

@@ -147,7 +147,7 @@ def fuel_of(values: Sequence[Value]) -> Fuel:
     """Return the measures of a call that must decrease for a recursion to end, each under a key.
 
     The measure of a natural number is the number itself; the measure of any other value is its creation number, since
-    recursion over data goes from a value to its parts, which are older. Fields of tuples are measured, too.
+    recursion over data goes from a value to its parts, which are older. Fields of tuples are measured as well.
     """
     fuel = {(i, -1): _measure(v) for i, v in enumerate(values)}
     for i, value in enumerate(values):

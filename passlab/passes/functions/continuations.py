@@ -33,8 +33,9 @@ def to_cps(func: Function, mod: IRModule | None = None) -> Function:
     """Return a function with its continuation as last parameter, and the answer type of that as type parameter.
 
     `mod` defines the global functions in use; each reachable one is added to it in the same style, as `NAME_cps`.
-    Parameters and results that are functions take continuations, too. The result is untyped. Raises `DiagnosticError`
-    for values without such a form: operators, constructors and kernels as values, ADT values that hold functions.
+    Parameters and results that are functions take continuations as well. The result is untyped. Raises
+    `DiagnosticError` for values without such a form: operators, constructors and kernels as values, ADT values that
+    hold functions.
     """
     mod = mod if mod is not None else IRModule()
     source = _Source(_a_normal_form(func, mod))
@@ -281,7 +282,7 @@ class _Style:
         if type(value) is If:
             return If(self._new(value.cond), self._bodies[value, 0], self._bodies[value, 1], value.span)
         if type(value) is Match:
-            # `rebuild` renames the variables of the patterns, too.
+            # `rebuild` renames the variables of the patterns as well.
             again: Any = rebuild(value, lambda e: self._new(e) if type(e) is Var else e)
             arms = (Clause(c.lhs, self._bodies[value, i], c.span) for i, c in enumerate(again.clauses))
             return Match(self._new(value.data), tuple(arms), value.complete, value.span)

@@ -381,7 +381,7 @@ class _FirstOrder:
         return self.records.instance(ty) if type(ty) is TypeCall and ty.func in self.records.kinds else None
 
     def _declare(self, ty: FuncType) -> None:
-        """Declare the data type of a function type; those of its parts exist already."""
+        """Declare the data type of a function type; the data types of its parts exist already."""
         if ty.type_params:
             what = "a generic function is used as a value"
             raise DiagnosticError(Diagnostic(what, found=str(ty), hint="give it a type, or call it by its name"))

@@ -39,7 +39,7 @@ class CombineParallelBatchMatmul(FunctionPass):
     """Replace `min_num_branches` or more `nn.batch_matmul` of one left operand by one with concatenated right operands.
 
     Only products with transpose_a=False and transpose_b=True are combined. Elementwise and broadcasting operators that
-    follow every branch are combined, too, if their arguments are as wide as the branch (Relay does not check this).
+    follow every branch are combined as well, if their arguments are as wide as the branch (Relay does not check this).
     """
 
     min_num_branches: int = 3

@@ -45,8 +45,8 @@ class CombineParallelConv2D(FunctionPass):
     """Replace `min_num_branches` or more 2-d convolutions of one input, equal but for the number of channels, by one.
 
     The weights are concatenated along the output channels; elementwise and broadcasting operators that follow every
-    branch are combined, too; then the result is sliced. Only branches that do not depend on each other are combined. A
-    matrix library may sum a wider product in another order, so results round differently on some processors.
+    branch are combined as well; then the result is sliced. Only branches that do not depend on each other are combined.
+    A matrix library may sum a wider product in another order, so results round differently on some processors.
     """
 
     min_num_branches: int = 3

@@ -60,7 +60,7 @@ class CombineParallelDense(FunctionPass):
 
     With `to_batch`, layers whose weights have the same shape become an `nn.batch_matmul` of the stacked weights;
     without it, the weights are concatenated along the units. Elementwise and broadcasting operators that follow every
-    branch are combined, too. The accumulation dtype of the layers is kept (Relay drops it with `to_batch`).
+    branch are combined as well. The accumulation dtype of the layers is kept (Relay drops it with `to_batch`).
     """
 
     min_num_branches: int = 3
@@ -180,7 +180,7 @@ def _is_bias(call: OpCall) -> bool:
 
 
 def _of_units(call: OpCall) -> bool:
-    """Return whether a call is no `bias_add`, or one along the last axis, that of the units."""
+    """Whether the call is anything but a `bias_add` on an axis other than the last."""
     attrs: Any = call.attrs
     return not _is_bias(call) or attrs.axis in (-1, len(shape_of(call)) - 1)
 

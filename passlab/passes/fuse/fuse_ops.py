@@ -63,7 +63,7 @@ from passlab.transform.declare import EXACT, standard_pass
 #          \  |   /
 #            add
 #
-# `conv2d` has three users. It can be computed in the kernel of one of them only if the others are there, too. All its
+# `conv2d` has three users. It can be computed in the kernel of one of them only if the others are in it. All its
 # paths meet again in `add`, its immediate post-dominator: if every node on them may share a kernel with `conv2d`, then
 # the diamond fuses as a whole. The steps are those of TVM's `fuse_ops.cc`:
 #

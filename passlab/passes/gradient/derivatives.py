@@ -1,4 +1,4 @@
-"""`gradient` turns a function into one that also returns its derivatives. It is no pass, but prepares pipelines."""
+"""`gradient` turns a function into one that also returns its derivatives. It is not a pass, but prepares pipelines."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def gradient(expr: Expr, mod: IRModule | None = None, mode: str = "higher_order"
     """Return a function from the same arguments to (value, (derivative with respect to each argument, ...)).
 
     `expr` is a non-generic function of tensors, or a global name of `mod`. It may hold closures, branches, data,
-    references and recursion; each operator needs a gradient. The derivative is that of the sum of the first tensor of
+    references and recursion; each operator needs a gradient. The derivative belongs to the sum of the first tensor of
     the result. Functions of `mod` that it calls are added to `mod` with derivatives, as `NAME_grad`. The result is
     untyped; PartialEvaluate and DeadCodeElimination simplify it to plain code. What operators compute for an
     `annotation.checkpoint` is computed again where the derivatives need it; other values of checkpoints are kept.
@@ -29,7 +29,7 @@ def gradient(expr: Expr, mod: IRModule | None = None, mode: str = "higher_order"
     """
     function = mod[expr] if isinstance(expr, GlobalVar) and mod is not None else expr
     if not isinstance(function, Function):
-        hint = "give the module that defines it, too" if isinstance(expr, GlobalVar) else None
+        hint = "give the module that defines it as well" if isinstance(expr, GlobalVar) else None
         raise PassTypeError(
             Diagnostic("only functions have a gradient", expected="a function", found=type(expr).__name__, hint=hint)
         )

@@ -43,14 +43,14 @@ _log = logging.getLogger("passlab.FirstOrderGradient")
 # Like Relay, bind the derivative of a tuple again after each of its projections. The derivative of a wider tuple is
 # bound once, after all projections: the program would otherwise grow quadratically in the fields.
 WIDE = 16
-_ALLOWED = frozenset((Var, Constant, Tuple, TupleGetItem))  # beside calls of operators
+_ALLOWED = frozenset((Var, Constant, Tuple, TupleGetItem))  # next to calls of operators
 
 
 @standard_pass(opt_level=0, contract=None)
 class FirstOrderGradient(ModulePass):
     """Replace each function f by one that returns (f(args), (derivative by each argument, ...)).
 
-    All outputs are seeded with ones: the derivative is that of the sum of all elements of the result. Supported are
+    All outputs are seeded with ones: the derivative belongs to the sum of all elements of the result. Supported are
     variables, constants, tuples, projections, and calls of operators and function literals. Raises `DiagnosticError`,
     which lists everything missing, if an operator has no gradient or a function is generic. Needs types.
     """

@@ -220,7 +220,7 @@ class LazyGradientInit(FunctionPass):
 
     Sums and products of cells skip zeros and ones; other operators unwrap their arguments and wrap their result.
     Parameters are wrapped, results unwrapped. Imports `gradient.rly` of the standard library. Zero times infinity or
-    NaN becomes zero. Functions without zeros and ones are not changed (Relay wraps them, too), nor are generic
+    NaN becomes zero. Functions without zeros and ones are not changed (Relay wraps them as well), nor are generic
     functions, and those with ADT values, matches, or global functions as values.
     """
 

@@ -138,7 +138,7 @@ class Lets:
     def each(self, values: Sequence[Expr], ty: Type, leaf: Callable[..., Expr], typed: bool = False) -> Expr:
         """Apply `leaf` to the corresponding tensors of several values of one type; bind the result tuple by tuple.
 
-        `typed` says that the results have that type, too.
+        `typed` says that the results have that type as well.
         """
         result = fieldwise(
             values,
@@ -172,7 +172,7 @@ class Lets:
         self.each([pair, part], ty, self._add_to)
 
     def move(self, pair: Expr, to: Expr) -> Expr:
-        """Make the derivative of one tensor that of another."""
+        """Give one tensor the derivative of another."""
         derivative = self.push(RefRead(self.push(TupleGetItem(pair, 1))))
         return RefWrite(self.push(TupleGetItem(to, 1)), derivative)
 
@@ -191,7 +191,7 @@ class ReverseMode:
         self._repeated: dict[Expr, Function] = {}  # the functions of checkpoints by variable
 
     def of_global(self, function: Function) -> Function:
-        """Return the derived form of a typed global function in A-normal form; it takes `bp`, too."""
+        """Return the derived form of a typed global function in A-normal form; it takes `bp` as well."""
         self._steps[function] = Var("bp", STEPS)
         self._inner_bodies(function.body, self._steps[function], itself=True)
         return self._function(function)

@@ -165,7 +165,7 @@ class _Rewriting:
         return result, results[0]
 
     def _new_attrs(self, call: OpCall) -> Attrs | None:
-        """Return the new attributes of a call, or None if there are none or an instrument rejects the rewrite."""
+        """Return the new attributes of a call, or None if none exist or an instrument rejects the rewrite."""
         attrs = self._convert(call)
         if attrs is None or attrs == call.attrs:
             return attrs
@@ -176,7 +176,7 @@ class _Rewriting:
         return None
 
     def _replacement_of(self, call: OpCall) -> Result | None:
-        """Return the caller's replacement of a call, or None if there is none or a tensor does not fit its layout."""
+        """Return the caller's replacement of a call, or None if none exists or a tensor does not fit its layout."""
         assert self._replace is not None
         args = [self.original(a) for a in call.args]
         output = self._replace(call, args)

@@ -48,7 +48,9 @@ ANY_DEVICE = {"vm.shape_of", "shape_of"}  # operators whose input may be on any 
 
 
 class Domain:
-    """One device, or with `parts` (parameters, then result) those of a function. Unified domains have one `leader`."""
+    """One device, or with `parts` (parameters, then result) the devices of a function. Unified domains have one
+    `leader`.
+    """
 
     __slots__ = ("leader", "device", "parts")
 
@@ -72,7 +74,7 @@ class Domain:
         return at
 
     def leaves(self) -> list[Domain]:
-        """Return the first-order domains in a domain, those of parameters first."""
+        """Return the first-order domains in a domain, parameters first."""
         result: list[Domain] = []
         stack = [self.find()]
         while stack:

@@ -243,7 +243,7 @@ class _KernelTable:
 def _call_by_name(
     function: Function, order: list[Expr], names: dict[Expr, GlobalVar], dependency: TypeDependency
 ) -> Function:
-    """Return a function with kernels replaced by their global names; `order` are its nodes, without those of kernels.
+    """Return a function with kernels replaced by their global names; `order` are its nodes, without nodes of kernels.
 
     The types stay the same: what contains a call by name depends on the names from now on.
     """

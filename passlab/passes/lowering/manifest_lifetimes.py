@@ -126,8 +126,8 @@ class _Facts:
     """What one walk forwards over a function finds.
 
     `names` are the aliases, `used` the variables that are read, numbered by first use. `live` has the live set of the
-    innermost function around each variable and each node with alternatives, and that of each function. `bounds` has the
-    number of nodes before each alternative, and behind the last. `nodes` are all nodes with children.
+    innermost function around each variable and each node with alternatives, and the live set of each function. `bounds`
+    has the number of nodes before each alternative, and behind the last. `nodes` are all nodes with children.
     """
 
     def __init__(self, function: Function) -> None:
@@ -166,7 +166,8 @@ class _Facts:
                     self._use(node, stack)
 
     def _bind(self, expr: Expr, stack: list[Any]) -> None:
-        """Record what lets bind, up to one with other parts in its value than atoms; an alias is no use of a variable.
+        """Record what lets bind, up to one with other parts in its value than atoms; an alias is not a use of a
+        variable.
 
         Push what is left.
         """
@@ -369,7 +370,7 @@ class _Lifetimes:
         return result
 
     def _atoms(self, parts: tuple[Expr, ...]) -> tuple[Expr, ...] | None:
-        """Read the variables among parts; return the parts without aliases, None from the first that is no atom."""
+        """Read the variables among parts; return the parts without aliases, None from the first that is not an atom."""
         names, live_of, changed = self._names, self._live, False
         for part in parts:
             if type(part) is Var:

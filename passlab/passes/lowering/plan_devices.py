@@ -53,7 +53,7 @@ Find = Callable[[Expr], VirtualDevice | None]
 
 
 def without_conflicts(function: Function) -> Function:
-    """Return a function in which no value is read on two devices; the same object if there is none already.
+    """Return a function in which no value is read on two devices; the same object if none exists already.
 
     Only reads by operators count: `on_device` and the annotations of parameters and functions do not change.
     """
@@ -120,7 +120,7 @@ class PlanDevices(ModulePass):
     """Record the device of each parameter and function, wrap values elsewhere in `on_device`, insert `device_copy`.
 
     An operator runs on the device of its inputs and its result. `on_device(%e, virtual_device=d)` computes `%e` on d
-    and copies it for each use on another device. A value that operators on two devices read is copied, too; it is
+    and copies it for each use on another device. A value that operators on two devices read is copied as well; it is
     computed where the program reads it first. Values without a constraint go to `config`: a `VirtualDevice`, a device,
     its name, or None for the CPU; with None a program without device annotations is not changed. Values bound by `let`
     are always annotated, except functions, which have no device (Relay annotates selected and computed functions).
@@ -243,7 +243,7 @@ class _Placement:
         return [parts[i].result().device or here if parts else here for i in range(len(node.args))]
 
     def _to(self, part: Expr, device: VirtualDevice, here: VirtualDevice | None) -> Expr:
-        """Return a child on a device, for a user on that device, wrapped or copied where it is on another."""
+        """Return a child on a device, for a user on that device, wrapped or copied if it is on another."""
         key = (part, device, here)
         result = self.edges.get(key)
         if result is None:

@@ -47,8 +47,8 @@ class FakeQuantizationToInteger(FunctionPass):
     """Rewrite the regions between `qnn.dequantize` and `qnn.quantize` to integer arithmetic.
 
     Each operator between them needs a rule; a region with an operator without a rule stays as it is, or raises
-    `PassError` with `hard_fail`. With `use_qat`, single operators whose arguments are all dequantized are rewritten,
-    too, and their results dequantized. `optional_qnn_ops` names operators whose less exact rules may be used
+    `PassError` with `hard_fail`. With `use_qat`, single operators whose arguments are all dequantized are rewritten
+    as well, and their results dequantized. `optional_qnn_ops` names operators whose less exact rules may be used
     (nn.softmax).
     """
 
@@ -105,7 +105,7 @@ class FakeQuantizationToInteger(FunctionPass):
     def _on_integers(
         self, root: OpCall, order: Sequence[Expr], region: QuantizedRegion, types: NodeTypes
     ) -> Expr | None:
-        """Return the integer form of `root`, or None if there is none; `order` lists its nodes, children first."""
+        """Return the integer form of `root`, or None if none exists; `order` lists its nodes, children first."""
         result: dict[Expr, Expr] = {}
         inner = _inner(order)
         try:

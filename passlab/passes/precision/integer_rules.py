@@ -114,7 +114,7 @@ def _bias_add(call: OpCall, region: QuantizedRegion) -> IntegerForm:
 
 
 def _check_is_finer(source: QuantParams, result: QuantParams) -> None:
-    """Raise `NoIntegerFormError` unless the scale of `source` is at most that of the result."""
+    """Raise `NoIntegerFormError` unless the scale of `source` is at most the scale of the result."""
     one, other = fold(source.scale), fold(result.scale)
     if type(one) is not Constant or type(other) is not Constant or one.data.max() > other.data.min():
         raise NoIntegerFormError("a bias is rounded in a coarser scale than the result")

@@ -313,9 +313,9 @@ class QnnCanonicalizeOps(FunctionPass):
     """Rewrite the operators `qnn.*`, except simulations, as operators on integers and floats: `relay.qnn.transform`.
 
     Products become products of 32-bit integers minus their zero points, changes of scale become fixed-point arithmetic
-    in 64 bits, and functions of 8-bit data become tables of 256 values. The results are bit for bit those of the
-    operators, except for NaN. A call stays if a scale that must be known at compile time is not. Functions registered
-    with `relay.op.register_qnn_canonicalize` take precedence over the built-in rules.
+    in 64 bits, and functions of 8-bit data become tables of 256 values. The results equal the operators' bit for bit,
+    except for NaN. A call stays if a scale that must be known at compile time is not. Functions registered with
+    `relay.op.register_qnn_canonicalize` take precedence over the built-in rules.
     """
 
     def transform_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:

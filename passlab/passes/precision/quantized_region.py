@@ -59,7 +59,8 @@ class QuantizedRegion:
         return result
 
     def __getitem__(self, expr: Expr) -> QuantParams | QuantParamsTuple:
-        """Return the quantization parameters of an argument, or those of the region's result for any other expression.
+        """Return the quantization parameters of an argument, or the parameters of the region's result for any other
+        expression.
 
         Rules written for Relay read them as `type_map[expr]`.
         """

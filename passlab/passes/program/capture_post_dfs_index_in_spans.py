@@ -24,7 +24,7 @@ SHARED = (Op, Constructor, GlobalVar)
 
 @standard_pass(opt_level=0, contract=EXACT)
 class CapturePostDfsIndexInSpans(FunctionPass):
-    """Give every node the span `index:NUMBER:DOMINATOR`: its number in post-order and that of its post-dominator.
+    """Give every node the span `index:NUMBER:DOMINATOR`: its number in post-order and the number of its post-dominator.
 
     The post-dominator is the nearest node through which all uses of a node pass; it is -1 for the function itself.
     Numbers identify nodes in messages, and show nesting. Operators, constructors and global variables are counted but,

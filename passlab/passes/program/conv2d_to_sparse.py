@@ -42,9 +42,9 @@ class Conv2dToSparse(FunctionPass):
     """Replace `nn.conv2d(x, w)` by `nn.sparse_conv2d(x, w.data, w.indices, w.indptr)` with three new parameters.
 
     `weight_name` lists the parameters w, `weight_shape` the five lengths of the block-sparse form of each: three of the
-    data, then those of indices and row pointers, as `relay.analysis.sparse_conv2d.process_params` returns them.
-    `layout` is that of the data, `kernel_size` the window, 1 or 3. Convolutions that the sparse operator cannot compute
-    stay: those with strides, dilation, groups, or another padding than one that keeps the size of the image.
+    data, then the lengths of indices and row pointers, as `relay.analysis.sparse_conv2d.process_params` returns them.
+    `layout` is the layout of the data, `kernel_size` the window, 1 or 3. Convolutions that the sparse operator cannot
+    compute stay: those with strides, dilation, groups, or another padding than one that keeps the size of the image.
     """
 
     weight_name: Sequence[str] = ()

@@ -32,8 +32,8 @@ class DenseToSparse(FunctionPass):
     """Replace `nn.dense(x, w)` by `nn.sparse_dense(x, w.data, w.indices, w.indptr)` with three new parameters.
 
     `weight_name` lists the parameters w, `weight_shape` the five lengths of the block-sparse form of each: three of the
-    data, then those of indices and row pointers, as `relay.analysis.sparse_dense.process_params` returns them. The
-    parameters of the result are those still used, in order of use, then the new ones: pass its arrays by name.
+    data, then the lengths of indices and row pointers, as `relay.analysis.sparse_dense.process_params` returns them.
+    The parameters of the result are those still used, in order of use, then the new ones: pass its arrays by name.
     Functions that others call stay as they are, and so do layers whose result and data differ in dtype.
     """
 

@@ -1,4 +1,4 @@
-"""The plain functions beside the passes: they work on one expression, without a module.
+"""The plain functions next to the passes: they work on one expression, without a module.
 
 `passlab.transform` exports them, under Relay's names for them.
 """
@@ -39,7 +39,7 @@ def type_of(expr: Expr, mod: IRModule | None = None) -> Type:
     """Return the type of `expr`, inferred from the types of its parts (`InferTypeLocal`).
 
     Typed parts are not entered, so this takes one step for a node whose parts are all typed; untyped parts are
-    inferred, too. Constructors and global names without a type need `mod`. The type is stored on the node if all its
+    inferred as well. Constructors and global names without a type need `mod`. The type is stored on the node if all its
     parts are typed (Relay stores it in any case, and leaves untyped parts under a typed node). Raises the errors of
     type inference.
     """
@@ -69,7 +69,7 @@ def fresh_binders(expr: Expr) -> Expr:
     """Return a copy of `expr` with fresh binders; free variables and type parameters stay (`dedup`).
 
     Raises `WellFormedError` unless each variable of `expr` is bound once and used in its scope only; the copy has that
-    property, too.
+    property as well.
     """
     check_well_formed(expr)
     return fresh_copy(expr)

@@ -27,7 +27,7 @@ class FlexibleShapeDispatch(ModulePass):
     For each length in `buckets` there is a version with static shapes (`main_16`), and one with a dynamic shape
     (`main_any`) for all others. With `auto_pad`, inputs are padded with `pad_value` to the next bucket, and the results
     are cut to the original length. `input_indices` are the positions of these inputs, which must all have the same
-    length along `axis`; `affects_output` says whether the results have that length along `axis`, too. The result is
+    length along `axis`; `affects_output` says whether the results have that length along `axis` as well. The result is
     typed. Raises `PassValueError` for buckets that are not positive lengths, and for inputs and results that are not
     tensors.
     """

@@ -39,7 +39,7 @@ from passlab.transform.declare import EXACT, standard_pass
 class DeadCodeElimination(ModulePass):
     """Remove let bindings that are unused and whose value neither reads nor changes state.
 
-    Writes to a reference that is never read count as unused, too. With `inline_once`, a value that is used exactly
+    Writes to a reference that is never read count as unused as well. With `inline_once`, a value that is used exactly
     once, and not inside a function that might run more often, replaces its variable. With `ignore_impurity` every value
     counts as pure. Parameters and global functions stay. Relay gives up on calls nested more than 25 deep; here any
     depth is handled.

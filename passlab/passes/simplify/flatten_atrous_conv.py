@@ -40,7 +40,7 @@ class FlattenAtrousConv(FunctionPass):
     """Replace space_to_batch_nd, conv2d (or qnn.conv2d), batch_to_space_nd by one dilated convolution.
 
     The convolution must be plain in its spatial axes: NHWC data, strides and dilation 1, no padding. The padding value
-    of space_to_batch_nd must be that of the convolution (0, or the zero point of the data).
+    of space_to_batch_nd must equal the convolution's (0, or the zero point of the data).
     """
 
     def transform_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:

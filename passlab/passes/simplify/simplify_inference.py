@@ -132,7 +132,7 @@ def _standardize(data: Expr, ty: TensorType, axes: Sequence[int], epsilon: float
 
 
 def _widen(data: Expr, ty: TensorType) -> tuple[Expr, TensorType]:
-    """Return data in a dtype that holds its squares: those of float16 above 255 overflow, which Relay ignores."""
+    """Return data in a dtype that holds its squares: squares of float16 above 255 overflow, which Relay ignores."""
     if array_dtype(ty.dtype).itemsize >= _WIDE:
         return data, ty
     return make("cast", data, dtype="float32"), TensorType(ty.shape, "float32")
@@ -203,4 +203,4 @@ _CALLS: dict[str, Callable[[Call, TensorType | None], Expr | None]] = {
     "nn.l2_normalize": _l2_normalize,
     "nn.dropout": _dropout,
 }
-_PROJECTED = ("nn.dropout", "nn.batch_norm")  # those of which a result is looked at where it is projected
+_PROJECTED = ("nn.dropout", "nn.batch_norm")  # those of which a result is looked at if it is projected

@@ -1,6 +1,6 @@
 """`relay.backend._backend`: the memory plan of a function, under the name that Relay's own programs use.
 
-The plan is that of the graph executor, for a function after `FuseOps`; as in Relay, results of the function may reuse
+The plan is made by the graph executor, for a function after `FuseOps`; as in Relay, results of the function may reuse
 the storage of other tensors. (A graph gives its outputs separate storages.)
 """
 
@@ -29,7 +29,7 @@ DEVICE_OPERATORS = ("on_device", "device_copy")
 class StorageInfo:
     """The storages of an expression: for each tensor the number of its storage, its device, and the storage's size.
 
-    The size is that of the first tensor in the storage, in bytes, as in Relay.
+    The size belongs to the first tensor in the storage, in bytes, as in Relay.
     """
 
     storage_ids: list[int]

@@ -27,8 +27,9 @@ def convert(
     """Return the function with `nn.sparse_conv2d` for weights with at least `sparsity_threshold` zeros, and its arrays
     by name.
 
-    `layout` is that of the data, `kernel_size` the window of the weights, 1 or 3. Raises `NodeValueError` if the matrix
-    of such a weight is not a multiple of `blocksize`. A weight that other operators also use stays among the arrays.
+    `layout` is the layout of the data, `kernel_size` the window of the weights, 1 or 3. Raises `NodeValueError` if the
+    matrix of such a weight is not a multiple of `blocksize`. A weight that other operators also use stays among the
+    arrays.
     """
     arrays = dict(params)
     names, shapes = process_params(func, arrays, blocksize, sparsity_threshold, layout, kernel_size)

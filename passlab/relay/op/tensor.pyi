@@ -259,7 +259,7 @@ def call_lowered(func: Operand, call_args: Operand, metadata: object | Constant 
 def cast(data: Operand, dtype: DTypeLike) -> Call:
     """Convert each element to another dtype: floats are truncated, integers wrap, and bools are true unless zero.
 
-    A float that the integer type cannot hold wraps around, too; NaN and floats that do not fit 64 bits become 0.
+    A float that the integer type cannot hold wraps around as well; NaN and floats that do not fit 64 bits become 0.
 
     Attributes:
       dtype: the dtype to convert to (dtype)
@@ -369,7 +369,7 @@ def cumprod(
 
     Attributes:
       axis: the dimension to scan, None for all elements in order (int or None)
-      dtype: the dtype of the result, by default that of the data (dtype)
+      dtype: the dtype of the result, by default the dtype of the data (dtype)
       exclusive: whether each result excludes its own element (bool)
     Shapes: S -> S, or (size of S) without axis.
     Source: np.cumprod.
@@ -386,7 +386,7 @@ def cumsum(
 
     Attributes:
       axis: the dimension to scan, None for all elements in order (int or None)
-      dtype: the dtype of the result, by default that of the data (dtype)
+      dtype: the dtype of the result, by default the dtype of the data (dtype)
       exclusive: whether each result excludes its own element (bool)
     Shapes: S -> S, or (size of S) without axis.
     Source: np.cumsum.
@@ -425,7 +425,7 @@ def dft(re_data: Operand, im_data: Operand, inverse: bool = False) -> TupleWrapp
     """
 
 def divide(lhs: Operand, rhs: Operand) -> Call:
-    """The quotients of elements; those of integers are truncated.
+    """The quotients of elements; for integers they are truncated.
 
     Shapes: two tensors, which broadcast to S -> S.
     Source: NumPy.
@@ -594,14 +594,14 @@ def gather_nd(
 
     Attributes:
       batch_dims: leading dimensions that data and indices share (int)
-      index_rank: the first dimension of indices, where it is not known (int or None)
+      index_rank: the first dimension of indices, if it is not known (int or None)
     Shapes: data (d0, ...), indices (m, I) -> (I, d[m], ...).
     Source: TensorFlow's gather_nd, its index dimension first.
     In Relay text: gather_nd(%x, %n)
     """
 
 def greater(lhs: Operand, rhs: Operand) -> Call:
-    """Whether each element of `lhs` is greater than that of `rhs`.
+    """Whether each element of `lhs` is greater than the element of `rhs`.
 
     Shapes: two tensors, which broadcast to S -> S of bool.
     Source: NumPy.
@@ -609,7 +609,7 @@ def greater(lhs: Operand, rhs: Operand) -> Call:
     """
 
 def greater_equal(lhs: Operand, rhs: Operand) -> Call:
-    """Whether each element of `lhs` is greater than that of `rhs` or equal to it.
+    """Whether each element of `lhs` is greater than the element of `rhs` or equal to it.
 
     Shapes: two tensors, which broadcast to S -> S of bool.
     Source: NumPy.
@@ -676,7 +676,7 @@ def left_shift(lhs: Operand, rhs: Operand) -> Call:
     """
 
 def less(lhs: Operand, rhs: Operand) -> Call:
-    """Whether each element of `lhs` is less than that of `rhs`.
+    """Whether each element of `lhs` is less than the element of `rhs`.
 
     Shapes: two tensors, which broadcast to S -> S of bool.
     Source: NumPy.
@@ -684,7 +684,7 @@ def less(lhs: Operand, rhs: Operand) -> Call:
     """
 
 def less_equal(lhs: Operand, rhs: Operand) -> Call:
-    """Whether each element of `lhs` is less than that of `rhs` or equal to it.
+    """Whether each element of `lhs` is less than the element of `rhs` or equal to it.
 
     Shapes: two tensors, which broadcast to S -> S of bool.
     Source: NumPy.
@@ -794,7 +794,7 @@ def mean(
     keepdims: bool = False,
     exclude: bool = False,
 ) -> Call:
-    """The means of elements; those of integers are truncated.
+    """The means of elements; for integers they are truncated.
 
     Attributes:
       axis: the dimensions to reduce, None for all (list of int or None)
@@ -1392,7 +1392,7 @@ def take(
     Attributes:
       batch_dims: leading dimensions that data and indices share (int)
       axis: the dimension to select along, None for all elements in order (int or None)
-      mode: indices out of range: "clip" them, "wrap" them, or "fast": the caller guarantees that there are none ('clip' | 'wrap' | 'fast')
+      mode: indices out of range: "clip" them, "wrap" them, or "fast": the caller guarantees that none is ('clip' | 'wrap' | 'fast')
     Shapes: data (..., n, ...), indices I -> (..., I, ...).
     Source: np.take.
     In Relay text: take(%x, %i, axis=0)
@@ -1542,7 +1542,7 @@ def variance(
     """
 
 def where(condition: Operand, x: Operand, y: Operand) -> Call:
-    """Select the element of `x` where `condition` is true (not zero), else that of `y`; all three broadcast.
+    """Select the element of `x` where `condition` is true (not zero), else the element of `y`; all three broadcast.
 
     Shapes: condition, x, y, which broadcast to S -> S.
     Source: np.where.

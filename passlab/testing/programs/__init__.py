@@ -108,7 +108,7 @@ def program(
 
 
 def strategy(*, max_seed: int = 1_000_000, **options: Any) -> SearchStrategy[Program]:
-    """Return a Hypothesis strategy for programs; `options` are those of `generate`. Needs the package `hypothesis`."""
+    """Return a Hypothesis strategy for programs; `options` are as for `generate`. Needs the package `hypothesis`."""
     from hypothesis import strategies
 
     return strategies.integers(0, max_seed).map(lambda seed: program(seed, **options))

@@ -39,7 +39,7 @@ def small(writer: ProgramWriter) -> Expr:
 
 
 def cell(writer: ProgramWriter) -> Expr:
-    """Return a reference to an int32 in scope, maybe out of a tuple; a new one where there is none."""
+    """Return a reference to an int32 in scope, maybe out of a tuple; a new one if none exists."""
     if not writer.cells:
         writer.cells.append(writer.let(RefCreate(small(writer))))
     chosen = writer.random.choice(writer.cells)
@@ -126,7 +126,7 @@ def chosen_counter(writer: ProgramWriter) -> Expr:
 
 
 def effects_of_callee_and_argument(writer: ProgramWriter) -> Expr:
-    """Call a function, computed with an effect, on an argument with an effect: that of the argument comes first."""
+    """Call a function, computed with an effect, on an argument with an effect: the argument's effect comes first."""
     return Call(then(writer, tick(writer, 1), counter(writer)), [tick(writer, 1)])
 
 

@@ -92,7 +92,7 @@ class CodePool:
         self.constructors = constructor_numbers(mod.type_definitions.values())
 
     def device(self, device: VirtualDevice | None) -> int:
-        """Return the number of a device, that of the host for None."""
+        """Return the number of a device; None is the host."""
         return 0 if device is None else self.devices.setdefault(device_of(device), len(self.devices))
 
     def constant(self, node: Constant, device: int = 0) -> int:
@@ -271,7 +271,7 @@ class FunctionCode:
             operands_of, _ = _OPERATORS.get(expr.op.name, (None, None))
             return operands_of(self, expr) if operands_of is not None else expr.args[:1]
         if type(expr) is Call:
-            # A closure that is called is a value and needs a register, too; it is the last operand.
+            # A closure that is called is a value and needs a register as well; it is the last operand.
             return expr.args if isinstance(expr.op, (GlobalVar, Constructor)) else (*expr.args, expr.op)
         if type(expr) is Tuple:
             return expr.fields

@@ -63,7 +63,7 @@ LOWER = """
     ManifestLifetimes
     InferType
 """
-# Passes that code generation needs: they run at level 0, too.
+# Passes that code generation needs: they run at level 0 as well.
 NEEDED = ("EtaExpand", "ToGraphNormalForm", "ToANormalForm", "LambdaLift")
 
 
@@ -161,7 +161,7 @@ def compile(
     """
     mod = as_module(mod)
     if entry != "main":
-        entry_function(mod, entry)  # raises where there is none
+        entry_function(mod, entry)  # raises if none exists
     # `building` makes the garbage collector wait: passes create many nodes, and nodes form no cycles.
     with naming_interrupts("the compilation", hint="the program is as it was: compile it again"), building():
         exe = generate(optimize(mod, params, target, entry), mod)

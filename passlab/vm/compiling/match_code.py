@@ -1,6 +1,6 @@
 """The instructions of a `match`: the nodes and arms of its decision tree, each once, with jumps between them.
 
-Each part of the matched value has one register, and so has its tag. Both are filled where they are first needed;
+Each part of the matched value has one register, and so has its tag. Both are filled if they are first needed;
 where paths join, a register is filled if it is filled on all of them. So the variables of an arm that several leaves
 lead to are in the same registers on all paths. Variables that an arm binds and never reads get no code.
 
@@ -71,7 +71,7 @@ class DecisionTree:
 def decision_tree(clauses: Sequence[Clause], siblings: Callable[[Constructor], int]) -> DecisionTree:
     """Return the decision tree of the arms of a `match`, which selects the first arm that matches.
 
-    `siblings` returns the number of constructors of a constructor's type, 0 where it is unknown. The arms are
+    `siblings` returns the number of constructors of a constructor's type, 0 if it is unknown. The arms are
     well-typed. An unreachable arm has no leaf.
     """
     matrix = _Matrix(clauses, siblings)
@@ -220,7 +220,7 @@ class _Matrix:
             constructor, inner = self.arms[number].tests[test].constructor, self.arms[number].tests[test].inner
             tag = constructor.tag
             if tag not in cases:
-                # Earlier rows without a test here match this constructor, too.
+                # Earlier rows without a test here match this constructor as well.
                 cases[tag] = constructor, list(rest)
                 unfinished[tag] = cases[tag][1]  # the same list, so rows appended to one are in both
                 self._spend(len(rest))

@@ -31,12 +31,12 @@ def save_constants(path: FileName, constants: Mapping[str, np.ndarray[Any, Any]]
 
 
 def load_constants(path: FileName) -> dict[str, np.ndarray[Any, Any]]:
-    """Read the arrays of a file. Raises `VerifyError` where it is malformed, `RunError` where it cannot be read."""
+    """Read the arrays of a file. Raises `VerifyError` if it is malformed, `RunError` where it cannot be read."""
     data = read_bytes(path, "the constants")
     file = Reader(data[:-4], "constants")
     # The checksum is compared first, so nothing of a damaged file is parsed.
     if len(data) < 4 or zlib.crc32(data[:-4]) != int.from_bytes(data[-4:], "little") or file.number() != MAGIC:
-        raise file.bad("this is no file of constants, or it is damaged")
+        raise file.bad("this is not a file of constants, or it is damaged")
     arrays: dict[str, np.ndarray[Any, Any]] = {}
     for _ in range(file.count(16)):  # an entry has at least two lengths of 8 bytes
         name = file.text()

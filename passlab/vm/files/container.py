@@ -23,12 +23,12 @@ def pack(kind: str, parts: Sequence[bytes]) -> bytes:
 
 
 def is_packed(data: bytes) -> bool:
-    """Whether bytes begin like those of a library file."""
+    """Whether bytes begin like a library file."""
     return data[:8] == number(MAGIC)
 
 
 def unpack(data: bytes) -> tuple[str, list[bytes]]:
-    """Return the kind and the parts of a file's bytes. Raises `VerifyError` where they are malformed."""
+    """Return the kind and the parts of a file's bytes. Raises `VerifyError` if they are malformed."""
     file = Reader(data, "header")
     file.head(MAGIC, VERSION)
     kind = file.text()

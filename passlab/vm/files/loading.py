@@ -157,7 +157,7 @@ def _assemble(sections: dict[str, Reader], mod: IRModule) -> Executable:
     kernels = _read_whole(sections["primitives"], _primitives)
     functions = _read_whole(sections["code"], _functions)
     if tuple(f.name for f in functions) != names or len(set(names)) < len(names):
-        raise sections["globals"].bad("the names are not those of the functions")
+        raise sections["globals"].bad("the names differ from the names of the functions")
     exe = Executable(
         functions,
         constants,
@@ -188,7 +188,7 @@ def _library_module(text: str) -> IRModule:
 
 
 def kernel_functions(text: str) -> dict[str, Function]:
-    """Return the primitive functions of a library's text by name. Raises `VerifyError` where it is malformed."""
+    """Return the primitive functions of a library's text by name. Raises `VerifyError` if it is malformed."""
     return {name: f for name, f in _library_module(text).items() if f.is_primitive}
 
 
@@ -264,7 +264,7 @@ def _function(r: Reader) -> VMFunction:
     name, registers, count = head[0], int(head[1]), int(head[2])
     params, devices = r.texts(), r.numbers()
     if len(devices) != len(params):
-        raise r.bad(f"{name}: the devices are not those of its parameters")
+        raise r.bad(f"{name}: the devices do not fit its parameters")
     # An instruction has at least a length, a checksum and an opcode, of 8 bytes each.
     if count * 24 > r.left or registers > REGISTERS_PER_INSTRUCTION * (count + len(params)) + 64:
         raise r.bad(f"{name}: {count:,} instructions and {registers:,} registers are announced")

@@ -65,7 +65,7 @@ class KernelLibrary:
 
     @staticmethod
     def load(file_name: FileName) -> KernelLibrary:
-        """Read the text from a file. Raises `VerifyError` where it is not UTF-8."""
+        """Read the text from a file. Raises `VerifyError` if it is not UTF-8."""
         return KernelLibrary.of_bytes(read_bytes(file_name, "the library"))
 
     @staticmethod

@@ -2,7 +2,7 @@
 
 An intermediate result that only the next operator reads is overwritten by it where shape and dtype stay the same. A
 `Binder` chooses the names of constants and of kernels without text: the ahead-of-time compiler writes these into its
-module, the machine binds objects. Names and literals of any generated Python are made here, too, and each
+module, the machine binds objects. Names and literals of any generated Python are made here as well, and each
 operator has its text as NumPy at the end of the file.
 """
 
@@ -45,7 +45,7 @@ class Binder(Protocol):
         """Whether the binder has another kernel for an operator than its NumPy text."""
 
     def kernel(self, call: Call, args: Sequence[str]) -> str:
-        """Return the text of a kernel call on named arrays. Raises `VerifyError` where there is no kernel."""
+        """Return the text of a kernel call on named arrays. Raises `VerifyError` if there is no kernel."""
 
 
 def operator_text(call: Call, args: tuple[str, ...], binder: Binder) -> PyExpr:
@@ -78,7 +78,7 @@ def _as_array(text: str, ty: Type | None) -> str:
 
 
 class KernelText:
-    """Emits one primitive function; its identifiers may not hide those of `names`."""
+    """Emits one primitive function; its identifiers may not hide identifiers in `names`."""
 
     def __init__(self, function: Function, names: Names, binder: Binder) -> None:
         self.function = function
@@ -171,7 +171,7 @@ _WORD = re.compile(r"[A-Za-z_]\w*")
 
 
 class Names:
-    """The identifiers of one scope; inner scopes may not hide those of outer ones."""
+    """The identifiers of one scope; inner scopes may not hide identifiers of outer scopes."""
 
     def __init__(self, outer: Names | None = None) -> None:
         self.outer = outer
@@ -260,7 +260,7 @@ def docstring(text: str) -> str:
 
 
 def keyword_argument(name: str, text: str) -> str:
-    """Return the keyword argument `name=text`. Raises `VerifyError` for a name that is no identifier."""
+    """Return the keyword argument `name=text`. Raises `VerifyError` for a name that is not an identifier."""
     if not (name.isascii() and name.isidentifier()) or keyword.iskeyword(name):
         raise VerifyError(Diagnostic(f"an attribute called {name!r} cannot be written in Python"))
     return f"{name}={text}"

@@ -160,7 +160,7 @@ def _check_interface(model: Any) -> None:
         raise ModelError("a model needs a result")
     for value in (*model.graph.input, *model.graph.output):
         if value.type.tensor_type.elem_type not in NUMPY_TYPES:
-            raise ModelError(f"onnxruntime takes and returns NumPy's own dtypes only, not that of `{value.name}`")
+            raise ModelError(f"onnxruntime takes and returns NumPy's own dtypes only, not the dtype of `{value.name}`")
 
 
 # ---------------------------------------------------------------- regions as kernels

@@ -63,14 +63,16 @@ def aligned(shape: tuple[int, ...]) -> Array:
 
 
 def _new(size: int) -> Any:
-    """Return new memory of so many bytes. It is no array, for which NumPy would take it as the owner of all views."""
+    """Return new memory of a number of bytes. It is not an array, for which NumPy would take it as the owner of all
+    views.
+    """
     array = np.empty(size + LINE, np.uint8)
     first = -array.__array_interface__["data"][0] % LINE
     return (ctypes.c_char * size).from_buffer(array.data, first)
 
 
 def _take(size: int) -> Any:
-    """Return memory of so many bytes. Threads may do so at the same time: methods of a deque are atomic."""
+    """Return memory of a number of bytes. Threads may do so at the same time: methods of a deque are atomic."""
     others: list[Any] = []
     result = None
     while result is None and _free:
@@ -188,7 +190,7 @@ def _within(index: Index, axes: tuple[tuple[int, bool], ...]) -> Index:
 
 # ---------------------------------------------------------------- planning
 def find_tail(function: Function, order: Sequence[Expr], slots: dict[Expr, int]) -> Tail | None:
-    """Return the elementwise tail of a primitive function; None where there is none, or blocks do not pay.
+    """Return the elementwise tail of a primitive function; None if none exists, or blocks do not pay.
 
     `order` are the nodes of its body, operands first, and `slots` their numbers.
     """
@@ -538,7 +540,7 @@ class _Program:
 
     # ------------------------------------------------------------ with an elementwise tail
     def _head(self, tail: Tail) -> list[Step]:
-        """Return the steps before the tail; that of its anchor writes into the result."""
+        """Return the steps before the tail; the anchor's step writes into the result."""
         head = [(node, slot) for node, slot in self.nodes if node not in tail.nodes]
         return [self._step(node, slot, 0 if node is tail.anchor else None) for node, slot in head]
 

@@ -2,9 +2,9 @@
 
     VirtualMachine(exe, providers={"cuda": "torch"})     # by kind of device, by device, or one name for all
 
-The arrays on a device are those of its provider, on a CPU always NumPy's. So the machine itself and shape functions
-need not know about providers. `numpy` is always available; the others need optional packages and are loaded on first
-use.
+The arrays on a device belong to its provider; on a CPU they are always NumPy's. So the machine itself and shape
+functions need not know about providers. `numpy` is always available; the others need optional packages and are loaded
+on first use.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Provider:
         return value
 
     def storage(self, size: int, number: int) -> Storage:
-        """Return a storage of the device; `number` is that of the device in the executable."""
+        """Return a storage of the device; `number` is the device's number in the executable."""
         return Storage(size, number)
 
 
@@ -97,7 +97,7 @@ def _choice_for(place: Device, choice: Mapping[Any, str]) -> str:
 
 # ---------------------------------------------------------------- values with arrays inside
 def move_arrays(value: Value, move: Callable[[Any], Any], kind: type | tuple[type, ...]) -> Value:
-    """Return a value with `move` applied to the arrays of a kind in it; the same value where there are none.
+    """Return a value with `move` applied to the arrays of a kind in it; the same value if none exist.
 
     Arrays may be in tuples, ADT values and closures of any depth.
     """

@@ -69,7 +69,7 @@ def scalar_positions(function: Function) -> tuple[int, ...]:
 
 
 def scalar_function(function: Function) -> Operation | None:
-    """Return a primitive function as a function of scalars, None where it is not scalar arithmetic."""
+    """Return a primitive function as a function of scalars, None if it is not scalar arithmetic."""
     nodes = [n for n in post_order(function.body) if not isinstance(n, Op)]
     if not all(is_scalar(n.checked_type_) for n in (*function.params, *nodes)):
         return None

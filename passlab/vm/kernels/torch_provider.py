@@ -1,4 +1,4 @@
-"""Kernels on PyTorch: on a CUDA device where there is one, else on this CPU. Needs the package torch.
+"""Kernels on PyTorch: on a CUDA device if there is one, else on this CPU. Needs the package torch.
 
 On a CPU device, arrays are NumPy's, and PyTorch's tensors share their memory; on other devices arrays are PyTorch's
 tensors. An operator without an exact counterpart in PyTorch runs on NumPy inside the kernel, on the host. On a CPU,

@@ -77,8 +77,8 @@ class FunctionBlocks:
 
     `presets` are the registers that hold constants. By first instruction of a basic block, `ends` has its last one, or
     the head of the block that follows, and `entries` the number of its predecessors. `dropped` are the instructions
-    without effect, `makers` the kernels that allocate their results by pc, and `storages` the dropped allocations for
-    them: the bytes, and the pc of the kernel.
+    that have no effect, `makers` the kernels that allocate their results by pc, and `storages` the dropped allocations
+    for them: the bytes, and the pc of the kernel.
     """
 
     def __init__(self, exe: Executable, function: VMFunction, own_memory: bool = False) -> None:

@@ -55,7 +55,9 @@ class BasicBlock:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class DeferredStorage:
-    """A storage that is not allocated yet, since it would hold one number: that of `register`, if it is written."""
+    """A storage that is not allocated yet, since it would hold one number: the number of `register`, if it is
+    written.
+    """
 
     size: int
     device: int

@@ -50,7 +50,7 @@ class QuickFrame(Frame):
 class TracingMachine(Machine):
     """A machine that records a log.
 
-    `memory` is the cap in bytes on the objects in the log: over it, those of the oldest segments are dropped. Where
+    `memory` is the cap in bytes on the objects in the log: over it, objects of the oldest segments are dropped. Where
     that does not suffice, and after `most` instructions, recording stops and `stopped` says why. A machine `like`
     another of the same executable shares its decoded instructions and blocks.
     """
@@ -89,7 +89,7 @@ class TracingMachine(Machine):
     def resume(
         self, frames: list[Frame], numbers: list[int], unwritten: Iterable[int], most: int, every_object: bool = False
     ) -> Value:
-        """Run on from frames for `most` instructions; `numbers` are those of the frames in the log.
+        """Run on from frames for `most` instructions; `numbers` are the numbers of the frames in the log.
 
         `unwritten` are the ids of buffers that no kernel has written. With `every_object`, all objects are kept.
         """

@@ -179,12 +179,12 @@ def test_operands_meet_in_pytorchs_dtype(operands: list[tuple[str, int]], expect
     [
         (lambda p: p.pop("format"), "not a stored PyTorch program"),
         (lambda p: p.update(version=9), "reads version 1"),
-        (lambda p: p.update(nodes=3), "`nodes` is no list"),
-        (lambda p: p["nodes"][0].pop("op"), "`op` is no text"),
+        (lambda p: p.update(nodes=3), "`nodes` is not a list"),
+        (lambda p: p["nodes"][0].pop("op"), "`op` is not a text"),
         (lambda p: p["inputs"][0]["type"].update(dtype="complex64"), "no tensors of this dtype"),
         (lambda p: p["inputs"][0]["type"].update(shape=[-1]), "a dimension is a number"),
         (lambda p: p["nodes"][0].update(args=[{"node": "nowhere"}]), "reads `nowhere`"),
-        (lambda p: p["nodes"][0].update(args=[{"odd": 1}]), "an argument is none"),
+        (lambda p: p["nodes"][0].update(args=[{"odd": 1}]), "this is not an argument"),
         (lambda p: p["nodes"][0].update(args=[]), "invalid arguments"),
         (lambda p: p.update(results=[None]), "returns no tensor"),
         (lambda p: p["inputs"].append({"name": "w", "weight": "gone"}), "lacks the weight `gone`"),
@@ -253,7 +253,7 @@ def test_what_is_no_program_is_told(tmp_path: Path) -> None:
         from_pytorch(object())
     odd = tmp_path / "net.json"
     odd.write_text("{")
-    with pytest.raises(errors.ModelError, match="it is no JSON"):
+    with pytest.raises(errors.ModelError, match="it is not JSON"):
         from_pytorch(odd)
 
 

@@ -80,7 +80,7 @@ FAULTS = (
           TWO_LISTS.replace("Cons(Tensor[(2), float32], L), Nil, }", "Cons(Tensor[(2), float32], Tensor[(2), float32]), Nil, }").replace("(Cons(%h, _), Cons(%k, _))", "(Cons(%h, %i), Cons(%k, _))")
           .replace("subtract(%h, %k)", "subtract(%i, %k)").replace("Cons(tanh(%x), Nil)", "Cons(tanh(%x), %y)").replace("Cons(%y, %one)", "Cons(%y, %x)"),
           "InferType", "aot", "match"),
-    Fault("a field of a tuple beside the one that is asked for", "executor",
+    Fault("a field of a tuple next to the one that is asked for", "executor",
           Mutation("FunctionText._expression", "replace attribute", 7, "max(0, it - 1)"),
           dataflow("%0 = split(exp(%x), indices_or_sections=2, axis=1);\n%1 = nn.dense(%0.1, %w);\n(tanh(%1), %0.0)", "%x: Tensor[(3, 4), float32], %w: Tensor[(4, 2), float32]"),
           "InferType", "aot", "projection|split"),

@@ -28,7 +28,7 @@ FAULTS = (
           Mutation("elementwise:tanh", "replace call", 2, "_ones(it.args[0]) - it.args[0]"),
           dataflow("exp(tanh(multiply(%x, %y)))", VECTORS), "InferType, FirstOrderGradient", "FirstOrderGradient",
           "tanh"),
-    Fault("the gradient of a mean is that of a sum", "gradient", Mutation("_mean_grad", "keep operand", 2),
+    Fault("a mean gets the gradient of a sum", "gradient", Mutation("_mean_grad", "keep operand", 2),
           dataflow("exp(mean(multiply(%x, %y), axis=[1]))", "%x: Tensor[(2, 3), float32], %y: Tensor[(2, 3), float32]"),
           "InferType, FirstOrderGradient", "FirstOrderGradient", "mean"),
     Fault("integer division rounds down", "integer division",

@@ -45,7 +45,7 @@ FAULTS = (
           _QNN, "QnnCanonicalizeOps", "qnn.quantize"),
     Fault("saturation is left out", "guard", Mutation("qnn_canonicalize_ops:_saturate", "keep argument", 6),
           QUANTIZED, _QNN, "QnnCanonicalizeOps", "qnn.requantize"),
-    Fault("the zero point of the weight is that of the data", "operands",
+    Fault("the weight gets the zero point of the data", "operands",
           Mutation("_products.build", "replace name", 13, "0"), QUANTIZED, _QNN, "QnnCanonicalizeOps", "qnn.dense"),
     Fault("halves go up whatever is asked", "rounding",
           Mutation("qnn_canonicalize_ops:_rescale", "replace comparison", 0, "it.left == ''"),

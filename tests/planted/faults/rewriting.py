@@ -42,7 +42,7 @@ def @part(%a: Tensor[(3), float32], %b: Tensor[(3), float32], Inline=1) -> Tenso
     Fault("the clauses of a match in reverse", "match order",
           Mutation("_Binder._rebuild_block", "replace name", 58, "it[::-1]"), LISTS, "InferType, ToANormalForm",
           "ToANormalForm", ""),
-    Fault("a known field beside the one asked for", "operands",
+    Fault("a known field next to the one asked for", "operands",
           Mutation("_projected_field", "replace attribute", 3, "it - 1"),
           dataflow("%0 = (tanh(%x), exp(%y));\nadd(%0.1, multiply(%0.0, 2f))", VECTORS), PLAIN, "FoldConstant",
           "folded"),

@@ -59,7 +59,7 @@ def @sum(%i: int32, %a: Tensor[(3), float32]) -> Tensor[(3), float32] {
 FAULTS = (
     Fault("if jumps the other way", "instruction", Mutation("FunctionCode._if", "swap arguments", 3, "3 4"), BRANCHES,
           PLAIN, "vm", "if"),
-    Fault("a field beside the one asked for", "instruction",
+    Fault("a field next to the one asked for", "instruction",
           Mutation("FunctionCode._instruction", "replace attribute", 15, "max(0, it - 1)"), _TUPLES, PLAIN, "vm",
           "get_field"),
     Fault("constants of one shape are one", "instruction", Mutation("CodePool._array_number", "drop element", 5),

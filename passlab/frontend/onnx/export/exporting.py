@@ -153,7 +153,7 @@ def to_onnx(
     at their calls, branches become `If`, tail-recursive functions become `Loop`. `name` names the graph. An imported
     model keeps the names of its graph, inputs, outputs, nodes, weights and sizes, and its metadata; in other programs
     the graph is `main`, and each unknown dimension gets a name. A model of more than 2 GB stores its weights in
-    `PATH.data` beside the file.
+    `PATH.data` next to the file.
 
     Raises `ModelError` with everything that ONNX cannot express, each with its operator and reason, and for an opset
     outside 18 to 23; `FileAccessError` for a path that cannot be written; `MissingPackageError` without the package
@@ -257,7 +257,7 @@ def _graph(
 
 
 def _inputs(emitter: GraphEmitter, function: Function, origin: ModelSource | None) -> list[Any]:
-    """Return the inputs of the graph: the parameters of a function, those of an imported model by their own names."""
+    """Return the inputs of the graph: the parameters of a function, with their own names if the model was imported."""
     inputs = []
     for param in function.params:
         named = origin.inputs.get(param.name_hint) if origin is not None else None

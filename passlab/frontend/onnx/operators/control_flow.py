@@ -100,7 +100,7 @@ class Loop:
     def _type(self, x: Expr) -> TensorType:
         ty = x.checked_type
         if not isinstance(ty, TensorType):
-            self.n.refuse("carries something that is no tensor", found=str(ty))
+            self.n.refuse("carries something that is not a tensor", found=str(ty))
         return erase_symbols(ty)
 
     def _call_function(
@@ -219,7 +219,7 @@ def if_(n: OnnxNode, condition: Expr) -> list[Expr]:
 
 
 def _of_one_rank(n: OnnxNode, output: int, a: Expr, b: Expr) -> tuple[Expr, Expr]:
-    """Return the values of two branches in one rank: that which the model states, or else the lower one.
+    """Return the values of two branches in one rank: the rank that the model states, or else the lower one.
 
     `If(size == 1) Squeeze else Identity` is how PyTorch writes a `squeeze`; a model goes on with one of the ranks. The
     branch of the other one fails when it is taken.
@@ -247,7 +247,7 @@ def _never(n: OnnxNode, x: Expr, rank: int) -> Expr:
 def _common_type(n: OnnxNode, a: Expr, b: Expr) -> TensorType:
     left, right = a.checked_type, b.checked_type
     if not isinstance(left, TensorType) or not isinstance(right, TensorType):
-        n.refuse("chooses between values that are no tensors")
+        n.refuse("chooses between values that are not tensors")
     return join_types(n, left, right)
 
 

@@ -10,7 +10,7 @@ from passlab.ir.expr import Expr
 
 
 def kernel_of(n: OnnxNode, weight: Expr) -> list[int]:
-    """Return the size of a kernel: the attribute of the node, or else that of its weight."""
+    """Return the size of a kernel: the attribute of the node, or else the size of its weight."""
     return n.integers("kernel_shape", None) or list(n.static_shape(weight, range(2, n.rank(weight))))
 
 

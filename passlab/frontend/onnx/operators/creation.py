@@ -14,7 +14,7 @@ from passlab.ir.types import Any
 
 @onnx_operator("Shape", 1, 13, 15, 19, 21, 23, 24, 25)
 def shape(n: OnnxNode, x: Expr) -> Expr:
-    """The shape as a constant, or `shape_of` where it is not known."""
+    """The shape as a constant, or `shape_of` if it is not known."""
     rank = n.rank(x)
     # As in a Python slice: negative positions count from the end, and all are cut to the rank.
     start, end = (
@@ -31,7 +31,7 @@ def shape(n: OnnxNode, x: Expr) -> Expr:
 
 @onnx_operator("Size", 1, 13, 19, 21, 23, 24, 25)
 def size(n: OnnxNode, x: Expr) -> Expr:
-    """The number of elements as a constant, or `ndarray_size` where it is not known."""
+    """The number of elements as a constant, or `ndarray_size` if it is not known."""
     total = product(n, [dim for dim in n.shape(x) if isinstance(dim, int)])
     if all(isinstance(dim, int) for dim in n.shape(x)):
         return n.constant(total, "int64")
@@ -93,7 +93,7 @@ def one_hot(n: OnnxNode, indices: Expr, depth: Expr, values: Expr) -> Expr:
         n("greater_equal", n.cast(indices, "int64"), n("negative", count)),
         n("less", n.cast(indices, "int64"), count),
     )
-    # -1 is no class, so such an index gives a row of `off`.
+    # -1 is not a class, so such an index gives a row of `off`.
     positions = n("where", inside, positions, n.constant(-1, "int64"))
     value = n.value(count)
     size = count if value is None else int(value)

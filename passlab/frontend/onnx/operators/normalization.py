@@ -72,7 +72,7 @@ def rms_normalization(n: OnnxNode, x: Expr, scale: Expr) -> Expr:
 
 @onnx_operator("GroupNormalization", 18, 21)
 def group_normalization(n: OnnxNode, x: Expr, scale: Expr, bias: Expr) -> Expr:
-    """`nn.group_norm`; before opset 21 scale and bias are those of a group, and are repeated for its channels."""
+    """`nn.group_norm`; before opset 21 scale and bias belong to a group, and are repeated for its channels."""
     groups, (channels,) = n.integer("num_groups"), n.static_shape(x, [1])
     if groups < 1 or channels % groups:
         n.refuse("cannot divide its channels into groups", found=f"{channels} channels, {groups} groups")

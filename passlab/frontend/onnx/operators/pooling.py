@@ -63,7 +63,7 @@ def _spatial(n: OnnxNode, x: Expr) -> list[int]:
 
 @onnx_operator("GlobalAveragePool", 1, 22)
 def global_average_pool(n: OnnxNode, x: Expr) -> Expr:
-    """`nn.global_avg_pool2d`; `mean` where there are not two spatial axes."""
+    """`nn.global_avg_pool2d`; `mean` if there are not two spatial axes."""
     if n.rank(x) == 4:
         return n("nn.global_avg_pool2d", x)
     return n("mean", x, axis=_spatial(n, x), keepdims=True)
@@ -71,7 +71,7 @@ def global_average_pool(n: OnnxNode, x: Expr) -> Expr:
 
 @onnx_operator("GlobalMaxPool", 1, 22)
 def global_max_pool(n: OnnxNode, x: Expr) -> Expr:
-    """`nn.global_max_pool2d`; `max` where there are not two spatial axes."""
+    """`nn.global_max_pool2d`; `max` if there are not two spatial axes."""
     if n.rank(x) == 4:
         return n("nn.global_max_pool2d", x)
     return n("max", x, axis=_spatial(n, x), keepdims=True)

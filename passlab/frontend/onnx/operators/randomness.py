@@ -30,7 +30,7 @@ def _dtype(n: OnnxNode, like: Expr | None) -> str:
 
 
 def _sample(n: OnnxNode, distribution: str, shape: Sequence[int], dtype: str, **defaults: float) -> Expr:
-    """Return random numbers; `defaults` are those of the attributes with the parameters of the distribution."""
+    """Return random numbers; `defaults` belong to the attributes with the parameters of the distribution."""
     wide = dtype if dtype in ("float32", "float64") else "float32"
     parameters = {name: n.constant(n.number(name, default), wide) for name, default in defaults.items()}
     sample = n(f"random.{distribution}", _key(n), shape=shape, dtype=wide, **parameters)

@@ -237,7 +237,7 @@ def recurrent(
 ) -> list[Expr]:
     """Return the outputs of a recurrent layer: all steps, then the last of each state.
 
-    `weights` are those of the inputs, of the state, the biases and the peepholes; `firsts` the initial states.
+    `weights` are the weights of the inputs and of the state, the biases and the peepholes; `firsts` the initial states.
     """
     directions = _DIRECTIONS[n.choice("direction", "forward", tuple(_DIRECTIONS))]
     by_batch = n.version >= 14 and n.flag("layout")

@@ -95,7 +95,7 @@ def _by_sizes(
 
 
 def _open_by_sizes(n: OnnxNode, x: Expr, axes: list[int], sizes: Expr, policy: str, resizing: Resizing) -> Expr:
-    """Resize to sizes where they, or those of the image, are computed."""
+    """Resize to sizes where they, or the sizes of the image, are computed."""
     entries = n.known_entries(sizes) or [None] * len(axes)
     shape = n.shape(x)
     # The batch and the channels of an image stay, and so does an axis whose size is the same expression.
@@ -127,7 +127,7 @@ def _by_scales(
     resizing: Resizing,
     region: list[float] | None = None,
 ) -> Expr:
-    """Resize by factors; if the size of an image is unknown, so is that of the result."""
+    """Resize by factors; if the size of an image is unknown, the size of the result is unknown."""
     if len(scales) != len(axes):
         n.refuse("needs a scale for each axis", str(len(axes)), str(len(scales)))
     if not all(0 < scale < 1e6 for scale in scales):

@@ -53,7 +53,7 @@ class Facts:
         return self._scope.own(name)
 
     def value(self, name: str) -> Array | None:
-        """Return the value of a tensor, None where it is not known."""
+        """Return the value of a tensor, None if it is not known."""
         expr = self.expr(name)
         return expr.data if isinstance(expr, Constant) else None
 

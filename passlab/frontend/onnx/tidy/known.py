@@ -136,9 +136,9 @@ def _copied(message: Any) -> Any:
 
 
 def _codes(graph: ModelGraph, node: Any) -> list[int] | None:
-    """Return the constant shape of a node, None where there is none that is right for all sizes.
+    """Return the constant shape of a node, None if none is right for all sizes.
 
-    A size of 0 is one of them: beside a copied dimension, nothing can be inferred for -1.
+    A size of 0 is one of them: with a copied dimension, nothing can be inferred for -1.
     """
     entries, own = graph.facts.entries(node.input[1]), graph.facts.shape(node.input[0])
     if entries is None or own is None or (attribute_value(node, "allowzero", 0) and 0 in entries):
@@ -206,7 +206,7 @@ def decide_branches(graph: ModelGraph) -> bool:
 
 
 def _new_names(branch: Any, results: dict[str, str], taken: set[str], prefix: str) -> dict[str, str]:
-    """Return new names of the tensors of a branch: those of the results of its If, and others where they are taken."""
+    """Return new names of the tensors of a branch: the names of its If's results, and others if they are taken."""
     names: dict[str, str] = {}
     made = [name for node in branch.node for name in node.output if name]
     for name in made:

@@ -201,7 +201,7 @@ SPREADING = {
 
 
 def drop_zero_states(graph: NodeGraph, root: Any) -> bool:
-    """Leave out the first state of a recurrent layer where it is 0, as it is without one."""
+    """Leave out the first state of a recurrent layer if it is 0, as it is without one."""
     places = [at for at in RECURRENT.get(root.op_type, ()) if at < len(root.input) and root.input[at]]
     dropped = [at for at in places if _is_zero(graph, root.input[at])]
     if root.domain or not dropped:
@@ -398,7 +398,7 @@ def join_slices(graph: NodeGraph, root: Any) -> bool:
 
 
 def _bounds(graph: NodeGraph, node: Any) -> dict[int, tuple[int, int, int]] | None:
-    """Return start, end and step by axis counted from 0, None where they are not constant."""
+    """Return start, end and step by axis counted from 0, None if they are not constant."""
     values = [graph.constant(name) if name else None for name in node.input[1:]]
     if len(values) < 2 or values[0] is None or values[1] is None:
         return None

@@ -64,13 +64,13 @@ def floor_divide(n: TorchNode, x: Any, y: Any) -> Expr:
 
 @aten("remainder")
 def remainder(n: TorchNode, x: Any, y: Any) -> Expr:
-    """`floor_mod`: its sign is that of the divisor."""
+    """`floor_mod`: its sign follows the divisor."""
     return n("floor_mod", *n.promote(x, y))
 
 
 @aten("fmod")
 def fmod(n: TorchNode, x: Any, y: Any) -> Expr:
-    """`mod`: its sign is that of the dividend."""
+    """`mod`: its sign follows the dividend."""
     return n("mod", *n.promote(x, y))
 
 

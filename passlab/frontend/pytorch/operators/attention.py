@@ -33,7 +33,7 @@ def scaled_dot_product_attention(
     rank = n.rank(key)
     keys = n("transpose", key, axes=[*range(rank - 2), rank - 1, rank - 2])
     scores = n("multiply", matrix_product(n, query, keys, ""), 1 / math.sqrt(width) if scale is None else scale)
-    if is_causal:  # PyTorch allows no other mask beside it
+    if is_causal:  # PyTorch allows no other mask with it
         attn_mask = _causal_mask(n, scores)
     if attn_mask is not None:
         scores = _apply_mask(n, scores, attn_mask)

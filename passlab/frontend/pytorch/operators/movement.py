@@ -46,12 +46,12 @@ def view(n: TorchNode, x: Expr, shape: Any) -> Expr:
 
 
 def _reshape(n: TorchNode, x: Expr, sizes: list[Size]) -> Expr:
-    """Return a reshape; a size -1 is inferred from the other sizes and those of `x`."""
+    """Return a reshape; a size -1 is inferred from the other sizes and the sizes of `x`."""
     if -1 not in sizes:
         return reshape_to(n, x, sizes)
     own, at = sizes_of(n, x), sizes.index(-1)
     left_own, left = list(own), [*sizes[:at], *sizes[at + 1 :]]
-    for size in list(left):  # unknown sizes on both sides are no part of the size to infer
+    for size in list(left):  # unknown sizes on both sides are not part of the size to infer
         if not isinstance(size, int) and size in left_own:
             left_own.remove(size)
             left.remove(size)

@@ -139,7 +139,7 @@ def conv2d(
       kernel_size: size of the window, None to read it off the weight (list of int or None)
       data_layout: layout of the data (str)
       kernel_layout: layout of the weight: O output channels, I input channels of a group (str)
-      out_layout: layout of the result, "" for that of the data (str)
+      out_layout: layout of the result, "" for the layout of the data (str)
       out_dtype: dtype of sums and result (dtype)
     Shapes: data (N, C, H, W), weight (O, C / groups, KH, KW) -> (N, O, OH, OW).
     Source: Jacob et al., Quantization and training of neural networks (2018).
@@ -177,7 +177,7 @@ def conv2d_transpose(
       groups: number of groups of channels (int)
       data_layout: layout of the data (str)
       kernel_layout: layout of the weight: I input channels, O output channels of a group (str)
-      out_layout: layout of the result, "" for that of the data (str)
+      out_layout: layout of the result, "" for the layout of the data (str)
       out_dtype: dtype of sums and result (dtype)
     Shapes: data (N, C, H, W), weight (C, O / groups, KH, KW) -> (N, O, OH, OW).
     Source: Jacob et al., Quantization and training of neural networks (2018).
@@ -327,7 +327,7 @@ def requantize(
       axis: the dimension along which scales vary, if they are vectors (int)
       rounding: the rounding of halves; "None" is "UPWARD" ('None' | 'UPWARD' | 'TONEAREST')
       compute_dtype: the dtype of the computation; "None" is "int64", in fixed point ('None' | 'int64' | 'float32' | 'float64')
-      out_dtype: the dtype of the result, by default that of the data (dtype)
+      out_dtype: the dtype of the result, by default the dtype of the data (dtype)
     Shapes: data S, scales and zero points () or (S[axis]) -> S.
     Source: Jacob et al., Quantization and training of neural networks (2018).
     In Relay text: qnn.requantize(%q, 0.5f, 0, 0.25f, 0, out_dtype="int8")

@@ -111,7 +111,7 @@ def mod(e: GraphEmitter, call: OpCall, lhs: str, rhs: str) -> str:
 
 @exports("floor_mod")
 def floor_mod(e: GraphEmitter, call: OpCall, lhs: str, rhs: str) -> str:
-    """The remainder with the sign of the divisor; for floats that of C, plus one divisor if the signs differ."""
+    """The remainder with the sign of the divisor; for floats C's remainder, plus one divisor if the signs differ."""
     if not is_float(e, call):
         return e.node("Mod", [lhs, rhs])
     zero = e.constant(0, e.type(call).dtype)
@@ -167,7 +167,7 @@ def rsqrt(e: GraphEmitter, call: OpCall, data: str) -> str:
 
 @exports("log2", "log10")
 def log_of_base(e: GraphEmitter, call: OpCall, data: str) -> str:
-    """The natural logarithm divided by that of the base."""
+    """The natural logarithm divided by the logarithm of the base."""
     base = 2 if op_name(call) == "log2" else 10
     return e.node("Div", [e.node("Log", [data]), e.constant(math.log(base), e.type(call.args[0]).dtype)])
 

@@ -78,7 +78,7 @@ def gather(e: GraphEmitter, call: OpCall, data: str, indices: str) -> str:
 
 
 def _last_axis(e: GraphEmitter, call: OpCall, indices: str) -> str:
-    """Return indices with their first axis, that of the coordinates, moved to the end."""
+    """Return indices with their first axis (the coordinates) moved to the end."""
     rank = e.rank(call.args[1])
     name: str = e.transpose(as_int64(e, indices), [*range(1, rank), 0])
     return name

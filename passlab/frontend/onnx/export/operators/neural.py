@@ -34,7 +34,7 @@ def per_axis(value: Any, rank: int) -> list[int]:
 
 
 def cast_to_result(e: GraphEmitter, call: OpCall, name: str) -> str:
-    """Return a result in the dtype of a call, which may be wider than that of its data."""
+    """Return a result in the dtype of a call, which may be wider than the dtype of its data."""
     dtype = e.type(call).dtype
     return name if dtype == e.type(call.args[0]).dtype else e.cast(name, dtype)
 
@@ -134,7 +134,7 @@ def global_pool(e: GraphEmitter, call: OpCall, data: str) -> str:
 
 @exports(*(f"nn.adaptive_{kind}_pool{rank}d" for kind in ("avg", "max") for rank in (1, 2, 3)))
 def adaptive_pool(e: GraphEmitter, call: OpCall, data: str) -> str:
-    """A pool with windows of equal size, if the result's size divides that of the data."""
+    """A pool with windows of equal size, if the result's size divides the size of the data."""
     attrs = call.attrs
     layout = channels_first(e, call)
     average = "avg" in op_name(call)

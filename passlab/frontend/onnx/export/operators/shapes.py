@@ -27,7 +27,7 @@ def reshape(e: GraphEmitter, call: OpCall, data: str, *like: str) -> str:
 
 
 def _shape_like(e: GraphEmitter, call: OpCall, data: str, like: str) -> str:
-    """Return the shape of `data` with some of its dimensions replaced by some of those of `like`, as a vector."""
+    """Return the shape of `data` with some of its dimensions replaced by dimensions of `like`, as a vector."""
     rank, ranks = e.rank(call.args[0]), e.rank(call.args[1])
     attrs = call.attrs
     left, right, _ = slice(attrs.lhs_begin, attrs.lhs_end).indices(rank)
@@ -116,7 +116,7 @@ def in_layout(e: GraphEmitter, data: str, source: str, target: str) -> str:
     if source == target:
         return data
     if sorted(source) != sorted(target) or not (source + target).isalpha() or not source.isupper():
-        e.refuse(f"a change of layout from {source} to {target} is no transpose")
+        e.refuse(f"a change of layout from {source} to {target} is not a transpose")
     name: str = e.transpose(data, [source.index(axis) for axis in target])
     return name
 
@@ -183,7 +183,7 @@ def strided_slice(e: GraphEmitter, call: OpCall, data: str) -> str:
         end = [LARGEST if size < 0 else start + size for start, size in zip(begin, sizes, strict=True)]
         end = [LARGEST if start < 0 and stop >= 0 else stop for start, stop in zip(begin, end, strict=True)]
     end += [LARGEST] * (len(axes) - len(end))
-    # An end before the first element means the first element, too; ONNX counts any other negative end from the last.
+    # An end before the first element means the first element as well; ONNX counts any other negative end from the last.
     for i, axis in enumerate(axes):
         size = shape[axis]
         if strides[i] < 0 and end[i] < 0 and isinstance(size, int) and end[i] + size < 0:
