@@ -5,6 +5,7 @@
 
 import { ICommandPalette } from "@jupyterlab/apputils";
 import { EditorExtensionRegistry, IEditorExtensionRegistry, IEditorLanguageRegistry } from "@jupyterlab/codemirror";
+import { course } from "./course.js";
 import { relay, relayCell } from "./relay.js";
 import { addViewCommands } from "./viewcommands.js";
 
@@ -104,4 +105,4 @@ const outputs = {
   activate: addViewCommands,
 };
 
-export default [cells, files, manual, outputs];
+export default [cells, files, manual, outputs, course];

@@ -6,21 +6,25 @@
     passlab course reset 05         a fresh copy of lesson 5; yours is kept under another name
     passlab course submit           one file to hand in
 
-A file of the learner is never overwritten.
+A file of the learner is never overwritten; `lessons.json`, a list for JupyterLab's sidebar, is written anew by `start`.
 """
 
 from __future__ import annotations
 
+import json
 import zipfile
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from passlab.atomic_file import atomic_file, make_folder, write_bytes, writing_error
-from passlab.course.given import learners_copy, lesson_files, lessons_folder, title_of
+from passlab.atomic_file import atomic_file, make_folder, write_bytes, write_text, writing_error
+from passlab.course.given import learners_copy, lesson_files, lessons_folder, stated_minutes, title_of
 from passlab.course.own import FOLDER
 from passlab.course.progress import PROGRESS, by_title, forget, read_progress
 from passlab.course.registry import LESSONS, label_of, tasks_of
 from passlab.errors import Diagnostic, PasslabError
+
+INDEX = "lessons.json"
 
 
 def start(folder: Path) -> tuple[list[Path], list[Path]]:
@@ -37,7 +41,18 @@ def start(folder: Path) -> tuple[list[Path], list[Path]]:
         else:
             write_bytes(target, _copy_of(source))
             copied.append(target)
+    write_text(
+        folder / INDEX, json.dumps({"lessons": [_listed(*one) for one in lesson_files().items()]}, indent=1) + "\n"
+    )
     return copied, kept
+
+
+def _listed(label: str, given: Path) -> dict[str, Any]:
+    """Return what the list of lessons says about one: JupyterLab's sidebar shows it without a kernel."""
+    minutes = stated_minutes(json.loads(given.read_text(encoding="utf-8")))
+    exercises = [{"title": task.title, "points": task.points} for task in tasks_of(label)]
+    whole = {"label": label, "title": title_of(given), "notebook": given.name, "exercises": exercises}
+    return whole | {"minutes": minutes.lesson, "project": minutes.project}
 
 
 @dataclass(frozen=True)

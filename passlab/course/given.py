@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,14 @@ import passlab
 from passlab.errors import Diagnostic, PasslabError
 
 _STAGES = {"check", "solution"}
+NUMBERS = {
+    "five": 5, "ten": 10, "fifteen": 15, "twenty": 20, "twenty-five": 25, "thirty": 30, "thirty-five": 35, "forty": 40,
+    "forty-five": 45, "fifty": 50, "fifty-five": 55, "sixty": 60,
+}  # fmt: skip
+_PLAN = re.compile(
+    r"Plan ([\w-]+) minutes(?: to read, and ([\w-]+) for (?:the|\w+ of the) \w+ exercises?\."
+    r"(?: The ([\w ]+?) (?:is a project|are projects): plan ([\w-]+) minutes more\.)?)?"
+)
 _LOOK = re.compile(r"look-(\d+)")
 _PREDICT = re.compile(r"predict\((\d+)\)")
 _NUMBERED = re.compile(r"(\d\d[a-z]?)-[\w-]+?(-kept-\d+)?\.ipynb")
@@ -48,6 +57,26 @@ def title_of(notebook: Path) -> str:
     """Return the heading of a notebook."""
     first = json.loads(notebook.read_text(encoding="utf-8"))["cells"][0]["source"]
     return "".join(first).partition("\n")[0].removeprefix("# ").strip()
+
+
+@dataclass(frozen=True)
+class Minutes:
+    """The minutes of a lesson: to read it, for its exercises, and for its project, which is none with 0."""
+
+    reading: int
+    exercises: int
+    project: int = 0
+
+    @property
+    def lesson(self) -> int:
+        """The minutes without the project."""
+        return self.reading + self.exercises
+
+
+def stated_minutes(notebook: dict[str, Any]) -> Minutes:
+    """Return the minutes that the first cell of a lesson states, zeros where it states none."""
+    found = _PLAN.search(" ".join("".join(notebook["cells"][0]["source"]).split()))
+    return Minutes(*(NUMBERS.get(found[group] or "", 0) if found else 0 for group in (1, 2, 4)))
 
 
 def look_number(cell: dict[str, Any]) -> int:

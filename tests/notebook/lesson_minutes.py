@@ -11,40 +11,20 @@ of its own, and says so in its heading.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Any
+
+from passlab.course.given import Minutes, stated_minutes
 
 WORDS_A_MINUTE, LINES_A_MINUTE, MINUTES_A_CELL = 150, 12, 0.2
 MINUTES_AN_EXERCISE = 3
 FOLDED = "# A solution"  # the first line of a folded cell is what JupyterLab shows of it
-NUMBERS = {
-    "five": 5, "ten": 10, "fifteen": 15, "twenty": 20, "twenty-five": 25, "thirty": 30, "thirty-five": 35, "forty": 40,
-    "forty-five": 45, "fifty": 50, "fifty-five": 55, "sixty": 60,
-}  # fmt: skip
-PLAN = re.compile(
-    r"Plan ([\w-]+) minutes(?: to read, and ([\w-]+) for (?:the|\w+ of the) \w+ exercises?\."
-    r"(?: The ([\w ]+?) (?:is a project|are projects): plan ([\w-]+) minutes more\.)?)?"
-)
-
-
-@dataclass(frozen=True)
-class Minutes:
-    """The minutes of a lesson: to read it, for its exercises, and for its project, which is none with 0."""
-
-    reading: int
-    exercises: int
-    project: int = 0
-
-    @property
-    def lesson(self) -> int:
-        return self.reading + self.exercises
 
 
 def stated(notebook: dict[str, Any]) -> Minutes:
     """What the first cell of a lesson says."""
-    answer = PLAN.search(" ".join(_source(notebook["cells"][0]).split()))
-    assert answer is not None, "the first cell says: Plan ... minutes to read, and ... for the ... exercises"
-    return Minutes(*(NUMBERS[answer[group]] if answer[group] else 0 for group in (1, 2, 4)))
+    minutes = stated_minutes(notebook)
+    assert minutes.reading, "the first cell says: Plan ... minutes to read, and ... for the ... exercises"
+    return minutes
 
 
 def estimated(notebook: dict[str, Any]) -> Minutes:
