@@ -113,7 +113,12 @@ def reset(folder: Path, lesson: int | str) -> tuple[Path, Path | None]:
             target.rename(kept)
         except OSError as error:
             raise writing_error(kept, error) from error
-    write_bytes(target, _copy_of(given))
+    try:
+        write_bytes(target, _copy_of(given))
+    except PasslabError:
+        if kept is not None:
+            kept.rename(target)  # the learner's own is where it was
+        raise
     if progress.exists():
         forget(progress, label, [task.title for task in tasks_of(label)])
     return target, kept

@@ -26,8 +26,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from passlab.atomic_file import make_folder, write_text
-from passlab.errors import Diagnostic, PasslabError
+from passlab.atomic_file import make_folder, write_bytes, write_text
+from passlab.errors import Diagnostic, FileAccessError, PasslabError
 from passlab.ir.expr import Call, Expr, Function, If, Let, Match, Var
 from passlab.ir.op import Op
 from passlab.ir.walk import post_order
@@ -222,14 +222,14 @@ def keep(folder: Path, part: str, source: str, why_not: Callable[[Any], str]) ->
     """
     make_folder(folder / FOLDER)
     path = folder / FOLDER / f"{part}.py"
-    old = path.read_text(encoding="utf-8") if path.is_file() else None
+    old = path.read_bytes() if path.is_file() else None
     write_text(path, source.rstrip() + "\n")
     try:
         why = why_not(_answer_of(_loaded(path)))
     except (Exception, SystemExit) as error:  # noqa: BLE001 - the learner's own cell may raise anything
         why = f"{type(error).__name__}: {error}"
     if why and old is not None:
-        write_text(path, old)
+        write_bytes(path, old)
     elif why:
         path.unlink()
     return why
@@ -311,8 +311,8 @@ class OwnCompiler:
     ) -> Compiled:
         """Compile a program in Relay text with its weights; `inputs` are the shapes of its inputs by name.
 
-        Writes the Python that it makes to `my_compiler/NAME_compiled.py`. Errors of the learner's parts pass through.
-        Raises `PasslabError` for a text that is not a program, and where the reader misses some of it.
+        Writes the Python that it makes to `my_compiler/NAME_compiled.py`, if it can. Errors of the learner's parts pass
+        through. Raises `PasslabError` for a text that is not a program, and where the reader misses some of it.
         """
         main = parse(text)["main"]
         program = Program(tuple(inputs), list(self.read(text)), dict(weights))
@@ -334,10 +334,15 @@ class OwnCompiler:
         source = "\n\n".join(
             ["import math\n\nimport numpy as np", *kernels, _main(program, groups, shapes, buffers, lives)]
         )
-        make_folder(self.folder / FOLDER)
-        path = self.folder / FOLDER / f"{name}_compiled.py"
-        write_text(path, source)
-        return Compiled(program, groups, buffers, lives, source, _loaded(path).main, tuple(log))
+        path, trouble = self.folder / FOLDER / f"{name}_compiled.py", ""
+        try:
+            make_folder(path.parent)
+            write_text(path, source)
+        except FileAccessError as error:
+            trouble = str(error)
+        space: dict[str, Any] = {"__name__": path.stem}
+        exec(compile(source, str(path), "exec"), space)  # noqa: S102 - what the learner's compiler has just written
+        return Compiled(program, groups, buffers, lives, source, space["main"], tuple(log), trouble)
 
 
 def _check_reading(result: Expr, program: Program) -> None:
@@ -372,7 +377,10 @@ def _check_reading(result: Expr, program: Program) -> None:
 
 @dataclass(frozen=True)
 class Compiled:
-    """What a compiler of one's own made: kernels, the plan of memory, the Python text, and the function itself."""
+    """What a compiler of one's own made: kernels, the plan of memory, the Python text, and the function itself.
+
+    `trouble` says why the text could not be kept as a file, "" where it is.
+    """
 
     program: Program
     groups: list[list[Step]]
@@ -381,6 +389,7 @@ class Compiled:
     source: str
     main: Callable[..., Any]
     log: tuple[Any, ...] = ()
+    trouble: str = ""
 
     def run(self, *inputs: Any) -> Any:
         """Return the result for arrays of the inputs, in order."""

@@ -94,6 +94,7 @@ class Asked:
     guess: str
     take: Callable[[Any], Asked]
     refused: str = ""
+    trouble: str = ""
 
     def __repr__(self) -> str:
         lines = [f"? {self.question.text}"]
@@ -102,6 +103,7 @@ class Asked:
             lines.append(f"  {self.refused}")
         elif self.guess:
             lines.append(f"  Your guess: {self.question.said(self.guess)}. Now run the cells below.")
+        lines += [f"  ({self.trouble})"] if self.trouble else []
         lines += [] if self.guess else [f"  Guess: predict({self.number}, {self.example})"]
         return "\n".join(lines)
 
@@ -149,7 +151,7 @@ class Predict:
             return Asked(question, number, "", take, f"That is not {_kind(question)}.")
         self._guesses[number] = kept
         self._progress.guessed(self._title(number), kept)
-        return Asked(question, number, kept, take)
+        return Asked(question, number, kept, take, trouble=self._progress.trouble)
 
     def look(self, number: int) -> Looked:
         """Return the answer and the text about it, or a sentence if there is no guess yet."""

@@ -153,7 +153,7 @@ def read_progress(path: Path) -> dict[str, Any]:
     """
     try:
         whole = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return {}
     except (OSError, ValueError) as error:
         cure = f"Move {path.name} away to start anew"

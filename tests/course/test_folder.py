@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import csv
+import errno
 import json
 import zipfile
 
+import numpy as np
 import pytest
 
 import passlab
+from passlab import relay
+from passlab.atomic_file import writing_error
 from passlab.cli import main
+from passlab.course import compiler, grading
 from passlab.course import folder as course
-from passlab.course import grading
+from passlab.course.folder import reset, start, status
 from passlab.course.given import learners_copy
 from passlab.course.progress import PROGRESS
-from passlab.course.registry import lesson
+from passlab.course.registry import CELLS, LESSONS, TASKS, lesson, tasks_of
 from passlab.errors import PasslabError
 
 TOUR = passlab.parse(
@@ -131,3 +136,73 @@ def test_right_wrong_empty_crashed_and_endless_answers_are_told_apart(tmp_path, 
     assert {row["student"] for row in rows} == {"'=fox", "ada", "bob", "cyd", "dan", "eve", "gil", "hal", "ivy", "jon"}
     assert "How large: correct" in (tmp_path / "out" / "ada.html").read_text()
     assert not (tmp_path.parent / "02-reading-relay.ipynb").exists()
+
+
+class TestAFolderThatCannotBeWritten:
+    """A full disk, a folder of somebody else: the check goes on, and nothing of the learner is lost."""
+
+    @pytest.fixture
+    def full(self, tmp_path, monkeypatch):
+        start(tmp_path)
+
+        def refuse(path, *_):
+            raise writing_error(path, OSError(errno.ENOSPC, "No space left on device"))
+
+        for module in ("folder", "own", "progress"):
+            for name in ("write_text", "write_bytes"):
+                monkeypatch.setattr(f"passlab.course.{module}.{name}", refuse, raising=False)
+        return tmp_path
+
+    def test_reset_leaves_the_lesson_where_it_was(self, full):
+        before = {path.name: path.read_bytes() for path in full.iterdir()}
+        with pytest.raises(PasslabError, match="disk is full"):
+            reset(full, 2)
+        assert {path.name: path.read_bytes() for path in full.iterdir()} == before
+
+    def test_ones_own_compiler_compiles_and_says_that_it_kept_nothing(self, full):
+        _, weights = relay.testing.digits.get_workload()
+        text = (full / "digits.relay").read_text(encoding="utf-8")
+        compiled = compiler(full).build(text, weights, {"image": (1, 1, 8, 8)})
+        assert "disk is full" in compiled.trouble
+        assert np.isclose(compiled.run(np.ones((1, 1, 8, 8))).sum(), 1, atol=1e-5)
+
+    def test_a_guess_and_a_part_are_taken_with_a_sentence(self, full, monkeypatch):
+        monkeypatch.setattr(CELLS, "last", {})
+        tasks_of(2)
+        source = TASKS["02", 5].solution
+        space: dict[str, object] = {}
+        exec(source, space)
+        CELLS.ran(source, None)
+        check = lesson(2, space, full)
+        assert "disk is full" in str(check(5).required())
+        assert "disk is full" in repr(check.predict(1, "a"))
+        assert "You guessed" in repr(check.predict.look(1))
+
+
+@pytest.mark.parametrize("damage", ["bytes", "folder"])
+def test_a_damaged_part_of_the_compiler_is_written_anew(damage, tmp_path, monkeypatch):
+    monkeypatch.setattr(CELLS, "last", {})
+    part = tmp_path / "my_compiler" / "read.py"
+    part.parent.mkdir()
+    part.mkdir() if damage == "folder" else part.write_bytes(b"\xff\xfe\0")
+    tasks_of(2)
+    source = TASKS["02", 5].solution
+    space: dict[str, object] = {}
+    exec(source, space)
+    CELLS.ran(source, None)
+    verdict = str(lesson(2, space, tmp_path)(5).required())
+    assert ("kept in my_compiler/read.py" in verdict) == (damage == "bytes")
+    assert compiler(tmp_path).parts["read"].is_own == (damage == "bytes")
+
+
+def test_the_list_for_the_sidebar_is_complete_and_renewed(tmp_path):
+    start(tmp_path)
+    listed = json.loads((tmp_path / "lessons.json").read_text(encoding="utf-8"))["lessons"]
+    assert [one["label"] for one in listed] == list(LESSONS)
+    assert all((tmp_path / one["notebook"]).is_file() and one["title"] and one["minutes"] >= 15 for one in listed)
+    rows = status(tmp_path)
+    assert [[task["title"] for task in one["exercises"]] for one in listed] == [list(row.open) for row in rows]
+    assert [sum(task["points"] for task in one["exercises"]) for one in listed] == [row.most_points for row in rows]
+    (tmp_path / "lessons.json").write_text("old", encoding="utf-8")
+    start(tmp_path)
+    assert json.loads((tmp_path / "lessons.json").read_text(encoding="utf-8"))["lessons"] == listed

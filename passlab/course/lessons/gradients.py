@@ -133,6 +133,8 @@ def near(slopes: Any, function: Any, x: Any, expected: Any) -> bool:
         raise NoAnswerError("your function still returns `...`")
     if given is None:
         raise DisagreementError("it returns None: use `return`")
+    if np.asarray(given).dtype.kind not in "fiu":
+        raise DisagreementError(f"it gives {type(given).__name__}, expected numbers")
     given = np.asarray(given, "float64")
     if not np.array_equal(x, before):
         raise DisagreementError("the array `x` has changed: take a copy before you change a number")

@@ -118,7 +118,7 @@ def what_stays_a_call(lesson: Names) -> Exercise:
         expected_kind="letters, as a text such as 'ac'",
     ).requires(
         "these are the programs in which a call is left",
-        lambda answer: {letter for part in answer for letter in str(part).lower() if letter.isalnum()} == expected,
+        lambda answer: {letter for part in answer for letter in str(part).lower() if letter not in " ,"} == expected,
         hint=(
             "the recursion of `@power` ends where `%n` is 0: is `%n` known at compile time?",
             "whether `%x` is known does not matter; a number that depends on `%x` is not known",

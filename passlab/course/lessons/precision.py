@@ -68,8 +68,8 @@ def the_next_number(lesson: Names) -> Exercise:
         if result is ...:
             raise NoAnswerError("your function still returns `...`")
         expected = float(np.nextafter(np.float16(x), np.float16(np.inf))) - float(np.float16(x))
-        if float(result) != expected:
-            raise DisagreementError(f"it gives {float(result):g}, expected {expected:g}")
+        if not isinstance(result, (int, float, np.number)) or float(result) != expected:
+            raise DisagreementError(f"it gives {result!r:.40}, expected {expected:g}")
         return True
 
     return Exercise(

@@ -60,6 +60,8 @@ def close(answer: Any, reference: Any, *arguments: Any) -> bool:
     if whole and not (isinstance(given, (tuple, list)) and len(given) == len(expected)):
         raise DisagreementError(f"it returns {type(given).__name__}, expected {len(expected)} arrays")
     for one, other in zip(given if whole else [given], expected if whole else [expected], strict=True):
+        if np.asarray(one).dtype.kind not in "fiu":
+            raise DisagreementError(f"it gives {type(one).__name__}, expected numbers")
         one, other = np.asarray(one, "float64"), np.asarray(other, "float64")
         if one.shape != other.shape or not np.allclose(one, other, rtol=1e-5, atol=1e-6):
             raise DisagreementError(f"it gives {one.round(4).tolist()}, expected {other.round(4).tolist()}")
