@@ -143,16 +143,19 @@ def _unknown_arguments(parser: argparse.ArgumentParser, unknown: Sequence[str]) 
 
 def _course_arguments(commands: Any) -> None:
     """Declare the commands of learners and teachers."""
-    course = commands.add_parser("course", help="the course: start, status, next, reset, submit, grade, adapt")
+    course = commands.add_parser(
+        "course", help="the course: start, status, next, reset, submit, grade, adapt, template"
+    )
     actions = course.add_subparsers(title="actions", required=True, metavar="ACTION")
     for name, what in (
         ("start", "copy the lessons into a folder; files that are there stay as they are"),
         ("status", "list the lessons, and what is solved in each"),
         ("next", "name the first lesson with an open exercise"),
         ("submit", "write the lessons and the progress as one zip file"),
+        ("template", "write a lesson of one's own to begin with: a notebook, its exercises, and their test"),
     ):
         action = actions.add_parser(name, help=what)
-        action.add_argument("folder", type=Path, nargs="?", default=Path(), help="the learner's folder (default .)")
+        action.add_argument("folder", type=Path, nargs="?", default=Path(), help="the folder (default .)")
         action.set_defaults(command=_course, action=name)
     reset = actions.add_parser("reset", help="put a fresh copy of a lesson there; yours is kept under another name")
     reset.add_argument("lesson", help="the number of the lesson, such as 05 or 11b")
@@ -433,6 +436,10 @@ def _course(options: argparse.Namespace) -> int:
         print(f"{fresh} is as it was given" + (f"; yours is {kept_as}" if kept_as else ""))
     elif options.action == "submit":
         print(course.submit(folder))
+    elif options.action == "template":
+        from passlab.course.harness import write_template
+
+        print(*write_template(folder), sep="\n")
     else:
         rows = course.status(folder)
         if options.action == "next":

@@ -7,37 +7,22 @@ namespace of the lesson, and so are things that are no answer at all.
 from __future__ import annotations
 
 import ast
-import functools
 import json
 import shutil
 import sys
-import types
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from passlab.course import Exercise
+from passlab.course.harness import NO_ANSWERS, forms, slips
 from passlab.course.registry import LESSONS as LESSONS_BY_NUMBER
 from passlab.course.registry import lesson, tasks_of
 from tests.notebook.course_answers import ANSWERS
 
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
 LESSONS = sorted(NOTEBOOKS.glob("*.ipynb"))
-# What is no answer to any exercise, but may be of the right Python type.
-NO_ANSWERS = (
-    "None",
-    "''",
-    "'42'",
-    "-1",
-    "[]",
-    "()",
-    "{}",
-    "object()",
-    "lambda *arguments: None",
-    "type('Empty', (), {})",
-)
 
 
 def evaluated(source: str, space: dict[str, Any]) -> Any:
@@ -128,8 +113,10 @@ def run_as_cells(shell: Any, number: int, wrong: tuple[str, ...], right: tuple[s
 
 def judge(exercise: Exercise, answers: tuple[tuple[str, ...], tuple[str, ...]], space: dict[str, Any]) -> None:
     right, wrong = answers
-    for source in (*wrong, *NO_ANSWERS):
-        verdict = exercise.check(evaluated(source, space))
+    for source, answer in [(source, evaluated(source, space)) for source in wrong] + [
+        (repr(answer), answer) for answer in NO_ANSWERS
+    ]:
+        verdict = exercise.check(answer)
         assert not verdict, f"{exercise.title} accepts:\n{source}"
         assert "Traceback" not in str(verdict)
     for source in right:
@@ -137,74 +124,11 @@ def judge(exercise: Exercise, answers: tuple[tuple[str, ...], tuple[str, ...]], 
         assert verdict, f"{exercise.title} refuses:\n{source}\n{verdict}"
 
 
-class Called:
-    """A function in a class, as some people write it."""
-
-    def __init__(self, function: Any) -> None:
-        self.function = function
-
-    def __call__(self, *arguments: Any) -> Any:
-        return self.function(*arguments)
-
-
-# recurses: results of exercises, a few levels deep
-def in_numpy(value: Any) -> Any:
-    """The same value with NumPy's numbers, and with lists and tuples changed about."""
-    if type(value) is tuple:
-        return [in_numpy(part) for part in value]
-    if type(value) is list:
-        return tuple(in_numpy(part) for part in value)
-    if type(value) in (int, float):
-        return np.asarray(value)[()]
-    return value
-
-
-def costumes(answer: Any) -> list[tuple[str, Any]]:
-    """A right answer in the ways in which others would write it."""
-    if not isinstance(answer, types.FunctionType):
-        plain = type(answer) in (int, float, tuple, list)
-        return [("with NumPy's numbers, a list for a tuple", in_numpy(answer))] if plain else []
-
-    def printing(*arguments: Any) -> Any:
-        print("now I am called", arguments)
-        result = answer(*arguments)
-        print("and it gives", result)
-        return result
-
-    return [
-        ("as a partial function", functools.partial(answer)),
-        ("as an object that can be called", Called(answer)),
-        ("with words on the way", printing),
-        ("with NumPy's numbers, a list for a tuple", lambda *arguments: in_numpy(answer(*arguments))),
-    ]
-
-
-def slips(answer: Any) -> list[tuple[str, Any]]:
-    """A right answer with a slip that everybody makes."""
-    if not isinstance(answer, types.FunctionType):
-        plain = type(answer) in (int, float, tuple, list)
-        return (
-            [("as a text", repr(answer)), ("in a list", [answer]), ("as a function", lambda: answer)] if plain else []
-        )
-
-    def raising(*arguments: Any) -> Any:
-        answer(*arguments)
-        raise RuntimeError("at the end")
-
-    return [
-        ("printed, not returned", lambda *arguments: print(answer(*arguments))),
-        ("returned as a text", lambda *arguments: repr(answer(*arguments))),
-        ("raising at the end", raising),
-        ("called too early", answer.__name__),
-        ("with too many parameters", lambda *arguments, more: answer(*arguments)),
-    ]
-
-
 def dressed(exercise: Exercise, right: tuple[str, ...], space: dict[str, Any]) -> None:
     """Put the right answers in other forms to the check, and with slips."""
     for source in right[:2]:
         answer = evaluated(source, space)
-        for words, other in costumes(answer):
+        for words, other in forms(answer):
             verdict = exercise.check(other)
             assert verdict, f"{exercise.title} refuses a right answer {words}:\n{source}\n{verdict}"
         for words, other in slips(answer):

@@ -164,7 +164,8 @@ def kinds(n: int, c: int, h: int, w: int, k: int, pad: int, down: int) -> list[A
 
 def sized(rng: np.random.Generator) -> Any:
     """One of the operators, for random sizes."""
-    some = kinds(*(int(size) for size in rng.integers(1, 6, 5)), int(rng.integers(0, 3)), int(rng.integers(1, 4)))
+    sizes = [*rng.integers(1, 6, 5), rng.integers(0, 3), rng.integers(1, 4)]
+    some = kinds(*(int(size) for size in sizes))
     return some[int(rng.integers(0, len(some)))]
 
 
@@ -235,7 +236,7 @@ def the_types(names: Names) -> Exercise:
             "it is right for any sizes",
             right_shape,
             sized,
-            first=kinds(2, 3, 4, 5, 6, 2, 3),
+            first=[*kinds(2, 3, 4, 5, 6, 2, 3), *kinds(3, 2, 5, 4, 1, 1, 1)],
             hint=(
                 "padding is [top, left, bottom, right], and may be missing",
                 "`np.broadcast_shapes` knows what `add` does with two shapes",

@@ -27,8 +27,15 @@ def wrapped(number: Any) -> Any:
     return int(np.array(number % 2**32, "uint32").astype("int32"))
 
 
+def operand(value: Any) -> Any:
+    """An operand of an instruction: a number of NumPy is one of Python, a list of registers a tuple."""
+    if isinstance(value, (list, tuple)):
+        return tuple(int(part) for part in value)
+    return int(value) if isinstance(value, np.integer) else value
+
+
 def swapped(code: Any, pair: Any = ("left", "right")) -> Any:
-    instructions = [i if isinstance(i, Instruction) else Instruction(*i) for i in code]
+    instructions = [i if isinstance(i, Instruction) else Instruction(*map(operand, i)) for i in code]
     exe = Executable((VMFunction("main", ("pair",), tuple(instructions), 8),), (), (), ())
     verify(exe)
     return Machine(exe).invoke(0, [pair])
@@ -109,7 +116,7 @@ def by_hand(lesson: Names) -> Exercise:
     return (
         Exercise(
             "By hand",
-            expects=[(lambda i: isinstance(i, (Instruction, tuple)))],
+            expects=[(lambda i: isinstance(i, (Instruction, tuple, list)))],
             expected_kind="a list of instructions",
             hint=[
                 "four instructions are enough",
