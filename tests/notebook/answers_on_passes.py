@@ -109,6 +109,7 @@ ANSWERS: dict[str, list[tuple[tuple[str, ...], tuple[str, ...]]]] = {
                 "'FoldConstant, DeadCodeElimination, FuseOps'",
                 "'FoldConstant, FuseOps, DeadCodeElimination'",
                 "'DeadCodeElimination,FoldConstant,  FuseOps'",
+                "'FoldConstant, DeadCodeElimination,\\nFuseOps()'",
             ),
             (
                 "'FuseOps, FoldConstant, DeadCodeElimination'",

@@ -63,7 +63,7 @@ def names_of(cls: Any, text: Any, *passes: Any) -> Any:
     with tvm.transform.PassContext(opt_level=3, instruments=[tool]):
         for name in passes:
             tvm.transform.Sequential([getattr(tvm.relay.transform, name)()])(passlab.parse(text))
-    return tool.names
+    return list(tool.names)
 
 
 WITH, WITHOUT = (

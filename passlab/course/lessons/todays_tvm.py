@@ -50,9 +50,9 @@ def what_is_left_open(lesson: Names) -> Exercise:
     """What is left open."""
     rec = lesson.rec
 
-    return Exercise("What is left open", expects=callable).asks(
+    return Exercise("What is left open", expects=callable).agrees(
         "it lists the steps",
-        lambda answer, verdict: answer(verdict) == [step.number for step in rec.steps if step.verdict == verdict],
+        lambda verdict: [step.number for step in rec.steps if step.verdict == verdict],
         lambda rng: str(rng.choice(["changed", "unchanged", "unknown"])),
         first=["changed", "unchanged", "unknown"],
         hint=["each of `rec.steps` has a `verdict`", "collect the `number` of those if it is the right one"],
