@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from passlab.course.own import ELEMENTWISE, OwnCompiler, Part, Program, evaluate
+from passlab.course.own import ELEMENTWISE, OwnCompiler, Part, Program, Step, evaluate
 from passlab.course.predictions import one_of, predicts
 from passlab.course.registry import Names, exercise
 from passlab.course.verdicts import DisagreementError, Exercise
@@ -99,15 +99,22 @@ def a_counterexample(lesson: Names) -> Exercise:
     values = {"data": np.float32([[1, -2, 3], [0, 1, 2]])}
     solution = OwnCompiler([Part(name, part.function, False) for name, part in mine.parts.items()], mine.folder)
 
+    def program_of(steps: Any) -> Program:
+        return Program(("data",), [Step(*step) for step in steps], {})
+
     def runs(steps: Any) -> bool:
         for step in steps:
-            if len(step) != 4:
+            if not isinstance(step, (list, tuple)) or len(step) != 4:
                 raise DisagreementError(f"{step!r} is not a Step")
-        evaluate(Program(("data",), list(steps), {}), values)
+        evaluate(program_of(steps), values)
         return True
 
     return (
-        Exercise("A counterexample", expects=list)
+        Exercise(
+            "A counterexample",
+            expects=lambda steps: isinstance(steps, (list, tuple)),
+            expected_kind="a list of steps",
+        )
         .requires(
             "it is a program: a list of steps on `data` that passlab can run",
             runs,
@@ -115,12 +122,12 @@ def a_counterexample(lesson: Names) -> Exercise:
         )
         .requires(
             "your compiler is right about it",
-            lambda steps: not goes_wrong(solution, Program(("data",), list(steps), {}), values),
+            lambda steps: not goes_wrong(solution, program_of(steps), values),
             hint="use operators of your language: exp, tanh, add, nn.softmax, ...",
         )
         .requires(
             "the compiler with the greedy fusion is wrong about it",
-            lambda steps: goes_wrong(solution.replaced("fuse", greedy), Program(("data",), list(steps), {}), values),
+            lambda steps: goes_wrong(solution.replaced("fuse", greedy), program_of(steps), values),
             hint=(
                 "which question does the greedy fusion not ask?",
                 "let a step be used twice: by an element-wise step, and by one that begins a group of its own",
