@@ -143,9 +143,7 @@ def _unknown_arguments(parser: argparse.ArgumentParser, unknown: Sequence[str]) 
 
 def _course_arguments(commands: Any) -> None:
     """Declare the commands of learners and teachers."""
-    course = commands.add_parser(
-        "course", help="the course: start, status, next, reset, submit, grade, adapt, template"
-    )
+    course = commands.add_parser("course", help="the course: start, status, next, reset, submit, grade, adapt")
     actions = course.add_subparsers(title="actions", required=True, metavar="ACTION")
     for name, what in (
         ("start", "copy the lessons into a folder; files that are there stay as they are"),
@@ -168,11 +166,7 @@ def _course_arguments(commands: Any) -> None:
     grade.add_argument("-o", "--out", type=Path, metavar="DIR", help="where grades are written (default FOLDER-grades)")
     grade.add_argument("--lesson", action="append", default=[], metavar="N", help="grade this lesson only")
     grade.add_argument(
-        "--jobs",
-        type=arguments.count_from_zero,
-        default=0,
-        metavar="N",
-        help="how many run at once (default: processors)",
+        "--jobs", type=arguments.count_from_zero, default=0, metavar="N", help="how many at once (default: processors)"
     )
     grade.add_argument(
         "--seconds", type=arguments.seconds, default=120.0, help="the time of one notebook (default 120)"
@@ -437,9 +431,7 @@ def _course(options: argparse.Namespace) -> int:
     elif options.action == "submit":
         print(course.submit(folder))
     elif options.action == "template":
-        from passlab.course.harness import write_template
-
-        print(*write_template(folder), sep="\n")
+        print(*course.write_template(folder), sep="\n")
     else:
         rows = course.status(folder)
         if options.action == "next":

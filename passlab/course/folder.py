@@ -5,6 +5,7 @@
     passlab course next             the first lesson with something to do
     passlab course reset 05         a fresh copy of lesson 5; yours is kept under another name
     passlab course submit           one file to hand in
+    passlab course template DIR     a lesson of one's own to begin with
 
 A file of the learner is never overwritten; `lessons.json`, a list for JupyterLab's sidebar, is written anew by `start`.
 """
@@ -22,7 +23,7 @@ from passlab.course.given import learners_copy, lesson_files, lessons_folder, st
 from passlab.course.own import FOLDER
 from passlab.course.progress import PROGRESS, by_title, forget, read_progress
 from passlab.course.registry import LESSONS, label_of, tasks_of
-from passlab.errors import Diagnostic, PasslabError
+from passlab.errors import Diagnostic, PasslabError, PassValueError
 
 INDEX = "lessons.json"
 
@@ -145,3 +146,67 @@ def submit(folder: Path, out: Path | None = None) -> Path:
 
 def _spare_names(path: Path) -> list[Path]:
     return [path.with_name(f"{path.stem}-kept-{number}{path.suffix}") for number in range(1, 10_000)]
+
+
+# ------------------------------------------------------------------------------------------------------------ template
+_MODULE = '''"""The exercises of my lesson."""
+
+from passlab.course import Exercise
+
+total = Exercise("Sum", expects=callable, hint=["what is the sum for 1, 2 and 3?", "n * (n + 1) // 2"]).agrees(
+    "it sums the numbers up to n", lambda n: sum(range(n + 1)), lambda rng: int(rng.integers(0, 100)), first=[0, 3]
+)
+'''
+_TEST = '''"""Answers to the exercises of my lesson. Run `pytest` in this folder."""
+
+from my_lesson import total
+
+from passlab.course.harness import tried
+
+
+def test_sum():
+    right = [lambda n: n * (n + 1) // 2, lambda n: sum(range(1, n + 1))]
+    wrong = [lambda n: n, lambda n: n * n // 2, lambda n: sum(range(n)), lambda n: 6, 6]
+    report = tried(total, right, wrong)
+    assert report, report
+'''
+
+
+def write_template(folder: Path) -> list[Path]:
+    """Write a lesson to begin with into a folder; return the files: a notebook, its exercises, and their test.
+
+    Raises `PasslabError` where one of them is there already, or the folder cannot be written.
+    """
+    texts = {"my-lesson.ipynb": _notebook(), "my_lesson.py": _MODULE, "test_my_lesson.py": _TEST}
+    there = [name for name in texts if (folder / name).exists()]
+    if there:
+        raise PassValueError(Diagnostic("a file of the template is there already", found=str(folder / there[0])))
+    make_folder(folder)
+    for name, text in texts.items():
+        write_text(folder / name, text)
+    return [folder / name for name in texts]
+
+
+def _notebook() -> str:
+    folded = {"tags": ["solution"], "jupyter": {"source_hidden": True, "outputs_hidden": True}}
+    cells = [
+        _cell("# My lesson\n\nSay what one learns here, and how many minutes it takes."),
+        _cell("from my_lesson import total", {}),
+        _cell("## Sums\n\nExplain one idea, show it on an example, and let the reader predict what happens."),
+        _cell("sum(range(4))", {}),
+        _cell("## Exercises\n\n### 1. Sum\n\nWrite `total(n)`: the sum of the numbers from 0 to `n`."),
+        _cell("def sum_to(n):\n    return ...\n\n\nanswer_1 = sum_to", {"tags": ["exercise"]}),
+        _cell("total.check(answer_1)", {"tags": ["check"]}),
+        _cell("# A solution\ntotal.solution(lambda n: n * (n + 1) // 2)", folded),
+    ]
+    kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
+    numbered = [cell | {"id": f"cell-{number}"} for number, cell in enumerate(cells)]
+    whole = {"cells": numbered, "metadata": {"kernelspec": kernel}, "nbformat": 4, "nbformat_minor": 5}
+    return json.dumps(whole, indent=1) + "\n"
+
+
+def _cell(source: str, metadata: dict[str, Any] | None = None) -> dict[str, Any]:
+    """Return a cell: with metadata one of code, else one of prose."""
+    if metadata is None:
+        return {"cell_type": "markdown", "metadata": {}, "source": source}
+    return {"cell_type": "code", "execution_count": None, "metadata": metadata, "outputs": [], "source": source}

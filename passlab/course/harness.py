@@ -1,39 +1,31 @@
 """A test for exercises: right answers in the forms in which people write them, wrong ones, and slips.
 
-    report = tried(total, right=[lambda n: n * (n + 1) // 2], wrong=[lambda n: n, lambda n: 42])
-    assert report, report
-
-`write_template` makes a lesson to begin with: a notebook, a module with its exercise, and such a test.
+report = tried(total, right=[lambda n: n * (n + 1) // 2], wrong=[lambda n: n, lambda n: 42])
+assert report, report
 """
 
 from __future__ import annotations
 
 import functools
-import json
 import types
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from passlab.atomic_file import make_folder, write_text
 from passlab.course.tries import Tries
 from passlab.course.verdicts import Exercise
-from passlab.errors import Diagnostic, PassValueError
 
 Form = tuple[str, Any]  # how an answer is written, and the answer
 NO_ANSWERS: tuple[Any, ...] = (None, "", "42", -1, [], (), {}, object(), lambda *arguments: None, type("Empty", (), {}))
 
 
-# recurses: answers that a teacher wrote, a few levels deep
 def _in_numpy(value: Any) -> Any:
-    """Return the same value with NumPy's numbers, and with lists and tuples changed about."""
-    if type(value) is tuple:
-        return [_in_numpy(part) for part in value]
-    if type(value) is list:
-        return tuple(_in_numpy(part) for part in value)
+    """Return the same value with NumPy's numbers, and with a list for a tuple and a tuple for a list."""
+    if type(value) in (tuple, list):
+        parts = [np.asarray(part)[()] if type(part) in (int, float) else part for part in value]
+        return parts if type(value) is tuple else tuple(parts)
     return np.asarray(value)[()] if type(value) in (int, float) else value
 
 
@@ -119,67 +111,3 @@ def tried(exercise: Exercise, right: Sequence[Any], wrong: Sequence[Any] = (), *
                 )
                 break
     return Tried(len(cases), tuple(faults))
-
-
-# ------------------------------------------------------------------------------------------------------------ template
-_MODULE = '''"""The exercises of my lesson."""
-
-from passlab.course import Exercise
-
-total = Exercise("Sum", expects=callable, hint=["what is the sum for 1, 2 and 3?", "n * (n + 1) // 2"]).agrees(
-    "it sums the numbers up to n", lambda n: sum(range(n + 1)), lambda rng: int(rng.integers(0, 100)), first=[0, 3]
-)
-'''
-_TEST = '''"""Answers to the exercises of my lesson. Run `pytest` in this folder."""
-
-from my_lesson import total
-
-from passlab.course.harness import tried
-
-
-def test_sum():
-    right = [lambda n: n * (n + 1) // 2, lambda n: sum(range(1, n + 1))]
-    wrong = [lambda n: n, lambda n: n * n // 2, lambda n: sum(range(n)), lambda n: 6, 6]
-    report = tried(total, right, wrong)
-    assert report, report
-'''
-
-
-def write_template(folder: Path) -> list[Path]:
-    """Write a lesson to begin with into a folder; return the files: a notebook, its exercises, and their test.
-
-    Raises `PasslabError` where one of them is there already, or the folder cannot be written.
-    """
-    texts = {"my-lesson.ipynb": _notebook(), "my_lesson.py": _MODULE, "test_my_lesson.py": _TEST}
-    there = [name for name in texts if (folder / name).exists()]
-    if there:
-        raise PassValueError(Diagnostic("a file of the template is there already", found=str(folder / there[0])))
-    make_folder(folder)
-    for name, text in texts.items():
-        write_text(folder / name, text)
-    return [folder / name for name in texts]
-
-
-def _notebook() -> str:
-    folded = {"tags": ["solution"], "jupyter": {"source_hidden": True, "outputs_hidden": True}}
-    cells = [
-        _cell("# My lesson\n\nSay what one learns here, and how many minutes it takes."),
-        _cell("from my_lesson import total", {}),
-        _cell("## Sums\n\nExplain one idea, show it on an example, and let the reader predict what happens."),
-        _cell("sum(range(4))", {}),
-        _cell("## Exercises\n\n### 1. Sum\n\nWrite `total(n)`: the sum of the numbers from 0 to `n`."),
-        _cell("def sum_to(n):\n    return ...\n\n\nanswer_1 = sum_to", {"tags": ["exercise"]}),
-        _cell("total.check(answer_1)", {"tags": ["check"]}),
-        _cell("# A solution\ntotal.solution(lambda n: n * (n + 1) // 2)", folded),
-    ]
-    kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
-    numbered = [cell | {"id": f"cell-{number}"} for number, cell in enumerate(cells)]
-    whole = {"cells": numbered, "metadata": {"kernelspec": kernel}, "nbformat": 4, "nbformat_minor": 5}
-    return json.dumps(whole, indent=1) + "\n"
-
-
-def _cell(source: str, metadata: dict[str, Any] | None = None) -> dict[str, Any]:
-    """Return a cell: with metadata one of code, else one of prose."""
-    if metadata is None:
-        return {"cell_type": "markdown", "metadata": {}, "source": source}
-    return {"cell_type": "code", "execution_count": None, "metadata": metadata, "outputs": [], "source": source}

@@ -247,15 +247,22 @@ def kept(folder: Path, part: str) -> tuple[Callable[..., Any] | None, str]:
 
 
 class _Loader(SourceFileLoader):
-    """Reads the file each time: a file that a learner has just changed must not come from a cache of bytecode."""
+    """Reads the file each time: a file that a learner has just changed must not come from a cache of bytecode.
+
+    With `source`, the file need not be there.
+    """
+
+    def __init__(self, name: str, path: str, source: str | None) -> None:
+        super().__init__(name, path)
+        self._source = source
 
     def get_code(self, fullname: str) -> CodeType:
-        return self.source_to_code(self.get_data(self.path), self.path)
+        return self.source_to_code(self.get_data(self.path) if self._source is None else self._source, self.path)
 
 
-def _loaded(path: Path) -> ModuleType:
+def _loaded(path: Path, source: str | None = None) -> ModuleType:
     name = f"{FOLDER}_{path.stem}"
-    spec = importlib.util.spec_from_loader(name, _Loader(name, str(path)))
+    spec = importlib.util.spec_from_loader(name, _Loader(name, str(path), source))
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -340,9 +347,7 @@ class OwnCompiler:
             write_text(path, source)
         except FileAccessError as error:
             trouble = str(error)
-        space: dict[str, Any] = {"__name__": path.stem}
-        exec(compile(source, str(path), "exec"), space)  # noqa: S102 - what the learner's compiler has just written
-        return Compiled(program, groups, buffers, lives, source, space["main"], tuple(log), trouble)
+        return Compiled(program, groups, buffers, lives, source, _loaded(path, source).main, tuple(log), trouble)
 
 
 def _check_reading(result: Expr, program: Program) -> None:

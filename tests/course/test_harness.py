@@ -11,7 +11,8 @@ from nbclient import NotebookClient
 
 from passlab.cli import main
 from passlab.course import Exercise
-from passlab.course.harness import tried, write_template
+from passlab.course.folder import write_template
+from passlab.course.harness import tried
 from passlab.errors import PasslabError
 
 SUM = Exercise("Sum", expects=callable).agrees(
