@@ -17,10 +17,13 @@ from passlab.ir.walk import post_order
     1,
     starter="4015b3cc39962d3a",
     solution="""
-def answer_1(model):
+def interface(model):
     weights = {weight.name for weight in model.graph.initializer}
     inputs = [value.name for value in model.graph.input if value.name not in weights]
     return inputs, [value.name for value in model.graph.output]
+
+
+answer_1 = interface
 """,
 )
 def the_interface(lesson: Names) -> Exercise:
@@ -58,10 +61,13 @@ def the_interface(lesson: Names) -> Exercise:
     2,
     starter="458a14fae2f9a378",
     solution="""
-def answer_2(model, size):
+def largest(model, size):
     mod, _ = relay.frontend.from_onnx(model, shape={"batch": size})
     calls = [node for node in post_order(mod["main"]) if isinstance(node, relay.Call)]
     return max(int(np.prod(call.checked_type.concrete_shape)) for call in calls)
+
+
+answer_2 = largest
 """,
 )
 def the_largest_tensor(lesson: Names) -> Exercise:
@@ -103,10 +109,13 @@ def the_largest_tensor(lesson: Names) -> Exercise:
     3,
     starter="fbfca1362ef730b8",
     solution="""
-def answer_3(one, other, image):
+def agree(one, other, image):
     programs = [relay.frontend.from_onnx(model)[0] for model in (one, other)]
     results = [relay.create_executor("vm", mod).evaluate()(image) for mod in programs]
     return bool(np.allclose(*results, rtol=1e-4, atol=1e-4))
+
+
+answer_3 = agree
 """,
 )
 def two_of_a_kind(lesson: Names) -> Exercise:
