@@ -12,7 +12,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
+
+T = TypeVar("T")
 
 
 class Place(NamedTuple):
@@ -89,6 +91,12 @@ def _unescaped(text: str) -> str:
         return data
 
 
+@lru_cache(maxsize=6)
+def _shared(make: Callable[[str], T], context: str) -> T:
+    """Return what a dump defines, which its parts share."""
+    return make(context)
+
+
 # ---------------------------------------------------------------- MLIR
 _STRING = r'"(?:[^"\\\n]|\\.)*"'
 _LOC_ALIAS = re.compile(r"^(#[A-Za-z_][\w.$-]*) = (loc\(.*)$", re.MULTILINE)
@@ -155,7 +163,7 @@ def _mlir_places(lines: list[str], context: str) -> list[Places]:
     found: list[Places] = [NOWHERE] * len(lines)
     if "loc(" not in context:
         return found
-    aliases = _aliases(context)
+    aliases = _shared(_Aliases, context)
     open_lines: list[list[int]] = [[]]  # for each open bracket: the lines of the operation that is not yet ended
     for number, line in enumerate(lines):
         if _IGNORED.match(line):
@@ -244,7 +252,7 @@ class _Metadata:
 
 def _llvm_places(lines: list[str], context: str) -> list[Places]:
     """Return the places of LLVM IR and of its machine code; names of metadata are defined in the context."""
-    metadata = _metadata(context)
+    metadata = _shared(_Metadata, context)
     found = []
     for line in lines:
         uses = _DEBUG_USE.findall(line) or _DEBUG_RECORD.findall(line) or _MACHINE.findall(line)
@@ -368,7 +376,7 @@ def _hlo_places(lines: list[str], context: str) -> list[Places]:
             number = int(match[2] or 0)
             places = (Place(_unescaped(match[1][1:-1]), number),) if number else NOWHERE
         elif match := _HLO_FRAME.search(line):
-            places = _frames(context).places(int(match[1]))
+            places = _shared(_Frames, context).places(int(match[1]))
         found.append(places)
     return found
 
@@ -402,10 +410,6 @@ class _Frames:
             file, line = self._files.get(fields.get("file_name_id", 0), ""), fields.get("line", 0)
             found += [Place(file, line)] if file and line else []
         return _unique(found)
-
-
-# The parts of one dump share what it defines.
-_aliases, _metadata, _frames = (lru_cache(maxsize=4)(make) for make in (_Aliases, _Metadata, _Frames))
 
 
 def _numbers(text: str) -> dict[str, int]:
