@@ -130,6 +130,13 @@ def test_linear_models(transform: str, rows: int) -> None:
     check(proto, by_reference(proto, X))
 
 
+def test_more_coefficients_than_features_count_as_far_as_they_are_needed() -> None:
+    weights = np.random.default_rng(3).standard_normal(15).tolist()
+    proto = model("LinearClassifier", [LONGS, FLOATS], coefficients=weights, intercepts=[0.1, 0.2, 0.3],
+                  classlabels_ints=[0, 1, 2], post_transform="LOGISTIC")  # fmt: skip
+    check(proto, by_onnxruntime(proto, X))
+
+
 @pytest.mark.parametrize("kernel", ["LINEAR", "POLY", "RBF", "SIGMOID"])
 def test_support_vectors(kernel: str) -> None:
     rng = np.random.default_rng(5)

@@ -332,8 +332,13 @@ def linear_regressor(n: OnnxNode, x: Expr) -> Expr:
 
 
 def _linear(n: OnnxNode, x: Expr, rows: int) -> Expr:
-    """Return the products of samples with the rows of the coefficients, and the intercepts added."""
+    """Return the products of samples with the rows of the coefficients, and the intercepts added.
+
+    A list with more coefficients than the samples have features counts as far as it is needed, as in onnxruntime.
+    """
+    features = n.shape(x)[-1]
     weights = np.asarray(n.numbers("coefficients"), n.dtype(x))
+    weights = weights[: rows * features] if isinstance(features, int) else weights
     if rows < 1 or weights.size % rows:
         n.refuse("has coefficients that do not fit its targets", found=f"{weights.size} for {rows} targets")
     result = n("nn.dense", x, n.array(weights.reshape(rows, -1)))
@@ -346,8 +351,8 @@ def linear_classifier(n: OnnxNode, x: Expr) -> list[Expr]:
     """`nn.dense` and `add`; the label is that of the highest score."""
     x, labels = _floats(n, x), _labels(n, "classlabels_ints")
     transform = n.choice("post_transform", "NONE", _TRANSFORMS)
-    features = n.static_shape(x, [1])[0]
-    scores = n.cast(_linear(n, x, len(n.numbers("coefficients")) // max(features, 1)), "float32")
+    rows = len(n.numbers("intercepts", [])) or len(n.numbers("coefficients")) // max(n.static_shape(x, [1])[0], 1)
+    scores = n.cast(_linear(n, x, rows), "float32")
     if n.shape(scores)[1] == 1 and len(labels) == 2:
         scores = n.concat([n("negative", scores), scores], axis=1)
     elif n.shape(scores)[1] != len(labels):
