@@ -383,11 +383,14 @@ def save_before(recording: TextRecording, step: Step, path: str | PathLike[str])
         text = program_text(recording, step.number - 1) or text  # the verifier needs the symbols that it refers to
     if recording.format.startswith("llvm") and _PART.match(text) and (module := _MODULE_BEGIN.search(text)):
         text = text[module.start() :]  # LLVM prints the loop of a legacy pass before the module
+    if recording.format.startswith("llvm") and step.scope != "module" and _ATTACHED.search(recording.before(step)):
+        text = f"{_NO_METADATA}\n{text}"
     target = Path(path)
     write_text(target, text + "\n", "surrogateescape")
     return recording.command(step, str(target.with_suffix("")))
 
 
+_NO_METADATA = "; The metadata is left out, which dumps of single functions number anew; -print-module-scope keeps it."
 _PART = re.compile(r"\s*(?:; (?:Preheader|Loop|Exit blocks)|[-\w.$]+:)")
 _MODULE_BEGIN = re.compile(r"(?m)^(?:; ModuleID = |source_filename = )")
 _ATTACHED = re.compile(r",? !(?!DIExpression|DIArgList)[A-Za-z_][\w.]* !\d+| #dbg_[^\n]*")

@@ -24,7 +24,7 @@ from passlab.arguments import checked
 from passlab.diffing.text_diff import TextDiff, diff_texts
 from passlab.dumps.language import LANGUAGES
 from passlab.errors import Diagnostic, DumpError, MissingPackageError, PasslabError, visible
-from passlab.hosts.tools import SECONDS, Command, command_of, run, with_output
+from passlab.hosts.compilers import SECONDS, Command, command_of, run, with_output
 from passlab.table import Table, Tabular
 
 Check = str | re.Pattern[str] | Sequence[str] | Callable[..., Any]

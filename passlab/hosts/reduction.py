@@ -25,7 +25,7 @@ from passlab.arguments import checked
 from passlab.atomic_file import write_bytes
 from passlab.errors import Diagnostic, DumpError, MissingPackageError, visible
 from passlab.hosts.bisection import Trials
-from passlab.hosts.tools import SECONDS, VERSIONS, Command, command_of, run
+from passlab.hosts.compilers import SECONDS, VERSIONS, Command, command_of, run
 
 # The test that a reducer runs: it asks the socket beside it, and exits with the status that says yes or no.
 _TEST = """#!{python} -ISE

@@ -156,6 +156,8 @@ BY_NAME = {
     "passlab.frontend.pytorch.entries",  # the table of operators
     "passlab.frontend.pytorch.importing",  # torch
     "passlab.executor.aot.vendor",  # the source of a kernel
+    "passlab.hosts.bisection",  # torch
+    "passlab.hosts.reduction",  # torch
     "passlab.lab.reducer.reproducer",  # nbformat
     "passlab.vm.kernels.providers",  # torch and onnxruntime kernels
     "passlab.op",  # the modules that declare operators

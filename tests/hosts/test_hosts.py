@@ -7,7 +7,7 @@ import pytest
 
 from passlab import hosts
 from passlab.errors import DumpError
-from passlab.hosts.tools import TOOLS, command_of, tool_named, with_output
+from passlab.hosts.compilers import TOOLS, command_of, tool_named, with_output
 from tests.hosts import fakes
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the tools of these tests are scripts with a #! line")

@@ -7,7 +7,7 @@ import subprocess
 import pytest
 
 from passlab import hosts
-from passlab.hosts.tools import VERSIONS
+from passlab.hosts.compilers import VERSIONS
 
 C = """
 static int square(int x) { return x * x; }
