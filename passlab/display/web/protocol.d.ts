@@ -73,7 +73,7 @@ export interface ProspectsData {
   rows: ProspectRow[];
 }
 
-/** The value of a line in a run. `distance` starts with ≠ where the value surely differs from that of an earlier run. `fraction` is a part of the longest time, `first` is 1 where runs first differ. */
+/** The value of a line in a run. `distance` starts with ≠ where the value surely differs from its value in an earlier run. `fraction` is a part of the longest time, `first` is 1 where runs first differ. */
 export type FactCells = [shape: string, range: string, nonfinite: string, distance: string, time: string, fraction: number, bytes: string, more: string, first: number];
 
 /** A run on its program. */
@@ -165,7 +165,7 @@ export interface ProgramRows {
   left_out: number;
 }
 
-/** The view of a program. `chosen` are the nodes that a click selects, where they are others; `links` are five numbers each, see `Lineage`. */
+/** The view of a program. `chosen` are the nodes that a click selects, if they are others; `links` are five numbers each, see `Lineage`. */
 export interface ModuleData {
   kind: string;
   title: string;
@@ -182,7 +182,7 @@ export interface ModuleData {
 /** How often an operator is called before and after a pass. */
 export type OperatorCount = [name: string, before: number, after: number];
 
-/** The spans of words that differ in a row, start and end of each; `retyped` is 1 if the type differs, too. */
+/** The spans of words that differ in a row, start and end of each; `retyped` is 1 if the type differs as well. */
 export type ChangedWords = [before: number[], after: number[], retyped?: number];
 
 /** Rows of a difference: two characters each (the kinds of both sides), and by row the words that differ. */
@@ -205,7 +205,7 @@ export interface DiffLines {
   nodes: [number[], number[]];
 }
 
-/** What a pass changed; it has lines of its own only where they are an excerpt of the programs. */
+/** What a pass changed; it has lines of its own only if they are an excerpt of the programs. */
 export interface StepDiff {
   kinds: string;
   words: Record<string, ChangedWords>;
@@ -327,7 +327,7 @@ export interface Failure {
   traceback: string;
 }
 
-/** A pass of a recording. `before`, `after` and `diff` are numbers of its programs and its difference. `verdict` is that of a search: whether the program is good after the pass, and why. */
+/** A pass of a recording. `before`, `after` and `diff` are numbers of its programs and its difference. `verdict` comes from a search: whether the program is good after the pass, and why. */
 export interface StepRow {
   untyped: boolean;
   id: string;
@@ -545,7 +545,7 @@ export interface PairRequest {
   pair: [number, number];
 }
 
-/** The difference of a pair of steps, or why there is none (`problem`); or why the request was `refused`. */
+/** The difference of a pair of steps, or why it has none (`problem`), or why the request was `refused`. */
 export interface ComparisonAnswer {
   pair?: string;
   data?: DiffData;
@@ -798,7 +798,7 @@ export type LoneStep = [number: number, name: string, unit: string, verdict: str
 /** The difference from the other recording: rows, the lines of both sides, and how many rows are left out. */
 export type OtherDiff = [rows: (DumpRow | FoldedRows)[], left: number[], right: number[], more: number];
 
-/** Another recording beside a dump, by step. */
+/** Another recording next to a dump, by step. */
 export interface Against {
   name: string;
   pairs: Record<string, OtherStep>;
