@@ -432,7 +432,10 @@ def benchmark_results() -> Iterator[str]:
                 f"Python {machine['python']}, NumPy {machine['numpy']}, {machine['processor']}; "
                 f"a Python loop took {machine['slowness']:.2f} times as long as on the reference machine.\n"
             )
-        results = record["results"] if isinstance(record, dict) else {row["model"]: row for row in record}
+        if isinstance(record, list):
+            record = {str(next(iter(row.values()))): row for row in record}
+        facts = {name: value for name, value in record.items() if name not in {"machine", "environment", "threads"}}
+        results = facts.get("results", facts)
         yield from _result_rows(results)
 
 
