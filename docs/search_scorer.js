@@ -2,6 +2,7 @@
 var Scorer = {
   score([page, , , , score, , kind]) {
     if (kind === "object") return score;
+    if (/^how-to\/(for-|troubleshooting)/.test(page)) return score + 12;
     if (/^(how-to|tutorials|explanation)\//.test(page)) return score + 6;
     if (/^reference\//.test(page)) return score + 3;
     if (/^lessons\//.test(page)) return score - 3;

@@ -273,7 +273,17 @@ def search_index(site: Path) -> dict[str, Any]:
 
 
 # How `docs/search_scorer.js` ranks pages that a search finds.
-ROOMS = {"how-to/": 6, "tutorials/": 6, "explanation/": 6, "reference/": 3, "lessons/": -3, "api/": -8, "develop/": -8}
+ROOMS = {
+    "how-to/for-": 12,
+    "how-to/troubleshooting": 12,
+    "how-to/": 6,
+    "tutorials/": 6,
+    "explanation/": 6,
+    "reference/": 3,
+    "lessons/": -3,
+    "api/": -8,
+    "develop/": -8,
+}
 
 
 def search(site: Path, question: str) -> list[str]:
