@@ -28,7 +28,7 @@ TESTS     := tests $(NOTEBOOKS)
 # What tests need beside the packages of .venv: others' compilers, runtimes and notebooks. torch is pinned, for a newer one
 # is a download of gigabytes where the registry has no wheel for processors alone.
 # Triton is left out: 290 MB to download, 1 GB installed. Its tests run where somebody has installed it.
-OTHERS    := torch==2.13.0 onnxruntime apache-tvm xdsl distributed marimo
+OTHERS    := torch==2.13.0 onnxruntime apache-tvm xdsl distributed marimo altair vl-convert-python matplotlib
 
 # The kernels and extensions of .venv come before those the user has installed elsewhere.
 export JUPYTER_PREFER_ENV_PATH := 1

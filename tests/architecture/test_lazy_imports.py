@@ -156,6 +156,7 @@ BY_NAME = {
     "passlab.frontend.pytorch.entries",  # the table of operators
     "passlab.frontend.pytorch.importing",  # torch
     "passlab.executor.aot.vendor",  # the source of a kernel
+    "passlab.display.charts",  # altair and matplotlib
     "passlab.hosts.bisection",  # torch
     "passlab.hosts.reduction",  # torch
     "passlab.lab.reducer.reproducer",  # nbformat
