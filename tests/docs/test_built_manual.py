@@ -66,7 +66,7 @@ MORE = [
     ("which pass broke the program", "how-to/for-compiler-engineers"),
     ("smallest failing program", "how-to/for-pass-authors"),
     ("fuzz counterexample", "how-to/for-pass-authors"),
-    ("numeric contract of a pass", "reference/passes"),
+    ("numeric contract of a pass", "explanation/numeric-contracts"),
     ("match clauses", "reference/language"),
     ("post-dominator", "reference/glossary"),
     ("alloc_storage", "reference/instructions"),
@@ -303,7 +303,8 @@ def search(site: Path, question: str) -> list[str]:
         for name, objects in index["objects"].items():
             for entry in objects:
                 if word in entry[-1].lower() or word in name.lower():
-                    here.setdefault(entry[0], 1)
+                    whole = word == entry[-1].lower().rpartition(".")[2]
+                    here[entry[0]] = max(here.get(entry[0], 0), 16 if whole else 1)
         pages = set(here) if pages is None else pages & set(here)
         for page, points in here.items():
             scores[page] = scores.get(page, 0) + points
