@@ -128,6 +128,9 @@ def with_shared_styles(markup: Markup) -> Markup:
 
     for style, count in written.items():
         shared, own = style.split(";"), list[str]()
+        if "linear-gradient(" in style:  # the bar of a measured time: classes are the same whenever a cell runs
+            own = [one for one in shared if "linear-gradient(" in one]
+            shared = [one for one in shared if one not in own]
         while count == 1 and shared and single[shared[-1]] == 1:  # the last ones overrule, as those of an element do
             own.insert(0, shared.pop())
         split[style] = (";".join(shared), ";".join(own))

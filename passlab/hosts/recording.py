@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from passlab.arguments import checked
+from passlab.atomic_file import atomic_file
 from passlab.dumps import read
 from passlab.dumps.comparison import TextComparison
 from passlab.dumps.recording import TextRecording
@@ -87,7 +88,7 @@ def _join_reports(recording: TextRecording, command: Command, folder: Path, seco
 def _recording(command: Command, words: list[str], done: Run, folder: Path, save: Any) -> TextRecording:
     """Return the recording of a run. Raises `DumpError` where it printed no pass."""
     if save is not None and not command.tool.folder:
-        with Path(save).open("wb") as file:
+        with atomic_file(save) as unfinished, unfinished.open("wb") as file:
             shutil.copyfileobj(done.err, file)
         done.err.seek(0)
     if command.tool.folder:

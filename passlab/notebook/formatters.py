@@ -11,7 +11,6 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from passlab import display
-from passlab.display.html import with_shared_styles
 from passlab.errors import naming_interrupts
 from passlab.notebook import lazy_modules as rooms
 
@@ -77,7 +76,7 @@ def static_twins(view: View) -> dict[str, Any]:
     """Return the static forms of a view, shown where no widget runs."""
     with rooms.gc_pause.building():
         twin = view.twin()
-        html, text = with_shared_styles(twin.html()), twin.for_terminal().text()
+        html, text = rooms.html.with_shared_styles(twin.html()), twin.for_terminal().text()
         return {OUTPUT: {"version": 1}, "text/html": str(html), "text/plain": text}
 
 

@@ -7,7 +7,8 @@ from collections import defaultdict
 
 from passlab.display.pages.scripts import STYLES, WEB
 
-SHARED = {"pl-scroll", "pl-link", "pl-track"}  # in passlab.css a rule for what has the focus lists them
+# In passlab.css, a rule for what has the focus lists the first three, and one for what fills a window the others.
+SHARED = {"pl-scroll", "pl-link", "pl-track", "pl-graph", "pl-list", "pl-timing-rows"}
 RULE = re.compile(r"(?:^|[}\n,]) *\.(pl-[a-z0-9-]+) *(?=[,{])")
 
 

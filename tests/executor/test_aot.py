@@ -234,7 +234,7 @@ def test_no_arm_that_fits_is_told():
 
 
 def test_what_cannot_be_written_is_told():
-    with pytest.raises(VerifyError, match="there is none"):
+    with pytest.raises(VerifyError, match="does not exist"):
         python_source(passlab.IRModule())
 
 

@@ -192,7 +192,7 @@ def with_part(kind: str, number: int, part: bytes) -> bytes:
 def test_a_graph_and_its_kernels_must_fit():
     _, parts = unpack(built("graph").file())
     swapped = parts[1].replace(b"float32", b"float64")
-    with pytest.raises(VerifyError, match="differ from those of its kernel"):
+    with pytest.raises(VerifyError, match="differ from the inputs of its kernel"):
         read_library(with_part("graph", 1, swapped))
     with pytest.raises(VerifyError, match="no kernel"):
         read_library(with_part("graph", 2, b""))

@@ -6,6 +6,7 @@ from collections import Counter
 
 import passlab
 from passlab.display import recording_view
+from passlab.display.html import with_shared_styles
 from passlab.display.views.recording import DIFF_NODES
 from passlab.instrument.statistics import count_module
 from passlab.notebook.explorer import PipelineWidget
@@ -41,4 +42,4 @@ def test_a_small_recording_is_told_whole_in_its_twin():
     view = recording_view(rec)
     bundle = PipelineWidget(view)._repr_mimebundle_()[0]
     assert bundle["text/plain"] == view.text()
-    assert bundle["text/html"] == view.html()
+    assert bundle["text/html"] == with_shared_styles(view.html())

@@ -82,7 +82,7 @@ class ValueSearch:
     def candidates(self) -> Sequence[Event]:
         """The passes that changed the program and were not compared yet."""
         examined = {id(verdict.event) for verdict in self._verdicts}
-        checked = [event for event in self.recording.events[1:] if is_checked(event) and event.changed]
+        checked = [event for event in self.recording.events[1:] if is_checked(event) and event.replaced]
         return [event for event in checked if id(event) not in examined]
 
     def run(self) -> GuiltyPass | None:
@@ -405,7 +405,7 @@ class Bisection(Tabular):
         """
         if self.event is None or self.unsteady:
             return ()
-        earlier = [e for e in self._earlier_passes() if e.status == "ran" and e.changed]
+        earlier = [e for e in self._earlier_passes() if e.status == "ran" and e.replaced]
         if self._happens_after([]):
             return (self.event,)
         if not self._happens_after(earlier):

@@ -116,4 +116,4 @@ class PredicateSearch:
 
 def _changing(steps: Sequence[Event]) -> list[Event]:
     """Return the steps that ran and changed the program."""
-    return [event for event in steps if event.status == "ran" and event.changed]
+    return [event for event in steps if event.status == "ran" and event.replaced]

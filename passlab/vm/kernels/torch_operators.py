@@ -363,7 +363,7 @@ def _norm(call: Call) -> Operation | None:
     return norm
 
 
-def _group_norm(call: Call) -> Operation | None:
+def _torch_group_norm(call: Call) -> Operation | None:
     attrs: Any = call.attrs
     if not dtypes(call) <= FLOATS or int(attrs.axis) % rank_of(call) != 1:
         return None
@@ -385,7 +385,7 @@ def _batch_norm(call: Call) -> Operation | None:
     return norm
 
 
-def _l2_normalize(call: Call) -> Operation | None:
+def _torch_l2_normalize(call: Call) -> Operation | None:
     attrs: Any = call.attrs
     axes = tuple(range(rank_of(call))) if attrs.axis is None else tuple(int(a) for a in attrs.axis)
     if not axes or not dtypes(call) <= FLOATS:
@@ -489,8 +489,8 @@ RULES: dict[str, Rule] = {
     "min": _reduction(torch.amin), "variance": _variance, "prod": _product, "any": _truths(torch.any),
     "all": _truths(torch.all), "argmax": _place(torch.argmax), "argmin": _place(torch.argmin),
     "nn.softmax": _on_axis(torch.softmax), "nn.log_softmax": _on_axis(torch.log_softmax),
-    "nn.layer_norm": _norm, "nn.instance_norm": _norm, "nn.group_norm": _group_norm, "nn.batch_norm": _batch_norm,
-    "nn.l2_normalize": _l2_normalize, "nn.lrn": _lrn,
+    "nn.layer_norm": _norm, "nn.instance_norm": _norm, "nn.group_norm": _torch_group_norm, "nn.batch_norm": _batch_norm,
+    "nn.l2_normalize": _torch_l2_normalize, "nn.lrn": _lrn,
     "nn.dense": _dense, "nn.batch_matmul": _batch_matmul, "nn.matmul": _matmul, "einsum": _einsum,
     "nn.conv1d": _convolution(1, fn.conv1d), "nn.conv2d": _convolution(2, fn.conv2d),
     "nn.conv3d": _convolution(3, fn.conv3d), "nn.conv1d_transpose": _transposed(1, fn.conv_transpose1d),
