@@ -291,7 +291,7 @@ def test_a_tensor_is_drawn(opened):
 @on("nan")
 def test_help_lists_the_keys_and_what_needs_a_kernel_says_so(opened):
     opened.press("?")
-    expect(opened.page.get_by_role("dialog", name="Keys")).to_contain_text("where its value came from")
+    expect(opened.page.get_by_role("dialog", name="Keys")).to_contain_text("where the value of the register came from")
     opened.press("?", "?", "Escape")
     expect(opened.page.get_by_role("dialog", name="Keys")).to_be_hidden()
     opened.press("s", "e", "Escape")

@@ -110,7 +110,7 @@ class Walk:
     def search(self, text: str) -> None:
         """Search the list of passes for a text."""
         self.log.append(f"search {text!r}")
-        self.root.locator(".pl-search .pl-find").fill(text)
+        self.root.locator(".pl-passes:not(.pl-find-panel) .pl-search .pl-find").fill(text)
 
     def resize(self, width: int, height: int) -> None:
         """Give the window another size."""

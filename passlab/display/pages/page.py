@@ -69,7 +69,9 @@ html {{ color-scheme: light dark; background: light-dark(#fff, #101216); }} body
 .pl-first {{ max-height: calc(100vh - 48px); overflow: hidden; }}
 .pl-pipeline, .pl-stepper {{ height: calc(100vh - 48px); }}
 .passlab > .pl-graph {{ height: calc(100vh - 92px); }}
-.passlab > .pl-pane > .pl-scroll {{ max-height: calc(100vh - 132px); }}</style></head>
+.passlab:has(> .pl-pane > .pl-scroll) {{ display: flex; flex-direction: column; max-height: calc(100vh - 48px); }}
+.passlab > .pl-pane:has(> .pl-scroll) {{ display: flex; flex-direction: column; min-height: 0; }}
+.passlab > .pl-pane > .pl-scroll {{ min-height: 0; max-height: none; }}</style></head>
 <body><div id="host">{first}</div><noscript><style>.pl-first {{ max-height: none }}</style>{rest}</noscript>
 <script type="application/json" id="state">{state}</script>
 <script type="module">{script}{host}</script></body></html>
