@@ -255,17 +255,22 @@ ANSWERS: Answers = {
                 ("value.name not in weights", "value.name in weights"),
                 ("return inputs, [", "return sorted(inputs), ["),
                 ("return inputs, [value.name for value in model.graph.output]", "return inputs, inputs"),
+                ("return inputs, [", "return [*weights], ["),
             ),
         ),
         changed(
             "19c",
             2,
-            (("int(np.prod(call.checked_type.concrete_shape))", "int(np.prod(call.checked_type.shape))"),),
+            (
+                ("int(np.prod(call.checked_type.concrete_shape))", "int(np.prod(call.checked_type.shape))"),
+                ("isinstance(node, relay.Call)", "type(node) is relay.Call"),
+            ),
             (
                 ("max(", "sum("),
                 ('{"batch": size}', '{"batch": 1}'),
                 ("in calls)", "in calls[-1:])"),
                 ("in calls)", "in calls[:1])"),
+                ("max(", "min("),
             ),
         ),
         changed(
@@ -277,6 +282,7 @@ ANSWERS: Answers = {
                 ("bool(np.allclose(*results, rtol=1e-4, atol=1e-4))", "True"),
                 ("bool(np.allclose", "not bool(np.allclose"),
                 ("rtol=1e-4, atol=1e-4", "rtol=100, atol=100"),
+                ("for model in (one, other)", "for model in (other, other)"),
             ),
         ),
     ],

@@ -70,7 +70,8 @@ html {{ color-scheme: light dark; background: light-dark(#fff, #101216); }} body
 .pl-pipeline, .pl-stepper {{ height: calc(100vh - 48px); }}
 .passlab > .pl-graph {{ height: calc(100vh - 92px); }}
 .passlab:has(> .pl-pane > .pl-scroll) {{ display: flex; flex-direction: column; max-height: calc(100vh - 48px); }}
-.passlab > .pl-pane:has(> .pl-scroll) {{ display: flex; flex-direction: column; min-height: 0; }}
+.passlab:has(> .pl-pane > .pl-scroll) > * {{ flex: none; }}
+.passlab > .pl-pane:has(> .pl-scroll) {{ flex: 0 1 auto; display: flex; flex-direction: column; min-height: 0; }}
 .passlab > .pl-pane > .pl-scroll {{ min-height: 0; max-height: none; }}</style></head>
 <body><div id="host">{first}</div><noscript><style>.pl-first {{ max-height: none }}</style>{rest}</noscript>
 <script type="application/json" id="state">{state}</script>
