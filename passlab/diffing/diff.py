@@ -249,7 +249,7 @@ def _operand_changes(old: Expr, new: Expr, m: Matching) -> Iterator[FieldChange]
 
 
 def _same_name(a: Expr, b: Expr) -> bool:
-    """Whether two carriers have the same name. (Renamed binders correspond by the matching, so they are not change.)"""
+    """Whether two carriers have the same name. (Renamed binders correspond by the matching, so they do not change.)"""
     return is_carrier(a) and type(a) is type(b) and getattr(a, "name_hint", a) == getattr(b, "name_hint", b)
 
 

@@ -81,7 +81,7 @@ class UnitHistory:
         for kind, old in self.diff(version).origin:
             if old is None:
                 origins.append(here)
-            elif kind in (SAME, OPERANDS, MOVED):  # other names of operands are not change of the line
+            elif kind in (SAME, OPERANDS, MOVED):  # other names of operands are not a change of the line
                 origins.append(last[old])
             else:
                 assert kind == CHANGED

@@ -329,7 +329,7 @@ class Recording(Tabular):
 
     @staticmethod
     def load(directory: str | os.PathLike[str]) -> Recording:
-        """Read a saved recording. Raises `FileAccessError`, and `PassError` for files that are not recording."""
+        """Read a saved recording. Raises `FileAccessError`, and `PassError` for files that are not a recording."""
         from passlab.lab.recordings.files import load
 
         return load(directory)

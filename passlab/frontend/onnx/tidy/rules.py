@@ -398,7 +398,7 @@ def join_slices(graph: NodeGraph, root: Any) -> bool:
 
 
 def _bounds(graph: NodeGraph, node: Any) -> dict[int, tuple[int, int, int]] | None:
-    """Return start, end and step by axis counted from 0, None if they are not constant."""
+    """Return start, end and step by axis counted from 0, None if one of them is not a constant."""
     values = [graph.constant(name) if name else None for name in node.input[1:]]
     if len(values) < 2 or values[0] is None or values[1] is None:
         return None
