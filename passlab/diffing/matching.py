@@ -1,10 +1,9 @@
 """`Matching`: which node of one program corresponds to which node of another.
 
 Equal programs are paired node by node. In others, nodes are paired in four steps, each linear in nodes and edges: the
-same object; the same value (by value numbering
-through lets and through parameters of directly called functions, so that renaming, binding and fusing move a node but
-do not change it); the same operator on operands that are already paired; and the rest by operator, in order. The first
-two steps pair unchanged nodes, the others changed ones.
+same object; the same value (by value numbering through lets and through parameters of directly called functions, so
+that renaming, binding and fusing move a node but do not change it); the same operator on operands that are already
+paired; and the rest by operator, in order. The first two steps pair unchanged nodes, the others changed ones.
 """
 
 from __future__ import annotations
