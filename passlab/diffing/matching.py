@@ -135,9 +135,9 @@ class Matching:
 
     def _pair_equal_programs(self) -> bool:
         """Pair the nodes of structurally equal programs in their order. Return whether they are equal."""
-        roots = list(zip(self.before, self.after, strict=False))
-        if len(self.old) != len(self.new) or len(self.before) != len(self.after):
+        if len(self.before) != len(self.after) or len(self.old) != len(self.new):
             return False
+        roots = zip(self.before, self.after, strict=True)
         if not all(structural_equal(old, new, exact=True, by_name=True) for old, new in roots):
             return False
         pairs = list(zip(self.old, self.new, strict=True))
