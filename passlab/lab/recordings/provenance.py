@@ -160,17 +160,17 @@ class Provenance:
         """Return the origin of a node that was built with the replacement of `old`.
 
         A node that has the span of an older one and differs only by its children was rebuilt from that one; without a
-        span, or where several nodes have one span, so was a node that a diff matches with an older one, or that is like
-        `old`.
+        span, or where several nodes have one span, so was a node that is like `old`, or that a diff matches with an
+        older one. A match that is certain counts whatever the nodes are; others where they differ by children only.
         """
-        older, sure, same = self._by_its_span(node), True, False
+        older, sure, matched = self._by_its_span(node), True, False
         if older is None:
             matches = self._matches_before(event)
             older, sure = matches.kept.get(node), node in matches.sure
-            same = sure and older is not None
+            matched = sure and older is not None
             if older is None and node.span is None:
                 older, sure = old, False
-        if older is None or older is node or not (same or _differs_only_below(older, node)):
+        if older is None or older is node or not (matched or _differs_only_below(older, node)):
             # A pass that notes no rewrites has replaced whole functions: nodes inside are paired as those of strangers.
             if old is None or type(old) is Function:
                 matches = self._matches_before(event)
