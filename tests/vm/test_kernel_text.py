@@ -6,9 +6,13 @@ import numpy as np
 import pytest
 
 import passlab
+from passlab import relay
+from passlab.errors import TypeInferenceError
 from passlab.ir.expr import Function
-from passlab.vm.kernels.kernel_text import KernelText, Names
+from passlab.ir.op import Op
+from passlab.vm.kernels.kernel_text import EMITTERS, KernelText, Names
 from passlab.vm.kernels.primitive import LONGEST, compiled_kernel, make_kernel
+from passlab.vm.kernels.scalars import NATIVE
 
 
 class Named:
@@ -96,3 +100,29 @@ def test_long_chains_of_views_and_sums_run(count: int) -> None:
     assert value is not None
     result = value(np.zeros((4, 2), "float32"))
     assert result.reshape(-1).tolist() == [2] * 8
+
+
+ELEMENTWISE = [name for name in EMITTERS if name not in ("where", "cast", "nn.dense", "nn.bias_add", "split")]
+
+
+@pytest.mark.parametrize("dtype", sorted(NATIVE))
+@pytest.mark.parametrize("name", ELEMENTWISE)
+def test_every_text_may_follow_a_result_that_it_can_overwrite(name: str, dtype: str) -> None:
+    """An operator may write into the new array of `maximum`, or of `logical_and`, where its own result has that type."""
+    first = "logical_and" if dtype == "bool" else "maximum"
+    second = ", %y" if Op.get(name).num_inputs == 2 else ""
+    options = {"reshape": ", newshape=[-1]", "expand_dims": ", axis=0"}.get(name, "")
+    body = f"%0 = {first}(%x, %y); %1 = {name}(%0{second}{options}); (%1, )"
+    try:
+        mod = passlab.parse(f"def @main(%x: Tensor[(2, 3), {dtype}], %y: Tensor[(2, 3), {dtype}]) {{ {body} }}")
+    except TypeInferenceError:  # of `power` of whole numbers, say
+        pytest.skip("the operator does not take this dtype")
+    arguments = [np.array(rows, dtype) for rows in ([[0, 3, 1], [1, 0, 3]], [[1, 2, 1], [2, 1, 2]])]
+    before = [each.copy() for each in arguments]
+    value = make_kernel(mod["main"]).value
+    assert value is not None
+    with np.errstate(all="ignore"):
+        result = value(*arguments)[0]
+        expected = relay.create_executor("debug", mod).evaluate()(*before)[0]
+    np.testing.assert_array_equal(result, expected, strict=True)
+    np.testing.assert_array_equal(arguments, before)

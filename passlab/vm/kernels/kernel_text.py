@@ -353,8 +353,8 @@ def _infix(symbol: str, dtypes: frozenset[str]) -> Emitter:
         if context.dtype not in dtypes:
             return None
         left, right = map(wrap, context.args)
-        # A comparison returns bool, which does not fit into the array of an argument.
-        keeps = context.result.dtype == context.dtype
+        # A comparison returns bool, which does not fit into the array of an argument, and has no assignment of its own.
+        keeps = context.result.dtype == context.dtype and symbol in ("+", "-", "*", "/")
         return PyExpr(
             f"{left} {symbol} {right}", False, into=(lambda t: f"{t} {symbol}= {context.args[1]}") if keeps else None
         )
