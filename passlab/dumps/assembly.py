@@ -483,6 +483,9 @@ class Assembly:
         elif body is None:
             what = "the program" if is_whole else "the text"
             step.note = f"{what} after the last pass{'' if is_whole else ' on this unit'} is not in the dump"
+        elif is_whole and not same and begun.body is not None and evidence.is_elsewhere(step, begun.body):
+            step.verdict = "unchanged"
+            step.note = "the program changed elsewhere: by what ran between this pass and the next"
         elif is_whole and not same:
             step.verdict = "changed"
             evidence.doubt_end(step, body, begun.body, self)

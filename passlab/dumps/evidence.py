@@ -142,7 +142,7 @@ def _is_begin(text: Excerpt, whole: Excerpt) -> bool:
 
 
 _REFERENCE = re.compile(rb"(?<![\w%@#!])[#!]\d+\b")
-_DEFINITION = re.compile(rb"(?m)^(?:attributes )?([#!]\d+) = ")
+_DEFINITION = re.compile(rb"(?m)^(?:attributes )?([#!]\d+) = [^\n]*")
 
 
 def _defines_all(text: bytes) -> bool:
@@ -177,7 +177,7 @@ def _judge_program(step: Step, assembly: Assembly) -> None:
             step.verdict, step.since = "unknown", last.number if isinstance(last, Step) else 0
         elif assembly.traits.wraps and _INLINER.match(step.name):
             _judge_wrapper(step, assembly)
-        elif isinstance(last, Step) and _is_elsewhere(step, last):
+        elif isinstance(last, Step) and is_elsewhere(step, last):
             step.verdict = "unchanged"
             step.note = step.note or "the program changed elsewhere since the step before: by what ran in between"
         return
@@ -270,30 +270,38 @@ def judge_inside(steps: list[Step], units: Mapping[str, Unit]) -> None:
             step.note = "it may be the work of the pass around it"
 
 
-def _is_elsewhere(step: Step, last: Step) -> bool:
-    """Whether a pass on one function left it unchanged, so that others made the difference in the program.
+def is_elsewhere(step: Step, last: Body | Step) -> bool:
+    """Whether a pass left its own functions unchanged, so that others made the difference in the program.
 
-    LLVM's pass managers remove functions that are no longer called.
+    LLVM's pass managers remove functions that are no longer called, mostly after the last pass on a group of functions.
     """
-    if step.kind != "function" or step.after_body is None or last.after_body is None:
+    if step.kind not in ("function", "loop", "scc") or step.after_body is None:
         return False
-    texts = []
-    for one in (step, last):
-        piece = dict(zip(one.names, one.pieces, strict=True)).get(step.unit)
-        texts.append(piece)
-    if texts[0] is None or texts[1] is None or texts[0].digest != texts[1].digest:
+    before = last.after_body if isinstance(last, Step) else last.piece
+    if before is None:
         return False
-    here, there = (_unit_text(one, step.unit) for one in (step, last))
-    return bool(here) and here == there
+    pieces, earlier = (dict(zip(one.names, one.pieces, strict=True)) for one in (step, last))
+    for unit in step.unit.rpartition(" in function ")[2].removeprefix("(").removesuffix(")").split(", "):
+        if unit not in pieces or unit not in earlier or pieces[unit].digest != earlier[unit].digest:
+            return False
+        here, there = (_unit_text(one, step.language, unit) for one in (step.after_body, before))
+        if not here or here != there:
+            return False
+    return True
 
 
-def _unit_text(step: Step, unit: str) -> bytes:
-    """Return the text of a unit after a step, including numbers of attributes and metadata."""
-    if step.after_body is None:
-        return b""
-    data = step.after_body.data
-    parts = (data[cuts[0] : cuts[1]] for name, cuts, _ in LANGUAGES[step.language].parts(data) if name == unit)
-    return next(parts, b"")
+def _unit_text(program: Excerpt, language: str, unit: str) -> bytes:
+    """Return the text of a unit of a program with the attributes and metadata that it uses, numbered from 0."""
+    data = program.data
+    found = next((data[cuts[0] : cuts[1]] for name, cuts, _ in LANGUAGES[language].parts(data) if name == unit), b"")
+    definitions = {match[1]: match[0] for match in _DEFINITION.finditer(data)}
+    numbers: dict[bytes, bytes] = {}
+    texts = [found]
+    for text in texts:  # grows: a definition may use others
+        texts += [definitions.get(one, b"") for one in dict.fromkeys(_REFERENCE.findall(text)) if one not in numbers]
+        for one in _REFERENCE.findall(text):
+            numbers.setdefault(one, b"%c%d" % (one[:1], len(numbers)))
+    return b"\n".join(_REFERENCE.sub(lambda match: numbers[match[0]], text) for text in texts) if found else b""
 
 
 def _judge_wrapper(step: Step, assembly: Assembly) -> None:

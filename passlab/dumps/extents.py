@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import ast
 import re
+import warnings
 from collections.abc import Callable
 from itertools import zip_longest
 from typing import NamedTuple
@@ -454,7 +455,11 @@ def _has_odd_line(data: bytes) -> bool:
 def _parses(extent: Extent, data: bytes) -> bool:
     pairs = zip(extent.spans[::2], extent.spans[1::2], strict=True)
     try:
-        ast.parse(b"".join([data[start:end] for start, end in pairs]))
+        with warnings.catch_warnings():
+            warnings.simplefilter(
+                "ignore"
+            )  # of literals that Python will no longer take: the text is no program of ours
+            ast.parse(b"".join([data[start:end] for start, end in pairs]))
     except (SyntaxError, ValueError, MemoryError, RecursionError):
         return False
     return True

@@ -21,7 +21,7 @@ _HEADING = re.compile(
     rb"(?m)^(?P<prefix>[^\n]*?)(?:(?:[;#] )?\*\*\* IR (?:Dump|Pass|Deleted) |// -----// IR Dump |IR after [\w.-]+[:{]"
     rb"|(?:Before|After) Running Pass: |[VIDWEC]\d{4} [\d:]+\.\d+ +\d+ [^\s\]]+:\d+\] )"
 )
-_DIGITS = re.compile(r"\d+")
+_DIGITS = re.compile(rb"\d+")
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 LONGEST_PREFIX = 300
 
@@ -77,16 +77,17 @@ def _prefix_of(head: bytes) -> re.Pattern[bytes] | None:
     if not shapes:
         return None
     (shape, count), *_ = shapes.most_common(1)
-    if not shape.strip() or count * 10 < len(prefixes) * 9:
+    if not shape or count * 10 < len(prefixes) * 9:
         return None
-    pattern = re.compile(rb"(?m)^" + shape.rstrip() + rb"(?:" + shape[len(shape.rstrip()) :] + rb"|[ \t]*\r?$)")
+    pattern = re.compile(rb"(?m)^" + shape)
     lines = [line for line in head.split(b"\n")[:-1] if line.strip()]
     return pattern if sum(pattern.match(line) is not None for line in lines) * 10 >= len(lines) * 8 else None
 
 
 def _shape(prefix: bytes) -> bytes:
-    """Return the pattern of a prefix, with any digits in the place of its digits."""
-    return _DIGITS.sub(r"\\d+", re.escape(prefix.decode("latin-1"))).replace("\\ ", " ").encode("latin-1")
+    """Return the pattern of a prefix, with any digits in the place of its digits; a blank line may lack its end."""
+    begin, end = (re.escape(part) for part in (prefix.rstrip(), prefix[len(prefix.rstrip()) :]))
+    return _DIGITS.sub(rb"\\d+", begin) + rb"(?:" + end + rb"|[ \t]*\r?$)" if begin else b""
 
 
 def _without_prefix(source: DumpSource, pattern: re.Pattern[bytes]) -> Iterator[bytes]:

@@ -222,3 +222,26 @@ def test_damaged_folders_raise_nothing_but_errors_of_passlab(name, tmp_path):
     recording = read(root)
     for step in recording.steps[:40]:
         step.diff()
+
+
+@pytest.mark.parametrize(
+    "prefix",
+    [
+        "# | ",
+        "2026-11-28T13:20:52.123Z ",
+        "[ 12.5s] ",
+        "(gdb)\t",
+        "build\\",
+        "a+b*c(\v",
+        "step [3/7] \u00e9 >",
+        "{x}?|\f ",
+    ],
+)
+@pytest.mark.parametrize("ending", ["\n", "\r\n"])
+def test_what_stands_in_front_of_each_line_is_no_part_of_the_dump(prefix, ending):
+    clean = writer.llvm_dump(writer.run(9, 12), "both")
+    rows = [f"{prefix}{line}" if line else prefix.rstrip() for line in clean.split("\n")]
+    found, wanted = read(ending.join(rows).encode()), read(clean.encode())
+    assert [(one.name, one.verdict, one.after) for one in found.steps] == [
+        (one.name, one.verdict, one.after) for one in wanted.steps
+    ]

@@ -360,3 +360,35 @@ def test_options_with_braces_inside_are_kept_whole():
     step = read(text.encode())[1]
     assert (step.name, step.options) == ("AssignPass", "targets={local} n=1")
     assert step.command == "mlir-opt --pass-pipeline='builtin.module(assign{targets={local} n=1})' before.mlir"
+
+
+FUNCTION = "; Function Attrs: {attributes}\ndefine {linkage}i32 @{name}(i32 %x) #{number} !tag !{number} {{\n{lines}  ret i32 %x\n}}\n"
+
+
+def module_with(functions):
+    """A module whose groups of attributes and metadata are numbered from 0, as LLVM prints them."""
+    bodies = [
+        FUNCTION.format(name=name, number=number, linkage=linkage, lines=lines, attributes=attributes)
+        for number, (name, linkage, lines, attributes) in enumerate(functions)
+    ]
+    groups = [f"attributes #{number} = {{ {one[3]} }}" for number, one in enumerate(functions)]
+    tags = [f'!{number} = !{{!"{one[0]}"}}' for number, one in enumerate(functions)]
+    return "\n".join(["; ModuleID = 'm'\n", *bodies, "\n".join(groups), "", "\n".join(tags), ""])
+
+
+@pytest.mark.parametrize("when", ["Before", "After"])
+@pytest.mark.parametrize("unit", ["(main)", "main", "loop %l in function main", "(main, other)"])
+@pytest.mark.parametrize("attributes", ["nounwind", "nounwind willreturn"])
+def test_a_function_that_the_pass_manager_removes_is_no_work_of_a_pass_on_another(when, unit, attributes):
+    dead, other = ("dead", "internal ", "", "cold"), ("other", "", "", "memory(none)")
+    main, later = [("main", "", "  %l = add i32 %x, 1\n", one) for one in ("nounwind", attributes)]
+    first, second = [dead, main, other], [later, other]
+    # Before each pass: the change is seen below the next heading; after each pass: below its own.
+    programs = [first, first, second, second] if when == "Before" else [first, second, second, second]
+    units = ["[module]", unit, "[module]", "[module]"]
+    dumps = [
+        f"; *** IR Dump {when} Pass{number} on {one} ***\n{module_with(program)}\n"
+        for number, (one, program) in enumerate(zip(units, programs, strict=True))
+    ]
+    step = read("".join(dumps).encode()).steps[1]
+    assert step.verdict == ("unchanged" if attributes == "nounwind" else "changed")
