@@ -284,6 +284,8 @@ def _blocks(doc: str) -> Iterator[str]:
         lines = block.split("\n")
         if all(line.startswith("    ") for line in lines if line.strip()):
             yield f"```text\n{textwrap.dedent(block)}\n```"
+        elif block.startswith(">>> "):
+            yield f"```pycon\n{block}\n```"
         elif re.match(r"\s*\|", block):
             yield block
         else:

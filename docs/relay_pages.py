@@ -91,13 +91,16 @@ def passes() -> Iterator[str]:
         yield from _examples(sys.modules[find_factory(row["pass"]).__module__].__doc__ or "")
 
 
-_TITLES = {"before": "Before:", "after": "After:", "keep": "Left as it is:"}
+_TITLES = {"before": "Before", "after": "After", "keep": "Left as it is"}
 
 
 def _examples(doc: str) -> Iterator[str]:
     """The programs of a pass's docstring, which are its tests."""
-    for title, program in re.findall(r"^(before|after|keep)\b.*:\n((?:(?:[ ]{4}.*)?\n)+)", f"{doc}\n", re.MULTILINE):
-        yield f"{_TITLES[title]}\n\n```relay\n{textwrap.dedent(program).strip()}\n```\n"
+    for title, options, program in re.findall(
+        r"^(before|after|keep):[ ]*(.*)\n((?:(?:[ ]{4}.*)?\n)+)", f"{doc}\n", re.MULTILINE
+    ):
+        given = f" with `{options}`" if options else ""
+        yield f"{_TITLES[title]}{given}:\n\n```relay\n{textwrap.dedent(program).strip()}\n```\n"
 
 
 _MARKUP = str.maketrans({"*": r"\*", "_": r"\_", "<": "&lt;", "[": r"\[", "$": r"\$"})

@@ -21,7 +21,11 @@ KIND_ALIASES = {"gpu": "cuda", "llvm": "cpu", "c": "cpu", "nvptx": "cuda"}
 
 @dataclass(frozen=True)
 class Device:
-    """A device by kind and number. Every device means this CPU."""
+    """A device by kind and number. Every device means this CPU.
+
+    >>> passlab.Device("cpu", 2).device_id
+    2
+    """
 
     kind: str = "cpu"
     device_id: int = 0
@@ -46,7 +50,11 @@ class Device:
 
 
 def device(kind: Any, device_id: int = 0) -> Device:
-    """Return the device of a kind ("cpu", "cuda:1", Relay's number 1). Raises `DiagnosticError` for an unknown kind."""
+    """Return the device of a kind ("cpu", "cuda:1", Relay's number 1). Raises `DiagnosticError` for an unknown kind.
+
+    >>> passlab.device("cuda:1"), passlab.device("cpu")
+    (cuda(1), cpu(0))
+    """
     if isinstance(kind, Device):
         return kind
     if isinstance(kind, int):
@@ -65,12 +73,20 @@ def device(kind: Any, device_id: int = 0) -> Device:
 
 
 def cpu(device_id: int = 0) -> Device:
-    """Return a CPU device."""
+    """Return a CPU device.
+
+    >>> passlab.cpu(), passlab.cpu(1).device_id
+    (cpu(0), 1)
+    """
     return Device("cpu", device_id)
 
 
 def cuda(device_id: int = 0) -> Device:
-    """Return a CUDA device. Programs placed on it run on this CPU."""
+    """Return a CUDA device. Programs placed on it run on this CPU.
+
+    >>> passlab.cuda(1), passlab.cuda(1) == passlab.gpu(1)
+    (cuda(1), True)
+    """
     return Device("cuda", device_id)
 
 
@@ -97,6 +113,9 @@ class Target:
 
     `Target("llvm -mcpu=native", host="llvm")` and `Target({"kind": "llvm"})` read what Relay's programs write.
     `with Target("llvm"):` makes it the current one, as programs do around passes; here that has no further effect.
+
+    >>> print(passlab.Target("llvm -mcpu=skylake").kind)
+    llvm
     """
 
     kind: str = "llvm"  # a TargetKind after `__post_init__`
@@ -347,7 +366,11 @@ def _with_options(kind: str, words: list[str]) -> Target:
 
 @dataclass(frozen=True)
 class VirtualDevice:
-    """The planned location of a value: a device, the target of its code, and a memory scope."""
+    """The planned location of a value: a device, the target of its code, and a memory scope.
+
+    >>> passlab.VirtualDevice(passlab.cpu(0)).device
+    cpu(0)
+    """
 
     device: Device = field(default_factory=Device)
     target: Target | None = None

@@ -32,7 +32,12 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stab
 
 
 class Finding(NamedTuple):
-    """One part. Its `state` is `ok`, `missing` (it is optional) or `broken` (it is needed); `cure` repairs it."""
+    """One part. Its `state` is `ok`, `missing` (it is optional) or `broken` (it is needed); `cure` repairs it.
+
+    >>> from passlab import doctor
+    >>> doctor.examine()[0].part
+    'passlab'
+    """
 
     part: str
     state: str
@@ -41,7 +46,12 @@ class Finding(NamedTuple):
 
 
 def examine() -> list[Finding]:
-    """Try every part and return the findings, in a fixed order."""
+    """Try every part and return the findings, in a fixed order.
+
+    >>> from passlab import doctor
+    >>> [finding.part for finding in doctor.examine()][:1]
+    ['passlab']
+    """
     return [*_platform(), *_require(), *_optional(), _widgets(), _extension(), _graphviz(), _browser()]
 
 

@@ -70,6 +70,12 @@ class Diagnostic:
 
     `message` says what is wrong, `place` where, `expected` and `found` are the two sides of a mismatch, `notes` are
     related facts (each with a location or None), and `hint` says what to try.
+
+    >>> from passlab.errors import Diagnostic
+    >>> print(passlab.PasslabError(Diagnostic("the number is odd", expected="an even number", found="3")))
+    error: the number is odd
+      expected: an even number
+      found:    3
     """
 
     message: str
@@ -136,6 +142,12 @@ class PasslabError(RuntimeError):
 
     `str(error)` is the rendered text; a notebook shows it in place of a traceback. It is a
     `RuntimeError`, because TVM's errors are, and programs written for TVM catch them as such.
+
+    >>> try:
+    ...     passlab.parse("def @main(%x: float32) { %y }")
+    ... except passlab.PasslabError as error:
+    ...     print(error.diagnostics[0].message)
+    this local variable has not been previously declared: `%y`
     """
 
     def __init__(self, *findings: Diagnostic | str) -> None:
@@ -158,19 +170,44 @@ class PasslabError(RuntimeError):
 
 
 class DiagnosticError(PasslabError):
-    """One or more errors in a program: in its text, its types or its form."""
+    """One or more errors in a program: in its text, its types or its form.
+
+    >>> try:
+    ...     passlab.parse("def @main(%x: float32) { exp(%x }")
+    ... except passlab.errors.DiagnosticError as error:  # a `ParseError` is one
+    ...     print(error.diagnostics[0].place.line, error.diagnostics[0].place.column)
+    1 33
+    """
 
 
 class ParseError(DiagnosticError):
-    """The text is not Relay."""
+    """The text is not Relay.
+
+    >>> try:
+    ...     passlab.parse("def @main(%x: float32) { exp(%x }")
+    ... except passlab.errors.ParseError as error:
+    ...     print(error.diagnostics[0].message)
+    expected `)`, found `}`
+    """
 
 
 class TypeInferenceError(DiagnosticError):
-    """The program has no type."""
+    """The program has no type.
+
+    >>> try:
+    ...     passlab.parse("def @main(%x: Tensor[(2), float32], %y: Tensor[(3), float32]) { %x + %y }")
+    ... except passlab.errors.TypeInferenceError as error:
+    ...     print(error.diagnostics[0].message)
+    Incompatible broadcast type Tensor[(2), float32] and Tensor[(3), float32]
+    """
 
 
 class RelationError(DiagnosticError):
-    """A type relation rejects its inputs. `argument` is the number of the wrong input, or None."""
+    """A type relation rejects its inputs. `argument` is the number of the wrong input, or None.
+
+    >>> issubclass(passlab.errors.RelationError, passlab.errors.DiagnosticError)
+    True
+    """
 
     def __init__(self, finding: Diagnostic | str, argument: int | None = None) -> None:
         super().__init__(finding)
@@ -178,83 +215,218 @@ class RelationError(DiagnosticError):
 
 
 class NodeTypeError(DiagnosticError, TypeError):
-    """A node or a module was created with an object that cannot be part of a program."""
+    """A node or a module was created with an object that cannot be part of a program.
+
+    >>> try:
+    ...     relay.Tuple(["text"])
+    ... except passlab.errors.NodeTypeError as error:
+    ...     print(error.diagnostics[0].message)
+    an expression is needed, not str
+    """
 
 
 class NodeValueError(DiagnosticError, ValueError):
-    """A node was created with an invalid value."""
+    """A node was created with an invalid value.
+
+    >>> try:
+    ...     passlab.device("tpu")
+    ... except passlab.errors.NodeValueError as error:
+    ...     print(error.diagnostics[0].message)
+    there is no kind of device `tpu`
+    """
 
 
 class ModelError(DiagnosticError, ValueError):
-    """A model of another format cannot be read, or needs something that Relay does not have."""
+    """A model of another format cannot be read, or needs something that Relay does not have.
+
+    >>> try:
+    ...     frontend.from_onnx(b"not a model")
+    ... except passlab.errors.ModelError as error:
+    ...     print(error.diagnostics[0].message)
+    these bytes cannot be read as an ONNX model
+    """
 
     __str__ = PasslabError.__str__
 
 
 class WellFormedError(DiagnosticError):
-    """A variable is unbound, bound twice, or used outside its scope."""
+    """A variable is unbound, bound twice, or used outside its scope.
+
+    >>> x = relay.var("x", "float32")
+    >>> try:
+    ...     relay.analysis.well_formed(relay.Let(x, relay.const(1.0), relay.Let(x, x, x))).check()
+    ... except passlab.errors.WellFormedError as error:
+    ...     print(error.diagnostics[0].message)
+    the variable `%x` is bound twice
+    """
 
 
 class StructureError(DiagnosticError, ValueError):
-    """Two programs that should be structurally equal are not."""
+    """Two programs that should be structurally equal are not.
+
+    >>> try:
+    ...     passlab.assert_structural_equal(relay.const(1.0), relay.const(2.0))
+    ... except passlab.errors.StructureError as error:
+    ...     print(error.diagnostics[0].message)
+    the structures differ at <root>.data: different constants
+    """
 
     __str__ = PasslabError.__str__
 
 
 class UnknownNameError(PasslabError, AttributeError):
-    """A module of passlab has no such name."""
+    """A module of passlab has no such name.
+
+    >>> try:
+    ...     relay.transform.FoldConstnat
+    ... except passlab.errors.UnknownNameError as error:
+    ...     print(error.diagnostics[0].hint)
+    did you mean `FoldConstant` or `FoldConstantExpr`?
+    """
 
     __str__ = PasslabError.__str__
 
 
 class OpNotFoundError(DiagnosticError, KeyError):
-    """No operator has this name."""
+    """No operator has this name.
+
+    >>> try:
+    ...     relay.op.get("nn.rleu")
+    ... except passlab.errors.OpNotFoundError as error:
+    ...     print(error.diagnostics[0].hint)
+    did you mean `nn.relu` or `nn.prelu` or `nn.dilate`?
+    """
 
     __str__ = PasslabError.__str__
 
 
 class AttrsError(DiagnosticError, AttributeError):
-    """An attribute is missing, unknown, or of the wrong kind."""
+    """An attribute is missing, unknown, or of the wrong kind.
+
+    >>> try:
+    ...     passlab.op.make("sum", relay.var("x", shape=(2,)), axes=[0])
+    ... except passlab.errors.AttrsError as error:
+    ...     print(error.diagnostics[0].message)
+    relay.attrs.ReduceAttrs has no attribute `axes`
+    """
 
 
 class PassError(PasslabError):
-    """A pass was misused, returned an invalid result, or could not be found."""
+    """A pass was misused, returned an invalid result, or could not be found.
+
+    >>> try:
+    ...     transform.get_pass("FoldConstnat")
+    ... except passlab.errors.PassError as error:
+    ...     print(error.diagnostics[0].hint)
+    did you mean `FoldConstant`?
+    """
 
 
 class PassTypeError(PassError, TypeError):
-    """A pass, its arguments or its result are of the wrong type."""
+    """A pass, its arguments or its result are of the wrong type.
+
+    >>> try:
+    ...     transform.FoldConstant()("text")
+    ... except passlab.errors.PassTypeError as error:
+    ...     print(error.diagnostics[0].message)
+    the pass `FoldConstant` runs on a module
+    """
 
 
 class PassValueError(PassError, ValueError):
-    """A pass was declared or created with an invalid value."""
+    """A pass was declared or created with an invalid value.
+
+    >>> try:
+    ...     transform.function_pass(lambda func, mod, ctx: func)
+    ... except passlab.errors.PassValueError as error:
+    ...     print(error.diagnostics[0].message)
+    Please provide opt_level for the function pass.
+    """
 
 
 class ConfigError(PasslabError, AttributeError):
-    """A pass context was given an unknown or ill-typed option."""
+    """A pass context was given an unknown or ill-typed option.
+
+    >>> try:
+    ...     transform.PassContext(config={"relay.FuseOps.depth": 1})
+    ... except passlab.errors.ConfigError as error:
+    ...     print(error.diagnostics[0].message)
+    Invalid config option 'relay.FuseOps.depth'
+    """
 
 
 class VerifyError(PasslabError):
-    """Bytecode or a module does not satisfy its rules."""
+    """Bytecode or a module does not satisfy its rules.
+
+    >>> try:
+    ...     vm.Executable.load_exec(b"no bytecode", "")
+    ... except passlab.errors.VerifyError as error:
+    ...     print(error.diagnostics[0].message)
+    Invalid VM file format in the header section: the magic number is wrong
+    """
 
 
 class ValidationError(PasslabError):
-    """A pass changed what a program computes by more than its numeric contract allows."""
+    """A pass changed what a program computes by more than its numeric contract allows.
+
+    >>> @transform.function_pass(opt_level=0)
+    ... def wrong(func, mod, ctx):
+    ...     return relay.Function(func.params, func.body + relay.const(1.0))
+    >>> try:
+    ...     with transform.PassContext(instruments=[instrument.Validate({"x": 0.5})]):
+    ...         wrong(passlab.parse("def @main(%x: float32) { exp(%x) }"))
+    ... except passlab.errors.ValidationError as error:
+    ...     print(error.diagnostics[0].message)
+    the pass `wrong` changed the result beyond its contract
+    """
 
 
 class RunError(PasslabError, RuntimeError):
-    """A program failed while running."""
+    """A program failed while running.
+
+    >>> divide = relay.create_executor("vm", passlab.parse("def @main(%n: int32) { 1 / %n }"))
+    >>> try:
+    ...     divide.evaluate()(0)
+    ... except passlab.errors.RunError as error:
+    ...     print(error.diagnostics[0].message)
+    integer division by zero: the divisor is 0
+    """
 
 
 class RunTypeError(RunError, TypeError):
-    """A program, an input or an output has the wrong Python type."""
+    """A program, an input or an output has the wrong Python type.
+
+    >>> try:
+    ...     relay.create_executor("vm", "text")
+    ... except passlab.errors.RunTypeError as error:
+    ...     print(error.diagnostics[0].message)
+    a program is a module or a function, not a str
+    """
 
 
 class RunValueError(RunError, ValueError):
-    """A program, an input or an output has an invalid value or name."""
+    """A program, an input or an output has an invalid value or name.
+
+    >>> twice = relay.Function([relay.var("a"), relay.var("a")], relay.const(1))
+    >>> try:
+    ...     relay.build_module.bind_params_by_name(twice, {"a": 1})
+    ... except passlab.errors.RunValueError as error:
+    ...     print(error.diagnostics[0].message)
+    several parameters are called %a
+    """
 
 
 class Interruption(KeyboardInterrupt):
-    """An interrupt from the keyboard, with its location. Like every interrupt, it is not an `Exception`."""
+    """An interrupt from the keyboard, with its location. Like every interrupt, it is not an `Exception`.
+
+    >>> try:
+    ...     with passlab.errors.naming_interrupts("the search", hint="start it again"):
+    ...         raise KeyboardInterrupt  # as from the keyboard
+    ... except passlab.errors.Interruption as interruption:
+    ...     print(interruption)
+    error: the search was interrupted
+      help: start it again
+    """
 
     def __init__(self, *findings: Diagnostic) -> None:
         self.diagnostics = findings
@@ -280,11 +452,19 @@ def naming_interrupts(what: str, hint: str) -> Iterator[None]:
 
 
 class InterruptedRunError(Interruption):
-    """A run of a program was interrupted."""
+    """A run of a program was interrupted.
+
+    >>> issubclass(passlab.errors.InterruptedRunError, KeyboardInterrupt)
+    True
+    """
 
 
 class InterruptedPassesError(Interruption):
-    """A pipeline was interrupted; `recording` has the steps up to the interrupt, and the last one failed."""
+    """A pipeline was interrupted; `recording` has the steps up to the interrupt, and the last one failed.
+
+    >>> issubclass(passlab.errors.InterruptedPassesError, passlab.errors.Interruption)
+    True
+    """
 
     def __init__(self, recording: Any, *findings: Diagnostic) -> None:
         super().__init__(*findings)
@@ -292,18 +472,44 @@ class InterruptedPassesError(Interruption):
 
 
 class FileAccessError(PasslabError, OSError):
-    """A file or folder cannot be read or written: it is not there, is of another kind, or may not be touched."""
+    """A file or folder cannot be read or written: it is not there, is of another kind, or may not be touched.
+
+    >>> try:
+    ...     lab.Recording.load("nowhere")
+    ... except passlab.errors.FileAccessError as error:
+    ...     print(error.diagnostics[0].message.rpartition(": ")[2])
+    No such file or directory
+    """
 
 
 class DumpError(DiagnosticError, ValueError):
-    """A file or folder cannot be read as a dump of passes, or a question about a dump cannot be answered."""
+    """A file or folder cannot be read as a dump of passes, or a question about a dump cannot be answered.
+
+    >>> try:
+    ...     dumps.read_text("text", format="no format")
+    ... except passlab.errors.DumpError as error:
+    ...     print(error.diagnostics[0].message)
+    there is no format `no format`
+    """
 
     __str__ = PasslabError.__str__
 
 
 class LimitError(PasslabError):
-    """A cap of `passlab.limits` was reached; the message names it and how to raise it."""
+    """A cap of `passlab.limits` was reached; the message names it and how to raise it.
+
+    >>> with passlab.limits.override(text_bytes=10):
+    ...     try:
+    ...         passlab.parse("def @main(%x: float32) { exp(%x) }")
+    ...     except passlab.errors.LimitError as error:
+    ...         print(error.diagnostics[0].message)
+    this text needs 34 and the limit `text_bytes` is 10; raise it with `passlab.limits.override(text_bytes=...)`
+    """
 
 
 class MissingPackageError(PasslabError, ImportError):
-    """An optional package is needed; the message says how to install it."""
+    """An optional package is needed; the message says how to install it.
+
+    >>> issubclass(passlab.errors.MissingPackageError, ImportError)
+    True
+    """

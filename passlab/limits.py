@@ -56,13 +56,22 @@ _current: ContextVar[Limits] = ContextVar("passlab_limits", default=Limits())
 
 
 def current() -> Limits:
-    """Return the current limits of this thread or task."""
+    """Return the current limits of this thread or task.
+
+    >>> passlab.limits.current().rank
+    64
+    """
     return _current.get()
 
 
 @contextmanager
 def override(**changes: float) -> Iterator[Limits]:
-    """Change some caps inside a `with` block. Raises `LimitError` for a cap that does not exist, or is not a number."""
+    """Change some caps inside a `with` block. Raises `LimitError` for a cap that does not exist, or is not a number.
+
+    >>> with passlab.limits.override(rank=3):
+    ...     passlab.limits.current().rank
+    3
+    """
     names = [f.name for f in fields(Limits)]
     limits: dict[str, object] = dict(changes)
     for name, cap in limits.items():

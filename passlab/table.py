@@ -19,7 +19,12 @@ _WIDEST = 400  # characters to which columns of text are aligned; a longer cell 
 
 
 class Table:
-    """Rows under named columns. Methods and columns of a data frame (`query`, `sort_values`, ...) work on `frame()`."""
+    """Rows under named columns. Methods and columns of a data frame (`query`, `sort_values`, ...) work on `frame()`.
+
+    >>> table = passlab.table.Table(("operator", "calls"), [("exp", 1), ("add", 3)])
+    >>> table.column("calls"), table.search("exp").rows
+    ([1, 3], [('exp', 1)])
+    """
 
     _repr_mimebundle_ = notebook_forms
 
@@ -70,7 +75,15 @@ class Table:
 
 
 class Tabular:
-    """An object with a table of its contents: `table()` as plain data, `text()`, and `frame()` for pandas."""
+    """An object with a table of its contents: `table()` as plain data, `text()`, and `frame()` for pandas.
+
+    >>> from passlab.table import Table, Tabular
+    >>> class Squares(Tabular):
+    ...     def table(self):
+    ...         return Table(("n", "square"), [(n, n * n) for n in range(3)])
+    >>> Squares().frame().square.sum().item()
+    5
+    """
 
     _repr_mimebundle_ = notebook_forms
 

@@ -10,7 +10,15 @@ function withSetup(block) {
   return [setup, ...texts].join("\n");
 }
 
-for (const block of document.querySelectorAll("article div.highlight-python, article div.highlight-relay, article div.highlight-sh")) {
+/** The text of a program; of one with prompts, only what was typed. */
+function textOf(block) {
+  const text = block.querySelector("pre").textContent;
+  if (!block.matches(".highlight-pycon")) { return text; }
+  return text.split("\n").filter(line => /^(>>>|\.\.\.)( |$)/.test(line)).map(line => `${line.slice(4)}\n`).join("");
+}
+
+const PROGRAMS = ["python", "pycon", "relay", "sh"].map(kind => `article div.highlight-${kind}`).join(", ");
+for (const block of document.querySelectorAll(PROGRAMS)) {
   const isRecipe = setup && block.matches(".highlight-python") && !block.closest("details.setup");
   const button = document.createElement("button");
   const label = isRecipe ? "Copy with set-up" : "Copy";
@@ -18,7 +26,7 @@ for (const block of document.querySelectorAll("article div.highlight-python, art
   button.className = "copy-program";
   button.textContent = label;
   button.addEventListener("click", async () => {
-    await navigator.clipboard.writeText(isRecipe ? withSetup(block) : block.querySelector("pre").textContent);
+    await navigator.clipboard.writeText(isRecipe ? withSetup(block) : textOf(block));
     button.textContent = "Copied";
     setTimeout(() => { button.textContent = label; }, 1500);
   });

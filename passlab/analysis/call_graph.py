@@ -32,6 +32,12 @@ class CallGraph:
     count as references, called or not. `names[f]` lists the functions of the module that f refers to, in order of
     first use; `order` lists all functions, each after those it refers to, except in cycles; `recursive` holds the
     functions that can reach themselves.
+
+    >>> mod = passlab.parse("def @f(%x: float32) { exp(%x) } def @main(%x: float32) { @f(@f(%x)) }")
+    >>> print(relay.analysis.CallGraph(mod))
+    @f, #refs = 2
+    @main, #refs = 0
+      @f x 2
     """
 
     def __init__(self, module: IRModule) -> None:

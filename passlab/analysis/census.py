@@ -41,7 +41,11 @@ def functions_of(program: IRModule | Expr) -> list[Expr]:
 
 
 def operator_calls(*roots: Expr) -> list[Call]:
-    """Return all calls of operators under `roots`, each once, in evaluation order."""
+    """Return all calls of operators under `roots`, each once, in evaluation order.
+
+    >>> [call.op.name for call in relay.analysis.operator_calls(passlab.parse("def @main() { exp(1f) + 2f }")["main"])]
+    ['exp', 'add']
+    """
     return _operator_calls(post_order(*roots))
 
 
@@ -50,7 +54,11 @@ def _operator_calls(nodes: list[Expr]) -> list[Call]:
 
 
 def list_op_freqs(mod: IRModule | Expr) -> dict[str, int]:
-    """Return how often each operator is called, most often first, then by name."""
+    """Return how often each operator is called, most often first, then by name.
+
+    >>> relay.analysis.list_op_freqs(passlab.parse("def @main(%x: float32) { exp(exp(%x)) }"))
+    {'exp': 2}
+    """
     return _counts(operator_calls(*functions_of(mod)))
 
 
@@ -99,7 +107,11 @@ def _add_region(root: Expr, inside: dict[Expr, None]) -> None:
 
 
 def count_layers(expr: IRModule | Expr, valid_ops: Iterable[str | Op]) -> int:
-    """Return the largest number of calls of `valid_ops` on any path through a function (of a module: its `main`)."""
+    """Return the largest number of calls of `valid_ops` on any path through a function (of a module: its `main`).
+
+    >>> relay.analysis.count_layers(passlab.parse("def @main(%x: float32) { exp(exp(%x)) }"), ["exp"])
+    2
+    """
     names = {op.name if isinstance(op, Op) else Op.get(op).name for op in valid_ops}
     root = expr["main"] if isinstance(expr, IRModule) else expr
     depth: dict[Expr, int] = {}
@@ -129,7 +141,11 @@ def analyze_operations_distribution(mod: IRModule) -> dict[str, tuple[str, str, 
 
 # ---------------------------------------------------------------- constants
 def check_constant(expr: Expr) -> bool:
-    """Return True if an expression is a constant, or a (nested) tuple of constants."""
+    """Return True if an expression is a constant, or a (nested) tuple of constants.
+
+    >>> relay.analysis.check_constant(relay.const(1.0)), relay.analysis.check_constant(relay.var("x"))
+    (True, False)
+    """
     stack, seen = [expr], {expr}
     while stack:
         node = stack.pop()
@@ -144,13 +160,24 @@ def check_constant(expr: Expr) -> bool:
 
 # ---------------------------------------------------------------- nodes and their users
 def post_order_visit(expr: Expr, fvisit: Callable[[Expr], Any]) -> None:
-    """Call `fvisit` on every node once, children first; the callee of a call precedes its arguments."""
+    """Call `fvisit` on every node once, children first; the callee of a call precedes its arguments.
+
+    >>> relay.analysis.post_order_visit(passlab.parse_expr("exp(1f)"), lambda node: print(type(node).__name__))
+    Op
+    Constant
+    Call
+    """
     for node in post_order(expr):
         fvisit(node)
 
 
 def users(root: Expr) -> dict[Expr, list[Expr]]:
-    """Return for every node its parents, in evaluation order; a parent with two uses is listed twice."""
+    """Return for every node its parents, in evaluation order; a parent with two uses is listed twice.
+
+    >>> f = passlab.parse("def @main(%x: float32) { %0 = exp(%x); %0 + tanh(%0) }")["main"]
+    >>> [user.op.name for user in relay.analysis.users(f)[f.body.args[0]]]
+    ['tanh', 'add']
+    """
     result: dict[Expr, list[Expr]] = {root: []}
     for node in post_order(root):
         for child in CHILDREN[type(node)](node):
@@ -206,6 +233,9 @@ def detect_feature(a: Any, b: Any = None) -> set[Feature]:
     """Return the features of an expression, of a module, or of both (in either order).
 
     The bodies of primitive functions (fused kernels) are not visited.
+
+    >>> sorted(f.name for f in relay.analysis.detect_feature(passlab.parse_expr("exp(1f)")))
+    ['fCall', 'fConstant', 'fOp']
     """
     roots: list[Expr] = []
     for part in (a, b):

@@ -34,12 +34,22 @@ class OpCost:
 
 
 def costs(program: IRModule | Expr) -> list[OpCost]:
-    """Return the cost of every operator call, in evaluation order."""
+    """Return the cost of every operator call, in evaluation order.
+
+    >>> text = "def @main(%x: Tensor[(1, 8), float32], %w: Tensor[(4, 8), float32]) { nn.dense(%x, %w) }"
+    >>> [(cost.operator, cost.macs) for cost in relay.analysis.costs(passlab.parse(text))]
+    [('nn.dense', 32)]
+    """
     return [call_cost(call) for call in operator_calls(*functions_of(program))]
 
 
 def call_cost(call: Call) -> OpCost:
-    """Return the cost of one operator call."""
+    """Return the cost of one operator call.
+
+    >>> text = "def @main(%x: Tensor[(1, 8), float32], %w: Tensor[(4, 8), float32]) { nn.dense(%x, %w) }"
+    >>> relay.analysis.call_cost(passlab.parse(text)["main"].body).macs
+    32
+    """
     reads = [type_bytes(known_type(arg)) for arg in call.args]
     return OpCost(
         call=call,
@@ -140,7 +150,12 @@ _RULES: dict[str, Rule] = {
 
 
 def get_total_mac_number(expr: IRModule | Expr) -> int:
-    """Return the multiply-accumulates of convolutions and matrix products; calls of unknown size give a warning."""
+    """Return the multiply-accumulates of convolutions and matrix products; calls of unknown size give a warning.
+
+    >>> text = "def @main(%x: Tensor[(1, 8), float32], %w: Tensor[(4, 8), float32]) { nn.dense(%x, %w) }"
+    >>> relay.analysis.get_total_mac_number(passlab.parse(text)["main"])
+    32
+    """
     counts = [macs(call) for call in operator_calls(*functions_of(expr))]
     unknown = counts.count(None)
     if unknown:

@@ -15,7 +15,12 @@ from passlab.text.printer import render
 
 
 def extract_fused_functions(mod: IRModule) -> dict[int, Function]:
-    """Return the primitive functions of a fused module by structural hash, each kernel once, in evaluation order."""
+    """Return the primitive functions of a fused module by structural hash, each kernel once, in evaluation order.
+
+    >>> mod = transform.FuseOps()(passlab.parse("def @main(%x: float32) { tanh(exp(%x)) }"))
+    >>> len(relay.analysis.extract_fused_functions(mod))
+    1
+    """
     kernels = (n for _, f in mod.items() for n in post_order(f) if isinstance(n, Function) and n.is_primitive)
     result: dict[int, Function] = {}
     seen: set[Hashable] = set()

@@ -66,6 +66,11 @@ def module_purity(mod: IRModule) -> ModulePurity:
 
     Recursive functions are assumed to be pure until one in the cycle is not: a greatest fixpoint, computed with a
     worklist of the callers of functions that turn out to be impure.
+
+    >>> mod = passlab.parse("def @main(%x: float32) { let %r = ref(%x); ref_read(%r) }")
+    >>> purity = relay.analysis.module_purity(mod)
+    >>> purity.nodes[mod["main"].body.value].evaluation
+    True
     """
     functions: dict[str, Purity] = {}
     nodes: dict[Expr, Purity] = {}

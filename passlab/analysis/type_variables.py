@@ -100,7 +100,11 @@ def all_type_vars(expr: Expr | Type, mod: IRModule | None = None) -> list[TypeVa
 
 
 def all_dtypes(expr: Expr) -> set[str]:
-    """Return the dtypes in the types of all nodes; before inference, only constants and annotations have dtypes."""
+    """Return the dtypes in the types of all nodes; before inference, only constants and annotations have dtypes.
+
+    >>> relay.analysis.all_dtypes(passlab.parse("def @main(%x: float32) { exp(%x) }")["main"])
+    {'float32'}
+    """
     types: set[Type] = set()
     stack, seen = [expr], {expr}
     while stack:

@@ -46,6 +46,10 @@ def well_formed(program: Expr | IRModule) -> WellFormedness:
     """Check that each variable is bound at most once, not also free, and used in its scope only.
 
     Free variables are allowed in an expression, not in the functions of a module. Types and operators are not checked.
+
+    >>> x = relay.var("x", "float32")
+    >>> bool(relay.analysis.well_formed(relay.Let(x, relay.const(1.0), relay.Let(x, relay.const(2.0), x))))
+    False
     """
     return WellFormedness(tuple(findings(program)))
 

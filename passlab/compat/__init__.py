@@ -22,7 +22,14 @@ __all__ = ["CompatError", "MissingInCompatError", "install", "is_installed", "lo
 
 
 def load_ipython_extension(ipython: Any) -> None:
-    """Make `import tvm` find passlab in this kernel. IPython calls this for `%load_ext passlab.compat`."""
+    """Make `import tvm` find passlab in this kernel. IPython calls this for `%load_ext passlab.compat`.
+
+    >>> from passlab import compat
+    >>> compat.load_ipython_extension(None)  # `%load_ext passlab.compat` makes this call
+    >>> compat.is_installed()
+    True
+    >>> compat.uninstall()
+    """
     install()
 
 

@@ -248,13 +248,27 @@ _FINDER = TVMFinder()
 
 
 def is_installed() -> bool:
-    """Whether `import tvm` finds passlab."""
+    """Whether `import tvm` finds passlab.
+
+    >>> from passlab import compat
+    >>> compat.install()
+    >>> compat.is_installed()
+    True
+    >>> compat.uninstall()
+    """
     return _FINDER in sys.meta_path
 
 
 def install() -> None:
     """Make `import tvm` find passlab; a second call changes nothing. Raises `CompatError` if a real `tvm` is
     imported.
+
+    >>> from passlab import compat
+    >>> compat.install()
+    >>> import tvm
+    >>> tvm.IRModule is passlab.IRModule
+    True
+    >>> compat.uninstall()
     """
     if is_installed():
         return
@@ -268,7 +282,14 @@ def install() -> None:
 
 
 def uninstall() -> None:
-    """Remove the addresses of `tvm` and the methods of results; a second call changes nothing."""
+    """Remove the addresses of `tvm` and the methods of results; a second call changes nothing.
+
+    >>> from passlab import compat
+    >>> compat.install()
+    >>> compat.uninstall()
+    >>> compat.is_installed()
+    False
+    """
     if is_installed():
         sys.meta_path.remove(_FINDER)
         for name in [n for n in sys.modules if n == ROOT or n.startswith(f"{ROOT}.")]:

@@ -42,7 +42,12 @@ INSTEAD = {
 
 
 class CompatError(PasslabError, ImportError):
-    """The addresses of `tvm` cannot be installed."""
+    """The addresses of `tvm` cannot be installed.
+
+    >>> from passlab import compat
+    >>> issubclass(compat.CompatError, Exception)
+    True
+    """
 
 
 class MissingInCompatError(PasslabError, ImportError):

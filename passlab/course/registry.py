@@ -70,7 +70,13 @@ _BINDS = re.compile(r"\b(answer_\d+)\b")
 
 
 class Names:
-    """The names of a notebook as attributes. Raises `NameError` for one whose cell has not run."""
+    """The names of a notebook as attributes. Raises `NameError` for one whose cell has not run.
+
+    >>> from passlab.course import Names
+    >>> names = Names({"answer_1": 4})
+    >>> names.answer_1
+    4
+    """
 
     def __init__(self, names: Mapping[str, Any]) -> None:
         self._names = names
@@ -289,6 +295,12 @@ def lesson(number: int | str, names: MutableMapping[str, Any] | None = None, fol
 
     A lesson is its number, or a text such as "11b". `folder` is where the progress is kept: the working folder by
     default. Raises `PasslabError` for a lesson that does not exist.
+
+    >>> import tempfile, pathlib
+    >>> from passlab import course
+    >>> check = course.lesson(2, {"answer_2": (4, 15)}, pathlib.Path(tempfile.mkdtemp()))
+    >>> print(str(check(2)).splitlines()[0])  # in a notebook: `check = course.lesson(2)`, `check(2)`
+    ✓ How large: correct.
     """
     return Lesson(number, sys._getframe(1).f_globals if names is None else names, folder)
 

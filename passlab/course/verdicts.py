@@ -56,7 +56,15 @@ class Requirement:
 
 
 class WrongAnswerError(AssertionError):
-    """A verdict that did not pass, raised by `Verdict.required`; the message is the verdict."""
+    """A verdict that did not pass, raised by `Verdict.required`; the message is the verdict.
+
+    >>> from passlab import course
+    >>> try:
+    ...     course.Exercise("Two plus three").equals(5).check(6).required()
+    ... except course.WrongAnswerError as error:
+    ...     print(str(error).splitlines()[0])
+    ✗ Two plus three: not yet.
+    """
 
 
 @dataclass(frozen=True)
@@ -65,6 +73,11 @@ class Verdict:
 
     `todo` is what to do if there is no answer, `requirements` how many there are, and `points` what the exercise is
     worth. A verdict is true where it passed, so that it can be asserted; `required` says in the error what is missing.
+
+    >>> from passlab import course
+    >>> verdict = course.Exercise("Two plus three").equals(5).check(6)
+    >>> bool(verdict)
+    False
     """
 
     title: str
@@ -128,6 +141,11 @@ class Exercise:
     checked. `hint` is for a wrong answer where the requirement that failed has no hint of its own; of a sequence of
     hints, each different wrong answer shows one more. A check ends after `seconds`, and a run of the virtual machine in
     it after `instructions` instructions.
+
+    >>> from passlab.course import Exercise
+    >>> print(Exercise("Two plus three").equals(5).check(5))
+    ✓ Two plus three: correct.
+        ✓ it is the expected answer
     """
 
     title: str
@@ -414,6 +432,9 @@ def same(answer: Any, expected: Any) -> bool:
 
     Programs are compared by structure, types by identity, arrays by dtype, shape and every element (NaN is NaN), lists
     and tuples alike element by element, anything else with `==`.
+
+    >>> passlab.course.same((1, 2), [1, 2.0]), passlab.course.same(1, 2)
+    (True, False)
     """
     if isinstance(expected, (IRModule, Expr)):
         return isinstance(answer, (IRModule, Expr)) and structural_equal(answer, expected)

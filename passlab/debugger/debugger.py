@@ -165,6 +165,13 @@ class Debugger:
 
     `executor` is "vm", "graph" or "debug": the last two step by node. Further options are as for `Trace.record`.
     Every method that moves returns the new `Instant`; `at` is its number, `reason` why the debugger stopped there.
+
+    >>> mod = passlab.parse("def @main(%x: Tensor[(2), float32]) { tanh(exp(%x)) }")
+    >>> dbg = passlab.Debugger(mod, np.float32([0, 1]))
+    >>> dbg.step().number, dbg.step_back().number
+    (1, 0)
+    >>> print(dbg.goto(dbg.query("tanh")[0]).instruction)
+    fused_exp_tanh (in: $0, out: $4)
     """
 
     _repr_mimebundle_ = notebook_forms

@@ -218,6 +218,11 @@ class Trace(TraceData):
 
     `result` is what the program returned. The trace of a program that failed has its `error` and the instants before
     it. When recording stopped early, `stopped` says why. `kind` is "vm", "graph" or "debug".
+
+    >>> mod = passlab.parse("def @main(%x: Tensor[(2), float32]) { %x + 1f }")
+    >>> trace = passlab.Debugger(mod, np.float32([0, 1])).trace
+    >>> print(trace.result, trace.error)
+    [1. 2.] None
     """
 
     _repr_mimebundle_ = notebook_forms
@@ -318,7 +323,14 @@ class Trace(TraceData):
 
 
 class Fork:
-    """A branch of a trace. `trace` is the branch; its instant 0 is `instant` of the `original`."""
+    """A branch of a trace. `trace` is the branch; its instant 0 is `instant` of the `original`.
+
+    >>> dbg = passlab.Debugger(passlab.parse("def @main(%x: float32) { %x + 1f }"), np.float32(2))
+    >>> register = dbg.goto(dbg.query("add")[0]).reads[0]
+    >>> fork = dbg.fork({register: np.float32(5)})
+    >>> print(fork.result, dbg.trace.result)
+    6.0 3.0
+    """
 
     def __init__(self, original: Trace, instant: int, trace: Trace, changes: Mapping[int, Any]) -> None:
         self.original = original

@@ -179,6 +179,11 @@ def diff(before: Any, after: Any, lineage: Correspondence | None = None) -> Diff
     """Compare two modules, or two expressions. Raises `PassTypeError` for anything else.
 
     Nodes correspond by a `lineage`; without one they are matched by structure.
+
+    >>> before = passlab.parse("def @main(%x: float32) { exp(%x) }")
+    >>> after = passlab.parse("def @main(%x: float32) { tanh(%x) }")
+    >>> passlab.diff(before, after).summary, bool(passlab.diff(before, before))
+    ('removed 1 exp; added 1 tanh', False)
     """
     if isinstance(before, Expr) and isinstance(after, Expr):
         return Diff(before, after, (FunctionDiff("main", before, after, lineage),))

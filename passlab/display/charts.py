@@ -260,6 +260,12 @@ def save_picture(picture: Any, path: str | os.PathLike[str]) -> None:
     """Write a graph or a chart as SVG or PNG, by the ending of `path`. A PNG has three pixels a point.
 
     Raises `PassValueError` for other endings, `MissingPackageError` where a package is missing, `FileAccessError`.
+
+    >>> import tempfile, pathlib
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "graph.svg")
+    >>> display.save_picture(display.graph_view(passlab.parse("def @main(%x: float32) { exp(%x) }")), path)
+    >>> path.read_text().startswith("<svg")
+    True
     """
     kind = Path(path).suffix.lower().removeprefix(".")
     if kind not in ("svg", "png"):

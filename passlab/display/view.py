@@ -35,6 +35,10 @@ class View:
 
     `kind` is the name of its data; `script` is the module in `static` that shows it live, "" for views without a
     widget; `whole` says how to see the rest of a text that is longer than `limits.output_bytes`.
+
+    >>> view = display.operators_view(passlab.parse("def @main(%x: float32) { exp(%x) }"))
+    >>> isinstance(view, display.View), view.text() == str(view), "<" in view.html()
+    (True, True, True)
     """
 
     _repr_mimebundle_ = notebook_forms

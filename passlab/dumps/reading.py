@@ -372,7 +372,19 @@ def _is_tar(path: Path) -> bool:
 
 @checked
 def read_text(text: str, format: str | None = None) -> TextRecording:
-    """Return a recording of the passes in the text of a dump. Raises `DumpError` for an unknown format."""
+    """Return a recording of the passes in the text of a dump. Raises `DumpError` for an unknown format.
+
+    >>> dump = '''*** IR Dump Before InstCombinePass on f ***
+    ... define i32 @f(i32 %x) {
+    ...   ret i32 %x
+    ... }
+    ... *** IR Dump After InstCombinePass on f ***
+    ... define i32 @f(i32 %x) {
+    ...   ret i32 0
+    ... }'''
+    >>> dumps.read_text(dump).summary()
+    '1 pass (llvm): 1 changed'
+    """
     return read(io.BytesIO(text.encode("utf-8", "surrogateescape")), format)
 
 

@@ -41,7 +41,20 @@ MOST_HISTORIES = 64  # units whose versions and origins are cached
 
 
 class TextRecording(Tabular):
-    """The passes of one dump. `steps` are the passes in order of the dump; `rec[n]` is step n, from 1 on."""
+    """The passes of one dump. `steps` are the passes in order of the dump; `rec[n]` is step n, from 1 on.
+
+    >>> dump = '''*** IR Dump Before InstCombinePass on f ***
+    ... define i32 @f(i32 %x) {
+    ...   ret i32 %x
+    ... }
+    ... *** IR Dump After InstCombinePass on f ***
+    ... define i32 @f(i32 %x) {
+    ...   ret i32 0
+    ... }'''
+    >>> rec = dumps.read_text(dump)
+    >>> rec.summary(), len(rec.history("f").lines(0))
+    ('1 pass (llvm): 1 changed', 3)
+    """
 
     def __init__(self, assembly: Assembly, format_name: str, name: str, size: int) -> None:
         self.format, self.name, self.size = format_name, name, size

@@ -19,6 +19,18 @@ class Step:
 
     `verdict` is one of `VERDICTS`; `since` is the first step that may have made the change that is first seen here: the
     step itself where the dump decides it. `assumed` marks a verdict or name that is not in the dump.
+
+    >>> dump = '''*** IR Dump Before InstCombinePass on f ***
+    ... define i32 @f(i32 %x) {
+    ...   ret i32 %x
+    ... }
+    ... *** IR Dump After InstCombinePass on f ***
+    ... define i32 @f(i32 %x) {
+    ...   ret i32 0
+    ... }'''
+    >>> step = dumps.read_text(dump)[1]
+    >>> step.name, step.verdict
+    ('InstCombinePass', 'changed')
     """
 
     __slots__ = (

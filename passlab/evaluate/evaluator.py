@@ -97,7 +97,12 @@ class Activation:
 
 
 class Evaluator:
-    """Evaluates functions and expressions of one module."""
+    """Evaluates functions and expressions of one module.
+
+    >>> mod = passlab.parse("def @twice(%x: float32) { %x + %x }")
+    >>> print(passlab.evaluate.Evaluator(mod).run("twice", [np.float32(4)]))
+    8.0
+    """
 
     def __init__(self, mod: IRModule | None = None) -> None:
         self.mod = mod if mod is not None else IRModule()
@@ -423,5 +428,9 @@ STEPS: dict[type, Step] = {
 
 
 def evaluate_expr(expr: Expr, mod: IRModule | None = None) -> Value:
-    """Return the value of an expression without free variables, in the given module."""
+    """Return the value of an expression without free variables, in the given module.
+
+    >>> print(passlab.evaluate.evaluate_expr(passlab.parse_expr("1f + 2f")))
+    3.0
+    """
     return Evaluator(mod).evaluate(expr)

@@ -82,6 +82,12 @@ def build(
     default is the kind of `target`. All devices stand for this CPU; the arguments about hosts, runtimes and pools are
     accepted and ignored. Raises `VerifyError` for programs that the executor cannot run: a graph has no control flow,
     data types, function values or tensors of unknown shape. Raises `RunError` for another executor.
+
+    >>> mod = passlab.parse("def @main(%x: Tensor[(2), float32]) { %x + 1f }")
+    >>> module = relay.build(mod)["default"](passlab.cpu())
+    >>> module.run(x=np.float32([1, 2]))
+    >>> print(module.get_output(0))
+    [2. 3.]
     """
     mod = as_module(ir_mod)
     if entry != "main":
@@ -104,7 +110,12 @@ def build(
 def optimize(
     mod: IRModule | Function, target: Any = None, params: Mapping[str, Any] | None = None
 ) -> tuple[IRModule, dict[str, Any]]:
-    """Run only the passes of `build`, up to the fusion of operators; return the module and `params`."""
+    """Run only the passes of `build`, up to the fusion of operators; return the module and `params`.
+
+    >>> mod, params = relay.optimize(passlab.parse("def @main(%x: float32) { tanh(exp(%x)) }"))
+    >>> mod["main"].body.op.is_primitive, params
+    (True, {})
+    """
     with building():
         return _run_passes(as_module(mod), params, target, FUSE), dict(params or {})
 

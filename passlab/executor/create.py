@@ -47,7 +47,13 @@ _V = TypeVar("_V")
 
 
 class Executor:
-    """Runs the functions of a module. Subclasses implement `call`, which runs one function."""
+    """Runs the functions of a module. Subclasses implement `call`, which runs one function.
+
+    >>> mod = passlab.parse("def @main(%x: float32) { %x + 1f }")
+    >>> executor = relay.create_executor("vm", mod)
+    >>> print(executor.evaluate()(np.float32(1)))
+    2.0
+    """
 
     kind = ""
 
@@ -369,6 +375,14 @@ def create_executor(
     for "onnxruntime" `providers` names execution providers of onnxruntime. The other kinds compute on this CPU;
     `device` is ignored. Raises `RunError` for an unknown kind, and for `providers` with a kind that has none;
     `MissingPackageError` for "onnxruntime" where that package is missing.
+
+    >>> mod = passlab.parse("def @main(%x: Tensor[(2), float32]) { %x + 1f }")
+    >>> for kind in ("debug", "graph", "vm", "aot"):
+    ...     print(relay.create_executor(kind, mod).evaluate()(np.float32([1, 2])))
+    [2. 3.]
+    [2. 3.]
+    [2. 3.]
+    [2. 3.]
     """
     kind_name = str(kind)  # a value of any type has a text, but not every value can be hashed
     if kind_name not in EXECUTORS:

@@ -195,7 +195,14 @@ class AOTExecutorFactory(Factory):
 
 
 def create_graph(graph_json: str, lib: KernelLibrary | str, device: Any = None, debug: bool = False) -> GraphModule:
-    """Return an executor for a saved graph (JSON) and its kernels. Raises `VerifyError` for malformed ones."""
+    """Return an executor for a saved graph (JSON) and its kernels. Raises `VerifyError` for malformed ones.
+
+    >>> graph, library, params = relay.build(passlab.parse("def @main(%x: float32) { %x + 1f }"))
+    >>> module = executor.create_graph(graph, library)
+    >>> module.run(x=np.float32(1))
+    >>> print(module.get_output(0))
+    2.0
+    """
     if not isinstance(graph_json, str):
         raise RunTypeError(f"a graph is given as JSON text, not {type(graph_json).__name__}")
     if not isinstance(lib, (KernelLibrary, str)):

@@ -196,6 +196,13 @@ class GraphModule(RunsByInputs):
     """Runs a graph. Inputs are set by name or number and stay set; outputs are copies.
 
     `kernels` are the primitive functions by their names in the graph. Raises `VerifyError` if one is missing.
+
+    >>> mod = passlab.parse("def @main(%x: Tensor[(2), float32]) { %x + 1f }")
+    >>> module = relay.build(mod)["default"](passlab.cpu())
+    >>> module.set_input("x", np.float32([1, 2]))
+    >>> module.run()
+    >>> print(module.get_output(0), module.get_num_outputs())
+    [2. 3.] 1
     """
 
     shares_memory = True

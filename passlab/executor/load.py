@@ -20,6 +20,14 @@ def load_module(path: FileName, fmt: str = "") -> Library:
 
     Every part of the file is verified, and no code in it is run. `fmt` is accepted and ignored: the file contains its
     kind. Raises `VerifyError` for a file that is damaged or of another format, `RunError` if it cannot be read.
+
+    >>> import tempfile, pathlib
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "net.tar")
+    >>> relay.build(passlab.parse("def @main(%x: float32) { %x + 1f }")).export_library(str(path))
+    >>> module = executor.load_module(str(path))["default"](passlab.cpu())
+    >>> module.run(x=np.float32(1))
+    >>> print(module.get_output(0))
+    2.0
     """
     data = read_bytes(path, "the library")
     return read_library(data) if is_packed(data) else _kernels(data)

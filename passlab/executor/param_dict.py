@@ -22,7 +22,11 @@ HEAD = 32  # bytes of a record before its shape; the last eight begin with the r
 
 
 def save_param_dict(params: Mapping[str, Any]) -> bytes:
-    """Return arrays, numbers or constants by name as bytes. Raises `RunTypeError` for anything but a mapping."""
+    """Return arrays, numbers or constants by name as bytes. Raises `RunTypeError` for anything but a mapping.
+
+    >>> print(relay.load_param_dict(relay.save_param_dict({"w": np.float32([1, 2])}))["w"])
+    [1. 2.]
+    """
     if not isinstance(params, Mapping):
         raise RunTypeError(f"parameters are given by name, not as a {type(params).__name__}")
     for name in params:
@@ -33,7 +37,11 @@ def save_param_dict(params: Mapping[str, Any]) -> bytes:
 
 
 def load_param_dict(data: bytes | bytearray) -> dict[str, np.ndarray[Any, Any]]:
-    """Return the arrays by name, read-only. Raises `VerifyError` for malformed bytes, `RunTypeError` if not bytes."""
+    """Return the arrays by name, read-only. Raises `VerifyError` for malformed bytes, `RunTypeError` if not bytes.
+
+    >>> print(relay.load_param_dict(relay.save_param_dict({"w": np.float32([1, 2])}))["w"])
+    [1. 2.]
+    """
     if not isinstance(data, (bytes, bytearray)):
         raise RunTypeError(f"a list of parameters is read from bytes, not from a {type(data).__name__}")
     file = Reader(bytes(data), "parameters")

@@ -30,6 +30,10 @@ def unmatched_cases(match: Match, mod: IRModule | None = None) -> list[Pattern]:
 
     `mod` defines the data types. Raises `TypeInferenceError` for a constructor of a type it does not define, and
     `LimitError` if the clauses overlap in too many ways to examine all cases.
+
+    >>> mod = passlab.parse("type B { T, F } def @main(%b: B) { match? (%b) { T => 1 } }")
+    >>> [passlab.infer.pattern_text(case) for case in relay.analysis.unmatched_cases(mod["main"].body, mod)]
+    ['F']
     """
     if any(isinstance(clause.lhs, (PatternVar, PatternWildcard)) for clause in match.clauses):
         return []
@@ -122,7 +126,11 @@ def _missing_pattern(path: _Path, columns: int) -> Pattern:
 
 
 def pattern_text(root: Pattern) -> str:
-    """Return a pattern as Relay text, with `_` for every variable."""
+    """Return a pattern as Relay text, with `_` for every variable.
+
+    >>> passlab.infer.pattern_text(relay.PatternTuple([relay.PatternWildcard(), relay.PatternVar(relay.var("x"))]))
+    '(_, _)'
+    """
     out: list[str] = []
     stack: list[Pattern | str] = [root]
     while stack:

@@ -36,6 +36,10 @@ def infer_module(mod: IRModule) -> IRModule:
     Missing annotations of variables, result types of functions and type arguments of calls are filled in, which creates
     new nodes; all others stay the same objects. Raises `TypeInferenceError` with every independent finding; the module
     is then unchanged.
+
+    >>> mod = passlab.infer.infer_module(passlab.text.parse("def @main() { 1f + 2f }"))
+    >>> print(mod["main"].ret_type)
+    float32
     """
     if not isinstance(mod, IRModule):
         raise not_a_node_error(mod, "a module")
@@ -66,6 +70,9 @@ def infer_expr(expr: ExprT, mod: IRModule | None = None) -> ExprT:
     """Return `expr` with every node typed, under the functions and data types of `mod`; the same object when possible.
 
     Free variables must be annotated, or be determined by their uses. Raises `TypeInferenceError`.
+
+    >>> print(passlab.infer.infer_expr(relay.sum(relay.var("x", shape=(2, 3)), axis=[0])).checked_type)
+    Tensor[(3), float32]
     """
     if not isinstance(expr, Expr):
         raise not_a_node_error(expr)

@@ -30,6 +30,9 @@ def check_kind(ty: Type | SizeVar, mod: IRModule | None = None) -> Kind:
     """Return the kind of a type, checking every type inside it.
 
     Data types are looked up in `mod`; without one they are assumed to be defined. Raises `TypeInferenceError`.
+
+    >>> relay.analysis.check_kind(relay.TensorType((2,), "float32"))
+    <Kind.Type: 0>
     """
     if isinstance(ty, SizeVar):
         return Kind.ShapeVar

@@ -32,6 +32,14 @@ class PassInstrument:
     """Base of all instruments; every method may be overridden, and does nothing otherwise.
 
     `name` is the name of the class unless an instance sets its own.
+
+    >>> class Names(instrument.PassInstrument):
+    ...     def run_before_pass(self, mod, info):
+    ...         print(info.name)
+    >>> with transform.PassContext(instruments=[Names()]):
+    ...     _ = transform.FoldConstant()(passlab.parse("def @main() { 1f + 2f }"))
+    FoldConstant
+    InferType
     """
 
     _repr_mimebundle_ = notebook_forms
@@ -103,6 +111,15 @@ def pass_instrument(pi_cls: Any = None) -> Any:
 
     An instrument class is returned unchanged; without an argument a decorator is returned. Raises `PassTypeError` for
     other objects than classes, and for a method whose name is nearly the name of a hook.
+
+    >>> @instrument.pass_instrument
+    ... class Names:
+    ...     def run_before_pass(self, mod, info):
+    ...         print(info.name)
+    >>> with transform.PassContext(instruments=[Names()]):
+    ...     _ = transform.FoldConstant()(passlab.parse("def @main() { 1f + 2f }"))
+    FoldConstant
+    InferType
     """
 
     def decorate(cls: Any) -> Any:

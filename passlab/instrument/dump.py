@@ -25,6 +25,13 @@ class DumpIR(PassInstrument, Tabular):
     With `refresh` the files of an earlier run are removed first; no other file is touched. With `only_changed` a pass
     that changed nothing writes none. A pass that raises writes its error to `NNN_PASS.failed.txt`. Raises
     `FileAccessError` when the directory cannot be written. A file is either complete or not there.
+
+    >>> import tempfile, pathlib
+    >>> folder = tempfile.mkdtemp()
+    >>> with transform.PassContext(instruments=[instrument.DumpIR(folder, only_changed=True)]):
+    ...     _ = transform.FoldConstant()(passlab.parse("def @main() { 1f + 2f }"))
+    >>> [path.name for path in pathlib.Path(folder).iterdir()]
+    ['000_FoldConstant.relay']
     """
 
     @checked

@@ -81,6 +81,11 @@ class Event:
     the `reason`) or is still running; `role` whether it is a step of a pipeline, required by the pass around it, or
     called by that pass. `before` and `after` are modules; after a failure `after` is the partial result. `seconds` is
     wall time, `peak_bytes` the peak memory above that at the start, where it was measured.
+
+    >>> rec = passlab.record(passlab.parse("def @main() { 1f + 2f }"), "FoldConstant")
+    >>> event = rec["FoldConstant"]
+    >>> print(event.status, event.changed, event.after["main"].body)
+    ran True 3f /* ty=float32 */
     """
 
     name: str

@@ -23,6 +23,12 @@ class PassLimit(PassInstrument, Tabular):
 
     `rewrites` limits the rewrites by named rules, such as the rules of `SimplifyExpr`, in the same way. Passes that
     change a program as a whole, such as normal forms, have no such rewrites.
+
+    >>> limit = instrument.PassLimit(1)
+    >>> with transform.PassContext(instruments=[limit]):
+    ...     _ = transform.parse_pipeline("FoldConstant, FuseOps")(passlab.parse("def @main() { 1f + 2f }"))
+    >>> limit.ran, limit.skipped
+    (['FoldConstant'], ['FuseOps'])
     """
 
     @checked

@@ -115,7 +115,16 @@ def _step_text(when: str, name: str, note: str, body: str) -> str:
 
 
 class PrintIRBefore(Printer):
-    """Print the module before passes: before all, or those named in `passes`; all of it, or some `functions`."""
+    """Print the module before passes: before all, or those named in `passes`; all of it, or some `functions`.
+
+    >>> with transform.PassContext(instruments=[instrument.PrintIRBefore(["FoldConstant"])]):
+    ...     _ = transform.FoldConstant()(passlab.parse("def @main() { 1f + 2f }"))
+    Before Running Pass: FoldConstant
+    #[version = "0.0.5"]
+    def @main() -> float32 {
+      add(1f /* ty=float32 */, 2f /* ty=float32 */) /* ty=float32 */
+    }
+    """
 
     when = "Before"
 
@@ -129,6 +138,14 @@ class PrintIRAfter(Printer):
 
     With `only_changed` a pass that changed nothing is one line. With `diff` the change is shown instead of the module.
     A pass that failed is one line with its error.
+
+    >>> with transform.PassContext(instruments=[instrument.PrintIRAfter(["FoldConstant"])]):
+    ...     _ = transform.FoldConstant()(passlab.parse("def @main() { 1f + 2f }"))
+    After Running Pass: FoldConstant
+    #[version = "0.0.5"]
+    def @main() -> float32 {
+      3f /* ty=float32 */
+    }
     """
 
     when = "After"

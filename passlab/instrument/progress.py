@@ -24,6 +24,12 @@ class ProgressInstrument(PassInstrument, Tabular):
     Nothing is shown in the first `after` seconds of a context, so that short pipelines stay silent; the bar is removed
     when the context is left. Passes inside others are not counted. Writes to standard error, or to `file`, any object
     with `write`; `bar` says whether to draw a bar, None to decide by the output.
+
+    >>> import sys
+    >>> with transform.PassContext(instruments=[instrument.ProgressInstrument(sys.stdout, after=0.0)]):
+    ...     _ = transform.parse_pipeline("FoldConstant, FuseOps")(passlab.parse("def @main() { 1f + 2f }"))
+    [1/2] FoldConstant
+    [2/2] FuseOps
     """
 
     def __init__(self, file: Any = None, after: float = 0.5, bar: bool | None = None) -> None:

@@ -126,7 +126,14 @@ class MemoryMeter:
 
 
 class MemoryInstrument(PassInstrument, Tabular):
-    """Measure the memory of every pass: `frame()` gives the peak above its start and what it kept, in bytes."""
+    """Measure the memory of every pass: `frame()` gives the peak above its start and what it kept, in bytes.
+
+    >>> memory = instrument.MemoryInstrument()
+    >>> with transform.PassContext(instruments=[memory]):
+    ...     _ = transform.FoldConstant()(passlab.parse("def @main() { 1f + 2f }"))
+    >>> list(memory.frame()["pass"])
+    ['FoldConstant', 'InferType']
+    """
 
     def __init__(self) -> None:
         super().__init__()

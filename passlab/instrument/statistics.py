@@ -96,6 +96,12 @@ class StatisticsInstrument(PassInstrument):
     """Counts functions, nodes, operator calls, parameters, multiply-accumulates and bytes around every pass.
 
     `table()` has the counts after each pass and the change in words, `frame()` also the counts before it.
+
+    >>> statistics = instrument.StatisticsInstrument()
+    >>> with transform.PassContext(instruments=[statistics]):
+    ...     _ = transform.FoldConstant()(passlab.parse("def @main() { 1f + 2f }"))
+    >>> list(statistics.frame()["pass"])
+    ['FoldConstant', 'InferType']
     """
 
     def __init__(self) -> None:

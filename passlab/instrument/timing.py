@@ -60,6 +60,13 @@ class PassTimingInstrument(PassInstrument, Tabular):
 
     The work of instruments does not count. The times stay available until the context is entered again. A pass that
     raises counts up to that moment.
+
+    >>> timing = instrument.PassTimingInstrument()
+    >>> with transform.PassContext(instruments=[timing]):
+    ...     _ = transform.FoldConstant()(passlab.parse("def @main() { 1f + 2f }"))
+    >>> print(timing.text())
+    FoldConstant
+      InferType
     """
 
     def __init__(self) -> None:

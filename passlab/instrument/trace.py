@@ -21,6 +21,13 @@ class TraceInstrument(PassInstrument, Tabular):
     """Record when each pass started and ended, thread by thread. `save(path)` writes the trace, `json()` returns it.
 
     Times are microseconds from the moment the context was entered.
+
+    >>> import json
+    >>> trace = instrument.TraceInstrument()
+    >>> with transform.PassContext(instruments=[trace]):
+    ...     _ = transform.FoldConstant()(passlab.parse("def @main() { 1f + 2f }"))
+    >>> "FoldConstant" in trace.json()
+    True
     """
 
     def __init__(self) -> None:

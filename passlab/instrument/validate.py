@@ -36,6 +36,16 @@ class Validate(PassInstrument, Tabular):
     constants of its input raises `VerifyError`; they are put back.
 
     Costs a run of the program on the reference evaluator for each pass that changes it.
+
+    >>> @transform.function_pass(opt_level=0)
+    ... def wrong(func, mod, ctx):
+    ...     return relay.Function(func.params, func.body + relay.const(1.0))
+    >>> with transform.PassContext(instruments=[instrument.Validate({"x": 0.5})]):
+    ...     try:
+    ...         wrong(passlab.parse("def @main(%x: float32) { exp(%x) }"))
+    ...     except passlab.PasslabError as error:
+    ...         print(error.diagnostics[0].message)
+    the pass `wrong` changed the result beyond its contract
     """
 
     def __init__(

@@ -27,6 +27,9 @@ class VerifyInstrument(PassInstrument, Tabular):
     listed in `failures`. Well-formedness costs about one traversal, types only the inference of new nodes. A pass that
     changed the program runs a second time on the same input, without instruments, to see whether it is deterministic;
     `deterministic=False` saves that time.
+
+    >>> with transform.PassContext(instruments=[instrument.VerifyInstrument()]):
+    ...     _ = transform.FoldConstant()(passlab.parse("def @main() { 1f + 2f }"))
     """
 
     def __init__(self, stop: bool = True, deterministic: bool = True) -> None:

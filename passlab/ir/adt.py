@@ -22,7 +22,13 @@ def constructor_tag(type_name: str, index: int) -> int:
 
 
 class Constructor(Expr):
-    """A constructor of the type `belong_to`, taking `inputs` (types). `tag` is -1 until the type is defined."""
+    """A constructor of the type `belong_to`, taking `inputs` (types). `tag` is -1 until the type is defined.
+
+    >>> maybe, a = relay.GlobalTypeVar("Maybe"), relay.TypeVar("A")
+    >>> just = relay.Constructor("Just", [a], maybe)
+    >>> just.name_hint, len(just.inputs)
+    ('Just', 1)
+    """
 
     __slots__ = ("belong_to", "inputs", "name_hint", "tag")
     field_names = ("name_hint", "inputs", "belong_to", "tag")
@@ -53,6 +59,13 @@ class TypeData(Type):
     """The definition of a type: its `header`, type parameters and constructors. An `extern` type has no constructors.
 
     The constructors of a definition get their tags when it is created, so a definition owns its constructor objects.
+
+    >>> maybe, a = relay.GlobalTypeVar("Maybe"), relay.TypeVar("A")
+    >>> just = relay.Constructor("Just", [a], maybe)
+    >>> print(str(passlab.IRModule({}, {maybe: relay.TypeData(maybe, [a], [just])})).strip())
+    type Maybe[A] {
+      Just(A),
+    }
     """
 
     __slots__ = ("constructors", "extern", "header", "type_vars")
@@ -111,7 +124,16 @@ class Pattern(Immutable):
 
 
 class PatternWildcard(Pattern):
-    """`_`: matches everything."""
+    """`_`: matches everything.
+
+    >>> print(relay.Match(relay.var("x"), [relay.Clause(relay.PatternWildcard(), relay.const(1.0))]))
+    free_var %x;
+    match (%x) {
+      _ => {
+        1f
+      },
+    }
+    """
 
     __slots__ = ()
 
@@ -120,7 +142,11 @@ class PatternWildcard(Pattern):
 
 
 class PatternVar(Pattern):
-    """`%x`: matches everything and binds it."""
+    """`%x`: matches everything and binds it.
+
+    >>> relay.PatternVar(relay.var("head")).var.name_hint
+    'head'
+    """
 
     __slots__ = ("var",)
     var: Var
@@ -131,7 +157,12 @@ class PatternVar(Pattern):
 
 
 class PatternConstructor(Pattern):
-    """`Cons(p, q)`: matches values of that constructor whose fields match."""
+    """`Cons(p, q)`: matches values of that constructor whose fields match.
+
+    >>> mod = passlab.parse("type B { T, F } def @main(%b: B) { match (%b) { T => 1, F => 0 } }")
+    >>> mod["main"].body.clauses[0].lhs.constructor.name_hint
+    'T'
+    """
 
     __slots__ = ("constructor", "patterns")
     constructor: Constructor
@@ -146,7 +177,11 @@ class PatternConstructor(Pattern):
 
 
 class PatternTuple(Pattern):
-    """`(p, q)`: matches tuples of that size whose fields match."""
+    """`(p, q)`: matches tuples of that size whose fields match.
+
+    >>> len(relay.PatternTuple([relay.PatternVar(relay.var("a")), relay.PatternWildcard()]).patterns)
+    2
+    """
 
     __slots__ = ("patterns",)
     patterns: tuple[Pattern, ...]
@@ -157,7 +192,12 @@ class PatternTuple(Pattern):
 
 
 class Clause(Immutable):
-    """One arm of a match: `lhs => rhs`."""
+    """One arm of a match: `lhs => rhs`.
+
+    >>> clause = relay.Clause(relay.PatternWildcard(), relay.const(1.0))
+    >>> print(type(clause.lhs).__name__, clause.rhs.data)
+    PatternWildcard 1.0
+    """
 
     __slots__ = ("__weakref__", "lhs", "rhs", "span")
     lhs: Pattern

@@ -200,6 +200,10 @@ def structural_hash(node: Any, map_free_vars: bool = False, *, exact: bool = Fal
     Cached for earlier arguments. A node without free variables has the same hash in every process. A free variable is
     hashed by identity, or by its order of occurrence with `map_free_vars`. Finite floats in attributes are ignored,
     since close ones are equal, except with `exact`.
+
+    >>> f, g = passlab.parse_expr("fn (%x: float32) { exp(%x) }"), passlab.parse_expr("fn (%y: float32) { exp(%y) }")
+    >>> passlab.structural_hash(f) == passlab.structural_hash(g)
+    True
     """
     mode = (bool(map_free_vars), bool(exact))
     if isinstance(node, IRModule):

@@ -17,7 +17,11 @@ _set = object.__setattr__
 
 
 class Any(Immutable):
-    """The unknown dimension, written `?`. There is one: `Any() is Any()`."""
+    """The unknown dimension, written `?`. There is one: `Any() is Any()`.
+
+    >>> print(relay.TensorType((relay.Any(), 3), "float32"))
+    Tensor[(?, 3), float32]
+    """
 
     __slots__ = ()
     _instance: Any | None = None
@@ -45,7 +49,11 @@ _serials = count()
 
 
 class SizeVar(Immutable):
-    """A symbolic dimension, compared by identity; `name` is a hint. Arithmetic returns a `SizeExpr` or a number."""
+    """A symbolic dimension, compared by identity; `name` is a hint. Arithmetic returns a `SizeExpr` or a number.
+
+    >>> print(relay.TensorType((relay.SizeVar("n"), 3), "float32"))
+    Tensor[(n, 3), float32]
+    """
 
     __slots__ = ("name", "dtype", "order", "__weakref__")
     name: str

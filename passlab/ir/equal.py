@@ -483,12 +483,21 @@ def structural_equal(
     Free variables must be the same objects; with `map_free_vars` they are paired at their first use. Floats in
     attributes are equal within 1e-9, or bit for bit if `exact`. With `by_name`, global variables of one name are equal,
     as in two modules that are compared as a whole.
+
+    >>> f, g = passlab.parse_expr("fn (%x: float32) { exp(%x) }"), passlab.parse_expr("fn (%y: float32) { exp(%y) }")
+    >>> passlab.structural_equal(f, g), f == g  # `==` asks whether they are the same object
+    (True, False)
     """
     return lhs is rhs or _mismatch(lhs, rhs, map_free_vars, exact, shortcut=True, by_name=by_name) is None
 
 
 def find_mismatch(lhs: Any, rhs: Any, map_free_vars: bool = False, *, exact: bool = False) -> Mismatch | None:
-    """Return the first difference in evaluation order, None if both are structurally equal."""
+    """Return the first difference in evaluation order, None if both are structurally equal.
+
+    >>> f, g = passlab.parse_expr("exp(1f)"), passlab.parse_expr("exp(2f)")
+    >>> passlab.ir.find_mismatch(f, g).path, passlab.ir.find_mismatch(f, f)
+    ('.args[0].data', None)
+    """
     if structural_equal(lhs, rhs, map_free_vars, exact=exact):
         return None
     return _mismatch(lhs, rhs, map_free_vars, exact, shortcut=False)
@@ -501,7 +510,11 @@ def get_first_structural_mismatch(lhs: Any, rhs: Any, map_free_vars: bool = Fals
 
 
 def assert_structural_equal(lhs: Any, rhs: Any, map_free_vars: bool = False, *, exact: bool = False) -> None:
-    """Raise `StructureError` (a `ValueError`) that shows the first difference, unless both are structurally equal."""
+    """Raise `StructureError` (a `ValueError`) that shows the first difference, unless both are structurally equal.
+
+    >>> f = passlab.parse_expr("fn (%x: float32) { exp(%x) }")
+    >>> passlab.assert_structural_equal(f, passlab.parse_expr("fn (%y: float32) { exp(%y) }"))
+    """
     mismatch = find_mismatch(lhs, rhs, map_free_vars, exact=exact)
     if mismatch is None:
         return

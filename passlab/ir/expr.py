@@ -144,6 +144,9 @@ class Expr(Arithmetic):
 
     `field_names` lists the fields of a node, in order; `with_fields` and laws over all nodes read it. `span` is the
     source location of the node, or None.
+
+    >>> isinstance(relay.const(1.0), relay.Expr), isinstance(relay.TensorType(()), relay.Expr)
+    (True, False)
     """
 
     _repr_mimebundle_ = notebook_forms
@@ -264,7 +267,11 @@ def _is_bytes(array: Array) -> bool:
 
 
 class Constant(Expr):
-    """A tensor known at compile time. `data` is a read-only NumPy array (a writable one is copied)."""
+    """A tensor known at compile time. `data` is a read-only NumPy array (a writable one is copied).
+
+    >>> relay.Constant(np.float32([1, 2])).data.shape
+    (2,)
+    """
 
     __slots__ = ("_data",)
     field_names = ("data",)
@@ -299,7 +306,12 @@ class Constant(Expr):
 
 
 class Var(Expr):
-    """A local variable, compared by identity; `name_hint` is a hint. `type_annotation` is a type or None."""
+    """A local variable, compared by identity; `name_hint` is a hint. `type_annotation` is a type or None.
+
+    >>> x = relay.Var("x", relay.TensorType((2,), "float32"))
+    >>> x.name_hint, x == relay.Var("x", x.type_annotation)  # variables are compared by identity
+    ('x', False)
+    """
 
     __slots__ = ("name_hint", "type_annotation", "virtual_device")
     field_names = ("name_hint", "type_annotation", "virtual_device")
@@ -327,7 +339,11 @@ class Var(Expr):
 
 
 class GlobalVar(Expr):
-    """The name of a function of a module. A module has one object per name and looks functions up by name."""
+    """The name of a function of a module. A module has one object per name and looks functions up by name.
+
+    >>> relay.GlobalVar("main").name_hint
+    'main'
+    """
 
     __slots__ = ("name_hint",)
     field_names = ("name_hint",)
@@ -347,7 +363,12 @@ class GlobalVar(Expr):
 
 
 class Tuple(Expr):
-    """A tuple of expressions."""
+    """A tuple of expressions.
+
+    >>> pair = relay.Tuple([relay.const(1.0), relay.const(2.0)])
+    >>> print(pair, len(pair.fields))
+    (1f, 2f) 2
+    """
 
     __slots__ = ("fields",)
     field_names = ("fields",)
@@ -371,7 +392,13 @@ class Tuple(Expr):
 
 
 class TupleGetItem(Expr):
-    """Element `index` of a tuple."""
+    """Element `index` of a tuple.
+
+    >>> pair = relay.Tuple([relay.const(1.0), relay.const(2.0)])
+    >>> print(relay.TupleGetItem(pair, 1))
+    %0 = (1f, 2f);
+    %0.1
+    """
 
     __slots__ = ("tuple_value", "index")
     field_names = ("tuple_value", "index")
@@ -392,6 +419,11 @@ class Call(Expr):
 
     `type_args` are the arguments for the callee's type parameters. Those of a typed call of an operator are always the
     types of its arguments, as in Relay.
+
+    >>> x = relay.var("x", shape=(2,))
+    >>> call = relay.Call(relay.op.get("exp"), [x])
+    >>> call.op.name, call.args[0] is x, passlab.structural_equal(call, relay.exp(x))
+    ('exp', True, True)
     """
 
     __slots__ = ("op", "args", "attrs", "_type_args")
@@ -440,6 +472,12 @@ class Function(Expr):
     """A function literal or global function.
 
     `ret_type` is a type or None; `type_params` its type parameters; `attrs` is always a `DictAttrs`, possibly empty.
+
+    >>> x = relay.var("x", shape=(2,))
+    >>> print(relay.Function([x], relay.exp(x)))
+    fn (%x: Tensor[(2), float32]) {
+      exp(%x)
+    }
     """
 
     __slots__ = ("params", "body", "ret_type", "type_params", "attrs", "virtual_device")
@@ -501,7 +539,15 @@ NO_ATTRS = DictAttrs()
 
 
 class Let(Expr):
-    """Bind `var` to `value` in `body`. A function bound to a variable may call itself through it."""
+    """Bind `var` to `value` in `body`. A function bound to a variable may call itself through it.
+
+    >>> x, y = relay.var("x", "float32"), relay.var("y")
+    >>> print(relay.Function([x], relay.Let(y, relay.exp(x), y + y)))
+    fn (%x: float32) {
+      let %y = exp(%x);
+      add(%y, %y)
+    }
+    """
 
     __slots__ = ("var", "value", "body")
     field_names = ("var", "value", "body")
@@ -522,7 +568,13 @@ class Let(Expr):
 
 
 class If(Expr):
-    """`true_branch` if `cond` (a scalar bool) is true, else `false_branch`; only one is evaluated."""
+    """`true_branch` if `cond` (a scalar bool) is true, else `false_branch`; only one is evaluated.
+
+    >>> c, x = relay.var("c", "bool"), relay.var("x", "float32")
+    >>> branch = relay.If(c, relay.exp(x), x)
+    >>> branch.true_branch.op.name, branch.false_branch is x
+    ('exp', True)
+    """
 
     __slots__ = ("cond", "true_branch", "false_branch")
     field_names = ("cond", "true_branch", "false_branch")
@@ -541,7 +593,13 @@ class If(Expr):
 
 
 class RefCreate(Expr):
-    """A new mutable cell holding `value`."""
+    """A new mutable cell holding `value`.
+
+    >>> cell = relay.var("cell")
+    >>> print(relay.Let(cell, relay.RefCreate(relay.const(1.0)), relay.RefRead(cell)))
+    let %cell = ref(1f);
+    ref_read(%cell)
+    """
 
     __slots__ = ("value",)
     field_names = ("value",)
@@ -556,7 +614,13 @@ class RefCreate(Expr):
 
 
 class RefRead(Expr):
-    """The content of the cell `ref`."""
+    """The content of the cell `ref`.
+
+    >>> cell = relay.var("cell")
+    >>> print(relay.Let(cell, relay.RefCreate(relay.const(1.0)), relay.RefRead(cell)))
+    let %cell = ref(1f);
+    ref_read(%cell)
+    """
 
     __slots__ = ("ref",)
     field_names = ("ref",)
@@ -571,7 +635,13 @@ class RefRead(Expr):
 
 
 class RefWrite(Expr):
-    """Store `value` in the cell `ref`; the result is the empty tuple."""
+    """Store `value` in the cell `ref`; the result is the empty tuple.
+
+    >>> cell = relay.var("cell")
+    >>> print(relay.RefWrite(cell, relay.const(2.0)))
+    free_var %cell;
+    ref_write(%cell, 2f)
+    """
 
     __slots__ = ("ref", "value")
     field_names = ("ref", "value")
@@ -588,7 +658,13 @@ class RefWrite(Expr):
 
 
 class Match(Expr):
-    """Select the first of `clauses` whose pattern matches `data`; `complete` requires that every value is covered."""
+    """Select the first of `clauses` whose pattern matches `data`; `complete` requires that every value is covered.
+
+    >>> mod = passlab.parse("type B { T, F } def @main(%b: B) { match (%b) { T => 1, F => 0 } }")
+    >>> match = mod["main"].body
+    >>> match.complete, [clause.lhs.constructor.name_hint for clause in match.clauses]
+    (True, ['T', 'F'])
+    """
 
     __slots__ = ("data", "clauses", "complete")
     field_names = ("data", "clauses", "complete")

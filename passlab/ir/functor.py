@@ -185,7 +185,16 @@ def _no_visitor(name: str) -> Callable[[Any, Any], Any]:
 
 
 class ExprFunctor(_Functor):
-    """A function on expressions by cases: the subclass defines one `visit_*` method for each class of nodes."""
+    """A function on expressions by cases: the subclass defines one `visit_*` method for each class of nodes.
+
+    >>> class Depth(relay.ExprFunctor):
+    ...     def visit_constant(self, constant):
+    ...         return 1
+    ...     def visit_call(self, call):
+    ...         return 1 + max(self.visit(arg) for arg in call.args)
+    >>> Depth().visit(passlab.parse_expr("exp(1f) + 2f"))
+    3
+    """
 
     _methods = EXPR_METHODS
 
@@ -213,6 +222,14 @@ class ExprVisitor(ExprFunctor):
     """Visits every node once, children after the node's own method has been entered; the methods return nothing.
 
     Call `super().visit_call(call)` (or `self.visit(...)` on parts) to continue below an overridden method.
+
+    >>> class Names(relay.ExprVisitor):
+    ...     def visit_call(self, call):
+    ...         super().visit_call(call)
+    ...         print(call.op)
+    >>> Names().visit(passlab.parse_expr("exp(1f) + 2f"))
+    exp
+    add
     """
 
     @_visits_children
@@ -226,7 +243,14 @@ class ExprVisitor(ExprFunctor):
 
 
 class ExprMutator(ExprFunctor):
-    """Rebuilds a program from the results of its methods; unchanged nodes stay the same objects."""
+    """Rebuilds a program from the results of its methods; unchanged nodes stay the same objects.
+
+    >>> class Doubled(relay.ExprMutator):
+    ...     def visit_constant(self, constant):
+    ...         return relay.const(constant.data * 2)
+    >>> print(Doubled().visit(passlab.parse_expr("1f + 2f")))
+    add(2f, 4f)
+    """
 
     @_visits_children
     def _rebuild(self, node: Any) -> Any:
@@ -295,6 +319,13 @@ class MixedModeVisitor(ExprVisitor):
     """A visitor whose `visit_call`, `visit_tuple` and `visit_tuple_getitem` run after their inputs have been visited.
 
     They need not visit the inputs themselves. A node is visited up to `visit_limit` times (1 to 9).
+
+    >>> class Names(relay.MixedModeVisitor):
+    ...     def visit_call(self, call):
+    ...         print(call.op)
+    >>> Names().visit(passlab.parse_expr("exp(1f) + 2f"))
+    exp
+    add
     """
 
     _always_open = DATAFLOW
@@ -349,6 +380,12 @@ class MixedModeMutator(ExprMutator):
 
     `rewrite_call(pre, post)` gets the original call and the one with its inputs rewritten, and returns its replacement;
     so do `rewrite_tuple` and `rewrite_tuple_getitem`. Other nodes go through their `visit_*` methods.
+
+    >>> class Minus(relay.MixedModeMutator):
+    ...     def rewrite_call(self, pre, post):
+    ...         return relay.subtract(*post.args)
+    >>> print(Minus().visit(passlab.parse_expr("1f + 2f")))
+    subtract(1f, 2f)
     """
 
     _hooks = ("rewrite_call", "rewrite_tuple", "rewrite_tuple_getitem")
@@ -385,6 +422,12 @@ class ExprRewriter:
     """Hooks `rewrite_call(pre, post)`, `rewrite_let(pre, post)`, ... for a bottom-up rewrite of every node by a loop.
 
     Each gets the original node and the one with its children rewritten, and returns the replacement.
+
+    >>> class Minus(relay.ExprRewriter):
+    ...     def rewrite_call(self, pre, post):
+    ...         return relay.subtract(*post.args)
+    >>> print(Minus().rewrite(passlab.parse_expr("1f + 2f")))
+    subtract(1f, 2f)
     """
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -432,7 +475,14 @@ def type_parts(ty: Type) -> tuple[Type, ...]:
 
 
 class TypeVisitor(TypeFunctor):
-    """Visits every part of a type once."""
+    """Visits every part of a type once.
+
+    >>> class Ranks(relay.TypeVisitor):
+    ...     def visit_tensor_type(self, ty):
+    ...         print(len(ty.shape))
+    >>> Ranks().visit(relay.TensorType((2, 3), "float32"))
+    2
+    """
 
     @_visits_children
     def _visit_parts(self, node: Any) -> None:
@@ -445,7 +495,14 @@ class TypeVisitor(TypeFunctor):
 
 
 class TypeMutator(TypeFunctor):
-    """Rebuilds a type from the results of its methods; unchanged types stay the same objects."""
+    """Rebuilds a type from the results of its methods; unchanged types stay the same objects.
+
+    >>> class Halves(relay.TypeMutator):
+    ...     def visit_tensor_type(self, ty):
+    ...         return relay.TensorType(ty.shape, "float16")
+    >>> print(Halves().visit(relay.TensorType((2,), "float32")))
+    Tensor[(2), float16]
+    """
 
     @_visits_children
     def _rebuild(self, node: Any) -> Any:

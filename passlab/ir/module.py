@@ -26,6 +26,11 @@ class IRModule:
     """A table of functions and one of type definitions.
 
     `functions` and `type_definitions` may be keyed by name or by `GlobalVar` / `GlobalTypeVar`.
+
+    >>> x = relay.var("x", shape=(2,))
+    >>> mod = passlab.IRModule.from_expr(relay.Function([x], relay.exp(x)))
+    >>> [var.name_hint for var in mod.get_global_vars()], mod["main"].params[0] is x
+    (['main'], True)
     """
 
     _repr_mimebundle_ = notebook_forms

@@ -31,7 +31,11 @@ FACTS = {
 
 
 class OpPattern(IntEnum):
-    """The fusion pattern of an operator, numbered as in Relay."""
+    """The fusion pattern of an operator, numbered as in Relay.
+
+    >>> relay.op.get("exp").spec.pattern, relay.op.get("nn.conv2d").spec.pattern
+    (<OpPattern.ELEMWISE: 0>, <OpPattern.OUT_ELEMWISE_FUSABLE: 4>)
+    """
 
     ELEMWISE = 0
     BROADCAST = 1
@@ -161,7 +165,11 @@ class OpSpec:
 
 
 class Op(Expr):
-    """An operator in a program. `Op.get(name)` returns the one object of that name."""
+    """An operator in a program. `Op.get(name)` returns the one object of that name.
+
+    >>> relay.op.get("nn.conv2d").num_inputs, relay.op.get("add") is relay.op.get("add")
+    (2, True)
+    """
 
     __slots__ = ("name", "spec")
     field_names = ("name",)

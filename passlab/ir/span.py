@@ -48,7 +48,11 @@ class Source:
 
 
 class Span:
-    """A range of a source: characters `start` up to, not including, `end`."""
+    """A range of a source: characters `start` up to, not including, `end`.
+
+    >>> passlab.parse("def @main(%x: float32) { exp(%x) }", "net.relay")["main"].body.span.line
+    1
+    """
 
     __slots__ = ("end", "source", "start")
 

@@ -12,6 +12,10 @@ class TupleWrapper:
     """The Python value of an operator with several results: indexable, iterable; `.astuple()` is the call.
 
     Every function that takes the tuple accepts it.
+
+    >>> halves = relay.split(relay.var("x", shape=(4,)), 2)
+    >>> len(halves), halves[1].index
+    (2, 1)
     """
 
     def __init__(self, tuple_value: Expr, size: int) -> None:

@@ -114,6 +114,9 @@ class Type(Immutable):
     `_token` and `_form` are caches of `forms`. `_inside` is the union of the `_bit`s of the classes of types in it, so
     that `holds` takes constant time: a wide tuple may be the type of every `let` before it, and must not be searched
     for each.
+
+    >>> isinstance(relay.TensorType((2,), "float32"), relay.Type)
+    True
     """
 
     __slots__ = ("_token", "_form", "_inside", "parts", "__weakref__")
@@ -134,6 +137,11 @@ class TensorType(Type):
     """A tensor: `shape` (a tuple of int, `Any` or `SizeVar`; `()` is a scalar) and `dtype` (a name such as "float32").
 
     `dynamic` says whether any dimension is not an integer.
+
+    >>> print(relay.TensorType((2, 3), "float32"), relay.TensorType((relay.Any(), 3), "int8"))
+    Tensor[(2, 3), float32] Tensor[(?, 3), int8]
+    >>> relay.TensorType((2,), "float32") is relay.TensorType((2,), "float32")
+    True
     """
 
     __slots__ = ("shape", "dtype", "dynamic")
@@ -192,7 +200,11 @@ class PrimType(TensorType, metaclass=_PlainValues):
 
 
 def scalar_type(dtype: PyAny) -> TensorType:
-    """Return the type of a 0-d tensor of `dtype`."""
+    """Return the type of a 0-d tensor of `dtype`.
+
+    >>> print(relay.scalar_type("int32"))
+    int32
+    """
     return TensorType((), dtype)
 
 
@@ -276,7 +288,11 @@ def _type_list(types: PyAny) -> tuple[PyAny, ...]:
 
 
 class TupleType(StructuredType):
-    """A tuple of `fields`."""
+    """A tuple of `fields`.
+
+    >>> print(relay.TupleType([relay.TensorType((2,), "float32"), relay.TensorType((), "bool")]))
+    (Tensor[(2), float32], bool)
+    """
 
     __slots__ = ("fields",)
     _bit = 1 << 1
@@ -294,6 +310,9 @@ class FuncType(StructuredType):
     """A function from `arg_types` to `ret_type`, generic in `type_params`, under `type_constraints`.
 
     A `ret_type` of None is to be inferred.
+
+    >>> print(relay.FuncType([relay.TensorType((2,), "float32")], relay.TensorType((), "bool")))
+    fn (Tensor[(2), float32]) -> bool
     """
 
     __slots__ = ("arg_types", "ret_type", "type_params", "type_constraints")
@@ -317,7 +336,11 @@ class FuncType(StructuredType):
 
 
 class RefType(StructuredType):
-    """A mutable cell holding a `value`."""
+    """A mutable cell holding a `value`.
+
+    >>> print(relay.RefType(relay.TensorType((2,), "float32")))
+    ref(Tensor[(2), float32])
+    """
 
     __slots__ = ("value",)
     _bit = 1 << 3
@@ -328,7 +351,12 @@ class RefType(StructuredType):
 
 
 class TypeVar(Type):
-    """A type parameter, compared by identity; `name_hint` is a hint."""
+    """A type parameter, compared by identity; `name_hint` is a hint.
+
+    >>> a = relay.TypeVar("A")
+    >>> print(relay.FuncType([a], a, [a]))
+    fn [A](A) -> A
+    """
 
     __slots__ = ("name_hint", "kind")
     _bit = 1 << 4
@@ -345,7 +373,11 @@ class TypeVar(Type):
 
 
 class GlobalTypeVar(Type):
-    """The name of an algebraic data type; one object per name."""
+    """The name of an algebraic data type; one object per name.
+
+    >>> print(relay.TypeCall(relay.GlobalTypeVar("List"), [relay.TensorType((), "int32")]))
+    List[int32]
+    """
 
     __slots__ = ("name_hint", "kind")
     _bit = 1 << 5
@@ -363,7 +395,11 @@ class GlobalTypeVar(Type):
 
 
 class TypeCall(StructuredType):
-    """A type function applied: `List[A]` is `TypeCall(List, (A,))`."""
+    """A type function applied: `List[A]` is `TypeCall(List, (A,))`.
+
+    >>> print(relay.TypeCall(relay.GlobalTypeVar("List"), [relay.TensorType((), "int32")]))
+    List[int32]
+    """
 
     __slots__ = ("func", "args")
     _bit = 1 << 6
@@ -376,7 +412,11 @@ class TypeCall(StructuredType):
 
 
 class IncompleteType(Type):
-    """An unknown to be solved by inference, compared by identity."""
+    """An unknown to be solved by inference, compared by identity.
+
+    >>> relay.IncompleteType() == relay.IncompleteType()  # each stands for one unknown type
+    False
+    """
 
     __slots__ = ("kind",)
     _bit = 1 << 7
@@ -525,5 +565,9 @@ def fold_tuple(root: Type, leaf: Callable[[Type], PyAny], make: Callable[[list[P
 
 
 def is_dynamic(ty: Type) -> bool:
-    """Whether any tensor inside `ty` has a dimension that is not an integer."""
+    """Whether any tensor inside `ty` has a dimension that is not an integer.
+
+    >>> relay.is_dynamic(relay.TensorType((relay.Any(), 3))), relay.is_dynamic(relay.TensorType((2, 3)))
+    (True, False)
+    """
     return bool(ty._inside & _DYNAMIC)

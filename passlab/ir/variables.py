@@ -41,7 +41,11 @@ def _collect(root: Expr) -> tuple[dict[Var, None], dict[Var, None]]:
 
 
 def free_vars(expr: Expr) -> list[Var]:
-    """Return the variables that `expr` uses and does not bind, in order of first encounter."""
+    """Return the variables that `expr` uses and does not bind, in order of first encounter.
+
+    >>> [v.name_hint for v in relay.analysis.free_vars(relay.var("x") + relay.var("y"))]
+    ['x', 'y']
+    """
     variables, bound = _collect(expr)
     return [v for v in variables if v not in bound]
 
@@ -56,14 +60,22 @@ def check_closed(name: str, function: Expr) -> None:
 
 
 def bound_vars(expr: Expr | Pattern) -> list[Var]:
-    """Return the variables bound by parameters, lets and patterns in `expr`, in binding order."""
+    """Return the variables bound by parameters, lets and patterns in `expr`, in binding order.
+
+    >>> [v.name_hint for v in relay.analysis.bound_vars(passlab.parse_expr("fn (%x: float32) { exp(%x) }"))]
+    ['x']
+    """
     if isinstance(expr, Pattern):
         return pattern_vars(expr)
     return list(_collect(expr)[1])
 
 
 def all_vars(expr: Expr) -> list[Var]:
-    """Return every variable of `expr`, bound or free, in order of first encounter."""
+    """Return every variable of `expr`, bound or free, in order of first encounter.
+
+    >>> [v.name_hint for v in relay.analysis.all_vars(passlab.parse_expr("fn (%x: float32) { let %y = exp(%x); %y }"))]
+    ['x', 'y']
+    """
     return list(_collect(expr)[0])
 
 
@@ -72,6 +84,12 @@ def bind(expr: Expr, binds: Mapping[Var, Expr]) -> Expr:
 
     `binds` may have parameters of a function: they are removed from its parameter list, and free variables of the new
     expressions are appended to it. Raises `DiagnosticError` for a variable that is bound inside `expr`.
+
+    >>> x, y = relay.var("x"), relay.var("y")
+    >>> print(relay.bind(relay.exp(x) + y, {y: relay.const(1.0)}))
+    free_var %x;
+    %0 = exp(%x);
+    add(%0, 1f)
     """
     if not isinstance(binds, Mapping):
         raise not_a_node_error(binds, "a dict from variables to expressions")

@@ -109,7 +109,11 @@ _LEAVES = frozenset(LEAVES)
 
 
 def children(expr: Expr) -> tuple[Expr, ...]:
-    """Return the child expressions of a node in evaluation order, binders included."""
+    """Return the child expressions of a node in evaluation order, binders included.
+
+    >>> [type(child).__name__ for child in passlab.ir.walk.children(passlab.parse_expr("1f + 2f"))]
+    ['Op', 'Constant', 'Constant']
+    """
     return CHILDREN[type(expr)](expr)
 
 
@@ -119,6 +123,10 @@ def post_order(*roots: Expr, enter: Callable[[Expr], bool] | None = None, seen: 
 
     If `enter(node)` returns False, the node is listed without its children. Nodes in `seen` are left out, and every
     listed node is added to it. Raises `NodeTypeError` for a root that is not an expression.
+
+    >>> f = passlab.parse_expr("fn (%x: float32) { tanh(exp(%x)) }")
+    >>> [node.op.name for node in passlab.ir.walk.post_order(f) if isinstance(node, relay.Call)]
+    ['exp', 'tanh']
     """
     for root in roots:
         if not isinstance(root, Expr):
@@ -223,7 +231,12 @@ WITH_CHILDREN: dict[type, Callable[[Any, tuple[Any, ...]], Expr]] = {
 
 
 def rebuild(expr: ExprT, new: Callable[[Expr], Expr]) -> ExprT:
-    """Return `expr` with each child replaced by `new(child)`; the same object if nothing changed. Keeps the span."""
+    """Return `expr` with each child replaced by `new(child)`; the same object if nothing changed. Keeps the span.
+
+    >>> e = passlab.parse_expr("1f + 2f")
+    >>> print(passlab.ir.walk.rebuild(e, lambda child: relay.const(3.0) if child is e.args[0] else child))
+    add(3f, 2f)
+    """
     parts = children(expr)
     results: tuple[Any, ...] = tuple(map(new, parts))
     if results == parts:  # expressions are compared by identity, so this is one loop in C
@@ -260,7 +273,12 @@ def with_children(node: Expr, parts: tuple[Expr, ...], results: tuple[Expr, ...]
 
 
 def result_of(root: ExprT, results: Mapping[Expr, Expr]) -> ExprT:
-    """Return the replacement of a root, or the root itself. The replacement must have the class of the root."""
+    """Return the replacement of a root, or the root itself. The replacement must have the class of the root.
+
+    >>> x = relay.var("x")
+    >>> passlab.ir.walk.result_of(x, {x: 1}), passlab.ir.walk.result_of(x, {}) is x
+    (1, True)
+    """
     return cast(ExprT, results.get(root, root))
 
 
@@ -343,6 +361,11 @@ def rewrite(
     nodes, if the caller has it. New nodes without a span take the span of the node they replace.
     The observer gets `name` for each node that the rule replaced. Rewrites with a name are independent: each is correct
     without the others, so that bisection may carry out some of them. A function of the node gives each its name.
+
+    >>> rule = lambda pre, post: relay.sqrt(*post.args) if post.op == relay.op.get("exp") else post
+    >>> f = passlab.parse_expr("fn (%x: float32) { tanh(exp(%x)) }")
+    >>> print(passlab.ir.walk.rewrite(f, rule, only=(relay.Call,)).body.args[0].op)
+    sqrt
     """
     changed: dict[Expr, Expr] = {} if replace is None else replace
     observer = _observer.get()
@@ -421,6 +444,11 @@ class Scope:
     `owner` is the node that opens it (None for the outermost), `parent` the enclosing scope, `depth` its distance from
     the outermost one. `jump` is a pointer far up, so that common ancestors cost log(depth) (Myers, "An applicative
     random-access stack", 1983).
+
+    >>> f = passlab.parse_expr("fn (%c: bool, %x: float32) { if (%c) { exp(%x) } else { %x } }")
+    >>> scope = passlab.ir.walk.Scopes(f).of[f.body.true_branch]
+    >>> type(scope.owner).__name__, scope.depth
+    ('If', 2)
     """
 
     __slots__ = ("owner", "parent", "depth", "jump")
@@ -486,6 +514,10 @@ class Scopes:
 
     `of[node]` is that scope; `inner[(node, part)]` the scope a node opens (part 0: function body, let body, true branch
     or first arm). `order` is the post-order of the nodes.
+
+    >>> f = passlab.parse_expr("fn (%c: bool, %x: float32) { if (%c) { exp(%x) } else { %x } }")
+    >>> passlab.ir.walk.Scopes(f).of[f.body.true_branch].depth
+    2
     """
 
     def __init__(self, root: Expr) -> None:
@@ -521,7 +553,14 @@ def let_chain(expr: Expr) -> tuple[list[Let], Expr]:
 
 
 def make_lets(bindings: Iterable[tuple[Var, Expr]], body: Expr) -> Expr:
-    """Return `body` under the bindings, the first outermost; typed if all of them are."""
+    """Return `body` under the bindings, the first outermost; typed if all of them are.
+
+    >>> a, b = relay.var("a"), relay.var("b")
+    >>> print(passlab.ir.walk.make_lets([(a, relay.const(1.0)), (b, a + a)], b))
+    let %a = 1f;
+    let %b = add(%a, %a);
+    %b
+    """
     for var, value in reversed(list(bindings)):
         body = typed_let(var, value, body, value.span)
     return body

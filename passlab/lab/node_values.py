@@ -217,6 +217,10 @@ def watch(program: IRModule | Recording, *args: Any, entry: str = "main") -> Nod
 
     Raises `RunError` for arguments that do not fit. A later error is the `error` of the run, which keeps the values so
     far.
+
+    >>> run = lab.watch(passlab.parse("def @main(%x: float32) { exp(%x) + 1f }"), np.float32(0))
+    >>> print(run.result)
+    2.0
     """
     mod = checked_module(program)
     run = NodeValues(mod, entry)

@@ -174,6 +174,10 @@ def watch_solver(program: Any, algorithm: str = "fusion") -> Solving:
     """Return an analysis of a program with all its decisions. `algorithm` is one of `ALGORITHMS`.
 
     A recording counts as its last program. Raises `PassError` for an analysis that is not there.
+
+    >>> mod = passlab.parse("def @main(%x: float32) { tanh(exp(%x)) }")
+    >>> len(lab.watch_solver(mod, "fusion").steps)
+    1
     """
     watch = ALGORITHMS.get(algorithm)
     if watch is None:

@@ -9,7 +9,15 @@ from typing import Any
 
 
 def load_ipython_extension(shell: Any) -> None:
-    """Register the magics, the completer and the formatters with an IPython shell. Loading twice changes nothing."""
+    """Register the magics, the completer and the formatters with an IPython shell. Loading twice changes nothing.
+
+    >>> from IPython.core.interactiveshell import InteractiveShell
+    >>> shell = InteractiveShell()  # `%load_ext passlab` makes this call for the shell of a notebook
+    >>> passlab.load_ipython_extension(shell)
+    >>> "passes" in shell.magics_manager.magics["cell"]
+    True
+    >>> passlab.unload_ipython_extension(shell)
+    """
     from passlab.notebook.extension import load
 
     load(shell)

@@ -213,7 +213,11 @@ def make_call(op: Op, args: Sequence[Any], values: dict[str, Any]) -> OpCall:
 
 
 def call(name: str, *args: Any, **attrs: Any) -> OpCall:
-    """Return a call of the operator `name` on `args` with attributes by name."""
+    """Return a call of the operator `name` on `args` with attributes by name.
+
+    >>> print(passlab.op.make("nn.leaky_relu", relay.var("x", shape=(2,)), alpha=0.1).attrs.alpha)
+    0.1
+    """
     op = loaded_op(name) or Op.get(name)
     if attrs or op.spec.attrs is not None:
         return make_call(op, args, attrs)

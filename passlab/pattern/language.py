@@ -311,7 +311,12 @@ class DominatorPattern(DFPattern):
 
 # ---------------------------------------------------------------- constructors, under Relay's names
 def wildcard() -> WildcardPattern:
-    """Match anything."""
+    """Match anything.
+
+    >>> from passlab.relay.dataflow_pattern import is_op, wildcard
+    >>> is_op("add")(wildcard(), wildcard()).match(passlab.parse_expr("1f + 2f"))
+    True
+    """
     return WildcardPattern()
 
 
@@ -321,7 +326,12 @@ def is_var(name: str = "") -> VarPattern:
 
 
 def is_constant() -> ConstantPattern:
-    """Match a constant."""
+    """Match a constant.
+
+    >>> from passlab.relay.dataflow_pattern import is_constant, is_op
+    >>> is_op("exp")(is_constant()).match(passlab.parse_expr("exp(1f)"))
+    True
+    """
     return ConstantPattern()
 
 
@@ -333,7 +343,12 @@ def is_expr(expr: Expr) -> ExprPattern:
 
 
 def is_op(op_name: str) -> ExprPattern:
-    """Match an operator: `is_op("add")(x, y)` matches a call. Raises `OpNotFoundError` with the nearest names."""
+    """Match an operator: `is_op("add")(x, y)` matches a call. Raises `OpNotFoundError` with the nearest names.
+
+    >>> from passlab.relay.dataflow_pattern import is_op, wildcard
+    >>> is_op("exp")(wildcard()).match(passlab.parse_expr("exp(1f)"))
+    True
+    """
     return ExprPattern(Op.get(op_name))
 
 

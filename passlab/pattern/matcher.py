@@ -303,7 +303,12 @@ _RULES: dict[type, Callable[[Matcher, Any, Expr], bool]] = {
 
 
 def match(pattern: DFPattern, expr: Expr, mod: IRModule | None = None) -> bool:
-    """Whether an expression matches a pattern."""
+    """Whether an expression matches a pattern.
+
+    >>> from passlab.relay import dataflow_pattern as dp
+    >>> dp.match(dp.is_op("exp")(dp.wildcard()), passlab.parse_expr("tanh(1f)"))
+    False
+    """
     return Matcher(Program(expr), mod).match(check_pattern(pattern), expr)
 
 

@@ -43,7 +43,12 @@ _NODE_CLASSES: dict[type, type] = {
 
 
 class Program:
-    """The nodes under `root`, children before parents."""
+    """The nodes under `root`, children before parents.
+
+    >>> from passlab.relay import dataflow_pattern as dp
+    >>> len(dp.Program(passlab.parse_expr("tanh(exp(1f))")).order)  # two operators, two calls and the constant
+    5
+    """
 
     def __init__(self, root: Expr) -> None:
         self.root = root

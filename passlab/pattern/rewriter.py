@@ -37,6 +37,16 @@ class DFPatternCallback:
 
     With `require_type`, types are inferred before matching; with `rewrite_once`, the callback is not applied after the
     first round in which it changed something.
+
+    >>> from passlab.relay import dataflow_pattern as dp
+    >>> class Fast(dp.DFPatternCallback):
+    ...     def __init__(self):
+    ...         super().__init__()
+    ...         self.pattern = dp.is_op("exp")(dp.wildcard())
+    ...     def callback(self, pre, post, node_map):
+    ...         return relay.fast_exp(*post.args)
+    >>> print(Fast().rewrite(passlab.parse_expr("exp(1f)")))
+    fast_exp(1f)
     """
 
     pattern: DFPattern | None = None
@@ -66,6 +76,17 @@ def rewrite(
     """Return `expr` rewritten by callbacks until nothing changes; the same object if nothing matched.
 
     `mod` holds the global functions that types need. Raises `PassError` if 100 rounds are not enough.
+
+    >>> from passlab.relay import dataflow_pattern as dp
+    >>> class Fast(dp.DFPatternCallback):
+    ...     def __init__(self):
+    ...         super().__init__()
+    ...         self.x = dp.wildcard()
+    ...         self.pattern = dp.is_op("exp")(self.x)
+    ...     def callback(self, pre, post, node_map):
+    ...         return relay.fast_exp(node_map[self.x][0])
+    >>> print(dp.rewrite(Fast(), passlab.parse_expr("exp(1f)")))
+    fast_exp(1f)
     """
     active = [callbacks] if isinstance(callbacks, DFPatternCallback) else list(callbacks)
     for callback in active:

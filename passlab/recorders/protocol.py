@@ -50,6 +50,14 @@ class HostRecorder:
 
     `text` returns the text of a program; `language` is its syntax (`llvm`, `mlir`, `python`, `hlo`, `onnx`, `text`).
     `nodes` returns the nodes of a program that is a graph, for `recording.graph`; without it texts are parsed.
+
+    >>> from passlab.recorders import HostRecorder
+    >>> recorder = HostRecorder("mine", text=str)
+    >>> recorder.start("a = 1 + 2")
+    >>> recorder.begin("fold", "a = 1 + 2")
+    >>> recorder.end("a = 3")
+    >>> recorder.recording().summary()
+    '1 pass (live): 1 changed'
     """
 
     def __init__(

@@ -41,6 +41,10 @@ class Span(metaclass=StandIn):
     """A range of a source: `Span(SourceName("f.py"), line, end_line, column, end_column)`.
 
     With a `Source` and two offsets it is `passlab.ir.Span`.
+
+    >>> span = relay.Span(relay.SourceName("model.py"), 3, 3, 5, 9)
+    >>> print(span, span.line)
+    model.py:3:5 3
     """
 
     stands_for = span.Span

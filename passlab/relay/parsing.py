@@ -22,6 +22,10 @@ def parse(
     """Read a module from Relay text and infer its types.
 
     Raises `ParseError` for malformed text and `TypeInferenceError` for ill-typed programs; both show the location.
+
+    >>> mod = passlab.parse("def @main(%x: Tensor[(2), float32]) { exp(%x) }")
+    >>> print(mod["main"].ret_type)
+    Tensor[(2), float32]
     """
     return infer_module(parser.parse(source, source_name, init_module, init_meta_table))
 
@@ -36,7 +40,13 @@ def parse_expr(
     init_module: IRModule | None = None,
     init_meta_table: dict[str, Sequence[Any]] | None = None,
 ) -> Expr:
-    """Read one expression from Relay text, without inferring its type. Raises `ParseError`."""
+    """Read one expression from Relay text, without inferring its type. Raises `ParseError`.
+
+    >>> print(passlab.parse_expr("fn (%x: float32) { exp(%x) }"))
+    fn (%x: float32) {
+      exp(%x)
+    }
+    """
     result: Expr = parser.parse_expr(
         source, source_name=source_name, init_module=init_module, init_meta_table=init_meta_table
     )

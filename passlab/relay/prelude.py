@@ -37,6 +37,10 @@ class Prelude:
     Tensor arrays are looked up by dtype, `p.get_global_var("tensor_array_read", "float32")`; the functions of a dtype
     are added to the module on first use, so that programs without them stay small. Tensor arrays of one shape are
     registered with `StaticTensorArrayOps`, and are then looked up by dtype and shape.
+
+    >>> prelude = relay.Prelude()
+    >>> print(prelude.map, prelude.mod.get_type("List")[0])
+    @map List
     """
 
     def __init__(self, mod: IRModule | None = None) -> None:

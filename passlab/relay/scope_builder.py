@@ -40,6 +40,13 @@ class ScopeBuilder:
     with sb.else_scope():
         sb.ret(relay.exp(x))
     f = relay.Function([a, b], sb.get())
+
+    >>> builder = relay.ScopeBuilder()
+    >>> y = builder.let("y", relay.exp(relay.const(1.0)))
+    >>> builder.ret(y + y)
+    >>> print(builder.get())
+    let %y = exp(1f);
+    add(%y, %y)
     """
 
     def __init__(self) -> None:

@@ -50,6 +50,10 @@ def var(
 
     `type_annotation` is a type, or a dtype for a scalar; alternatively `shape` and `dtype` give the type. Raises
     `NodeValueError` if both ways are used, and for an invalid name or annotation.
+
+    >>> x = relay.var("x", shape=(2, 3), dtype="float32")
+    >>> print(x.type_annotation, relay.var("n", "int32").type_annotation)
+    Tensor[(2, 3), float32] int32
     """
     if not isinstance(name_hint, str):
         raise NodeValueError(Diagnostic("the name of a variable is a string", found=repr(name_hint)))
@@ -76,6 +80,11 @@ def const(value: Any, dtype: Any = None, span: Span | None = None) -> Constant:
     Without `dtype`, int64 and float64 (the types of Python's numbers) become int32 and float32; other dtypes are kept.
     A tensor type as `dtype` stands for its dtype. Raises `NodeValueError` if `value` is not a tensor, and for integers
     that do not fit in int32.
+
+    >>> print(relay.const([1, 2], "float32").data)
+    [1. 2.]
+    >>> relay.const(1.0).data.dtype  # a Python float is float32, an int is int32
+    dtype('float32')
     """
     if isinstance(value, Constant):
         value = value.data

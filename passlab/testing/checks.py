@@ -26,7 +26,12 @@ Array = np.ndarray[Any, Any]
 
 
 def run_opt_pass(expr: Expr, opt_pass: Any, import_prelude: bool = False) -> Expr:
-    """Return `expr` after type inference and the pass: a function for a function, otherwise an expression."""
+    """Return `expr` after type inference and the pass: a function for a function, otherwise an expression.
+
+    >>> from passlab import testing
+    >>> print(testing.run_opt_pass(passlab.parse_expr("1f + 2f"), transform.FoldConstant()))
+    3f /* ty=float32 */
+    """
     mod = IRModule.from_expr(expr)
     if import_prelude:
         mod.import_from_std("prelude.rly")
@@ -40,7 +45,12 @@ def run_infer_type(expr: Expr) -> Expr:
 
 
 def count_ops(program: Expr | IRModule) -> Counter[str]:
-    """Return how often each operator is called in an expression or a module, every node counted once."""
+    """Return how often each operator is called in an expression or a module, every node counted once.
+
+    >>> from passlab import testing
+    >>> testing.count_ops(passlab.parse("def @main(%x: float32) { exp(exp(%x)) }"))
+    Counter({'exp': 2})
+    """
     return count_operators(program)
 
 

@@ -122,6 +122,13 @@ def create_workload(
 
     `initializer` (by default `Xavier()`, with `seed`) fills every parameter of `main` except those called "data" and
     parameters of dynamic shape. Raises `PassValueError` for a seed that NumPy's generator of TVM's time cannot take.
+
+    >>> from passlab import testing
+    >>> data = relay.var("data", shape=(1, 4))
+    >>> dense = testing.layers.dense_add_bias(data, units=2, name="fc")
+    >>> mod, params = testing.create_workload(relay.Function(relay.analysis.free_vars(dense), dense))
+    >>> {name: value.shape for name, value in params.items()}
+    {'fc_weight': (2, 4), 'fc_bias': (2,)}
     """
     if not 0 <= seed < 2**32:
         raise PassValueError(Diagnostic("a seed is a whole number from 0 to 2**32 - 1", found=str(seed)))

@@ -28,7 +28,14 @@ def _natural(n: int) -> int:
 
 
 def count(prelude: Any, n: ADTValue) -> int:
-    """Return the value of `n` as a Python number."""
+    """Return the value of `n` as a Python number.
+
+    >>> from passlab import testing
+    >>> prelude = relay.Prelude()
+    >>> testing.add_nat_definitions(prelude)
+    >>> testing.count(prelude, testing.make_nat_value(prelude, 3))
+    3
+    """
     _, successor = _constructors(prelude)
     total = 0
     while n.tag == successor.tag:

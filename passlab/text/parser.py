@@ -95,6 +95,10 @@ def parse(
     `init_module` holds definitions the text may use; they are part of the result, and are not changed.
     `init_meta_table` provides objects for `meta[key][i]`, counted after the objects of the text's own metadata section.
     Raises `ParseError`, with its location, for malformed text and `LimitError` for a text over a cap.
+
+    >>> mod = passlab.text.parse("def @main(%x: Tensor[(2), float32]) { exp(%x) }")
+    >>> mod["main"].ret_type is None  # `passlab.parse` infers types as well
+    True
     """
     with building(), show_diagnostics():
         parser = Parser(source, source_name, init_module, init_meta_table)
@@ -107,7 +111,11 @@ def parse_expr(
     init_module: IRModule | None = None,
     init_meta_table: Mapping[str, Sequence[Any]] | None = None,
 ) -> Expr:
-    """Return the expression that `source` describes, untyped; raises as `parse` does."""
+    """Return the expression that `source` describes, untyped; raises as `parse` does.
+
+    >>> passlab.text.parse_expr("1f + 2f").op.name
+    'add'
+    """
     with show_diagnostics():
         parser = Parser(source, source_name, init_module, init_meta_table)
         return parser.whole_expression()

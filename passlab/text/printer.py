@@ -443,6 +443,12 @@ def astext(node: Any, show_meta_data: bool = True, annotate: Annotate | None = N
     `show_meta_data` appends the section of constants, attributes of the module and other objects without a text form;
     without it a comment says that it is missing. `annotate(expr)` returns the text to print after each expression in
     place of its type. `spans` also prints the origin of each node.
+
+    >>> print(passlab.parse("def @main(%x: float32) { exp(%x) }").astext(show_meta_data=False).strip())
+    #[version = "0.0.5"]
+    def @main(%x: float32 /* ty=float32 */) -> float32 {
+      exp(%x) /* ty=float32 */
+    }
     """
     meta = MetaWriter()
     body = _print(node, meta, annotate, None, spans)

@@ -87,7 +87,15 @@ class PassRun:
 
 
 def current_run() -> PassRun | None:
-    """Return the innermost run of a pass in this thread or task, or None if no pass runs."""
+    """Return the innermost run of a pass in this thread or task, or None if no pass runs.
+
+    >>> @transform.module_pass(opt_level=0)
+    ... def inner(mod, ctx):
+    ...     print(transform.current_run().parent.pass_.info.name)
+    ...     return mod
+    >>> _ = transform.Sequential([inner], name="outer")(passlab.IRModule())
+    outer
+    """
     return _current_run.get()
 
 
@@ -95,6 +103,10 @@ class Pass:
     """A module-to-module transformation with a name and a level. Call it with a module to run it.
 
     `contract` is its numeric contract; None: it guarantees nothing about values.
+
+    >>> fold = transform.FoldConstant()
+    >>> isinstance(fold, transform.Pass), fold.info.opt_level, fold.contract
+    (True, 2, EXACT)
     """
 
     kind: ClassVar[str] = ""  # the kind of pass, as shown in tables
@@ -219,6 +231,9 @@ class ModulePass(Pass):
     """A pass over a whole module. Subclasses write `transform_module(mod, ctx)`, which returns a module.
 
     It may return its argument, edit it, or return another module. Its argument is a snapshot.
+
+    >>> issubclass(transform.InferType, transform.ModulePass), transform.InferType().info.name
+    (True, 'InferType')
     """
 
     kind: ClassVar[str] = "module"
@@ -264,6 +279,13 @@ class FunctionPass(Pass):
     Subclasses write `transform_function(func, mod, ctx)`, which returns a function. Every function is transformed
     against a snapshot of the module before the pass: functions can be replaced, not added or removed. Afterwards types
     are inferred, by `InferType` as a complete pass that instruments see.
+
+    >>> class Negated(transform.FunctionPass):
+    ...     info = transform.PassInfo(1, "Negated", [])
+    ...     def transform_function(self, func, mod, ctx):
+    ...         return relay.Function(func.params, relay.negative(func.body))
+    >>> print(Negated()(passlab.parse("def @main(%x: float32) { exp(%x) }"))["main"].body.op)
+    negative
     """
 
     kind: ClassVar[str] = "function"

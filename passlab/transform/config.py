@@ -84,6 +84,11 @@ _options: dict[str, ConfigOption] = {}
 def register_config_option(key: str, type: type, default: Any = None, doc: str = "") -> ConfigOption:
     """Register an option. Raises `ConfigError` if the key has a different option; registering the same again is
     allowed.
+
+    >>> _ = transform.register_config_option("doc.budget", int, 100, "How many nodes may be added.")
+    >>> with transform.PassContext(config={"doc.budget": 7}):
+    ...     transform.PassContext.current().config["doc.budget"]
+    7
     """
     option = ConfigOption(key, type, default, doc)
     if _options.setdefault(key, option) != option:

@@ -58,6 +58,13 @@ class PassContext:
     Raises `PassTypeError` for arguments of the wrong type and `ConfigError` for unknown options and unsuitable values.
     Warns where a required or disabled pass has a name that is nearly the name of a pass.
     A context may be entered several times, also nested in itself.
+
+    >>> mod = passlab.parse("def @main(%x: float32) { exp(%x) * (1f + 1f) }")
+    >>> pipeline = transform.Sequential([transform.FoldConstant(), transform.FuseOps()])
+    >>> with transform.PassContext(opt_level=3, disabled_pass=["FuseOps"]):
+    ...     mod = pipeline(mod)
+    >>> print(mod["main"].body.args[1])
+    2f /* ty=float32 */
     """
 
     def __init__(

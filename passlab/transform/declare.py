@@ -15,7 +15,10 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import inspect
+import re
 import reprlib
+import sys
 import types
 import typing
 from collections.abc import Callable, Sequence
@@ -37,6 +40,9 @@ else:
 
 
 P = TypeVar("P", bound=type[Pass])
+# The first program of a module's docstring, before and after its pass: `help` of the pass shows it, and tests run it.
+_PROGRAM = r":.*\n(?:[ ]{4}.*\n|\n(?=[ ]{4}))+"
+_EXAMPLE = re.compile(rf"^before{_PROGRAM}after{_PROGRAM}|^keep{_PROGRAM}", re.MULTILINE)
 
 
 @dataclass_transform(frozen_default=True, eq_default=False)
@@ -54,6 +60,14 @@ def standard_pass(
     function may change. A pass whose options decide has a method of this name instead.
 
     Raises `PassTypeError` if the decorated object is not a pass class.
+
+    >>> @transform.standard_pass(opt_level=1, contract=transform.EXACT)
+    ... class Nothing(transform.FunctionPass):
+    ...     def transform_function(self, func, mod, ctx):
+    ...         return func
+    >>> mod = passlab.parse("def @main(%x: float32) { exp(%x) }")
+    >>> Nothing()(mod) is mod, Nothing().contract
+    (True, EXACT)
     """
 
     def declare(cls: P) -> P:
@@ -69,6 +83,8 @@ def standard_pass(
         result.factory_name = cls.__name__
         if acts_on is not None:
             result.acts_on = lambda self: acts_on
+        if example := _EXAMPLE.search(getattr(sys.modules.get(cls.__module__), "__doc__", None) or ""):
+            result.__doc__ = f"{inspect.getdoc(cls)}\n\n{example[0].strip()}"
         result.__init__ = _init_with_checks(result)
         return typing.cast(P, result)
 

@@ -135,6 +135,12 @@ def module_pass(
     A class becomes a class of passes. Without `pass_func` a decorator is returned. Raises `PassValueError` without
     `opt_level`, `PassTypeError` if `required` is not a list or `pass_func` is not callable. `traceable` becomes part of
     the `info` of the pass.
+
+    >>> @transform.module_pass(opt_level=1)
+    ... def doubled(mod, ctx):
+    ...     return mod.with_functions({"again": mod["main"]})
+    >>> len(doubled(passlab.parse("def @main(%x: float32) { exp(%x) }")))
+    2
     """
     return _create_pass(_MODULE, pass_func, opt_level, name, required, traceable, contract)
 
@@ -181,6 +187,12 @@ def function_pass(
     """Create a function pass from a function (func, mod, ctx) -> func, or from a class with `transform_function`.
 
     A class becomes a class of passes. Without `pass_func` a decorator is returned. Raises the errors of `module_pass`.
+
+    >>> @transform.function_pass(opt_level=1)
+    ... def negated(func, mod, ctx):
+    ...     return relay.Function(func.params, relay.negative(func.body))
+    >>> print(negated(passlab.parse("def @main(%x: float32) { exp(%x) }"))["main"].body.op)
+    negative
     """
     return _create_pass(_FUNCTION, pass_func, opt_level, name, required, traceable, contract)
 

@@ -17,6 +17,9 @@ class NumericContract:
 
     Later operators may amplify an error: ordinary rounding, a few units for each operator, for a pass that rounds;
     errors of `ulps` for a pass that `approximates` operators.
+
+    >>> transform.NumericContract() == transform.EXACT, transform.NumericContract(ulps=4.0)
+    (True, Rounds(4))
     """
 
     ulps: float = 0.0
@@ -52,6 +55,9 @@ def Rounds(ulps: float, approximates: bool = False) -> NumericContract:  # noqa:
     """Return the contract of results within `ulps` units in the last place.
 
     A pass that `approximates` puts single operators that far off, and later ones may enlarge the difference.
+
+    >>> transform.Rounds(4).ulps, transform.FastMath().contract
+    (4.0, Rounds(65536, approximates=True))
     """
     return NumericContract(float(ulps), approximates=approximates)
 

@@ -41,6 +41,14 @@ def register_pass(factory: F, name: str | None = None) -> F:
 
     The default name is the name of the pass. Registering a name again replaces the pass, so that a notebook cell may
     run twice; names of standard passes are rejected with `PassError`. Returns `factory`, so it works as a decorator.
+
+    >>> @transform.function_pass(opt_level=1)
+    ... def nothing(func, mod, ctx):
+    ...     return func
+    >>> _ = transform.register_pass(nothing)
+    >>> transform.parse_pipeline("FoldConstant, nothing").as_text()
+    'Sequential(FoldConstant, nothing)'
+    >>> transform.unregister_pass("nothing")
     """
     if not isinstance(factory, Pass) and not callable(factory):
         raise PassTypeError(
@@ -59,7 +67,11 @@ def unregister_pass(name: str) -> None:
 
 
 def pass_names() -> list[str]:
-    """Return the names of all available passes, sorted."""
+    """Return the names of all available passes, sorted.
+
+    >>> "FoldConstant" in transform.pass_names()
+    True
+    """
     return sorted({*standard_passes(), *_registered})
 
 
@@ -107,7 +119,11 @@ def unknown_pass(name: str, candidates: Any = None, place: Any = None) -> PassEr
 
 
 def get_pass(name: str, /, *args: Any, **options: Any) -> Pass:
-    """Return a new pass by name. Raises `PassError` for an unknown name, `PassTypeError` for wrong options."""
+    """Return a new pass by name. Raises `PassError` for an unknown name, `PassTypeError` for wrong options.
+
+    >>> transform.get_pass("FuseOps", fuse_opt_level=1).info.opt_level
+    0
+    """
     pass_ = get_factory(name)(*args, **options)
     if not isinstance(pass_, Pass):
         raise PassTypeError(
@@ -122,7 +138,11 @@ _COLUMNS = ("pass", "other name", "kind", "opt_level", "required", "options", "c
 
 
 def list_passes() -> Table:
-    """Return a table of all available passes: the standard ones and those that users registered."""
+    """Return a table of all available passes: the standard ones and those that users registered.
+
+    >>> transform.list_passes().search("constant").column("pass")[:3]
+    ['DivToMul', 'FoldConstant', 'FoldScaleAxis']
+    """
     return Table(_COLUMNS, (_row(name, _registered.get(name) or get_factory(name)) for name in pass_names()))
 
 

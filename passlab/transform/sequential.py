@@ -69,6 +69,11 @@ class Sequential(Pass):
 
     Its own level and requirements matter only inside another pipeline. A declared pipeline overrides `make_passes`
     instead of taking `passes`. Raises `PassTypeError` if `passes` is not a list of passes.
+
+    >>> mod = passlab.parse("def @main(%x: float32) { exp(%x) * (1f + 1f) }")
+    >>> pipeline = transform.Sequential([transform.InferType(), transform.FoldConstant()])
+    >>> print(pipeline(mod)["main"].body.args[1])
+    2f /* ty=float32 */
     """
 
     kind: ClassVar[str] = "sequential"
@@ -219,6 +224,9 @@ def parse_pipeline(text: str, passes: Mapping[str, Any] | None = None, source_na
 
     `passes` maps further names to passes or classes of passes. Raises `ParseError` for syntax errors and `PassError`
     for unknown passes and wrong options, both located in the text.
+
+    >>> transform.parse_pipeline("FoldConstant, FuseOps(fuse_opt_level=1)").as_text()
+    'Sequential(FoldConstant, FuseOps(fuse_opt_level=1))'
     """
     items = _Parser(text, passes, source_name).pipeline()
     if len(items) == 1 and type(items[0]) is Sequential:
@@ -265,7 +273,11 @@ Pipeline: TypeAlias = Pass | str | Sequence[Pass | str | Sequence[Pass | str]]
 
 # recurses: lists of passes, as deep as the caller nested them
 def as_pass(value: Any, passes: Mapping[str, Any] | None = None) -> Pass:
-    """Return a pass, a text of the pipeline language, or a list of these as one pass."""
+    """Return a pass, a text of the pipeline language, or a list of these as one pass.
+
+    >>> transform.as_pass(["FoldConstant", "FuseOps"]).as_text()
+    'Sequential(FoldConstant, FuseOps)'
+    """
     if isinstance(value, Pass):
         return value
     if isinstance(value, str):

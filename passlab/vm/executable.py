@@ -38,7 +38,12 @@ COLUMN = 40  # of a listing: here the text of an instruction begins
 
 @dataclass(frozen=True)
 class VMFunction:
-    """One function: its name, parameter names, instructions and number of registers."""
+    """One function: its name, parameter names, instructions and number of registers.
+
+    >>> exe = vm.compile(passlab.parse("def @main(%x: float32) { %x + 1f }"))
+    >>> exe.function("main").name, exe.function("main").params
+    ('main', ('x',))
+    """
 
     name: str
     params: tuple[str, ...]
@@ -105,6 +110,11 @@ class Executable:
     `late_bound` has its name by number. The first device is the host; `const_device_indexes` has the device of each
     constant. `providers`, one for each device, have the kernels; NumPy is the default. Executables read from files have
     no `compilation`.
+
+    >>> exe = vm.compile(passlab.parse("def @main(%x: Tensor[(2), float32]) { %x + 1f }"))
+    >>> code, library = exe.save()
+    >>> print(vm.VirtualMachine(vm.Executable.load_exec(code, library)).run(np.float32([1, 2])))
+    [2. 3.]
     """
 
     _repr_mimebundle_ = notebook_forms

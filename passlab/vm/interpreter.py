@@ -38,6 +38,10 @@ class Machine:
     """Runs the functions of one executable. After an error, or an interrupt, it can be used again.
 
     With an `allocator` tensors live in its storages; without one kernels allocate their results where they can.
+
+    >>> exe = vm.compile(passlab.parse("def @main(%x: float32) { %x + 1f }"))
+    >>> print(vm.Machine(exe).invoke(exe.global_map["main"], [np.float32(1)]))
+    2.0
     """
 
     def __init__(self, exe: Executable, allocator: Allocator | None = None) -> None:

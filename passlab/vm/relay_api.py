@@ -36,6 +36,10 @@ class VirtualMachine:
     for other settings and while constants of the executable are missing.
 
     `run(*args, **named)` runs `main`; `invoke(name, *args)` any function; inputs may be set beforehand.
+
+    >>> exe = vm.compile(passlab.parse("def @main(%x: Tensor[(2), float32]) { %x + 1f }"))
+    >>> print(vm.VirtualMachine(exe).run(np.float32([1, 2])))
+    [2. 3.]
     """
 
     def __init__(self, exe: Executable, device: Any = None, memory_cfg: Any = None, providers: Choice = None) -> None:

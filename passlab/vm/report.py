@@ -41,6 +41,11 @@ class Report:
 
     `memory` are pairs of an event and the live bytes of storages from it on; `allocated_bytes` is the sum over all
     storages, which would be the peak if none were released.
+
+    >>> exe = vm.compile(passlab.parse("def @main(%x: float32) { %x + 1f }"))
+    >>> report = vm.VirtualMachineProfiler(exe).profile(np.float32(1))
+    >>> "Name" in report.frame().columns
+    True
     """
 
     _repr_mimebundle_ = notebook_forms
@@ -210,7 +215,13 @@ _NAMES[Opcode.ALLOC_ADT] = "VM::AllocADT"
 
 
 class VirtualMachineProfiler(VirtualMachine):
-    """A virtual machine that reports times: of each kernel by name, of other instructions by opcode."""
+    """A virtual machine that reports times: of each kernel by name, of other instructions by opcode.
+
+    >>> exe = vm.compile(passlab.parse("def @main(%x: float32) { %x + 1f }"))
+    >>> report = vm.VirtualMachineProfiler(exe).profile(np.float32(1))
+    >>> [name for name in report.frame()["Name"] if "fused" in name]
+    ['fused_add']
+    """
 
     def profile(self, *args: Any, func_name: str = "main", collectors: Any = None, **kwargs: Any) -> Report:
         """Run a function three times untimed, then once instruction by instruction; return the report.

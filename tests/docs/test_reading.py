@@ -7,8 +7,11 @@ import doctest
 import importlib
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+from tests.docs.test_docstring_examples import IMPORTS
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -29,7 +32,9 @@ def test_there_are_twelve_chapters_in_order() -> None:
 
 @pytest.mark.parametrize("file", FILES)
 def test_a_chapter_has_examples_that_run(file: str) -> None:
-    failed, tried = doctest.testmod(importlib.import_module(module_of(file)), optionflags=doctest.ELLIPSIS)
+    module, space = importlib.import_module(module_of(file)), dict[str, Any]()
+    exec(IMPORTS, space)  # what the examples of the reference need
+    failed, tried = doctest.testmod(module, optionflags=doctest.ELLIPSIS, extraglobs=space)
     assert tried >= 3
     assert not failed
 

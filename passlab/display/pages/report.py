@@ -44,6 +44,14 @@ def explorer_html(recording: Recording) -> str:
 
 @checked_view(Recording, hint="passlab.record(mod, passes) returns one")
 def write_html(recording: Recording, path: str | os.PathLike[str], static: bool = False) -> None:
-    """Write a recording to an HTML file, in UTF-8; with `static` one without any script. Raises `FileAccessError`."""
+    """Write a recording to an HTML file, in UTF-8; with `static` one without any script. Raises `FileAccessError`.
+
+    >>> import tempfile, pathlib
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "report.html")
+    >>> rec = passlab.record(passlab.parse("def @main(%x: float32) { %x * (1f + 1f) }"), "FoldConstant")
+    >>> _ = display.write_html(rec, path)
+    >>> path.exists()
+    True
+    """
     page = report_html(recording) if static else explorer_html(recording)
     write_text(path, page, "backslashreplace")

@@ -216,6 +216,10 @@ def blame_view(recording: Recording, step: int | str = -1) -> BlameView:
 
     `step` is a number, an id ("3.1") or the name of a pass. Raises `IndexError` and `PassError` for steps that were not
     recorded.
+
+    >>> rec = passlab.record(passlab.parse("def @main(%x: float32) { %x * (1f + 1f) }"), "FoldConstant")
+    >>> print(display.blame_view(rec).text().splitlines()[0])
+    After 1 FoldConstant: 2 lines, 1 by FoldConstant, 1 from the input.
     """
     return BlameView(recording, recording[step])
 

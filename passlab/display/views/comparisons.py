@@ -143,5 +143,11 @@ def _step_data(step: Event) -> SideStep:
 
 @checked_view(Comparison, hint="lab.compare(recording, other) returns one")
 def comparison_view(comparison: Comparison) -> ComparisonView:
-    """Return the view of a comparison of two recordings (`lab.compare`)."""
+    """Return the view of a comparison of two recordings (`lab.compare`).
+
+    >>> mod = passlab.parse("def @main(%x: float32) { %x * (1f + 1f) }")
+    >>> a, b = passlab.record(mod, "FoldConstant"), passlab.record(mod, "InferType")
+    >>> print(display.comparison_view(lab.compare(a, b)).text().partition(";")[0])
+    They diverge at FoldConstant (only in the first)
+    """
     return ComparisonView(comparison)

@@ -155,13 +155,27 @@ class ReductionView(View):
 
 @checked_view(Bisection, hint="lab.bisect(mod, passes) returns one")
 def bisection_view(bisection: Bisection) -> BisectionView:
-    """Return the view of a bisection."""
+    """Return the view of a bisection.
+
+    >>> @transform.function_pass(opt_level=0)
+    ... def forgets(func, mod, ctx):
+    ...     return relay.Function(func.params, relay.abs(func.body))
+    >>> found = lab.bisect(passlab.parse("def @main(%x: float32) { %x * 2f }"), [forgets])
+    >>> type(display.bisection_view(found)).__name__
+    'BisectionView'
+    """
     return BisectionView(bisection)
 
 
 @checked_view(Reduction, hint="lab.reduce(mod, predicate) returns one")
 def reduction_view(reduction: Reduction) -> ReductionView:
-    """Return the view of a reduction."""
+    """Return the view of a reduction.
+
+    >>> mod = passlab.parse("def @main(%x: float32) { tanh(exp(%x)) }")
+    >>> small = lab.reduce(mod, lambda candidate: "exp" in candidate.astext())
+    >>> print(display.reduction_view(small).text().splitlines()[0])
+    from 6 nodes in 1 function to 4 nodes in 1 function in 11 tries
+    """
     return ReductionView(reduction)
 
 

@@ -161,7 +161,12 @@ class DiffView(View):
 
 @checked_view(Diff, hint="passlab.diff(before, after) returns one")
 def diff_view(difference: Diff) -> DiffView:
-    """Return the view of a difference."""
+    """Return the view of a difference.
+
+    >>> f, g = (passlab.parse(f"def @main(%x: float32) {{ {name}(%x) }}") for name in ("exp", "tanh"))
+    >>> print(display.diff_view(passlab.diff(f, g)).text().splitlines()[0])
+    Removed 1 exp; added 1 tanh.
+    """
     return DiffView(difference)
 
 

@@ -132,7 +132,12 @@ class ExecutableView(View):
 
 @checked_view(Executable, hint="relay.vm.compile(mod) returns one")
 def executable_view(executable: Executable) -> ExecutableView:
-    """Return the view of an executable of the virtual machine."""
+    """Return the view of an executable of the virtual machine.
+
+    >>> exe = vm.compile(passlab.parse("def @main(%x: float32) { %x + 1f }"))
+    >>> print(display.executable_view(exe).text().splitlines()[0])
+    Executable: 1 function, 8 instructions, 2 constants, 1 kernel
+    """
     return ExecutableView(executable)
 
 

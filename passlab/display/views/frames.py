@@ -51,7 +51,12 @@ class FrameBox(Part):
 
 
 class FramesView(View):
-    """The frames and registers of one instant of a traced run, outermost frame first."""
+    """The frames and registers of one instant of a traced run, outermost frame first.
+
+    >>> dbg = passlab.Debugger(passlab.parse("def @main(%x: float32) { %x + 1f }"), np.float32(2))
+    >>> isinstance(display.frames_view(dbg.now), display.FramesView)
+    True
+    """
 
     kind = "frames"
     whole = "instant.registers has all values"
@@ -113,5 +118,10 @@ class FramesView(View):
 
 @checked_view(Instant, hint="trace[12] and the `now` of a debugger are instants")
 def frames_view(instant: Instant) -> FramesView:
-    """Return the view of the frames and registers of an instant: `frames_view(dbg.now)`, `frames_view(trace[12])`."""
+    """Return the view of the frames and registers of an instant: `frames_view(dbg.now)`, `frames_view(trace[12])`.
+
+    >>> dbg = passlab.Debugger(passlab.parse("def @main(%x: float32) { %x + 1f }"), np.float32(2))
+    >>> print(display.frames_view(dbg.now).text().splitlines()[0])
+    instant 0, next: load_const $1 Const[0] 0
+    """
     return FramesView(instant)

@@ -55,7 +55,12 @@ WIDEST = 34  # characters of one line in a box
 
 
 class GraphView(View):
-    """A program as boxes and arrows. `changed` are nodes to mark, or a diff whose new side is this program."""
+    """A program as boxes and arrows. `changed` are nodes to mark, or a diff whose new side is this program.
+
+    >>> mod = passlab.parse("def @main(%x: Tensor[(2), float32]) { exp(%x) }")
+    >>> display.graph_view(mod).dot().splitlines()[0]
+    'digraph {'
+    """
 
     kind = script = "graph"
     whole = "graph_view(function) shows one function"
@@ -271,6 +276,10 @@ def graph_view(
     `changed` is a diff, or nodes, whose boxes are marked; `changed_from` an earlier program to compare with. `folded`
     says whether each fused function is one box; without it that depends on the size of the graph. `overlays` are series
     of numbers by node, by which boxes may be coloured: `{"milliseconds": {call: 0.3}}`.
+
+    >>> mod = passlab.parse("def @main(%x: Tensor[(2), float32]) { exp(%x) }")
+    >>> print(display.graph_view(mod).text().splitlines()[0])
+    Dataflow: 3 boxes, 2 arrows.
     """
     if changed is None and changed_from is not None:
         changed = diff(changed_from, program)

@@ -82,5 +82,10 @@ def _change(old: int, new: int) -> str:
 
 @checked_view(WhatIfTable, hint="lab.what_if(mod, passes) returns one")
 def heat_map_view(table: WhatIfTable) -> HeatMapView:
-    """Return the view of the variants of a pipeline."""
+    """Return the view of the variants of a pipeline.
+
+    >>> mod = passlab.parse("def @main(%x: float32) { exp(%x) * (1f + 1f) }")
+    >>> display.heat_map_view(lab.what_if(mod, "FoldConstant, FuseOps", seconds=5)).title
+    'What if: 5 variants of a pipeline, 2 with the same result'
+    """
     return HeatMapView(table)

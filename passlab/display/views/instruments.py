@@ -209,7 +209,14 @@ def printed_data(title: str, views: Iterable[PrintedStepView]) -> PrinterData:
 
 @checked_view(PassInstrument, hint="instrument.PassTimingInstrument() is one")
 def instrument_view(instrument: PassInstrument) -> View:
-    """Return the view of an instrument: of times, of a recording, of printed programs, or a table."""
+    """Return the view of an instrument: of times, of a recording, of printed programs, or a table.
+
+    >>> timing = instrument.PassTimingInstrument()
+    >>> with transform.PassContext(instruments=[timing]):
+    ...     _ = transform.FoldConstant()(passlab.parse("def @main() { 1f + 2f }"))
+    >>> print(display.instrument_view(timing).text().splitlines()[0].split()[0])
+    FoldConstant
+    """
     if isinstance(instrument, PassTimingInstrument):
         return timing_view(instrument)
     if isinstance(instrument, Recorder):

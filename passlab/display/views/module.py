@@ -105,7 +105,13 @@ def is_untyped(mod: IRModule) -> bool:
 
 @checked_view(IRModule, Expr, Type, Pattern, hint="passlab.parse(text) returns a module")
 def module_view(program: Any) -> ModuleView:
-    """Return the view of a module, expression, type or pattern."""
+    """Return the view of a module, expression, type or pattern.
+
+    >>> print(display.module_view(passlab.parse("def @main(%x: float32) { exp(%x) }")))
+    def @main(%x: float32) -> float32 {
+      exp(%x)  /* ty=float32 */
+    }
+    """
     return ModuleView(program)
 
 

@@ -207,5 +207,10 @@ def bytes_text(count: int) -> str:
 
 @checked_view(NodeValues, hint="lab.watch(mod, *args) returns one")
 def node_values_view(run: NodeValues, against: NodeValues | None = None) -> NodeValuesView:
-    """Return the view of a watched run (`lab.watch`); `against` is an earlier run to compare it with."""
+    """Return the view of a watched run (`lab.watch`); `against` is an earlier run to compare it with.
+
+    >>> run = lab.watch(passlab.parse("def @main(%x: float32) { exp(%x) }"), np.float32(0))
+    >>> type(display.node_values_view(run)).__name__
+    'NodeValuesView'
+    """
     return NodeValuesView(run, against)

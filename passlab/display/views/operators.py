@@ -16,7 +16,14 @@ from passlab.table import Table
 
 
 class OperatorsView(View):
-    """How often a program calls each operator."""
+    """How often a program calls each operator.
+
+    >>> view = display.operators_view(passlab.parse("def @main(%x: float32) { exp(exp(%x)) }"))
+    >>> print(view.text())
+    operator  calls
+    --------  -----
+    exp           2
+    """
 
     kind = "operators"
 
@@ -41,5 +48,11 @@ class OperatorsView(View):
 
 @checked_view(IRModule, Expr, hint="passlab.parse(text) returns a module")
 def operators_view(program: Any) -> OperatorsView:
-    """Return the view of the operators of a module or expression."""
+    """Return the view of the operators of a module or expression.
+
+    >>> print(display.operators_view(passlab.parse("def @main(%x: float32) { exp(exp(%x)) }")))
+    operator  calls
+    --------  -----
+    exp           2
+    """
     return OperatorsView(program)

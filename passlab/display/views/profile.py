@@ -70,7 +70,13 @@ class ProfileView(View):
 
 @checked_view(Report, hint="`profile` of a compiled module returns one")
 def profile_view(report: Report) -> ProfileView:
-    """Return the view of the report of a profiler."""
+    """Return the view of the report of a profiler.
+
+    >>> exe = vm.compile(passlab.parse("def @main(%x: float32) { %x + 1f }"))
+    >>> report = vm.VirtualMachineProfiler(exe).profile(np.float32(1))
+    >>> type(display.profile_view(report)).__name__
+    'ProfileView'
+    """
     return ProfileView(report)
 
 

@@ -50,7 +50,11 @@ class TableView(View):
 
 @checked_view(Table, hint="`table()` of a result returns one")
 def table_view(table: Table, title: str = "") -> TableView:
-    """Return the view of a table, under a title if it has one."""
+    """Return the view of a table, under a title if it has one.
+
+    >>> print(display.table_view(transform.list_passes().search("fuse"), "passes").title)
+    passes
+    """
     return TableView(table, title)
 
 
@@ -85,5 +89,9 @@ class ProspectsView(TableView):
 
 @checked_view(IRModule, hint="passlab.parse(text) returns one")
 def prospects_view(mod: IRModule, name: str = "") -> ProspectsView:
-    """Return the view of the passes that would change a program; each is tried on it: see `lab.prospects`."""
+    """Return the view of the passes that would change a program; each is tried on it: see `lab.prospects`.
+
+    >>> display.prospects_view(passlab.parse("def @main(%x: float32) { %x * (1f + 1f) }"), "net").title
+    'these passes, each by itself, would change `net`; `%passes net PASS` runs one'
+    """
     return ProspectsView(mod, name)

@@ -177,7 +177,12 @@ HUGE = 100_000  # above which it asks for each step that is looked at, and descr
 
 
 class RecordingView(View):
-    """A recorded pipeline, pass by pass."""
+    """A recorded pipeline, pass by pass.
+
+    >>> rec = passlab.record(passlab.parse("def @main(%x: float32) { %x * (1f + 1f) }"), "FoldConstant")
+    >>> display.recording_view(rec).text().splitlines()[0]
+    'Recording: 1 of 1 passes ran, 1 changed the program.'
+    """
 
     kind = script = "pipeline"
     whole = "Recording.frame() has a row for each"
@@ -495,7 +500,12 @@ class _Pages:
 
 @checked_view(Recording, hint="passlab.record(mod, passes) returns one")
 def recording_view(recording: Recording) -> RecordingView:
-    """Return the view of a recording."""
+    """Return the view of a recording.
+
+    >>> rec = passlab.record(passlab.parse("def @main(%x: float32) { %x * (1f + 1f) }"), "FoldConstant")
+    >>> print(display.recording_view(rec).text().splitlines()[0])
+    Recording: 1 of 1 passes ran, 1 changed the program.
+    """
     return RecordingView(recording)
 
 

@@ -81,5 +81,10 @@ class SolvingView(View):
 
 @checked_view(Solving, hint='lab.watch_solver(mod, "types") returns one')
 def solving_view(run: Solving) -> SolvingView:
-    """Return the view of a watched analysis (`lab.watch_solver`)."""
+    """Return the view of a watched analysis (`lab.watch_solver`).
+
+    >>> mod = passlab.parse("def @main(%x: float32) { tanh(exp(%x)) }")
+    >>> type(display.solving_view(lab.watch_solver(mod, "fusion"))).__name__
+    'SolvingView'
+    """
     return SolvingView(run)

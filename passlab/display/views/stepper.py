@@ -564,7 +564,12 @@ class StepperView(View):
 
 
 def stepper_view(program: Trace | Debugger) -> StepperView:
-    """Return the view of a trace, or of a debugger at its instant."""
+    """Return the view of a trace, or of a debugger at its instant.
+
+    >>> dbg = passlab.Debugger(passlab.parse("def @main(%x: float32) { %x + 1f }"), np.float32(2))
+    >>> print(display.stepper_view(dbg).text().splitlines()[0])
+    @main on the virtual machine: 8 instructions, 1 kernel call
+    """
     return StepperView(program if isinstance(program, Debugger) else Debugger(program))
 
 

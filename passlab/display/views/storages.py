@@ -65,5 +65,10 @@ class StoragesView(View):
 
 @checked_view(StorageMap, hint="`storage` of a trace is one")
 def storages_view(storage: StorageMap) -> StoragesView:
-    """Return the view of the memory of a run over time: `storages_view(trace.storage)`."""
+    """Return the view of the memory of a run over time: `storages_view(trace.storage)`.
+
+    >>> dbg = passlab.Debugger(passlab.parse("def @main(%x: float32) { %x + 1f }"), np.float32(2))
+    >>> print(display.storages_view(dbg.trace.storage).text().splitlines()[0])
+    1 storage, at most 4 bytes alive (instant 2)
+    """
     return StoragesView(storage)

@@ -562,7 +562,11 @@ def _quiet_entry(count: int) -> OutlineEntry:
 
 
 class TextDiffView(View):
-    """The difference of two texts."""
+    """The difference of two texts, as `text_diff_view` shows it.
+
+    >>> issubclass(display.TextDiffView, display.View)
+    True
+    """
 
     whole = "TextDiff.rows has all"
 
@@ -583,13 +587,27 @@ def diff_parts(diff: TextDiff, most: int = STATIC_LINES) -> Iterable[Part]:
 
 @checked_view(TextRecording, hint="passlab.dumps.read(path) returns one")
 def text_recording_view(recording: TextRecording, filters: tuple[str, ...] = ()) -> TextRecordingView:
-    """Return the view of a recording of text; `filters` are names of `passlab.dumps.filters.FILTERS`."""
+    """Return the view of a recording of text; `filters` are names of `passlab.dumps.filters.FILTERS`.
+
+    >>> recorder = recorders.HostRecorder("mine", text=str)
+    >>> recorder.begin("fold", "a = 1 + 2")
+    >>> recorder.end("a = 3")
+    >>> print(display.text_recording_view(recorder.recording()).text().splitlines()[0])
+    Recording: mine: 1 pass (live): 1 changed.
+    """
     return TextRecordingView(recording, tuple(filters))
 
 
 @checked_view(TextDiff, hint="`diff()` of a step of a recording of text returns one")
 def text_diff_view(diff: TextDiff) -> TextDiffView:
-    """Return the view of a difference of texts."""
+    """Return the view of a difference of texts.
+
+    >>> recorder = recorders.HostRecorder("mine", text=str)
+    >>> recorder.begin("fold", "a = 1 + 2")
+    >>> recorder.end("a = 3")
+    >>> print(display.text_diff_view(recorder.recording()[1].diff()).text().splitlines()[0])
+    1 added, 1 removed.
+    """
     return TextDiffView(diff)
 
 

@@ -109,7 +109,12 @@ def _live_row(depth: int, step: Step, inside: float) -> TimeRow:
 
 @checked_view(PassTimingInstrument, Recording, TextRecording, hint="passlab.record(mod, passes) returns a recording")
 def timing_view(source: PassTimingInstrument | Recording | TextRecording) -> TimingView:
-    """Return the view of the times of a timing instrument or a recording, of Relay's passes or another compiler's."""
+    """Return the view of the times of a timing instrument or a recording, of Relay's passes or another compiler's.
+
+    >>> rec = passlab.record(passlab.parse("def @main(%x: float32) { %x * (1f + 1f) }"), "FoldConstant")
+    >>> print(type(display.timing_view(rec)).__name__)
+    TimingView
+    """
     return TimingView(source)
 
 

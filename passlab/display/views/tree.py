@@ -44,7 +44,13 @@ class Branches(Part):
 
 
 class TreeView(View):
-    """A tree that is given by the parent of each node; nodes without a parent are roots, in the order of the table."""
+    """A tree that is given by the parent of each node; nodes without a parent are roots, in the order of the table.
+
+    >>> print(display.tree_view({"add": None, "exp": "add"}, "what hangs below what").text())
+    what hangs below what
+    add
+    └─ exp
+    """
 
     kind = "tree"
     title = ""
@@ -98,5 +104,10 @@ def tree_view(parents: Mapping[Any, Any], title: str = "", marked: Any = ()) -> 
     """Return the view of a tree from a table of parents (None for a root); `marked` nodes stand out.
 
     Raises `PasslabError` where the table is not a tree.
+
+    >>> print(display.tree_view({"add": None, "exp": "add"}, "what hangs below what", marked=["add"]))
+    what hangs below what
+    add  *
+    └─ exp
     """
     return TreeView(parents, title, frozenset(marked))

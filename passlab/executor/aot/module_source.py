@@ -176,6 +176,10 @@ def python_source(mod: IRModule, params: Mapping[str, Any] | None = None, entry:
     """Compile `entry` and all it calls, with `params` bound by name. Passes run under the current context.
 
     Raises `VerifyError` for what cannot be written in Python: operators with a state, attributes that are expressions.
+
+    >>> source = executor.python_source(passlab.parse("def @main(%x: float32) { %x + 1f }"))
+    >>> "def main(x)" in source.text
+    True
     """
     # `building` makes the garbage collector wait: passes and writers create many small objects.
     with building():

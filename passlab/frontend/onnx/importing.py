@@ -503,6 +503,11 @@ def from_onnx(
     Raises `ModelError` if `model` is not a model, for unsupported operators (all of them at once) and for wrong shapes;
     `FileAccessError` for a path that cannot be read; `MissingPackageError` without the package `onnx`; `LimitError` for
     a model that is too large.
+
+    >>> model = frontend.to_onnx(passlab.parse("def @main(%x: Tensor[(1, 4), float32]) { nn.relu(%x) }"))
+    >>> mod, params = frontend.from_onnx(model)
+    >>> print(mod["main"].body.op, params)
+    nn.relu {}
     """
     proto, external = load_model(model, weights_apart=True)
     config = _options(convert_config)

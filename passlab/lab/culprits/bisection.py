@@ -634,6 +634,13 @@ def bisect(
     or the predicate cannot be sent to the executor, and `RunError` when the program does not run before any pass. An
     interrupt from the keyboard ends the search: the verdicts so far are returned, with the `candidates` that are left.
     After `step_seconds` of processor time a step is compared on no further inputs.
+
+    >>> @transform.function_pass(opt_level=0)
+    ... def forgets(func, mod, ctx):
+    ...     return relay.Function(func.params, relay.abs(func.body))
+    >>> mod = passlab.parse("def @main(%x: float32) { %x * (1f + 1f) }")
+    >>> lab.bisect(mod, [transform.FoldConstant(), forgets]).event.name
+    'forgets'
     """
     if isinstance(program, Recording) and (passes is not None or options):
         raise PassError(

@@ -308,6 +308,13 @@ def culprit(
     `progress(stage, text, seconds_left)` is called during the search. An `executor` (of `concurrent.futures`) reduces
     in parallel. Raises `PassError` for passes that do not exist and `RunError` where the program does not run before
     any pass.
+
+    >>> @transform.function_pass(opt_level=0)
+    ... def forgets(func, mod, ctx):
+    ...     return relay.Function(func.params, relay.abs(func.body))
+    >>> mod = passlab.parse("def @main(%x: float32) { %x * 2f }")
+    >>> lab.culprit(mod, [transform.InferType(), forgets], seconds=10).sentences[0].partition(":")[0]
+    'Step 2, forgets, broke the program'
     """
     check_seconds(seconds)
     check_kinds(executors)

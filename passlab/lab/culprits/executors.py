@@ -263,6 +263,10 @@ class ExecutorFault:
     """A wrong executor (or "kernel"): the smallest program, the inputs, the disagreement, and its location.
 
     `stage` is the bisection of its compiler where one of its passes is to blame.
+
+    >>> fault = lab.compare_executors(passlab.parse("def @main(%x: float32) { exp(%x) }"))
+    >>> isinstance(fault, lab.ExecutorFault)  # None: all executors agree
+    False
     """
 
     executor: str
@@ -314,6 +318,9 @@ def compare_executors(
     `options` are `inputs`, `entry` and `seed` as for `bisect`; omissions are appended to `notes`, executors that agree
     to `agreed`. `tell(kind)` is called before each comparison, and `keep(fault)` with a disagreement before the search
     for its location, for which the time may not suffice. Raises `RunError` for an executor that does not exist.
+
+    >>> lab.compare_executors(passlab.parse("def @main(%x: float32) { exp(%x) }")) is None
+    True
     """
     kinds, options = check_kinds(executors), options or {}
     left_out: list[str] = [] if notes is None else notes
@@ -648,6 +655,10 @@ def record_compilation(mod: IRModule, executor: str = "vm") -> Recording:
 
     A pass that raises ends it. Raises `RunError` for an executor without a compiler, and where a compiler refuses the
     program before any pass.
+
+    >>> mod = passlab.parse("def @main(%x: float32) { exp(%x) * (1f + 1f) }")
+    >>> [step.name for step in lab.record_compilation(mod, "graph").steps if step.changed]
+    ['FoldConstant', 'FuseOps', 'LowerTE']
     """
     if executor not in COMPILERS:
         hint = did_you_mean(executor, COMPILERS) or f"there are {', '.join(COMPILERS)}"

@@ -449,6 +449,12 @@ def fuzz(
     machine. A pass without contract is held to `default_contract`. `progress(stage, text, seconds_left)` is called for
     each program. With a `directory` the campaign there is resumed and saved at the end. Raises `PassError` for passes
     that do not exist.
+
+    >>> @transform.function_pass(opt_level=0)
+    ... def sound(func, mod, ctx):
+    ...     return func
+    >>> lab.fuzz(sound, programs=5).found
+    False
     """
     check_seconds(seconds)
     _check_counts(programs, most)

@@ -133,6 +133,11 @@ def compare(a: Any, b: Any) -> Any:
     """Align the steps of two recordings and return a `Comparison`. Raises `PassTypeError` for other objects.
 
     Recordings of text (`passlab.dumps`) align themselves and return a `TextComparison`.
+
+    >>> mod = passlab.parse("def @main(%x: float32) { %x * (1f + 1f) }")
+    >>> a, b = passlab.record(mod, "FoldConstant"), passlab.record(mod, "InferType")
+    >>> lab.compare(a, b).summary().partition(";")[0]
+    'they diverge at FoldConstant (only in the first)'
     """
     # Recordings of text are recognized by this method, since `lab` does not import `dumps`.
     if not isinstance(a, Recording) and hasattr(a, "compare"):

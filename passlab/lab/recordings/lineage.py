@@ -106,6 +106,10 @@ def diff(before: Any, after: Any) -> Diff:
     """Compare two modules, or two expressions; programs of one recording by the lines of their nodes.
 
     Programs without a common recording are matched by structure. Raises `PassTypeError` for anything else.
+
+    >>> before = passlab.parse("def @main(%x: float32) { %x * (1f + 1f) }")
+    >>> lab.diff(before, transform.FoldConstant()(before)).summary
+    'removed 2 constants and 1 add; added 1 constant; changed rhs of 1 multiply'
     """
     shared = lineage_of(before, after) if isinstance(before, IRModule) and isinstance(after, IRModule) else None
     return diff_of_strangers(before, after, shared)

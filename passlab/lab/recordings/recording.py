@@ -56,6 +56,11 @@ class Recording(Tabular):
     `rec[3]` is a step, `rec["3.1"]` a pass inside it, `rec["FuseOps"]` the first pass of that name, steps before those
     inside; a slice gives a list of steps. `runs` are the outermost passes; a pipeline among them is not a step itself,
     its passes are.
+
+    >>> mod = passlab.parse("def @main(%x: float32) { exp(%x) * (1f + 1f) }")
+    >>> rec = passlab.record(mod, "FoldConstant, FuseOps")
+    >>> rec[0].name, rec["FuseOps"].changed, rec["FuseOps"].before is rec["FoldConstant"].after
+    ('input', True, True)
     """
 
     def __init__(
@@ -369,6 +374,12 @@ class Recorder(EventRecorder):
     with PassContext(opt_level=3, instruments=[recorder]):
         mod = pipeline(mod)
     recorder.recording
+
+    >>> recorder = instrument.Recorder()
+    >>> with transform.PassContext(instruments=[recorder]):
+    ...     _ = transform.FoldConstant()(passlab.parse("def @main() { 1f + 2f }"))
+    >>> recorder.recording["FoldConstant"].changed
+    True
     """
 
     event_class = RecordedPass
@@ -417,6 +428,13 @@ def record(
     raises. With `memory` each event has the peak memory of its pass in bytes, which costs time; `name` is for titles. A
     pass that has not ended after `seconds` failed. Raises `PassError` for passes that do not exist, `PassTypeError` for
     arguments of other types, and `InterruptedPassesError`, with the recording so far, for a keyboard interrupt.
+
+    >>> mod = passlab.parse("def @main(%x: float32) { exp(%x) * (1f + 1f) }")
+    >>> rec = passlab.record(mod, "FoldConstant, FuseOps")
+    >>> [step.name for step in rec.steps if step.changed]
+    ['FoldConstant', 'FuseOps']
+    >>> rec["FoldConstant"].diff().summary
+    'removed 2 constants and 1 add; added 1 constant; changed rhs of 1 multiply'
     """
     if not isinstance(instruments, Iterable):
         raise PassTypeError(Diagnostic("instruments must be a list", hint="write `instruments=[...]`"))

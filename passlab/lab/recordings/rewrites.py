@@ -88,7 +88,12 @@ class RewriteStep:
 
 @checked
 def rewrites_of(event: Event) -> list[RewriteStep]:
-    """Return the rewrites of a pass and of the passes inside it, in order. Linear in their number."""
+    """Return the rewrites of a pass and of the passes inside it, in order. Linear in their number.
+
+    >>> rec = passlab.record(passlab.parse("def @main(%x: float32) { %x + 0f }"), "SimplifyExpr")
+    >>> [rewrite.rule for rewrite in lab.rewrites_of(rec["SimplifyExpr"])]
+    ['adding zero']
+    """
     steps: list[RewriteStep] = []
     for inner in event.walk():
         successors: dict[Expr, Expr] = {}
@@ -115,7 +120,12 @@ def is_rewrite(old: Expr, new: Expr, rule: str) -> bool:
 
 @checked
 def why_not(event: Event, node: Expr) -> list[NearMiss]:
-    """Return why each rule of a pass did not match a call, the nearest miss first; empty for passes without rules."""
+    """Return why each rule of a pass did not match a call, the nearest miss first; empty for passes without rules.
+
+    >>> event = passlab.record(passlab.parse("def @main(%x: float32) { %x + 2f }"), "SimplifyExpr")[1]
+    >>> [miss.rule.name for miss in lab.why_not(event, event.before["main"].body)][:2]
+    ['adding zero', 'one value throughout']
+    """
     if not isinstance(node, Call):
         return []
     types, purity = NodeTypes(), LocalPurity()

@@ -66,6 +66,12 @@ def validate(
 
     Each pass is compared with its own input program, so a pass is not blamed for an earlier one. Raises `RunError` when
     the input of the recording does not run on these inputs.
+
+    >>> rec = passlab.record(passlab.parse("def @main(%x: float32) { %x * (1f + 1f) }"), "FoldConstant")
+    >>> print(lab.validate(rec))
+    step  pass          contract  outcome  why
+    ----  ------------  --------  -------  ---
+    1     FoldConstant  EXACT     kept
     """
     checked_recording(recording)
     trial = Trial(inputs, entry, seed)

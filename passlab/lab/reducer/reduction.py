@@ -559,6 +559,11 @@ def reduce(
     and the first that holds is made: the result is the same, after more tries in less time. Raises `PassError` when the
     predicate does not hold for `mod`, and `DiagnosticError` when `mod` has no types. Each try costs, besides the
     predicate, time linear in the functions it changes.
+
+    >>> mod = passlab.parse("def @main(%x: float32) { tanh(exp(%x)) + sqrt(%x) }")
+    >>> small = lab.reduce(mod, lambda candidate: "exp" in candidate.astext())
+    >>> print(small.module["main"].body.op)
+    exp
     """
     _check_options(mod, predicate, tries, seconds)
     search = ReductionSearch(infer_module(mod.snapshot()), Oracle(predicate, executor), tries, seconds)

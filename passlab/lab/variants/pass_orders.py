@@ -123,6 +123,10 @@ def orders(
     Structurally equal programs count once. After `most` programs or `seconds` the map is not complete. An `executor`
     (of `concurrent.futures`: threads, processes, a cluster) runs the passes on all programs at the same distance from
     the first in parallel; the map is the same. Raises `PassError` without passes, or where two have the same text.
+
+    >>> mod = passlab.parse("def @main(%x: float32) { exp(%x) * (1f + 1f) }")
+    >>> len(lab.orders(mod, ["FoldConstant", "SimplifyExpr"], seconds=5).programs)
+    2
     """
     check_seconds(seconds)
     several = passes_of(passes)

@@ -38,6 +38,13 @@ def prospects(mod: IRModule, passes: str | Iterable[Pass] | None = None) -> Tabl
 
     Without `passes`, every registered pass that needs no options is tried. Raises `PasslabError` for a module that
     has no types, or passes that do not exist.
+
+    >>> mod = passlab.parse("def @main(%x: float32) { %x * (1f + 1f) }")
+    >>> print(lab.prospects(mod, [transform.FoldConstant(), transform.ToCPS()]))
+    pass          opt_level  what it would do
+    ------------  ---------  --------------------------------------------------------------------------
+    FoldConstant          2  removed 2 constants and 1 add; added 1 constant; changed rhs of 1 multiply
+    ToCPS                 1  added 1 call; moved 2 nodes
     """
     typed = infer_module(mod)
     rows, failures = [], []

@@ -213,6 +213,10 @@ def what_if(
     With `check` the values of each variant are compared with the values of the input program. An `executor` (of
     `concurrent.futures`: threads, processes, a cluster) runs variants in parallel. Variants that have not begun after
     `seconds` are left out. Raises `PassError` for passes that do not exist.
+
+    >>> mod = passlab.parse("def @main(%x: float32) { exp(%x) * (1f + 1f) }")
+    >>> len(lab.what_if(mod, "FoldConstant, FuseOps", seconds=5).variants)
+    5
     """
     check_seconds(seconds)
     passes = passes_of(pipeline)

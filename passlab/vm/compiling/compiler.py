@@ -118,7 +118,12 @@ def reachable(mod: IRModule, entry: str = "main") -> IRModule:
 def optimize(
     mod: IRModule, params: Mapping[str, Any] | None = None, target: Any = None, entry: str = "main"
 ) -> IRModule:
-    """Run the compiler's passes under the current context, with `params` bound in `entry`."""
+    """Run the compiler's passes under the current context, with `params` bound in `entry`.
+
+    >>> mod = vm.optimize(passlab.parse("def @main(%x: float32) { %x + (1f + 2f) }"))
+    >>> [var.name_hint for var in mod.get_global_vars()]
+    ['main', 'fused_add']
+    """
     with compiling():
         mod = operators_called(inlined(reachable(as_module(mod), entry)))
         return pipeline(target)(_without_lifetimes(bind_params(mod, params, entry)))
@@ -158,6 +163,10 @@ def compile(
     The executable has the function `entry`, and all that it calls. Operators without `on_device` run on the device of
     `target`: "cuda" is `cuda(0)`, "llvm" the CPU. `target_host` is accepted and ignored. Raises `VerifyError` for
     programs that the machine cannot run, and for an entry that does not exist.
+
+    >>> exe = vm.compile(passlab.parse("def @main(%x: Tensor[(2), float32]) { %x + 1f }"))
+    >>> print(vm.VirtualMachine(exe).run(np.float32([1, 2])))
+    [2. 3.]
     """
     mod = as_module(mod)
     if entry != "main":
@@ -201,7 +210,13 @@ def generate(mod: IRModule, original: IRModule | None = None) -> Executable:
 
 
 class VMCompiler:
-    """Relay's compiler object for one module: set parameters, lower the module, get the executable."""
+    """Relay's compiler object for one module: set parameters, lower the module, get the executable.
+
+    >>> compiler = vm.VMCompiler()
+    >>> compiler.lower(passlab.parse("def @main(%x: float32) { %x + 1f }"))
+    >>> print(vm.VirtualMachine(compiler.get_exec()).run(np.float32(1)))
+    2.0
+    """
 
     def __init__(self) -> None:
         self.params: dict[str, Any] = {}

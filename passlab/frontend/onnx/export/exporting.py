@@ -158,6 +158,10 @@ def to_onnx(
     Raises `ModelError` with everything that ONNX cannot express, each with its operator and reason, and for an opset
     outside 18 to 23; `FileAccessError` for a path that cannot be written; `MissingPackageError` without the package
     `onnx`.
+
+    >>> model = frontend.to_onnx(passlab.parse("def @main(%x: Tensor[(1, 4), float32]) { nn.relu(%x) }"))
+    >>> [node.op_type for node in model.graph.node]
+    ['Relu']
     """
     model, _ = write_model(relay_ir, params, name, opset_version)
     if path is not None:
