@@ -1,5 +1,6 @@
 """The names of `passlab.course`, each written once: type checkers read them here, and so does the package itself."""
 
+from passlab.course.given import lesson_file as lesson_file
 from passlab.course.registry import Lesson as Lesson
 from passlab.course.registry import Names as Names
 from passlab.course.registry import compiler as compiler

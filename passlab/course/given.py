@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import passlab
-from passlab.errors import Diagnostic, PasslabError
+from passlab.errors import Diagnostic, PasslabError, did_you_mean
 
 _STAGES = {"check", "solution"}
 NUMBERS = {
@@ -40,6 +40,24 @@ def lessons_folder() -> Path:
         if (folder / "01-tour.ipynb").is_file():
             return folder
     raise PasslabError(Diagnostic("this installation has no lessons", hint="install passlab from its wheel"))
+
+
+def lesson_file(name: str) -> Path:
+    """Return a file that lessons read, such as `digits.relay`: the one in this folder, else the one that is given.
+
+    So a notebook that was copied alone still finds what it reads. Raises `PasslabError` where no file has this name.
+    """
+    here, given = Path(name), lessons_folder() / name
+    if here.is_file():
+        return here
+    if Path(name).name != name or not given.is_file():
+        files = sorted(path.name for path in lessons_folder().iterdir() if path.is_file() and path.suffix != ".ipynb")
+        raise PasslabError(
+            Diagnostic(
+                f"no lesson reads a file called {name!r}", expected=" | ".join(files), hint=did_you_mean(name, files)
+            )
+        )
+    return given
 
 
 def lesson_files() -> dict[str, Path]:

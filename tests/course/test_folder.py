@@ -17,7 +17,7 @@ from passlab.cli import main
 from passlab.course import compiler, grading
 from passlab.course import folder as course
 from passlab.course.folder import reset, start, status
-from passlab.course.given import learners_copy
+from passlab.course.given import learners_copy, lesson_file
 from passlab.course.progress import PROGRESS
 from passlab.course.registry import CELLS, LESSONS, TASKS, lesson, tasks_of
 from passlab.errors import PasslabError
@@ -48,6 +48,18 @@ def test_starting_twice_keeps_what_the_learner_wrote(tmp_path):
     assert [path.name for path in again] == ["03-types-by-hand.ipynb"]
     assert len(kept) == len(copied) - 1
     assert (tmp_path / "02-reading-relay.ipynb").read_text() == "mine"
+
+
+def test_a_lesson_copied_alone_finds_what_it_reads(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    given = lesson_file("digits.relay")
+    assert given == course.lessons_folder() / "digits.relay"
+    (tmp_path / "digits.relay").write_text("mine")
+    assert lesson_file("digits.relay").read_text() == "mine", "a file of the learner comes first"
+    for name, cure in (("digit.relay", "did you mean `digits.relay`"), ("../README.md", "digits.c")):
+        with pytest.raises(PasslabError, match="no lesson reads a file") as refused:
+            lesson_file(name)
+        assert cure in str(refused.value)
 
 
 def test_progress_is_shown_and_a_fresh_copy_keeps_the_old_one(tmp_path, capsys):

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 import json
-import shutil
 import sys
 from pathlib import Path
 from typing import Any
@@ -44,10 +43,7 @@ def ran(shell: Any, cell: dict[str, Any]) -> None:
 def lesson_shell(
     running_shell: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> Any:
-    """The shell with an empty namespace, in a folder with the data of the lessons; what cells show is dropped."""
-    for data in NOTEBOOKS.iterdir():
-        if data.is_file() and data.suffix not in (".ipynb", ".json"):
-            shutil.copy(data, tmp_path)
+    """The shell with an empty namespace, in an empty folder, as a lesson copied alone; what cells show is dropped."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(running_shell.display_pub, "publish", lambda *args, **kwargs: None)
     monkeypatch.setattr(running_shell, "showtraceback", lambda *args, **kwargs: None)
