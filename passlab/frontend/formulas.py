@@ -44,5 +44,5 @@ def nonnegative_indices(n: ModelNode, indices: Expr, x: Expr, axis: int) -> Expr
     if value is not None and (value >= 0).all():
         return indices
     size = size_of(n, x, axis)
-    length = n.constant(size, indices) if isinstance(size, int) else n.cast(size, n.dtype(indices))
+    length = n.constant(size, indices) if isinstance(size, int) else n.cast(n.scalar(size), n.dtype(indices))
     return n("where", n("less", indices, 0), n("add", indices, length), indices)

@@ -25,12 +25,34 @@ from passlab.frontend.onnx.tensors import dtype_of
 from passlab.op.dtypes import Array, array_dtype
 
 FIRST_SIZES = ("several", 1, 0, 7)  # of open dimensions; "several": a different one for each, from 2 on
-LARGER_SIZES = (16, 32, 64, 96, 160, 224, 320, 512, 640, 1024, 4096, 16000)  # tried only while no draw has worked
+OTHER_SIZES = (
+    2,
+    3,
+    4,
+    5,
+    6,
+    8,
+    9,
+    10,
+    12,
+    16,
+    32,
+    64,
+    96,
+    160,
+    224,
+    320,
+    512,
+    640,
+    1024,
+    4096,
+    16000,
+)  # tried only while no draw has worked
 INTEGERS = (10, 2, 1)  # integers are drawn below this number; the next one is tried where the model refuses them
 MOST_BYTES = 2**28  # of the inputs of one draw
 SECONDS = 10.0  # after which no further sizes are drawn
 AGREE = 1e-2  # the largest difference, relative to the largest number of a result
-ENDS_THE_PROCESS = ("GRU", "LSTM", "RNN")  # in onnxruntime, for an empty batch
+ENDS_THE_PROCESS = ("Attention", "Einsum", "GRU", "LSTM", "RNN")  # in onnxruntime, for inputs without elements
 FATAL = 4  # the level of onnxruntime's log: it prints nothing, since errors are raised
 Run = Callable[[Mapping[str, Array]], list[Any]]
 
@@ -100,10 +122,10 @@ class Runs:
         values = graph_inputs(self.model.graph)
         is_open = any(_size(dim) is None for v in values for dim in v.type.tensor_type.shape.dim)
         start, found = time.perf_counter(), 0
-        for size in (*FIRST_SIZES, *LARGER_SIZES) if is_open else ("",):
+        for size in (*FIRST_SIZES, *OTHER_SIZES) if is_open else ("",):
             if size == 0 and not _takes_nothing(self.model.graph):
                 continue
-            if (found and size in LARGER_SIZES) or time.perf_counter() - start > SECONDS:
+            if (found and size in OTHER_SIZES) or time.perf_counter() - start > SECONDS:
                 return
             for below in INTEGERS:
                 try:
@@ -118,8 +140,17 @@ class Runs:
 
 
 def _takes_nothing(graph: Any) -> bool:
-    """Whether onnxruntime may be given inputs without elements: some of its operators end the process for these."""
-    return all(not node.domain and node.op_type not in ENDS_THE_PROCESS for node in graph.node)
+    """Whether onnxruntime may be given inputs without elements: some of its operators end the process for these.
+
+    An operator of another domain, which may be a function of the model, may be one of them.
+    """
+    graphs = [graph]
+    while graphs:
+        nodes = graphs.pop().node
+        graphs += [attribute.g for node in nodes for attribute in node.attribute if attribute.HasField("g")]
+        if any(node.domain or node.op_type in ENDS_THE_PROCESS for node in nodes):
+            return False
+    return True
 
 
 def draw(values: list[Any], size: Any, below: int, seed: int) -> dict[str, Array]:
@@ -149,11 +180,13 @@ def _size(dim: Any) -> int | None:
 
 
 def _random(shape: tuple[int, ...], dtype: str, below: int, rng: np.random.Generator) -> Array:
+    """Return an array, also of no axes, for which NumPy's generators have numbers, that onnxruntime does not take."""
+    numbers: Any = rng.random(shape) - 0.5
     if dtype == "bool":
-        return rng.random(shape) < 0.5
-    if "int" in dtype:
-        return rng.integers(0, below, shape).astype(array_dtype(dtype)) if below > 1 else np.ones(shape, dtype)
-    return np.asarray(rng.random(shape) - 0.5).astype(array_dtype(dtype))
+        numbers = numbers < 0
+    elif "int" in dtype:
+        numbers = rng.integers(0, below, shape) if below > 1 else np.ones(shape)
+    return np.asarray(numbers).astype(array_dtype(dtype))
 
 
 # ---------------------------------------------------------------- running

@@ -79,8 +79,12 @@ def remove_lets(
             pending.discard(let.var)
             value = new(let.value)
             action = choose(let, value)
-            # Inlining `let f = recursive; f` would give the same let again.
-            keeps = action is LetAction.INLINE and let.body is let.var and let.var in recursive
+            # Inlining `let f = recursive; f` would give the same let again, and `let x: Tensor[(?)] = value; x` forgets
+            # sizes on purpose: the branches of an `if` have one type.
+            forgets = (
+                let.var.type_annotation not in (None, let.value.checked_type_) and let.value.checked_type_ is not None
+            )
+            keeps = action is LetAction.INLINE and let.body is let.var and (let.var in recursive or forgets)
             if action is LetAction.KEEP or keeps:
                 continue
             removed[let] = action

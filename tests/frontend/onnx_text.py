@@ -20,8 +20,8 @@ def model(graph: str, opset: int = 18, **weights: Any) -> ModelProto:
 
 
 def arrays(value: Any) -> list[Any]:
-    """Return a result as the list of its arrays."""
-    return [np.asarray(v) for v in value] if isinstance(value, (tuple, list)) else [np.asarray(value)]
+    """Return a result as the list of its arrays; a sequence in it counts as its tensors."""
+    return [a for v in value for a in arrays(v)] if isinstance(value, (tuple, list)) else [np.asarray(value)]
 
 
 def run(kind: str, mod: Any, *inputs: Any) -> list[Any]:

@@ -7,9 +7,6 @@ import pytest
 
 from passlab.frontend.onnx.entries import OnnxOperator, entries
 
-# Definitions that are not understood, with the reason.
-SKIPPED = {("Scan", 8): "its samples have lengths of their own, and a later definition has none"}
-
 
 def history() -> dict[str, set[int]]:
     table: dict[str, set[int]] = {}
@@ -24,9 +21,8 @@ HISTORY = history()
 
 @pytest.mark.parametrize("entry", entries().values(), ids=lambda entry: entry.name)
 def test_an_entry_understands_every_definition_of_its_operator(entry: OnnxOperator) -> None:
-    skipped = {version for name, version in SKIPPED if name == entry.name}
     newest = max(HISTORY[entry.name])
-    assert {version for version in entry.versions if version <= newest} == HISTORY[entry.name] - skipped
+    assert {version for version in entry.versions if version <= newest} == HISTORY[entry.name]
     assert list(entry.versions) == sorted(set(entry.versions))
 
 
@@ -42,7 +38,3 @@ def test_an_entry_takes_the_inputs_that_its_operator_has(entry: OnnxOperator) ->
 @pytest.mark.parametrize("entry", entries().values(), ids=lambda entry: entry.name)
 def test_an_entry_says_what_its_operator_becomes(entry: OnnxOperator) -> None:
     assert entry.doc.partition("\n")[0].endswith(".")
-
-
-def test_definitions_that_are_skipped_exist():
-    assert all(version in HISTORY[name] for name, version in SKIPPED)

@@ -143,3 +143,27 @@ def test_a_program_that_onnx_cannot_say_is_counted_in_operators_of_relay_and_the
     assert small.not_written in small.text()
     assert "as operators of Relay" in small.text()
     assert lab.simplify(passlab.parse("def @main(%x: Tensor[(3), float32]) { exp(%x) }")).not_written == ""
+
+
+@pytest.mark.parametrize("inside", [False, True], ids=["plain", "in a branch"])
+def test_no_inputs_without_elements_where_these_end_the_process(inside: bool) -> None:
+    """Onnxruntime divides by the number of elements of an Einsum."""
+    product = 'Einsum<equation = "ij,jk->ik">(x, x)'
+    branch = f"If<then_branch = a () => (float[N,N] p) {{ p = {product} }}, else_branch = b () => (float[N,N] q) {{ q = Neg(x) }}>(c)"
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 8, opset_import: ["": 17]> g (float[N,N] x, bool c) => (float[N,N] y)
+        {{ z = {branch if inside else product} w = Identity(z) y = Identity(w) }}"""
+    )
+    pytest.importorskip("onnxruntime")
+    small = lab.simplify(model)
+    assert small.compared.is_right
+    assert "(several, 1, 7)" in small.agreement
+
+
+def test_sizes_that_a_model_takes_are_found() -> None:
+    pytest.importorskip("onnxruntime")
+    model = onnx.parser.parse_model(
+        """<ir_version: 8, opset_import: ["": 17]> g (float[N,2] x) => (float[M,2] y)
+        { k = Constant<value_ints = [9, 2]>() z = Reshape(x, k) y = Identity(z) }"""
+    )
+    assert lab.simplify(model).compared.is_right

@@ -13,6 +13,7 @@ from passlab.errors import Diagnostic, ModelError
 from passlab.frontend.onnx.contrib import DEFINITIONS, DOMAIN, contrib_function
 from passlab.frontend.onnx.entries import schema_of
 from passlab.frontend.onnx.package import onnx
+from passlab.frontend.onnx.sequences import is_sequence
 from passlab.frontend.onnx.tensors import code_of
 from passlab.ir.expr import Expr
 from passlab.ir.types import TensorType
@@ -63,6 +64,9 @@ def definition(proto: Any, domain: str, opset: int, inputs: Sequence[Expr | None
 def _type_proto(value: Expr | None) -> Any:
     """Return the type of a value as ONNX's TypeProto, the empty type for a missing one."""
     package = onnx()
+    if value is not None and is_sequence(value):
+        fields = getattr(value, "fields", ())  # all of one dtype; an empty one has none
+        return package.helper.make_sequence_type_proto(_type_proto(fields[0] if fields else None))
     if value is None or not isinstance(value.checked_type, TensorType):
         return package.TypeProto()
     ty = value.checked_type

@@ -25,7 +25,7 @@ from passlab.frontend.onnx.package import onnx
 FAMILIES = (
     "activations", "arithmetic", "control_flow", "convolution", "creation", "elementwise", "gathering",
     "learning", "losses", "matrices", "movement", "normalization", "ordering", "padding", "pooling", "quantized",
-    "randomness", "recurrent", "reductions", "resizing", "sampling", "slicing", "spectral",
+    "randomness", "recurrent", "reductions", "resizing", "sampling", "sequences", "slicing", "spectral",
 )  # fmt: skip
 
 Translation = Callable[..., Any]  # (node, *inputs) -> an expression, or a list of them, with None for a missing output

@@ -23,6 +23,7 @@ from passlab.frontend.onnx.layers import COMPOSITE, PLAIN, Results, is_layer, la
 from passlab.frontend.onnx.node import Capture, OnnxNode, SubgraphTranslator
 from passlab.frontend.onnx.node_text import node_span
 from passlab.frontend.onnx.origin import weight_span
+from passlab.frontend.onnx.sequences import captured, is_sequence
 from passlab.frontend.onnx.tensors import External, array_of
 from passlab.infer import infer_expr
 from passlab.ir.equal import structural_equal
@@ -84,7 +85,7 @@ class GraphScope:
         value = scope._value(name)
         # From the outermost graph inwards: each loop captures the variable of the loop around it.
         for inner in reversed(inner_scopes):
-            value = inner._capture(value) if inner._capture and value is not None else value
+            value = captured(value, inner._capture) if inner._capture and value is not None else value
         return value
 
 
@@ -183,6 +184,7 @@ class Translator:
 
         kind = f"{domain or ('onnx' if local is None else 'function')}.{proto.op_type}"
         keep = self.builder.config.get("composites", False) and proto.op_type not in PLAIN
+        keep = keep and not any(map(is_sequence, inputs))
 
         def layer(expected: Results | None) -> Results | None:
             return layer_of(self.builder, kind, proto, opset, attributes, inputs, translate, expected)

@@ -26,10 +26,11 @@ from passlab.frontend.onnx.graph import GraphContext, GraphScope, Translator, no
 from passlab.frontend.onnx.node_text import node_span
 from passlab.frontend.onnx.origin import ModelSource
 from passlab.frontend.onnx.package import onnx
+from passlab.frontend.onnx.sequences import is_packed
 from passlab.frontend.onnx.tensors import External, array_of, dtype_of
 from passlab.infer import infer_expr
 from passlab.ir.dtypes import dtype_name
-from passlab.ir.expr import Constant, Expr, Var
+from passlab.ir.expr import Constant, Expr, Tuple, Var
 from passlab.ir.gc_pause import building
 from passlab.ir.module import IRModule
 from passlab.ir.span import Span
@@ -109,6 +110,9 @@ def input_type(
     Raises `ModelError` if the input is not a tensor, for invalid shapes, and for an unknown rank.
     """
     name, ty = value.name, value.type
+    if ty.WhichOneof("value") == "sequence_type":
+        hint = f'say the shapes of its tensors: from_onnx(model, shape={{"{name}": [(2, 3), (4, 3)]}})'
+        raise ModelError(Diagnostic(f"the input `{name}` is a sequence of a length that is not known", hint=hint))
     if ty.WhichOneof("value") not in ("tensor_type", None):
         kind = ty.WhichOneof("value").removesuffix("_type").replace("_", " ")
         raise ModelError(
@@ -169,8 +173,9 @@ def sizes_and_shapes(inputs: list[Any], given: Mapping[str, Any]) -> tuple[dict[
             hint = f'from_onnx(model, shape={{"{key}": 1}})'
             raise ModelError(Diagnostic(f"the size `{key}` is a whole number from 0 on", found=repr(value), hint=hint))
         sizes[key] = int(size)
+    sequences = {value.name for value in inputs if value.type.WhichOneof("value") == "sequence_type"}
     for key, shape in shapes.items():
-        dims = _given_shape(key, shape)
+        dims = () if key in sequences else _given_shape(key, shape)
         if len(dims) == len(names[key]):
             for size_name, dim in zip(names[key], dims, strict=True):
                 if size_name and isinstance(dim, int):
@@ -490,7 +495,8 @@ def from_onnx(
     (`passlab.frontend.identifiers`). Several outputs form a tuple.
 
     `shape` gives the shapes of inputs by name, as `{"x": (1, 3, 224, 224)}`, or sizes that the model names, as
-    `{"batch": 1}`; an unknown dimension is `?`. `values` fixes inputs, as `{"sr": 16000}`: they become constants, and
+    `{"batch": 1}`; an unknown dimension is `?`. An input that is a sequence needs a list of shapes, and becomes one
+    parameter for each. `values` fixes inputs, as `{"sr": 16000}`: they become constants, and
     branches that depend on them are decided. `dtype` gives dtypes by name of input, or one for all inputs whose type
     the model leaves open. `opset` overrides the version of
     ONNX's operators that the model states. `convert_config={"use_nt_batch_matmul": False}` keeps the second operand of
@@ -527,6 +533,11 @@ def from_onnx(
             translator.builder.add_input(variable)
         weights = {} if freeze_params else _weights(proto.graph, translator, scope, identifiers, external)
         outputs = translator.graph(proto.graph, scope, GraphContext(opsets, {}, 0, ""))
+        for output, value in zip(outputs, proto.graph.output, strict=True):
+            if is_packed(output):
+                hint = "give the model a tensor as output, made by ConcatFromSequence; or fix sizes with `shape={...}`"
+                message = f"the output `{value.name}` is a sequence of a length that is known only at run time"
+                raise ModelError(Diagnostic(message, hint=hint))
         mod, params = module_of(outputs, inputs, weights)
         mod.source = ModelSource(proto.graph, identifiers.by_name)
         metadata = _metadata(proto)
@@ -620,6 +631,11 @@ def _inputs(
     for value in inputs:
         if value.name in scope:
             raise ModelError(Diagnostic(f"the model has two inputs `{value.name}`"))
+        if value.type.WhichOneof("value") == "sequence_type" and value.name in shapes:
+            items = [Var(identifiers.of(f"{value.name}_{at}"), ty) for at, ty in enumerate(_item_types(value, shapes))]
+            variables += items
+            scope[value.name] = infer_expr(Tuple([infer_expr(item) for item in items]))
+            continue
         ty = input_type(value, shapes.get(value.name), dtype, symbols, sizes)
         if value.name in values:
             scope[value.name] = infer_expr(Constant(given_value(value, values[value.name], ty)))
@@ -628,6 +644,15 @@ def _inputs(
         scope[value.name] = variable
         variables.append(variable)
     return variables
+
+
+def _item_types(value: Any, shapes: Mapping[str, Any]) -> list[TensorType]:
+    """Return the types of the tensors of an input that is a sequence, one for each shape that the caller gives."""
+    given, dtype = shapes[value.name], dtype_of(value.type.sequence_type.elem_type.tensor_type.elem_type)
+    if not isinstance(given, (list, tuple)) or not all(isinstance(shape, (list, tuple)) for shape in given):
+        hint = f'a list of shapes: {{"{value.name}": [(2, 3), (4, 3)]}}'
+        raise ModelError(Diagnostic(f"the input `{value.name}` is a sequence", None, hint, repr(given)))
+    return [TensorType(_given_shape(value.name, shape), dtype) for shape in given]
 
 
 def _weights(

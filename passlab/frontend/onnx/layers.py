@@ -19,6 +19,7 @@ from passlab.frontend.modules import erase_symbols
 from passlab.frontend.onnx.entries import schema_of
 from passlab.frontend.onnx.node import Capture
 from passlab.frontend.onnx.package import onnx
+from passlab.frontend.onnx.sequences import is_sequence
 from passlab.ir.expr import Call, Constant, Expr, Function, If, Let, Tuple, TupleGetItem, Var, set_checked_type
 from passlab.ir.op import is_call_of
 from passlab.ir.types import Dim, SizeVar, TensorType, TupleType
@@ -37,7 +38,9 @@ _BODIES: WeakSet[Expr] = WeakSet()  # bodies that the importer made, which no pa
 def is_layer(inputs: Results, results: Results, made: Sequence[Expr], builder: CallBuilder) -> bool:
     """Whether a node was translated to several of the expressions `made`, and computes more than a shape."""
     values = [result for result in results if result is not None]
-    if any(value in builder.entries for value in values) or all(isinstance(value, Constant) for value in values):
+    if any(value in builder.entries or is_sequence(value) for value in values) or all(
+        isinstance(value, Constant) for value in values
+    ):
         return False
     if all(value is None or _is_size(value) for value in (*inputs, *values)):
         return False
@@ -101,7 +104,7 @@ def layer_of(
     ]
     results = translate(inner, list(variables), capture)
     fields = {at: result for at, result in enumerate(results[: len(proto.output)]) if result and proto.output[at]}
-    if not fields or any(value in inner.entries for value in fields.values()):
+    if not fields or any(value in inner.entries or is_sequence(value) for value in fields.values()):
         return None
     if expected is not None and any(value.checked_type != _type_at(expected, at) for at, value in fields.items()):
         return None

@@ -12,7 +12,8 @@ from passlab.frontend.building import CallBuilder, tensor_type
 from passlab.frontend.modules import erase_symbols
 from passlab.frontend.onnx.entries import onnx_operator
 from passlab.frontend.onnx.node import Capture, OnnxNode
-from passlab.frontend.sizes import size_of
+from passlab.frontend.onnx.sequences import Kind, fields_of, flattened, is_sequence, item_type, joined, regrouped
+from passlab.frontend.sizes import as_vector, reshape_to, size_of, sizes_of
 from passlab.ir.expr import Call, Constant, Expr, Function, If, Let, Tuple, Var
 from passlab.ir.types import ANY, TensorType, TupleType
 
@@ -45,10 +46,10 @@ class Loop:
 
     def results(self) -> list[Expr]:
         """Return the last states, then the collected values, stacked along a new first axis."""
-        return self._unroll() or self._recursive()
+        return self.unrolled() or self.rolled()
 
     # ------------------------------------------------------------ unrolling
-    def _unroll(self) -> list[Expr] | None:
+    def unrolled(self) -> list[Expr] | None:
         """Return the results of the unrolled loop; None if the number of iterations is unknown."""
         limit = None if self.limit is None else self.n.value(self.limit)
         condition = True if self.condition is None else self._truth(self.condition)
@@ -77,7 +78,7 @@ class Loop:
         return None if value is None else bool(value.any())
 
     # ------------------------------------------------------------ recursion
-    def _recursive(self) -> list[Expr]:
+    def rolled(self) -> list[Expr]:
         """Return the results of a recursive function, whose state types are a fixed point of the iteration.
 
         Each attempt translates the body anew; an unknown dimension stays unknown, so there are few attempts.
@@ -205,6 +206,7 @@ def if_(n: OnnxNode, condition: Expr) -> list[Expr]:
     true_values, false_values = (n.subgraph(n.graph(branch), []) for branch in branches)
     if len(true_values) != len(false_values):
         n.refuse("has branches with different numbers of results", str(len(true_values)), str(len(false_values)))
+    true_values, false_values, kinds = _of_one_kind(n, true_values, false_values)
     pairs = [_of_one_rank(n, at, *pair) for at, pair in enumerate(zip(true_values, false_values, strict=True))]
     true_values, false_values = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
     types = [_common_type(n, a, b) for a, b in pairs]
@@ -213,9 +215,25 @@ def if_(n: OnnxNode, condition: Expr) -> list[Expr]:
         for values in (true_values, false_values)
     )
     if len(true_values) == 1:
-        return [n.builder.finish(If(condition, true_values[0], false_values[0]))]
+        return regrouped(n, [n.builder.finish(If(condition, true_values[0], false_values[0]))], kinds)
     result = n.builder.finish(If(condition, n.builder.tuple(true_values), n.builder.tuple(false_values)))
-    return n.fields(result, len(true_values))
+    return regrouped(n, n.fields(result, len(true_values)), kinds)
+
+
+def _of_one_kind(n: OnnxNode, a: list[Expr], b: list[Expr]) -> tuple[list[Expr], list[Expr], list[Kind]]:
+    """Return the tensors of the values of two branches, and the kinds of the values."""
+    kinds: list[Kind] = []
+    for left, right in zip(a, b, strict=True):
+        if is_sequence(left) != is_sequence(right):
+            n.refuse("chooses between a tensor and a sequence")
+        lengths = [fields_of(n, value) if is_sequence(value) else None for value in (left, right)]
+        if not is_sequence(left):
+            kinds.append(None)
+        elif lengths[0] is not None and lengths[1] is not None and len(lengths[0]) == len(lengths[1]):
+            kinds.append(len(lengths[0]))
+        else:
+            kinds.append(joined(n, item_type(n, left), item_type(n, right)))
+    return flattened(n, a, kinds), flattened(n, b, kinds), kinds
 
 
 def _of_one_rank(n: OnnxNode, output: int, a: Expr, b: Expr) -> tuple[Expr, Expr]:
@@ -263,20 +281,98 @@ def loop(n: OnnxNode, limit: Expr | None = None, condition: Expr | None = None, 
 
     first = None if condition is None else n.scalar(condition)
     max_iterations = None if limit is None else n.cast(n.scalar(limit), "int64")
-    return Loop(n, body, max_iterations, first, list(states)).results()
+    whole = Loop(n, body, max_iterations, first, list(states))
+    return _loop_of_sequences(whole) if any(map(is_sequence, states)) else whole.results()
 
 
-@onnx_operator("Scan", 9, 11, 16, 19, 21, 23, 24, 25)
-def scan(n: OnnxNode, *values: Expr) -> list[Expr]:
+def _loop_of_sequences(loop: Loop) -> list[Expr]:
+    """Return the results of a loop that carries sequences: packed ones where it is not unrolled.
+
+    The type of their tensors is a fixed point as well: an empty sequence tells none, and an iteration may widen it.
+    """
+    n, states = loop.n, loop.states
+    if (unrolled := loop.unrolled()) is not None:
+        return unrolled
+    kinds: list[Kind] = [(item_type(n, state) or 0) if is_sequence(state) else None for state in states]
+    while True:
+        found = list(kinds)
+
+        def body(number: Expr, condition: Expr, values: list[Expr], capture: Capture) -> Iteration:
+            result = loop.body(number, condition, regrouped(n, values, kinds), capture)  # noqa: B023 - called below
+            for at, (kind, state) in enumerate(zip(kinds, result.states, strict=True)):  # noqa: B023
+                if is_sequence(state) != (kind is not None):
+                    n.refuse("has a body that gives a sequence for a tensor, or a tensor for a sequence")
+                if kind is not None:
+                    found[at] = joined(n, kind or None, item_type(n, state)) or 0  # type: ignore[arg-type]  # noqa: B023
+            if found != kinds:  # noqa: B023 - this result is thrown away
+                return Iteration(result.condition, values, result.collected)
+            return Iteration(result.condition, flattened(n, result.states, kinds), result.collected)  # noqa: B023
+
+        results = Loop(n, body, loop.limit, loop.condition, flattened(n, states, kinds)).rolled()
+        if found == kinds:
+            count = len(flattened(n, states, kinds))
+            return [*regrouped(n, results[:count], kinds), *results[count:]]
+        kinds = found
+
+
+@onnx_operator("Scan", 8, 9, 11, 16, 19, 21, 23, 24, 25)
+def scan(n: OnnxNode, *values: Expr | None) -> list[Expr]:
     """A loop over the slices of tensors; a loop of few known iterations is unrolled."""
-    graph, scanned = n.graph("body"), n.integer("num_scan_inputs")
-    if not 1 <= scanned <= len(values):
-        n.refuse("scans an impossible number of inputs", f"1 to {len(values)}", str(scanned))
-    states, inputs = list(values[: len(values) - scanned]), list(values[len(values) - scanned :])
+    scanned = n.integer("num_scan_inputs")
+    lengths, given = (values[0], values[1:]) if n.version == 8 else (None, values)
+    operands = [value for value in given if value is not None]
+    if not 1 <= scanned <= len(operands) or len(operands) < len(given):
+        n.refuse("scans an impossible number of inputs", f"1 to {len(operands)}", str(scanned))
+    states, inputs = operands[: len(operands) - scanned], operands[len(operands) - scanned :]
+    if n.version == 8:
+        return _scan_of_samples(n, lengths, states, inputs)
     axes = [n.axis(a, n.rank(x)) for a, x in zip(n.integers("scan_input_axes", [0] * scanned), inputs, strict=True)]
-    back = n.integers("scan_input_directions", [0] * scanned)
+    output = _scan_slices(n, states, inputs, axes, n.integers("scan_input_directions", [0] * scanned))
+    return [*output[: len(states)], *_place_iteration_axes(n, output[len(states) :])]
+
+
+def _scan_of_samples(n: OnnxNode, lengths: Expr | None, states: list[Expr], inputs: list[Expr]) -> list[Expr]:
+    """Return the results of a scan for each sample of a batch, by the first definition of Scan.
+
+    Samples may be shorter than the batch: what follows their last step is zero in the collected values.
+    """
+    batch, back = size_of(n, inputs[0], 0), n.integers("directions", [0] * len(inputs))
+    longest = size_of(n, inputs[0], 1)
+
+    def body(sample: Expr, condition: Expr, carried: list[Expr], capture: Capture) -> Iteration:
+        own = [n("take", capture(value), sample, axis=0) for value in (*states, *inputs)]
+        count = None if lengths is None else n.cast(n("take", capture(lengths), sample, axis=0), "int64")
+        parts = _scan_slices(n, own[: len(states)], own[len(states) :], [0] * len(inputs), back, count, capture)
+        if count is not None:
+            rest = n("subtract", as_vector(n, [longest]), n("reshape", count, newshape=[1]))
+            for at in range(len(states), len(parts)):
+                sizes = as_vector(n, [rest, *sizes_of(n, parts[at])[1:]])
+                filled = n.concat([parts[at], n("zeros", shape=sizes, dtype=n.dtype(parts[at]))])
+                whole = [longest, *sizes_of(n, parts[at])[1:]]
+                parts[at] = reshape_to(n, filled, whole) if isinstance(longest, int) else filled
+        return Iteration(None, [], parts)
+
+    count = n.constant(batch, "int64") if isinstance(batch, int) else n.scalar(batch)
+    return Loop(n, body, count, None, []).results()
+
+
+def _scan_slices(
+    n: OnnxNode,
+    states: list[Expr],
+    inputs: list[Expr],
+    axes: list[int],
+    back: list[int],
+    length: Expr | None = None,
+    around: Capture | None = None,
+) -> list[Expr]:
+    """Return the last states, and the collected values along a new first axis, of `length` steps (None: all).
+
+    `around` captures what the body uses of the graphs around the loop where that is in a loop itself.
+    """
+    graph = n.graph("body")
     size = size_of(n, inputs[0], axes[0])
-    length = n.constant(size, "int64") if isinstance(size, int) else n.scalar(size)
+    if length is None:
+        length = n.constant(size, "int64") if isinstance(size, int) else n.scalar(size)
     end = n("subtract", length, 1)
 
     def body(number: Expr, condition_value: Expr, carried: list[Expr], capture: Capture) -> Iteration:
@@ -284,11 +380,11 @@ def scan(n: OnnxNode, *values: Expr) -> list[Expr]:
             n("take", capture(x), n("subtract", capture(end), number) if backwards else number, axis=axis)
             for x, axis, backwards in zip(inputs, axes, back, strict=True)
         ]
-        result = n.subgraph(graph, [*carried, *slices], capture)
+        outer = capture if around is None else lambda value: capture(around(value))
+        result = n.subgraph(graph, [*carried, *slices], outer)
         return Iteration(None, result[: len(states)], result[len(states) :])
 
-    output = Loop(n, body, length, None, states).results()
-    return [*output[: len(states)], *_place_iteration_axes(n, output[len(states) :])]
+    return Loop(n, body, length, None, states).results()
 
 
 def _place_iteration_axes(n: OnnxNode, outputs: list[Expr]) -> list[Expr]:

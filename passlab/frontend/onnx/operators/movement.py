@@ -231,12 +231,13 @@ def columns_to_image(n: OnnxNode, x: Expr, image_shape: Expr, block_shape: Expr)
     rank = len(block)
     strides, dilations = n.integers("strides", [1] * rank), n.integers("dilations", [1] * rank)
     pads = n.integers("pads", [0] * 2 * rank)
-    batch, rows, _ = n.static_shape(x)
+    (rows,) = n.static_shape(x, [1])
     taps = math.prod(block)
     extent = [(size - 1) * step + 1 for size, step in zip(block, dilations, strict=True)]
     counts = [(size + pads[at] + pads[at + rank] - extent[at]) // strides[at] + 1 for at, size in enumerate(image)]
     n.check_size(taps, taps)
-    columns = n("reshape", x, newshape=[batch * (rows // taps), taps, *counts])
+    batch = size_of(n, x, 0)
+    columns = n("reshape", x, newshape=[batch * (rows // taps) if isinstance(batch, int) else -1, taps, *counts])
     kernel = n.constant(_one_hot_kernels(block), x)
     output_padding = [
         size + pads[at] + pads[at + rank] - extent[at] - (counts[at] - 1) * strides[at] for at, size in enumerate(image)

@@ -67,3 +67,11 @@ def random_uniform(n: OnnxNode) -> Expr:
 def random_uniform_like(n: OnnxNode, x: Expr) -> Expr:
     """`random.uniform`, in the shape of its input."""
     return _uniform(n, n.static_shape(x), _dtype(n, x))
+
+
+@onnx_operator("Multinomial", 7, 22)
+def multinomial(n: OnnxNode, x: Expr) -> Expr:
+    """`random.multinomial`, of the exponentials of its input."""
+    weights = n("nn.softmax", x, axis=-1)
+    sample = n("random.multinomial", _key(n), weights, num_samples=n.integer("sample_size", 1))
+    return n.cast(n.fields(sample, 2)[1], dtype_of(n.integer("dtype", 6)))

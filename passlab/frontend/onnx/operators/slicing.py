@@ -24,12 +24,24 @@ def slice_(
         return _static(n, x, begin, end, n.integers("axes", list(range(len(begin)))), [1] * len(begin))
     if starts is None or ends is None:
         n.refuse("lacks its bounds")
-    (count,) = n.static_shape(starts, [0])
+    lengths = [n.shape(bounds)[0] for bounds in (starts, ends, axes, steps) if bounds is not None and n.rank(bounds)]
+    count = next((length for length in lengths if isinstance(length, int)), None)
+    if count is None and axes is None and steps is None:
+        count = n.rank(x)
+        starts, ends = _lengthened(n, starts, count, 0), _lengthened(n, ends, count, _END)
+    if count is None:
+        (count,) = n.static_shape(starts, [0])
     named = n.constant_ints(axes, "the axes") if axes is not None else list(range(count))
     if n.value(starts) is None or n.value(ends) is None or (steps is not None and n.value(steps) is None):
         return _dynamic(n, x, starts, ends, named, steps)
     strides = n.constant_ints(steps, "the steps") if steps is not None else [1] * count
     return _static(n, x, n.constant_ints(starts, "the starts"), n.constant_ints(ends, "the ends"), named, strides)
+
+
+def _lengthened(n: OnnxNode, bounds: Expr, length: int, rest: int) -> Expr:
+    """Return bounds for the first axes, of which nobody knows the number, as bounds for all axes."""
+    longer = n.concat([n.cast(bounds, "int64"), n.constant([rest] * length, "int64")])
+    return n("reshape", n("strided_slice", longer, begin=[0], end=[length]), newshape=[length])
 
 
 def _static(n: OnnxNode, x: Expr, begin: list[int], end: list[int], axes: list[int], strides: list[int]) -> Expr:
