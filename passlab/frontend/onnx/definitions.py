@@ -13,10 +13,9 @@ from passlab.errors import Diagnostic, ModelError
 from passlab.frontend.onnx.contrib import DEFINITIONS, DOMAIN, contrib_function
 from passlab.frontend.onnx.entries import schema_of
 from passlab.frontend.onnx.package import onnx
-from passlab.frontend.onnx.sequences import is_sequence
 from passlab.frontend.onnx.tensors import code_of
 from passlab.ir.expr import Expr
-from passlab.ir.types import TensorType
+from passlab.ir.types import TensorType, TupleType
 
 
 def has_definition(op_type: str, domain: str, opset: int) -> bool:
@@ -64,11 +63,12 @@ def definition(proto: Any, domain: str, opset: int, inputs: Sequence[Expr | None
 def _type_proto(value: Expr | None) -> Any:
     """Return the type of a value as ONNX's TypeProto, the empty type for a missing one."""
     package = onnx()
-    if value is not None and is_sequence(value):
-        fields = getattr(value, "fields", ())  # all of one dtype; an empty one has none
-        return package.helper.make_sequence_type_proto(_type_proto(fields[0] if fields else None))
-    if value is None or not isinstance(value.checked_type, TensorType):
-        return package.TypeProto()
-    ty = value.checked_type
-    shape = [dim if isinstance(dim, int) else None for dim in ty.shape]
-    return package.helper.make_tensor_type_proto(code_of(ty.dtype), shape)
+    ty = None if value is None else value.checked_type
+    is_list = isinstance(ty, TupleType)
+    if isinstance(ty, TupleType):
+        ty = ty.fields[0] if ty.fields else None  # all fields have one dtype
+    proto = package.TypeProto()
+    if isinstance(ty, TensorType):
+        shape = [dim if isinstance(dim, int) else None for dim in ty.shape]
+        proto = package.helper.make_tensor_type_proto(code_of(ty.dtype), None if is_list else shape)
+    return package.helper.make_sequence_type_proto(proto) if is_list else proto

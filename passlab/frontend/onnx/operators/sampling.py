@@ -8,13 +8,8 @@ from passlab.frontend.onnx.entries import onnx_operator
 from passlab.frontend.onnx.node import OnnxNode
 from passlab.ir.expr import Expr
 
-_METHODS = {
-    "linear": "bilinear",
-    "bilinear": "bilinear",
-    "nearest": "nearest",
-    "cubic": "bicubic",
-    "bicubic": "bicubic",
-}
+_OLD_METHODS = {name: name for name in ("bilinear", "nearest", "bicubic")}
+_METHODS = {"linear": "bilinear", "nearest": "nearest", "cubic": "bicubic"}  # since opset 20
 
 
 @onnx_operator("GridSample", 16, 20, 22)
@@ -23,7 +18,8 @@ def grid_sample(n: OnnxNode, x: Expr, grid: Expr) -> Expr:
     rank = n.rank(x)
     if rank not in (4, 5):
         n.refuse("samples images with two or three spatial axes", found=f"{rank} dimensions in all")
-    method = _METHODS[n.choice("mode", "linear" if n.version >= 20 else "bilinear", tuple(_METHODS))]
+    methods = _METHODS if n.version >= 20 else _OLD_METHODS
+    method = methods[n.choice("mode", next(iter(methods)), tuple(methods))]
     if rank == 5 and method == "bicubic":
         n.refuse("samples volumes by cubics", hint="`linear` and `nearest` are supported there")
     return n(
