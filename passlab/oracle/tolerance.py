@@ -87,6 +87,11 @@ def special_disagreement(before: Value, after: Value) -> Disagreement | None:
     return None
 
 
+def all_finite(value: Value) -> bool:
+    """Whether no float of a value is NaN or infinite."""
+    return all(np.isfinite(a.astype(np.float64)).all() for _, a in _arrays(value) if is_float(a.dtype))
+
+
 def holds_specials(arguments: tuple[Any, ...]) -> bool:
     """Whether floats among the arguments of a function are NaN or infinite."""
     arrays = (array for _, array in _arrays(tuple(a if isinstance(a, tuple) else np.asarray(a) for a in arguments)))

@@ -30,13 +30,23 @@ from passlab.oracle.no_contract import (
     takes_other_arguments,
     without_continuation,
 )
-from passlab.oracle.tolerance import FEW_RUNS, RUNS, STEPS, beyond, holds_specials, noise_of, special_disagreement
+from passlab.oracle.tolerance import (
+    FEW_RUNS,
+    RUNS,
+    STEPS,
+    all_finite,
+    beyond,
+    holds_specials,
+    noise_of,
+    special_disagreement,
+)
 from passlab.oracle.trial import GIVEN, Run, Trial
 from passlab.transform.base import Pass
 from passlab.transform.numeric_contract import FINITE, NumericContract, Rounds
 
 Outcome = Literal["kept", "unchanged", "no contract", "not checked", "broken"]
 DEFAULT_CONTRACT = Rounds(4) + FINITE  # the contract of a pass that declares none
+NOT_FINITE = "numbers on the way are not finite"
 
 
 @dataclass(frozen=True)
@@ -164,6 +174,8 @@ class _Comparison:
                 if run.endless and self.trial.limit is not None:
                     break
                 self.left_out.append(f"{draw.kind}: {reason}")
+                if reason == NOT_FINITE and (check := self._check_guarded(number, draw, run)) is not None:
+                    return check
                 continue
             check = self._check_draw(number, draw, run)
             if check is not None:
@@ -196,8 +208,20 @@ class _Comparison:
             return "" if self.declared is DEFAULT_CONTRACT else "the contract says nothing of NaN and infinities"
         rounds_apart = self.contract.finite_only or "magnitudes" in draw.kind  # intermediate values may overflow
         if rounds_apart and not run.finite and not draw.typical and draw.kind != GIVEN:
-            return "numbers on the way are not finite"
+            return NOT_FINITE
         return ""
+
+    def _check_guarded(self, number: int, draw: Draw, run: Run) -> Check | None:
+        """Return what is wrong where no NaN or infinity reaches the result, as behind `where(%x == 0, ...)`, until a
+        pass of the user removes the guard.
+        """
+        later = self.trial.run(self.after, number)
+        if self.declared is not DEFAULT_CONTRACT or "magnitudes" in draw.kind or later.error is not None:
+            return None
+        difference = special_disagreement(run.value, later.value) if all_finite(run.value) else None
+        if difference is None or all_finite(later.value):
+            return None
+        return self._result("broken", finding=difference, inputs=draw.kind, arguments=draw.arguments)
 
     def _check_draw(self, number: int, draw: Draw, run: Run) -> Check | None:
         """Compare on one draw; None where the programs agree."""

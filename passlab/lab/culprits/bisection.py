@@ -41,7 +41,7 @@ from passlab.lab.culprits.predicate_search import GuiltyPass, PredicateSearch, S
 from passlab.lab.recordings.recording import Recording, record, record_alone
 from passlab.lab.recordings.validation import examine_part, is_checked, program_error, responsible
 from passlab.lab.reducer.search import Shrinking
-from passlab.oracle.deadline import TimeUpError
+from passlab.oracle.deadline import Stopwatch, TimeUpError
 from passlab.oracle.predicate import Predicate, judge, raised_error
 from passlab.oracle.signature import same_failure
 from passlab.oracle.trial import SECONDS, Inputs, Trial
@@ -55,7 +55,8 @@ if TYPE_CHECKING:
     from passlab.lab.reducer.reduction import Reduction
 
 NOTHING = GuiltyPass(None)
-RUNS = 2  # further runs of a user's pass, which may change its mind
+RUNS = 6  # further runs of a user's pass, which may change its mind
+AT_LEAST, ENOUGH = 2, 1.0  # of these runs, and the seconds after which there are no more
 
 
 class ValueSearch:
@@ -92,7 +93,10 @@ class ValueSearch:
         """
         recording, default_contract = self.recording, self.criterion.default_contract
         trial = self.coverage.trial = self.criterion.trial()
-        trial.check_inputs(recording.input)
+        if recording.failed is None or self.criterion.inputs is not None or self.criterion.entry in recording.input:
+            trial.check_inputs(recording.input)
+        elif not self.candidates:
+            return None  # what failed is known without a run, which has no function to begin with
         with contextlib.suppress(PasslabError):  # the comparison below reports a program that does not run
             trial.explore(recording.input)
         suspect: GuiltyPass | None = None
@@ -123,7 +127,10 @@ class ValueSearch:
             pass_ = event.pass_
             if not is_checked(event) or pass_ is None or pass_.trusted:
                 continue
-            for _ in range(RUNS):
+            watch = Stopwatch()
+            for number in range(RUNS):
+                if number >= AT_LEAST and watch.spent() > ENOUGH:
+                    break
                 limit = max(PATIENCE, 20 * event.seconds)
                 again = record_alone(event.before, pass_, event.context, [UnchangedInput()], seconds=limit)
                 if again.error is not None:
@@ -526,9 +533,14 @@ class Bisection(Tabular):
         return examine(self.event.name, mod, again.last, contract, trial, rewrites, locate)
 
     def after(self, mod: IRModule) -> IRModule | None:
-        """Return the result of the guilty pass on a program, None where it fails."""
-        again = self._run_guilty_pass(mod)
-        return None if again.error is not None else again.last
+        """Return a wrong result of the guilty pass on a program, the first of several runs; None where it fails."""
+        for _ in range(RUNS):
+            again = self._run_guilty_pass(mod)
+            if again.error is not None:
+                return None
+            if self._is_broken(mod, again):
+                break
+        return again.last
 
     def _trial_of(self, mod: IRModule) -> Trial:
         """Return a trial for a program; the last one is reused if it is of the same program."""
