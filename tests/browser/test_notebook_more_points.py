@@ -130,7 +130,7 @@ def test_a_graph_is_coloured_by_cost_and_saved(page: LabPage) -> None:
 
 def test_each_function_of_a_program_has_its_frame_in_full_view(page: LabPage) -> None:
     graph = view(page, "bag graph")
-    expect(graph.locator(".pl-group.pl-is-definition")).to_have_count(2)
+    expect(graph.locator(".pl-card-of")).to_have_count(2)
     canvas = graph.locator(".pl-canvas").bounding_box()
     assert canvas is not None
     for box in graph.locator(".pl-box").all():

@@ -150,8 +150,8 @@ def under_the_roof(lesson: Names) -> Exercise:
     def agrees(answer: Any, operations: float, size: float, peak: float, bandwidth: float) -> bool:
         expected = bandwidth * operations / size if bandwidth * operations < peak * size else peak
         given = answer(operations, size, peak, bandwidth)
-        if not np.isclose(float(given), expected):
-            raise DisagreementError(f"it gives {given}, expected {expected:g}")
+        if isinstance(given, str) or not np.isclose(float(given), expected):
+            raise DisagreementError(f"it gives {given!r}, expected {expected:g}")
         return True
 
     return Exercise("Under the roof", expects=callable).asks(
