@@ -19,21 +19,7 @@ from typing import NamedTuple
 ROOT = Path(__file__).resolve().parents[1]
 LONGEST = 35
 # Findings that are still to be mended, most of them in lessons and labels of views: lower these, never raise them.
-LEFT = {
-    "beside": 19,
-    "is-no": 28,
-    "is-none": 11,
-    "just-so": 3,
-    "long": 175,
-    "of-the-one": 9,
-    "riddle": 14,
-    "semicolons": 10,
-    "so-many": 9,
-    "that-of": 57,
-    "too": 25,
-    "what-is": 13,
-    "where-there-is": 14,
-}
+LEFT = {"beside": 9, "long": 109, "so-many": 1, "that-of": 12, "too": 2}
 
 
 class Text(NamedTuple):
@@ -93,6 +79,13 @@ RULES = [
         "What passlab adds, and where another tool is the better choice.",
         "This page says what passlab adds, and when to use another tool.",
         ("manual", "reference", "lesson"),
+    ),
+    Rule(
+        "none-exists",
+        r"\bif none exists\b|\b[Tt]here exists\b",
+        "say what is missing: `or None if the module lacks it`",
+        "Return the function of a name, None if none exists.",
+        "Return the function of a name, or None if the module lacks it.",
     ),
     Rule(
         "of-the-one",
@@ -209,6 +202,8 @@ def markdown(path: Path, text: str, kind: str, first: int = 1) -> Iterator[Text]
         if match[0].lstrip().startswith("|"):
             for cell in match[0].split("|"):
                 yield Text(path, line, kind, f"| {cell.strip()}")  # no line of its own
+        elif re.match(r"[ ]{4}[^ *\-\d].*[=(]", match[0]):
+            continue  # an indented program
         else:
             yield Text(path, line, kind, match[0].strip())
 
@@ -238,7 +233,7 @@ def python(path: Path, text: str) -> Iterator[Text]:
             words = node.value
         else:
             continue
-        if len(words.split()) > 2 and not re.search(r"[{}<>]|\bdef |=> ", words):
+        if len(words.split()) > 2 and not re.search(r"[{}<>]|\bdef |=> |%\w+: ", words):
             yield Text(path, node.lineno, "message", words)
 
 
@@ -281,7 +276,8 @@ def files() -> list[Path]:
 def plain(words: str) -> str:
     """Return words without code, links and emphasis; code counts as one word."""
     words = re.sub(r"``.*?``|`[^`]*`", "X", words, flags=re.DOTALL)
-    words = re.sub(r"!?\[([^\]]*)\](?:\([^)]*\))?", r"\1", words)
+    words = re.sub(r"!\[[^\]]*\]\([^)]*\)", "", words)
+    words = re.sub(r"\[([^\]]*)\](?:\([^)]*\))?", r"\1", words)
     return re.sub(r"\{[\w:]+\}|\*\*|\\\n", "", words)
 
 

@@ -101,7 +101,7 @@ def atomic_files(*paths: str | os.PathLike[str]) -> Iterator[tuple[Path, ...]]:
 
 
 def _mode(path: Path) -> int | None:
-    """Return the mode of a file that may be replaced; None if none exists. Raises `OSError` for all others."""
+    """Return the mode of a file that may be replaced, or None if the path is free. Raises `OSError` for all others."""
     try:
         mode = path.stat().st_mode
     except FileNotFoundError:

@@ -301,7 +301,9 @@ def _dump_arguments(commands: Any) -> None:
         metavar="COMMAND",
         help="name the first step after which the command fails on the program ({} is its file)",
     )
-    dump.add_argument("--open", action="store_true", help="show the page; that of a pipe fills while the compiler runs")
+    dump.add_argument(
+        "--open", action="store_true", help="show the page; the page of a pipe fills while the compiler runs"
+    )
     dump.set_defaults(command=_hosts)
 
 

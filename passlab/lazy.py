@@ -48,7 +48,7 @@ def lazy_module(
 ) -> tuple[Getter, Lister]:
     """Return the `__getattr__` and `__dir__` of `module`, whose `names` are found on first use at their targets.
 
-    `more(name)` may return further names (None if none exists), which `others()` lists.
+    `more(name)` may return further names (None for an unknown one), which `others()` lists.
     """
 
     def get(name: str) -> Any:

@@ -219,7 +219,7 @@ def _leads_to_a_module(name: str) -> bool:
 
 
 def _below_parent(name: str) -> ModuleType | None:
-    """Return the module called `name` below the one that its parent stands for, or None if none exists."""
+    """Return the module called `name` below the one that its parent stands for, or None if it has no such module."""
     package, _, last = name.rpartition(".")
     parent = sys.modules.get(package)
     if parent is None or isinstance(parent, AbsentModule) or last.startswith("__"):

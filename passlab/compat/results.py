@@ -349,7 +349,7 @@ def _shape_with_values(member: Any) -> property:
 
 
 def _with_anywhere(member: Any) -> property:
-    """Return the device of an annotation; for programs outside passlab it is an object also if none exists."""
+    """Return the device of an annotation; for programs outside passlab it is an object even without an annotation."""
 
     def virtual_device(self: Any) -> Any:
         inside = is_inside(sys._getframe(1).f_globals.get("__name__", ""))

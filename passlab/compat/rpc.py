@@ -38,7 +38,7 @@ class LocalSession:
         shutil.copyfile(data, self._path(target or Path(data).name))
 
     def download(self, path: str) -> bytearray:
-        """Return the bytes of a file of the session. Raises `RunError` if none exists."""
+        """Return the bytes of a file of the session. Raises `RunError` if there is no such file."""
         file = self._path(path)
         if not file.is_file():
             raise RunError(Diagnostic(f"the session has no file `{path}`", hint="`upload` sends one"))

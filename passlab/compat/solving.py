@@ -39,7 +39,7 @@ class EnvFunc(str):
 
     @property
     def func(self) -> Callable[..., Any]:
-        """The function that is registered under the name. Raises `UnknownNameError` if none exists."""
+        """The function that is registered under the name. Raises `UnknownNameError` for an unknown name."""
         function = get_global_func(self.name)
         assert function is not None
         return function

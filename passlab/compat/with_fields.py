@@ -26,7 +26,7 @@ def _changes(cls: type[expr.Expr], *fields: str) -> Callable[..., Any]:
 
     name = f"{cls.__name__}WithFields"
     with_fields.__name__ = with_fields.__qualname__ = name
-    with_fields.__doc__ = f"Return a {cls.__name__} with {', '.join(parameters)} changed where they are not None."
+    with_fields.__doc__ = f"Return a {cls.__name__} with {', '.join(parameters)} changed; None keeps a field."
     return with_fields
 
 

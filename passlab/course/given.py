@@ -79,7 +79,7 @@ def title_of(notebook: Path) -> str:
 
 @dataclass(frozen=True)
 class Minutes:
-    """The minutes of a lesson: to read it, for its exercises, and for its project, which is none with 0."""
+    """The minutes of a lesson: to read it, for its exercises, and for its project (0: it has no project)."""
 
     reading: int
     exercises: int

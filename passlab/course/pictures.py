@@ -173,7 +173,7 @@ def tape(operations: Sequence[tuple[str, str]]) -> Picture:
 def layouts(shape: tuple[int, int, int, int] = (1, 2, 2, 2), names: Sequence[str] = ("NCHW", "NHWC")) -> Picture:
     """Memory in several layouts, and in each of them the places of one pixel after the other.
 
-    `shape` is (N, C, H, W), of at most 32 elements. Raises `PasslabError` for what is no layout of these dimensions.
+    `shape` is (N, C, H, W), of at most 32 elements. Raises `PasslabError` unless it is a layout of these dimensions.
     """
     sizes = dict(zip("NCHW", shape, strict=True))
     for name in names:

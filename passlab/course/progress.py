@@ -59,7 +59,7 @@ class Progress(Tries):
         self._change(prediction, lambda record: record.update(guess=guess))
 
     def guess(self, prediction: str) -> str:
-        """Return the guess that was kept, "" if none exists."""
+        """Return the guess that was kept, or "" without one."""
         return str(by_title(self._read(), self.lesson).get(prediction, {}).get("guess", ""))
 
     def reset(self, titles: Iterable[str] = ()) -> None:

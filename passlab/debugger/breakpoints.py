@@ -88,11 +88,11 @@ class Breakpoint:
         self.enabled = True
 
     def after(self, instant: int) -> int | None:
-        """Return the first instant of the breakpoint after this one, None if none exists."""
+        """Return the first instant of the breakpoint after this one, or None after the last."""
         raise NotImplementedError
 
     def before(self, instant: int) -> int | None:
-        """Return the last instant of the breakpoint before this one, None if none exists."""
+        """Return the last instant of the breakpoint before this one, or None before the first."""
         raise NotImplementedError
 
     def __repr__(self) -> str:

@@ -69,7 +69,7 @@ def chart_of(value: Any, what: str = "", inputs: Inputs = None) -> Chart:
     """Return what a chart shows, as data.
 
     Of a `Recording`: "nodes", "operators" (calls), "seconds", "peak_bytes", or "error": the largest difference of the
-    result after each step from that of the input, over the input's largest magnitude, on drawn or given `inputs`. Of a
+    result after each step from the result of the input, over the input's largest magnitude, on drawn or given `inputs`. Of a
     `TextRecording`: "lines" after each step. Of a `Report`: "seconds" or "bytes" of each kernel.
     Raises `PassValueError` for others, and where nothing was measured.
     """
@@ -289,4 +289,4 @@ def save_picture(picture: Any, path: str | os.PathLike[str]) -> None:
             picture.savefig(file, format=kind, dpi=72 * SCALE)
         return None
     hint = "graph_view(mod) and rec.plot() return pictures"
-    raise PassTypeError(Diagnostic("this is no picture", found=type(picture).__name__, hint=hint))
+    raise PassTypeError(Diagnostic("this is not a picture", found=type(picture).__name__, hint=hint))

@@ -96,7 +96,7 @@ class Rows(Part):
 
     @property
     def _depth(self) -> int:
-        """The index of the column `depth`, -1 if none exists."""
+        """The index of the column `depth`, or -1 if the table has no such column."""
         names = self.table.columns
         return names.index("depth") if "depth" in names[:-1] else -1
 

@@ -136,7 +136,7 @@ def llvm_pass_argument(name: str) -> str:
 
 
 def command_for(step: Step, format_name: str, path: str = "before") -> str:
-    """Return the command that runs one pass alone on a file with its input; empty if none exists.
+    """Return the command that runs one pass alone on a file with its input, or "" if that tool cannot.
 
     Names of LLVM's passes are turned into names for `opt -passes=`, which `opt --print-passes` lists.
     """
@@ -194,9 +194,9 @@ def no_machine_command(step: Step, path: str = "program") -> str:
     legacy = LEGACY.search(step.name)
     llc = _beside(step, "llc")
     if legacy is None:
-        return "a dump of machine code is no file that llc reads"
+        return "llc cannot read a dump of machine code"
     stop = f"{llc}{_target(step)} {path}.ll -stop-before={legacy[1]} -o before.mir"
-    return f"a dump of machine code is no file that llc reads; `{stop}` writes one"
+    return f"llc cannot read a dump of machine code; `{stop}` writes one"
 
 
 # The exit status that mlir-reduce wants is the opposite of that of llvm-reduce and of `bisect`.

@@ -122,7 +122,7 @@ class TextComparison(Tabular):
     def kind(self, pair: Pair | int) -> str:
         """Return how the texts after a pass differ: "same", "spelling" or "different"; "unknown" where one is missing.
 
-        Names of values are no difference.
+        Names of values do not count as differences.
         """
         pair = self.pairs[pair] if isinstance(pair, int) else pair
         if pair.left is None or pair.right is None or pair.same is None:

@@ -4,7 +4,7 @@
 
 MLIR writes `loc(...)` behind an operation, LLVM `!dbg` and metadata, machine code a comment, assembly `.loc`, PyTorch a
 comment above, XLA `metadata={...}`, GCC `[file:line:column]`, rustc a comment. A line that was inlined comes from the
-line of the callee and from those of the calls around it.
+line of the callee and from the lines of the calls around it.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ _MARKS = {
 
 
 def is_same_file(one: str, other: str) -> bool:
-    """Whether two names may be those of one file: one is the end of the other's path."""
+    """Whether two names may belong to one file: one is the end of the other's path."""
     if one == other:
         return True
     short, long = sorted((one.removeprefix("./"), other.removeprefix("./")), key=len)
@@ -131,7 +131,7 @@ class _Aliases:
         self._places: dict[str, Places] = {}
 
     def places(self, text: str) -> Places:
-        """Return the places of an expression, those of the aliases in it included."""
+        """Return the places of an expression, including the places of its aliases."""
         found = self._places.get(text)
         if found is None:
             found = self._places[text] = _unique(self._walk(text))
@@ -264,7 +264,7 @@ def _llvm_places(lines: list[str], context: str) -> list[Places]:
 
 
 def _chain_places(text: str) -> Places:
-    """Return the places of `a.py:3:5 @[ b.py:8:1 @[ ... ] ]`; line 0 is that of no line."""
+    """Return the places of `a.py:3:5 @[ b.py:8:1 @[ ... ] ]`; line 0 belongs to no line."""
     parts = _CHAIN_PART.finditer(text.replace("@[", "\n").replace("]", " "))
     return _unique(Place(part["file"].strip(), int(part["line"])) for part in parts if int(part["line"]))
 
@@ -320,7 +320,7 @@ def _loc_places(match: re.Match[str], files: dict[str, str], last: dict[tuple[st
 
 
 def _full_name(name: str, files: Iterable[str]) -> str:
-    """Return the path whose end a name is, where there is one such path alone."""
+    """Return the path whose end a name is, if there is exactly one."""
     alike = {file for file in files if is_same_file(file, name)}
     return alike.pop() if len(alike) == 1 else name
 
@@ -401,7 +401,7 @@ class _Frames:
         }
 
     def places(self, number: int) -> Places:
-        """Return the place of a frame and those of the calls around it."""
+        """Return the places of a frame and of the calls around it."""
         found, seen = [], set()
         while number in self._frames and number not in seen:
             seen.add(number)

@@ -81,7 +81,7 @@ class Remark:
 
 @dataclass
 class Reports:
-    """The remarks, times and statistics of a recording; a time or count is that of all runs of a pass."""
+    """The remarks, times and statistics of a recording; a time or count covers all runs of a pass."""
 
     remarks: list[Remark] = field(default_factory=list)
     times: list[tuple[str, str, float, int]] = field(default_factory=list)  # report, what, seconds, runs
@@ -101,7 +101,7 @@ class Reports:
         return {name: table for name, table in found.items() if table.rows}
 
     def overview(self) -> dict[str, Table]:
-        """Return the first rows of each table, those of the longest times."""
+        """Return the first rows of each table, the longest times first."""
         found = self.tables()
         if "times" in found:
             found["times"].rows.sort(key=lambda row: -row[2])
@@ -261,7 +261,7 @@ def _read_tables(text: str, reports: Reports) -> None:
 
 # ---------------------------------------------------------------- joining
 def reports_of(steps: list[Step], other: Iterable[Excerpt]) -> Reports:
-    """Return the reports that are in a dump beside its programs. Remarks belong to the step that printed them."""
+    """Return the reports that are in a dump next to its programs. Remarks belong to the step that printed them."""
     reports = Reports()
     owners = {id(piece): step for step in steps for piece in step.other}
     tables: list[str] = []
@@ -287,7 +287,7 @@ def reports_of(steps: list[Step], other: Iterable[Excerpt]) -> Reports:
 
 
 def join(reports: Reports, steps: list[Step], path: str | PathLike[str]) -> Reports:
-    """Add the reports in a file to those of a recording, and return what is new."""
+    """Add the reports in a file to the reports of a recording, and return what is new."""
     found = read_report(path)
     if isinstance(found, list):
         found = _trace(steps, found)
@@ -316,7 +316,7 @@ def _concerns(step: Step, function: str) -> bool:
 
 
 def _placed(remark: Remark, steps: list[Step]) -> Remark:
-    """Return a remark with the steps that may have made it: those of its pass and function that changed something."""
+    """Return a remark with the steps that may have made it: the steps of its pass and function that changed something."""
     named = [step for step in steps if remark.pass_name in _arguments(step)] if remark.pass_name else []
     mine = [step for step in named if _concerns(step, remark.function)]
     if remark.kind == "Passed":
@@ -325,7 +325,7 @@ def _placed(remark: Remark, steps: list[Step]) -> Remark:
 
 
 def _time_steps(steps: list[Step], times: list[tuple[str, str, float, int]]) -> None:
-    """Set the times of steps that a table of times gives: that of the only run of a pass, or of its nth."""
+    """Set the times of steps that a table of times gives: the time of the only run of a pass, or of its nth."""
     runs: dict[str, list[Step]] = defaultdict(list)
     for step in steps:
         for name in {step.name, _LEGACY.sub("", step.name)}:

@@ -70,7 +70,7 @@ class SourceMap:
         return bodies[at] if at >= 0 and piece.spans[-1] <= bodies[at].spans[-1] else None
 
     def _versions(self) -> list[tuple[Unit, int]]:
-        """Return all versions in the order of the dump, so that those of one text follow one another."""
+        """Return all versions in the order of the dump, so that the versions of one text follow one another."""
         found = [
             (id(piece.source), piece.spans[:1], unit, version)
             for unit in self.recording.units.values()
@@ -114,7 +114,7 @@ class SourceMap:
         file, _, line = text.strip().rpartition(":") if isinstance(text, str) else ("", "", "")
         if not (file and line.isdecimal()):
             hint = "a file, or the end of its path, a colon and a line: `softmax.py:8`"
-            raise DumpError(Diagnostic(f"`{text}` is no line of a source file", hint=hint))
+            raise DumpError(Diagnostic(f"`{text}` is not a line of a source file", hint=hint))
         names = set(self.names.values())
         found = frozenset(Place(name, int(line)) for name in names if is_same_file(name, file))
         if not found:
@@ -224,7 +224,7 @@ class SourceMap:
         return self.texts.get(file, alike[0] if len(alike) == 1 else None)
 
     def code(self, place: Place) -> str:
-        """Return the line of the source, empty where it is not at hand."""
+        """Return the line of the source, or "" if the source is not available."""
         lines = (self.text_of(place.file) or "").split("\n")
         return lines[place.line - 1].strip() if place.line <= len(lines) else ""
 

@@ -290,7 +290,7 @@ class GraphModule(RunsByInputs):
         return {n: shapes[r] for n, r in results.items()}, {n: dtypes[r] for n, r in results.items()}
 
     def get_output_index(self, name: str) -> int:
-        """Return the number of the first output with a name, -1 if none exists."""
+        """Return the number of the first output with a name, or -1 if no output has it."""
         names = self._output_names()
         return names.index(name) if name in names else -1
 

@@ -1,7 +1,7 @@
 """`bisect`: the pass after which a property of the output no longer holds, found with the counter of the compiler.
 
 LLVM (`-opt-bisect-limit`) and MLIR (`--mlir-debug-counter`) run the first n passes and leave the others out. The search
-needs about log2 of the number of passes runs. In the pass at fault, MLIR counts the rewrites, too. torch has a bisector
+needs about log2 of the number of passes runs. In the pass at fault, MLIR also counts the rewrites. torch has a bisector
 of its own, which takes a Python function.
 """
 
@@ -49,7 +49,7 @@ class Trial(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class HostBisection(Tabular):
-    """The pass at fault: its number for the counter, its name and unit; `why` says what was found. 0 is no pass."""
+    """The pass at fault: its number for the counter, its name and unit; `why` says what was found. 0 stands for the input."""
 
     number: int
     name: str
@@ -62,7 +62,7 @@ class HostBisection(Tabular):
 
     @cached_property
     def diff(self) -> TextDiff | None:
-        """What the pass changed in the output; None where the output is no text."""
+        """What the pass changed in the output; None if the output is not text."""
         texts = {trial.number: trial.text for trial in self.trials}
         before, after = texts.get(self.number - 1, ""), texts.get(self.number, "")
         if not self.number or not (before and after):
@@ -167,7 +167,7 @@ class Trials:
         return self.done[number].holds
 
     def actions(self) -> tuple[list[tuple[str, str]], list[list[tuple[str, str]]]]:
-        """Return name and unit of each pass that the counter counts, and those of the rewrites of each."""
+        """Return name and unit of each pass that the counter counts, and the rewrites of each."""
         output, log = str(self.folder / f"all{self.ending}"), self.folder / "actions"
         words, at = with_output(self.command, output), self.command.at + 1
         option = self.command.llvm(self.command.tool.log.format(file=log))
@@ -262,7 +262,7 @@ def ask(check: Any, output: Any, path: Path, seconds: float) -> bool:
             return re.search(check, text) is not None
         except re.error as error:
             raise DumpError(
-                Diagnostic(f"this is no regular expression: {error}", hint="a command is a list of words")
+                Diagnostic(f"this is not a regular expression: {error}", hint="a command is a list of words")
             ) from error
     words = [str(word) for word in check]
     if not words:
@@ -318,7 +318,7 @@ def _bisect_torch(function: Callable[..., Any]) -> HostBisection:
             0, "", "", "the function returns True with every backend: there is no fault", 0, tuple(trials)
         )
     if found.backend == "eager":
-        return HostBisection(0, "", "eager", "the function returns False without a compiler, too", 0, tuple(trials))
+        return HostBisection(0, "", "eager", "the function returns False even without a compiler", 0, tuple(trials))
     name, number = found.subsystem or found.backend, found.bisect_number or 0
     where = f", application {number}" if number else ""
     about = f": {found.debug_info}" if found.debug_info and found.debug_info != name else ""

@@ -204,7 +204,7 @@ def command_of(command: str | Sequence[str]) -> Command:
         words = shlex.split(command) if isinstance(command, str) else [os.fspath(word) for word in command]
     except (ValueError, TypeError) as error:
         raise DumpError(
-            Diagnostic(f"this is no command: {error}", hint="one line of a shell, or a list of words")
+            Diagnostic(f"this is not a command: {error}", hint="one line of a shell, or a list of words")
         ) from error
     names = [tool.name for tool in TOOLS]
     for at, word in enumerate(words):

@@ -132,7 +132,7 @@ def follow(stream: IO[bytes], out: Path | None = None, form: str | None = None, 
     """Show a dump while it arrives, on the terminal and in the browser; return the exit status.
 
     At the end of the pipe, the page and the terminal have all steps, and `out` is written; after an interrupt they have
-    those so far, and the status is 130. A pipe that breaks ends there. Raises `DumpError` for what is no dump.
+    those so far, and the status is 130. A pipe that breaks ends there. Raises `DumpError` for text that is not a dump.
     """
     handle, name = tempfile.mkstemp(suffix=".dump")
     os.close(handle)

@@ -30,7 +30,7 @@ class Dependency(Protocol):
 
 
 def kept_type(old: Expr, parts: tuple[Expr, ...], results: tuple[Expr, ...]) -> Type | None:
-    """Return the type that `keep_type` would set, None if none exists or if it depends on the module."""
+    """Return the type that `keep_type` would set, or None if the node has no type or its type depends on the module."""
     ty = old._checked_type
     if ty is None or old._type_dependency is not None:
         return None

@@ -126,7 +126,7 @@ class NodeValues:
 
     @property
     def first_nonfinite(self) -> Expr | None:
-        """The first node to run with a NaN or an infinity; None if none exists."""
+        """The first node to run with a NaN or an infinity; None if all numbers are finite."""
         return next((node for node in self.order if self.facts[node].nonfinite), None)
 
     @property

@@ -162,7 +162,7 @@ def describe(code: str, position: int) -> str | None:
     """Return the description of the operator or pass at a position of a cell, or of the one that has its arguments
     there.
 
-    None if none exists, and in cells that are neither Relay nor a pipeline. A position after the end counts as the
+    None if nothing is there, and in cells that are neither Relay nor a pipeline. A position after the end counts as the
     end: JupyterLab's completer uses such positions for the text that it would insert.
     """
     position = min(position, len(code))

@@ -174,7 +174,7 @@ class PipelineWidget(ViewWidget):
         problem = ""
         shell = get_ipython()
         if not name.isidentifier() or keyword.iskeyword(name):
-            problem = f"`{visible(name)}` is no name of Python"
+            problem = f"`{visible(name)}` is not a Python name"
         elif shell is None or self.variant is None:
             problem = "there is no notebook to bind a name in" if shell is None else "no edited pipeline has run yet"
         else:

@@ -191,7 +191,7 @@ def _split(magic: Any, line: str) -> tuple[Any, list[str]]:
 
 
 def _tool(name: str) -> str:
-    """Return the newest installed tool of a name. Raises `DumpError` if none exists."""
+    """Return the newest installed tool of a name. Raises `DumpError` if none is installed."""
     for candidate in (*(f"{name}-{version}" for version in VERSIONS), name):
         path = shutil.which(candidate)
         if path is not None:

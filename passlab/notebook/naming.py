@@ -172,7 +172,7 @@ def options_of(magic: Any, line: str) -> Any:
 
 
 def pipeline_of(options: Namespace, cell: str | None) -> str:
-    """The pipeline of a line, followed by the pipeline of the cell; "" if none exists."""
+    """The pipeline of a line, followed by the pipeline of the cell; "" if both are empty."""
     line = " ".join(options.pipeline).translate(BARE)
     return "\n".join(part for part in (line, cell or "") if part.strip())
 

@@ -166,7 +166,7 @@ class _NodeComparison:
         return self._noisy[:count]
 
     def removed_operator(self, changes: Diff, wrong: WrongNode) -> WrongNode:
-        """Return the removed operator whose value the old node had or used; `wrong` itself if none exists."""
+        """Return the removed operator whose value the old node had or used, or `wrong` itself."""
         removed = [c.before for c in changes.nodes(Change.REMOVED) if isinstance(c.before, Call)]
         inputs = [self.old[child] for child in children(wrong.old) if child in self.old]
         parts = _parts_of_value((self.old[wrong.old], *inputs))

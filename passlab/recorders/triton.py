@@ -103,7 +103,7 @@ def record(
     `kernel` is a function under `@triton.jit` (or `@triton.autotune` above it). `signature` has the types of its
     arguments as Triton writes them (`*fp32`, `i32`; `*fp32:16` for a pointer to 16 bytes, `i32:16` for a multiple of
     16), by name or in order, without those that are `tl.constexpr`: these have their values in `constexprs`. `target`
-    is `cuda:90`, `hip:gfx942` or a `GPUTarget`; without one it is the GPU of this machine. `options` are those of the
+    is `cuda:90`, `hip:gfx942` or a `GPUTarget`; without one it is the GPU of this machine. `options` are options of the
     back end (`num_warps`, `num_stages`, ...).
 
     A pass that fails is the last step. Raises `DumpError` for a kernel, signature or target that Triton does not take,
@@ -141,7 +141,7 @@ def _kernel(kernel: Any, signature: Any, constexprs: dict[str, Any]) -> _Kernel:
         function = function.fn
     if not isinstance(function, jit):
         what = f"the function `{kernel.__name__}`" if inspect.isfunction(kernel) else f"a {type(kernel).__name__}"
-        raise DumpError(Diagnostic(f"{what} is no kernel of Triton", hint="put `@triton.jit` above its definition"))
+        raise DumpError(Diagnostic(f"{what} is not a Triton kernel", hint="put `@triton.jit` above its definition"))
     params = list(function.arg_names)
     fixed = [params[at] for at in function.constexprs]
     for one in constexprs:
@@ -196,14 +196,14 @@ def _types(name: str, signature: Any, params: list[str], open_ones: list[str]) -
             raise DumpError(Diagnostic(f"the signature has no type for `{missing[0]}`", hint=hint))
     else:
         hint = '"*fp32, i32", or a dictionary with a type for each name'
-        raise DumpError(Diagnostic(f"a {type(signature).__name__} is no signature", hint=hint))
+        raise DumpError(Diagnostic(f"a {type(signature).__name__} is not a signature", hint=hint))
     for one, text in given.items():
         plain = match["type"] if (match := _HINT.fullmatch(text)) else text
         if plain == "constexpr":
             raise DumpError(Diagnostic(f"`{one}` has no value", hint=f"pass constexprs={{{one!r}: ...}}"))
         if not _is_type(plain):
             hint = "types are written *fp32 (a pointer), fp16, bf16, i32, u8, i1"
-            raise DumpError(Diagnostic(f"`{text}`, for `{one}`, is no type of Triton", hint=hint))
+            raise DumpError(Diagnostic(f"`{text}`, for `{one}`, is not a Triton type", hint=hint))
     return given
 
 
@@ -224,7 +224,7 @@ def _target(target: Any) -> Any:
         match = _TARGET.fullmatch(target.strip())
         if match is None or match["backend"] not in _TARGETS:
             hint = did_you_mean(target.partition(":")[0], _TARGETS) or "it is written cuda:90 or hip:gfx942"
-            raise DumpError(Diagnostic(f"`{target}` is no target of Triton", hint=hint))
+            raise DumpError(Diagnostic(f"`{target}` is not a Triton target", hint=hint))
         arch = match["arch"]
         warp = 32 if arch.startswith("gfx1") else _TARGETS[match["backend"]]
         target = make(match["backend"], int(arch) if arch.isdigit() else arch, warp)

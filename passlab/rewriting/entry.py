@@ -65,7 +65,7 @@ def _fresh_name(mod: IRModule) -> str:
 
 
 def entry_function(mod: IRModule, entry: str | GlobalVar) -> Function:
-    """Return the function of a name. Raises `VerifyError`, with the names that there are, if none exists."""
+    """Return the function of a name. Raises `VerifyError`, with the names of the module, if it is not one of them."""
     name = entry if isinstance(entry, str) else entry.name_hint
     if name not in mod:
         names = [known for known, _ in mod.items()]

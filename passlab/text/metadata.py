@@ -51,7 +51,7 @@ class MetaTable:
             self.objects.setdefault(key, []).extend(objects)
 
     def lookup(self, word: str, span: Span) -> object:
-        """Return the object of a `meta[key][index]` token. Raises `ParseError` if none exists."""
+        """Return the object of a `meta[key][index]` token. Raises `ParseError` if the file has no such object."""
         key, _, number = word[5:-1].partition("]")
         key, index = key.strip(), int(number.strip(" \n\t\r["))
         if key not in self.objects:

@@ -21,7 +21,7 @@ These are the keys and commands of every view.
 A view has them while it has the focus: click into it, or go there with Tab.
 `Ctrl` is the command key on a Mac.
 `?` shows the keys of a view; `Ctrl K` finds a command by words of its name.
-In JupyterLab the commands stand in its command palette, too.
+JupyterLab's command palette also lists the commands.
 """
 
 

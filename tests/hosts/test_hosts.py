@@ -45,7 +45,7 @@ def test_a_check_is_a_function_a_pattern_or_a_command(tmp_path):
     [
         ("evil", "without passes, either"),
         ("define", "there is no fault"),
-        ("(", "no regular expression"),
+        ("(", "not a regular expression"),
         (lambda text: text.nothing, "the check raised AttributeError"),
         ([], "at least one word"),
         (["no-such-program"], "cannot be run"),
@@ -64,7 +64,7 @@ def test_a_search_without_a_fault_and_a_check_that_fails_say_so(tmp_path, check,
     ("command", "said"),
     [
         ("", "at least one word"),
-        ("'opt", "this is no command"),
+        ("'opt", "this is not a command"),
         ("ls -l", "no tool that passlab knows"),
         ("opt-99 x.ll", "`opt-99` is not installed here"),
         ("triton-opt x.mlir", "`triton-opt` is not installed here"),

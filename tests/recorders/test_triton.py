@@ -169,7 +169,7 @@ def test_source_and_targets(recordings):
         ((kernels.softmax_rows, "*fp32, *fp32, i32, int"), "`int`, for `n`, is no type"),
         ((kernels.softmax_rows, {"outt": "*fp32"}), "did you mean `out`"),
         ((kernels.softmax_rows, {"out": "*fp32"}), "no type for `x`"),
-        ((kernels.softmax_rows, 4), "a int is no signature"),
+        ((kernels.softmax_rows, 4), "a int is not a signature"),
     ],
 )
 def test_what_is_no_kernel_or_signature_is_explained(arguments, message):

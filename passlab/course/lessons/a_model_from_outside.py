@@ -50,8 +50,8 @@ def the_interface(lesson: Names) -> Exercise:
         reference,
         model,
         hint=[
-            "weights are listed in `model.graph.initializer`, and in older files among the inputs, too",
-            "leave out the inputs whose name is that of a weight",
+            "weights are listed in `model.graph.initializer`, and in older files also among the inputs",
+            "leave out the inputs that have the name of a weight",
         ],
     )
 

@@ -107,7 +107,11 @@ def add_up(lesson: Names) -> Exercise:
         expects=callable,
         hint=["in which type do you add? 2048 + 1 is 2048 in 16 bits", "add in `float32`, and convert the sum"],
     ).asks(
-        "it is the nearest `float16`, or beside it", exact_total, some_numbers, first=[(ones,), (ones[:3],)], times=6
+        "it is the nearest `float16`, or a neighbour of it",
+        exact_total,
+        some_numbers,
+        first=[(ones,), (ones[:3],)],
+        times=6,
     )
 
 

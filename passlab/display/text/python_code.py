@@ -4,7 +4,7 @@
     w = relay.var("w", shape=(8, 8), dtype="float32")
     relay.nn.dense(x, w, units=8)
 
-What this would not build again exactly, and what is no such call, is given as Relay text to parse.
+Other expressions, and calls that this would not build again exactly, are given as Relay text to parse.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def _quoted(text: str) -> str:
 
 
 def _call(node: Expr, names: dict[Expr, str]) -> str:
-    """A call as a call of a function of `relay`; "" for what is none, or would become another node."""
+    """A call as a call of a function of `relay`; "" for other nodes, and for calls that would become another node."""
     if isinstance(node, Tuple):
         return f"relay.Tuple([{', '.join(_operand(field, names) for field in node.fields)}])"
     if isinstance(node, TupleGetItem):

@@ -48,7 +48,7 @@ export function showHits(results, data, text, go) {
     return one;
   });
   results.replaceChildren(
-    el("span", "pl-found", hits === null ? "this is no regular expression" : plural(hits.length, "hit")),
+    el("span", "pl-found", hits === null ? "this is not a regular expression" : plural(hits.length, "hit")),
     ...shown,
   );
 }

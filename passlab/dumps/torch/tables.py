@@ -54,7 +54,7 @@ def _location(entry: dict[str, Any], files: dict[int, str]) -> Location:
 
 
 def place_of(stack: Sequence[Location]) -> str:
-    """Return the innermost line of a stack that is not PyTorch's own; the innermost of all if none exists."""
+    """Return the innermost line of a stack that is not PyTorch's own, or the innermost if all are."""
     own = [one for one in stack if "/torch/" not in one.file.replace("\\", "/")] or stack
     return f"{own[-1].file}:{own[-1].line}" if own else ""
 

@@ -27,7 +27,7 @@ def has_definition(op_type: str, domain: str, opset: int) -> bool:
 
 
 def definition(proto: Any, domain: str, opset: int, inputs: Sequence[Expr | None]) -> Any:
-    """Return the FunctionProto that defines a node for these input types. Raises `ModelError` if none exists."""
+    """Return the FunctionProto that defines a node for these input types. Raises `ModelError` if ONNX defines none."""
     if domain == DOMAIN:
         ranks = [
             len(x.checked_type.shape) if x is not None and isinstance(x.checked_type, TensorType) else None

@@ -67,7 +67,7 @@ def add_entry(name: str, versions: tuple[int, ...], translate: Translation, doc:
 
 @cache
 def entries() -> dict[str, OnnxOperator]:
-    """Return the table, by name; that of an operator of another domain begins with the domain."""
+    """Return the table, by name; operators of another domain begins with the domain."""
     for family in FAMILIES:
         importlib.import_module(f"passlab.frontend.onnx.operators.{family}")
     return dict(sorted(_entries.items()))
@@ -75,7 +75,7 @@ def entries() -> dict[str, OnnxOperator]:
 
 @cache
 def schema_of(name: str, domain: str, opset: int) -> Any:
-    """Return ONNX's definition of an operator in an opset version, None if none exists."""
+    """Return ONNX's definition of an operator in an opset version, or None if that opset lacks it."""
     package = onnx()
     try:
         return package.defs.get_schema(name, opset, domain)

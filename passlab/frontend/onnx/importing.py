@@ -328,7 +328,7 @@ _NESTED = (7, 5, 9)  # numbers of fields: the graph of a model, the weights of a
 def _without_weights(file: Any, size: int) -> bytes:
     """Return a model up to the end of its file, with large weights as places in the file.
 
-    Raises `ValueError` where that is no model. (https://protobuf.dev/programming-guides/encoding)
+    Raises `ValueError` if that is not a model. (https://protobuf.dev/programming-guides/encoding)
     """
     outer: list[tuple[int, list[bytes], int]] = []  # the messages around this one: end, parts, number of its field
     end, parts = size, list[bytes]()
@@ -392,7 +392,7 @@ def _varint_bytes(value: int) -> bytes:
 
 
 def _inside_reader(path: Path, other: External) -> External:
-    """Return a reader of weights that are in the file of their model; `other` reads those beside it."""
+    """Return a reader of weights that are in the file of their model; `other` reads those next to it."""
 
     def read(tensor: Any, size: int) -> bytes:
         entries = {entry.key: entry.value for entry in tensor.external_data}

@@ -68,7 +68,7 @@ def layer_of(
     translate: Translate,
     expected: Results | None,
 ) -> list[Expr | None] | None:
-    """Return the results of a node as those of a call of one composite function; None where they cannot be.
+    """Return the results of a node as the results of a call of one composite function; None where they cannot be.
 
     `translate(builder, inputs, capture)` translates the node for other inputs, in a program of its own: `capture`
     returns the parameter for a value around it. `expected` are the results of a translation into the program, None
@@ -173,7 +173,7 @@ def _type_at(results: Results, at: int) -> Any:
 
 
 def _input_names(proto: Any, opset: int) -> Callable[[int], str]:
-    """Return the name of the parameter for an input: that of the operator's definition, as an identifier."""
+    """Return the name of the parameter for an input: the name in the operator's definition, as an identifier."""
     schema = schema_of(proto.op_type, "", opset) if not proto.domain else None
     names = [] if schema is None else [formal.name for formal in schema.inputs]
 
@@ -191,7 +191,7 @@ LISTED = 64  # elements of a list that is an attribute of a function
 
 
 def _attributes(name: str, opset: int, attributes: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the attributes of the function of a node: those of the node that are numbers, texts and short lists.
+    """Return the attributes of the function of a node: the attributes of the node that are numbers, texts and short lists.
 
     Only a function that has all of them says its opset, without which there is no way back to the node.
     """
@@ -207,7 +207,7 @@ def _attributes(name: str, opset: int, attributes: Mapping[str, Any]) -> dict[st
 
 # ---------------------------------------------------------------- the way back
 def node_of(function: Function, names: Sequence[str], opset: int) -> Any:
-    """Return the node that a composite function stands for, in an opset; None where there is no such node.
+    """Return the node that a composite function stands for, in an opset; or None if it has no such node.
 
     The inputs are named by `names`, in the order of the parameters, and the outputs y0, y1, ... ("" for one that is not
     used).

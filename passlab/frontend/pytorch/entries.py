@@ -76,7 +76,7 @@ def entries() -> dict[str, Translation]:
 def split_overload(op: str) -> tuple[str, str]:
     """Return the name of an operator without its overload, and the overload: `aten.add.Tensor` is an `aten.add`.
 
-    Operators of other libraries (`transformers.grouped_mm_fallback.default`) have overloads, too.
+    Operators of other libraries (`transformers.grouped_mm_fallback.default`) also have overloads.
     """
     if op.count(".") >= 2:
         name, _, overload = op.rpartition(".")

@@ -327,7 +327,7 @@ class Recording(Tabular):
         """Return a chart with a bar for each step: an Altair chart, or a Matplotlib figure where Altair is missing.
 
         `what` is "nodes", "operators", "seconds", "peak_bytes" (of a recording with `memory=True`) or "error": the
-        largest difference of the results from those of the input, over their largest magnitude, on drawn or given
+        largest difference of the results from the results of the input, over their largest magnitude, on drawn or given
         `inputs`.
         """
         return late(*_CHART)(self, what, inputs)

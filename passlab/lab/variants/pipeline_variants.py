@@ -117,7 +117,7 @@ class WhatIf:
         return WhatIf(self.base, passes)
 
     def _index_of(self, which: Which) -> int:
-        """Return the index of a pass in `passes`. Raises `PassError` if none exists."""
+        """Return the index of a pass in `passes`. Raises `PassError` if it is not one of them."""
         names = [_pass_name(item) for item in self.passes]
         if isinstance(which, int):
             if 1 <= which <= len(names):

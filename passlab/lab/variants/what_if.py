@@ -107,7 +107,7 @@ class WhatIfTable:
         self.stopped = stopped
 
     def variant(self, change: str, number: int) -> Variant | None:
-        """Return the variant with one change to one pass; None if none exists. Passes count from 1."""
+        """Return the variant with one change to one pass; None if that change was not tried. Passes count from 1."""
         return next((v for v in self.variants if (v.change, v.number) == (change, number)), None)
 
     @cached_property

@@ -45,7 +45,7 @@ class InlineComposites(FunctionPass):
 
 
 def without_composites(function: Function, is_movable: Movability, prefix: str = "") -> Function:
-    """Return a function with calls of composite functions replaced by their bodies; itself if there is none."""
+    """Return a function with calls of composite functions replaced by their bodies; the same module if it has none."""
 
     def inline(pre: Call, post: Call) -> Expr:
         target = post.op
@@ -61,7 +61,7 @@ def without_composites(function: Function, is_movable: Movability, prefix: str =
 
 
 def inlined(mod: IRModule) -> IRModule:
-    """Return a module without composite functions, but for those of external compilers; itself if it has none."""
+    """Return a module without composite functions, except those of external compilers; itself if it has none."""
     with_composites = {
         name: function
         for name, function in mod.items()

@@ -53,7 +53,7 @@ Find = Callable[[Expr], VirtualDevice | None]
 
 
 def without_conflicts(function: Function) -> Function:
-    """Return a function in which no value is read on two devices; the same object if none exists already.
+    """Return a function in which no value is read on two devices; the same object if that holds already.
 
     Only reads by operators count: `on_device` and the annotations of parameters and functions do not change.
     """

@@ -39,7 +39,7 @@ def small(writer: ProgramWriter) -> Expr:
 
 
 def cell(writer: ProgramWriter) -> Expr:
-    """Return a reference to an int32 in scope, maybe out of a tuple; a new one if none exists."""
+    """Return a reference to an int32 in scope, maybe out of a tuple; a new one if the scope has none."""
     if not writer.cells:
         writer.cells.append(writer.let(RefCreate(small(writer))))
     chosen = writer.random.choice(writer.cells)

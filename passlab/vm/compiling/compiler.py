@@ -170,7 +170,7 @@ def compile(
     """
     mod = as_module(mod)
     if entry != "main":
-        entry_function(mod, entry)  # raises if none exists
+        entry_function(mod, entry)  # raises if the module lacks it
     # `building` makes the garbage collector wait: passes create many nodes, and nodes form no cycles.
     with naming_interrupts("the compilation", hint="the program is as it was: compile it again"), building():
         exe = generate(optimize(mod, params, target, entry), mod)

@@ -190,7 +190,7 @@ def _within(index: Index, axes: tuple[tuple[int, bool], ...]) -> Index:
 
 # ---------------------------------------------------------------- planning
 def find_tail(function: Function, order: Sequence[Expr], slots: dict[Expr, int]) -> Tail | None:
-    """Return the elementwise tail of a primitive function; None if none exists, or blocks do not pay.
+    """Return the elementwise tail of a primitive function; None if it has no such tail, or if blocks do not pay.
 
     `order` are the nodes of its body, operands first, and `slots` their numbers.
     """

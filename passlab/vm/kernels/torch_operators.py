@@ -54,7 +54,7 @@ PLAIN: dict[str, tuple[Operation, frozenset[str]]] = {
 
 
 def operation(call: Call) -> Operation | None:
-    """Return the function of tensors that computes a call of an operator, None if none exists."""
+    """Return the function of tensors that computes a call of an operator, or None if PyTorch has no counterpart."""
     assert isinstance(call.op, Op)
     name, given = call.op.name, dtypes(call)
     if name in PLAIN and given <= PLAIN[name][1]:

@@ -64,7 +64,7 @@ def tensor_types(ty: Any) -> list[TensorType]:
 
 
 def element_type(dtype: str) -> int:
-    """Return ONNX's number of a dtype. Raises `NoCounterpartError` if none exists."""
+    """Return ONNX's number of a dtype. Raises `NoCounterpartError` if ONNX lacks the dtype."""
     try:
         return int(onnx().helper.np_dtype_to_tensor_dtype(array_dtype(dtype)))
     except (KeyError, ValueError, ModelError):

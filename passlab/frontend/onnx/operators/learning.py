@@ -27,7 +27,7 @@ _TRANSFORMS = ("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT")
 
 
 def _floats(n: OnnxNode, x: Expr) -> Expr:
-    """Return numbers as floats; those of 64 bits stay so."""
+    """Return numbers as floats; 64-bit numbers keep their width."""
     return x if n.dtype(x) in ("float32", "float64") else n.cast(x, "float32")
 
 
@@ -81,7 +81,7 @@ def _inverse_error(n: OnnxNode, x: Expr) -> Expr:
 
 
 def _two_scores(n: OnnxNode, score: Expr, transform: str, is_share: bool) -> Expr:
-    """Return the scores of two classes from that of the second one, (samples, 1)."""
+    """Return the scores of two classes from the score of the second, (samples, 1)."""
     other = n("subtract", n.constant(1, score), score) if is_share else n("negative", score)
     return _transformed(n, n.concat([other, score], axis=1), transform)
 
@@ -169,7 +169,7 @@ def _leaves(n: OnnxNode, x: Expr, forest: Forest) -> Expr:
     node: Expr | None = None
 
     def of(array: Array) -> Expr:
-        """Return the entries of a table for the current nodes; at first, those of the roots."""
+        """Return the entries of a table for the current nodes; at first, the entries of the roots."""
         return n.array(array[forest.roots]) if node is None else n("take", n.array(array), node, axis=0)
 
     for _ in range(max(forest.depth, 1)):
@@ -246,7 +246,7 @@ def tree_ensemble_regressor(n: OnnxNode, x: Expr) -> Expr:
 
 @onnx_operator("ai.onnx.ml.TreeEnsembleClassifier", 1, 3, 5)
 def tree_ensemble_classifier(n: OnnxNode, x: Expr) -> list[Expr]:
-    """As for the regressor, with a score for each class; the label is that of the highest score."""
+    """As for the regressor, with a score for each class; the label has the highest score."""
     x, labels = _floats(n, x), _labels(n, "classlabels_int64s")
     transform = n.choice("post_transform", "NONE", _TRANSFORMS)
     forest, numbers = _forest(n)
@@ -348,7 +348,7 @@ def _linear(n: OnnxNode, x: Expr, rows: int) -> Expr:
 
 @onnx_operator("ai.onnx.ml.LinearClassifier", 1)
 def linear_classifier(n: OnnxNode, x: Expr) -> list[Expr]:
-    """`nn.dense` and `add`; the label is that of the highest score."""
+    """`nn.dense` and `add`; the label has the highest score."""
     x, labels = _floats(n, x), _labels(n, "classlabels_ints")
     transform = n.choice("post_transform", "NONE", _TRANSFORMS)
     rows = len(n.numbers("intercepts", [])) or len(n.numbers("coefficients")) // max(n.static_shape(x, [1])[0], 1)

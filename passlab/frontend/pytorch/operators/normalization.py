@@ -11,7 +11,7 @@ from passlab.ir.expr import Expr
 
 
 def _or_constant(n: TorchNode, part: Expr | None, value: float, count: int, like: Expr) -> Expr:
-    """Return a scale or a bias, or a neutral one if none exists."""
+    """Return a scale or a bias, or a neutral one if the node has none."""
     if part is not None:
         return part
     return n("full", n.constant(value, like), shape=[count], dtype=n.dtype(like))
