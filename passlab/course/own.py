@@ -236,7 +236,7 @@ def keep(folder: Path, part: str, source: str, why_not: Callable[[Any], str]) ->
 
 
 def kept(folder: Path, part: str) -> tuple[Callable[..., Any] | None, str]:
-    """Return a part that the learner wrote, or None and why it could not be used, which is "" if there is no such part."""
+    """Return a part that the learner wrote, or None and why it could not be used ("" if it is not there)."""
     path = folder / FOLDER / f"{part}.py"
     if not path.is_file():
         return None, ""

@@ -69,8 +69,8 @@ def chart_of(value: Any, what: str = "", inputs: Inputs = None) -> Chart:
     """Return what a chart shows, as data.
 
     Of a `Recording`: "nodes", "operators" (calls), "seconds", "peak_bytes", or "error": the largest difference of the
-    result after each step from the result of the input, over the input's largest magnitude, on drawn or given `inputs`. Of a
-    `TextRecording`: "lines" after each step. Of a `Report`: "seconds" or "bytes" of each kernel.
+    result after each step from the result of the input, over the input's largest magnitude, on drawn or given `inputs`.
+    Of a `TextRecording`: "lines" after each step. Of a `Report`: "seconds" or "bytes" of each kernel.
     Raises `PassValueError` for others, and where nothing was measured.
     """
     for cls, charts in _CHARTS.items():

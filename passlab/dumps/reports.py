@@ -316,7 +316,7 @@ def _concerns(step: Step, function: str) -> bool:
 
 
 def _placed(remark: Remark, steps: list[Step]) -> Remark:
-    """Return a remark with the steps that may have made it: the steps of its pass and function that changed something."""
+    """Return a remark with the steps that may have made it: the steps that changed something."""
     named = [step for step in steps if remark.pass_name in _arguments(step)] if remark.pass_name else []
     mine = [step for step in named if _concerns(step, remark.function)]
     if remark.kind == "Passed":

@@ -49,7 +49,7 @@ class Trial(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class HostBisection(Tabular):
-    """The pass at fault: its number for the counter, its name and unit; `why` says what was found. 0 stands for the input."""
+    """The pass at fault: its number for the counter, its name and unit; `why` says what was found. Number 0: none."""
 
     number: int
     name: str

@@ -164,7 +164,10 @@ def find_conversion(source: str, target: str) -> Conversion | None:
 
 
 def conversion(source: str, target: str, what: str) -> Conversion:
-    """Return the conversion from layout `source` to `target`. Raises `RelationError` naming `what` if the layouts do not match."""
+    """Return the conversion from layout `source` to `target`.
+
+    Raises `RelationError` naming `what` if the layouts do not match.
+    """
     result = find_conversion(source, target)
     if result is None:
         raise RelationError(

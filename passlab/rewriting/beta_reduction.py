@@ -14,7 +14,7 @@ from passlab.rewriting.let_binding import bind_shared_effects
 
 
 def beta_reduced(function: Function, mod: IRModule | None = None) -> Function:
-    """Return the function with every call of a function literal replaced by the body; the same function if it has no such call.
+    """Return the function with every call of a function literal replaced by the body, or the same function.
 
     A literal with one call and no other use is moved; each other call gets a copy of its body. Arguments that may read
     or change state are bound by lets, which keep the names of the parameters. `mod` is the module whose functions are

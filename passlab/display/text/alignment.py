@@ -136,7 +136,7 @@ SAME, MOVED, CHANGED, REMOVED, ADDED, AWAY, HERE = "=~*-+<>"
 
 
 class Row(NamedTuple):
-    """Two lines side by side: for each its kind (a character from above) and its number, or None on a side without a line.
+    """Two lines side by side: for each its kind (a character from above) and its number, or None without a line.
 
     In a changed row, `words` holds the ranges of the left and of the right line that differ; `retyped` is True if the
     type of the defined node changed.

@@ -191,7 +191,7 @@ LISTED = 64  # elements of a list that is an attribute of a function
 
 
 def _attributes(name: str, opset: int, attributes: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the attributes of the function of a node: the attributes of the node that are numbers, texts and short lists.
+    """Return the attributes of the function of a node: the node's numbers, texts and short lists.
 
     Only a function that has all of them says its opset, without which there is no way back to the node.
     """

@@ -32,7 +32,7 @@ _DATAFLOW = (Call, Tuple, TupleGetItem)
 
 
 def neighbourhood(mod: IRModule, node: Expr, depth: int) -> IRModule | None:
-    """Return a program that computes a node from operands up to `depth` operators above it; None if it cannot be cut out.
+    """Return a program that computes a node from operands up to `depth` operators above it, or None if that fails.
 
     Operands that are further away become parameters. Variables of lets are replaced by their values.
     """

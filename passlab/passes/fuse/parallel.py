@@ -84,7 +84,7 @@ def slices(whole: Expr, rank: int, axis: int, sizes: Iterable[int]) -> list[Expr
 
 
 def combine_parallel(func: Function, mod: IRModule, combiner: Combiner, min_branches: int) -> Function:
-    """Return the function with groups of at least `min_branches` branches combined; the same function without such a group.
+    """Return the function with groups of at least `min_branches` branches combined, or the same function.
 
     The inputs of all branches are then evaluated before the first branch, so they may neither read nor change state;
     `mod` decides the purity of calls.

@@ -176,7 +176,7 @@ class _Rewriting:
         return None
 
     def _replacement_of(self, call: OpCall) -> Result | None:
-        """Return the caller's replacement of a call, or None if the caller has none, or if a tensor does not fit its layout."""
+        """Return the caller's replacement of a call, or None if it has none or a tensor does not fit its layout."""
         assert self._replace is not None
         args = [self.original(a) for a in call.args]
         output = self._replace(call, args)
