@@ -105,7 +105,7 @@ class FakeQuantizationToInteger(FunctionPass):
     def _on_integers(
         self, root: OpCall, order: Sequence[Expr], region: QuantizedRegion, types: NodeTypes
     ) -> Expr | None:
-        """Return the integer form of `root`, or None if an operator has none; `order` lists its nodes, children first."""
+        """Return the integer form of `root`, None if an operator has none; `order` has its nodes, children first."""
         result: dict[Expr, Expr] = {}
         inner = _inner(order)
         try:
