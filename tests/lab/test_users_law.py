@@ -2,7 +2,8 @@
 
 For each construct of the language, a pass that changes nothing, one that is right and one that is wrong, written in each
 way and form that people use, goes through all that passlab does with passes. `make test` tries each pair of a
-construct, a way, a form, a rule and a deed at least once; `make nightly` runs every pass on every construct.
+construct, a way, a form, a rule and a deed at least once, of the searches for a culprit a fifth; `make nightly` runs
+every pass on every construct.
 """
 
 from __future__ import annotations
@@ -21,7 +22,9 @@ from passlab.transform.registry import get_pass, pass_names
 from tests.lab.user.deeds import DEEDS, pipeline
 from tests.lab.user.programs import PROGRAMS
 from tests.lab.user.ways import FORMS, RULES, WAYS
+from tests.rotation import PARTS, is_turn
 
+SLOW = "culprit"
 TABLES = (PROGRAMS, WAYS, FORMS, RULES)
 
 
@@ -58,9 +61,20 @@ def rows_by_deed() -> dict[str, list[tuple[str, ...]]]:
 ROWS = rows_by_deed()
 
 
-@pytest.mark.parametrize("deed", DEEDS)
+@pytest.mark.parametrize("deed", [deed for deed in DEEDS if deed != SLOW])
 def test_what_is_done_with_a_users_pass(deed: str, subtests: pytest.Subtests) -> None:
-    for program, way, form, rule in ROWS[deed]:
+    do(deed, ROWS[deed], subtests)
+
+
+@pytest.mark.parametrize(
+    "part", [pytest.param(part, marks=() if is_turn(part) else pytest.mark.nightly) for part in range(PARTS)]
+)  # each of these searches takes seconds
+def test_who_is_blamed_where_a_users_pass_runs(part: int, subtests: pytest.Subtests) -> None:
+    do(SLOW, ROWS[SLOW][part::PARTS], subtests)
+
+
+def do(deed: str, rows: Sequence[tuple[str, ...]], subtests: pytest.Subtests) -> None:
+    for program, way, form, rule in rows:
         with subtests.test(program=program, way=way, form=form, rule=rule):
             DEEDS[deed](PROGRAMS[program](), FORMS[form](WAYS[way], RULES[rule]), rule)
 
