@@ -184,3 +184,24 @@ def test_a_folded_graph_shows_layers() -> None:
     assert graph.is_folded
     assert len(graph.graph.boxes) < 8
     assert len(graph.with_folding(False).graph.boxes) > 500
+
+
+@pytest.mark.parametrize("mode", ["bilinear", "nearest", "bicubic"])
+def test_a_layer_of_an_old_opset_says_modes_as_the_new_one_does(mode: str) -> None:
+    """Opset 20 renamed two modes of GridSample; onnxruntime refuses the old names there."""
+    runtime = pytest.importorskip("onnxruntime")
+    proto = onnx.parser.parse_model(
+        f"""<ir_version: 8, opset_import: ["": 16]> g (float[N,2,4,5] x, float[N,3,3,2] p) => (float[N,2,3,3] y)
+        {{ y = GridSample<mode = "{mode}">(x, p) }}"""
+    )
+    rng = np.random.default_rng(0)
+    inputs = [rng.uniform(-1, 1, shape).astype("float32") for shape in ((2, 2, 4, 5), (2, 3, 3, 2))]
+    written = relay.to_onnx(from_onnx(proto)[0])
+    results = [
+        runtime.InferenceSession(each.SerializeToString(), providers=["CPUExecutionProvider"]).run(
+            None, dict(zip("xp", inputs, strict=True))
+        )
+        for each in (proto, written)
+    ]
+    assert [node.op_type for node in written.graph.node] == ["GridSample"]
+    assert_close(results[1], results[0])
