@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from passlab.frontend.model_node import ModelNode
+from passlab.frontend.sizes import broadcast_to, size_of
 from passlab.ir.expr import Expr
 from passlab.op.dtypes import Array
 
@@ -92,14 +93,15 @@ def argmax_indices(
     Indices count the elements of the whole tensor, or of one channel if not `whole`, by rows or `by_columns`. Raises
     `LimitError` for too large an image.
     """
-    batch, channels, *image = n.static_shape(x)
-    size = math.prod(image)
-    n.check_size(batch * channels, size, *windows.kernel)
+    channels, *image = n.static_shape(x, range(1, n.rank(x)))
+    batch, size = size_of(n, x, 0), math.prod(image)
+    samples = batch if isinstance(batch, int) else -1
+    n.check_size(abs(samples) * channels, size, *windows.kernel)
     taps, counts = _taps(windows, image, ceil)
     window_count, tap_count = taps.shape
-    flat = n("reshape", x, newshape=[batch, channels, size])
-    lowest = n("min", flat, axis=[0, 1, 2])
-    flat = n.concat([flat, n("broadcast_to", lowest, shape=[batch, channels, 1])], 2)
+    flat = n("reshape", x, newshape=[samples, channels, size])
+    lowest = n("reshape", n("min", flat, axis=[0, 1, 2]), newshape=[1, 1, 1])
+    flat = n.concat([flat, broadcast_to(n, lowest, [batch, channels, 1])], 2)
     best = n("argmax", n("take", flat, n.constant(taps, "int64"), axis=2), axis=3)
     order = np.arange(size).reshape(image)
     if by_columns:
@@ -108,9 +110,15 @@ def argmax_indices(
     entry = n("add", n.cast(best, "int64"), n.constant(np.arange(window_count) * tap_count, "int64"))
     positions = n("take", n.constant(table, "int64"), entry, axis=0)
     if not whole:
-        return n("reshape", positions, newshape=[batch, channels, *counts])
-    samples = n.constant((np.arange(batch * channels) * size).reshape(batch, channels, 1), "int64")
-    return n("reshape", n("add", positions, samples), newshape=[batch, channels, *counts])
+        return n("reshape", positions, newshape=[samples, channels, *counts])
+    if isinstance(batch, int):
+        starts = n.constant((np.arange(batch) * channels * size).reshape(batch, 1, 1), "int64")
+    else:
+        numbers = [n.constant(0, "int64"), n.scalar(batch), n.constant(1, "int64")]
+        starts = n("multiply", n("reshape", n("arange", *numbers, dtype="int64"), newshape=[-1, 1, 1]), channels * size)
+    planes = n.constant((np.arange(channels) * size).reshape(1, channels, 1), "int64")
+    indices = n("add", positions, n("add", starts, planes))
+    return n("reshape", indices, newshape=[samples, channels, *counts])
 
 
 def _taps(windows: Windows, image: list[int], ceil: bool) -> tuple[Array, list[int]]:

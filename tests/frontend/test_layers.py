@@ -205,3 +205,21 @@ def test_a_layer_of_an_old_opset_says_modes_as_the_new_one_does(mode: str) -> No
     ]
     assert [node.op_type for node in written.graph.node] == ["GridSample"]
     assert_close(results[1], results[0])
+
+
+@pytest.mark.parametrize("by_columns", [0, 1])
+@pytest.mark.parametrize("batch", [2, "N"])
+def test_places_of_maxima_are_found_and_used_with_an_open_batch(batch: int | str, by_columns: int) -> None:
+    runtime = pytest.importorskip("onnxruntime")
+    proto = onnx.parser.parse_model(
+        f"""<ir_version: 8, opset_import: ["": 17]> g (float[{batch},3,6,8] x) => (float[A,B,C,D] u, int64[E,F,G,H] i)
+        {{ p, i = MaxPool<kernel_shape = [2, 2], strides = [2, 2], storage_order = {by_columns}>(x)
+           u = MaxUnpool<kernel_shape = [2, 2], strides = [2, 2]>(p, i) }}"""
+    )
+    x = np.random.default_rng(0).standard_normal((2, 3, 6, 8)).astype("float32")
+    mod = from_onnx(proto)[0]
+    session = runtime.InferenceSession(proto.SerializeToString(), providers=["CPUExecutionProvider"])
+    expected = session.run(None, {"x": x})
+    assert_close(run("vm", mod, x), expected)
+    written = runtime.InferenceSession(relay.to_onnx(mod).SerializeToString(), providers=["CPUExecutionProvider"])
+    assert_close(written.run(None, {"x": x}), expected)

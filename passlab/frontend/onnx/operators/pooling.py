@@ -8,6 +8,7 @@ from passlab.frontend.onnx.entries import onnx_operator
 from passlab.frontend.onnx.node import OnnxNode
 from passlab.frontend.onnx.windows import windows_of
 from passlab.frontend.pooling import argmax_indices, pool
+from passlab.frontend.sizes import product, size_of
 from passlab.ir.expr import Expr
 
 
@@ -26,18 +27,21 @@ def max_pool(n: OnnxNode, x: Expr) -> list[Expr]:
 @onnx_operator("MaxUnpool", 9, 11, 22)
 def max_unpool(n: OnnxNode, x: Expr, positions: Expr, shape: Expr | None = None) -> Expr:
     """`scatter_elements` into zeros."""
-    batch, channels, *image = n.static_shape(x)
-    rank, kernel = len(image), n.integers("kernel_shape")
+    channels, *image = n.static_shape(x, range(1, n.rank(x)))
+    batch, rank, kernel = size_of(n, x, 0), len(image), n.integers("kernel_shape")
     strides, pads = n.integers("strides", [1] * rank), n.integers("pads", [0] * 2 * rank)
     sizes = [(length - 1) * strides[at] - pads[at] - pads[at + rank] + kernel[at] for at, length in enumerate(image)]
-    result_shape = [batch, channels, *sizes]
-    zeros = n("zeros", shape=[math.prod(result_shape)], dtype=n.dtype(x))
+    result_shape = [batch if isinstance(batch, int) else -1, channels, *sizes]
+    count = product(n, [batch, channels, *sizes])
+    zeros = n("zeros", shape=[count] if isinstance(count, int) else count, dtype=n.dtype(x))
     flat = [n("reshape", part, newshape=[-1]) for part in (positions, x)]
     result = n("reshape", n("scatter_elements", zeros, *flat, axis=0), newshape=result_shape)
     if shape is None:
         return result
-    target = n.constant_ints(shape, "the shape of the result")
-    sides = [[0, size - own] for size, own in zip(target, result_shape, strict=True)]
+    target = [size for size in (n.known_entries(shape) or [])[1:] if isinstance(size, int)]  # the batch is the input's
+    if len(target) < len(result_shape) - 1:
+        target = n.constant_ints(shape, "the shape of the result")[1:]
+    sides = [[0, 0], *[[0, size - own] for size, own in zip(target, result_shape[1:], strict=True)]]
     return n("nn.pad", result, pad_width=sides, pad_value=n.constant(0, x))
 
 
