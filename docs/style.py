@@ -19,7 +19,7 @@ from typing import NamedTuple
 ROOT = Path(__file__).resolve().parents[1]
 LONGEST = 35
 # Findings that are still to be mended, most of them in lessons and labels of views: lower these, never raise them.
-LEFT = {"beside": 9, "long": 108, "so-many": 1, "that-of": 12, "too": 2}
+LEFT = {"beside": 3, "long": 107, "so-many": 1, "that-of": 7, "too": 2}
 
 
 class Text(NamedTuple):

@@ -5,7 +5,7 @@
 
 A remark (`-fsave-optimization-record`, `-pass-remarks-output`, `-Rpass`) belongs to the step that printed it, or to the
 one step of its pass and function that changed something; where several may have made it, it has their range. A time of
-one run of a pass (`-ftime-trace`, `-time-passes-per-run`) becomes that of the step, if the dump has as many runs.
+one run of a pass (`-ftime-trace`, `-time-passes-per-run`) becomes the time of the step, if the dump has as many runs.
 
 YAML is read by a reader of the few forms that LLVM writes: no aliases, no tags that make objects, nothing that expands.
 """

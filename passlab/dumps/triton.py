@@ -63,7 +63,7 @@ class Stream:
 
 
 def is_folder(names: Sequence[str]) -> bool:
-    """Whether the names of files are those of Triton's folders of kernels: two stages of one kernel at least."""
+    """Whether the names of files belong to Triton's folders of kernels: two stages of one kernel at least."""
     kinds: dict[str, set[str]] = {}
     for name in names:
         stem, _, kind = name.rpartition(".")

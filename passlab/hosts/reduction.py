@@ -70,7 +70,7 @@ def reduce(
 ) -> Reduction:
     """Make the input of a command smaller, as long as the check holds without the passes and not with them.
 
-    The check is that of `bisect`; without one, the tool must crash as it does on the whole input. C is compiled to LLVM
+    The check is as for `bisect`; without one, the tool must crash as it does on the whole input. C is compiled to LLVM
     IR first. The result is written to `out` where that is given. For torch, `command` is a function or module, called
     on the tensors `inputs`, and the check gets a smaller module and its inputs and returns whether the result is right.
 

@@ -62,7 +62,7 @@ export class Step {
     this.unified.title = tip("pipeline", "u");
     this.all = button("all lines", () => this.diff.toggleAll());
     this.all.title = tip("pipeline", "a");
-    this.blame = button("passes beside lines", () => {
+    this.blame = button("passes next to lines", () => {
       this.showBlame = !this.showBlame;
       this.updateButtons();
       this.show(this.step);

@@ -294,7 +294,7 @@ def _with_location(error: PasslabError, span: Span) -> PasslabError:
 def is_body_of(node: Any, opset: int, function: Function, arguments: Sequence[Expr]) -> bool:
     """Whether a composite function computes what this node does: whether importing the node makes the same body.
 
-    `arguments` are those of a call, of which constants are values that the importer knows. Kernels in the body, and
+    `arguments` belong to a call, of which constants are values that the importer knows. Kernels in the body, and
     other calls of function literals, count as what they compute.
     """
     own = beta_reduced(function.without_attr(*function.attrs.keys()))

@@ -61,7 +61,7 @@ def without_composites(function: Function, is_movable: Movability, prefix: str =
 
 
 def inlined(mod: IRModule) -> IRModule:
-    """Return a module without composite functions, except those of external compilers; itself if it has none."""
+    """Return a module without composite functions, except the ones for external compilers; itself without one."""
     with_composites = {
         name: function
         for name, function in mod.items()

@@ -286,7 +286,7 @@ def loop(n: OnnxNode, limit: Expr | None = None, condition: Expr | None = None, 
 
 
 def _loop_of_sequences(loop: Loop) -> list[Expr]:
-    """Return the results of a loop that carries sequences: packed ones where it is not unrolled.
+    """Return the results of a loop that carries sequences: packed ones unless it is unrolled.
 
     The type of their tensors is a fixed point as well: an empty sequence tells none, and an iteration may widen it.
     """
