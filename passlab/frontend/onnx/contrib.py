@@ -321,7 +321,9 @@ def _quantized_lstm(call: Call) -> str:
         texts.append("activations = [" + ", ".join(f'"{name}"' for name in names) + "]")
     others = ", ".join(f"x{at}" if call.has(at) else "" for at in range(3, 8))
     results = ", ".join(f"y{at}" for at in range(call.results))
-    return text + f"{results} = LSTM <{', '.join(texts)}> (x0, w, r, {others})\n"
+    # onnxruntime quantizes the whole sequence, and at each step the state, which is a float here.
+    text += "q, q_s, q_z = DynamicQuantizeLinear(x0)\nx = DequantizeLinear(q, q_s, q_z)\n"
+    return text + f"{results} = LSTM <{', '.join(texts)}> (x, w, r, {others})\n"
 
 
 DEFINITIONS: dict[str, Callable[[Call], str]] = {
