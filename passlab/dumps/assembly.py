@@ -191,7 +191,8 @@ class Assembly:
             return banner.unit.rpartition(" in function ")[2] or banner.unit
         if banner.phase and self.traits.chains:
             return f"{banner.phase}: {name}" if name else banner.phase
-        if name == WHOLE and banner.scope == UNIT and banner.kind in ("function", "graph"):
+        is_op = banner.kind == "op" and " @" in banner.unit  # a function of MLIR without a body
+        if name == WHOLE and banner.scope == UNIT and (banner.kind in ("function", "graph") or is_op):
             return banner.unit
         return name
 
@@ -428,6 +429,8 @@ class Assembly:
             if begun.body is not None and begun.banner.scope != FRAGMENT and begun.body.whole is not False:
                 self._update_units(begun.body, begun.body.names, step.number - 1, begun.banner, step.number - 1)
             self.steps.append(step)
+            if not are_whole:
+                evidence.judge_runner(step, is_whole=False)
         if are_whole:
             evidence.judge_inside(self.steps, self.units)
 

@@ -241,16 +241,21 @@ def may_run_inside(banner: Banner, around: Banner) -> bool:
     )
 
 
+def judge_runner(step: Step, is_whole: bool) -> None:
+    """Withdraw the verdict of a pass that runs others, where the next text may be one of a pass inside it."""
+    is_inliner = _INLINER.match(step.name) and step.unit.startswith("builtin.module") and is_whole
+    runs_others = _WRAPS.search(step.name) and not step.name.endswith("Pipeline")  # Triton's pipelines loops
+    if runs_others and not is_inliner and step.after_body is not None:
+        step.verdict, step.note = "unknown", "it runs other passes, and the dump does not say where it ends"
+
+
 def judge_inside(steps: list[Step], units: Mapping[str, Unit]) -> None:
     """Set the verdicts of passes that another pass ran, in a dump of whole programs before each.
 
     Between two of them the outer pass changes the program as well, such as the inliner, which replaces calls.
     """
     for step in steps:
-        is_inliner = _INLINER.match(step.name) and step.unit.startswith("builtin.module")
-        runs_others = _WRAPS.search(step.name) and not step.name.endswith("Pipeline")  # Triton's pipelines loops
-        if runs_others and not is_inliner and step.after_body is not None:
-            step.verdict, step.note = "unknown", "it runs other passes, and the dump does not say where it ends"
+        judge_runner(step, is_whole=True)
         if not step.parent or step.verdict != "changed":
             continue
         op, sign, symbol = step.unit.partition(" @")
@@ -319,11 +324,21 @@ def _judge_wrapper(step: Step, assembly: Assembly) -> None:
         step.note = (
             step.note or "the text is as it was a step before: nothing changed, or all of it in passes inside this one"
         )
+    elif only_runs and step.verdict == "changed" and not any(child.verdict == "changed" for child in inside):
+        step.verdict, step.since = "unknown", step.number - 1
+        step.note = (
+            step.note or "it only runs other passes, which are not seen to change this: a pass around it may have"
+        )
     inlines = _INLINER.match(step.name) is not None
     for child in inside if inlines else inside[:1]:
         if not only_runs and child.verdict == "changed" and _may_be_inlining(child, step, assembly):
-            child.verdict = "unknown"
+            child.verdict, child.since = "unknown", min(child.since, child.number - 1)
             child.note = child.note or f"it may be the work of {step.name} around it"
+            for unit in [assembly.units[name] for name in child.names if name in assembly.units]:
+                unit.since = [
+                    min(at, child.since) if one == child.number else at
+                    for one, at in zip(unit.steps, unit.since, strict=True)
+                ]
 
 
 def _may_be_inlining(child: Step, step: Step, assembly: Assembly) -> bool:
@@ -381,6 +396,9 @@ def _judge_units(step: Step, assembly: Assembly) -> None:
     """Compare the units of a body with their latest texts, and set the verdict of the step."""
     if not step.names:
         step.verdict = "unknown"
+        return
+    if step.language == "mlir" and step.names == (step.unit,) and assembly.saw_program and _is_declaration(step):
+        _judge_declaration(step, assembly)
         return
     changed, unseen, since = _compare_units(step, assembly)
     step.since = since
@@ -496,9 +514,11 @@ def settle(steps: list[Step], traits: Traits, units: Mapping[str, Unit]) -> None
     first = next((step for step in steps if step.after_body is not None and step.scope != FRAGMENT), None)
     if traits.assumes_first and first is not None and first.verdict == "unknown" and first.note != CUT_OFF:
         quiet = first.assumed or _ONLY_LOOKS.search(first.name) or _is_declaration(first)
-        first.verdict, first.assumed = ("unchanged" if quiet else "changed"), True
-        first.note = first.note or "what the program was before this pass is not in the dump: the verdict is assumed"
         first.since = min(first.since, first.number)
+        if quiet or first.kind == "module" or first.unit.startswith("builtin.module"):  # not of one inside another
+            first.verdict, first.assumed = ("unchanged" if quiet else "changed"), True
+            what = "what the program was before this pass is not in the dump: the verdict is assumed"
+            first.note = first.note or what
     if traits.starts_unchanged:
         for step in steps:
             if step.verdict == "unknown" and step.name == "pipeline-start":
@@ -516,9 +536,19 @@ def _is_declaration(step: Step) -> bool:
     text = step.after_body.text
     if any(f'sym_name = "{name}"' in match[2] + match[3] for match in _EMPTY_REGION.finditer(text)):
         return True
-    if any(one.endswith(f"@{name}") for one in step.names):
+    if any(one.endswith(f"@{name}") for one in step.names if one != step.unit):
         return False
-    return re.search(rf"(?m)^.*@{re.escape(name)}\(.*(?<!\{{)$", text) is not None
+    is_one = step.scope == MODULE or not re.search(r"(?m)\{$", text)
+    return is_one and re.search(rf"(?m)^.*@{re.escape(name)}\(.*(?<!\{{)$", text) is not None
+
+
+def _judge_declaration(step: Step, assembly: Assembly) -> None:
+    """Set the verdict of a pass on a function without a body, which is a line of the program around it."""
+    line = step.after_body.text.strip() if step.after_body is not None else ""
+    last = assembly.units[step.unit].last if step.unit in assembly.units else None
+    texts = [last] if last is not None else [unit.last for unit in assembly.units.values() if unit.last is not None]
+    is_there = any(line in map(str.strip, piece.text.split("\n")) for piece in texts)
+    step.verdict = "unchanged" if is_there else "unknown" if last is None else "changed"
 
 
 def share_of_unchanged(steps: list[Step]) -> tuple[int, int]:

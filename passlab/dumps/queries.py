@@ -328,7 +328,8 @@ def _first_failure(recording: TextRecording, step: Step, good: int) -> str:
         ran = f"what ran between step {since} and {number} did it, not {step.name}"
         return f"it holds after step {good} and no longer after step {number}: {ran}"
     if since < number:
-        return f"it holds after step {good} and no longer after step {number}: one of {since} to {number}"
+        why = f" ({step.note})" if step.note and step.verdict == "unknown" else ""
+        return f"it holds after step {good} and no longer after step {number}: one of {since} to {number}{why}"
     return f"step {number}, {step.name} on {step.unit or 'the program'}: it holds before and not after"
 
 

@@ -1,6 +1,7 @@
 """One identity for each unit: after a dump of a whole program, the recording has this program and nothing else."""
 
 import random
+from textwrap import indent
 
 import pytest
 
@@ -168,3 +169,40 @@ def test_a_pass_inside_the_inliner_is_not_given_its_work():
     assert [step.verdict for step in recording.steps] == ["changed", "unknown", "unchanged", "unknown"]
     assert recording.steps[1].range == (1, 2)
     assert recording.steps[1].parent == 1
+
+
+FUNC = "func.func @f(%arg0: i32) -> i32 {{\n{}  return %arg0 : i32\n}}\n"
+OLD, NEW = "  %0 = old.op %arg0 : i32\n", "  %0 = new.op %arg0 : i32\n"
+
+
+def printed(when, name, text):
+    return f"// -----// IR Dump {when} {name} ({name.lower()}) //----- //\n{text}\n"
+
+
+@pytest.mark.parametrize("runner", ["OpPipelineAdaptorPass", "LowerExecutableTargetPass", "CompositeFixedPointPass"])
+def test_what_is_printed_before_the_first_pass_inside_another_decides_nothing_about_the_outer_one(runner):
+    old, new = FUNC.format(OLD), FUNC.format(NEW)
+    stream = [(runner, old), ("Inner", old), ("Other", new), ("Last", new)]
+    recording = read_text("".join([printed("Before", name, text) for name, text in stream]))
+    assert [step.verdict for step in recording.steps] == ["unknown", "unknown", "unchanged", "unknown"]
+
+
+def test_what_runs_other_passes_changes_nothing_by_itself():
+    """The outer pass lowers the module, then runs a pipeline of its own, which changes nothing."""
+    old, new = (f"module {{\n{indent(FUNC.format(one), '  ')}}}\n" for one in (OLD, NEW))
+    stream = [("First", old), ("OpPipelineAdaptorPass", new), ("ConvertPass", new), ("LastPass", new)]
+    recording = read_text("".join([printed("After", name, text) for name, text in stream]))
+    assert [step.verdict for step in recording.steps[1:]] == ["unknown", "unchanged", "unchanged"]
+    assert recording.steps[1].range == (1, 2)
+    found = recording.bisect(lambda text: "old.op" in text)
+    assert "one of 1 to 2" in str(found)
+    assert "a pass around it" in str(found)
+
+
+def test_functions_without_a_body_are_lines_of_the_program_around_them():
+    one, two = "func.func private @one(f32) -> f32", "func.func private @two(i32)"
+    program = f"module {{\n  {one}\n  {two}\n{indent(FUNC.format(OLD), '  ')}}}\n"
+    stream = [("A", program), ("B", one), ("B", two), ("C", one + " attributes {seen}"), ("C", two), ("D", program)]
+    recording = read_text("".join([printed("After", name, text) for name, text in stream]))
+    assert [step.verdict for step in recording.steps[1:5]] == ["unchanged", "unchanged", "changed", "unchanged"]
+    assert recording.program(6).strip() == program.strip()
