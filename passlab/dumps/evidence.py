@@ -107,7 +107,7 @@ def judge(step: Step, body: Body | None, before_body: Body | None, assembly: Ass
         _judge_units(step, assembly)
     if traits.starts_unchanged and step.name == "pipeline-start" and step.verdict == "changed":
         step.since = step.number - 1
-        step.note = f"no pass: what ran between step {step.since} and this pipeline changed the program"
+        step.note = "no pass: what ran between the step before and this pipeline changed the program"
     if body is not None and not step.status and not traits.says_changes:
         doubt_end(step, body, before_body, assembly)
 

@@ -1,4 +1,4 @@
-"""Folders with one file per pass: XLA, GCC, rustc, TVM's `DumpIR`, ONNX models."""
+"""Folders with one file per pass: GCC, rustc, TVM's `DumpIR`, ONNX models."""
 
 from __future__ import annotations
 
@@ -9,12 +9,6 @@ from pathlib import Path
 from passlab.dumps.banner import MODULE, UNIT, Banner, Scan
 from passlab.dumps.source import FileSource, decode
 
-XLA_FILE = re.compile(
-    r"(?P<module>module_\d+\.(?P<name>.+?))\.(?P<number>\d{4,})\.(?P<pipeline>.+?)\.after_(?P<after>.+?)"
-    r"(?:\.before_(?P<before>.+))?\.(?:txt|hlo)"
-)
-XLA_INPUT = re.compile(r"(?P<module>module_\d+\.(?P<name>.+?))\.before_optimizations\.(?:txt|hlo)")
-XLA_OUTPUT = re.compile(r"(?P<module>module_\d+\.(?P<name>.+?))\.(?:[\w-]+\.)*?\w*after_optimizations\.(?:txt|hlo)")
 GCC_FILE = re.compile(r"(?P<stem>.+)\.(?P<number>\d{3})(?P<kind>[tir])\.(?P<name>[\w.-]+)")
 RUST_FILE = re.compile(
     r"(?P<function>.+)\.(?P<order>\d+-\d+-\d+)\.(?P<name>[^.]+(?:\.[^.]+)*?)\.(?P<when>before|after)\.mir"
@@ -33,40 +27,6 @@ _GCC_SLIM = re.compile(
 )
 _GCC_FEW = 12  # a folder with fewer dumps, and gaps in their numbers, has selected passes
 GCC_FUNCTION = re.compile(rb"^;; Function (.+?) \(([^\n]*)\)[^\n]*\n", re.MULTILINE)
-
-
-def scan_xla(files: list[Path]) -> Scan:
-    """Return the dumps of `--xla_dump_to`: one chain of files per module, of the passes that changed something."""
-    inputs = {m["module"]: path for path in files if (m := XLA_INPUT.fullmatch(path.name))}
-    chains: dict[str, list[tuple[int, Path, re.Match[str]]]] = {}
-    for path in files:
-        if match := XLA_FILE.fullmatch(path.name):
-            chains.setdefault(match["module"], []).append((int(match["number"]), path, match))
-    outputs = {m["module"]: path for path in files if (m := XLA_OUTPUT.fullmatch(path.name))}
-    banners: list[Banner] = []
-    notes = [
-        "XLA writes a file only where a pipeline starts or a pass changed something; the other passes are not named"
-    ]
-    for module in sorted({*chains, *inputs}):
-        if module in inputs:
-            banners.append(_xla_banner(inputs[module], "start", "input", module))
-        if module not in chains and module in outputs:  # made without --xla_dump_hlo_pass_re
-            banners.append(_xla_banner(outputs[module], "after", "all passes", module))
-            notes.append(f"{module} has no passes: --xla_dump_hlo_pass_re=.* dumps the program around each")
-        for _, path, match in sorted(chains.get(module, ()), key=lambda item: item[0]):
-            banner = _xla_banner(path, "after", match["after"], module)
-            banner.unit, banner.kind = match["pipeline"], "pipeline"
-            banner.note = f"before {match['before']}" if match["before"] else ""
-            banners.append(banner)
-    return Scan(banners, notes=notes)
-
-
-def _xla_banner(path: Path, when: str, name: str, module: str) -> Banner:
-    """Return the banner of a file with a whole module."""
-    source = FileSource(path)
-    banner = Banner(source, when, name, module, "module", scope=MODULE, end=source.size)
-    banner.phase = module
-    return banner
 
 
 def scan_gcc(files: list[Path]) -> Scan:

@@ -18,7 +18,7 @@ _HEAD = re.compile(r"// -----// IR Dump (?P<when>Before|After) (?P<rest>.*?) //-
 _SCOPE = re.compile(r" \('(?P<op>[^']*)' operation(?:: @(?P<symbol>.*))?\)\Z")
 _ARGUMENT = re.compile(r" \((?P<argument>[^()]*)\)\Z")
 _COLON = re.compile(r"(?P<name>[\w.:<>, ()*&-]*?): (?P<argument>[\w.-]+)(?P<options>\{.*\})?\Z", re.DOTALL)
-_PEEK = 4000
+PEEK = 4000
 # A line that opens an operation with a region: dialect.op, keywords such as `public`, and a symbol or none.
 _OPENING = re.compile(
     rb"( *)(module|[a-z_]\w*(?:\.\w+)+)(?: (?:public|private|nested|variadic|import|export|extern(?:al)?|local))*"
@@ -32,7 +32,6 @@ _ROOT = re.compile(r'\s*(?:%\S+ = )?"?([\w.]+)"?(?:(?: [a-z_]\w*)* @("[^"]*"|[\w
 _SYMBOL_NAME = re.compile(r'\bsym_name = "([^"]*)"')
 _CLOSING = re.compile(rb"^\}\)[^\n]*", re.MULTILINE)  # the end of an operation in generic form
 _ALIAS = re.compile(rb"^([#!][A-Za-z_][\w.$-]*) = ([^\n]+)\n", re.MULTILINE)
-_PHASE = re.compile(r"(?P<module>.+)\.(?P<number>\d+)\.(?P<name>[\w-]+)\.mlir")
 _TREE = re.compile(r"(?P<numbers>\d+(?:_\d+)*)_(?P<pass>[A-Za-z][\w.-]*)\.mlir")
 
 
@@ -141,7 +140,7 @@ def _name_programs(banners: list[Banner]) -> None:
 
 def _head_of(banner: Banner) -> bytes:
     """Return the first bytes of the program below a heading, from its operation on; empty without one."""
-    for size in (_PEEK, 2**16, banner.end - banner.body):  # other output may stand above it
+    for size in (PEEK, 2**16, banner.end - banner.body):  # other output may stand above it
         head = banner.source.read(banner.body, min(banner.end, banner.body + size))
         if root := root_operation(head, len(head), banner.unit if banner.scope == MODULE else ""):
             return head[root.start() :]
@@ -156,7 +155,7 @@ def _unit_of(banner: Banner) -> str:
     root = root_of(head)
     if not root or " @" in root or not head.startswith(b'"'):
         return root
-    tail = banner.source.read(max(banner.body, banner.end - _PEEK), banner.end)
+    tail = banner.source.read(max(banner.body, banner.end - PEEK), banner.end)
     closing = [decode(match[0]) for match in _CLOSING.finditer(tail)]
     symbol = _SYMBOL_NAME.search(closing[-1]) if closing else None
     return f"{root} @{symbol[1]}" if symbol else root
@@ -182,18 +181,6 @@ def root_of(head: bytes) -> str:
 
 
 # ---------------------------------------------------------------- folders
-def scan_phases(files: list[Path]) -> Scan:
-    """Return the programs of `--dump-compilation-phases-to`, in order of their numbers."""
-    numbered = sorted((m["module"], int(m["number"]), path, m) for path in files if (m := _PHASE.fullmatch(path.name)))
-    banners = []
-    for module, number, path, match in numbered:
-        source = FileSource(path)
-        name = f"{number}.{match['name']}"
-        unit = root_of(source.read(0, _PEEK)) or module
-        banners.append(Banner(source, "after", name, unit, "op", scope=MODULE, phase=name, end=source.size))
-    return Scan(banners, notes=["each file is the program after a phase of many passes"])
-
-
 def scan_tree(files: list[Path], root: Path) -> Scan:
     """Return the dumps of `--mlir-print-ir-tree-dir`; the counters of the enclosing operations give the order.
 
@@ -208,7 +195,7 @@ def scan_tree(files: list[Path], root: Path) -> Scan:
         source = FileSource(path)
         inside = scan_stream(source).banners
         argument = match["pass"]
-        unit = root_of(source.read(0, _PEEK))
+        unit = root_of(source.read(0, PEEK))
         banner = inside[0] if inside else Banner(source, "after", argument, unit, "op", argument)
         banner.end = source.size
         numbers = tuple(map(int, match["numbers"].split("_")))
@@ -240,11 +227,6 @@ def _folder_offsets(banners: list[Banner]) -> dict[str, int]:
             if at >= 0:
                 offsets[folder] = at
     return offsets
-
-
-def is_phases(names: list[str]) -> bool:
-    """Whether files are named as compilation phases."""
-    return sum(_PHASE.fullmatch(name) is not None for name in names) >= 2
 
 
 def is_tree(names: list[str]) -> bool:

@@ -18,7 +18,7 @@ from typing import Any
 
 from passlab import limits
 from passlab.arguments import checked
-from passlab.dumps import folders, llvm, mlir, torch, triton
+from passlab.dumps import folders, iree, llvm, mlir, torch, triton, xla
 from passlab.dumps.assembly import Assembly
 from passlab.dumps.banner import MODULE, NONE, Banner, Scan
 from passlab.dumps.evidence import Traits, doubt_equal_texts, is_only_changes
@@ -286,8 +286,8 @@ FORMATS = (
         "xla",
         HLO,
         Traits(chains=True, starts_unchanged=True),
-        folder=lambda f, _: folders.scan_xla(f),
-        is_folder=lambda names: _matches(folders.XLA_FILE)(names) or _matches(folders.XLA_INPUT)(names),
+        is_folder=xla.is_folder,
+        read_folder=xla.read_folder,
     ),
     Format(
         "rustc",
@@ -307,7 +307,7 @@ FORMATS = (
         read_stream=triton.read_log,
         read_folder=triton.read_folder,
     ),
-    Format("iree-phases", MLIR, Traits(), folder=lambda f, _: mlir.scan_phases(f), is_folder=mlir.is_phases),
+    Format("iree-phases", MLIR, Traits(), is_folder=iree.is_folder, read_folder=iree.read_folder),
     Format(
         "mlir-tree",
         MLIR,
@@ -474,7 +474,9 @@ def _read_folder(path: Path, chosen: Format | None) -> TextRecording:
     if chosen is not None and chosen.read_folder is not None:
         return chosen.read_folder(files, path)
     if chosen is None or chosen.folder is None:
-        hint = f"known folders are {', '.join(one.name for one in FORMATS if one.folder)}; a stream is read as a file"
+        hint = (
+            f"known folders are {', '.join(one.name for one in FORMATS if one.is_folder)}; a stream is read as a file"
+        )
         if any(name.endswith(".hlo.pb") for name in names):
             hint = "XLA wrote protocol buffers alone; add --xla_dump_hlo_as_text=true to XLA_FLAGS"
         raise DumpError(Diagnostic(f"the files in {path.name} are not a dump of a known kind", hint=hint))
@@ -504,7 +506,7 @@ def _recording(chosen: Format, scan: Scan, name: str, size: int) -> TextRecordin
         traits = Traits(says_changes=True)
         scan.notes.append("every pass in it changed something: such a dump does not name the others")
     # A dump of LLVM or XLA may have several programs, each with passes of its own.
-    if chosen.name.startswith(("llvm", "xla")) or (chosen.name == "mlir" and any(b.phase for b in scan.banners)):
+    if chosen.name.startswith("llvm") or (chosen.name == "mlir" and any(b.phase for b in scan.banners)):
         return TextRecording(assemble(scan, traits, chosen.language), chosen.name, name, size)
     assembly = Assembly(scan, traits, chosen.language)
     assembly.run()

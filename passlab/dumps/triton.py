@@ -9,20 +9,16 @@ from __future__ import annotations
 import gzip
 import json
 import os
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from passlab.atomic_file import write_bytes
-from passlab.dumps import llvm, mlir
 from passlab.dumps.assembly import Assembly
-from passlab.dumps.banner import MODULE, Banner, Scan
-from passlab.dumps.evidence import Traits
-from passlab.dumps.language import LANGUAGES, LLVM, MLIR
+from passlab.dumps.language import MLIR
 from passlab.dumps.recording import TextRecording
 from passlab.dumps.source import BytesSource, DumpSource, Excerpt, FileSource, decode, find_lines, open_file
-from passlab.dumps.step import Step, Unit
+from passlab.dumps.stages import Stage, Stream, assemble_stages, join
 
 # The texts that a compilation leaves, in order: the ending of the file, what it is, and its language.
 STAGES = {
@@ -36,30 +32,12 @@ STAGES = {
     "sass": ("SASS", "sass"),
 }
 BINARIES = ("cubin", "hsaco")
-TRANSLATION = "translate to LLVM IR"
 
 
-@dataclass
-class Stage:
-    """What is known of one stage: the streams of its passes in order, each with the program after it, and its result.
-
-    A stream is of MLIR or of LLVM; `before` is the program at its begin, where the stream does not have that.
-    """
-
-    kind: str
-    result: DumpSource | None = None
-    streams: list[Stream] = field(default_factory=list)
-    seconds: float | None = None
-    failure: str = ""  # why it did not end
-
-
-@dataclass
-class Stream:
-    """The dumps of the passes of one pass manager, in the language of the programs that it works on."""
-
-    language: str
-    text: DumpSource
-    after: DumpSource | None = None
+def stage_of(kind: str, result: DumpSource | None = None, seconds: float | None = None) -> Stage:
+    """Return a stage by the ending of its files."""
+    title, language = STAGES.get(kind, (kind, "text"))
+    return Stage(kind, title, language, result, seconds=seconds)
 
 
 def is_folder(names: Sequence[str]) -> bool:
@@ -85,19 +63,12 @@ def read_folder(files: Sequence[Path], folder: Path) -> TextRecording:
     order = sorted(kernels, key=lambda key: (min(p.stat().st_mtime_ns for p in kernels[key].values()), key))
     for key in order:
         kinds = kernels[key]
-        stages = [Stage(kind, open_file(kinds[kind], keep_open=False)) for kind in STAGES if kind in kinds]
+        stages = [stage_of(kind, open_file(kinds[kind], keep_open=False)) for kind in STAGES if kind in kinds]
         turn = sum(other == key[1] for other, _ in parts)
-        parts.append((key[1], assemble(stages, key[1])))
+        parts.append((key[1], assemble_stages(stages, key[1])))
         name = f"{key[1]} ({turn + 1})" if turn else key[1]
         notes += _about(name, kinds)
-    names = [name for name, _ in parts]
-    if len(parts) == 1:
-        whole = parts[0][1]
-    else:
-        whole = Assembly(Scan([]), Traits(chains=True), MLIR)
-        for at, (name, part) in enumerate(parts):
-            turn = names[:at].count(name)
-            whole.append(part, f"{name} ({turn + 1})" if turn else name)
+    whole = join(parts, MLIR)
     whole.scan.notes = notes
     whole.other += [
         Excerpt(source, (0, source.size))
@@ -134,7 +105,7 @@ class TritonRecording(TextRecording):
     def __init__(self, stages: Sequence[Stage], name: str, notes: Sequence[str]) -> None:
         sources = [stage.result for stage in stages] + [one.text for stage in stages for one in stage.streams]
         size = sum(one.size for one in sources if one is not None)
-        super().__init__(assemble(stages, name), "triton", name, size)
+        super().__init__(assemble_stages(stages, name), "triton", name, size)
         self.stages = list(stages)
         self.notes += notes
 
@@ -195,7 +166,7 @@ def read_log(source: DumpSource) -> TritonRecording:
         elif "stage" in about:
             seconds = about.get("seconds")
             is_number = isinstance(seconds, (int, float))
-            stages.append(Stage(str(about["stage"]), seconds=seconds if is_number else None))
+            stages.append(stage_of(str(about["stage"]), seconds=seconds if is_number else None))
             stages[-1].failure = str(about.get("failure") or "")
         elif stages and about.get("stream") in ("mlir", "llvm"):
             stages[-1].streams.append(Stream(about["stream"], text))
@@ -207,142 +178,3 @@ def read_log(source: DumpSource) -> TritonRecording:
     for file, code in files.items():
         recording.add_source(file, code)
     return recording
-
-
-def assemble(stages: Sequence[Stage], kernel: str) -> Assembly:
-    """Return the steps of the stages of one kernel: the passes of each stage, then the stage itself."""
-    whole = _Chain(kernel)
-    for stage in stages:
-        title, language = STAGES.get(stage.kind, (stage.kind, "text"))
-        if not title:
-            whole.start(stage.result, language)
-            continue
-        for stream in stage.streams:
-            whole.passes(stream)
-        whole.stage(stage, title, language)
-    return whole.assembly
-
-
-class _Chain:
-    """Joins assemblies whose programs follow one another, in whatever language each is."""
-
-    def __init__(self, kernel: str) -> None:
-        self.kernel = kernel
-        self.assembly = Assembly(Scan([], is_live=True), Traits(), MLIR)
-        self._program: tuple[DumpSource, str] | None = None  # the program so far, and its language
-        self._free: list[Step] = []  # steps of the open stage without a parent
-
-    def start(self, source: DumpSource | None, language: str) -> None:
-        """Note the program before the first pass."""
-        if source is not None:
-            self._append(_assembled([_banner(source, "start", "input", language)], language, is_live=True))
-            self._program = source, language
-
-    def passes(self, stream: Stream) -> None:
-        """Append the passes of a stream; where its language is another one, a translation comes first."""
-        language = LANGUAGES[stream.language]
-        if stream.language == "llvm":
-            banners = llvm.scan_stream(stream.text).banners
-            first = next((banner for banner in banners if banner.language != "mir" and banner.scope == MODULE), None)
-            if self._program is not None and self._program[1] != "llvm" and first is not None:
-                text = BytesSource(first.source.read(first.body, first.end), stream.text.name)
-                self._translate(text)
-        else:
-            banners = mlir.scan_stream(stream.text).banners
-            for banner in banners:
-                banner.phase = ""  # there is one program alone
-        if not banners:
-            return
-        before_only = all(banner.when == "before" for banner in banners)
-        if before_only and stream.after is not None:
-            banners.append(_banner(stream.after, "before", "", stream.language))
-        part = _assembled(banners, stream.language, closed=language is MLIR)
-        if before_only and stream.after is not None:
-            _drop_last(part)
-        self._append(part)
-        if stream.after is not None:
-            self._program = stream.after, stream.language
-
-    def _translate(self, source: DumpSource) -> None:
-        banner = self._replaced(source, TRANSLATION, "llvm")
-        self._append(_assembled([banner], "llvm", is_live=True))
-        self._program = source, "llvm"
-
-    def _replaced(self, source: DumpSource, name: str, language: str) -> Banner:
-        """Return the banner of a step from the program so far to another one."""
-        banner = _banner(source, "after", name, language)
-        banner.unit = self.kernel
-        if self._program is not None:
-            before, _ = self._program
-            banner.inputs = Excerpt(before, (0, before.size))
-            same = before.read(0, before.size).strip() == source.read(0, source.size).strip()
-            banner.status = "unchanged" if same else "changed"
-        return banner
-
-    def stage(self, stage: Stage, title: str, language: str) -> None:
-        """Append the step of a stage, the parent of its passes."""
-        inside, self._free = self._free, []
-        if stage.result is None:
-            banner = Banner(
-                BytesSource(b"", title), "after", title, self.kernel, "module", status="failed", scope="none"
-            )
-            banner.note = stage.failure
-        else:
-            banner = self._replaced(stage.result, title, language)
-        part = _assembled([banner], language, is_live=True)
-        part.steps[0].kind = "stage"
-        part.steps[0].seconds = stage.seconds
-        self._append(part)
-        number = len(self.assembly.steps)
-        step = self.assembly.steps[-1]
-        if inside and stage.result is not None:
-            changed = any(other.verdict in ("changed", "unknown") for other in inside)
-            step.verdict = "changed" if changed else step.verdict
-        if inside and inside[0].before_body is not None:
-            step.before_body = inside[0].before_body
-        for other in inside:
-            other.parent = number
-        self._free = []
-        if stage.result is not None:
-            self._program = stage.result, language
-
-    def _append(self, part: Assembly) -> None:
-        """Append steps and units; units that the program no longer has end here."""
-        whole, shift = self.assembly, len(self.assembly.steps)
-        for step in part.steps:
-            step.number, step.since = step.number + shift, step.since + shift
-            step.parent += shift if step.parent else 0
-            if not step.parent:
-                self._free.append(step)
-        first = 1 if len(part.steps) == 1 and part.steps[0].before_body is not None and not part.input else 0
-        for name, unit in whole.units.items():
-            if unit.alive and name not in part.units and part.units:
-                unit.put(shift + first, None, shift + first)
-        for name, unit in part.units.items():
-            target = whole.units.setdefault(name, Unit(name, unit.language))
-            for number, piece, since in zip(unit.steps, unit.pieces, unit.since, strict=True):
-                target.put(number + shift, piece, since + shift)
-        whole.prints += [(number + shift, path, piece) for number, path, piece in part.prints]
-        whole.steps += part.steps
-        whole.other += part.other
-        whole.input = whole.input or part.input
-        whole.crash = whole.crash or part.crash
-
-
-def _banner(source: DumpSource, when: str, name: str, language: str) -> Banner:
-    banner = Banner(source, when, name, "builtin.module" if language == "mlir" else "program", "module")
-    banner.scope, banner.end, banner.language = MODULE, source.size, language
-    return banner
-
-
-def _assembled(banners: Iterable[Banner], language: str, is_live: bool = False, closed: bool = False) -> Assembly:
-    traits = Traits(closed=closed, wraps=closed)
-    part = Assembly(Scan(list(banners), is_live=is_live), traits, LANGUAGES.get(language, LLVM))
-    part.run()
-    return part
-
-
-def _drop_last(part: Assembly) -> None:
-    """Drop the step that stands for the end of a stream of begins: it only has the program after the last pass."""
-    if part.steps and not part.steps[-1].name:
-        part.steps.pop()

@@ -32,7 +32,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from passlab.dumps.source import BytesSource
-from passlab.dumps.triton import Stage, Stream, TritonRecording
+from passlab.dumps.stages import Stage, Stream
+from passlab.dumps.triton import TritonRecording, stage_of
 from passlab.errors import Diagnostic, DumpError, MissingPackageError, did_you_mean
 from passlab.ir.span import Source, Span
 
@@ -374,7 +375,7 @@ def _stages(folder: Path, outcome: dict[str, Any], kernel: _Kernel) -> list[Stag
     )
     if not begun:
         raise _front_end_error(outcome, kernel)
-    stages = [Stage("source", _bytes(folder / "00.source"))]
+    stages = [stage_of("source", _bytes(folder / "00.source"))]
     failure = "" if outcome["status"] == _ENDED else _failure(folder, outcome)
     for kind, number in begun:
         streams = []
@@ -390,7 +391,8 @@ def _stages(folder: Path, outcome: dict[str, Any], kernel: _Kernel) -> list[Stag
                 continue
         elif kind in ("ttir", "ttgir", "glir") and streams and streams[-1].after is None:
             streams[-1].after = result
-        stage = Stage(kind, result, streams)
+        stage = stage_of(kind, result)
+        stage.streams = streams
         if (timed := folder / f"{number}.{kind}.time").exists():
             stage.seconds = float(timed.read_text())
         stage.failure = failure if result is None else ""
