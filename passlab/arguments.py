@@ -86,7 +86,11 @@ def _misfit(function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping
     for name, value in given.items():
         hint = hints.get(name, Any)
         if signature.parameters[name].kind in _PLAIN and not _fits(value, hint):
-            return Diagnostic(f"`{name}` of `{title}` is {_in_words(hint)}", found=_shown(value))
+            text = repr(value)
+            return Diagnostic(
+                f"`{name}` of `{title}` is {_in_words(hint)}",
+                found=text if len(text) <= 60 else f"a value of type {type(value).__name__}",
+            )
     return None
 
 
@@ -161,8 +165,3 @@ def _in_words(hint: Any) -> str:
         return "a list of names"
     name = getattr(origin, "__name__", str(origin))
     return _WORDS.get(origin, f"{'an' if name[:1] in 'AEIOU' else 'a'} {name}")
-
-
-def _shown(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else f"a value of type {type(value).__name__}"

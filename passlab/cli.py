@@ -71,7 +71,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run a command and return the exit status."""
     options, unknown = _parser().parse_known_args(argv)
     if unknown:
-        problem = _unknown_arguments(options.parser, unknown)
+        known = [option for action in options.parser._actions for option in action.option_strings]
+        word = unknown[0].partition("=")[0]
+        hint = did_you_mean(word, known) if word.startswith("-") else ""
+        problem = f"unrecognized arguments: {' '.join(unknown)}{': ' if hint else ''}{hint}"
         options.parser.error(problem)
     try:
         status: int = options.command(options)
@@ -131,14 +134,6 @@ class _CommandParser(argparse.ArgumentParser):
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
         self.set_defaults(parser=self)
-
-
-def _unknown_arguments(parser: argparse.ArgumentParser, unknown: Sequence[str]) -> str:
-    """Return what is wrong with arguments that a command does not know."""
-    known = [option for action in parser._actions for option in action.option_strings]
-    word = unknown[0].partition("=")[0]
-    hint = did_you_mean(word, known) if word.startswith("-") else ""
-    return f"unrecognized arguments: {' '.join(unknown)}{': ' if hint else ''}{hint}"
 
 
 def _course_arguments(commands: Any) -> None:

@@ -52,7 +52,9 @@ class Progress(Tries):
     def solved(self, verdict: Verdict) -> None:
         """Write down that an exercise is solved, on its first day."""
         if "solved" not in by_title(self._read(), self.lesson).get(verdict.title, {}):
-            self._change(verdict.title, lambda record: record.setdefault("solved", _today()))
+            self._change(
+                verdict.title, lambda record: record.setdefault("solved", f"{datetime.now(timezone.utc):%Y-%m-%d}")
+            )
 
     def guessed(self, prediction: str, guess: str) -> None:
         """Write down a guess."""
@@ -140,10 +142,6 @@ def _lock(lock: IO[bytes]) -> None:
             fcntl.flock(lock, fcntl.LOCK_EX)
     except OSError:  # a file system without locks
         return
-
-
-def _today() -> str:
-    return f"{datetime.now(timezone.utc):%Y-%m-%d}"
 
 
 def read_progress(path: Path) -> dict[str, Any]:

@@ -222,7 +222,9 @@ class Exercise:
         `seed` makes the random questions the same each time. `tries` counts the different wrong answers, on which the
         number of hints depends; without it, they are counted for as long as this process runs.
         """
-        if _holds_no_answer(answer):
+        # No answer yet: `...`, or a pair, list or table in which one place still is
+        parts = answer.values() if type(answer) is dict else answer if type(answer) in (list, tuple) else ()
+        if answer is ... or any(part is ... for part in parts):
             return self._verdict(None)
         wrong = _kind_mismatch(answer, self.expects, self.expected_kind)
         if wrong is not None:
@@ -324,12 +326,6 @@ def _failure(holds: Callable[..., Any], arguments: tuple[Any, ...]) -> str | Non
 
 
 # ---------------------------------------------------------------------------------------------- kinds of answers
-def _holds_no_answer(answer: Any) -> bool:
-    """Whether an answer is `...`, or a pair, list or table in which one place still is."""
-    parts = answer.values() if type(answer) is dict else answer if type(answer) in (list, tuple) else ()
-    return answer is ... or any(part is ... for part in parts)
-
-
 _KIND_NAMES: dict[Any, tuple[str, str]] = {
     int: ("a whole number", "whole numbers"),
     float: ("a number", "numbers"),
@@ -451,11 +447,7 @@ def same(answer: Any, expected: Any) -> bool:
     if isinstance(expected, Sequence) and not isinstance(expected, str):
         alike = isinstance(answer, Sequence) and not isinstance(answer, str) and len(answer) == len(expected)
         return alike and all(same(a, e) for a, e in zip(answer, expected, strict=True))
-    return _same_scalar(answer, expected)
-
-
-def _same_scalar(answer: Any, expected: Any) -> bool:
-    """Compare plain values: an answer with an `__eq__` of its own is not asked whether it is right."""
+    # Plain values are compared: an answer with an `__eq__` of its own is not asked whether it is right.
     value, wanted = _plain(answer), _plain(expected)
     if type(wanted) is float and type(value) is int:
         value = float(value)

@@ -186,7 +186,13 @@ def points_of(trace: TraceData, text: str) -> list[int]:
     point = _POINT.match(text)
     names = [f.name for f in code_map.functions]
     if point is not None and (point["only"] or not point["function"] or point["function"] in names):
-        return [_point_in(trace, names, point["function"] or trace.entry, int(point["pc"] or point["only"]))]
+        function = point["function"] or trace.entry
+        pc = int(point["pc"] or point["only"])
+        number = names.index(function)
+        if not 0 <= pc < len(trace.code_map.functions[number].instructions):
+            last = len(trace.code_map.functions[number].instructions) - 1
+            raise RunError(Diagnostic(f"@{function} has no instruction {pc}", hint=f"its instructions are 0 to {last}"))
+        return [trace.code_map.offsets[number] + pc]
     if text.startswith("@") and text[1:] in names:
         return [code_map.offsets[names.index(text[1:])]]
     matches = [s for s in every if text in code_map.operators(s)] or [s for s in every if code_map.mnemonic(s) == text]
@@ -198,14 +204,6 @@ def points_of(trace: TraceData, text: str) -> list[int]:
     if not matches:
         raise _no_such_point(trace, text)
     return matches
-
-
-def _point_in(trace: TraceData, names: list[str], function: str, pc: int) -> int:
-    number = names.index(function)
-    if not 0 <= pc < len(trace.code_map.functions[number].instructions):
-        last = len(trace.code_map.functions[number].instructions) - 1
-        raise RunError(Diagnostic(f"@{function} has no instruction {pc}", hint=f"its instructions are 0 to {last}"))
-    return trace.code_map.offsets[number] + pc
 
 
 def _points_of_line(trace: TraceData, name: str, line: int) -> list[int]:

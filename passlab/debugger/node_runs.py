@@ -183,7 +183,12 @@ class _TracingEvaluator(Evaluator):
         except PasslabError as raised:
             error = raised
         if error is not None:
-            self._record_error(act, error)
+            # An instruction that stands for the error is appended, and the trace ends before it.
+            codes = list(self.codes.values())
+            code = self.codes[act.function] if self.current < 0 else codes[self.log.function[self.current]]
+            text = f"fails: {error.diagnostics[0].message}"
+            # A new node, so that the instruction is none of those that ran.
+            self.end = code.number, code.pc_of(Var("error", None), "fails", PLAIN, -1, (), text)
         elif not self.stopped:
             self._record_return(act, result)
         trace = cls(self._code_map(), log, values, self.entry, NodeEngine("debug", self._fork))
@@ -249,14 +254,6 @@ class _TracingEvaluator(Evaluator):
         for node, register in self.codes[act.function].registers.items():
             if register in changes and node in act.values:
                 act.values[node] = changes[register]
-
-    def _record_error(self, entry: Activation, error: PasslabError) -> None:
-        """Append an instruction that stands for the error, and end the trace before it."""
-        codes = list(self.codes.values())
-        code = self.codes[entry.function] if self.current < 0 else codes[self.log.function[self.current]]
-        text = f"fails: {error.diagnostics[0].message}"
-        # A new node, so that the instruction is none of those that ran.
-        self.end = code.number, code.pc_of(Var("error", None), "fails", PLAIN, -1, (), text)
 
     # ------------------------------------------------------------ recording
     def _recording_step(self, step: Step) -> Step:

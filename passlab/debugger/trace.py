@@ -195,14 +195,11 @@ class _SourceNodes:
             return None
         node: Expr | None = nodes[-1]
         while node is not None and node not in self.program:
-            node = self._predecessor(node)
+            # The node that a pass replaced by this one; None where this is only a part of the replacement.
+            origin = self._origins.get(node)
+            exact = origin is not None and (origin.rebuilt or self._replaced.get(node) is origin.old)
+            node = origin.old if origin is not None and exact and origin.old is not node else None
         return node
-
-    def _predecessor(self, node: Expr) -> Expr | None:
-        """Return the node that a pass replaced by this one; None where this is only a part of the replacement."""
-        origin = self._origins.get(node)
-        exact = origin is not None and (origin.rebuilt or self._replaced.get(node) is origin.old)
-        return origin.old if origin is not None and exact and origin.old is not node else None
 
 
 def _has_shape(value: Any, ty: Type | None) -> bool:

@@ -514,18 +514,16 @@ class _Reader(Generic[T]):
                 most = max(1, len(log)) if run["stopped"] else limits.current().trace_instants
                 run_trace = _compare(run_again(self.cls, self.head, mod, args, most), run, log)
             else:
-                run_trace = self._by_bytecode(run, exe, args, log)
+                run_trace = _with_values_on_demand(
+                    self.cls(CodeMap(exe), log, args, str(self.head["entry"]), MachineEngine()), run
+                )
+                exe.function(run_trace.entry)  # raises an error for an unknown name
+                # bytecode has no nodes, from which the code map would compute its lines
+                run_trace.code_map.__dict__["lines"] = lines_of(run["lines"], run_trace.code_map)
             run_trace.stopped = run_trace.stopped or str(run["stopped"])
             self.runs.append(run_trace)
         shown: T = _pick(self.runs, head["shown"])
         return shown
-
-    def _by_bytecode(self, run: dict[str, Any], exe: Executable, args: list[Any], log: Log) -> T:
-        trace = _with_values_on_demand(self.cls(CodeMap(exe), log, args, str(self.head["entry"]), MachineEngine()), run)
-        exe.function(trace.entry)  # raises an error for an unknown name
-        # bytecode has no nodes, from which the code map would compute its lines
-        trace.code_map.__dict__["lines"] = lines_of(run["lines"], trace.code_map)
-        return trace
 
     def _fork(self, run: dict[str, Any], log: Log, values: list[Any]) -> T:
         original: T = _pick(self.runs, run["parent"])

@@ -411,16 +411,13 @@ def einsum(attrs: Any, parts: Any) -> Any:
     return np.einsum(attrs.equation, *parts)
 
 
-def _fourier_transform(x: Any, sign: int) -> Any:
-    count = x.shape[-1]
-    n = np.arange(count)
-    return (x[..., None, :] * np.exp(sign * 2j * np.pi * n[:, None] * n / count)).sum(-1)
-
-
 @definition_of("dft")
 def dft(attrs: Any, re: Any, im: Any) -> Any:
     """Define `dft`."""
-    result = _fourier_transform(as_float64(re) + 1j * as_float64(im), 1 if attrs.inverse else -1)
+    x = as_float64(re) + 1j * as_float64(im)
+    count = x.shape[-1]
+    n = np.arange(count)
+    result = (x[..., None, :] * np.exp((1 if attrs.inverse else -1) * 2j * np.pi * n[:, None] * n / count)).sum(-1)
     result = result / re.shape[-1] if attrs.inverse else result
     return result.real, result.imag
 

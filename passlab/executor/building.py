@@ -125,7 +125,8 @@ def _run_passes(mod: IRModule, params: Mapping[str, Any] | None, target: Any, la
     with compiling():
         mod = inline_all(bind_params(inlined(value_form(reachable(mod))), params))
         # DynamicToStatic would find nothing in a program whose shapes are all known.
-        shapes = STATIC if _has_unknown_shape(mod["main"]) else ""
+        types = [n.checked_type_ for n in post_order(mod["main"])]
+        shapes = STATIC if any(ty is not None and is_dynamic(ty) for ty in types) else ""
         before, after = parse_pipeline(shapes + OPTIMISE + FLATTEN), parse_pipeline(last)
         plan = PlanDevices(default_device(target))
         return Sequential([*before.passes, plan, *after.passes], name="relay.build")(mod)
@@ -157,7 +158,3 @@ def inline_all(mod: IRModule) -> IRModule:
     mod = Sequential(parse_pipeline(INFERENCE).passes)(Inline()(mod.with_functions(marked)))
     mod = ToGraphNormalForm()(mod)
     return InferType()(mod.with_functions({"main": beta_reduced(mod["main"], mod)}))
-
-
-def _has_unknown_shape(function: Function) -> bool:
-    return any(n.checked_type_ is not None and is_dynamic(n.checked_type_) for n in post_order(function))

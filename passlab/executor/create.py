@@ -92,7 +92,12 @@ class Executor:
 
     def _callable(self, entry: Function | GlobalVar) -> Callable[..., Any]:
         function: Function = entry if isinstance(entry, Function) else self.mod[entry]
-        may_capture = _result_may_hold_functions(function)
+        # A result that does not consist of tensors may hold functions, which capture arguments.
+        ty = function.checked_type_
+        result = ty.ret_type if isinstance(ty, FuncType) else function.ret_type
+        may_capture = result is None or any(
+            not isinstance(part, (TupleType, TensorType)) for part in type_nodes(result)
+        )
 
         def run(*args: Any, **kwargs: Any) -> Any:
             values = arguments(function, args, kwargs)
@@ -114,13 +119,6 @@ class Executor:
     def call_value(self, value: Any, args: list[Any]) -> Any:
         """Call a function that a program of this executor returned."""
         raise NotImplementedError
-
-
-def _result_may_hold_functions(function: Function) -> bool:
-    """Return True unless the result consists of tensors, so that it may hold functions, which capture arguments."""
-    ty = function.checked_type_
-    result = ty.ret_type if isinstance(ty, FuncType) else function.ret_type
-    return result is None or any(not isinstance(part, (TupleType, TensorType)) for part in type_nodes(result))
 
 
 class DebugExecutor(Executor):

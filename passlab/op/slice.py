@@ -180,14 +180,6 @@ def strided_slice(attrs: Attrs, data: Array) -> Array:
 
 
 # ---------------------------------------------------------------- strided_set
-def _index_vector(types: Sequence[Type], index: int, name: str) -> TensorType | None:
-    """Return input `index` as a vector of integers, None while unknown. Raises `RelationError` if it is not one."""
-    ty = tensor(types, index, name)
-    if ty is not None and (len(ty.shape) != 1 or "int" not in ty.dtype):
-        refuse(f"{name} must be a vector of integers", index, found=ty)
-    return ty
-
-
 def _strided_set_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     data, v = tensor(types, 0, "data"), tensor(types, 1, "v")
     if data is None:
@@ -195,7 +187,9 @@ def _strided_set_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -
     if v is not None:
         same_dtype(data, v)
     for index, name in ((2, "begin"), (3, "end"), (4, "strides")):
-        _index_vector(types, index, name)
+        ty = tensor(types, index, name)
+        if ty is not None and (len(ty.shape) != 1 or "int" not in ty.dtype):
+            refuse(f"{name} must be a vector of integers", index, found=ty)
     return data
 
 

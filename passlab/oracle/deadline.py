@@ -118,7 +118,9 @@ class Deadline:
                 if self._raised and not cleared:
                     cleared = True
                     _raise_in(self._thread, self.error)  # replaces an exception that is raised and not delivered
-                    _wait_for_exception()
+                    # Bytecodes run until the exception raised in this thread is delivered; the first do it.
+                    for _ in range(1_000_000):
+                        pass
                 break
             except self.error:
                 continue
@@ -223,12 +225,6 @@ def _raise_in(thread: int, error: type[BaseException]) -> None:
     that is traced (`sys.settrace`) never starts. An exception that must not come later is delivered at once instead.
     """
     ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(error))
-
-
-def _wait_for_exception() -> None:
-    """Run bytecodes until the exception that is raised in this thread is delivered; the first loop does it."""
-    for _ in range(1_000_000):
-        pass
 
 
 # ---------------------------------------------------------------- last resort

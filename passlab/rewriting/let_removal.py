@@ -66,7 +66,10 @@ def remove_lets(
                 post = new(pre.body)
                 by = "" if let_name is None else let_name(pre)
             elif not replaced.isdisjoint(kids):
-                post = _rebuild_let(pre, new) if type(pre) is Let else rebuild(pre, new)
+                if type(pre) is Let:  # its variable stays
+                    post = pre.with_fields(value=new(pre.value), body=new(pre.body))
+                else:
+                    post = rebuild(pre, new)
         if rule is not None and type(pre) is not Let:
             result = rule(pre, post)
             if result is not post and (not name or may_rewrite(name)):
@@ -91,8 +94,3 @@ def remove_lets(
             if action is LetAction.INLINE:
                 changed[let.var] = Let(let.var, value, let.var, let.span) if let.var in recursive else value
     return result_of(root, changed)
-
-
-def _rebuild_let(let: Let, new: Callable[[Expr], Expr]) -> Expr:
-    """Return a let with its value and body replaced, and its own variable."""
-    return let.with_fields(value=new(let.value), body=new(let.body))

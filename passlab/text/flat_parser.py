@@ -150,7 +150,12 @@ class FlatParser(Cursor):
         if first == "%" and len(word) > 1:
             return self._local(word, index)
         if first == "@" and len(word) > 1:
-            return self._global(word, index)
+            name = read_string(word[1:]) if word[1] == '"' else word[1:]
+            var = self.globals.get(name)
+            if var is None:
+                var = self.globals[name] = GlobalVar(name, self.token_span(index))
+            self.env[word] = var
+            return var
         if first.isdigit() or (first == "-" and word not in ("-", "->")):
             return self._number(index)
         if word in ("True", "False"):
@@ -220,14 +225,6 @@ class FlatParser(Cursor):
         )
         message = f"this local variable has not been previously declared: `{word}`"
         return self.unknown(message, key, names, span, hint=hint)
-
-    def _global(self, word: str, index: int) -> GlobalVar:
-        name = read_string(word[1:]) if word[1] == '"' else word[1:]
-        var = self.globals.get(name)
-        if var is None:
-            var = self.globals[name] = GlobalVar(name, self.token_span(index))
-        self.env[word] = var
-        return var
 
     def callee(self, index: int) -> tuple[Expr | None, int]:
         """Return the operator or constructor named at token `index` (None if it is not a name), and the index after
@@ -454,11 +451,6 @@ class FlatParser(Cursor):
                 next(iter(spans.values())),
                 hint=f'{why}; write `attrs_type_key="DictAttrs"` to keep them as they are',
             )
-        return self._record(declared, values, spans, callee_span)
-
-    def _record(
-        self, declared: type[Attrs], values: dict[str, Any], spans: dict[str, Span], callee_span: Span
-    ) -> Attrs:
         try:
             return declared(**values)
         except DiagnosticError as error:

@@ -66,7 +66,13 @@ def read_number(text: str, wide: bool = False) -> tuple[int | float, str]:
     if suffix and suffix not in _SUFFIXES:
         raise LiteralError(f"invalid numeric suffix `{suffix}`", f"the suffixes are {', '.join(_SUFFIXES)}")
     if word or (suffix and "f" in suffix):
-        return _read_float(text, word or digits + rest, negative, "f64" if wide else suffix or "f")
+        body = word or digits + rest
+        value, dtype = float(body), _SUFFIXES["f64" if wide else suffix or "f"]
+        if body != "inf" and value > _largest(dtype):
+            raise LiteralError(
+                f"floating point number `{text}` unrepresentable in width {array_dtype(dtype).itemsize * 8}"
+            )
+        return -value if negative else value, dtype
     if rest:
         raise LiteralError(f"invalid integer number `{text}`", f"a float needs its suffix: `{text}f`")
     return _read_int(text, -int(digits) if negative else int(digits), suffix)
@@ -91,13 +97,6 @@ def _read_int(text: str, value: int, suffix: str | None) -> tuple[int, str]:
             f"integer number `{text}` unrepresentable in width {bits}", f"{_SUFFIXES[suffix]} holds {low} to {high - 1}"
         )
     return value, _SUFFIXES[suffix]
-
-
-def _read_float(text: str, body: str, negative: bool, suffix: str) -> tuple[float, str]:
-    value, dtype = float(body), _SUFFIXES[suffix]
-    if body != "inf" and value > _largest(dtype):
-        raise LiteralError(f"floating point number `{text}` unrepresentable in width {array_dtype(dtype).itemsize * 8}")
-    return -value if negative else value, dtype
 
 
 @lru_cache(maxsize=8)

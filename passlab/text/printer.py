@@ -253,14 +253,11 @@ class LayoutPrinter(AttrPrinter):
                 if not is_inline and any(block is not out for block in self._defined[mark:]):
                     self.reference(node, out, indent)  # later lines use names that it defines, so it must precede them
         if in_place and type(root) not in _ATOMS and type(root) is not Var:
-            return self._in_place(root)
+            piece, info = self.pieces.pop(root), self.info(root)
+            if not info:
+                return piece
+            return piece + info if type(piece) is str else [piece, info]
         return self.reference(root, out, indent)
-
-    def _in_place(self, node: Expr) -> Piece:
-        piece, info = self.pieces.pop(node), self.info(node)
-        if not info:
-            return piece
-        return piece + info if type(piece) is str else [piece, info]
 
     def flat_text(self, node: Expr, out: Rope, indent: str) -> str | None:
         """Return the text of a node whose operands all have names, None for any other node."""

@@ -481,7 +481,12 @@ class FunctionText:
         if isinstance(expr, Constant):
             return self.program.constants.array(expr.data)
         if isinstance(expr, GlobalVar):
-            return self._global(expr)
+            name = self.program.globals.get(expr.name_hint)
+            if name is not None:
+                return name
+            function = self.program.primitives[expr.name_hint]
+            params = [f"p{i}" for i in range(len(function.params))]
+            return f"(lambda {', '.join(params)}: {self.program.kernels.call(expr.name_hint, function, params).text})"
         if isinstance(expr, Constructor):
             return self.program.constructor(expr)
         if isinstance(expr, Op):
@@ -489,14 +494,6 @@ class FunctionText:
         raise VerifyError(
             Diagnostic(f"an operand in A-normal form is a variable, not a {type(expr).__name__}", expr.span)
         )
-
-    def _global(self, var: GlobalVar) -> str:
-        name = self.program.globals.get(var.name_hint)
-        if name is not None:
-            return name
-        function = self.program.primitives[var.name_hint]
-        params = [f"p{i}" for i in range(len(function.params))]
-        return f"(lambda {', '.join(params)}: {self.program.kernels.call(var.name_hint, function, params).text})"
 
     def _expression(self, expr: Expr) -> tuple[str, bool]:
         """Return an expression as text, and whether its evaluation may be moved later in the block."""

@@ -39,11 +39,6 @@ def _check_float(what: str, ty: TensorType) -> None:
         refuse(f"{what} is a real number", 0, expected="a floating-point dtype", found=ty)
 
 
-def _batch_size(x: Expr) -> Expr:
-    """Return the first dimension of `x` as a scalar, also if it is known only at run time."""
-    return call("take", call("shape_of", x, dtype="int32"), Constant(np.int32(0)), axis=0)
-
-
 def _entropy_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     x, y = orig.args
     sample_grad = _per_sample(grad, x)
@@ -59,7 +54,8 @@ def _entropy_logits_grad(orig: OpCall, grad: Expr) -> list[Expr]:
 def _per_sample(grad: Expr, x: Expr) -> Expr:
     ty = x.checked_type
     assert isinstance(ty, TensorType)
-    return grad / call("cast", _batch_size(x), dtype=ty.dtype)
+    batch_size = call("take", call("shape_of", x, dtype="int32"), Constant(np.int32(0)), axis=0)  # known at run time
+    return grad / call("cast", batch_size, dtype=ty.dtype)
 
 
 def _mean_product(a: Array, b: Array, out: Array | None) -> Array:

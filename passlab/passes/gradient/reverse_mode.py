@@ -7,7 +7,7 @@ to the backward run: `bp` is a reference to a function that executes all steps, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from passlab.errors import Diagnostic, DiagnosticError
@@ -44,13 +44,10 @@ STEPS = RefType(FuncType((), _NOTHING))  # the type of `bp`
 
 def normal(function: Function) -> Function:
     """Return a function in A-normal form, the input of the derivation."""
-    if in_normal_form(function) and all(map(is_atom, _arguments(function))):
+    calls = [node for node in post_order(function.body) if type(node) is Call]
+    if in_normal_form(function) and all(is_atom(arg) for call in calls for arg in call.args):
         return function
     return bind_in_scopes(function, lambda node, plan: True, flatten=True)
-
-
-def _arguments(function: Function) -> Iterator[Expr]:
-    return (a for node in post_order(function.body) if type(node) is Call for a in node.args)
 
 
 def obstacles(name: str, function: Function) -> list[Diagnostic]:

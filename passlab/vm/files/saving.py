@@ -89,7 +89,11 @@ class KernelLibrary:
 
 def save(exe: Executable) -> tuple[bytes, KernelLibrary]:
     """Return an executable as bytes, and its kernels."""
-    library = _library(exe)
+    functions: dict[str, Function] = dict(zip(exe.kernel_names, exe.kernel_functions, strict=True))
+    for name, entry in exe.entry_types.items():
+        # The body is a placeholder: only the parameters and their types are read back.
+        functions[name] = Function(entry.params, Tuple(()), None, entry.type_params, {SIGNATURE: 1})
+    library = KernelLibrary.of(functions, exe.type_definitions)
     sections = (
         _devices(exe),
         texts(exe.globals),
@@ -175,11 +179,3 @@ def _function(function: VMFunction) -> bytes:
         except struct.error as error:
             raise RunError(f"{function.name}: `{instruction}` does not fit 64-bit operands") from error
     return b"".join(parts)
-
-
-def _library(exe: Executable) -> KernelLibrary:
-    functions: dict[str, Function] = dict(zip(exe.kernel_names, exe.kernel_functions, strict=True))
-    for name, entry in exe.entry_types.items():
-        # The body is a placeholder: only the parameters and their types are read back.
-        functions[name] = Function(entry.params, Tuple(()), None, entry.type_params, {SIGNATURE: 1})
-    return KernelLibrary.of(functions, exe.type_definitions)

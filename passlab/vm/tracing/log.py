@@ -187,7 +187,12 @@ class Log:
         depth = self.depth[running] + np.cumsum(np.where(leaves, -1, np.where(tails, 0, 1)))
         count = len(moves) - (depth[-1] < 0)  # the return of the entry leads nowhere
         movers, leaves, tails, depth, events = movers[:count], leaves[:count], tails[:count], depth[:count], last[moves]
-        on_stack = self._stack(running, int(depth.min(initial=self.depth[running])))
+        # The frames on the stack down to the lowest depth reached, the current one last.
+        low = int(depth.min(initial=self.depth[running]))
+        stack = [running]
+        while self.depth[stack[-1]] > low:
+            stack.append(self.parent[stack[-1]])
+        on_stack = stack[::-1]
         head = len(on_stack)
 
         enters = ~leaves
@@ -214,13 +219,6 @@ class Log:
             _extend(getattr(self, name), column[head:][enters])
         _extend(self.switched_at, events[:count] + 1)
         _extend(self.switched_to, tops[head:])
-
-    def _stack(self, frame: int, low: int) -> list[int]:
-        """Return the frames on the stack down to a depth, the current one last."""
-        stack = [frame]
-        while self.depth[stack[-1]] > low:
-            stack.append(self.parent[stack[-1]])
-        return stack[::-1]
 
     def add_frame(self, parent: int, function: int, created: int, result_register: int) -> int:
         """Add a frame and return its number."""

@@ -236,7 +236,9 @@ class TracingMachine(Machine):
     def _record_steps(self) -> None:
         """Run instructions one by one, to the end of a segment or of the program."""
         log, frames = self.log, self.frames
-        put_point, put_time, put_value = log.points.append, log.clock.append, self._values().append
+        values = self.log.segments[-1].values
+        assert values is not None
+        put_point, put_time, put_value = log.points.append, log.clock.append, values.append
         frame = self._ordinary_frame()
         r, pc = frame.registers, frame.pc
         code, base = self._traced_of(frame.func_index), self.offsets[frame.func_index]
@@ -327,11 +329,6 @@ class TracingMachine(Machine):
         return code
 
     # ------------------------------------------------------------ memory
-    def _values(self) -> list[Any]:
-        values = self.log.segments[-1].values
-        assert values is not None
-        return values
-
     def _count_buffer(self, buffer: np.ndarray[Any, Any]) -> None:
         key = id(buffer)
         self._unwritten.add(key)
