@@ -3,10 +3,9 @@
 from passlab.executor.aot import AotModule, PythonSource, python_source
 from passlab.executor.building import build, optimize
 from passlab.executor.create import Executor, create_executor
-from passlab.executor.factories import AOTExecutorFactory, GraphExecutorFactory, create_graph
+from passlab.executor.factories import AOTExecutorFactory, GraphExecutorFactory, create_graph, load_module
 from passlab.executor.graph import Graph
 from passlab.executor.graph_module import GraphModule, GraphModuleDebug
-from passlab.executor.load import load_module
 
 __all__ = [
     "AOTExecutorFactory",

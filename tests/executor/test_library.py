@@ -14,7 +14,7 @@ import passlab
 from passlab import limits, relay
 from passlab.errors import PasslabError, RunError, RunTypeError, VerifyError
 from passlab.executor import AOTExecutorFactory, GraphExecutorFactory, load_module
-from passlab.executor.load import read_library
+from passlab.executor.factories import read_library
 from passlab.vm import Executable, KernelLibrary, VirtualMachine
 from passlab.vm.files.container import pack, unpack
 from tests.vm.programs import PROGRAMS, same

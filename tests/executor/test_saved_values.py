@@ -18,7 +18,7 @@ from passlab import ir, lab, relay, vm
 from passlab.analysis.contents import contents_of
 from passlab.errors import PasslabError
 from passlab.executor import load_module
-from passlab.executor.load import read_library
+from passlab.executor.factories import read_library
 from passlab.infer import infer_module
 from passlab.ir import IRModule, structural_equal
 from passlab.ir.op import Op

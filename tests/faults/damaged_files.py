@@ -25,7 +25,7 @@ import passlab
 from passlab import ir, limits, relay, vm
 from passlab.dumps import read_text
 from passlab.errors import PasslabError
-from passlab.executor.load import read_library
+from passlab.executor.factories import read_library
 from passlab.executor.param_dict import load_param_dict, save_param_dict
 from passlab.frontend import from_onnx
 from passlab.infer import infer_module

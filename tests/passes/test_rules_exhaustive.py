@@ -19,7 +19,7 @@ from passlab.infer import infer_module
 from passlab.ir import Constant, Expr, Function, IRModule, TensorType, Var
 from passlab.ir.walk import post_order, rewrite
 from passlab.op import make
-from passlab.passes.simplify.rules import RULES
+from passlab.passes.simplify.simplify_expr import RULES
 from passlab.rewriting.rules import RuleSet
 from passlab.transform.numeric_contract import EXACT, NumericContract
 

@@ -10,7 +10,7 @@ import pytest
 from passlab import transform
 from passlab.errors import PassTypeError, PassValueError
 from passlab.ir import IRModule
-from passlab.passes.simplify.rules import RULES
+from passlab.passes.simplify.simplify_expr import RULES
 from passlab.transform import (
     EXACT,
     FINITE,

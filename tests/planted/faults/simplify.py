@@ -1,4 +1,4 @@
-"""Faults in `passes/simplify/rules`."""
+"""Faults in `passes/simplify/simplify_expr`."""
 
 from __future__ import annotations
 
