@@ -286,19 +286,19 @@ def constant_integer(value: Any) -> int:
 
 
 class Python:
-    """Relay's Python signature of an operator, where it differs from inputs and attributes in declared order.
+    """What Relay's Python function of an operator does beside filling inputs and attributes in declared order.
 
-    `signature` is written as in Python: `"data, axis=-1, is_sorted=True"`. `convert` maps parameters to functions that
-    convert the caller's value to the attribute's value (such as one number for all axes). `names` maps parameters to
-    the attribute or input of another name (several names receive the elements of the value). `fixed` are attributes
-    without parameters, and `dynamic` is the operator for attributes known only at run time. `prepare` changes values
-    that depend on one another, and returns the attributes that share the name of an input. `finish` converts the call
-    to the result of the function.
+    `signature` is given where it is another one, as in Python: `"data, axis=-1, is_sorted=True"`. `convert` maps
+    parameters to functions that convert the caller's value to the attribute's value (such as one number for all axes).
+    `names` maps parameters to the attribute or input of another name (several names receive the elements of the
+    value). `fixed` are attributes without parameters, and `dynamic` is the operator for attributes known only at run
+    time. `prepare` changes values that depend on one another, and returns the attributes that share the name of an
+    input. `finish` converts the call to the result of the function.
     """
 
     def __init__(
         self,
-        signature: str,
+        signature: str = "",
         names: Mapping[str, str | tuple[str, ...]] | None = None,
         *,
         fixed: Mapping[str, Any] | None = None,
@@ -316,8 +316,10 @@ class Python:
         self.convert = convert
 
     @cached_property
-    def signature(self) -> inspect.Signature:
-        """The signature as an object of `inspect`."""
+    def signature(self) -> inspect.Signature | None:
+        """The signature as an object of `inspect`; None for that of inputs and attributes in declared order."""
+        if not self._text:
+            return None
         function = ast.parse(f"def f({self._text}): 0").body[0]
         assert isinstance(function, ast.FunctionDef)
         names = [arg.arg for arg in function.args.args]
@@ -349,7 +351,7 @@ class OpBuilder:
 
     @cached_property
     def __signature__(self) -> inspect.Signature:
-        if self._python is not None:
+        if self._python is not None and self._python.signature is not None:
             return self._python.signature
         schema = [f for f in (self._spec.attrs.schema if self._spec.attrs else ()) if f.name not in self._spec.inputs]
         needed = [f.name for f in schema if f.default is REQUIRED and f.fallback is REQUIRED]
@@ -370,7 +372,11 @@ class OpBuilder:
         spec, python = self._spec, self._python
         shared = self._replaced_attributes
         if python is not None:
-            kwargs = self._with_defaults(python, self._bind(args, kwargs))
+            kwargs = self._bind(args, kwargs)
+            for name, parameter in self.__signature__.parameters.items():
+                kwargs.setdefault(name, parameter.default)
+            for name, convert in python.convert.items():
+                kwargs[name] = convert(kwargs[name])
             if python.prepare is not None:  # before the renaming: it uses the names of the signature
                 shared = {**shared, **(python.prepare(kwargs) or {})}
             kwargs = self._by_attribute(python, kwargs)
@@ -387,15 +393,6 @@ class OpBuilder:
         results = self._results
         count = results(result.attrs) if callable(results) else results if results != 1 else None
         return result if count is None else TupleWrapper(result, count)
-
-    @staticmethod
-    def _with_defaults(python: Python, values: dict[str, Any]) -> dict[str, Any]:
-        """Return the converted values of a call's parameters by name, defaults included."""
-        for name, parameter in python.signature.parameters.items():
-            values.setdefault(name, parameter.default)
-        for name, convert in python.convert.items():
-            values[name] = convert(values[name])
-        return values
 
     @staticmethod
     def _by_attribute(python: Python, values: dict[str, Any]) -> dict[str, Any]:

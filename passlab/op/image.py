@@ -187,8 +187,6 @@ def _dilation_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> T
     level=2,
     warns=True,
     python=Python(
-        "data, weight, strides=(1, 1), padding=(0, 0), dilations=(1, 1), data_layout='NCHW', "
-        "kernel_layout='IHW', out_dtype=''",
         strides=on_axes(2),
         padding=pad(2),
         dilations=on_axes(2),

@@ -297,7 +297,7 @@ def _grids(grid: OpCall) -> TupleWrapper:
     pattern=OpPattern.INJECTIVE,
     level=3,
     out=False,
-    python=Python('data, indexing="ij"', finish=_grids),
+    python=Python(finish=_grids),
     gradient=_meshgrid_grad,
     shapes="vectors (a), (b), ... -> as many tensors (a, b, ...)",
     source="np.meshgrid",

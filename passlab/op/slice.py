@@ -291,7 +291,7 @@ def _slice_like_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     pattern=OpPattern.INJECTIVE,
     level=10,
     out=False,
-    python=Python("data, shape_like, axes=None", axes=lambda axes: axes or None),
+    python=Python(axes=lambda axes: axes or None),
     gradient=_slice_like_grad,
     layout=layout_rules.slice_like,
     shapes="data (d0, ...), shape_like (s0, ...) -> (s0, ...)",

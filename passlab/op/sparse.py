@@ -127,7 +127,7 @@ def _fill_results(result: OpCall) -> Tuple:
     pattern=OpPattern.OPAQUE,
     level=3,
     out=False,
-    python=Python("sparse_indices, sparse_values, dense_shape, default_value", finish=_fill_results),
+    python=Python(finish=_fill_results),
     gradient=sparse_gradients.sparse_fill_empty_rows,
     shapes="sparse_indices (n, 2), sparse_values (n), dense_shape (2), default_value (1) -> (m, 2), (m), (rows)",
     source="TensorFlow's sparse_fill_empty_rows",

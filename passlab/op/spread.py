@@ -259,7 +259,7 @@ def _tile_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     pattern=OpPattern.BROADCAST,
     level=3,
     out=False,
-    python=Python("data, reps", dynamic=Dynamic("dyn.tile"), reps=constant_list),
+    python=Python(dynamic=Dynamic("dyn.tile"), reps=constant_list),
     gradient=_tile_grad,
     shapes="(d0, ...) -> (d0 * reps[0], ...)",
     source="np.tile",

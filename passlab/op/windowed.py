@@ -95,7 +95,7 @@ def _trilu_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     pattern=OpPattern.ELEMWISE,
     level=3,
     out=False,
-    python=Python("data, k, upper=True", k=constant("int32")),
+    python=Python(k=constant("int32")),
     gradient=_trilu_grad,
     shapes="(..., m, n), k () -> (..., m, n)",
     source="np.triu, np.tril",

@@ -189,3 +189,14 @@ def test_what_is_left_out_makes_a_call() -> None:
                 except NodeTypeError as error:
                     refused[builder._spec.name] = str(error).splitlines()[0]
     assert refused == {}
+
+
+def test_no_signature_is_written_that_follows_from_the_declaration() -> None:
+    written = {}
+    for name in Op.list_op_names():
+        builder = Op.get(name).spec.builder
+        assert isinstance(builder, OpBuilder)
+        if builder._python is not None and builder._python.signature is not None:
+            written[name] = builder._python.signature
+    same = {name for name, signature in written.items() if signature == OpBuilder(Op.get(name).spec, 1).__signature__}
+    assert same == {"nn.conv2d", "nn.conv3d"}  # one text for all ranks, of which that of `nn.conv1d` differs

@@ -276,7 +276,7 @@ def _kept(dropout: OpCall) -> Expr:
     stateful=True,
     level=1,
     warns=True,
-    python=Python("data, rate=0.5", finish=_kept),
+    python=Python(finish=_kept),
     out=False,
     gradient=gradients.dropout,
     shapes="S -> S, mask S",

@@ -128,9 +128,6 @@ def _columns(image: Array, offset: Any, kernel: tuple[int, int], attrs: Attrs, b
     level=5,
     warns=True,
     python=Python(
-        "data, offset, weight, strides=(1, 1), padding=(0, 0), dilation=(1, 1), deformable_groups=1, "
-        "groups=1, channels=None, kernel_size=None, data_layout='NCHW', kernel_layout='OIHW', "
-        "out_layout='', out_dtype=''",
         **window_parameters(2),
     ),
     gradient=sampling_gradients.deformable_conv2d,

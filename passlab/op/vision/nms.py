@@ -59,7 +59,7 @@ def _counts_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Typ
     ),
     relation=_counts_type,
     level=5,
-    python=Python("data, score_threshold, id_index=0, score_index=1", score_threshold=constant("float32")),
+    python=Python(score_threshold=constant("float32")),
     results=3,
     out=False,
     warns=True,

@@ -130,7 +130,6 @@ def _neighbours(position: Any, length: int) -> list[tuple[Any, Any]]:
     level=5,
     warns=True,
     python=Python(
-        "data, rois, pooled_size, spatial_scale, sample_ratio=-1, layout='NCHW', mode='avg'",
         pooled_size=on_axes(2),
         mode=lambda mode: {0: "avg", 1: "max"}.get(mode, mode),
     ),
@@ -196,7 +195,7 @@ def _max_pool_regions(attrs: Attrs, images: Array, batch: Array, rois: Array) ->
     pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
     level=5,
     warns=True,
-    python=Python("data, rois, pooled_size, spatial_scale, layout='NCHW'", pooled_size=on_axes(2)),
+    python=Python(pooled_size=on_axes(2)),
     shapes="data (N, C, H, W), rois (n, 5) -> (n, C, pooled_size)",
     source="Girshick, Fast R-CNN (2015)",
     edge_cases=(
