@@ -9,23 +9,10 @@ from typing import Any
 
 from passlab.devices import DEVICE_KINDS, Device, Target, VirtualDevice
 from passlab.ir.attrs import Attrs, DictAttrs, Field
-from passlab.ir.expr import Constant, GlobalVar, Var
+from passlab.ir.expr import Constant, Var
 from passlab.ir.op import Op
-from passlab.ir.types import (
-    ANY,
-    FuncType,
-    GlobalTypeVar,
-    IncompleteType,
-    Kind,
-    RefType,
-    SizeVar,
-    TensorType,
-    TupleType,
-    TypeCall,
-    TypeRelation,
-    TypeVar,
-)
-from passlab.text.program_objects import KINDS, built
+from passlab.ir.types import ANY, SizeVar, TensorType, TypeRelation
+from passlab.text.program_objects import KINDS, TYPES, built
 from passlab.text.records import MetaObject, record_class
 from passlab.text.tensor_bytes import decode_tensor
 
@@ -52,20 +39,17 @@ SIZE_ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
 _REFERENCES: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("", "SourceName", "Op", "IntImm", "FloatImm", "runtime.String", "tir.Any", "passlab.Opaque"), ()),
     **dict.fromkeys(("EnvFunc", "runtime.NDArray"), ()), "TypeRelation": ("func", "args", "attrs"),
-    "relay.Constant": (), "relay.TensorType": ("shape",), "relay.Id": ("name_hint",),
-    **dict.fromkeys(("relay.RefType", "tir.StringImm"), ("value",)),
+    "relay.Constant": (), "relay.TensorType": ("shape",), "relay.Id": ("name_hint",), "tir.StringImm": ("value",),
     "relay.Var": ("vid", "type_annotation", "virtual_device_"),
-    "TupleType": ("fields",), "FuncType": ("arg_types", "ret_type", "type_params"), "TypeVar": ("name_hint",),
-    "GlobalTypeVar": ("name_hint",), "TypeCall": ("func", "args"), "IncompleteType": (), "GlobalVar": ("name_hint",),
     "tir.SizeVar": ("name",), "tir.Var": ("name",), **dict.fromkeys(SIZE_ARITHMETIC, ("a", "b")),
     "DictAttrs": ("__dict__",), "Span": ("source_name",),
     "VirtualDevice": ("memory_scope", "target"), "TargetKind": ("default_keys", "name"),
     "Target": ("attrs", "features", "host", "keys", "kind", "tag"),
     "Executor": ("attrs", "name"), "Runtime": ("attrs", "name"),
+    **{key: kind.nodes for key, kind in {**KINDS, **TYPES}.items()},
 }  # fmt: skip
 _ALIASED = ("TupleType", "FuncType", "TypeVar", "GlobalTypeVar", "TypeCall", "IncompleteType", "GlobalVar")
 _REFERENCES.update({f"relay.{key}": _REFERENCES[key] for key in _ALIASED})
-_REFERENCES.update({key: kind.nodes for key, kind in KINDS.items()})
 PLAIN_KINDS = ("int", "bool", "float", "dtype")  # fields of all other kinds are always nodes
 # The numbers in records of a type that passlab does not declare; their other fields are nodes when `EXACT` says so.
 NUMBERS = {"VirtualDevice": ("device_type_int", "virtual_device_id"), "TargetKind": ("default_device_type",)}
@@ -209,20 +193,9 @@ def _field(name: str) -> Callable[[Node, Get, Tensor], Any]:
     return lambda node, get, tensor: get(int(node["attrs"][name]))
 
 
-def _function_type(node: Node, get: Get, tensor: Tensor) -> FuncType:
-    attrs = node["attrs"]
-    return FuncType(
-        get(int(attrs["arg_types"])), get(int(attrs["ret_type"])), get(int(attrs.get("type_params", 0))) or ()
-    )
-
-
 def _relation(node: Node, get: Get, tensor: Tensor) -> TypeRelation:
     func, args, attrs = (get(int(node["attrs"][name])) for name in ("func", "args", "attrs"))
     return TypeRelation(_text(func), args, int(node["attrs"]["num_inputs"]), attrs)
-
-
-def _kind(node: Node) -> Kind:
-    return Kind(int(node.get("attrs", {}).get("kind", 0)))
 
 
 Builder = Callable[[Node, Get, Tensor], Any]
@@ -241,19 +214,11 @@ BUILDERS: dict[str, Builder] = {
     "relay.Id": _field("name_hint"),
     "VirtualDevice": _virtual_device,
     "Target": _target,
-    "GlobalVar": lambda node, get, tensor: GlobalVar(_text(get(int(node["attrs"]["name_hint"])))),
     "Op": lambda node, get, tensor: Op.get(str(node["repr_str"])),
     "relay.TensorType": lambda node, get, tensor: TensorType(get(int(node["attrs"]["shape"])), node["attrs"]["dtype"]),
-    "TupleType": lambda node, get, tensor: TupleType(get(int(node["attrs"]["fields"]))),
-    "FuncType": _function_type,
-    "TypeVar": lambda node, get, tensor: TypeVar(_text(get(int(node["attrs"]["name_hint"]))), _kind(node)),
-    "GlobalTypeVar": lambda node, get, tensor: GlobalTypeVar(_text(get(int(node["attrs"]["name_hint"]))), _kind(node)),
-    "TypeCall": lambda node, get, tensor: TypeCall(get(int(node["attrs"]["func"])), get(int(node["attrs"]["args"]))),
-    "relay.RefType": lambda node, get, tensor: RefType(get(int(node["attrs"]["value"]))),
     "TypeRelation": _relation,
     "EnvFunc": lambda node, get, tensor: str(node.get("repr_str", "")),
     "runtime.NDArray": lambda node, get, tensor: decode_tensor(str(node["repr_b64"])),
-    "IncompleteType": lambda node, get, tensor: IncompleteType(_kind(node)),
     "tir.SizeVar": lambda node, get, tensor: SizeVar(
         str(get(int(node["attrs"]["name"]))), node["attrs"].get("dtype", "int64")
     ),
@@ -262,7 +227,6 @@ BUILDERS: dict[str, Builder] = {
     "passlab.Opaque": lambda node, get, tensor: OpaqueObject(),
 }
 BUILDERS["tir.Var"] = BUILDERS["tir.SizeVar"]
+for _key, _kind in {**KINDS, **TYPES}.items():
+    BUILDERS[_key] = lambda node, get, tensor, kind=_kind: built(kind, node.get("attrs", {}), get)  # type: ignore[misc]
 BUILDERS.update({f"relay.{key}": BUILDERS[key] for key in _ALIASED})
-BUILDERS.update(
-    {key: lambda node, get, tensor, kind=kind: built(kind, node.get("attrs", {}), get) for key, kind in KINDS.items()}  # type: ignore[misc]
-)

@@ -13,23 +13,9 @@ import numpy as np
 from passlab.devices import Target, VirtualDevice
 from passlab.ir.attrs import Attrs, DictAttrs
 from passlab.ir.expr import Constant, Expr, Var
-from passlab.ir.types import (
-    ANY,
-    FuncType,
-    GlobalTypeVar,
-    IncompleteType,
-    RefType,
-    SizeExpr,
-    SizeQuotient,
-    SizeVar,
-    TensorType,
-    TupleType,
-    Type,
-    TypeCall,
-    TypeVar,
-    is_computed,
-)
+from passlab.ir.types import ANY, SizeExpr, SizeQuotient, SizeVar, TensorType, Type, is_computed
 from passlab.text.meta_objects import EXACT, NUMBERS, declared_fields
+from passlab.text.program_objects import TYPES
 from passlab.text.records import MetaObject
 from passlab.text.tensor_bytes import encode_tensor
 from passlab.text.tokens import Parse, run_nested
@@ -47,21 +33,7 @@ UNCONSTRAINED = MetaObject(
 MODULE_ATTRS = "IRModule.attrs"
 _INVALID_KEY = re.compile(r"[^\w.:-]", re.ASCII)
 
-_TYPE_FIELDS: dict[type[Type], tuple[str, ...]] = {
-    TupleType: ("fields",),
-    FuncType: ("arg_types", "ret_type", "type_params"),
-    RefType: ("value",),
-    TypeCall: ("func", "args"),
-    TypeVar: ("name_hint", "kind"),
-    GlobalTypeVar: ("name_hint", "kind"),
-    IncompleteType: ("kind",),
-}
-
-
-def _type_key(ty: Type) -> str:
-    return "relay.RefType" if type(ty) is RefType else type(ty).__name__
-
-
+_TYPE_KEYS: dict[type[Type], str] = {kind.cls: key for key, kind in TYPES.items()}
 Encode = Callable[[np.ndarray[Any, Any]], Any]
 
 
@@ -97,7 +69,8 @@ class MetaWriter:
             return type(value).__name__
         if isinstance(value, (Expr, TensorType)):
             return f"relay.{type(value).__name__}"
-        return _type_key(value) if isinstance(value, Type) else f"python.{type(value).__name__}"
+        name = type(value).__name__
+        return _TYPE_KEYS.get(type(value), name) if isinstance(value, Type) else f"python.{name}"
 
     def section(self) -> str:
         """Return the section with its mark, or "" if no object is referenced."""
@@ -184,7 +157,7 @@ class ObjectGraph:
             return self._tensor_type(value)
         if isinstance(value, SizeVar):
             return self._size_expr(value) if is_computed(value) else self._size_var(value)
-        return self._type(value) if isinstance(value, Type) and type(value) in _TYPE_FIELDS else None
+        return self._type(value) if isinstance(value, Type) and type(value) in _TYPE_KEYS else None
 
     def _constant(self, value: Constant) -> Parse:
         ty = yield self._value(value._checked_type if isinstance(value._checked_type, TensorType) else None)
@@ -204,11 +177,11 @@ class ObjectGraph:
         return self._add("relay.TensorType", {"dtype": value.dtype, "shape": shape, "span": 0})
 
     def _type(self, value: Type) -> Parse:
+        key = _TYPE_KEYS[type(value)]
         attrs: dict[str, Any] = {"span": 0}
-        for name in _TYPE_FIELDS[type(value)]:
-            field = getattr(value, name)
-            attrs[name] = int(field) if name == "kind" else (yield self._value(field))
-        return self._add(_type_key(value), attrs)
+        for name in TYPES[key].nodes:
+            attrs[name] = yield self._value(getattr(value, name))
+        return self._add(key, attrs | {name: int(getattr(value, name)) for name in TYPES[key].numbers})
 
     def _size_var(self, value: SizeVar) -> Parse:
         name = yield self._value(value.name)

@@ -15,7 +15,7 @@ from typing import Any
 from passlab.devices import Target, VirtualDevice
 from passlab.errors import Diagnostic, NodeTypeError, ParseError, PasslabError
 from passlab.ir.attrs import Attrs, DictAttrs
-from passlab.ir.expr import NO_ATTRS, Expr, Function, GlobalVar
+from passlab.ir.expr import NO_ATTRS, Expr, Function
 from passlab.ir.module import IRModule
 from passlab.ir.op import Op
 from passlab.ir.span import Position, Source, Span
@@ -199,8 +199,6 @@ class ProgramGraph(ObjectGraph):
     def _leaf(self, value: Any) -> Parse | None:
         if isinstance(value, Op):
             return self._op(value)
-        if isinstance(value, GlobalVar):
-            return self._fields("GlobalVar", value, ("name_hint",), ())
         return self._span(value) if isinstance(value, Span) else super()._program_object(value)
 
     def _span(self, value: Span) -> Parse:
@@ -218,16 +216,12 @@ class ProgramGraph(ObjectGraph):
         return (yield self._kind(key, value))
 
     def _kind(self, key: str, value: Any) -> Parse:
-        kind = KINDS[key]
-        return self._fields(key, value, kind.nodes, kind.numbers)
-
-    def _fields(self, key: str, value: Any, nodes: tuple[str, ...], numbers: tuple[str, ...]) -> Parse:
         attrs: dict[str, Any] = {"span": 0}
-        for name in nodes:
+        for name in KINDS[key].nodes:
             field = getattr(value, name)
             is_empty = isinstance(value, Function) and name == "attrs" and field is NO_ATTRS
             attrs[name] = 0 if is_empty else (yield self._value(field))
-        attrs |= {name: int(getattr(value, name)) for name in numbers}
+        attrs |= {name: int(getattr(value, name)) for name in KINDS[key].numbers}
         if isinstance(value, Expr):
             device = getattr(value, "virtual_device", None)
             attrs |= {

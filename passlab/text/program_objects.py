@@ -14,7 +14,7 @@ from passlab.ir.expr import Call, Function, GlobalVar, If, Let, Match, RefCreate
 from passlab.ir.module import IRModule
 from passlab.ir.node_errors import check_all
 from passlab.ir.op import Op
-from passlab.ir.types import Type
+from passlab.ir.types import FuncType, GlobalTypeVar, IncompleteType, RefType, TupleType, Type, TypeCall, TypeVar
 from passlab.ir.variables import check_closed
 
 
@@ -71,10 +71,25 @@ KINDS: dict[str, NodeKind] = {
     "relay.PatternConstructor": NodeKind(PatternConstructor, ("constructor", "patterns")),
     "relay.PatternTuple": NodeKind(PatternTuple, ("patterns",)),
     "relay.Constructor": NodeKind(Constructor, ("name_hint", "inputs", "belong_to"), ("tag",)),
+    "GlobalVar": NodeKind(GlobalVar, ("name_hint",)),
     "relay.TypeData": NodeKind(TypeData, ("header", "type_vars", "constructors")),
     "IRModule": NodeKind(IRModule, ("functions", "type_definitions", "attrs"), (), _module),
 }
 
+
+def _function_type(arg_types: Any, ret_type: Any, type_params: Any) -> FuncType:
+    return FuncType(arg_types, ret_type, type_params or ())
+
+
+TYPES: dict[str, NodeKind] = {
+    "TupleType": NodeKind(TupleType, ("fields",)),
+    "FuncType": NodeKind(FuncType, ("arg_types", "ret_type", "type_params"), (), _function_type),
+    "relay.RefType": NodeKind(RefType, ("value",)),
+    "TypeCall": NodeKind(TypeCall, ("func", "args")),
+    "TypeVar": NodeKind(TypeVar, ("name_hint",), ("kind",)),
+    "GlobalTypeVar": NodeKind(GlobalTypeVar, ("name_hint",), ("kind",)),
+    "IncompleteType": NodeKind(IncompleteType, (), ("kind",)),
+}
 
 _LISTS = (tuple, type(None))
 _EXPECTED: dict[str, Any] = {
