@@ -58,9 +58,9 @@ def counted(count: int, what: str) -> str:
     return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
-def did_you_mean(name: str, candidates: Iterable[str], count: int = 3) -> str | None:
-    """Return "did you mean `a` or `b`?" for the candidates nearest to `name`, or None when none is near."""
-    close = difflib.get_close_matches(str(name), dict.fromkeys(map(str, candidates)), n=count, cutoff=0.6)
+def did_you_mean(name: str, candidates: Iterable[str]) -> str | None:
+    """Return "did you mean `a` or `b`?" for the up to three candidates nearest to `name`, or None when none is near."""
+    close = difflib.get_close_matches(str(name), dict.fromkeys(map(str, candidates)), n=3, cutoff=0.6)
     return f"did you mean {' or '.join(f'`{c}`' for c in close)}?" if close else None
 
 

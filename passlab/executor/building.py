@@ -132,10 +132,10 @@ def _run_passes(mod: IRModule, params: Mapping[str, Any] | None, target: Any, la
         return Sequential([*before.passes, plan, *after.passes], name="relay.build")(mod)
 
 
-def graph_code(mod: IRModule | Function, params: Mapping[str, Any] | None = None) -> GraphCode:
+def graph_code(mod: IRModule | Function) -> GraphCode:
     """Return `main` as a graph, with the expression of each node and the decisions of the memory planner."""
     with building():
-        return GraphCode(_run_passes(as_module(mod), params, None, LOWER))
+        return GraphCode(_run_passes(as_module(mod), None, None, LOWER))
 
 
 def build_graph(

@@ -48,11 +48,11 @@ def new_call(
 new_op_call: Callable[..., OpCall] = new_call  # type: ignore[assignment]  # for calls of operators
 
 
-def new_tuple(fields: tuple[Expr, ...], span: Span | None = None, ty: Type | None = None) -> Tuple:
-    """Return a tuple, with a type if it is given."""
+def new_tuple(fields: tuple[Expr, ...], span: Span | None = None) -> Tuple:
+    """Return a tuple without a type."""
     node: Tuple = _new(_tuple)
     node.fields = fields
-    node.span, node._checked_type, node._type_dependency = span, ty, None
+    node.span, node._checked_type, node._type_dependency = span, None, None
     node.__class__ = Tuple
     return node
 
@@ -70,33 +70,21 @@ def new_let(
     return node
 
 
-def new_if(
-    cond: Expr,
-    true_branch: Expr,
-    false_branch: Expr,
-    span: Span | None = None,
-    ty: Type | None = None,
-    dependency: Any = None,
-) -> If:
+def new_if(cond: Expr, true_branch: Expr, false_branch: Expr, span: Span | None, ty: Type | None = None) -> If:
     """Return a branch, with a type if it is given."""
     node: If = _new(_if)
     node.cond = cond
     node.true_branch = true_branch
     node.false_branch = false_branch
-    node.span, node._checked_type, node._type_dependency = span, ty, dependency
+    node.span, node._checked_type, node._type_dependency = span, ty, None
     node.__class__ = If
     return node
 
 
 def new_function(
-    params: tuple[Var, ...],
-    body: Expr,
-    ret_type: Type | None,
-    attrs: DictAttrs,
-    span: Span | None = None,
-    ty: Type | None = None,
+    params: tuple[Var, ...], body: Expr, ret_type: Type | None, attrs: DictAttrs, ty: Type | None
 ) -> Function:
-    """Return a function without type parameters, with a type if it is given."""
+    """Return a function without type parameters and location, with a type if it is given."""
     node: Function = _new(_function)
     node.params = params
     node.body = body
@@ -104,7 +92,7 @@ def new_function(
     node.type_params = ()
     node.attrs = attrs
     node.virtual_device = None
-    node.span, node._checked_type, node._type_dependency = span, ty, None
+    node.span, node._checked_type, node._type_dependency = None, ty, None
     node.__class__ = Function
     return node
 

@@ -69,7 +69,7 @@ def einsum_shape(equation: str, shapes: Sequence[Sequence[Dim]]) -> tuple[Dim, .
 
 
 def _einsum_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
-    fields = tensor_fields(types, 0)
+    fields = tensor_fields(types)
     if fields is None:
         return None
     check_one_dtype(fields)

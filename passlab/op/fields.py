@@ -128,14 +128,14 @@ def integers(
     return _field(name, convert, default, doc, "list of int", optional)
 
 
-def integer_or_integers(name: str, default: Any = REQUIRED, doc: str = "") -> Field:
+def integer_or_integers(name: str, doc: str) -> Field:
     """One whole number, or a list of them: the two mean different things."""
     convert_list = _to_tuple_of(_to_int)
 
     def convert(value: Any) -> int | tuple[int, ...]:
         return convert_list(value) if hasattr(value, "__iter__") and not isinstance(value, str) else _to_int(value)
 
-    return _field(name, convert, default, doc, "int or list of int", False)
+    return _field(name, convert, REQUIRED, doc, "int or list of int", False)
 
 
 def numbers(name: str, default: Any = REQUIRED, doc: str = "", *, optional: bool = False) -> Field:

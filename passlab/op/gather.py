@@ -236,7 +236,7 @@ def gather_nd(attrs: Attrs, data: Array, indices: Array) -> Array:
 
 # ---------------------------------------------------------------- adv_index
 def _adv_index_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
-    fields = tensor_fields(types, 0, "inputs")
+    fields = tensor_fields(types, "inputs")
     if fields is None:
         return None
     if len(fields) < 2 or len(fields) - 1 > len(fields[0].shape):

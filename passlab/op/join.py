@@ -62,7 +62,7 @@ def common_dim(dims: Sequence[Dim], axis: int) -> Dim:
 
 def concatenate_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     """The tensors of a tuple, of one dtype and equal in all dimensions but `axis`, joined along that one."""
-    fields = tensor_fields(types, 0)
+    fields = tensor_fields(types)
     if fields is None:
         return None
     _check_fields(fields)
@@ -135,7 +135,7 @@ def concatenate(attrs: Attrs, data: tuple[Array, ...], *, out: Array | None = No
 
 # ---------------------------------------------------------------- stack
 def _stack_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
-    fields = tensor_fields(types, 0)
+    fields = tensor_fields(types)
     if fields is None:
         return None
     _check_fields(fields)
@@ -254,7 +254,7 @@ def split(attrs: Attrs, data: Array) -> tuple[Array, ...]:
 
 # ---------------------------------------------------------------- meshgrid
 def _meshgrid_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
-    fields = tensor_fields(types, 0)
+    fields = tensor_fields(types)
     if fields is None:
         return None
     if not fields:

@@ -26,7 +26,7 @@ def operators_called(mod: IRModule) -> IRModule:
         return mod
     mod = mod.with_functions({name: _direct_calls(function) for name, function in mod.items()})
     mod = infer_module(mod)
-    return mod.with_functions({name: _with_literals(function, mod) for name, function in mod.items()})
+    return mod.with_functions({name: _with_literals(function) for name, function in mod.items()})
 
 
 def _direct_calls(function: Function) -> Function:
@@ -49,7 +49,7 @@ def _direct_calls(function: Function) -> Function:
     return rewrite(function, rule) if bound else function
 
 
-def _with_literals(function: Function, mod: IRModule) -> Function:
+def _with_literals(function: Function) -> Function:
     """Return a typed function in which operators with a known function type are literals of this type."""
     if not contents_of(function).has_operator_values:
         return function

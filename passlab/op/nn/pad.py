@@ -28,7 +28,7 @@ def check_number(types: Sequence[Type], index: int, name: str) -> None:
         refuse(f"{name} must be a single number", index, found=ty)
 
 
-def _border_type(name: str, data: TensorType, widths: Sequence[Sequence[int]], offset: int | None = None) -> Type:
+def _border_type(name: str, data: TensorType, widths: Sequence[Sequence[int]], offset: int | None) -> Type:
     """Return the type of `data` with a border; negative widths crop.
 
     `offset` limits a mirrored border to that many elements less than the remaining size; None is not a limit.

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from passlab.errors import Diagnostic, RelationError
-from passlab.ir.attrs import Attrs, Field
+from passlab.ir.attrs import Attrs
 from passlab.ir.op import Op, OpPattern, Precision, Relation, Reporter
 from passlab.ir.types import TensorType, Type
 from passlab.op import layout_rules
@@ -28,7 +28,8 @@ from passlab.threads import free_threads, share
 
 
 # ---------------------------------------------------------------- sliding windows
-def _pool_fields(rank: int, mean: bool, flags: bool = True) -> list[Field]:
+def pool_attrs(rank: int, mean: bool) -> type[Attrs]:
+    """Create the attribute record of a pooling operator."""
     fields = [
         integers("pool_size", doc="size of the window"),
         integers("strides", (1,) * rank, "steps of the window"),
@@ -38,12 +39,9 @@ def _pool_fields(rank: int, mean: bool, flags: bool = True) -> list[Field]:
         text("out_layout", "", "layout of the result, as `layout`"),
         boolean("ceil_mode", False, "whether a last window may reach beyond the padding"),
     ]
-    return [*fields, boolean("count_include_pad", False, "whether padding counts in the mean")] if mean else fields
-
-
-def pool_attrs(rank: int, mean: bool) -> type[Attrs]:
-    """Create the attribute record of a pooling operator."""
-    return attrs(f"{'Avg' if mean else 'Max'}Pool{rank}DAttrs", *_pool_fields(rank, mean))
+    if mean:
+        fields.append(boolean("count_include_pad", False, "whether padding counts in the mean"))
+    return attrs(f"{'Avg' if mean else 'Max'}Pool{rank}DAttrs", *fields)
 
 
 def pool_relation(rank: int, name: str) -> Relation:

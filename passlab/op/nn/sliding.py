@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -34,8 +33,8 @@ class Window:
         return tuple(max(0, (n + a + b - e) // s + 1) for n, a, b, e, s in axes)
 
 
-def pad_spatial(x: Array, before: tuple[int, ...], after: tuple[int, ...], last: bool, value: Any = 0) -> Array:
-    """Return `x` with `value` around its spatial axes; `x` itself if there is no padding."""
+def pad_spatial(x: Array, before: tuple[int, ...], after: tuple[int, ...], last: bool) -> Array:
+    """Return `x` with zeros around its spatial axes; `x` itself if there is no padding."""
     if not any(before) and not any(after):
         return x
     first = 1 if last else 2
@@ -44,7 +43,7 @@ def pad_spatial(x: Array, before: tuple[int, ...], after: tuple[int, ...], last:
     for i, (a, b) in enumerate(zip(before, after, strict=True)):
         slices[first + i] = slice(a, a + shape[first + i])
         shape[first + i] += a + b
-    padded = np.full(shape, value, x.dtype) if value else np.zeros(shape, x.dtype)
+    padded = np.zeros(shape, x.dtype)
     target = padded[tuple(slices)]
 
     def copy(begin: int, end: int) -> None:

@@ -498,7 +498,7 @@ class _Fuser:
             function = Function(params, body, ty, None, attrs)
             set_function_type(function)
         else:
-            function = new_function(params, body, ty, attrs, None, function_type)
+            function = new_function(params, body, ty, attrs, function_type)
         return call_of_typed(function, args, ty, node.span)
 
     def _function_type(self, params: tuple[Var, ...], ret: Type) -> Type | None:

@@ -67,14 +67,17 @@ def _divergence(counts: Array, start: int, stop: int, levels: int) -> float:
     return math.inf if p is None or q is None else float(np.sum(p * np.log(p / q)))
 
 
-def _smooth(counts: Array, epsilon: float = 1e-4) -> Array | None:
+_EPSILON = 1e-4  # what replaces a zero
+
+
+def _smooth(counts: Array) -> Array | None:
     """Return a distribution without zeros, None if it has too few nonzero entries."""
     zeros = counts == 0
     if zeros.all():
         return None
-    reduction = epsilon * zeros.sum() / (~zeros).sum()
+    reduction = _EPSILON * zeros.sum() / (~zeros).sum()
     if reduction >= counts[~zeros].min():
         return None
-    smooth: Array = np.where(zeros, epsilon, counts - reduction)
+    smooth: Array = np.where(zeros, _EPSILON, counts - reduction)
     distribution: Array = smooth / smooth.sum()
     return distribution
