@@ -12,13 +12,14 @@ import numpy as np
 
 from passlab.ir.attrs import Attrs
 from passlab.ir.op import OpPattern, Reporter
-from passlab.ir.types import TensorType, Type
+from passlab.ir.types import Type
 from passlab.op import layout_rules
 from passlab.op.autodiff import zero_gradient
 from passlab.op.declare import operator
 from passlab.op.dtypes import Array, as_array
 from passlab.op.fields import attrs, boolean, integer, integers
-from passlab.op.relations import normal_axes, refuse, tensor
+from passlab.op.gather import index_tensor
+from passlab.op.relations import normal_axes, refuse
 
 FRACTION_BITS = 31
 
@@ -31,15 +32,8 @@ def fixed_point_product(data: Array, multiplier: Any, left: Any, right: Any) -> 
     return as_array(np.right_shift(wide + np.left_shift(np.int64(1), total - 1), total))
 
 
-def _integers_only(types: Sequence[Type], index: int, name: str) -> TensorType | None:
-    data = tensor(types, index, name)
-    if data is not None and "int" not in data.dtype:
-        refuse(f"{name} must be integers", index, expected="an integer dtype", found=data.dtype)
-    return data
-
-
 def _multiply_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
-    ty: Type | None = _integers_only(types, 0, "data")
+    ty: Type | None = index_tensor(types, 0, "data")
     if not 0 < 31 - attrs.shift < 63 or attrs.shift > 31:
         refuse("the shift is too large", expected="-31..30", found=attrs.shift)
     return ty
@@ -75,12 +69,12 @@ def fixed_point_multiply(attrs: Attrs, data: Array) -> Array:
 
 
 def _per_axis_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
-    data = _integers_only(types, 0, "data")
+    data = index_tensor(types, 0, "data")
     if data is None:
         return None
     axes = normal_axes(attrs.axes, len(data.shape), "axes")
     for index, name in enumerate(("fp_multiplier", "left_shift", "right_shift"), start=1):
-        factor = _integers_only(types, index, name)
+        factor = index_tensor(types, index, name)
         if factor is not None and len(factor.shape) != len(axes):
             refuse(f"{name} must have one dimension for each of axes", index, expected=len(axes), found=factor)
     ty: Type = data
