@@ -276,6 +276,7 @@ def _run_apart(work: Callable[[], None], folder: Path) -> dict[str, Any]:
 def _go_quiet(folder: Path) -> None:
     """Send what this process prints into a file."""
     faulthandler.disable()  # of the session, whose terminal it would write to
+    warnings.simplefilter("default")  # those of Triton are printed, also where the session makes warnings errors
     _open_stream(folder / "00.begin.txt")
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
