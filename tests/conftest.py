@@ -177,7 +177,8 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Find the random generators that modules of tests share between their tests."""
+    """Find the random generators that modules of tests share between their tests, and take back imports of compat."""
+    tvm_is_gone()
     modules = [module for name, module in sys.modules.items() if name.startswith("tests.")]
     values = [value for module in modules for value in vars(module).values()]
     session.config.stash[SHARED_GENERATORS] = [value for value in values if isinstance(value, np.random.Generator)]
@@ -230,6 +231,18 @@ def operators_are_left_as_they_were() -> Iterator[None]:
     yield
     left = sorted(facts_of_tests() - before)
     assert not left, f"unregister_op_attr what these tests have registered: {left}"
+
+
+def tvm_is_gone() -> None:
+    """Undo what the import of a module of `passlab.compat` did: other tests are about passlab without it."""
+    if compat := sys.modules.get("passlab.compat"):
+        compat.uninstall()
+
+
+@pytest.fixture(autouse=True)
+def tvm_is_gone_afterwards() -> Iterator[None]:
+    yield
+    tvm_is_gone()
 
 
 @pytest.fixture

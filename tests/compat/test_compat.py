@@ -265,3 +265,38 @@ def test_an_installation_that_fails_changes_nothing(monkeypatch: pytest.MonkeyPa
     with pytest.raises(CompatError, match="a real `tvm`"):
         passlab.compat.install()
     assert not passlab.compat.is_installed()
+
+
+LEFT_AS_IT_WAS = """
+import importlib, pathlib, sys, passlab
+root = pathlib.Path(passlab.__file__).parent
+files = [file.relative_to(root.parent).with_suffix("") for file in sorted(root.rglob("*.py"))]
+names = [".".join(f.parts).removesuffix(".__init__") for f in files if f.name != "__main__"]
+def load(names):
+    for name in names:
+        try:
+            importlib.import_module(name)
+        except ImportError as error:  # of another package
+            assert not (error.name or "").startswith("passlab"), error
+load([name for name in names if not name.startswith("passlab.compat")])
+assert "passlab.compat" not in sys.modules
+def state():
+    owners = [m for n, m in sys.modules.items() if n.startswith("passlab.") and not n.startswith("passlab.compat")]
+    owners += [c for m in owners for c in vars(m).values() if isinstance(c, type) and c.__module__ == m.__name__]
+    plain = lambda name: not (name.startswith(("__", "_abc")) or name in sys.modules)
+    return {(str(o), n): id(v) for o in owners for n, v in list(vars(o).items()) if plain(n)}
+before = state()
+load([name for name in names if name.startswith("passlab.compat")])
+import passlab.compat
+assert passlab.compat.is_installed()
+assert state() != before
+passlab.compat.uninstall()
+after = state()
+print(*sorted(key for key in before if after.get(key) != before[key]), sep="\\n")
+"""
+
+
+def test_passlab_is_as_it_was_once_compat_is_taken_back() -> None:
+    ran = subprocess.run([sys.executable, "-c", LEFT_AS_IT_WAS], capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr
+    assert not ran.stdout.strip()

@@ -10,12 +10,15 @@ import passlab
 from passlab import lab, relay, transform
 from passlab.diffing.diff import Change, count_operators
 from passlab.display.pages.page_answers import stored_rewrites
+from passlab.display.views.comparisons import comparison_view
+from passlab.display.views.diffs import diff_view
 from passlab.display.views.graph import graph_view
 from passlab.display.views.recording import recording_view
 from passlab.ir import IRModule
 from passlab.ir.expr import Call, Function
 from passlab.ir.op import is_op_call
 from passlab.ir.walk import post_order
+from passlab.lab.recordings.comparison import compare
 from passlab.testing import programs, resnet
 from tests.lab.user.programs import PROGRAMS
 
@@ -143,3 +146,34 @@ def test_what_fused_functions_lost_is_said():
     (put,), (took,) = re.findall(r"put (\d+) operators", summary), re.findall(r"took (\d+) operators", summary)
     assert members(other) - members(one) == int(put) - int(took)
     assert "nothing else changed" not in lab.diff(IRModule.from_expr(one.last["main"]), other.last).summary
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_two_steps_are_compared_alike_in_all_places(seed):
+    for rec in recordings(seed):
+        page = comparison_view(compare(rec, rec))
+        last = len(rec.steps) - 1
+        for a, b in {(0, last), (last, 0), *((step - 1, step) for step in range(1, last + 1))}:
+            old, new = rec.steps[a].after, rec.steps[b].after
+            told, difference, shown = page.pair(a, b), lab.diff(old, new), rec.diff(a, b) if a < b else None
+            assert told["title"] == page.sentence(a, b) == diff_view(difference).title
+            counts = {row.name: (row.before, row.after) for row in told["operators"]}
+            before, after = count_operators(old), count_operators(new)
+            assert counts == {
+                name: (before[name], after[name]) for name in before | after if before[name] != after[name]
+            }
+            if shown is not None:
+                assert shown.summary == difference.summary
+            if b == a + 1 and rec.steps[b].replaced and not rec.steps[b].children:
+                assert rec.steps[b].diff().summary == difference.summary
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_what_if_says_what_the_comparison_says(seed):
+    for rec in recordings(seed):
+        for step in (2, 3):
+            variant = rec.what_if.without(step)
+            if variant.recording.error is None:
+                difference = lab.diff(rec.last, variant.recording.last)
+                same = lab.compare(rec, variant.recording).summary()
+                assert difference.summary in same or not difference.changed
