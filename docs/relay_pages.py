@@ -78,11 +78,11 @@ def passes() -> Iterator[str]:
     yield "\n| pass | level | contract | what it does |\n|---|---|---|---|"
     for row in transform.list_passes():
         link = f"[`{row['pass']}`](#{_anchor(row['pass'])})"
-        yield f"| {link} | {row['opt_level']} | {row['contract'] or ''} | {_cell(row['what it does'])} |"
+        yield f"| {link} | {row['opt_level']} | {row['contract'] or ''} | {_cell(row['what_it_does'])} |"
     for row in transform.list_passes():
         yield f"\n## `{row['pass']}`\n"
-        yield f"{_prose(row['what it does'])}\n"
-        also = f"Relay's name: `{row['other name']}`. " if row["other name"] else ""
+        yield f"{_prose(row['what_it_does'])}\n"
+        also = f"Relay's name: `{row['other_name']}`. " if row["other_name"] else ""
         needs = f" Requires `{row['required']}`." if row["required"] else ""
         contract = f" Contract: `{row['contract']}`." if row["contract"] else ""
         yield f"{also}A {row['kind']} pass of level {row['opt_level']}.{needs}{contract}\n"

@@ -57,7 +57,7 @@ def examine() -> list[Finding]:
 
 def report(findings: list[Finding]) -> Table:
     """Return the findings as a table."""
-    return Table(("part", "state", "detail", "what to do"), [tuple(finding) for finding in findings])
+    return Table(("part", "state", "detail", "what_to_do"), [tuple(finding) for finding in findings])
 
 
 def _platform() -> Iterator[Finding]:

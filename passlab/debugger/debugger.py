@@ -428,7 +428,7 @@ class Debugger:
             except RunError:
                 written = ""
             rows.append((f"${register}", names.get(register, ""), short_text(value), written))
-        return Table(("register", "name", "value", "written at"), rows)
+        return Table(("register", "name", "value", "written_at"), rows)
 
     def interact(self) -> None:
         """Read commands in the terminal; `h` lists them."""

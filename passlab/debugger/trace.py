@@ -68,12 +68,12 @@ def instructions(trace: TraceData) -> pd.DataFrame:
         "function": names[code.function][point],
         "pc": code.pc[point],
         "opcode": np.array([code.mnemonic(s) for s in every], object)[point],
-        "text": np.array([code.text(s) for s in every], object)[point],
+        "instruction": np.array([code.text(s) for s in every], object)[point],
         "operators": np.array([" + ".join(code.operators(s)) for s in every], object)[point],
         "line": np.array([", ".join(f"{n}:{line}" for n, line in lines) for lines in code.lines], object)[point],
         "depth": trace.depth,
         "frame": trace.frame_of,
-        "microseconds": trace.seconds * 1e6,
+        "seconds": trace.seconds,
         "wrote": [_wrote(trace, event) for event in range(len(trace))],
     }
     return pd.DataFrame(columns, index=pd.RangeIndex(len(trace), name="instant"))
@@ -267,7 +267,7 @@ class Trace(TraceData):
 
     # ------------------------------------------------------------ tables
     def frame(self) -> pd.DataFrame:
-        """Return one row per instruction: function, pc, opcode, text, depth, microseconds, the registers it wrote."""
+        """Return one row per instruction: function, pc, opcode, instruction, depth, seconds, the registers it wrote."""
         return instructions(self)
 
     def profile(self) -> Report:
@@ -379,7 +379,7 @@ class Fork:
 
     def compare(self) -> Table:
         """Return the differences as a table: instant of the original, register, both values, the largest error."""
-        head = ("instant", "register", "original", "branch", "largest error", "instruction")
+        head = ("instant", "register", "original", "branch", "largest_error", "instruction")
         rows = [
             (
                 d.instant + self.instant,

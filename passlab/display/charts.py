@@ -158,7 +158,9 @@ def _error(recording: Recording, inputs: Inputs) -> Chart:
             return None
         return relative_error(first.value, run.value)
 
-    chart = _bars(map(_label, steps), "error", map(distance, steps), "largest difference / largest value of the input")
+    chart = _bars(
+        map(_label, steps), "relative_error", map(distance, steps), "largest difference / largest value of the input"
+    )
     trial.release()
     return chart
 

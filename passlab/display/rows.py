@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from passlab.display.html import Markup, join, tag
 from passlab.display.palette import BOX, CELL, CODE, HEAD, MUTED, NUMBER, PROSE, ROWS, TABLE
 from passlab.display.parts import Part
-from passlab.table import Table, text_table
+from passlab.table import Table, seconds_text, spoken, text_table, unit_of
 
 MOST_ROWS = 200  # in HTML
 LONG, PROSE_WIDTH, WORD_WIDTH = 60, 24, 24  # characters: what is prose, and the least width of prose and of names
@@ -72,7 +72,7 @@ class Rows(Part):
     def html(self) -> Markup:
         shown = [place for place in range(len(self.table.columns)) if place != self._depth]
         looks = [f"{HEAD};white-space:nowrap" + (f";{NUMBER}" if right else "") for right in self.numeric]
-        names = [tag("th", _spoken(self.table.columns[place]), style=looks[place]) for place in shown]
+        names = [tag("th", spoken(self.table.columns[place]), style=looks[place]) for place in shown]
         body = tag("tbody", *[self._row(row, shown) for row in self._sorted_rows()[:MOST_ROWS]])
         table = tag("table", tag("thead", tag("tr", *names)), body, style=TABLE)
         box = tag("div", table, style=f"{BOX};width:fit-content;max-width:100%")
@@ -112,7 +112,9 @@ class Rows(Part):
 
     def _cell(self, value: Any, place: int) -> str:
         longest = self._longest[place]
-        return BarCell(shown_value(value), value / longest).html() if longest else shown_value(value)
+        is_time = isinstance(value, float) and unit_of(self.table.columns[place]) == "s"
+        shown = seconds_text(value) if is_time else shown_value(value)
+        return BarCell(shown, value / longest).html() if longest else shown
 
     @cached_property
     def _longest(self) -> list[float]:
@@ -248,8 +250,3 @@ def _note(text: str) -> Markup:
 
 def _is_number(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
-
-
-def _spoken(name: str) -> str:
-    """The heading of a column: its name as words."""
-    return {"milliseconds": "ms"}.get(name, name.replace("_", " "))

@@ -173,7 +173,7 @@ class TextComparison(Tabular):
 
     def table(self) -> Table:
         """Return one row per pass of either."""
-        columns = ("step", "other step", "pass", "unit", "verdict", "other verdict", "same text")
+        columns = ("step_a", "step_b", "pass", "unit", "verdict_a", "verdict_b", "same_text")
         return Table(columns, [self._row(pair) for pair in self.pairs])
 
     @staticmethod

@@ -60,14 +60,14 @@ class Blame:
         for since, step, text in life_of_line(self.history, self.version, line):
             who = "input" if step == 0 else self.recording.step(step).name if since == step else "one of these"
             rows.append((str(step) if since == step else f"{since}-{step}", who, text.strip()))
-        return Table(("step", "pass", "line"), rows)
+        return Table(("step", "pass", "text"), rows)
 
     def table(self) -> Table:
         """Return one row per line: the step that made it, its pass, the text."""
         rows = [
             (str(o), self.maker(n), line.text) for n, (o, line) in enumerate(zip(self.origins, self.lines, strict=True))
         ]
-        return Table(("step", "made by", "line"), rows)
+        return Table(("step", "made_by", "text"), rows)
 
     def text(self) -> str:
         """Return the lines with a gutter of the passes that made them."""
@@ -114,7 +114,7 @@ def follow(recording: TextRecording, name: str, unit: str, step: int) -> Table:
             )
             rows.append((str(number), who, current, line))
         last = (current, line)
-    return Table(("step", "pass", "name", "line"), rows)
+    return Table(("step", "pass", "name", "text"), rows)
 
 
 # ---------------------------------------------------------------- occurrences

@@ -516,7 +516,7 @@ class TextRecording(Tabular):
             rows.append([s.number, s.name, s.unit, verdict, s.since, s.phase, lines, s.note])
         columns = ["step", "pass", "unit", "verdict", "since", "phase", "lines", "note"]
         if any(s.seconds is not None for s in self.steps):
-            columns.append("time (s)")
+            columns.append("seconds")
             rows = [[*row, s.seconds] for row, s in zip(rows, self.steps, strict=True)]
         if self.reports.remarks:
             columns.append("remarks")

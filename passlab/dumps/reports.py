@@ -95,7 +95,7 @@ class Reports:
         rows = [(r.kind, r.pass_name, r.function, r.place, r.text, _range(r.first, r.last)) for r in self.remarks]
         found = {
             "remarks": Table(("kind", "pass", "function", "place", "remark", "step"), rows),
-            "times": Table(("report", "what", "time (s)", "runs"), self.times),
+            "times": Table(("report", "what", "seconds", "runs"), self.times),
             "statistics": Table(("pass", "what", "count"), self.statistics),
         }
         return {name: table for name, table in found.items() if table.rows}

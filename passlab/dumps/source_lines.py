@@ -206,7 +206,7 @@ class SourceMap:
             (place.file, place.line, self.code(place), last.get(place, 0), len(changes.get(place, ())))
             for place in sorted(seen)
         ]
-        return Table(("file", "line", "code", "lines at the end", "steps that changed it"), rows)
+        return Table(("file", "line", "text", "lines_at_the_end", "steps"), rows)
 
     # ------------------------------------------------------------ the source itself
     def add(self, path: str | os.PathLike[str], text: str | None) -> None:

@@ -72,7 +72,7 @@ class HostBisection(Tabular):
     def table(self) -> Table:
         """Return a row for each run: how many passes ran, and whether the check held."""
         rows = [(trial.number, trial.holds, trial.trouble) for trial in sorted(self.trials, key=lambda one: one.number)]
-        return Table(("passes", "holds", "how the tool ended"), rows)
+        return Table(("passes", "holds", "how_the_tool_ended"), rows)
 
     def text(self) -> str:
         """Return the pass at fault, the commands that show it, and what it changed."""

@@ -85,5 +85,5 @@ class DumpIR(PassInstrument, Tabular):
         return [self.dump_dir / file_name for _, _, file_name in self._written]
 
     def table(self) -> Table:
-        """Return the files written: number, pass, file name."""
-        return Table(("number", "pass", "file"), self._written)
+        """Return the files written: step, pass, file name."""
+        return Table(("step", "pass", "file"), self._written)

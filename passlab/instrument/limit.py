@@ -81,7 +81,7 @@ class PassLimit(PassInstrument, Tabular):
 
     def table(self) -> Table:
         """Return the numbered passes and whether each ran."""
-        return Table(("number", "pass", "ran"), self._rows)
+        return Table(("step", "pass", "ran"), self._rows)
 
     def rewrite_table(self) -> Table:
         """Return the numbered rewrites: the pass, the rule, and whether it was made."""

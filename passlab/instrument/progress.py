@@ -118,7 +118,7 @@ class ProgressInstrument(PassInstrument, Tabular):
     # ------------------------------------------------------------ afterwards
     def table(self) -> Table:
         """Return the passes that began: number, of how many, name."""
-        return Table(("number", "of", "pass"), self._lines)
+        return Table(("step", "steps", "pass"), self._lines)
 
     def text(self) -> str:
         """Return the lines written, or held back, since the context was entered."""

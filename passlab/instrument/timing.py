@@ -118,8 +118,8 @@ class PassTimingInstrument(PassInstrument, Tabular):
             yield (
                 depth,
                 node.name,
-                node.total,
-                node.own,
+                node.total / 1e6,
+                node.own / 1e6,
                 _percent(node.total, everything),
                 _percent(node.total, around),
                 node.failed,
@@ -132,7 +132,7 @@ class PassTimingInstrument(PassInstrument, Tabular):
         Raises `PassError` from inside a pass. Warns and returns "" when nothing was measured.
         """
         lines = [
-            f"{chr(9) * depth}{name}: {total:.0f}us [{own:.0f}us] ({of_all:.2f}%; {of_parent:.2f}%)\n"
+            f"{chr(9) * depth}{name}: {1e6 * total:.0f}us [{1e6 * own:.0f}us] ({of_all:.2f}%; {of_parent:.2f}%)\n"
             for depth, name, total, own, of_all, of_parent, _ in self._rows()
         ]
         if not lines:
@@ -140,8 +140,8 @@ class PassTimingInstrument(PassInstrument, Tabular):
         return "".join(lines)
 
     def table(self) -> Table:
-        """Return the passes in order of starting, with times in microseconds."""
-        names = ("depth", "pass", "total_us", "self_us", "percent_of_all", "percent_of_parent", "failed")
+        """Return the passes in order of starting, with the seconds of each and those of its own."""
+        names = ("depth", "pass", "seconds", "own_seconds", "percent_of_all", "percent_of_parent", "failed")
         return Table(names, self._rows())
 
     def text(self) -> str:

@@ -80,9 +80,12 @@ class TraceInstrument(PassInstrument, Tabular):
         write_text(path, self.json())
 
     def table(self) -> Table:
-        """Return the passes in order of starting, with start and duration in microseconds."""
-        rows = [(e["name"], e["args"]["path"], e["ts"], e["dur"], e["args"].get("error", "")) for e in self._events]
-        return Table(("pass", "path", "start_us", "duration_us", "error"), rows)
+        """Return the passes in order of starting, with the seconds at which each began, and its own."""
+        rows = [
+            (e["name"], e["args"]["path"], e["ts"] / 1e6, e["dur"] / 1e6, e["args"].get("error", ""))
+            for e in self._events
+        ]
+        return Table(("pass", "path", "start_seconds", "seconds", "error"), rows)
 
     def text(self) -> str:
         """Return the paths of the passes, one a line: the same for every run."""

@@ -33,7 +33,7 @@ from passlab.op.dtypes import is_float
 from passlab.table import Table
 
 KEPT_BYTES = 1 << 30  # of the values that a run keeps for comparisons; later nodes have facts only
-_COLUMNS = ("node", "runs", "shape", "dtype", "minimum", "maximum", "nan", "inf", "microseconds", "bytes")
+_COLUMNS = ("node", "runs", "shape", "dtype", "minimum", "maximum", "nan", "inf", "seconds", "bytes")
 
 
 @dataclass
@@ -322,5 +322,5 @@ def _facts_row(node: Expr, facts: ValueFacts) -> tuple[Any, ...]:
     shape = "" if facts.shape is None else f"({', '.join(map(str, facts.shape))})"
     name = f"%{node.name_hint}" if isinstance(node, Var) else node_name(node)
     low, high = (None if number is None else float(f"{number:.6g}") for number in (facts.minimum, facts.maximum))
-    counts = (facts.nans, facts.infinities, facts.seconds * 1e6, facts.bytes)
+    counts = (facts.nans, facts.infinities, facts.seconds, facts.bytes)
     return (name, facts.runs, shape, facts.dtype, low, high, *counts)

@@ -208,7 +208,7 @@ def simplify_folder(folder: Path, out: Path | None, unchecked: bool = False, **s
         except PasslabError as error:
             failed += 1
             rows.append((name, "", "", f"error: {error.diagnostics[0].message}"))
-    return Table(("model", "nodes before", "after", "values"), rows), failed
+    return Table(("model", "nodes_before", "nodes", "values"), rows), failed
 
 
 def _result(before: Any, candidate: _Candidate, compared: Agreement, left: str) -> Simplification:

@@ -108,7 +108,7 @@ def operator_table() -> Table:
             inputs = ", ".join(spec.inputs) + (", ..." if spec.variadic else "")
             yield name, inputs, attrs, spec.pattern.name, spec.level, spec.doc.partition("\n")[0]
 
-    return Table(("operator", "inputs", "attributes", "pattern", "level", "what it does"), rows())
+    return Table(("operator", "inputs", "attributes", "pattern", "level", "what_it_does"), rows())
 
 
 def get(name: str) -> Op:

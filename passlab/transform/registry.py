@@ -134,7 +134,7 @@ def get_pass(name: str, /, *args: Any, **options: Any) -> Pass:
     return pass_
 
 
-_COLUMNS = ("pass", "other name", "kind", "opt_level", "required", "options", "contract", "what it does")
+_COLUMNS = ("pass", "other_name", "kind", "opt_level", "required", "options", "contract", "what_it_does")
 
 
 def list_passes() -> Table:

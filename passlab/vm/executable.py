@@ -191,7 +191,7 @@ class Executable:
             exe = self.on([provider_for(place.device, providers) for place in self.virtual_devices])
         places = [str(exe.virtual_devices[device].device) for device in exe.kernel_devices]
         rows = [(i, name, places[i], *exe.placed(i)) for i, name in enumerate(exe.kernel_names)]
-        return Table(("number", "kernel", "device", "runs on", "why"), rows)
+        return Table(("number", "kernel", "device", "runs_on", "why"), rows)
 
     def placed(self, number: int) -> tuple[str, str]:
         """Return what computes a kernel ("numpy", "torch on cuda:0", both), and why not the provider alone."""

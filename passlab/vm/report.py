@@ -32,6 +32,11 @@ from passlab.vm.objects import Storage
 from passlab.vm.relay_api import VirtualMachine
 
 COLUMNS = ("Name", "Duration (us)", "Percent", "Device", "Count", "Argument Shapes")
+# The columns of data frames, by the names that Relay's reports have.
+FRAME_COLUMNS = {
+    "Name": "kernel", "Duration (us)": "seconds", "Percent": "percent", "Device": "device", "Count": "calls",
+    "Argument Shapes": "shapes", "Bytes": "bytes", "Node": "node", "Hash": "hash",
+}  # fmt: skip
 Row = dict[str, Any]
 
 
@@ -44,7 +49,7 @@ class Report:
 
     >>> exe = vm.compile(passlab.parse("def @main(%x: float32) { %x + 1f }"))
     >>> report = vm.VirtualMachineProfiler(exe).profile(np.float32(1))
-    >>> "Name" in report.frame().columns
+    >>> "kernel" in report.frame().columns
     True
     """
 
@@ -62,9 +67,9 @@ class Report:
         return max((live for _, live in self.memory), default=0)
 
     def memory_frame(self) -> pd.DataFrame:
-        """Return memory over time as a pandas data frame: event, its name, live bytes."""
-        rows = [{"Event": i, "Name": self.calls[i]["Name"], "Live bytes": live} for i, live in self.memory]
-        table: pd.DataFrame = _pandas().DataFrame(rows, columns=["Event", "Name", "Live bytes"])
+        """Return memory over time as a pandas data frame: event, kernel, live bytes."""
+        rows = [(at, self.calls[at]["Name"], live) for at, live in self.memory]
+        table: pd.DataFrame = _pandas().DataFrame(rows, columns=["event", "kernel", "live_bytes"])
         return table
 
     def rows(self, sort: bool = True, aggregate: bool = True) -> list[Row]:
@@ -133,9 +138,13 @@ class Report:
             raise VerifyError(Diagnostic(f"this is not a report: {type(error).__name__}: {error}")) from None
 
     def frame(self, aggregate: bool = True) -> pd.DataFrame:
-        """Return the rows as a pandas data frame. Raises `MissingPackageError` without pandas."""
+        """Return the rows as a pandas data frame: kernel, seconds, percent, device, calls, shapes, and more if known.
+
+        Raises `MissingPackageError` without pandas.
+        """
         rows = self.rows(aggregate=aggregate)
-        table: pd.DataFrame = _pandas().DataFrame(rows, columns=_columns(rows))
+        table: pd.DataFrame = _pandas().DataFrame(rows, columns=_columns(rows)).rename(columns=FRAME_COLUMNS)
+        table["seconds"] *= 1e-6
         return table
 
     def plot(self, what: str = "seconds") -> Any:
@@ -219,7 +228,7 @@ class VirtualMachineProfiler(VirtualMachine):
 
     >>> exe = vm.compile(passlab.parse("def @main(%x: float32) { %x + 1f }"))
     >>> report = vm.VirtualMachineProfiler(exe).profile(np.float32(1))
-    >>> [name for name in report.frame()["Name"] if "fused" in name]
+    >>> [name for name in report.frame()["kernel"] if "fused" in name]
     ['fused_add']
     """
 

@@ -40,7 +40,7 @@ def test_the_list_says_what_the_table_says(opened):
     table = kernel.widget.outlook.table
     assert page.locator(".pl-prospect-name").all_inner_texts() == table.column("pass")
     assert page.locator(".pl-prospect-sentence").all_inner_texts() == [
-        text.replace("`", "`") for text in table.column("what it would do")
+        text.replace("`", "`") for text in table.column("what_it_would_do")
     ]
     expect(page.locator(".pl-pipeline")).to_have_count(0)
 

@@ -89,7 +89,7 @@ def test_every_line_agrees_with_the_provenance():
             assert not any(piece.kind == "constant" for piece in line.tokens)
             maker = None if line.result is None else rec.provenance.maker(line.result)
             value = f"{maker.id} {maker.name}" if maker is not None else "" if line.result is None else "input"
-            assert row["made by"] == value
+            assert row["made_by"] == value
 
 
 def test_hovering_tells_the_rule_and_what_was_there_before():

@@ -254,7 +254,7 @@ def test_times_of_an_instrument_and_of_a_recording_are_shown_alike():
     assert "  SimplifyInference" in lines
     assert timing_view(recorded()).text().split("\n")[0] == "InferType"
     read = Reader(timing_view(timing).html())
-    assert "passtotal msown msshare" in read.text
+    assert "passsecondsown secondspercent" in read.text
     assert [value for name, value in read.attributes if name == "style" and "linear-gradient" in value]
 
 

@@ -365,9 +365,9 @@ def test_source_is_read_only_where_somebody_gives_it(tmp_path):
     path = tmp_path / "k.py"
     path.write_text("\n" * 6 + "the_code()\n")
     recording = dumps.read_text(SMALL.replace("/src/k.py", str(path)))
-    assert {row["code"] for row in recording.sources()} == {""}
+    assert {row["text"] for row in recording.sources()} == {""}
     recording.add_source(path)
-    assert "the_code()" in {row["code"] for row in recording.sources()}
+    assert "the_code()" in {row["text"] for row in recording.sources()}
     with pytest.raises(FileAccessError, match="cannot be read"):
         recording.add_source(tmp_path / "none.py")
 

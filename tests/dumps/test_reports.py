@@ -109,7 +109,7 @@ def test_a_trace_times_the_steps_whose_runs_it_has_all(recording, tmp_path):
     path.write_text(json.dumps(TRACE))
     recording.join(path)
     assert [step.seconds for step in recording.steps] == [None, None, None, 0.001, 0.003]
-    assert recording.frame()["time (s)"].tolist()[3:] == [0.001, 0.003]
+    assert recording.frame()["seconds"].tolist()[3:] == [0.001, 0.003]
 
 
 def test_tables_in_a_dump_are_read_with_it(tmp_path):

@@ -124,7 +124,7 @@ def test_everything_that_tlparse_shows_is_a_step_or_a_row():
     for stage in rec.stages:
         if stage.before is not None:  # the text before a pass belongs to its step
             steps.add((stage.compilation.name, stage.before.name))
-    metrics = {(row["compile id"], row["what"]) for row in rec.metrics()}
+    metrics = {(row["compile_id"], row["what"]) for row in rec.metrics()}
     metrics = {(where.partition("_")[0], what) for where, what in metrics}
     products = json.loads((STORED / "block.tlparse.json").read_text())
     missing = {
@@ -165,13 +165,13 @@ def test_a_pass_has_the_two_texts_of_the_log():
 def test_graph_breaks_and_recompilations_are_tables_with_places():
     rec = dumps.read(log_bytes())
     (broken,) = rec.graph_breaks()
-    assert broken["compile id"] == "0/0"
+    assert broken["compile_id"] == "0/0"
     assert broken["place"] == "/src/block.py:12"
     assert broken["detail"] == "Call to `torch._dynamo.graph_break()`"
     assert broken["hint"] == "Remove the `torch._dynamo.graph_break()` call."
     (again,) = rec.recompilations()
-    assert (again["compile id"], again["not"], again["because"]) == ("2/1", "2/0", "scale == 2")
-    assert again["user code"] == "return (z * scale + 1).sum(1)"
+    assert (again["compile_id"], again["version"], again["why"]) == ("2/1", "2/0", "scale == 2")
+    assert again["user_code"] == "return (z * scale + 1).sum(1)"
     assert again["place"].endswith("src/block.py:22")
     text = rec.text()
     assert "2/0: scale == 2" in text
@@ -180,21 +180,21 @@ def test_graph_breaks_and_recompilations_are_tables_with_places():
 
 def test_guards_have_kind_source_and_place():
     rec = dumps.read(log_bytes())
-    counts = {row["compile id"]: row["value"] for row in rec.metrics() if row["metric"] == "guard_count"}
+    counts = {row["compile_id"]: row["value"] for row in rec.metrics() if row["metric"] == "guard_count"}
     assert counts
     rows = list(rec.guards("2/0"))
     tensor = next(row for row in rows if row["kind"] == "TENSOR_MATCH" and row["source"] == "L['x']")
     assert "size=[4, 8]" in tensor["guard"]
     assert tensor["place"].endswith("block.py:21")
     assert any(row["guard"].startswith("L['scale'] == 2") for row in rows)
-    assert {row["compile id"] for row in rows} == {"2/0"}
+    assert {row["compile_id"] for row in rows} == {"2/0"}
     with pytest.raises(PasslabError, match="no compilation `9/9`"):
         rec.guards("9/9")
 
 
 def test_compilations_say_how_they_ended():
     rec = dumps.read(log_bytes())
-    rows = [(row["compile id"], row["status"], row["function"], row["place"]) for row in rec.compilations()]
+    rows = [(row["compile_id"], row["status"], row["function"], row["place"]) for row in rec.compilations()]
     assert rows == [
         ("0/0", "restarted", "forward", "/src/block.py:10"),
         ("0/0_1", "compiled after a restart", "forward", "/src/block.py:10"),
@@ -348,7 +348,7 @@ def test_a_reset_of_torch_begins_the_frames_anew():
     assert again == graphs
     verdicts = [step.verdict for step in once if step.kind == "graph"]
     assert [step.verdict for step in twice if step.kind == "graph" and "again" in step.unit] == verdicts
-    assert [row["compile id"] for row in twice.recompilations()] == ["2/1", "2/1 (again)"]
+    assert [row["compile_id"] for row in twice.recompilations()] == ["2/1", "2/1 (again)"]
 
 
 def test_a_graph_from_a_cache_is_compared_by_its_nodes():

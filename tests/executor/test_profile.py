@@ -37,7 +37,7 @@ def test_each_node_is_told_with_shapes_and_bytes(rng):
     assert sum(r["Percent"] for r in report.rows()) == pytest.approx(100)
     assert "Executor: Graph" in str(report)
     assert Report.from_json(report.json()).table() == report.table()
-    assert list(report.frame()["Count"]) == [r["Count"] for r in report.rows()]
+    assert list(report.frame()["calls"]) == [r["Count"] for r in report.rows()]
 
 
 def test_a_profiled_run_gives_the_result_of_a_free_one(rng):

@@ -293,7 +293,7 @@ def test_no_rewrites_may_be_made_by_passes_that_name_them(name, body, plain):
 def test_numbering_without_a_limit():
     limited = PassLimit()
     run(PASSES, limited)
-    assert limited.table().column("number") == [1, 2, 3, 4]
+    assert limited.table().column("step") == [1, 2, 3, 4]
 
 
 # ---------------------------------------------------------------- time line and progress

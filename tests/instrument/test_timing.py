@@ -127,8 +127,8 @@ def test_the_same_as_a_data_frame(clock):
     frame = measure(lasting(clock, "A", 100, lasting(clock, "B", 300))).frame()
     assert list(frame["pass"]) == ["A", "B"]
     assert list(frame["depth"]) == [0, 1]
-    assert list(frame["total_us"]) == [400.0, 300.0]
-    assert list(frame["self_us"]) == [100.0, 300.0]
+    assert list(frame["seconds"] * 1e6) == pytest.approx([400, 300])
+    assert list(frame["own_seconds"] * 1e6) == pytest.approx([100, 300])
     assert list(frame["percent_of_parent"]) == [100.0, 75.0]
     assert list(frame["failed"]) == [False, False]
 

@@ -47,7 +47,7 @@ def test_options_tell_passes_apart_and_skipped_ones_are_aligned():
     assert [row.name for row in comparison.rows][2:] == ["FuseOps(fuse_opt_level=0)", "FuseOps"]
     skipped = lab.compare(recording("InferType, FuseOps"), recording("InferType, FuseOps", disabled_pass=["FuseOps"]))
     assert steps(skipped)[2] == ("2", "2", False)
-    assert skipped.table()[2]["outcome b"] == "skipped: disabled"
+    assert skipped.table()[2]["outcome_b"] == "skipped: disabled"
 
 
 def test_recordings_that_meet_again_are_the_same_in_the_end():
@@ -64,9 +64,9 @@ def test_recordings_that_meet_again_are_the_same_in_the_end():
 
 def test_the_table_has_times_and_the_text_has_none():
     comparison = lab.compare(recording("InferType, FuseOps"), recording("InferType"))
-    assert comparison.table().columns[-2:] == ["ms a", "ms b"]
-    assert "ms a" not in comparison.text()
-    assert comparison.table()[2]["ms b"] is None
+    assert comparison.table().columns[-2:] == ["seconds_a", "seconds_b"]
+    assert "seconds_a" not in comparison.text()
+    assert comparison.table()[2]["seconds_b"] is None
 
 
 def test_what_is_no_recording_is_refused():

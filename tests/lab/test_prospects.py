@@ -19,7 +19,7 @@ def names(table):
 
 
 def test_passes_that_would_change_the_program_are_told_with_what_they_would_do():
-    table = {row["pass"]: row["what it would do"] for row in lab.prospects(passlab.parse(NET))}
+    table = {row["pass"]: row["what_it_would_do"] for row in lab.prospects(passlab.parse(NET))}
     assert table["FoldConstant"] == "removed 2 constants and 1 multiply; added 1 constant; changed rhs of 1 add"
     assert table["CanonicalizeOps"].startswith("removed 1 nn.bias_add; added 1 add")
     assert "FuseOps" in table
@@ -33,7 +33,7 @@ def test_what_is_told_is_what_happens():
             after = transform.parse_pipeline(row["pass"] + ("(fuse_opt_level=0)" if row["pass"] == "FuseOps" else ""))(
                 mod
             )
-        assert passlab.diff(mod, after).summary == row["what it would do"]
+        assert passlab.diff(mod, after).summary == row["what_it_would_do"]
 
 
 def test_a_pass_that_fails_is_told_too():
@@ -42,7 +42,7 @@ def test_a_pass_that_fails_is_told_too():
         raise PassError(passlab.errors.Diagnostic("not today"))
 
     (row,) = lab.prospects(passlab.parse(NET), [refuse])
-    assert (row["pass"], row["opt_level"], row["what it would do"]) == ("Refuse", 2, "fails: not today")
+    assert (row["pass"], row["opt_level"], row["what_it_would_do"]) == ("Refuse", 2, "fails: not today")
 
 
 def test_passes_of_ones_own_are_tried_on_the_program_as_it_is():
@@ -64,7 +64,7 @@ def test_a_pass_that_does_not_exist_is_refused():
 def test_only_passes_that_do_something_without_options_are_tried():
     """A pass that asks for an option fails on any program: that is no news about this one."""
     square = "def @main(%x: Tensor[(4), float32]) { multiply(%x, %x) }"
-    effects = {row["pass"]: row["what it would do"] for row in lab.prospects(passlab.parse(square))}
+    effects = {row["pass"]: row["what_it_would_do"] for row in lab.prospects(passlab.parse(square))}
     assert [name for name, effect in effects.items() if effect.startswith("fails")] == []
     assert {"FirstOrderGradient", "ToMixedPrecision", "FuseOps"} <= set(effects)
     assert "EtaExpand" not in effects

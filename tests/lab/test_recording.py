@@ -364,9 +364,9 @@ def test_the_text_has_no_times_and_is_the_same_each_time():
 
 def test_the_frame_has_a_row_for_every_event():
     frame = REC.frame()
-    assert list(frame["id"]) == [e.id for e in REC.events]
-    assert list(frame.query("status == 'ran' and changed and depth == 0")["id"]) == ["2", "3"]
-    assert (frame["milliseconds"] >= 0).all()
+    assert list(frame["step"]) == [e.id for e in REC.events]
+    assert list(frame.query("status == 'ran' and changed and depth == 0")["step"]) == ["2", "3"]
+    assert (frame["seconds"] >= 0).all()
 
 
 def test_hostile_names_are_made_visible():

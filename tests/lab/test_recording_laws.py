@@ -208,7 +208,7 @@ def test_makers_survive_a_pass_that_builds_everything_anew():
     rec, longer = passlab.record(mod, passes), passlab.record(mod, f"{passes}, ToANormalForm, ToGraphNormalForm")
 
     def counts(recording):
-        names = [row["made by"].split()[-1] for row in recording.blame() if row["node"] not in ("let", "function")]
+        names = [row["made_by"].split()[-1] for row in recording.blame() if row["node"] not in ("let", "function")]
         return {name: names.count(name) for name in names}
 
     assert counts(rec) == counts(longer)

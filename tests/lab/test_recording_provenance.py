@@ -123,13 +123,13 @@ def test_biography_of_a_node_that_went():
 def test_blame_is_a_table_over_the_last_program():
     rec = record(chain("exp", "tanh"), [idle("A"), TO_LOG])
     assert str(rec.blame()) == (
-        "function  node      made by  from\n"
-        "--------  --------  -------  ----\n"
+        "function  node      made by  came from\n"
+        "--------  --------  -------  ---------\n"
         "@main     log       2 ToLog  exp\n"
         "@main     tanh      input\n"
         "@main     function  input"
     )
-    assert rec.blame(rec.input).column("made by") == ["input"] * 3
+    assert rec.blame(rec.input).column("made_by") == ["input"] * 3
 
 
 def test_makers_of_many_nodes():
@@ -163,7 +163,7 @@ def test_passes_that_build_by_themselves_are_followed_by_the_places_of_nodes_in_
     assert {name: made_by(rec, node) for name, node in calls(rec.last).items()} == dict.fromkeys(
         ["exp", "add", "tanh"], "input"
     )
-    assert "ToANormalForm" in rec.blame().column("made by")[-2]
+    assert "ToANormalForm" in rec.blame().column("made_by")[-2]
 
 
 def test_an_operator_moved_into_a_fused_function_is_still_that_of_the_input():

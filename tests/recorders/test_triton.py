@@ -151,7 +151,7 @@ def test_machine_code_and_ir_come_from_the_same_lines(recordings):
 
 def test_source_and_targets(recordings):
     recording = recordings("softmax_rows")
-    codes = {row["code"] for row in recording.sources()}
+    codes = {row["text"] for row in recording.sources()}
     assert "e = tl.exp(v)" in codes
     assert "target = cuda:90" in recording.notes
     assert recorder.record(

@@ -119,8 +119,8 @@ def test_the_list_of_passes_is_a_table_with_a_stable_text():
     table = list_passes()
     (row,) = [row for row in table if row["pass"] == "Mine"]
     assert row == {
-        "pass": "Mine", "other name": "", "kind": "module", "opt_level": 3, "required": "InferType", "options": "depth=4",
-        "contract": "EXACT", "what it does": "Say what it does. At length.",
+        "pass": "Mine", "other_name": "", "kind": "module", "opt_level": 3, "required": "InferType", "options": "depth=4",
+        "contract": "EXACT", "what_it_does": "Say what it does. At length.",
     }  # fmt: skip
     assert str(table) == str(list_passes())
     assert list(table.frame()["pass"]) == pass_names()
@@ -130,7 +130,7 @@ def test_the_list_of_passes_is_a_table_with_a_stable_text():
 
 def test_the_pass_and_its_other_name_are_both_shown():
     register_pass(idle("Other"), "Mine")
-    assert [row["other name"] for row in list_passes() if row["pass"] == "Mine"] == ["Other"]
+    assert [row["other_name"] for row in list_passes() if row["pass"] == "Mine"] == ["Other"]
 
 
 def test_the_table_of_passes_is_searched_by_words_in_any_column():

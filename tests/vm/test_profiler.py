@@ -64,7 +64,7 @@ def test_reports_go_through_their_formats(rng):
     rows = list(csv.DictReader(io.StringIO(report.csv())))
     assert [r["Name"] for r in rows] == [r["Name"] for r in report.rows()]
     frame = report.frame()
-    assert np.isclose(frame["Percent"].sum(), 100)
+    assert np.isclose(frame["percent"].sum(), 100)
     for bad in ("", "{}", "[]", '{"calls": [{}], "device_metrics": {}, "configuration": {}}'):
         with pytest.raises(VerifyError, match="not a report"):
             Report.from_json(bad)
@@ -83,4 +83,4 @@ def test_memory_is_told_over_time(rng):
     assert "Memory: at most 8,000 bytes live, 28,000 allocated" in str(report)
     again = Report.from_json(report.json())
     assert (again.memory, again.peak_bytes, again.allocated_bytes) == (report.memory, 8000, 28000)
-    assert report.memory_frame()["Live bytes"].max() == 8000
+    assert report.memory_frame()["live_bytes"].max() == 8000

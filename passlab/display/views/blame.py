@@ -207,7 +207,7 @@ class BlameView(ModuleView):
             (number, line.text, *_row(line, credit))
             for number, (line, credit) in enumerate(zip(self.lines, self.credits, strict=True), 1)
         ]
-        return Table(("line", "text", "made by", "rule", "from"), rows)
+        return Table(("line", "text", "made_by", "rule", "came_from"), rows)
 
 
 @checked_view(Recording, hint="passlab.record(mod, passes) returns one")

@@ -24,7 +24,7 @@ from passlab.lab.recordings.recording import Recording
 from passlab.table import Table
 
 STATIC_DIFFS = 3  # that static HTML shows: the first divergence and those that follow
-PLAIN = ("step a", "step b", "pass", "outcome a", "outcome b", "program", "nodes a", "nodes b", "operators")
+PLAIN = ("step_a", "step_b", "pass", "outcome_a", "outcome_b", "program", "nodes_a", "nodes_b", "operators")
 
 
 class ComparisonView(View):

@@ -161,7 +161,7 @@ class PrintedStepView(View):
 
     def source(self) -> HasFrame:
         """Return the step as a table of one row."""
-        return Table(("pass", "what happened"), [(self.step.name, self.summary)])
+        return Table(("pass", "what_happened"), [(self.step.name, self.summary)])
 
 
 class PrinterView(InstrumentView):
@@ -189,7 +189,7 @@ class PrinterView(InstrumentView):
     @property
     def table(self) -> Table:
         """One row per pass: its name and its effect."""
-        return Table(("pass", "what happened"), [(f"{v.step.when} {v.step.name}", v.summary) for v in self.steps])
+        return Table(("pass", "what_happened"), [(f"{v.step.when} {v.step.name}", v.summary) for v in self.steps])
 
     def parts(self) -> Iterable[Part]:
         yield Sentence(self.title, "muted")

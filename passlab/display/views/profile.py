@@ -14,7 +14,7 @@ from passlab.display.view import HasFrame, View, checked_view
 from passlab.table import Table
 from passlab.vm.report import Report, Row
 
-NAMES = ("kernel", "time ms", "share", "count", "shapes", "bytes")
+NAMES = ("kernel", "seconds", "percent", "calls", "shapes", "bytes")
 WIDTH, HEIGHT = 640, 48  # of the drawing of memory
 
 
@@ -45,7 +45,7 @@ class ProfileView(View):
         yield HtmlOnly(Sentence(f"{len(self.report.calls):,} events, {self.whole_time / 1000:.2f} ms", "muted"))
         if self.rows:
             table = Table(NAMES, map(_row, self.report.rows(False)))
-            yield Rows(table, bars=("time ms",), measured=("time ms", "share"), longest_first="time ms")
+            yield Rows(table, bars=("seconds",), measured=("seconds", "percent"), longest_first="seconds")
         else:
             yield Sentence("nothing was run", "muted")
         if self.report.memory:
@@ -81,8 +81,8 @@ def profile_view(report: Report) -> ProfileView:
 
 
 def _row(row: Row) -> tuple[Any, ...]:
-    share = f"{row['Percent']:.1f}%"
-    return row["Name"], row["Duration (us)"] / 1000, share, row["Count"], row["Argument Shapes"], row.get("Bytes", "")
+    seconds, percent = row["Duration (us)"] / 1e6, row["Percent"]
+    return row["Name"], seconds, percent, row["Count"], row["Argument Shapes"], row.get("Bytes", "")
 
 
 def _memory_drawing(memory: Sequence[tuple[int, int]], events: int) -> Markup:

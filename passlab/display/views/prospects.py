@@ -73,7 +73,7 @@ class ProspectsView(TableView):
         called = f"`{name}`" if name else "the program"
         what = "these passes, each by itself, would change" if rows else "no pass that needs no options would change"
         super().__init__(
-            Table(("pass", "level", "what it would do"), rows),
+            Table(("pass", "opt_level", "what_it_would_do"), rows),
             f"{what} {called}; `%passes {name or 'NAME'} PASS` runs one",
         )
         self.mod, self.name = mod, name

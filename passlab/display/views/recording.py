@@ -51,7 +51,7 @@ class UserFrame(NamedTuple):
     file: str
     line: int
     function: str
-    source: str
+    text: str
     node: str
 
     def __str__(self) -> str:
@@ -100,7 +100,7 @@ class FailureView(View):
         yield Sentence(f"error: {self.title}", "bad")
         for frame in self.frames:
             yield Sentence(f" --> {frame}")
-            yield Code(frame.source)
+            yield Code(frame.text)
         if self.node:
             yield Sentence(f"working on: {self.node}")
         if self.frames:
@@ -111,7 +111,7 @@ class FailureView(View):
             "kind": self.kind,
             "title": self.title,
             "text": visible(str(self.error or "")),
-            "frames": [(str(frame), frame.source) for frame in self.frames],
+            "frames": [(str(frame), frame.text) for frame in self.frames],
             "node": self.node,
             "traceback": self.traceback if self.frames else "",
         }
@@ -260,7 +260,7 @@ class RecordingView(View):
     def parts(self) -> Iterable[Part]:
         yield Sentence(f"Recording: {self.title}.", "muted")
         yield Gap()
-        yield StepOutline(self._entries(), ("ms",), noted="what it did", below=True)
+        yield StepOutline(self._entries(), ("seconds",), noted="what it did", below=True)
         shown = list(self._shown_diffs())
         for event in shown:
             difference = self.diff(event)

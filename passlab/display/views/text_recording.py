@@ -258,7 +258,7 @@ VERDICTS = {
     "failed": ("✕", RED, "failed"),
 }
 SHOWN_STEPS = 120  # rows of static HTML, and
-TIMES = frozenset(("time (s)",))  # columns that text leaves out: they differ from run to run
+TIMES = frozenset(("seconds",))  # columns that text leaves out: they differ from run to run
 STATIC_DIFFS = 5  # diffs in it
 STATIC_LINES = 60  # lines of each
 MOST_LINES = 60_000  # lines of all versions that a page holds

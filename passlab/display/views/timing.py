@@ -14,7 +14,7 @@ from passlab.display.view import HasFrame, View, checked_view
 from passlab.dumps.recording import TextRecording
 from passlab.instrument.timing import PassTimingInstrument
 from passlab.lab.recordings.recording import Recording
-from passlab.table import Table
+from passlab.table import Table, seconds_text
 
 if TYPE_CHECKING:
     from passlab.dumps.step import Step
@@ -80,7 +80,7 @@ class TimingView(View):
         yield HtmlOnly(Sentence(f"{self.title}, {self.whole_seconds * 1000:.1f} ms", "muted"), self._flame())
         if not self.rows:
             yield TextOnly(["no passes were timed"])
-        yield StepOutline(self._entries(), ("total ms", "own ms", "share"))
+        yield StepOutline(self._entries(), ("seconds", "own seconds", "percent"))
 
     def _flame(self) -> Lanes:
         rows = ((row.depth, row.name, row.total, row.note) for row in self.rows)
@@ -88,17 +88,18 @@ class TimingView(View):
 
     def _entries(self) -> Iterator[OutlineEntry]:
         for row, bar in zip(self.rows, time_bars([row.total for row in self.rows]), strict=True):
-            share = f"{100 * row.total / self.whole_seconds:.1f}%" if self.whole_seconds else ""
-            yield OutlineEntry(row.name, depth=row.depth, note=row.note, cells=(bar, f"{row.own * 1000:.2f}", share))
+            percent = f"{100 * row.total / self.whole_seconds:.2f}" if self.whole_seconds else ""
+            cells = (bar, seconds_text(row.own), percent)
+            yield OutlineEntry(row.name, depth=row.depth, note=row.note, cells=cells)
 
     def data(self) -> TimingData:
         rows = [TimeData(r.depth, r.name, milliseconds(r.total), milliseconds(r.own), r.note) for r in self.rows]
         return {"kind": self.kind, "title": self.title, "rows": rows}
 
     def source(self) -> HasFrame:
-        """Return one row per pass; times in milliseconds."""
-        rows = [(r.depth, r.name, r.total * 1000, r.own * 1000, r.note) for r in self.rows]
-        return Table(("depth", "pass", "total_ms", "own_ms", "note"), rows)
+        """Return one row per pass, with its seconds and those of its own."""
+        rows = [(r.depth, r.name, r.total, r.own, r.note) for r in self.rows]
+        return Table(("depth", "pass", "seconds", "own_seconds", "note"), rows)
 
 
 def _live_row(depth: int, step: Step, inside: float) -> TimeRow:
@@ -124,8 +125,8 @@ def milliseconds(seconds: float) -> float:
 
 
 def time_bars(seconds: Sequence[float]) -> list[BarCell]:
-    """Return times in milliseconds as bars next to one another."""
-    return bars(seconds, lambda time: f"{time * 1000:.2f}")
+    """Return times as bars next to one another."""
+    return bars(seconds, seconds_text)
 
 
 def flame_bars(rows: Iterable[tuple[int, str, float, str]]) -> list[Bar]:

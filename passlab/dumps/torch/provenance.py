@@ -222,7 +222,7 @@ class Provenance:
             places = ", ".join(f"{place.file}:{place.line}" for place in chosen.places)
             lines = ", ".join(_ranges(kernel.lines))
             rows.append((kernel.name, ", ".join(kernel.nodes), ", ".join(chosen.sources), places, lines))
-        return Table(("kernel", "nodes", "source nodes", "user code", "lines"), rows)
+        return Table(("kernel", "nodes", "source_nodes", "user_code", "lines"), rows)
 
     def __repr__(self) -> str:
         return str(self.table())

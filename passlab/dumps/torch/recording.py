@@ -67,7 +67,7 @@ class TorchRecording(TextRecording):
             for r in self.records
         ]
         rows += [(None, "refused", "", one.excerpt.size, "", str(one)) for one in self.refusals]
-        return Table(("record", "name", "compile id", "bytes", "written by", "state"), rows)
+        return Table(("record", "name", "compile_id", "bytes", "written_by", "state"), rows)
 
     @property
     def files(self) -> list[dict[int, str]]:

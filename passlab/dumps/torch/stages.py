@@ -334,10 +334,10 @@ def _note_of(record: Record) -> str:
     if record.state:
         return record.state
     if record.name == "recompile_reasons":
-        rows = [f"{row['not']}: {row['because']}" for row in tables.recompilations([record])]
+        rows = [f"{row['version']}: {row['why']}" for row in tables.recompilations([record])]
         return "; ".join(rows)[:_LONGEST_NOTE]
     if record.name == "dynamo_graph_break_reason":
-        rows = [f"{row['place']}: {row['detail'] or row['reason']}" for row in tables.graph_breaks([record])]
+        rows = [f"{row['place']}: {row['detail'] or row['why']}" for row in tables.graph_breaks([record])]
         return "; ".join(rows)[:_LONGEST_NOTE]
     return ""
 

@@ -90,7 +90,7 @@ def graph_breaks(records: Iterable[Record]) -> Table:
         where = f"{place['file']}:{place['line']}" if place is not None else ""
         row = (str(record.compile_id), where, what, detail, parts.get("Explanation", ""), parts.get("Hint", ""))
         rows.append((*row, record.number))
-    return Table(("compile id", "place", "reason", "detail", "explanation", "hint", "record"), rows)
+    return Table(("compile_id", "place", "why", "detail", "explanation", "hint", "record"), rows)
 
 
 def _detail(text: str, reason: re.Match[str] | None) -> str:
@@ -116,7 +116,7 @@ def recompilations(records: Iterable[Record]) -> Table:
             user = _WHERE.search("  # " + about)
             code, place = (user["line"], user["place"]) if user is not None else (about.strip(), "")
             rows.append((str(record.compile_id), entry, guard.strip(), code, place, record.number))
-    return Table(("compile id", "not", "because", "user code", "place", "record"), rows)
+    return Table(("compile_id", "version", "why", "user_code", "place", "record"), rows)
 
 
 _WHERE = re.compile(r"\s+# (?P<line>.*?)\s+# (?P<place>\S+:\d+) in ")
@@ -143,7 +143,7 @@ def guards(records: Iterable[Record], files: Sequence[dict[int, str]]) -> Table:
             user = stack_of(data.get("user_stack"), files[record.log])
             place = place_of(user)
             rows.append((str(record.compile_id), "SHAPE", "", str(data.get("expr", "")), place, record.number))
-    return Table(("compile id", "kind", "source", "guard", "place", "record"), rows)
+    return Table(("compile_id", "kind", "source", "guard", "place", "record"), rows)
 
 
 def _tree_guards(text: str) -> Iterator[tuple[str, str, str, str]]:
@@ -174,7 +174,7 @@ def metrics(records: Iterable[Record]) -> Table:
             where = str(record.compile_id)
             data = record.metadata.items()
             rows += [(where, record.kind, key, _flat(value), record.number) for key, value in data if value is not None]
-    return Table(("compile id", "what", "metric", "value", "record"), rows)
+    return Table(("compile_id", "what", "metric", "value", "record"), rows)
 
 
 def _flat(value: Any) -> Any:
@@ -191,7 +191,7 @@ def shapes(records: Iterable[Record], files: Sequence[dict[int, str]]) -> Table:
             place = place_of(user)
             values = [str(data.get(key, "")) for key in ("symbol", "val", "vr", "source")]
             rows.append((str(record.compile_id), *values, place, record.number))
-    return Table(("compile id", "symbol", "value", "range", "source", "place", "record"), rows)
+    return Table(("compile_id", "symbol", "value", "range", "source", "place", "record"), rows)
 
 
 def tensors(records: Iterable[Record]) -> Table:
@@ -208,7 +208,7 @@ def tensors(records: Iterable[Record]) -> Table:
             rows[key].append(record.number)
         elif record.kind == "describe_source" and key in rows:
             rows[key][1] = str(data.get("source", ""))
-    return Table(("compile id", "source", "dtype", "size", "stride", "device", "role", "record"), rows.values())
+    return Table(("compile_id", "source", "dtype", "shape", "stride", "device", "role", "record"), rows.values())
 
 
 # ---------------------------------------------------------------- times
@@ -261,7 +261,7 @@ def _event(record: Record) -> dict[str, Any] | None:
 def event_table(events: Iterable[Event]) -> Table:
     """Return one row per event."""
     rows = [(e.compile_id, "  " * e.depth + e.name, e.start, e.seconds, e.first) for e in events]
-    return Table(("compile id", "event", "start (s)", "time (s)", "record"), rows)
+    return Table(("compile_id", "event", "start_seconds", "seconds", "record"), rows)
 
 
 def seconds_between(events: Sequence[Event], first: int, last: int) -> float | None:
@@ -274,7 +274,7 @@ def seconds_between(events: Sequence[Event], first: int, last: int) -> float | N
 
 
 # ---------------------------------------------------------------- compilations
-_COLUMNS = ("compile id", "status", "function", "place", "graphs", "nodes", "guards", "time (s)", "called at")
+_COLUMNS = ("compile_id", "status", "function", "place", "graphs", "nodes", "guards", "seconds", "called_at")
 
 
 def compilation_table(

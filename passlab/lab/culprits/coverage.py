@@ -127,7 +127,7 @@ class Coverage:
             for event, check in self.checks
         ]
         rows += [(event.id, event.name, "not checked", "", why) for event, why in self.skipped]
-        return Table(("step", "pass", "outcome", "compared on", "left out"), rows)
+        return Table(("step", "pass", "outcome", "compared_on", "left_out"), rows)
 
     def __str__(self) -> str:
         return self.text()

@@ -26,7 +26,7 @@ from passlab.lab.recordings.recording import Recording
 from passlab.lab.recordings.validation import checked_recording
 from passlab.table import Table, Tabular
 
-_COLUMNS = ("step a", "step b", "pass", "outcome a", "outcome b", "program", "nodes a", "nodes b", "operators")
+_COLUMNS = ("step_a", "step_b", "pass", "outcome_a", "outcome_b", "program", "nodes_a", "nodes_b", "operators")
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,8 +110,8 @@ class Comparison(Tabular):
 
     def table(self) -> Table:
         """Return a row for each step: both numbers and outcomes, nodes and time of either side, operators."""
-        rows = [(*_step_row(row), *map(_milliseconds, row.seconds)) for row in self.rows]
-        return Table((*_COLUMNS, "ms a", "ms b"), rows)
+        rows = [(*_step_row(row), *row.seconds) for row in self.rows]
+        return Table((*_COLUMNS, "seconds_a", "seconds_b"), rows)
 
     def text(self) -> str:
         """Return the summary and the steps, without times: the same for every run."""
@@ -160,10 +160,6 @@ def compare(a: Any, b: Any) -> Any:
             same = latest[0] is latest[1] or structural_equal(latest[0], latest[1])
             rows.append(ComparedStep(one, other, same, latest[0], latest[1]))
     return Comparison(first, second, tuple(rows))
-
-
-def _milliseconds(seconds: float | None) -> float | None:
-    return None if seconds is None else seconds * 1000
 
 
 def _step_row(row: ComparedStep) -> tuple[Any, ...]:

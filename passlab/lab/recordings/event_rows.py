@@ -28,7 +28,7 @@ def change(event: Event) -> str:
 
 
 COLUMNS = (
-    "id", "depth", "pass", "kind", "role", "opt_level", "status", "reason", "changed", "milliseconds", "peak_bytes",
+    "step", "depth", "pass", "kind", "role", "opt_level", "status", "why", "changed", "seconds", "peak_bytes",
     "rewrites", "rules", "functions", "nodes", "operators", "error",
 )  # fmt: skip
 
@@ -42,7 +42,7 @@ def row_of(event: Event) -> tuple[Any, ...]:
     rules = ", ".join(f"{name} x{count}" for name, count in applied.items())
     return (
         event.id, event.depth, event.text or event.name, event.kind, event.role, event.opt_level, event.status,
-        event.reason, event.changed, event.seconds * 1000, event.peak_bytes, count_rewrites(event), rules,
+        event.reason, event.changed, event.seconds, event.peak_bytes, count_rewrites(event), rules,
         len(event.after), count_module(event.after)[0], change(event), error,
     )  # fmt: skip
 

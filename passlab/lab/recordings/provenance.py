@@ -344,7 +344,7 @@ class Provenance:
                     maker = "input" if origin is None else f"{origin.event.id} {origin.event.name}"
                     old = "" if origin is None or origin.old is None else node_name(origin.old)
                     rows.append((f"@{name}", node_name(node), maker, old))
-        return Table(("function", "node", "made by", "from"), rows)
+        return Table(("function", "node", "made_by", "came_from"), rows)
 
 
 def same_but_children(old: Expr, new: Expr) -> bool:

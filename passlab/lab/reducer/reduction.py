@@ -519,7 +519,7 @@ class Reduction(Tabular):
     def table(self) -> Table:
         """Return one row for each cut."""
         rows = [(number, s.what, s.functions, s.nodes) for number, s in enumerate(self.steps, 1)]
-        return Table(("step", "what was cut", "functions", "nodes"), rows)
+        return Table(("step", "what_was_cut", "functions", "nodes"), rows)
 
     def text(self) -> str:
         """Return the summary and the program as Relay text."""

@@ -93,7 +93,7 @@ class OrderMap(Tabular):
         for p in self.programs:
             leads = [p.leads_to.get(name, "") for name in self.passes]
             rows.append((p.number, ", ".join(p.way) or "as it is", p.cost.nodes, p.cost.kernels, *leads))
-        return Table(("program", "shortest way", "nodes", "kernels", *self.passes), rows)
+        return Table(("program", "shortest_way", "nodes", "kernels", *self.passes), rows)
 
     def text(self) -> str:
         """Return the table, the cheapest program and the pairs that commute."""

@@ -41,7 +41,7 @@ def prospects(mod: IRModule, passes: str | Iterable[Pass] | None = None) -> Tabl
 
     >>> mod = passlab.parse("def @main(%x: float32) { %x * (1f + 1f) }")
     >>> print(lab.prospects(mod, [transform.FoldConstant(), transform.ToCPS()]))
-    pass          opt_level  what it would do
+    pass          opt level  what it would do
     ------------  ---------  --------------------------------------------------------------------------
     FoldConstant          2  removed 2 constants and 1 add; added 1 constant; changed rhs of 1 multiply
     ToCPS                 1  added 1 call; moved 2 nodes
@@ -58,7 +58,7 @@ def prospects(mod: IRModule, passes: str | Iterable[Pass] | None = None) -> Tabl
         # A pass that changes nothing returns the very module that it got.
         if after is not typed and (difference := diff(typed, after)):
             rows.append((name, tried.info.opt_level, difference.summary))
-    return Table(("pass", "opt_level", "what it would do"), [*rows, *failures])
+    return Table(("pass", "opt_level", "what_it_would_do"), [*rows, *failures])
 
 
 @contextmanager

@@ -148,7 +148,7 @@ class WhatIfTable:
 
     def table(self) -> Table:
         """Return one row for each variant: its cost, and whether the values stay as in the unchanged pipeline."""
-        columns = ("pass", "change", "nodes", "kernels", "constant bytes", "elements", "result", "values")
+        columns = ("pass", "change", "nodes", "kernels", "constant_bytes", "elements", "result", "values")
         return Table(columns, [_variant_row(v) for v in (self.base, *self.variants)])
 
     def heat_map(self) -> Table:
