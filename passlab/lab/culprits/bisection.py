@@ -56,6 +56,7 @@ if TYPE_CHECKING:
 
 NOTHING = GuiltyPass(None)
 RUNS = 6  # further runs of a user's pass, which may change its mind
+SMALL_PROGRAM = 30  # nodes; one of so many is reduced with the pass itself, which says more than a copy of what it made
 AT_LEAST, ENOUGH = 2, 1.0  # of these runs, and the seconds after which there are no more
 
 
@@ -470,7 +471,8 @@ class Bisection(Tabular):
         for part in self._neighbourhoods():
             if self._shows_fault(part):
                 return replace(reduce(part, self._shows_fault, of=self, **options), original=self.event.before)
-        if (alone := self._cut_out()) is not None:
+        is_small = count_module(self.event.before)[0] <= SMALL_PROGRAM
+        if not is_small and (alone := self._cut_out()) is not None:
             small, made = alone
             step = Shrinking("all but the wrong operator", len(small), count_module(small)[0])
             return Reduction(self.event.before, small, (step,), 1, of=made)
