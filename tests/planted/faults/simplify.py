@@ -205,7 +205,7 @@ FAULTS = (
           Mutation("ARITHMETIC[subtracting zero]", "other constant", 0, "1"),
           dataflow("tanh(subtract(exp(%x), ones_like(%x)))", VECTORS), _SIMPLIFY, "SimplifyExpr", "subtracting zero"),
     Fault("joined constants a little larger", "cast",
-          Mutation("rules:_join", "replace statement", 4, "it.targets[0] = it.value.func(it.value.args[0].func.value)\nreturn Constant(it.value.args[0].func.value * it.value.args[0].func.value.dtype.type(1.01))"),
+          Mutation("simplify_expr:_join", "replace statement", 4, "it.targets[0] = it.value.func(it.value.args[0].func.value)\nreturn Constant(it.value.args[0].func.value * it.value.args[0].func.value.dtype.type(1.01))"),
           dataflow("multiply(multiply(tanh(%x), 0.3f), 0.7f)", VECTORS), _SIMPLIFY, "SimplifyExpr",
           "product of products"),
     Fault("functions that others call are unused", "guard",
