@@ -23,6 +23,7 @@ from passlab.notebook import values
 from passlab.notebook.instruments import INSTRUMENTS, instrument_of
 from passlab.notebook.naming import (
     NAME,
+    PATH,
     NamedMagics,
     options_of,
     pipeline_of,
@@ -249,7 +250,8 @@ class RelayMagics(NamedMagics):
         first = line.split(maxsplit=1)[0] if line.strip() else ""
         if not first:
             raise UsageError("%run needs a program, or a script: %run net --random 0")
-        no_script = NAME.match(first) and not Path(first).exists() and not Path(f"{first}.py").exists()
+        is_name = NAME.match(first) or (PATH.match(first) and not first.endswith((".py", ".ipy", ".ipynb")))
+        no_script = is_name and not Path(first).exists() and not Path(f"{first}.py").exists()
         if self.run_script is None or no_script or isinstance(self.shell.user_ns.get(first), passlab.IRModule):
             return self.run_program(line)
         return self.run_script(line)

@@ -28,6 +28,8 @@ from passlab.notebook import values
 P = ParamSpec("P")
 R = TypeVar("R")
 NAME = re.compile(r"[^\W\d]\w*\Z")
+# A name, then attributes and items by number. Calls are none: a line of a magic has no side effects.
+PATH = re.compile(r"([^\W\d]\w*)(?:\.[^\W\d]\w*|\[-?\w+\])+\Z")
 _UNKNOWN_OPTION = re.compile(r"unrecognized arguments: .*?(--?[\w-]+)")
 
 _PIPELINE = (
@@ -102,28 +104,38 @@ class NamedMagics(Magics):
             return rooms.pipelines.run(mod, text, context, self.shell.user_ns, instruments, own)
 
     def _program(self, name: str) -> passlab.IRModule:
-        """The module of a name of the notebook."""
+        """The module of a name of the notebook, or of a path that begins with one: `rec.output`, `recs[0].last`."""
         space = self.shell.user_ns
-        if isinstance(space.get(name), passlab.IRModule):
-            return space[name]  # type: ignore[no-any-return]
+        value = space[name] if name in space else self._at_path(name)
+        if isinstance(value, passlab.IRModule):
+            return value
         candidates = [n for n, v in space.items() if isinstance(v, passlab.IRModule) and not n.startswith("_")]
-        if name in space:
-            hint = (
-                f": `passlab.IRModule.from_expr({name})` makes one" if isinstance(space[name], rooms.expr.Expr) else ""
-            )
-            raise UsageError(f"`{name}` is a {type(space[name]).__name__}, not a program{hint}")
+        if name in space or value is not None:
+            hint = f": `passlab.IRModule.from_expr({name})` makes one" if isinstance(value, rooms.expr.Expr) else ""
+            raise UsageError(f"`{name}` is a {type(value).__name__}, not a program{hint}")
         hint = did_you_mean(name, candidates) or (
             f"programs here: {', '.join(candidates)}" if candidates else "make one with %%relay"
         )
         raise UsageError(f"there is no program `{name}` in this notebook: {hint}")
 
+    def _at_path(self, path: str) -> Any:
+        """The value of a path of attributes and items that begins with a name in use here; None for another text."""
+        root = PATH.match(path)
+        if root is None or root[1] not in self.shell.user_ns:
+            return None
+        try:
+            return self.shell.ev(path)
+        except Exception as error:  # noqa: BLE001 - a property of the user may raise anything
+            raise UsageError(f"`{path}` has no value: {type(error).__name__}: {error}") from None
+
     def _recording(self, name: str, kinds: tuple[type, ...] = ()) -> Any:
         """The recording of a name of the notebook, of one of these classes (default: of passlab's own)."""
         space, kinds = self.shell.user_ns, kinds or (passlab.Recording,)
-        if isinstance(space.get(name), kinds):
-            return space[name]
-        if name in space:
-            kind = type(space[name]).__name__
+        value = space[name] if name in space else self._at_path(name)
+        if isinstance(value, kinds):
+            return value
+        if name in space or value is not None:
+            kind = type(value).__name__
             raise UsageError(f"`{name}` is not a recording; its type is {kind}: %passes NAME ... -r rec makes one")
         candidates = [n for n, v in space.items() if isinstance(v, kinds) and not n.startswith("_")]
         there = f"recordings here: {', '.join(candidates)}" if candidates else "make one with %passes NAME ... -r rec"
@@ -136,7 +148,8 @@ class NamedMagics(Magics):
         if dot and isinstance(value, passlab.IRModule):
             part: rooms.expr.Expr = value[function]
             return part
-        return value if isinstance(value, rooms.expr.Expr) and not dot else self._program(name)
+        value = value if not dot else self._at_path(name)
+        return value if isinstance(value, rooms.expr.Expr) else self._program(name)
 
     def _check_targets(self, *names: str) -> None:
         """Reject invalid names before anything runs whose result would be lost. Empty names are allowed."""

@@ -455,3 +455,27 @@ def test_live_binds_the_program_and_follows_a_pass_that_is_defined_again(shell):
     with pytest.raises(ParseError):
         shell.run_cell_magic("relay", 'living --live "InferType"', "def @main(")
     assert widget.recording["mine"].changed
+
+
+PATHS = ("rec.output", "rec[2].after", "recs[0].last", "recs[-1].input")
+
+
+@pytest.mark.parametrize("line", ["graph {}", "passes {} FuseOps -o out", "run {} --random 0", "vm {} --random 0"])
+@pytest.mark.parametrize("path", PATHS)
+def test_a_path_stands_where_a_name_does(shell, line, path):
+    space = shell.user_ns
+    shell.run_line_magic("passes", "net InferType, FoldConstant -r rec")
+    space["recs"] = [space["rec"]]
+    magic, _, rest = line.format(path).partition(" ")
+    with capture_output():
+        shell.run_line_magic(magic, rest)
+
+
+@pytest.mark.parametrize(
+    ("path", "answer"),
+    [("rec.outptu", "AttributeError"), ("rec[99].after", "IndexError"), ("rec.steps", "not a program"), ("rec.f()", "no program")],
+)  # fmt: skip
+def test_a_path_that_leads_nowhere_says_so(shell, path, answer):
+    shell.run_line_magic("passes", "net InferType -r rec")
+    with pytest.raises(UsageError, match=answer):
+        shell.run_line_magic("graph", path)
