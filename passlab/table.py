@@ -136,7 +136,7 @@ COLUMNS: Mapping[str, Word] = {
     "skipped": Word("nodes more or fewer if the pass is left out"),
     "repeated": Word("nodes more or fewer if the pass runs twice"),
     "moved": Word("nodes more or fewer if the pass runs one place later"),
-    "result": Word("how the result compares with that of the unchanged pipeline"),
+    "result": Word("how the result compares with the result of the unchanged pipeline"),
     "shortest_way": Word("the fewest passes that lead to a program"),
     "compared_on": Word("on how many inputs the programs were compared"),
     "left_out": Word("what was not compared"),
