@@ -48,7 +48,7 @@ def is_folder(names: Sequence[str]) -> bool:
 
 
 def read_folder(files: Sequence[Path], folder: Path) -> TextRecording:
-    """Return the programs of a folder: what JAX wrote of each, its passes of HLO, and those of its kernels."""
+    """Return the programs of a folder: what JAX wrote of each, its passes of HLO, and the passes of its kernels."""
     scan = _scan(files)
     used: set[Path] = set()
     functions = _functions(files, used)

@@ -97,10 +97,11 @@ def bisect(
 ) -> HostBisection:
     """Find the pass after which a check of the compiler's output no longer holds.
 
-    The check is a function of the output, a regular expression that must match, or a command (a list of words; `{}`
-    is the file with the output, by default the last word), which holds with exit status 0. The output of opt, mlir-opt,
-    llc and `clang -S` is a text; else the check gets the path of the file. Without a check, the tool must end well:
-    this finds the pass that crashes. With `by="rewrite"`, MLIR then counts the rewrites of the pass at fault.
+    The check is a function of the output, a regular expression that must match, or a command, which holds with exit
+    status 0. A command is a list of words; `{}` is the file with the output, by default the last word. The output of
+    opt, mlir-opt, llc and `clang -S` is a text; else the check gets the path of the file. Without a check, the
+    tool must end well: this finds the pass that crashes. With `by="rewrite"`, MLIR then counts the rewrites of the
+    pass at fault.
 
     For torch, `command` is a function without arguments that compiles and runs something, and returns whether the
     result is right. Raises `DumpError` for an unknown or missing tool, and one without a counter.

@@ -26,7 +26,7 @@ _MLIR = ("--mlir-disable-threading", "--mlir-print-ir-before-all", "--mlir-print
 
 @dataclass(frozen=True)
 class Tool:
-    """One tool: the options that record its passes, those that stop after a number of them, its reducer.
+    """One tool: the options that record its passes, the options that stop after a number of them, its reducer.
 
     `whole` prints the whole program with each pass; `{n}` in `limit` is the number of passes to run, in `rewrites`
     that of rewrites; `log` prints them; `text` makes the output a text, and `nowhere` throws it away.

@@ -140,7 +140,7 @@ class PassTimingInstrument(PassInstrument, Tabular):
         return "".join(lines)
 
     def table(self) -> Table:
-        """Return the passes in order of starting, with the seconds of each and those of its own."""
+        """Return the passes in order of starting, with all seconds of each and its own seconds."""
         names = ("depth", "pass", "seconds", "own_seconds", "percent_of_all", "percent_of_parent", "failed")
         return Table(names, self._rows())
 

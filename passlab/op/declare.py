@@ -286,7 +286,7 @@ def constant_integer(value: Any) -> int:
 
 
 class Python:
-    """What Relay's Python function of an operator does beside filling inputs and attributes in declared order.
+    """What Relay's Python function of an operator does besides filling inputs and attributes in declared order.
 
     `signature` is given where it is another one, as in Python: `"data, axis=-1, is_sorted=True"`. `convert` maps
     parameters to functions that convert the caller's value to the attribute's value (such as one number for all axes).
@@ -317,7 +317,7 @@ class Python:
 
     @cached_property
     def signature(self) -> inspect.Signature | None:
-        """The signature as an object of `inspect`; None for that of inputs and attributes in declared order."""
+        """The signature as an object of `inspect`; None for inputs and attributes in declared order."""
         if not self._text:
             return None
         function = ast.parse(f"def f({self._text}): 0").body[0]

@@ -24,7 +24,7 @@ ROOT = Path(__file__).resolve().parents[2]
 RECORD = ROOT / "benchmarks/records/zoo.json"
 PAGE = ROOT / "docs/reference/models-from-outside.md"
 COLUMNS = (
-    "model", "package", "nodes / calls", "open", "errors", "simplified", "ms on NumPy / beside", "culprit", "failed",
+    "model", "package", "nodes / calls", "open", "errors", "simplified", "ms on NumPy / elsewhere", "culprit", "failed",
 )  # fmt: skip
 THREADS = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
 

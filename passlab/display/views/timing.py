@@ -97,7 +97,7 @@ class TimingView(View):
         return {"kind": self.kind, "title": self.title, "rows": rows}
 
     def source(self) -> HasFrame:
-        """Return one row per pass, with its seconds and those of its own."""
+        """Return one row per pass, with all its seconds and its own seconds."""
         rows = [(r.depth, r.name, r.total, r.own, r.note) for r in self.rows]
         return Table(("depth", "pass", "seconds", "own_seconds", "note"), rows)
 

@@ -645,8 +645,8 @@ def bisect(
     """Return which pass of a pipeline broke a program, or raised.
 
     `passes` and `options` are as for `record`; a recording has its own. `good` is a predicate over modules; a program
-    for which it raises is bad. Without it, programs are run on `inputs` (a list, a table by name of the parameter, or
-    None: random ones from `seed`), and each pass is held to its contract, one that declares none to `default_contract`.
+    for which it raises is bad. Without it, programs are run on `inputs`: a list, a table by name of the parameter, or
+    None for random ones from `seed`. Each pass is held to its contract, one that declares none to `default_contract`.
     A predicate is asked log(n) times for n programs; with `every` it is asked after each pass in order, which finds the
     first guilty pass even where a later one repairs the program. An `executor` (of `concurrent.futures`, or a cluster
     with the same interface) asks about all programs at once. Raises `PassError` when the program is bad before any pass
