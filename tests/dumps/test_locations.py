@@ -375,9 +375,9 @@ def test_source_is_read_only_where_somebody_gives_it(tmp_path):
 @pytest.mark.parametrize(
     ("place", "message"),
     [
-        ("k.py", "no line of a source file"),
-        ("k.py:", "no line of a source file"),
-        (7, "no line of a source file"),
+        ("k.py", "is not a line of a source file"),
+        ("k.py:", "is not a line of a source file"),
+        (7, "is not a line of a source file"),
         ("kk.py:7", "did you mean `k.py`"),
     ],
 )

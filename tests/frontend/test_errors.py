@@ -26,7 +26,7 @@ def finding(proto: Any, **options: Any) -> str:
 
 def test_all_operators_that_are_missing_are_told_at_once():
     graph = """g (float[2] x, bool c) => (float[2] y) {
-        a = Foo(x) b = Foo(a) s = SequenceConstruct(x, b)
+        a = Foo(x) b = Foo(a) s = Sequenced(x, b)
         y = If(c)<then_branch = t () => (float p) { p = Baz(x) }, else_branch = e () => (float q) { q = Floo(x) }> }"""
     proto = model(graph)
     proto.graph.node[0].name = "first"
@@ -34,7 +34,7 @@ def test_all_operators_that_are_missing_are_told_at_once():
     for expected in (
         "the ONNX operator `Foo` (ai.onnx, opset 18) is not supported",
         "it is used by `first`, `Foo_0`",
-        "the ONNX operator `SequenceConstruct` (ai.onnx, opset 18)",
+        "the ONNX operator `Sequenced` (ai.onnx, opset 18)",
         "the ONNX operator `Baz` (ai.onnx, opset 18)",
         "the ONNX operator `Floo` (ai.onnx, opset 18)",
         "did you mean `Floor`",
@@ -63,7 +63,7 @@ WRONG: dict[str, tuple[str, dict[str, Any], str]] = {
     "no option": (RELU, {"convert_config": {"use_nt_batch_mul": 1}}, "did you mean `use_nt_batch_matmul`?"),
     "no opset": (RELU, {"opset": 0}, "an opset version is a whole number from 1 on"),
     "text": ("g (string[2] x) => (string[2] y) { y = Identity(x) }", {}, "the ONNX element type `string`"),
-    "a sequence": ("g (seq(float[2]) x) => (seq(float[2]) y) { y = Identity(x) }", {}, "only tensors are supported"),
+    "a sequence": ("g (seq(float[2]) x) => (seq(float[2]) y) { y = Identity(x) }", {}, "is a sequence of a length that is not known"),
     "no such axis": ("g (float[2] x) => (float y) { y = Softmax<axis=7>(x) }", {}, "expected: -1 to 0"),
     "a missing attribute": ("g (float[2] x) => (float y) { y = Cast(x) }", {}, "needs the attribute `to`"),
     "another kind of attribute": ("g (float[2] x) => (float y) { y = Softmax<axis=0.5>(x) }", {}, "of the wrong kind"),

@@ -182,6 +182,6 @@ def test_the_recording_of_triton_is_that_of_the_kernel_of_the_lesson():
     code = (NOTEBOOKS / "softmax_triton.py").read_text()
     lines = code.split("\n")
     rows = [row for row in recording.sources() if row["file"] == "softmax_triton.py"]
-    assert {row["line"]: row["code"] for row in rows} == {n: lines[n - 1].strip() for n in range(12, 20)}
+    assert {row["line"]: row["text"] for row in rows} == {n: lines[n - 1].strip() for n in range(12, 20)}
     assert lines[11].startswith("def softmax(")
     assert not [place for places in recording.places("SASS") for place in places if place.startswith("/")]

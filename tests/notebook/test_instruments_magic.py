@@ -28,7 +28,7 @@ def test_what_instruments_measured_is_shown(shell, capsys):
     out = capsys.readouterr().out
     shell.run_line_magic("instruments", "none")
     assert "sequential\n  InferType\n  FuseOps" in out  # the tree of times
-    assert "nodes_change" in out  # the table of sizes
+    assert "nodes change" in out  # the table of sizes
     assert "After FuseOps: Fused nn.dense and nn.relu into one function" in out  # the differences
 
 
