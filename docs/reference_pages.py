@@ -64,9 +64,9 @@ def public_names(module: ModuleType) -> list[str]:
     """Return the public names of a module: those it lists, or else those it defines, without modules and typing."""
     listed = list(getattr(module, "__all__", ()))
     if listed:
-        return sorted(set(listed), key=str.lower)
+        return sorted(set(listed), key=lambda name: (name.lower(), name))
     names = [name for name in dir(module) if not name.startswith("_")]
-    return sorted((name for name in names if _is_own(module, name)), key=str.lower)
+    return sorted((name for name in names if _is_own(module, name)), key=lambda name: (name.lower(), name))
 
 
 def _is_own(module: ModuleType, name: str) -> bool:
