@@ -223,3 +223,18 @@ def test_places_of_maxima_are_found_and_used_with_an_open_batch(batch: int | str
     assert_close(run("vm", mod, x), expected)
     written = runtime.InferenceSession(relay.to_onnx(mod).SerializeToString(), providers=["CPUExecutionProvider"])
     assert_close(written.run(None, {"x": x}), expected)
+
+
+@pytest.mark.parametrize(
+    ("opset", "graph"),
+    [
+        (9, "g (float[N,3] x, int64[N,3] i, float[N,3] u) => (float[N,3] y) { y = Scatter<axis=1>(x, i, u) }"),
+        (9, "g (float[N,1,2,2] x) => (float[A,B,C,D] y) { s = Constant<value = float[4] {1, 1, 2, 3}>() y = Upsample(x, s) }"),
+    ],
+    ids=["Scatter", "Upsample"],
+)  # fmt: skip
+def test_an_operator_that_the_newer_opset_dropped_is_written_as_what_it_computes(opset: int, graph: str) -> None:
+    written = relay.to_onnx(from_onnx(model(graph, opset))[0])
+    onnx.checker.check_model(written)
+    (version,) = (entry.version for entry in written.opset_import if not entry.domain)
+    assert not [n for n in written.graph.node if onnx.defs.get_schema(n.op_type, version, n.domain).deprecated]

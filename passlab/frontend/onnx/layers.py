@@ -218,7 +218,7 @@ def node_of(function: Function, names: Sequence[str], opset: int) -> Any:
     op_type = kind.removeprefix(PREFIX)
     schema = schema_of(op_type, "", opset) if kind.startswith(PREFIX) and isinstance(first, int) else None
     before = schema_of(op_type, "", first) if schema is not None else None
-    if schema is None or before is None:
+    if schema is None or schema.deprecated or before is None:
         return None
     inputs = marks.pop("inputs", range(len(names)))
     fields = function.body.checked_type
