@@ -1,4 +1,4 @@
-"""Passes with a mistake each by someone who has not looked at the search, on programs of some size: `MISTAKES`, by name.
+"""Passes with a mistake each by someone who has not looked at the search, on programs of some size, added to `MISTAKES`.
 
 They are about axes, broadcasts, attributes that are lost, effects, branches of a match, captures, sizes that are known
 only at run time, types that are stated wrongly, and about passes that remember, guess or change what they were given.
@@ -16,9 +16,8 @@ from passlab.ir.expr import Call, Constant, Expr, Function, If, Let, Match, RefR
 from passlab.ir.walk import post_order, rewrite
 from passlab.transform import FunctionPass, PassInfo, function_pass, module_pass
 from passlab.transform.base import Pass
-from tests.lab.mistakes import is_call
+from tests.lab.mistakes import MISTAKES, is_call, whole
 
-MISTAKES: dict[str, tuple[Callable[[], Pass], str]] = {}
 M = "Tensor[(3, 3), float32]"
 NET = f"""def @block(%h: {M}, %w: {M}) -> {M} {{ nn.relu(add(nn.dense(%h, %w), %h)) }}
 def @main(%x: {M}, %w: {M}, %b: Tensor[(3), float32]) -> {M} {{
@@ -60,16 +59,6 @@ def on(
 
         MISTAKES[name] = fresh, program
         return change
-
-    return register
-
-
-def whole(program: str) -> Callable[[Callable[[], Pass]], Callable[[], Pass]]:
-    """Register a function that makes a pass."""
-
-    def register(make: Callable[[], Pass]) -> Callable[[], Pass]:
-        MISTAKES[make.__name__] = make, program
-        return make
 
     return register
 

@@ -7,9 +7,7 @@ import pytest
 
 from passlab import IRModule, lab, parse, relay
 from passlab.instrument.statistics import count_module
-from tests.lab import mistakes, strangers
-
-MISTAKES = mistakes.MISTAKES | strangers.MISTAKES
+from tests.lab.strangers import MISTAKES
 
 QUICK: tuple[str, ...] = (
     "sizes_backwards",
