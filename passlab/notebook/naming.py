@@ -30,6 +30,7 @@ R = TypeVar("R")
 NAME = re.compile(r"[^\W\d]\w*\Z")
 # A name, then attributes and items by number. Calls are none: a line of a magic has no side effects.
 PATH = re.compile(r"([^\W\d]\w*)(?:\.[^\W\d]\w*|\[-?\w+\])+\Z")
+ABSENT = object()  # what a text is that names no value
 _UNKNOWN_OPTION = re.compile(r"unrecognized arguments: .*?(--?[\w-]+)")
 
 _PIPELINE = (
@@ -105,51 +106,59 @@ class NamedMagics(Magics):
 
     def _program(self, name: str) -> passlab.IRModule:
         """The module of a name of the notebook, or of a path that begins with one: `rec.output`, `recs[0].last`."""
-        space = self.shell.user_ns
-        value = space[name] if name in space else self._at_path(name)
+        value = self._value(name)
         if isinstance(value, passlab.IRModule):
             return value
-        candidates = [n for n, v in space.items() if isinstance(v, passlab.IRModule) and not n.startswith("_")]
-        if name in space or value is not None:
+        if value is not ABSENT:
             hint = f": `passlab.IRModule.from_expr({name})` makes one" if isinstance(value, rooms.expr.Expr) else ""
             raise UsageError(f"`{name}` is a {type(value).__name__}, not a program{hint}")
+        space = self.shell.user_ns.items()
+        candidates = [n for n, v in space if isinstance(v, passlab.IRModule) and not n.startswith("_")]
         hint = did_you_mean(name, candidates) or (
             f"programs here: {', '.join(candidates)}" if candidates else "make one with %%relay"
         )
         raise UsageError(f"there is no program `{name}` in this notebook: {hint}")
 
-    def _at_path(self, path: str) -> Any:
-        """The value of a path of attributes and items that begins with a name in use here; None for another text."""
-        root = PATH.match(path)
-        if root is None or root[1] not in self.shell.user_ns:
-            return None
+    def _value(self, name: str) -> Any:
+        """The value of a name of the notebook, or of a path of attributes and items that begins with one.
+
+        `ABSENT` for another text, and for a path to None.
+        """
+        space = self.shell.user_ns
+        if name in space:
+            return space[name]
+        root = PATH.match(name)
+        if root is None or root[1] not in space:
+            return ABSENT
         try:
-            return self.shell.ev(path)
+            value = self.shell.ev(name)
         except Exception as error:  # noqa: BLE001 - a property of the user may raise anything
-            raise UsageError(f"`{path}` has no value: {type(error).__name__}: {error}") from None
+            raise UsageError(f"`{name}` has no value: {type(error).__name__}: {error}") from None
+        return ABSENT if value is None else value
 
     def _recording(self, name: str, kinds: tuple[type, ...] = ()) -> Any:
         """The recording of a name of the notebook, of one of these classes (default: of passlab's own)."""
-        space, kinds = self.shell.user_ns, kinds or (passlab.Recording,)
-        value = space[name] if name in space else self._at_path(name)
+        kinds = kinds or (passlab.Recording,)
+        value = self._value(name)
         if isinstance(value, kinds):
             return value
-        if name in space or value is not None:
+        if value is not ABSENT:
             kind = type(value).__name__
             raise UsageError(f"`{name}` is not a recording; its type is {kind}: %passes NAME ... -r rec makes one")
-        candidates = [n for n, v in space.items() if isinstance(v, kinds) and not n.startswith("_")]
+        space = self.shell.user_ns.items()
+        candidates = [n for n, v in space if isinstance(v, kinds) and not n.startswith("_")]
         there = f"recordings here: {', '.join(candidates)}" if candidates else "make one with %passes NAME ... -r rec"
         raise UsageError(f"there is no recording `{name}` in this notebook: {did_you_mean(name, candidates) or there}")
 
     def _part(self, name: str) -> passlab.IRModule | rooms.expr.Expr:
         """The module or expression of a name (`net`), or one function of a module (`net.main`)."""
         head, dot, function = name.partition(".")
-        value = self.shell.user_ns.get(head)
-        if dot and isinstance(value, passlab.IRModule):
-            part: rooms.expr.Expr = value[function]
+        module = self.shell.user_ns.get(head)
+        if dot and isinstance(module, passlab.IRModule):
+            part: rooms.expr.Expr = module[function]
             return part
-        value = value if not dot else self._at_path(name)
-        return value if isinstance(value, rooms.expr.Expr) else self._program(name)
+        value = self._value(name)
+        return value if isinstance(value, (rooms.expr.Expr, passlab.IRModule)) else self._program(name)
 
     def _check_targets(self, *names: str) -> None:
         """Reject invalid names before anything runs whose result would be lost. Empty names are allowed."""
