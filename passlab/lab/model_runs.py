@@ -25,29 +25,8 @@ from passlab.frontend.onnx.tensors import dtype_of
 from passlab.op.dtypes import Array, array_dtype
 
 FIRST_SIZES = ("several", 1, 0, 7)  # of open dimensions; "several": a different one for each, from 2 on
-OTHER_SIZES = (
-    2,
-    3,
-    4,
-    5,
-    6,
-    8,
-    9,
-    10,
-    12,
-    16,
-    32,
-    64,
-    96,
-    160,
-    224,
-    320,
-    512,
-    640,
-    1024,
-    4096,
-    16000,
-)  # tried only while no draw has worked
+# Tried only while no draw has worked.
+OTHER_SIZES = (2, 3, 4, 5, 6, 8, 9, 10, 12, 16, 32, 64, 96, 160, 224, 320, 512, 640, 1024, 4096, 16000)
 INTEGERS = (10, 2, 1)  # integers are drawn below this number; the next one is tried where the model refuses them
 MOST_BYTES = 2**28  # of the inputs of one draw
 SECONDS = 10.0  # after which no further sizes are drawn

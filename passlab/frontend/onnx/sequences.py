@@ -162,9 +162,13 @@ def item_at(n: OnnxNode, value: Expr, place: Expr) -> Expr:
         return n("take", n("reshape", elements, newshape=[-1, *ty.shape]), place, axis=0)
     start, end = bounds(n, shapes, place)
     own = n("strided_slice", elements, start, end, n.constant([1], "int64"))
+    return reshape_to(n, own, item_sizes(n, shapes, place, ty))
+
+
+def item_sizes(n: OnnxNode, shapes: Expr, place: Expr, ty: TensorType) -> list[Size]:
+    """Return the sizes of the tensor of a packed sequence at a place: known ones from `ty`, the rest computed."""
     row = n("take", shapes, place, axis=0)
-    sizes: list[Size] = [
+    return [
         dim if isinstance(dim, int) else n("take", row, n.constant([axis], "int64"), axis=0)
         for axis, dim in enumerate(ty.shape)
     ]
-    return reshape_to(n, own, sizes)

@@ -13,6 +13,7 @@ from passlab.frontend.onnx.sequences import (
     fields_of,
     is_packed,
     item_at,
+    item_sizes,
     item_type,
     joined,
     length_of,
@@ -85,7 +86,7 @@ def sequence_insert(n: OnnxNode, sequence: Expr, tensor: Expr, place: Expr | Non
     old, added = packed(n, sequence, ty), n.fields(packed(n, new, ty), 2)
     if place is None:
         return pack_of([n.concat(list(pair)) for pair in zip(n.fields(old, 2), added, strict=True)], ty)
-    before, after = _split_at(n, old, n.constant(at, "int64") if isinstance(at, int) else at, skip=False)
+    before, after = _split_at(n, old, at, skip=False)
     longer = pack_of([n.concat(list(each)) for each in zip(before, added, after, strict=True)], ty)
     return longer if fields is None else _unpacked(n, longer, len(fields) + 1)
 
@@ -98,7 +99,7 @@ def sequence_erase(n: OnnxNode, sequence: Expr, place: Expr | None = None) -> Ex
     if not isinstance(at, Expr) and fields is not None:
         return n.builder.tuple([*fields[:at], *fields[at + 1 :]])
     old = packed(n, sequence)
-    before, after = _split_at(n, old, n.constant(at, "int64") if isinstance(at, int) else at, skip=True)
+    before, after = _split_at(n, old, at, skip=True)
     shorter = pack_of([n.concat(list(pair)) for pair in zip(before, after, strict=True)], parts(n, old)[2])
     return shorter if fields is None else _unpacked(n, shorter, len(fields) - 1)
 
@@ -108,21 +109,22 @@ def _unpacked(n: OnnxNode, sequence: Expr, length: int) -> Expr:
     return n.builder.tuple([item_at(n, sequence, n.constant(at, "int64")) for at in range(length)])
 
 
-def _split_at(n: OnnxNode, sequence: Expr, place: Expr, skip: bool) -> tuple[list[Expr], list[Expr]]:
+def _split_at(n: OnnxNode, sequence: Expr, at: int | Expr, skip: bool) -> tuple[list[Expr], list[Expr]]:
     """Return what is before a place of a packed sequence, and what is from it on, or behind it with `skip`."""
     elements, shapes, ty = parts(n, sequence)
+    place = n.constant(at, "int64") if isinstance(at, int) else at
     start, end = bounds(n, shapes, place)
     one = n("reshape", place, newshape=[1])
     cuts = [(start, end if skip else start), (one, n("add", one, 1) if skip else one)]
     halves: tuple[list[Expr], list[Expr]] = ([], [])
-    for value, (first, second), width in zip((elements, shapes), cuts, (None, len(ty.shape)), strict=True):
-        zeros, ones = ([0], [1]) if width is None else ([0, 0], [1, 1])
-        rest = [] if width is None else [n.constant([width], "int64")]
-        whole = n("shape_of", value, dtype="int64")
-        lead = [] if width is None else [n.constant([0], "int64")]
-        step = n.constant(ones, "int64")
-        halves[0].append(n("strided_slice", value, n.constant(zeros, "int64"), n.concat([first, *rest]), step))
-        halves[1].append(n("strided_slice", value, n.concat([second, *lead]), whole, step))
+    for value, (first, second), widths in zip((elements, shapes), cuts, ([], [len(ty.shape)]), strict=True):
+        zeros = [n.constant([0], "int64") for _ in widths]  # of the axes behind the first, which are taken whole
+        begin, step = (n.constant([number] * (1 + len(widths)), "int64") for number in (0, 1))
+        stop = n.concat([first, *(n.constant([width], "int64") for width in widths)])
+        halves[0].append(n("strided_slice", value, begin, stop, step))
+        halves[1].append(
+            n("strided_slice", value, n.concat([second, *zeros]), n("shape_of", value, dtype="int64"), step)
+        )
     return halves
 
 
@@ -190,11 +192,7 @@ def concat_from_sequence(n: OnnxNode, sequence: Expr) -> Expr:
             return n("stack", n.builder.tuple(fields), axis=axis)
         return n.concat(fields, axis)
     elements, shapes, _ = parts(n, sequence)
-    row = n("take", shapes, n.constant(0, "int64"), axis=0)
-    rest = [
-        dim if isinstance(dim, int) else n("take", row, n.constant([at], "int64"), axis=0)
-        for at, dim in enumerate(ty.shape)
-    ]
+    rest = item_sizes(n, shapes, n.constant(0, "int64"), ty)
     if stacks:
         static = all(isinstance(dim, int) and dim for dim in ty.shape)
         count = n("reshape", length_of(n, sequence), newshape=[1])
