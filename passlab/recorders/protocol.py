@@ -17,6 +17,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from importlib import import_module
 from typing import Any
 
 from passlab.dumps.assembly import Assembly
@@ -26,7 +27,16 @@ from passlab.dumps.graph_node import GraphNode
 from passlab.dumps.language import LANGUAGES, TEXT, Language
 from passlab.dumps.recording import TextRecording
 from passlab.dumps.source import BytesSource, DumpSource, Excerpt
-from passlab.errors import Diagnostic, DumpError
+from passlab.errors import Diagnostic, DumpError, MissingPackageError
+
+
+def import_host(name: str, passes: str, package: str, cure: str) -> Any:
+    """Import a module of another compiler. Raises `MissingPackageError`, with the cure, where its package is absent."""
+    try:
+        return import_module(name)
+    except ImportError as error:
+        message = f"recording {passes} passes needs {package}: {error}"
+        raise MissingPackageError(Diagnostic(message, hint=cure)) from error
 
 
 @dataclass

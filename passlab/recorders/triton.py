@@ -27,6 +27,7 @@ import tempfile
 import time
 import warnings
 from collections.abc import Callable, Mapping
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -34,8 +35,9 @@ from typing import Any, NamedTuple
 from passlab.dumps.source import BytesSource
 from passlab.dumps.stages import Stage, Stream
 from passlab.dumps.triton import TritonRecording, stage_of
-from passlab.errors import Diagnostic, DumpError, MissingPackageError, did_you_mean
+from passlab.errors import Diagnostic, DumpError, did_you_mean
 from passlab.ir.span import Source, Span
+from passlab.recorders.protocol import import_host
 
 _TARGETS = {"cuda": 32, "hip": 64}  # back ends, and the size of a warp
 _TARGET = re.compile(r"(?P<backend>\w+):(?:sm_?)?(?P<arch>\w+)")
@@ -124,12 +126,12 @@ def record(
 
 
 # ---------------------------------------------------------------- what is compiled
-def _import(name: str) -> Any:
-    try:
-        return import_module(name)
-    except ImportError as error:
-        hint = "pip install triton (Linux); it compiles for any target without a GPU"
-        raise MissingPackageError(Diagnostic(f"recording Triton's passes needs triton: {error}", hint=hint)) from error
+_import = partial(
+    import_host,
+    passes="Triton's",
+    package="triton",
+    cure="pip install triton (Linux); it compiles for any target without a GPU",
+)
 
 
 def _kernel(kernel: Any, signature: Any, constexprs: dict[str, Any]) -> _Kernel:

@@ -13,20 +13,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from importlib import import_module
+from functools import partial
 from typing import Any
 
 from passlab.dumps.recording import TextRecording
-from passlab.errors import Diagnostic, MissingPackageError
-from passlab.recorders.protocol import GraphNode, HostRecorder
+from passlab.recorders.protocol import GraphNode, HostRecorder, import_host
 
-
-def _import_tvm(name: str) -> Any:
-    try:
-        return import_module(name)
-    except ImportError as error:
-        hint = "pip install apache-tvm"
-        raise MissingPackageError(Diagnostic(f"recording TVM's passes needs TVM: {error}", hint=hint)) from error
+_import_tvm = partial(import_host, passes="TVM's", package="TVM", cure="pip install apache-tvm")
 
 
 def _equality() -> Callable[[Any, Any], bool]:

@@ -7,21 +7,15 @@ Passes change the module in place, so each state is a copy; states are compared 
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
 from passlab.dumps.recording import TextRecording
-from passlab.errors import Diagnostic, DumpError, MissingPackageError
-from passlab.recorders.protocol import HostRecorder
+from passlab.errors import Diagnostic, DumpError
+from passlab.recorders.protocol import HostRecorder, import_host
 
-
-def _import_xdsl(name: str) -> Any:
-    try:
-        return importlib.import_module(name)
-    except ImportError as error:
-        hint = "pip install xdsl"
-        raise MissingPackageError(Diagnostic(f"recording xDSL's passes needs xDSL: {error}", hint=hint)) from error
+_import_xdsl = partial(import_host, passes="xDSL's", package="xDSL", cure="pip install xdsl")
 
 
 def new_recorder(name: str = "xDSL") -> HostRecorder:

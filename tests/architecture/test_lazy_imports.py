@@ -166,8 +166,7 @@ BY_NAME = {
     "passlab.recorders.mlir",  # the Python bindings that are installed
     "passlab.recorders.torch",
     "passlab.recorders.triton",
-    "passlab.recorders.tvm",
-    "passlab.recorders.xdsl",
+    "passlab.recorders.protocol",
 }
 
 
